@@ -1,0 +1,50 @@
+# Everything people and CI run. All paths are relative, so the folder may have any name.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+DEV_STAMP := $(VENV)/.installed-dev
+
+.PHONY: run test soak bench accuracy lint openapi lock clean
+
+run: $(STAMP)
+	@exec $(BIN)/python -m service.cli serve
+
+test: lint
+	$(BIN)/python -m pytest -q -m "not soak" $(PYTEST_ARGS)
+
+soak: $(DEV_STAMP)
+	$(BIN)/python -m pytest -q -m soak -s $(PYTEST_ARGS)
+
+bench: $(DEV_STAMP)
+	$(BIN)/python -m bench
+
+accuracy: $(STAMP)
+	$(BIN)/python -m bench.accuracy
+
+lint: $(DEV_STAMP)
+	$(BIN)/python -m ruff check .
+	$(BIN)/python -m ruff format --check .
+	$(BIN)/python -m mypy
+	$(BIN)/lint-imports --no-cache
+
+openapi: $(DEV_STAMP)
+	$(BIN)/python -m service.cli openapi > openapi.yaml
+
+lock: $(DEV_STAMP)
+	$(BIN)/python -m pip install --quiet uv
+	$(BIN)/uv pip compile --universal --python-version 3.11 --generate-hashes --no-annotate --no-header --quiet --extra build pyproject.toml --output-file requirements.lock
+	$(BIN)/uv pip compile --universal --python-version 3.11 --generate-hashes --no-annotate --no-header --quiet --extra build --extra dev pyproject.toml --constraints requirements.lock --output-file requirements-dev.lock
+
+$(STAMP): requirements.lock pyproject.toml
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes --requirement requirements.lock
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+	@touch $(STAMP)
+
+$(DEV_STAMP): $(STAMP) requirements-dev.lock
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes --requirement requirements-dev.lock
+	@touch $(DEV_STAMP)
+
+clean:
+	rm -rf $(VENV) .outlay build *.egg-info

@@ -1,0 +1,1 @@
+"""Price sources: one small file each, behind the interface of `providers.offer`."""

@@ -1,0 +1,1 @@
+"""What is asked and what is answered: frozen dataclasses, counts, ranges and errors. No I/O."""

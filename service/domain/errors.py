@@ -1,0 +1,52 @@
+"""What can be wrong with a request, told in the caller's terms."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+
+class Problem(Exception):
+    """Base of everything the caller can cause. `pointer` is a JSON pointer into the request."""
+
+    status = 422
+    title = "Unprocessable request"
+
+    def __init__(self, message: str, pointer: str = "") -> None:
+        super().__init__(message)
+        self.message = message
+        self.pointer = pointer
+
+    def below(self, prefix: str) -> Problem:
+        """The same problem, seen from a request that holds this one under `prefix`."""
+        return type(self)(self.message, prefix + self.pointer)
+
+
+class InvalidRequest(Problem):
+    """The request contradicts itself, or asks for what cannot be."""
+
+    title = "Invalid request"
+
+
+class UnknownName(Problem):
+    """A name that is in no catalogue; `near` are the known names most like it."""
+
+    title = "Unknown name"
+
+    def __init__(self, message: str, pointer: str = "", near: Sequence[str] = ()) -> None:
+        super().__init__(message, pointer)
+        self.near = tuple(near)
+
+    def below(self, prefix: str) -> Problem:
+        return UnknownName(self.message, prefix + self.pointer, self.near)
+
+
+class DoesNotFit(Problem):
+    """No layout of the model fits the machine's memory; the message says what would."""
+
+    title = "Does not fit"
+
+
+class NoOffer(Problem):
+    """No price is known for what was asked. Never answered with a zero."""
+
+    title = "No known price"

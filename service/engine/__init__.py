@@ -1,0 +1,1 @@
+"""Pure sums over frozen dataclasses and numpy arrays: no clock, no network, no files, no hidden randomness."""

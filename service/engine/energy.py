@@ -1,0 +1,19 @@
+"""Energy and carbon of a run: average draw, times hours, times PUE; grid intensity, and what was embodied in the making.
+
+Formula as in Patterson et al. 2021 (arXiv 2104.10350, section 2) and Luccioni et al. 2022 (arXiv 2211.02001, section 4).
+"""
+
+from __future__ import annotations
+
+from service.domain.run import Energy
+
+
+def energy_mwh(accelerator_hours: float, energy: Energy) -> float:
+    """MWh at the meter: accelerators with their share of the node, and the building's overhead."""
+    return accelerator_hours * energy.watts_per_accelerator * energy.pue / 1e6
+
+
+def carbon_tco2e(accelerator_hours: float, energy: Energy) -> float:
+    """Tonnes of CO2 equivalent: of the electricity, and of the hardware's making where the caller states it."""
+    operational = energy_mwh(accelerator_hours, energy) * energy.grid_gco2_per_kwh / 1e3
+    return operational + accelerator_hours * energy.embodied_gco2e_per_accelerator_hour / 1e6

@@ -1,0 +1,237 @@
+"""One training run from end to end: arithmetic, layout, time, failures, money, energy. Composes the other modules."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from datetime import date, timedelta
+
+from service.domain.errors import InvalidRequest
+from service.domain.estimate import (
+    CostBlock,
+    EnergyBlock,
+    Estimate,
+    FinishDates,
+    FlopsBlock,
+    LineBlock,
+    MemoryBlock,
+    ReliabilityBlock,
+    ThroughputBlock,
+    TimeBlock,
+    TokensBlock,
+)
+from service.domain.model import OtherNetwork
+from service.domain.quantity import Range
+from service.domain.run import Run
+from service.engine.cost import cost_lines, total_usd
+from service.engine.energy import carbon_tco2e, energy_mwh
+from service.engine.flops import FLOPS_PER_PETAFLOP_S_DAY, TrainingFlops, adapter_parameters, training_flops
+from service.engine.memory import OPTIMIZER_BYTES, parameter_total
+from service.engine.reliability import Reliability, reliability
+from service.engine.search import Choice, choose_layout, does_not_fit, parallelism, what_would_fit
+from service.engine.throughput import Utilisation, hardware_flops, peak_flops
+from service.engine.uncertainty import inverse, probability_below, product
+
+
+@dataclass(frozen=True, slots=True)
+class Speed:
+    """What the machine does: tokens (or samples) a second and accelerator, with the model's own error, and where it is from."""
+
+    tokens_per_s_per_accelerator: Range
+    source: str
+
+
+def estimate(run: Run, utilisation: Utilisation, planning_spread: Range, *, layout_given: bool) -> Estimate:
+    """What the run takes, how long, what it costs.
+
+    `planning_spread`: actual over planned hours of published runs, relative to its own median; added to hours and cost
+    where the caller gave neither a layout nor an efficiency. `layout_given`: the caller chose the layout, so one that
+    does not fit is reported and not refused.
+    Raises DoesNotFit, InvalidRequest.
+    """
+    flops = training_flops(run.model, run.training)
+    choice = choose_layout(run.model, run.training, run.cluster, utilisation)
+    if not choice.fits and not layout_given:
+        raise does_not_fit(run.model, run.training, run.cluster, choice)
+    speed = _speed(run, utilisation, flops, choice)
+    reliable = reliability(run.failures, run.cluster, run.schedule.maintenance_hours_per_week, run.failures.mttf_hours_per_accelerator.p50)
+    hours = _wall_clock_hours(run, speed, reliable, _spreads(run, speed, reliable, planning_spread, layout_given=layout_given))
+    accelerator_hours = hours.scaled(run.cluster.count)
+    mwh = energy_mwh(accelerator_hours.p50, run.energy)
+    checkpoint = checkpoint_tb(run)
+    lines = cost_lines(run, hours.p50, mwh, checkpoint)
+    total = total_usd(lines, hours)
+    useful_hours = hours.p50 * reliable.goodput
+    return Estimate(
+        flops=_flops_block(run, flops, choice),
+        tokens=TokensBlock(run.data.raw_tokens, run.data.effective_tokens, run.data.trained_tokens, _unit(run)),
+        throughput=_throughput_block(run, flops, choice, speed),
+        memory=_memory_block(run, choice),
+        reliability=ReliabilityBlock(
+            mttf_hours=reliable.mttf_hours,
+            expected_interruptions=hours.p50 / reliable.mttf_hours,
+            checkpoint_interval_minutes=reliable.checkpoint_interval_minutes,
+            checkpoint_tb=checkpoint,
+            goodput=reliable.goodput,
+        ),
+        time=TimeBlock(
+            accelerator_hours=accelerator_hours,
+            wall_clock_hours=hours,
+            steps=run.data.trained_tokens / (run.training.seq_len * float(choice.steps.batch[0])),
+            finish=_finish(run, hours),
+            deadline_probability=_deadline_probability(run, hours),
+        ),
+        cost=CostBlock(
+            total_usd=total,
+            lines=tuple(LineBlock(line.line, line.usd, line.basis) for line in lines),
+            usd_per_million_tokens=total.p50 / run.data.trained_tokens * 1e6,
+        ),
+        energy=EnergyBlock(
+            mwh=mwh,
+            tco2e=carbon_tco2e(accelerator_hours.p50, run.energy),
+            pue=run.energy.pue,
+            grid_gco2_per_kwh=run.energy.grid_gco2_per_kwh,
+            watts_per_accelerator=run.energy.watts_per_accelerator,
+        ),
+        batch_sequences=int(choice.steps.batch[0]),
+        warnings=_warnings(run, choice, useful_hours),
+    )
+
+
+def checkpoint_tb(run: Run) -> float:
+    """Size of one checkpoint in TB: 16-bit weights and the optimizer's states; only the adapters where the base is frozen."""
+    optimizer = sum(OPTIMIZER_BYTES[run.training.optimizer])
+    if run.training.method in ("lora", "qlora"):
+        return adapter_parameters(run.model, run.training.lora_rank) * (2 + optimizer) / 1e12
+    return parameter_total(run.model) * (2 + optimizer) / 1e12
+
+
+def _unit(run: Run) -> str:
+    return run.model.sample_unit if isinstance(run.model, OtherNetwork) else "token"
+
+
+def _speed(run: Run, utilisation: Utilisation, flops: TrainingFlops, choice: Choice) -> Speed:
+    """What the caller measured, else the step model. Raises InvalidRequest where a measurement is above the dense peak."""
+    efficiency, peak = run.efficiency, peak_flops(run.cluster.accelerator, run.training.precision)
+    if efficiency.stated:
+        if efficiency.tokens_per_s_per_accelerator is not None:
+            rate, field = efficiency.tokens_per_s_per_accelerator, "tokens_per_s_per_accelerator"
+        elif efficiency.tflops_per_accelerator is not None:
+            rate, field = efficiency.tflops_per_accelerator * 1e12 / flops.total, "tflops_per_accelerator"
+        else:
+            rate, field = (efficiency.mfu or 0.0) * peak / flops.total, "mfu"
+        mfu = rate * flops.total / peak
+        if mfu > 1:
+            raise InvalidRequest(
+                f"that is {mfu:.0%} of the dense {run.training.precision} peak of {run.cluster.accelerator.name}"
+                f" ({peak / 1e12:g} TFLOP/s); state a rate an accelerator, without sparsity and without recomputation",
+                f"/efficiency/{field}",
+            )
+        return Speed(Range.exactly(rate), "caller")
+    median = float(choice.steps.batch[0] * run.training.seq_len / choice.steps.total[0] / run.cluster.count)
+    ceiling = peak / flops.total
+    spread = product(min(median, ceiling), (utilisation.spread,))
+    return Speed(replace(spread, p90=min(spread.p90, ceiling)), "modelled")
+
+
+def _spreads(run: Run, speed: Speed, reliable: Reliability, planning_spread: Range, *, layout_given: bool) -> list[Range]:
+    """The independent causes that move the hours: the model's error, the failure rate, and how planners' runs differ."""
+    causes = [inverse(speed.tokens_per_s_per_accelerator), _failure_spread(run, reliable)]
+    if not run.efficiency.stated and not layout_given:
+        causes.append(planning_spread)
+    return causes
+
+
+def _failure_spread(run: Run, reliable: Reliability) -> Range:
+    mttf = run.failures.mttf_hours_per_accelerator
+    weekly = run.schedule.maintenance_hours_per_week
+    worst, best = (reliability(run.failures, run.cluster, weekly, hours).goodput for hours in (mttf.p10, mttf.p90))
+    middle = max(reliable.goodput, 1e-9)
+    return Range(middle / max(best, middle), 1.0, middle / max(min(worst, middle), 1e-9))
+
+
+def _wall_clock_hours(run: Run, speed: Speed, reliable: Reliability, causes: list[Range]) -> Range:
+    """Raises InvalidRequest where failures come faster than the run can get on."""
+    if reliable.goodput < 1e-3:
+        raise InvalidRequest(
+            f"interruptions come every {reliable.mttf_hours * 60:.1f} minutes: the run never gets on; take fewer accelerators, a higher"
+            " MTTF, fewer preemptions, or faster checkpoints and restarts",
+            "/failures",
+        )
+    useful_s = run.data.trained_tokens / (speed.tokens_per_s_per_accelerator.p50 * run.cluster.count)
+    return product(useful_s / 3600 / reliable.goodput, causes)
+
+
+def _flops_block(run: Run, flops: TrainingFlops, choice: Choice) -> FlopsBlock:
+    trained = run.data.trained_tokens
+    recompute = float(hardware_flops(run.model, run.training, choice.layouts)[0]) - flops.total
+    return FlopsBlock(
+        per_token=flops.total,
+        total=flops.total * trained,
+        petaflop_s_days=flops.total * trained / FLOPS_PER_PETAFLOP_S_DAY,
+        forward=flops.forward * trained,
+        backward=flops.backward * trained,
+        recompute=recompute * trained,
+        attention_share=flops.attention / flops.total,
+    )
+
+
+def _throughput_block(run: Run, flops: TrainingFlops, choice: Choice, speed: Speed) -> ThroughputBlock:
+    peak = peak_flops(run.cluster.accelerator, run.training.precision)
+    rate = speed.tokens_per_s_per_accelerator
+    mfu = rate.scaled(flops.total / peak)
+    executed = float(hardware_flops(run.model, run.training, choice.layouts)[0])
+    return ThroughputBlock(
+        tokens_per_s=rate.p50 * run.cluster.count,
+        tokens_per_s_per_accelerator=rate,
+        tflops_per_accelerator=rate.p50 * flops.total / 1e12,
+        mfu=mfu,
+        hfu=rate.p50 * executed / peak,
+        step_time_s=float(choice.steps.batch[0]) * run.training.seq_len / (rate.p50 * run.cluster.count),
+        bound_by=choice.steps.bound_by(0),
+        parallelism=parallelism(choice),
+        source=speed.source,
+    )
+
+
+def _memory_block(run: Run, choice: Choice) -> MemoryBlock:
+    return MemoryBlock(
+        per_accelerator_gb=choice.total_bytes / 1e9,
+        capacity_gb=run.cluster.accelerator.usable_memory_bytes / 1e9,
+        fits=choice.fits,
+        breakdown_gb={name: value / 1e9 for name, value in choice.memory_bytes.items()},
+        would_fit=() if choice.fits else what_would_fit(run.model, run.training, run.cluster),
+    )
+
+
+def _finish(run: Run, hours: Range) -> FinishDates | None:
+    start = run.schedule.start
+    if start is None:
+        return None
+    return FinishDates(*(_date_after(start, run.schedule.queue_hours + h) for h in (hours.p10, hours.p50, hours.p90)))
+
+
+def _date_after(start: date, hours: float) -> date:
+    """The day `hours` after the start of `start`; the calendar's last day where that is beyond it."""
+    return start + timedelta(days=min(hours / 24, (date.max - start).days))
+
+
+def _deadline_probability(run: Run, hours: Range) -> float | None:
+    """Probability that the run ends by the end of the deadline's day."""
+    if run.schedule.start is None or run.schedule.deadline is None:
+        return None
+    available = ((run.schedule.deadline - run.schedule.start).days + 1) * 24 - run.schedule.queue_hours
+    return probability_below(available, hours)
+
+
+def _warnings(run: Run, choice: Choice, useful_hours: float) -> tuple[str, ...]:
+    found = []
+    if not choice.fits:
+        found.append(
+            f"the layout needs {choice.total_bytes / 1e9:,.1f} GB on an accelerator of"
+            f" {run.cluster.accelerator.usable_memory_bytes / 1e9:,.1f} GB usable: it does not fit"
+        )
+    if isinstance(run.model, OtherNetwork) and run.model.activation_bytes_per_sample is None:
+        found.append("memory leaves out activations: they are not known for this network")
+    if useful_hours * 3600 < float(choice.steps.total[0]):
+        found.append("the run is shorter than one optimizer step: check tokens against global_batch_tokens")
+    return tuple(found)
