@@ -28,6 +28,8 @@ class TokensBlock:
     effective: float
     trained: float
     unit: str
+    quality: float | None
+    robustness: float | None
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,6 +26,8 @@ class Data:
     raw_tokens: float
     effective_tokens: float
     epochs: float
+    quality_share: float | None = None
+    robustness_share: float | None = None
 
     @property
     def trained_tokens(self) -> float:
@@ -182,7 +184,7 @@ class Schedule:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """Everything the engine needs to know of one training run."""
+    """Everything the engine needs to know of one training run. Accelerators are paid for in units of `billed_in` (an instance)."""
 
     model: Model
     data: Data
@@ -197,4 +199,4 @@ class Run:
     energy: Energy
     schedule: Schedule
     usd_per_accelerator_hour: float
-    billed_per_node: bool = False
+    billed_in: int = 1

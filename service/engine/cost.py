@@ -54,12 +54,10 @@ def total_usd(lines: list[CostLine], wall_clock_hours: Range) -> Range:
 
 
 def _idle_accelerators(run: Run) -> int:
-    """Spare accelerators held beside the run, and those of the last node that the run does not use but pays for."""
+    """Spare accelerators held beside the run, and those of the last instance that the run does not use but pays for."""
     count, node = run.cluster.count, run.cluster.accelerators_per_node
     held = math.ceil(count * (1 + run.failures.spare_share) - 1e-9) if count > node else count
-    if run.billed_per_node:
-        held = -(-held // node) * node
-    return held - count
+    return -(-held // run.billed_in) * run.billed_in - count
 
 
 def _compute_basis(run: Run, hours: float) -> str:
@@ -67,8 +65,8 @@ def _compute_basis(run: Run, hours: float) -> str:
 
 
 def _spares_basis(run: Run) -> str:
-    idle = _idle_accelerators(run)
-    return f"{idle} accelerators held idle: {run.failures.spare_share:.1%} spares" + (", whole nodes" if run.billed_per_node else "")
+    units = f", billed in units of {run.billed_in}" if run.billed_in > 1 else ""
+    return f"{_idle_accelerators(run)} accelerators held idle: {run.failures.spare_share:.1%} spares{units}"
 
 
 def _storage(run: Run, hours: float, checkpoint_tb: float) -> CostLine:

@@ -21,14 +21,14 @@ from service.domain.estimate import (
 )
 from service.domain.model import OtherNetwork
 from service.domain.quantity import Range
-from service.domain.run import Run
+from service.domain.run import FROZEN_BASE, Run
 from service.engine.cost import cost_lines, total_usd
 from service.engine.energy import carbon_tco2e, energy_mwh
-from service.engine.flops import FLOPS_PER_PETAFLOP_S_DAY, TrainingFlops, adapter_parameters, training_flops
-from service.engine.memory import OPTIMIZER_BYTES, parameter_total
+from service.engine.flops import FLOPS_PER_PETAFLOP_S_DAY, TrainingFlops, adapter_parameters, hardware_flops, training_flops
+from service.engine.memory import element_bytes, optimizer_bytes, parameter_total
 from service.engine.reliability import Reliability, reliability
 from service.engine.search import Choice, choose_layout, does_not_fit, parallelism, what_would_fit
-from service.engine.throughput import Utilisation, hardware_flops, peak_flops
+from service.engine.throughput import Utilisation, peak_flops
 from service.engine.uncertainty import inverse, probability_below, product
 
 
@@ -63,7 +63,7 @@ def estimate(run: Run, utilisation: Utilisation, planning_spread: Range, *, layo
     useful_hours = hours.p50 * reliable.goodput
     return Estimate(
         flops=_flops_block(run, flops, choice),
-        tokens=TokensBlock(run.data.raw_tokens, run.data.effective_tokens, run.data.trained_tokens, _unit(run)),
+        tokens=_tokens_block(run),
         throughput=_throughput_block(run, flops, choice, speed),
         memory=_memory_block(run, choice),
         reliability=ReliabilityBlock(
@@ -98,11 +98,16 @@ def estimate(run: Run, utilisation: Utilisation, planning_spread: Range, *, layo
 
 
 def checkpoint_tb(run: Run) -> float:
-    """Size of one checkpoint in TB: 16-bit weights and the optimizer's states; only the adapters where the base is frozen."""
-    optimizer = sum(OPTIMIZER_BYTES[run.training.optimizer])
-    if run.training.method in ("lora", "qlora"):
-        return adapter_parameters(run.model, run.training.lora_rank) * (2 + optimizer) / 1e12
-    return parameter_total(run.model) * (2 + optimizer) / 1e12
+    """Size of one checkpoint in TB: weights (16 bit, or fp32) and the optimizer's states; only the adapters where the base is frozen."""
+    frozen = run.training.method in FROZEN_BASE
+    trained = adapter_parameters(run.model, run.training.lora_rank) if frozen else parameter_total(run.model)
+    return trained * (element_bytes(run.training) + optimizer_bytes(run.training)) / 1e12
+
+
+def _tokens_block(run: Run) -> TokensBlock:
+    data = run.data
+    part = [None if share is None else share * data.effective_tokens for share in (data.quality_share, data.robustness_share)]
+    return TokensBlock(data.raw_tokens, data.effective_tokens, data.trained_tokens, _unit(run), *part)
 
 
 def _unit(run: Run) -> str:
@@ -120,7 +125,7 @@ def _speed(run: Run, utilisation: Utilisation, flops: TrainingFlops, choice: Cho
         else:
             rate, field = (efficiency.mfu or 0.0) * peak / flops.total, "mfu"
         mfu = rate * flops.total / peak
-        if mfu > 1:
+        if mfu > 1 + 1e-9:
             raise InvalidRequest(
                 f"that is {mfu:.0%} of the dense {run.training.precision} peak of {run.cluster.accelerator.name}"
                 f" ({peak / 1e12:g} TFLOP/s); state a rate an accelerator, without sparsity and without recomputation",

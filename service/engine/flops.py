@@ -10,9 +10,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
+from numpy.typing import NDArray
+
 from service.domain.model import Model, OtherNetwork, Transformer
-from service.domain.run import Training
-from service.engine.parameters import count_parameters
+from service.domain.run import FROZEN_BASE, Training
+from service.engine.layouts import Layouts
+from service.engine.parameters import count_parameters, expert_layer_count
+
+Floats = NDArray[np.float64]
 
 FLOPS_PER_PETAFLOP_S_DAY = 1e15 * 86400
 
@@ -44,15 +50,20 @@ class TrainingFlops:
         return self.forward + self.backward
 
 
-def mean_context(model: Transformer, seq_len: float) -> float:
-    """Tokens each token attends to, averaged over layers, before any causal halving: min(s, window) in windowed layers."""
+def mean_context(model: Transformer, seq_len: float, *, full_attention: bool = True) -> float:
+    """Tokens each token attends to, averaged over layers: s where the whole square is counted, s / 2 where the causal half is.
+
+    In windowed layers min(s, w) replaces s; their causal part is w - w^2 / (2 s), because only the first w tokens see fewer than w.
+    """
+    everything = seq_len if full_attention else seq_len / 2
     if model.sliding_window is None:
-        return seq_len
-    windowed = min(seq_len, model.sliding_window)
+        return everything
+    window = min(seq_len, model.sliding_window)
+    windowed = window if full_attention else window - window**2 / (2 * seq_len)
     if not model.global_attention_every:
         return windowed
     global_layers = model.layers // model.global_attention_every
-    return (global_layers * seq_len + (model.layers - global_layers) * windowed) / model.layers
+    return (global_layers * everything + (model.layers - global_layers) * windowed) / model.layers
 
 
 def attention_width(model: Transformer) -> float:
@@ -69,12 +80,12 @@ def transformer_forward(model: Transformer, seq_len: float, decoder_seq_len: flo
     For an encoder-decoder the decoder's share, `decoder_seq_len` tokens a sequence, is spread over the encoder's tokens.
     """
     counts = count_parameters(model)
-    causal = 1.0 if full_attention else 0.5
-    own = 1.0 if model.kind != "transformer" else causal
-    attention = 2 * own * model.layers * mean_context(model, seq_len) * attention_width(model)
+    both_ways = full_attention or model.kind != "transformer"
+    attention = 2 * model.layers * mean_context(model, seq_len, full_attention=both_ways) * attention_width(model)
     weights = 2 * counts.encoder_multiplied
     if model.decoder_layers:
         ratio = decoder_seq_len / seq_len
+        causal = 1.0 if full_attention else 0.5
         weights += 2 * counts.decoder_multiplied * ratio
         attention += 2 * ratio * model.decoder_layers * (causal * decoder_seq_len + seq_len) * attention_width(model)
     return ForwardFlops(weights, attention)
@@ -87,15 +98,47 @@ def forward_flops(model: Model, training: Training) -> ForwardFlops:
     return transformer_forward(model, training.seq_len, training.decoder_seq_len, full_attention=training.count_full_attention)
 
 
-def adapter_parameters(model: Model, rank: int) -> float:
-    """Weights of LoRA adapters on every linear layer: rank * (inputs + outputs) each (Hu et al. 2021, arXiv 2106.09685, section 4.1)."""
+def adapter_parameters(model: Model, rank: int, *, visited: bool = False) -> float:
+    """Weights of LoRA adapters on every linear layer of the stack: rank * (inputs + outputs) each (Hu et al. 2021, arXiv 2106.09685,
+    section 4.1). Each expert has its own; `visited` counts those that one token meets.
+    """
     if isinstance(model, OtherNetwork):
         return 0.0
-    hidden, query, key_value = model.hidden_size, model.attention_heads * model.head_dim, model.kv_heads * model.head_dim
-    attention = 2 * (hidden + query) + 2 * (hidden + key_value)
-    width = model.experts.ffn_hidden_size * model.experts.experts_per_token if model.experts else model.ffn_hidden_size
-    feed_forward = (3 if model.gated_ffn else 2) * (hidden + width)
-    return float(rank * (model.layers + model.decoder_layers) * (attention + feed_forward))
+    met = 0 if model.experts is None else model.experts.experts_per_token if visited else model.experts.experts
+    return shared_adapter_parameters(model, rank) + met * expert_adapter_parameters(model, rank)
+
+
+def shared_adapter_parameters(model: Transformer, rank: int) -> float:
+    """Weights of the adapters that every token meets: those of attention, dense feed-forwards and shared experts."""
+    matrices = 3 if model.gated_ffn else 2
+    routed_layers = expert_layer_count(model)
+    ends = (model.layers + 2 * model.decoder_layers) * _attention_ends(model)
+    ends += (model.layers + model.decoder_layers - routed_layers) * matrices * (model.hidden_size + model.ffn_hidden_size)
+    if model.experts:
+        width = model.experts.shared_ffn_hidden_size or model.experts.ffn_hidden_size
+        ends += routed_layers * model.experts.shared_experts * matrices * (model.hidden_size + width)
+    return float(rank * ends)
+
+
+def expert_adapter_parameters(model: Transformer, rank: int) -> float:
+    """Weights of one routed expert's adapters, over all layers that route."""
+    if model.experts is None:
+        return 0.0
+    matrices = 3 if model.gated_ffn else 2
+    return float(rank * expert_layer_count(model) * matrices * (model.hidden_size + model.experts.ffn_hidden_size))
+
+
+def _attention_ends(model: Transformer) -> int:
+    """Inputs plus outputs of the linear layers of one attention block."""
+    hidden, heads = model.hidden_size, model.attention_heads
+    if model.latent is None:
+        return 2 * (hidden + heads * model.head_dim) + 2 * (hidden + model.kv_heads * model.head_dim)
+    latent = model.latent
+    query_dim = heads * (latent.qk_nope_head_dim + latent.qk_rope_head_dim)
+    query = hidden + 2 * latent.q_lora_rank + query_dim if latent.q_lora_rank else hidden + query_dim
+    down = hidden + latent.kv_lora_rank + latent.qk_rope_head_dim
+    up = latent.kv_lora_rank + heads * (latent.qk_nope_head_dim + latent.v_head_dim)
+    return query + down + up + heads * latent.v_head_dim + hidden
 
 
 def training_flops(model: Model, training: Training) -> TrainingFlops:
@@ -110,24 +153,48 @@ def training_flops(model: Model, training: Training) -> TrainingFlops:
       `update_epochs` times (PPO: arXiv 1707.06347, algorithm 1; GRPO: arXiv 2402.03300, algorithm 1).
     """
     forward = forward_flops(model, training)
-    if training.method in ("lora", "qlora"):
-        adapters = 2 * adapter_parameters(model, training.lora_rank)
+    if training.method in FROZEN_BASE:
+        adapters = 2 * adapter_parameters(model, training.lora_rank, visited=True)
         passed = forward.trained + adapters
         return TrainingFlops(passed + forward.frozen, forward.weights + 2 * forward.attention + 2 * adapters, 3 * forward.attention)
-    beside = forward.frozen + sum(forward_flops(helper, training).trained for helper in _beside(training))
-    reference = forward.trained if training.helpers.reference else 0.0
+    passes = [forward_flops(helper, training) for helper in helper_networks(model, training)]
+    beside = forward.frozen + sum(one.trained for one in passes)
+    attention_beside = sum(one.attention for one in passes)
     if training.method == "rl":
         updates = training.update_epochs
-        scoring = forward.trained + beside + reference
         return TrainingFlops(
-            forward=forward.trained + scoring + updates * forward.trained,
+            forward=(2 + updates) * forward.trained + beside,
             backward=2 * updates * forward.trained,
-            attention=(2 + 3 * updates) * forward.attention,
+            attention=(2 + 3 * updates) * forward.attention + attention_beside,
             generation=forward.trained,
         )
-    return TrainingFlops(forward.trained + beside + reference, 2 * forward.trained, 3 * forward.attention)
+    return TrainingFlops(forward.trained + beside, 2 * forward.trained, 3 * forward.attention + attention_beside)
 
 
-def _beside(training: Training) -> tuple[Model, ...]:
+def recomputed_flops(model: Model, training: Training) -> tuple[float, float, float]:
+    """FLOPs a trained token that the backward pass runs again, in the order of `RECOMPUTES`: none, selective, full.
+
+    Selective repeats attention's core, full the layers' whole forward; the head is behind the last checkpoint and is not repeated
+    (Narayanan et al. 2021, arXiv 2104.04473, appendix; Korthikanti et al. 2022, arXiv 2205.05198, section 5).
+    """
+    forward = forward_flops(model, training)
+    passes = training.update_epochs if training.method == "rl" else 1.0
+    if isinstance(model, OtherNetwork):
+        return 0.0, 0.0, passes * forward.trained
+    adapters = 2 * adapter_parameters(model, training.lora_rank, visited=True) if training.method in FROZEN_BASE else 0.0
+    ratio = training.decoder_seq_len / training.seq_len if model.decoder_layers else 1.0
+    head = 2 * ratio * count_parameters(model).head_multiplied
+    return 0.0, passes * forward.attention, passes * (forward.trained + adapters - head)
+
+
+def hardware_flops(model: Model, training: Training, layouts: Layouts) -> Floats:
+    """FLOPs a trained token that the machine executes on each layout: the model's own and those recomputed."""
+    executed: Floats = training_flops(model, training).total + np.array(recomputed_flops(model, training))[layouts.recompute]
+    return executed
+
+
+def helper_networks(model: Model, training: Training) -> tuple[Model, ...]:
+    """The networks run forward beside the trained one: teacher, reward model, and the reference, a frozen copy of the model itself."""
     helpers = training.helpers
-    return tuple(helper for helper in (helpers.teacher, helpers.reward_model) if helper is not None)
+    found = (helpers.teacher, helpers.reward_model, model if helpers.reference else None)
+    return tuple(helper for helper in found if helper is not None)

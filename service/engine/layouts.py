@@ -132,9 +132,10 @@ def _meshes(model: Model, training: Training, cluster: Cluster) -> list[Mesh]:
     pipelines = [axes.pipeline] if axes.pipeline else _pipeline_sizes(stack_depth(model), cluster.count)
     contexts = [axes.context] if axes.context else _context_sizes(training.seq_len, cluster.count)
     meshes: list[Mesh] = []
+    deepest = stack_depth(model) // (axes.virtual_pipeline or 1) if isinstance(model, Transformer) else cluster.count
     for tensor, pipeline, context in itertools.product(tensors, pipelines, contexts):
         data, rest = divmod(cluster.count, tensor * pipeline * context)
-        if rest or not data or data > training.global_batch or (axes.data and data != axes.data):
+        if rest or not data or data > training.global_batch or pipeline > deepest or (axes.data and data != axes.data):
             continue
         meshes += [(tensor, pipeline, data, context, expert) for expert in _expert_sizes(model, axes.expert, data * context * tensor)]
     return meshes

@@ -3,7 +3,8 @@
 Weights and optimizer states after Rajbhandari et al. 2020 (ZeRO, arXiv 1910.02054, section 3); activations after
 Korthikanti et al. 2022 (arXiv 2205.05198, section 4), restated in tensor sizes so that grouped heads, gated feed-forwards
 and experts count right: for their GPT shape the sum is their 34 * s * b * h bytes, quadratic term apart.
-Left out: fragmentation beyond the reserve, and collectives' buffers that frameworks allocate on demand.
+Left out: fragmentation beyond the reserve, and collectives' buffers that frameworks allocate on demand. With a pipeline the
+parts are those of the first stage, with the last stage's logits on top: up to that much too high, never too low.
 """
 
 from __future__ import annotations
@@ -15,12 +16,13 @@ from numpy.typing import NDArray
 
 from service.domain.model import Model, OtherNetwork, Transformer
 from service.domain.run import FROZEN_BASE, RECOMPUTES, Optimizer, Training
-from service.engine.flops import adapter_parameters, attention_width
-from service.engine.layouts import Layouts
-from service.engine.parameters import count_parameters
+from service.engine.flops import attention_width, expert_adapter_parameters, helper_networks, mean_context, shared_adapter_parameters
+from service.engine.layouts import Layouts, micro_batches
+from service.engine.parameters import count_parameters, expert_layer_count
 
 Floats = NDArray[np.float64]
 GIB = 2.0**30
+FULL_WIDTH = ("fp32", "tf32")
 
 # Bytes a parameter of optimizer state, beside the weights and gradients themselves: (master copy, moments).
 # adamw: fp32 master, two fp32 moments (ZeRO, section 3.1). adamw_8bit: fp32 master, two 8-bit moments (Dettmers et al. 2021,
@@ -56,21 +58,32 @@ class Memory:
 
 def weight_bytes(training: Training) -> float:
     """Bytes of one weight as the arithmetic reads it; fp8 and fp4 recipes keep a 16-bit copy beside the quantised one."""
-    if training.precision in ("fp32", "tf32"):
+    if training.precision in FULL_WIDTH:
         return 4.0
     quantised = {"fp8": 1.0, "mxfp8": 1.03, "int8": 1.0, "nvfp4": 0.56, "fp4": 0.5}
     return 2.0 + quantised.get(training.precision, 0.0)
+
+
+def element_bytes(training: Training) -> float:
+    """Bytes of one element of an activation."""
+    return 4.0 if training.precision in FULL_WIDTH else 2.0
+
+
+def optimizer_bytes(training: Training) -> float:
+    """Bytes a trained parameter of optimizer state: moments, and the fp32 master copy where the weights are narrower."""
+    master, moments = OPTIMIZER_BYTES[training.optimizer]
+    return moments if training.precision in FULL_WIDTH else master + moments
 
 
 def memory(model: Model, training: Training, layouts: Layouts) -> Memory:
     """What a run takes on its fullest accelerator, in bytes by part."""
     parts = states(model, training, layouts)
     if isinstance(model, OtherNetwork):
-        parts["activations"] = other_activations(model, layouts)
+        parts["activations"] = other_activations(model, training, layouts)
     else:
         parts["activations"] = activations(model, training, layouts)
-        parts["logits"] = logits(model, layouts, training.seq_len if not training.decoder_seq_len else training.decoder_seq_len)
-        parts["buffers"] = buffers(model, layouts)
+        parts["logits"] = logits(model, training, layouts)
+        parts["buffers"] = buffers(model, training, layouts)
         if training.method == "rl":
             parts["kv_cache"] = kv_cache(model, training, layouts)
     parts["helpers"] = helpers(model, training, layouts)
@@ -83,14 +96,32 @@ def local_parameters(model: Model, layouts: Layouts) -> tuple[Floats, Floats]:
     if isinstance(model, OtherNetwork):
         return (model.params or 0.0) / (layouts.tensor * layouts.pipeline), np.zeros(len(layouts))
     counts = count_parameters(model)
-    depth = model.layers + model.decoder_layers
-    per_stage = np.ceil(depth / layouts.pipeline) / depth
-    tables = counts.embedding + counts.head
-    # The first stage holds the input table, the last the head; without a pipeline one device holds both.
-    edge = np.where(layouts.pipeline > 1, max(counts.embedding, counts.head), tables)
-    body = counts.total - tables - counts.expert_stored
-    dense = (body * per_stage + edge) / layouts.tensor
-    return dense, counts.expert_stored * per_stage / expert_split(layouts)
+    per_stage = stage_layers(model, layouts) / (model.layers + model.decoder_layers)
+    body = counts.total - counts.embedding - counts.head - counts.expert_stored
+    dense = body * per_stage / layouts.tensor + local_tables(model, layouts)
+    return dense, counts.expert_stored * routed_share(model, layouts) / expert_split(layouts)
+
+
+def routed_share(model: Transformer, layouts: Layouts) -> Floats:
+    """Share of the model's routed layers on the pipeline stage that has most of them."""
+    routed = expert_layer_count(model)
+    if model.experts is None or not routed:
+        return np.zeros(len(layouts))
+    on_stage = np.ceil(stage_layers(model, layouts) / model.experts.moe_every)
+    share: Floats = np.minimum(on_stage, routed) / routed
+    return share
+
+
+def stage_layers(model: Transformer, layouts: Layouts) -> Floats:
+    """Layers of the fullest pipeline stage."""
+    return np.ceil((model.layers + model.decoder_layers) / layouts.pipeline)
+
+
+def local_tables(model: Transformer, layouts: Layouts) -> Floats:
+    """Weights of embedding and head on one tensor rank: the first stage holds the one, the last the other; without a pipeline both."""
+    counts = count_parameters(model)
+    both = counts.embedding + counts.head
+    return np.where(layouts.pipeline > 1, max(counts.embedding, counts.head), both) / layouts.tensor
 
 
 def expert_split(layouts: Layouts) -> Floats:
@@ -100,38 +131,63 @@ def expert_split(layouts: Layouts) -> Floats:
 
 def states(model: Model, training: Training, layouts: Layouts) -> dict[str, Floats]:
     """Weights, gradients and optimizer states in bytes, sharded by the ZeRO stage over the data and context ranks."""
-    dense, experts = local_parameters(model, layouts)
+    local = local_parameters(model, layouts)
+    if training.method in FROZEN_BASE:
+        return adapter_states(model, training, layouts, frozen_weights(model, training, layouts))
+    return {
+        "weights": weight_bytes(training) * sharded(local, layouts, 3),
+        "gradients": element_bytes(training) * sharded(local, layouts, 2),
+        "optimizer": optimizer_bytes(training) * sharded(local, layouts, 1),
+    }
+
+
+def sharded(local: tuple[Floats, Floats], layouts: Layouts, from_stage: int) -> Floats:
+    """Of (shared, expert) weights on a rank, how many it keeps when ZeRO divides them from that stage on over their replicas."""
+    dense, experts = local
     ranks = (layouts.data * layouts.context).astype(float)
     expert_ranks = np.maximum(ranks * layouts.tensor / expert_split(layouts), 1.0)
-    held = weight_bytes(training)
+    split = layouts.zero_stage >= from_stage
+    return dense / np.where(split, ranks, 1.0) + experts / np.where(split, expert_ranks, 1.0)
 
-    def sharded(bytes_per_weight: float, from_stage: int) -> Floats:
-        split = layouts.zero_stage >= from_stage
-        return bytes_per_weight * (dense / np.where(split, ranks, 1.0) + experts / np.where(split, expert_ranks, 1.0))
 
-    if training.method in FROZEN_BASE:
-        return adapter_states(model, training, layouts, sharded(NF4_BYTES if training.method == "qlora" else held, 3))
-    master, moments = OPTIMIZER_BYTES[training.optimizer]
-    master = 0.0 if training.precision in ("fp32", "tf32") else master
-    gradient = 4.0 if training.precision in ("fp32", "tf32") else 2.0
-    return {"weights": sharded(held, 3), "gradients": sharded(gradient, 2), "optimizer": sharded(master + moments, 1)}
+def frozen_weights(model: Model, training: Training, layouts: Layouts) -> Floats:
+    """Bytes of the frozen base of LoRA and QLoRA. QLoRA keeps embeddings and head in 16 bit and quantises the layers' matrices alone."""
+    dense, experts = local_parameters(model, layouts)
+    if training.method != "qlora" or isinstance(model, OtherNetwork):
+        held = NF4_BYTES if training.method == "qlora" else weight_bytes(training)
+        return held * sharded((dense, experts), layouts, 3)
+    tables = local_tables(model, layouts)
+    none = np.zeros(len(layouts))
+    return NF4_BYTES * sharded((dense - tables, experts), layouts, 3) + 2.0 * sharded((tables, none), layouts, 3)
 
 
 def adapter_states(model: Model, training: Training, layouts: Layouts, base: Floats) -> dict[str, Floats]:
     """Frozen weights, and the adapters with their gradients and optimizer states (16-bit adapters, fp32 master)."""
-    adapters = adapter_parameters(model, training.lora_rank) / (layouts.tensor * layouts.pipeline)
+    adapters = local_adapters(model, training, layouts)
+    element = element_bytes(training)
     return {
-        "weights": base + 2.0 * adapters,
-        "gradients": 2.0 * adapters,
-        "optimizer": sum(OPTIMIZER_BYTES[training.optimizer]) * adapters,
+        "weights": base + element * sharded(adapters, layouts, 3),
+        "gradients": element * sharded(adapters, layouts, 2),
+        "optimizer": optimizer_bytes(training) * sharded(adapters, layouts, 1),
     }
 
 
+def local_adapters(model: Model, training: Training, layouts: Layouts) -> tuple[Floats, Floats]:
+    """Adapter weights of the fullest pipeline stage on one tensor rank: (met by every token, those of the experts on this rank)."""
+    if isinstance(model, OtherNetwork):
+        return np.zeros(len(layouts)), np.zeros(len(layouts))
+    per_stage = stage_layers(model, layouts) / (model.layers + model.decoder_layers)
+    dense = shared_adapter_parameters(model, training.lora_rank) * per_stage / layouts.tensor
+    number = model.experts.experts if model.experts else 0
+    experts = number * expert_adapter_parameters(model, training.lora_rank) * routed_share(model, layouts)
+    return dense, experts / expert_split(layouts)
+
+
 def activation_bytes_per_token(model: Transformer, recompute: NDArray[np.int64], tensor: Floats, seq_len: float, *, flash: bool) -> Floats:
-    """Bytes of one layer's activations for one token on one tensor rank, with sequence parallelism.
+    """Bytes of one layer's activations for one token on one tensor rank, in 16 bit, with sequence parallelism.
 
     Kept for the backward pass, 2 bytes an element: both norms' inputs and outputs, q, k, v, attention's output, the
-    feed-forward's inner tensors, two 1-byte dropout masks counted by Korthikanti et al. left to models that have them.
+    feed-forward's inner tensors; 32 * h for the GPT shape, for Korthikanti et al. count two 1-byte dropout masks besides.
     Without flash attention the scores add 5 bytes * heads * s, unless recomputed selectively.
     """
     hidden = model.hidden_size
@@ -158,52 +214,79 @@ def activations(model: Transformer, training: Training, layouts: Layouts) -> Flo
     1F1B keeps `pipeline` micro-batches of layers/pipeline layers; interleaving keeps 1 + (p - 1) / (p v) times that
     (Korthikanti et al. 2022, section 4.2.3). Full recomputation adds one layer's working set.
     """
-    tokens = layouts.micro_batch * training.seq_len / layouts.context
+    tokens = element_bytes(training) / 2 * layouts.micro_batch * training.seq_len / layouts.context
     tensor = layouts.tensor.astype(float)
     flash = training.flash_attention
     per_layer = activation_bytes_per_token(model, layouts.recompute, tensor, training.seq_len, flash=flash)
-    micro_batches = np.ceil(training.global_batch / (layouts.data * layouts.micro_batch))
-    in_flight = np.minimum(layouts.pipeline, micro_batches)
+    in_flight = np.minimum(layouts.pipeline, micro_batches(training, layouts))
     interleaved = np.where(layouts.virtual_pipeline > 1, 1 + (layouts.pipeline - 1) / (layouts.pipeline * layouts.virtual_pipeline), 1.0)
-    depth = model.layers + model.decoder_layers * max(training.decoder_seq_len, 1) / training.seq_len
-    stored = tokens * per_layer * np.ceil(depth / layouts.pipeline) * in_flight * interleaved
+    on_stage = stage_layers(model, layouts)
+    decoders = np.maximum(on_stage - model.layers, 0.0)
+    ratio = training.decoder_seq_len / training.seq_len
+    cross = decoders * cross_attention_bytes(model, layouts.recompute, ratio) / tensor
+    stored: Floats = tokens * (per_layer * (on_stage - decoders + ratio * decoders) + cross) * in_flight * interleaved
     nothing_recomputed = np.zeros_like(layouts.recompute)
     working = tokens * activation_bytes_per_token(model, nothing_recomputed, tensor, training.seq_len, flash=flash)
     return stored + np.where(layouts.recompute == RECOMPUTES.index("full"), working, 0.0)
 
 
-def logits(model: Transformer, layouts: Layouts, seq_len: float) -> Floats:
-    """Bytes of the last stage's logits: 16 bit, their fp32 copy and its gradient, split over tensor and context ranks."""
-    vocabulary = model.vocab_size if model.kind != "vit" else 0
-    return 8.0 * layouts.micro_batch * seq_len * vocabulary / (layouts.tensor * layouts.context)
+def cross_attention_bytes(model: Transformer, recompute: NDArray[np.int64], ratio: float) -> Floats:
+    """Bytes a token of the encoder that a decoder layer's cross-attention keeps: keys and values of the encoder's tokens, and for
+    the decoder's `ratio` times as many its norm, queries and output.
+    """
+    key_value = 2 * model.kv_heads * model.head_dim
+    kept = 2.0 * (key_value + ratio * (2 * model.hidden_size + attention_width(model)))
+    return np.where(recompute == RECOMPUTES.index("full"), 0.0, kept)
 
 
-def buffers(model: Transformer, layouts: Layouts) -> Floats:
-    """Bytes of 16-bit weights gathered under ZeRO 3: the layer at work, the next one, and the larger table."""
+def logits(model: Transformer, training: Training, layouts: Layouts) -> Floats:
+    """Bytes of the last stage's logits: 16 bit, their fp32 copy and its gradient, split over tensor and context ranks.
+
+    A teacher run beside adds its own, 16 bit and fp32. A ViT's are one row an image.
+    """
+    rows = training.decoder_seq_len if model.decoder_layers else training.seq_len if model.kind != "vit" else 1
+    width = 8.0 * model.vocab_size
+    if isinstance(training.helpers.teacher, Transformer):
+        width += 6.0 * training.helpers.teacher.vocab_size
+    return width * layouts.micro_batch * rows / (layouts.tensor * layouts.context)
+
+
+def buffers(model: Transformer, training: Training, layouts: Layouts) -> Floats:
+    """Bytes of weights gathered under ZeRO 3, as wide as activations: the layer at work, the next one, and the larger table."""
     counts = count_parameters(model)
     layer = (counts.total - counts.embedding - counts.head - counts.expert_stored) / (model.layers + model.decoder_layers)
     dense = (2 * layer + max(counts.head, counts.embedding)) / layouts.tensor
-    experts = 2 * counts.expert_stored / model.layers / expert_split(layouts)
-    return np.where(layouts.zero_stage == 3, 2.0 * (dense + experts), 0.0)
+    experts = 2 * counts.expert_stored / max(expert_layer_count(model), 1) / expert_split(layouts)
+    return np.where(layouts.zero_stage == 3, element_bytes(training) * (dense + experts), 0.0)
 
 
 def kv_cache(model: Transformer, training: Training, layouts: Layouts) -> Floats:
-    """Bytes of keys and values while an RL step samples its answers, one micro-batch at a time."""
+    """Bytes of keys and values of one micro-batch while an RL step samples its answers: what sampling takes at the least.
+
+    Heads divide over tensor ranks, as far as there are any; a latent cache is whole on each (DeepSeek-V2, section 2.1).
+    """
+    heads = np.ones(len(layouts)) if model.latent else np.minimum(layouts.tensor, model.kv_heads)
+    sequences = layouts.micro_batch / layouts.context
+    return sequences * key_value_bytes_per_sequence(model, training.seq_len) / (heads * layouts.pipeline)
+
+
+def key_value_bytes_per_sequence(model: Transformer, seq_len: float) -> float:
+    """Bytes of the 16-bit keys and values that a sequence of `seq_len` tokens leaves for the next one; a window keeps its own tokens."""
+    width = 2.0 * model.kv_heads * model.head_dim
     if model.latent is not None:
         width = float(model.latent.kv_lora_rank + model.latent.qk_rope_head_dim)
-    else:
-        width = 2.0 * model.kv_heads * model.head_dim
-    return 2.0 * width * model.layers * layouts.micro_batch * training.seq_len / (layouts.tensor * layouts.pipeline)
+    return 2.0 * width * model.layers * mean_context(model, seq_len)
 
 
 def helpers(model: Model, training: Training, layouts: Layouts) -> Floats:
-    """Bytes of 16-bit weights of teacher, reward model and reference, split as the trained model's weights are."""
-    beside = [helper for helper in (training.helpers.teacher, training.helpers.reward_model) if helper is not None]
-    if training.helpers.reference:
-        beside.append(model)
-    total = sum(parameter_total(helper) for helper in beside)
-    split = layouts.tensor * layouts.pipeline * np.where(layouts.zero_stage == 3, layouts.data * layouts.context, 1)
-    return 2.0 * total / split
+    """Bytes of 16-bit weights of teacher, reward model, reference and a network's own frozen parts, split as the trained weights are."""
+    total = np.zeros(len(layouts))
+    for helper in helper_networks(model, training):
+        total = total + 2.0 * sharded(local_parameters(helper, layouts), layouts, 3)
+    if isinstance(model, OtherNetwork):
+        frozen = model.frozen_params / (layouts.tensor * layouts.pipeline)
+        total = total + 2.0 * sharded((frozen, np.zeros(len(layouts))), layouts, 3)
+    return total
 
 
 def parameter_total(model: Model) -> float:
@@ -211,6 +294,6 @@ def parameter_total(model: Model) -> float:
     return count_parameters(model).total if isinstance(model, Transformer) else model.params or 0.0
 
 
-def other_activations(model: OtherNetwork, layouts: Layouts) -> Floats:
+def other_activations(model: OtherNetwork, training: Training, layouts: Layouts) -> Floats:
     """Bytes of a sample's activations times the micro-batch; zero where the preset does not know them (and says so)."""
-    return (model.activation_bytes_per_sample or 0.0) * layouts.micro_batch.astype(float)
+    return element_bytes(training) / 2 * (model.activation_bytes_per_sample or 0.0) * layouts.micro_batch.astype(float)

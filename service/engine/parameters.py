@@ -33,6 +33,7 @@ class ParameterCounts:
     multiplied: float
     encoder_multiplied: float
     decoder_multiplied: float
+    head_multiplied: float
     expert_stored: float
 
 
@@ -89,7 +90,8 @@ def count_parameters(model: Transformer) -> ParameterCounts:
     """All weights of the model, and those a token meets.
 
     Where `params` or `active_params` are stated they replace the sums in `total` and `active`, and the multiplied
-    weights are scaled along, so that a shape that is known only in part keeps the published arithmetic.
+    weights and all parts are scaled along, so that a shape that is known only in part keeps the published arithmetic.
+    The head of a ViT classifies one vector an image: it is stored, but no patch is multiplied with it.
     """
     attention = attention_parameters(model)
     dense_ffn = feed_forward_parameters(model, model.ffn_hidden_size)
@@ -105,24 +107,26 @@ def count_parameters(model: Transformer) -> ParameterCounts:
     embedding = float(model.vocab_size * model.hidden_size if model.kind != "vit" else 0)
     positions = model.max_positions * model.hidden_size
     head = float(model.vocab_size * model.hidden_size)
+    met_head = head if model.kind != "vit" else 0.0
     norms = (2 * model.layers + 3 * model.decoder_layers + 1 + bool(model.decoder_layers)) * norm_parameters(model)
     separate_head = 0.0 if model.tied_embeddings and model.kind != "vit" else head
     counted_active = encoder + decoder + embedding + positions + separate_head + norms
     counted_total = counted_active + idle
     total = model.params or counted_total
     active = model.active_params or (counted_active if model.params is None else counted_active * total / counted_total)
-    scale = active / counted_active
+    scale, stored_scale = active / counted_active, total / counted_total
     return ParameterCounts(
         total=total,
         active=active,
-        attention=model.layers * attention + 2 * model.decoder_layers * attention,
-        feed_forward=dense_layers * dense_ffn + routed_layers * routed.stored + model.decoder_layers * dense_ffn,
-        embedding=embedding + positions,
-        head=separate_head,
-        multiplied=scale * (encoder + decoder + head),
-        encoder_multiplied=scale * (encoder + (0 if model.decoder_layers else head)),
-        decoder_multiplied=scale * (decoder + head) if model.decoder_layers else 0.0,
-        expert_stored=routed_layers * (routed.stored - (routed.multiplied - _visited(model))),
+        attention=stored_scale * (model.layers + 2 * model.decoder_layers) * attention,
+        feed_forward=stored_scale * (dense_layers * dense_ffn + routed_layers * routed.stored + model.decoder_layers * dense_ffn),
+        embedding=stored_scale * (embedding + positions),
+        head=stored_scale * separate_head,
+        multiplied=scale * (encoder + decoder + met_head),
+        encoder_multiplied=scale * (encoder + (0 if model.decoder_layers else met_head)),
+        decoder_multiplied=scale * (decoder + met_head) if model.decoder_layers else 0.0,
+        head_multiplied=scale * met_head,
+        expert_stored=stored_scale * routed_layers * (routed.stored - (routed.multiplied - _visited(model))),
     )
 
 

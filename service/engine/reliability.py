@@ -1,8 +1,8 @@
 """Failures, checkpoints and goodput.
 
 Interruptions are a Poisson process in accelerator-hours. The checkpoint interval is Daly's (Daly 2006, A higher order
-estimate of the optimum checkpoint interval for restart dumps, equation 37, after Young 1974), the time lost his
-exact expectation for exponential failures (equation 13 there, in rates).
+estimate of the optimum checkpoint interval for restart dumps, equation 37, after Young 1974), the time lost that of his
+complete cost function for exponential failures, which strike during recovery as well (section 3 there).
 """
 
 from __future__ import annotations
@@ -13,6 +13,10 @@ from dataclasses import dataclass
 from service.domain.run import Cluster, Failures
 
 HOURS_PER_WEEK = 168.0
+# Above it the exponential is no float any more: the job has stood still long before.
+LARGEST_EXPONENT = 700.0
+# Not even a write that takes no time is made more often than this: nothing is gained and the interval stays above zero.
+SHORTEST_INTERVAL_HOURS = 1 / 60
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,16 +51,16 @@ def daly_interval_hours(write_hours: float, mttf_hours: float) -> float:
 def goodput(failures_per_hour: float, interval_hours: float, write_hours: float, recovery_hours: float) -> float:
     """Useful share of wall-clock time: an interval of work over the mean time it takes to complete it.
 
-    A segment of work and its checkpoint write is repeated until it passes without failure; each failure adds the recovery.
-    Mean time (1/rate + recovery) * (exp(rate * (interval + write)) - 1) (Daly 2006, equation 13). No failures: write time only.
+    A segment of work and its checkpoint write is repeated until it passes without failure; each failure adds a recovery, itself
+    repeated until it passes. Mean time exp(rate * recovery) * (exp(rate * (interval + write)) - 1) / rate (Daly 2006, section 3).
     """
     segment = interval_hours + write_hours
-    if failures_per_hour * segment < 1e-12:
-        return interval_hours / segment
-    exponent = failures_per_hour * segment
-    if exponent > 700:
+    expected, recovering = failures_per_hour * segment, failures_per_hour * recovery_hours
+    if expected + recovering > LARGEST_EXPONENT:
         return 0.0
-    return interval_hours / ((1 / failures_per_hour + recovery_hours) * math.expm1(exponent))
+    if expected < 1e-12:
+        return interval_hours / segment * math.exp(-recovering)
+    return failures_per_hour * interval_hours / (math.exp(recovering) * math.expm1(expected))
 
 
 def reliability(failures: Failures, cluster: Cluster, maintenance_hours_per_week: float, mttf_hours_per_accelerator: float) -> Reliability:
@@ -79,4 +83,4 @@ def _interval_hours(failures: Failures, write_hours: float, mttf_hours: float) -
     if failures.checkpoint_interval_minutes is not None:
         return failures.checkpoint_interval_minutes / 60
     # A write that blocks nothing still takes its time: the next one cannot start before it has ended.
-    return max(daly_interval_hours(write_hours, mttf_hours), failures.checkpoint_write_minutes / 60)
+    return max(daly_interval_hours(write_hours, mttf_hours), failures.checkpoint_write_minutes / 60, SHORTEST_INTERVAL_HOURS)

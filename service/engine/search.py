@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
@@ -37,7 +38,7 @@ def choose_layout(model: Model, training: Training, cluster: Cluster, utilisatio
 
     Raises InvalidRequest where the axes the caller fixed cannot make up the machine or cut the model.
     """
-    _check_axes(model, training.axes)
+    _check_axes(model, training)
     layouts = candidate_layouts(model, training, cluster)
     used = memory(model, training, layouts)
     steps = step(model, training, cluster, utilisation, layouts)
@@ -53,8 +54,13 @@ def choose_layout(model: Model, training: Training, cluster: Cluster, utilisatio
     )
 
 
-def _check_axes(model: Model, axes: Axes) -> None:
+def _check_axes(model: Model, training: Training) -> None:
     """Raises InvalidRequest where a fixed axis cannot cut this model."""
+    axes = training.axes
+    if axes.context and training.seq_len % axes.context:
+        raise InvalidRequest(
+            f"a sequence of {training.seq_len} does not divide by context {axes.context}; take a divisor", "/training/parallelism/context"
+        )
     if not isinstance(model, Transformer):
         return
     depth = model.layers + model.decoder_layers
@@ -64,6 +70,11 @@ def _check_axes(model: Model, axes: Axes) -> None:
         )
     if axes.pipeline and axes.pipeline > depth:
         raise InvalidRequest(f"pipeline {axes.pipeline} has more stages than the model's {depth} layers", "/training/parallelism/pipeline")
+    if axes.virtual_pipeline and axes.virtual_pipeline * (axes.pipeline or 1) > depth:
+        raise InvalidRequest(
+            f"virtual_pipeline {axes.virtual_pipeline} on pipeline {axes.pipeline or 1} makes more chunks than the model's {depth} layers",
+            "/training/parallelism/virtual_pipeline",
+        )
     if axes.expert and axes.expert > 1 and model.experts is None:
         raise InvalidRequest("expert parallelism needs a mixture of experts; leave it out or set it to 1", "/training/parallelism/expert")
     if axes.expert and model.experts and model.experts.experts % axes.expert:
@@ -82,29 +93,37 @@ def parallelism(choice: Choice) -> dict[str, int | str]:
 
 
 def what_would_fit(model: Model, training: Training, cluster: Cluster) -> tuple[str, ...]:
-    """What would make the model fit, in sentences: a leaner layout, a bigger machine, more memory."""
+    """What would make the model fit, in sentences: a leaner layout, a bigger machine, more memory.
+
+    Each is found by the search itself, so that asking for what it says is answered with a layout that fits.
+    """
     capacity = cluster.accelerator.usable_memory_bytes
-    found = []
-    leaner = _leanest_bytes(model, _lean(training), cluster)
+    free = replace(training, axes=Axes())
+    leaner = _leanest_bytes(model, free, cluster)
     if leaner <= capacity:
-        found.append("activation_recompute full, micro_batch 1 and zero_stage 3 fit on this machine")
-    count = cluster.count
-    while not found and count < LARGEST_MACHINE:
-        count *= 2
-        grown = _lean(replace(training, global_batch=max(training.global_batch, count)))
-        if _leanest_bytes(model, grown, replace(cluster, count=count)) <= capacity:
-            found.append(f"{count} of these accelerators hold it, fully sharded")
-    if not found:
-        found.append("no number of these accelerators holds it at this sequence length: take accelerators with more memory")
-    if leaner > capacity:
-        found.append(f"{cluster.count} accelerators with at least {leaner / 1e9:.0f} GB each hold it")
+        found = ["on this machine a layout that is searched for: leave parallelism, micro_batch, zero_stage and activation_recompute open"]
+    else:
+        found = [
+            _larger_machine(model, free, cluster)
+            or "no number of these accelerators holds it at this sequence length: take accelerators with more memory",
+            f"{cluster.count} accelerators with at least {math.ceil(leaner / 1e9)} GB each hold it",
+        ]
     if training.method == "full_finetune":
         found.append('method "lora" or "qlora" trains with a fraction of this memory')
     return tuple(found)
 
 
-def _lean(training: Training) -> Training:
-    return replace(training, axes=Axes(micro_batch=1, zero_stage=3, recompute="full"))
+def _larger_machine(model: Model, training: Training, cluster: Cluster) -> str | None:
+    """The smallest doubling of the machine that holds the model, with a larger batch where its ranks need one."""
+    count = cluster.count
+    while count < LARGEST_MACHINE:
+        count *= 2
+        grown = replace(cluster, count=count)
+        for batch in sorted({training.global_batch, max(training.global_batch, count)}):
+            if _leanest_bytes(model, replace(training, global_batch=batch), grown) <= cluster.accelerator.usable_memory_bytes:
+                larger_batch = f" with a batch of {batch} sequences" if batch > training.global_batch else ""
+                return f"{count} of these accelerators hold it{larger_batch}"
+    return None
 
 
 def _leanest_bytes(model: Model, training: Training, cluster: Cluster) -> float:

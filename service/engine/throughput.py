@@ -14,35 +14,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from service.domain.hardware import Accelerator
-from service.domain.model import Model, OtherNetwork
-from service.domain.quantity import Range
-from service.domain.run import RECOMPUTES, Cluster, Training
+from service.domain.model import Model, OtherNetwork, Transformer
+from service.domain.run import FROZEN_BASE, RECOMPUTES, Cluster, Training
+from service.domain.utilisation import Utilisation
 from service.engine.flops import TrainingFlops, attention_width, forward_flops, training_flops
 from service.engine.layouts import Layouts, micro_batches, rounded_batch, stack_depth
-from service.engine.memory import expert_split, local_parameters, weight_bytes
+from service.engine.memory import activation_bytes_per_token, expert_split, local_parameters, weight_bytes
 from service.engine.parameters import expert_layer_count
 
+__all__ = ["Step", "Utilisation", "hardware_flops", "peak_flops", "recomputed_share", "step"]
+
 Floats = NDArray[np.float64]
-
-
-@dataclass(frozen=True, slots=True)
-class Utilisation:
-    """What an accelerator family achieves at a precision, from measurements.
-
-    `matmul_share`: share of the dense peak that large matrix work reaches. `half_width`: matrix width (elements on one
-    device) at which half of that is reached. `link_share`: share of a link's rate that collectives reach. `overlap_share`:
-    part of the data-parallel exchange hidden behind the backward pass. `layer_overhead_s`: host and launch time of one
-    layer's forward and backward. `spread`: measured over predicted throughput, p10 to p90, p50 near 1.
-    """
-
-    matmul_share: float
-    half_width: float
-    link_share: float
-    overlap_share: float
-    layer_overhead_s: float
-    spread: Range
-    source: str
-    borrowed: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,24 +58,21 @@ def peak_flops(accelerator: Accelerator, precision: str) -> float:
 
 def step(model: Model, training: Training, cluster: Cluster, utilisation: Utilisation, layouts: Layouts) -> Step:
     """Seconds of one optimizer step on every layout."""
-    flops = training_flops(model, training)
+    job = _Job(model, training, cluster, utilisation, layouts)
     count = micro_batches(training, layouts)
-    tokens = layouts.micro_batch * training.seq_len
-    compute = count * _matmul_seconds(model, training, cluster, utilisation, layouts, flops)
-    launch = count * utilisation.layer_overhead_s * stack_depth(model) / layouts.pipeline
-    exchange = count * (
-        _tensor_seconds(model, training, cluster, utilisation, layouts)
-        + _context_seconds(model, training, cluster, utilisation, layouts)
-        + _expert_seconds(model, cluster, utilisation, layouts, tokens)
-    )
-    stage = compute + launch + exchange
+    slower = 1 + utilisation.straggler_share * np.log2(cluster.nodes)
+    compute = slower * count * (_matmul_seconds(job) + _attention_seconds(job))
+    traffic = slower * count * _activation_seconds(job)
+    exchange = slower * count * (_tensor_seconds(job) + _context_seconds(job) + _expert_seconds(job) + _stage_seconds(job))
+    launch = np.maximum(0.0, count * _host_seconds(job) - compute - traffic - exchange)
+    stage = compute + traffic + launch + exchange
     bubble = stage * (layouts.pipeline - 1) / (layouts.virtual_pipeline * count)
-    reduction = _gradient_seconds(model, training, cluster, utilisation, layouts)
+    reduction = slower * _gradient_seconds(job)
     exposed = np.maximum(reduction - utilisation.overlap_share * stage, reduction * (1 - utilisation.overlap_share))
     batch = rounded_batch(training, layouts)
     return Step(
         compute=compute,
-        memory=_optimizer_seconds(model, training, cluster, layouts) + _generation_seconds(model, training, cluster, layouts),
+        memory=traffic + _optimizer_seconds(job) + _generation_seconds(job),
         launch=launch,
         network=exchange + exposed,
         pipeline=bubble,
@@ -117,110 +96,220 @@ def hardware_flops(model: Model, training: Training, layouts: Layouts) -> Floats
     return executed
 
 
-def _matmul_seconds(
-    model: Model, training: Training, cluster: Cluster, utilisation: Utilisation, layouts: Layouts, flops: TrainingFlops
-) -> Floats:
-    """Seconds of matrix work of one micro-batch on one pipeline stage, sampled text apart (it is bound by memory)."""
-    executed = hardware_flops(model, training, layouts) - flops.generation
-    on_device = executed * layouts.micro_batch * training.seq_len / (layouts.tensor * layouts.context * layouts.pipeline)
-    width = _matrix_width(model, training, layouts)
-    share = utilisation.matmul_share * width / (width + utilisation.half_width)
-    uneven = np.ceil(stack_depth(model) / layouts.pipeline) * layouts.pipeline / stack_depth(model)
-    seconds: Floats = uneven * on_device / (peak_flops(cluster.accelerator, training.precision) * share)
+@dataclass(frozen=True, slots=True)
+class _Job:
+    """What every part of a step is computed from."""
+
+    model: Model
+    training: Training
+    cluster: Cluster
+    utilisation: Utilisation
+    layouts: Layouts
+
+    @property
+    def tokens(self) -> Floats:
+        """Tokens (or samples) of one micro-batch on one context rank."""
+        tokens: Floats = self.layouts.micro_batch * self.training.seq_len / self.layouts.context
+        return tokens
+
+    @property
+    def layers(self) -> Floats:
+        """Layers of the fullest pipeline stage."""
+        layers: Floats = np.ceil(stack_depth(self.model) / self.layouts.pipeline)
+        return layers
+
+    @property
+    def nothing(self) -> Floats:
+        return np.zeros(len(self.layouts))
+
+    @property
+    def flops(self) -> TrainingFlops:
+        return training_flops(self.model, self.training)
+
+    def stage_flops(self, per_token: Floats | float) -> Floats:
+        """FLOPs of one micro-batch on one device of the fullest stage, of work that costs `per_token`."""
+        flops: Floats = per_token * self.tokens * self.layers / (stack_depth(self.model) * self.layouts.tensor)
+        return flops
+
+
+def _attention_flops(job: _Job) -> Floats | float:
+    """FLOPs a token of scores and values, recomputation included, as `hardware_flops` counts them."""
+    again = np.array([0.0, 1.0, 1.0])[job.layouts.recompute] / 3
+    flops: Floats | float = job.flops.attention * (1 + again)
+    return flops
+
+
+def _matmul_seconds(job: _Job) -> Floats:
+    """Seconds of matrix work of one micro-batch on one pipeline stage; attention's core and sampled text apart.
+
+    A product of an m x k and a k x n matrix reaches a share 1 / (1 + w (1/m + 1/n + 1/k)) of what large ones reach: its
+    operands cross the memory bus at that ratio to its arithmetic (Williams et al. 2009, the roofline model).
+    """
+    peak = peak_flops(job.cluster.accelerator, job.training.precision)
+    executed = hardware_flops(job.model, job.training, job.layouts) - job.flops.generation
+    if isinstance(job.model, OtherNetwork):
+        return job.stage_flops(executed) / (peak * (job.utilisation.other_share or job.utilisation.matmul_share))
+    seconds: Floats = job.stage_flops(executed - _attention_flops(job)) / (peak * job.utilisation.matmul_share)
+    return seconds * (1 + job.utilisation.half_width * _inverse_widths(job, job.model))
+
+
+def _inverse_widths(job: _Job, model: Transformer) -> Floats:
+    """1/m + 1/n + 1/k of a layer's widest product on one device: tokens, hidden size and its share of the feed-forward."""
+    experts = model.experts
+    inner = experts.ffn_hidden_size if experts else model.ffn_hidden_size
+    # Tokens spread over the experts, but ranks of an expert group pool theirs.
+    pooled = np.minimum(1.0, experts.experts_per_token * job.layouts.expert / experts.experts) if experts else 1.0
+    split = np.where(job.layouts.expert > 1, 1, job.layouts.tensor)
+    inverse: Floats = 1 / (job.tokens * pooled) + 1 / model.hidden_size + split / inner
+    return inverse
+
+
+def _attention_seconds(job: _Job) -> Floats:
+    """Seconds of scores and values of one micro-batch on one stage, at a 16-bit rate whatever the precision of the weights.
+
+    Flash attention leaves out the masked half of a causal square (Dao 2023, arXiv 2307.08691, section 3.1).
+    """
+    if isinstance(job.model, OtherNetwork):
+        return job.nothing
+    causal = job.model.kind == "transformer"
+    executed = 0.5 if causal and job.training.flash_attention else 1.0
+    counted = 0.5 if causal and not job.training.count_full_attention else 1.0
+    share = job.utilisation.attention_share or job.utilisation.matmul_share
+    return job.stage_flops(_attention_flops(job) * executed / counted) / (_sixteen_bit_peak(job) * share)
+
+
+def _sixteen_bit_peak(job: _Job) -> float:
+    peaks = job.cluster.accelerator.peak_tflops
+    if job.training.precision in ("fp32", "tf32"):
+        return peak_flops(job.cluster.accelerator, job.training.precision)
+    return 1e12 * (peaks.get("bf16") or peaks.get("fp16") or peaks[job.training.precision])
+
+
+def _activation_seconds(job: _Job) -> Floats:
+    """Seconds that norms, residuals, activations and logits of one micro-batch take, all of them bound by memory."""
+    if isinstance(job.model, OtherNetwork):
+        return job.nothing
+    kept = activation_bytes_per_token(
+        job.model,
+        np.zeros_like(job.layouts.recompute),
+        job.layouts.tensor.astype(float),
+        job.training.seq_len,
+        flash=job.training.flash_attention,
+    )
+    again = np.where(job.layouts.recompute == RECOMPUTES.index("full"), 4 / 3, 1.0)
+    logits = 8.0 * job.model.vocab_size / job.layouts.tensor / job.layouts.pipeline if job.model.kind != "vit" else job.nothing
+    moved = job.utilisation.activation_passes * job.tokens * (kept * job.layers * again + logits)
+    seconds: Floats = moved / (job.cluster.accelerator.memory_bandwidth_gb_per_s * 1e9)
     return seconds
 
 
-def _matrix_width(model: Model, training: Training, layouts: Layouts) -> Floats:
-    """The width that decides how well a device's matrices fill it: the narrower of hidden size and its share of the feed-forward."""
-    if isinstance(model, OtherNetwork):
-        return np.full(len(layouts), np.inf)
-    inner = model.experts.ffn_hidden_size if model.experts else model.ffn_hidden_size
-    tokens = layouts.micro_batch * training.seq_len / layouts.context
-    return np.minimum(np.minimum(model.hidden_size, inner / np.minimum(layouts.tensor, 16)), tokens)
+def _host_seconds(job: _Job) -> Floats:
+    """Seconds the host takes to launch one micro-batch's kernels; devices wait for it only where they are faster."""
+    again = np.where(job.layouts.recompute == RECOMPUTES.index("full"), 4 / 3, 1.0)
+    seconds: Floats = job.utilisation.layer_overhead_s * job.layers * again
+    return seconds
 
 
-def _link_bytes_per_s(cluster: Cluster, ranks: Floats, utilisation: Utilisation) -> Floats:
-    """One direction's rate for a group of `ranks` accelerators: the node's link inside it, the network card's beyond."""
-    inside = (cluster.accelerator.link_gb_per_s or 0.0) / 2 * 1e9
-    across = cluster.internode_gbit_per_s / 8 * 1e9
-    rate = np.where(ranks <= cluster.accelerators_per_node, inside or across, across or inside)
-    rate_share: Floats = utilisation.link_share * rate
-    return rate_share
+def _link_bytes_per_s(job: _Job, ranks: Floats, side_by_side: Floats | float = 1.0) -> Floats:
+    """One direction's rate for a group of `ranks` accelerators: the fast link inside its domain, network cards beyond.
+
+    `side_by_side`: members of the group in one node, whose cards a ring uses together.
+    """
+    inside = (job.cluster.accelerator.link_gb_per_s or 0.0) / 2 * 1e9
+    across = job.cluster.internode_gbit_per_s / 8 * 1e9
+    domain = max(job.cluster.accelerators_per_node, job.utilisation.link_domain)
+    beyond = np.minimum(across * side_by_side, inside or np.inf) if across else inside
+    rate: Floats = job.utilisation.link_share * np.where(ranks <= domain, inside or across, beyond)
+    return rate
 
 
-def _tensor_seconds(model: Model, training: Training, cluster: Cluster, utilisation: Utilisation, layouts: Layouts) -> Floats:
+def _ring_seconds(job: _Job, payload: Floats, ranks: Floats, rate: Floats) -> Floats:
+    """One gather or scatter of `payload` bytes round a ring: (ranks - 1) / ranks of it passes every link."""
+    seconds: Floats = payload * (ranks - 1) / ranks / rate + np.where(ranks > 1, job.utilisation.collective_latency_s, 0.0)
+    return seconds
+
+
+def _tensor_seconds(job: _Job) -> Floats:
     """Four all-reduces of the activations a layer, six with full recomputation (Megatron-LM, arXiv 1909.08053, section 3)."""
-    if isinstance(model, OtherNetwork):
-        return np.zeros(len(layouts))
-    ranks = layouts.tensor.astype(float)
-    payload = 2.0 * layouts.micro_batch * training.seq_len / layouts.context * model.hidden_size
-    calls = np.where(layouts.recompute == RECOMPUTES.index("full"), 6, 4) * stack_depth(model) / layouts.pipeline
-    seconds: Floats = calls * payload * 2 * (ranks - 1) / ranks / _link_bytes_per_s(cluster, ranks, utilisation)
-    return seconds
+    if isinstance(job.model, OtherNetwork):
+        return job.nothing
+    ranks = job.layouts.tensor.astype(float)
+    rate = _link_bytes_per_s(job, ranks, job.cluster.accelerators_per_node)
+    calls = np.where(job.layouts.recompute == RECOMPUTES.index("full"), 6, 4) * job.layers
+    return calls * 2 * _ring_seconds(job, 2.0 * job.tokens * job.model.hidden_size, ranks, rate)
 
 
-def _context_seconds(model: Model, training: Training, cluster: Cluster, utilisation: Utilisation, layouts: Layouts) -> Floats:
+def _context_seconds(job: _Job) -> Floats:
     """Keys and values round the ring of context ranks, once forward, twice backward (Liu et al. 2023, arXiv 2310.01889, section 3)."""
-    if isinstance(model, OtherNetwork):
-        return np.zeros(len(layouts))
-    ranks = layouts.context.astype(float)
-    width = attention_width(model) * model.kv_heads / model.attention_heads
-    payload = 2.0 * layouts.micro_batch * training.seq_len * width / layouts.tensor
-    calls = 3 * stack_depth(model) / layouts.pipeline
-    seconds: Floats = calls * payload * (ranks - 1) / ranks / _link_bytes_per_s(cluster, ranks * layouts.tensor.astype(float), utilisation)
-    return seconds
+    if isinstance(job.model, OtherNetwork):
+        return job.nothing
+    ranks = job.layouts.context.astype(float)
+    width = attention_width(job.model) * job.model.kv_heads / job.model.attention_heads
+    payload = 2.0 * job.layouts.micro_batch * job.training.seq_len * width / job.layouts.tensor
+    return 3 * job.layers * _ring_seconds(job, payload, ranks, _link_bytes_per_s(job, ranks * job.layouts.tensor))
 
 
-def _expert_seconds(model: Model, cluster: Cluster, utilisation: Utilisation, layouts: Layouts, tokens: NDArray[np.int64]) -> Floats:
+def _expert_seconds(job: _Job) -> Floats:
     """Dispatch and combine of every routed layer, forward and backward: four all-to-alls (GShard, arXiv 2006.16668, section 3.2)."""
-    if isinstance(model, OtherNetwork) or model.experts is None:
-        return np.zeros(len(layouts))
-    ranks = layouts.expert.astype(float)
-    payload = 2.0 * tokens / (layouts.context * layouts.tensor) * model.hidden_size * model.experts.experts_per_token
-    calls = 4 * expert_layer_count(model) / layouts.pipeline
-    seconds: Floats = calls * payload * (ranks - 1) / ranks / _link_bytes_per_s(cluster, ranks, utilisation)
-    return seconds
+    if isinstance(job.model, OtherNetwork) or job.model.experts is None:
+        return job.nothing
+    ranks = job.layouts.expert.astype(float)
+    payload = 2.0 * job.tokens / job.layouts.tensor * job.model.hidden_size * job.model.experts.experts_per_token
+    calls = 4 * expert_layer_count(job.model) / job.layouts.pipeline
+    return calls * _ring_seconds(job, payload, ranks, _link_bytes_per_s(job, ranks))
 
 
-def _gradient_seconds(model: Model, training: Training, cluster: Cluster, utilisation: Utilisation, layouts: Layouts) -> Floats:
+def _stage_seconds(job: _Job) -> Floats:
+    """Activations handed to the next pipeline stage and their gradients back, once a chunk of layers."""
+    if isinstance(job.model, OtherNetwork):
+        return job.nothing
+    payload = 2.0 * job.tokens * job.model.hidden_size / job.layouts.tensor
+    rate = _link_bytes_per_s(job, (job.layouts.tensor * job.layouts.pipeline).astype(float))
+    one = payload / rate + job.utilisation.collective_latency_s
+    return np.where(job.layouts.pipeline > 1, 2 * job.layouts.virtual_pipeline * one, 0.0)
+
+
+def _gradient_seconds(job: _Job) -> Floats:
     """Reduce-scatter of gradients and gather of weights over the data ranks; ZeRO 3 gathers weights twice more, every micro-batch."""
-    dense, experts = local_parameters(model, layouts)
+    layouts = job.layouts
+    dense, experts = local_parameters(job.model, layouts)
     ranks = (layouts.data * layouts.context).astype(float)
     # Ranks of a data group sit in one node only when the whole machine is one.
     span: Floats = ranks * layouts.tensor
-    trained = 0.0 if training.method in ("lora", "qlora") else 2.0
-    gathers = np.where(layouts.zero_stage == 3, 2.0 * micro_batches(training, layouts), 1.0)
+    trained = 0.0 if job.training.method in FROZEN_BASE else 2.0
+    gathers = np.where(layouts.zero_stage == 3, 2.0 * micro_batches(job.training, layouts), 1.0)
     replicas = ranks * layouts.tensor / expert_split(layouts)
-    volume = (trained + 2.0 * gathers) * (dense + np.where(replicas > 1, experts, 0.0)) * (ranks - 1) / ranks
-    seconds: Floats = volume / _link_bytes_per_s(cluster, span, utilisation)
-    return seconds
+    payload = (trained + 2.0 * gathers) * (dense + np.where(replicas > 1, experts, 0.0))
+    beside = np.maximum(1.0, job.cluster.accelerators_per_node / layouts.tensor)
+    return _ring_seconds(job, payload, ranks, _link_bytes_per_s(job, span, beside))
 
 
-def _optimizer_seconds(model: Model, training: Training, cluster: Cluster, layouts: Layouts) -> Floats:
+def _optimizer_seconds(job: _Job) -> Floats:
     """One pass of the optimizer over its states: read and write 16 bytes a parameter, sharded with the ZeRO stage."""
-    dense, experts = local_parameters(model, layouts)
-    if training.method in ("lora", "qlora"):
-        return np.zeros(len(layouts))
-    ranks = np.where(layouts.zero_stage >= 1, layouts.data * layouts.context, 1).astype(float)
-    seconds: Floats = 2 * 16.0 * (dense + experts) / ranks / (cluster.accelerator.memory_bandwidth_gb_per_s * 1e9)
+    dense, experts = local_parameters(job.model, job.layouts)
+    if job.training.method in FROZEN_BASE:
+        return job.nothing
+    ranks = np.where(job.layouts.zero_stage >= 1, job.layouts.data * job.layouts.context, 1).astype(float)
+    seconds: Floats = 2 * 16.0 * (dense + experts) / ranks / (job.cluster.accelerator.memory_bandwidth_gb_per_s * 1e9)
     return seconds
 
 
-def _generation_seconds(model: Model, training: Training, cluster: Cluster, layouts: Layouts) -> Floats:
+def _generation_seconds(job: _Job) -> Floats:
     """Seconds of sampling a step's answers: each token reads the weights once for the whole batch, and every sequence's keys and values.
 
     Roofline of memory and matrix work on tensor * pipeline devices a replica (Pope et al. 2022, arXiv 2211.05102, section 2).
     """
+    model, training, layouts = job.model, job.training, job.layouts
     if training.method != "rl" or isinstance(model, OtherNetwork):
-        return np.zeros(len(layouts))
+        return job.nothing
     devices = (layouts.tensor * layouts.pipeline * layouts.context).astype(float)
     sequences = rounded_batch(training, layouts) / layouts.data
     dense, experts = local_parameters(model, layouts)
     weights = (dense + experts) * layouts.tensor * layouts.pipeline * min(weight_bytes(training), 2.0)
     key_value = attention_width(model) * model.kv_heads / model.attention_heads * model.layers * 2.0 * training.seq_len / 2
-    bandwidth = cluster.accelerator.memory_bandwidth_gb_per_s * 1e9 * devices
+    bandwidth = job.cluster.accelerator.memory_bandwidth_gb_per_s * 1e9 * devices
     read = (weights + sequences * key_value) / bandwidth
-    multiply = sequences * forward_flops(model, training).trained / (peak_flops(cluster.accelerator, training.precision) * devices)
+    multiply = sequences * forward_flops(model, training).trained / (peak_flops(job.cluster.accelerator, training.precision) * devices)
     seconds: Floats = training.response_tokens * np.maximum(read, multiply)
     return seconds
 

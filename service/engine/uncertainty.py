@@ -34,5 +34,5 @@ def probability_below(limit: float, quantity: Range) -> float:
     distance = math.log(limit / quantity.p50)
     side = math.log(quantity.p90 / quantity.p50) if distance > 0 else math.log(quantity.p50 / quantity.p10)
     if side == 0:
-        return 1.0 if distance >= 0 else 0.0
+        return 0.5 * (1 + math.copysign(1.0, distance)) if distance else 0.5
     return NormalDist().cdf(distance / side * P90_DEVIATIONS)

@@ -1,0 +1,1 @@
+"""Benchmarks and the accuracy score; not part of the service."""

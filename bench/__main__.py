@@ -1,0 +1,218 @@
+"""`make bench`: what an estimate costs beside the bare stack, start-up, memory. One line of JSON a figure."""
+
+from __future__ import annotations
+
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.client import HTTPConnection
+from pathlib import Path
+from typing import Any
+
+from bench.servers import find_free_port
+
+ROOT = Path(__file__).parents[1]
+WORKERS, CLIENTS, WARM_S, MEASURED_S = 2, 4, 1.0, 5.0
+WORST_MODELS: tuple[dict[str, Any], ...] = (
+    {"preset": "deepseek-v3"},
+    {"layers": 5040, "hidden_size": 65536, "attention_heads": 512, "experts": 1024, "experts_per_token": 8},
+    {"params": "1000B"},
+)
+BODY = json.dumps(
+    {
+        "model": {"preset": "llama-2-7b"},
+        "data": {"tokens": "2T"},
+        "training": {"method": "pretrain", "seq_len": 4096, "global_batch_tokens": 4194304, "precision": "bf16"},
+        "hardware": {"accelerator": "A100-80GB", "count": 1024},
+        "price": {"usd_per_accelerator_hour": 2.0},
+    }
+).encode()
+
+
+def main() -> None:
+    """All benchmarks, the baselines in the same run."""
+    with tempfile.TemporaryDirectory() as folder:
+        environment = {**os.environ, "OUTLAY_DATA_DIR": str(Path(folder) / "data"), "OUTLAY_OFFLINE": "1", "OUTLAY_LOG_LEVEL": "warning"}
+        flask = measure("bench.servers:bare_flask()", "/echo", environment)
+        smorest = measure("bench.servers:smorest_echo()", "/echo", environment)
+        estimate = measure("service:create_app()", "/v1/estimate", environment)
+        cold = measure("service:create_app()", "/v1/estimate", environment, vary=True)
+    for name, baseline in (("bare_flask_echo", flask), ("flask_smorest_echo", smorest)):
+        report(f"{name}.requests_per_s", baseline["requests_per_s"], "1/s")
+        report(f"{name}.cpu_ms", baseline["cpu_ms"], "ms")
+    for name, result in (("estimate", estimate), ("estimate_never_asked_before", cold)):
+        report(f"{name}.requests_per_s", result["requests_per_s"], "1/s", "flask_smorest_echo", smorest["requests_per_s"])
+        report(f"{name}.cpu_ms", result["cpu_ms"], "ms", "flask_smorest_echo", smorest["cpu_ms"])
+        report(f"{name}.p50_ms", result["p50_ms"], "ms", "flask_smorest_echo", smorest["p50_ms"])
+        report(f"{name}.p99_ms", result["p99_ms"], "ms", "flask_smorest_echo", smorest["p99_ms"])
+    report("web_idle_memory", estimate["idle_mb"], "MB for master and 2 workers", "flask_smorest_echo", smorest["idle_mb"])
+    worst_case()
+    start_up()
+    command_line()
+
+
+def report(name: str, value: float, unit: str, versus: str | None = None, reference: float | None = None) -> None:
+    """One figure as a line of JSON; `ratio` is value over reference."""
+    ratio = None if reference is None else round(value / reference, 3)
+    print(json.dumps({"name": name, "value": round(value, 3), "unit": unit, "vs": versus, "ratio": ratio}), flush=True)
+
+
+def measure(app: str, path: str, environment: dict[str, str], *, vary: bool = False) -> dict[str, float]:
+    """Requests a second, CPU a request, latencies and idle memory of an application under gunicorn with two workers."""
+    with gunicorn(app, environment) as (pid, port):
+        idle = memory_mb(pid)
+        load(port, path, WARM_S, vary=vary)
+        before = cpu_s(pid)
+        latencies = load(port, path, MEASURED_S, vary=vary)
+        used = cpu_s(pid) - before
+    ranked = statistics.quantiles(latencies, n=100)
+    return {
+        "requests_per_s": len(latencies) / MEASURED_S,
+        "cpu_ms": used / len(latencies) * 1e3,
+        "p50_ms": ranked[49] * 1e3,
+        "p99_ms": ranked[98] * 1e3,
+        "idle_mb": idle,
+    }
+
+
+@contextmanager
+def gunicorn(app: str, environment: dict[str, str]) -> Iterator[tuple[int, int]]:
+    """A gunicorn with two workers on a free port; its pid and port."""
+    port = find_free_port()
+    command = [sys.executable, "-m", "gunicorn", app, "--bind", f"127.0.0.1:{port}", "--workers", str(WORKERS), "--worker-class", "gthread"]
+    command += ["--threads", "4", "--log-level", "warning", "--no-control-socket"]
+    process = subprocess.Popen(command, env=environment, cwd=ROOT, stdout=subprocess.DEVNULL)
+    try:
+        wait_until_answering(port, process)
+        yield process.pid, port
+    finally:
+        process.terminate()
+        process.wait(30)
+
+
+def wait_until_answering(port: int, process: subprocess.Popen[bytes], path: str = "/healthz") -> None:
+    """Return once an HTTP answer comes back. Raises RuntimeError when the server has ended or 60 s have passed."""
+    give_up_s = time.monotonic() + 60
+    while time.monotonic() < give_up_s:
+        if process.poll() is not None:
+            raise RuntimeError(f"the server ended with status {process.returncode}")
+        try:
+            connection = HTTPConnection("127.0.0.1", port, timeout=5)
+            connection.request("GET", path)
+            if connection.getresponse().status < 500:
+                return
+        except OSError:
+            time.sleep(0.02)
+    raise RuntimeError("the server did not answer within 60 s")
+
+
+def load(port: int, path: str, seconds: float, *, vary: bool) -> list[float]:
+    """Latencies in seconds of as many requests as four clients get through."""
+    latencies: list[float] = []
+    stop_s = time.monotonic() + seconds
+    threads = [threading.Thread(target=client, args=(port, path, stop_s, latencies, index if vary else None)) for index in range(CLIENTS)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return latencies
+
+
+def client(port: int, path: str, stop_s: float, latencies: list[float], index: int | None) -> None:
+    """One connection's requests until `stop_s`. Raises RuntimeError for an answer other than 200."""
+    connection = HTTPConnection("127.0.0.1", port, timeout=30)
+    number = 0
+    while time.monotonic() < stop_s:
+        body = BODY if index is None else varied(index, number, time.monotonic_ns())
+        number += 1
+        begun = time.perf_counter()
+        connection.request("POST", path, body, {"Content-Type": "application/json"})
+        answer = connection.getresponse()
+        answer.read()
+        latencies.append(time.perf_counter() - begun)
+        if answer.status != 200:
+            raise RuntimeError(f"{path} answered {answer.status}")
+
+
+def varied(index: int, number: int, salt: int) -> bytes:
+    """A request whose layout search is new: another sequence length and batch."""
+    request: dict[str, Any] = json.loads(BODY)
+    request["training"] |= {"seq_len": 4096 + index + CLIENTS * number, "global_batch_tokens": 4194304 + salt % 1_000_000}
+    return json.dumps(request).encode()
+
+
+def processes(pid: int) -> list[int]:
+    """A process and its children."""
+    children = Path(f"/proc/{pid}/task/{pid}/children").read_text(encoding="ascii").split()
+    return [pid, *(int(child) for child in children)]
+
+
+def cpu_s(pid: int) -> float:
+    """CPU seconds that a process and its children have used."""
+    ticks = os.sysconf("SC_CLK_TCK")
+    fields = (Path(f"/proc/{each}/stat").read_text(encoding="utf-8").rpartition(")")[2].split() for each in processes(pid))
+    return sum(int(row[11]) + int(row[12]) for row in fields) / ticks
+
+
+def memory_mb(pid: int) -> float:
+    """Proportional set size of a process and its children in MB."""
+    rollups = (Path(f"/proc/{each}/smaps_rollup").read_text(encoding="ascii") for each in processes(pid))
+    return sum(int(line.split()[1]) for text in rollups for line in text.splitlines() if line.startswith("Pss:")) / 1000
+
+
+def worst_case() -> None:
+    """CPU of the costliest single estimates allowed: machines with many divisors, long sequences, many experts."""
+    from service import create_app
+    from service.config import load_settings
+
+    with tempfile.TemporaryDirectory() as folder:
+        client = create_app(load_settings({"OUTLAY_DATA_DIR": folder, "OUTLAY_LOG_LEVEL": "error"})).test_client()
+        client.post("/v1/estimate", data=BODY, content_type="application/json")
+        spent = [cpu_of(client, count, model) for count in (2**23, 5765760, 9979200) for model in WORST_MODELS]
+    report("estimate_worst_case.cpu_ms", max(spent) * 1e3, "ms")
+
+
+def cpu_of(client: Any, count: int, model: dict[str, Any]) -> float:
+    """CPU seconds of one request at the edge of what is allowed."""
+    request = json.loads(BODY) | {"model": model, "hardware": {"accelerator": "H100", "count": count, "accelerators_per_node": 64}}
+    request["training"] |= {"seq_len": 10**6, "global_batch_tokens": 10**12}
+    begun = time.process_time()
+    client.post("/v1/estimate", json=request)
+    return time.process_time() - begun
+
+
+def start_up() -> None:
+    """From `outlay serve` to a ready service, first with an empty data directory and then with what it left."""
+    with tempfile.TemporaryDirectory() as folder:
+        for name in ("first_start", "second_start"):
+            port = find_free_port()
+            environment = {**os.environ, "OUTLAY_DATA_DIR": folder, "OUTLAY_PORT": str(port), "OUTLAY_LOG_LEVEL": "warning"}
+            begun = time.perf_counter()
+            process = subprocess.Popen([sys.executable, "-m", "service.cli", "serve"], env=environment, cwd=ROOT, stdout=subprocess.DEVNULL)
+            try:
+                wait_until_answering(port, process, "/readyz")
+                report(name, time.perf_counter() - begun, "s")
+            finally:
+                process.terminate()
+                process.wait(60)
+
+
+def command_line() -> None:
+    """How long `outlay --help` takes: the median of five."""
+    times = []
+    for _ in range(5):
+        begun = time.perf_counter()
+        subprocess.run([sys.executable, "-m", "service.cli", "--help"], cwd=ROOT, check=True, stdout=subprocess.DEVNULL)
+        times.append(time.perf_counter() - begun)
+    report("outlay_help", statistics.median(times), "s")
+
+
+if __name__ == "__main__":
+    main()

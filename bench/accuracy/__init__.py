@@ -1,0 +1,1 @@
+"""How near the throughput model comes to published measurements, and where its parameters come from."""

@@ -1,0 +1,9 @@
+"""What Alembic runs: the caller brings the connection, so that one lock and one engine serve them all."""
+
+from alembic import context
+
+from service.store.tables import metadata
+
+context.configure(connection=context.config.attributes["connection"], target_metadata=metadata, render_as_batch=True)
+with context.begin_transaction():
+    context.run_migrations()

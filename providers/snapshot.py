@@ -1,0 +1,109 @@
+"""The prices that ship with the project: list, spot and reserved prices of many clouds, each row dated and sourced.
+
+The two files of `providers/data` are made by `providers.snapshot_build` from published catalogues. Reading them needs no network.
+"""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal, InvalidOperation
+from functools import cache
+from importlib.resources import files
+from importlib.resources.abc import Traversable
+from pathlib import Path
+from typing import get_args
+
+from providers.offer import PRICINGS, Fetched, Market, Offer, Pricing, Provider, ProviderError, Rejected
+
+COLUMNS = [
+    "provider", "region", "instance_type", "accelerator", "accelerator_count", "pricing", "usd_per_hour", "observed_at", "source", "market",
+]  # fmt: skip
+PRICING_BY_NAME: dict[str, Pricing] = {name: name for name in PRICINGS}
+MARKET_BY_NAME: dict[str, Market] = {name: name for name in get_args(Market)}
+
+
+class SnapshotProvider(Provider):
+    """The packaged price snapshot, or one that was built into `folder`.
+
+    Its promise is half a year: list prices of clouds move about that often, and every row has its own date.
+    """
+
+    name = "snapshot"
+    fresh_for = timedelta(days=180)
+
+    def __init__(self, folder: Path | None = None) -> None:
+        self._folder = folder
+
+    def fetch(self) -> Fetched:
+        """All offers of the snapshot. Raises ProviderError when a file is missing or holds no offer."""
+        folder = self._folder or _packaged()
+        try:
+            text = (folder / "snapshot.csv").read_text(encoding="utf-8")
+            sources = _read_sources((folder / "snapshot_sources.csv").read_text(encoding="utf-8")) if self._folder else packaged_sources()
+        except (OSError, UnicodeDecodeError) as error:
+            raise ProviderError(f"the price snapshot cannot be read: {error}") from error
+        return parse(text, sources)
+
+
+def parse(text: str, sources: Mapping[str, str] | None = None) -> Fetched:
+    """Offers of a snapshot file; `sources` maps its short source keys to readable lines (default: the packaged table).
+
+    A row that is not understood is named in `rejected`. Raises ProviderError for other columns and when no row is understood.
+    The snapshot's name holds the newest date in it and a digest of its text.
+    """
+    reader = csv.reader(text.splitlines())
+    if next(reader, None) != COLUMNS:
+        raise ProviderError(f"the price snapshot needs the columns {', '.join(COLUMNS)}")
+    offers, rejected = _offers(reader, packaged_sources() if sources is None else sources)
+    if not offers:
+        raise ProviderError("the price snapshot holds no offer")
+    newest = max(offer.observed_at for offer in offers)
+    digest = hashlib.sha256(text.encode()).hexdigest()[:8]
+    return Fetched(tuple(offers), f"snapshot-{newest:%Y-%m-%d}-{digest}", tuple(rejected))
+
+
+@cache
+def packaged_sources() -> Mapping[str, str]:
+    """Readable source by key, of the snapshot that ships with the project."""
+    return _read_sources((_packaged() / "snapshot_sources.csv").read_text(encoding="utf-8"))
+
+
+def _packaged() -> Traversable:
+    return files("providers") / "data"
+
+
+def _read_sources(text: str) -> Mapping[str, str]:
+    return {row["key"]: row["source"] for row in csv.DictReader(text.splitlines())}
+
+
+def _offers(rows: Iterable[list[str]], sources: Mapping[str, str]) -> tuple[list[Offer], list[Rejected]]:
+    offers: list[Offer] = []
+    rejected: list[Rejected] = []
+    for row in rows:
+        try:
+            offers.append(_offer(row, sources))
+        except (ValueError, InvalidOperation) as error:
+            rejected.append(Rejected(",".join(row), str(error) or "not a number"))
+    return offers, rejected
+
+
+def _offer(row: list[str], sources: Mapping[str, str]) -> Offer:
+    """Raises ValueError or InvalidOperation for a row that is not understood."""
+    if len(row) != len(COLUMNS) or not all(row):
+        raise ValueError(f"{len(COLUMNS)} filled fields expected")
+    provider, region, instance_type, accelerator, count, pricing, usd, observed_at, source, market = row
+    known_pricing, known_market = PRICING_BY_NAME.get(pricing), MARKET_BY_NAME.get(market)
+    if known_pricing is None or known_market is None or source not in sources:
+        raise ValueError(f"unknown pricing, market or source: {pricing}, {market}, {source}")
+    usd_per_hour, at = Decimal(usd), _day(observed_at)
+    sold = (provider, region, instance_type, accelerator, int(count))
+    return Offer(*sold, known_pricing, usd_per_hour, at, sources[source], known_market)
+
+
+@cache
+def _day(text: str) -> datetime:
+    """Midnight UTC of an ISO date. Raises ValueError."""
+    return datetime.strptime(text, "%Y-%m-%d").replace(tzinfo=UTC)

@@ -1,0 +1,31 @@
+"""Outlay: plans, prices and tracks the compute of AI training programs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from flask import Flask
+
+    from service.config import Settings
+
+
+def create_app(settings: Settings | None = None) -> Flask:
+    """The web application: build, register, return.
+
+    `settings` default to what the environment says. Imports stand inside: `import service` alone costs nothing.
+    """
+    import os
+
+    from flask import Flask
+
+    from service import api, logs
+    from service.config import load_settings
+    from service.wiring import build_desk
+
+    settings = load_settings(os.environ) if settings is None else settings
+    logs.configure(settings.log_level.upper())
+    app = Flask("outlay", static_folder=None, template_folder=None)
+    app.extensions["desk"] = build_desk(settings)
+    api.register(app)
+    return app

@@ -1,0 +1,421 @@
+"""What an estimate request may say, and what its answer holds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from marshmallow import ValidationError, fields
+
+from providers.offer import PRICINGS
+from service.api.schema import (
+    AnyValue,
+    Choice,
+    Count,
+    Day,
+    Flag,
+    FreeObject,
+    Items,
+    Moment,
+    NotNegative,
+    Number,
+    OrWord,
+    Part,
+    Positive,
+    RangeSchema,
+    Schema,
+    Share,
+    Text,
+)
+from service.domain.hardware import PRECISIONS
+from service.domain.run import METHODS, OPTIMIZERS, RECOMPUTES
+
+MAX_PARAMS = 10**15
+MAX_LAYERS = 10_000
+MAX_SIZE = 10**7
+MAX_SEQ_LEN = 10**8
+MAX_ACCELERATORS = 10**7
+MAX_HOURS = 10**7
+LEAST_RATE = 1e-6  # rates below it are slips of the pen, and make figures that no sum holds
+MAX_BATCH_REQUESTS = 1000
+
+
+def _size(maximum: int = MAX_SIZE, minimum: int = 1, description: str = "") -> Count:
+    return Count(minimum=minimum, maximum=maximum, suffixes=False, description=description)
+
+
+class ModelSchema(Schema):
+    """A model: by preset, by parameter count and any shape fields, by a Hugging Face config, or by its FLOPs a sample."""
+
+    preset = Text(description="A name of GET /v1/models, or an alias of one")
+    params = Count(maximum=MAX_PARAMS, description="All parameters")
+    active_params = Count(maximum=MAX_PARAMS, description="Parameters a token meets, of a mixture of experts")
+    architecture = Choice(("transformer", "encoder_decoder", "vit"))
+    layers = _size(MAX_LAYERS)
+    hidden_size = _size()
+    attention_heads = _size()
+    kv_heads = _size()
+    head_dim = _size()
+    ffn_hidden_size = _size()
+    gated_ffn = Flag()
+    vocab_size = _size()
+    tied_embeddings = Flag()
+    sliding_window = _size(MAX_SEQ_LEN, description="Tokens a windowed layer attends to")
+    global_attention_every = _size(MAX_LAYERS, minimum=0, description="Every so many layers attention is global; 0: none")
+    experts = _size(100_000)
+    experts_per_token = _size(100_000)
+    shared_experts = _size(100_000, minimum=0)
+    expert_ffn_hidden_size = _size()
+    dense_layers = _size(MAX_LAYERS, minimum=0, description="Leading layers without experts")
+    moe_every = _size(MAX_LAYERS, description="Every so many of the other layers has experts")
+    q_lora_rank = _size(minimum=0)
+    kv_lora_rank = _size()
+    qk_nope_head_dim = _size()
+    qk_rope_head_dim = _size()
+    v_head_dim = _size()
+    decoder_layers = _size(MAX_LAYERS, minimum=0, description="Layers of the decoder of an encoder_decoder")
+    hf_config = FreeObject(description="The content of a Hugging Face config.json")
+    flops_per_sample = Number(
+        minimum=1.0, maximum=1e18, description="Forward FLOPs of one sample, 2 a multiply-add; training counts three times that"
+    )
+    sample_unit = Text(max_length=40, description="What a sample is, with flops_per_sample: image, sequence, …")
+
+
+class DataSchema(Schema):
+    """What is trained on: exactly one of tokens, raw_tokens and samples."""
+
+    tokens = Count(description="Tokens trained on, each epoch")
+    raw_tokens = Count(description="Tokens before filtering and deduplication")
+    filter_yield = Number(above=0.0, maximum=1.0, description="What filtering leaves of raw_tokens")
+    dedupe_yield = Number(above=0.0, maximum=1.0, description="What deduplication leaves of that")
+    epochs = Number(minimum=LEAST_RATE, maximum=10_000)
+    quality_share = Share(description="Part of the effective tokens that is of high quality")
+    robustness_share = Share(description="Part of the effective tokens meant for robustness and hard negatives")
+    samples = Count(description="Sequences, images, …: what the model counts")
+
+
+class ParallelismSchema(Schema):
+    """Fixed axes of the layout; tensor x pipeline x data x context = count. Axes not given are searched."""
+
+    tensor = _size(MAX_ACCELERATORS)
+    pipeline = _size(MAX_ACCELERATORS)
+    data = _size(MAX_ACCELERATORS)
+    context = _size(MAX_ACCELERATORS)
+    expert = _size(MAX_ACCELERATORS)
+    virtual_pipeline = _size(MAX_LAYERS)
+
+
+class TrainingSchema(Schema):
+    """How it is trained."""
+
+    method = Choice(METHODS)
+    seq_len = _size(MAX_SEQ_LEN, description="Tokens a sequence; of the encoder, for an encoder_decoder")
+    decoder_seq_len = _size(MAX_SEQ_LEN)
+    global_batch_tokens = Count(maximum=10**12, description="Tokens a step (samples, for networks counted by samples)")
+    precision = Choice(PRECISIONS)
+    optimizer = Choice(OPTIMIZERS)
+    activation_recompute = Choice((*RECOMPUTES, "auto"))
+    micro_batch = _size(10**6, description="Sequences of one micro-batch on one data rank")
+    zero_stage = _size(3, minimum=0, description="0 plain data parallel; 1 optimizer, 2 gradients, 3 weights sharded too (FSDP)")
+    parallelism = OrWord(Part(ParallelismSchema), "auto")
+    input_tokens_per_s_per_node = Number(minimum=LEAST_RATE, maximum=1e12, description="What the data pipeline can feed")
+    flash_attention = Flag()
+    count_full_attention = Flag(description="Count the whole attention square, as papers report, or its causal half")
+    lora_rank = _size(10_000)
+    teacher = Part(ModelSchema, description="Distillation: the model whose logits are learnt")
+    cached_logits = Flag(description="Distillation: the teacher's logits are there already")
+    reward_model = Part(ModelSchema, description="RL: the network that scores answers; left out: rewards by rule")
+    reference_model = Flag(description="DPO and RL: a frozen copy of the policy is run beside it")
+    update_epochs = Positive(maximum=1000, description="RL: updates on each sampled answer")
+    response_tokens = _size(MAX_SEQ_LEN, description="RL: tokens sampled in a sequence")
+
+
+class HardwareSchema(Schema):
+    """The machine."""
+
+    accelerator = Text(required=True, description="A name of GET /v1/accelerators, or any usual alias, case-blind")
+    count = Count(required=True, maximum=MAX_ACCELERATORS, description="Accelerators")
+    accelerators_per_node = _size(100_000)
+    inter_node_gbps = Number(
+        minimum=LEAST_RATE, maximum=1e7, description="Network of one node, all its cards together, one direction, Gbit/s"
+    )
+
+
+class EfficiencySchema(Schema):
+    """What the caller measured: one of the three. Model FLOPs, recomputation not counted."""
+
+    mfu = Number(minimum=LEAST_RATE, maximum=1.0, description="Share of the dense peak for the precision")
+    tokens_per_s_per_accelerator = Number(minimum=LEAST_RATE, maximum=1e12)
+    tflops_per_accelerator = Number(minimum=LEAST_RATE, maximum=1e6)
+
+
+class PriceFilterSchema(Schema):
+    """A stated price, or which offers may be taken."""
+
+    usd_per_accelerator_hour = Number(minimum=LEAST_RATE, maximum=100_000)
+    provider = Text()
+    region = Text()
+    pricing = Choice(PRICINGS)
+    snapshot = Text(description="The price_snapshot of an earlier answer, to repeat it against")
+
+
+class FailuresSchema(Schema):
+    """How the machine fails and recovers."""
+
+    mttf_hours_per_accelerator = Positive(maximum=1e9)
+    detection_minutes = NotNegative(maximum=100_000)
+    restart_minutes = NotNegative(maximum=100_000)
+    checkpoint_write_minutes = Positive(maximum=100_000)
+    checkpoint_interval_minutes = OrWord(Positive(maximum=1e7), "auto")
+    checkpoint_blocking_share = Number(above=0.0, maximum=1.0, description="Part of the write training waits for; near 0: asynchronous")
+    preemptions_per_node_hour = NotNegative(maximum=1000)
+    spare_share = Share()
+
+
+class StorageSchema(Schema):
+    """What is kept, and for how long."""
+
+    dataset_tb = NotNegative(maximum=1e9)
+    checkpoints_kept = _size(100_000, minimum=0)
+    retention_months = NotNegative(maximum=1200)
+    logs_tb = NotNegative(maximum=1e9)
+    usd_per_tb_month = NotNegative(maximum=1e6)
+
+
+class NetworkSchema(Schema):
+    """What leaves the cloud."""
+
+    egress_tb = NotNegative(maximum=1e9)
+    usd_per_tb = NotNegative(maximum=1e6)
+
+
+class PersonnelSchema(Schema):
+    """People's hours."""
+
+    evaluation_hours = NotNegative(maximum=MAX_HOURS)
+    analysis_hours = NotNegative(maximum=MAX_HOURS)
+    oncall_hours = NotNegative(maximum=MAX_HOURS)
+    usd_per_hour = NotNegative(maximum=100_000)
+
+
+class EnergySchema(Schema):
+    """Where and how the machine is powered; null is the same as left out."""
+
+    region = Text(allow_none=True, description="gcp:us-central1, country:FRA, on_prem, world, …")
+    grid_gco2_per_kwh = NotNegative(maximum=5000, allow_none=True)
+    pue = Number(minimum=1.0, maximum=10.0, allow_none=True)
+    watts_per_accelerator = Positive(maximum=1e6, allow_none=True, description="Mean power with the share of the node, before PUE")
+    usd_per_kwh = NotNegative(maximum=1000, allow_none=True, description="State it for owned hardware: cloud prices contain power")
+    embodied_gco2e_per_accelerator_hour = NotNegative(maximum=1e6)
+
+
+class OverheadSchema(Schema):
+    """Work around the run, as shares of its compute."""
+
+    evaluation = NotNegative(maximum=100)
+    debugging = NotNegative(maximum=100)
+    reruns = NotNegative(maximum=100)
+
+
+class ScheduleSchema(Schema):
+    """When it runs."""
+
+    start = Day(allow_none=True)
+    deadline = Day(allow_none=True)
+    queue_hours = NotNegative(maximum=100_000)
+    maintenance_hours_per_week = NotNegative(maximum=167)
+
+
+class EstimateRequestSchema(Schema):
+    """One training run."""
+
+    model = Part(ModelSchema, required=True)
+    data = Part(DataSchema, required=True)
+    hardware = Part(HardwareSchema, required=True)
+    training = Part(TrainingSchema)
+    efficiency = Part(EfficiencySchema)
+    price = Part(PriceFilterSchema)
+    failures = Part(FailuresSchema)
+    storage = Part(StorageSchema)
+    network = Part(NetworkSchema)
+    personnel = Part(PersonnelSchema)
+    energy = Part(EnergySchema)
+    overhead = Part(OverheadSchema)
+    schedule = Part(ScheduleSchema)
+
+
+@dataclass(frozen=True, slots=True)
+class Unreadable:
+    """An entry of a batch that its schema refuses, with marshmallow's messages."""
+
+    messages: Any
+
+
+class Attempt(Part):
+    """A part whose mistakes are its own: read where it can be, else kept as `Unreadable` so that its neighbours are answered."""
+
+    def _deserialize(self, value: Any, attr: str | None, data: Mapping[str, Any] | None, partial: Any = None, **kwargs: Any) -> Any:
+        try:
+            return super()._deserialize(value, attr, data, partial, **kwargs)
+        except ValidationError as error:
+            return Unreadable(error.messages)
+
+
+class BatchRequestSchema(Schema):
+    """Many requests at once."""
+
+    requests = Items(Attempt(EstimateRequestSchema), required=True, min_items=1, max_items=MAX_BATCH_REQUESTS)
+
+
+class FlopsSchema(Schema):
+    """Arithmetic of the whole run; `recompute` stands outside `total`."""
+
+    per_token = Number(required=True, maximum=None)
+    total = Number(required=True, maximum=1e40)
+    petaflop_s_days = Number(required=True, maximum=1e40)
+    forward = Number(required=True, maximum=1e40)
+    backward = Number(required=True, maximum=1e40)
+    recompute = Number(required=True, maximum=1e40)
+    attention_share = Share(required=True)
+
+
+class TokensSchema(Schema):
+    """Tokens (or samples, see `unit`)."""
+
+    raw = Number(required=True, maximum=1e40)
+    effective = Number(required=True, maximum=1e40)
+    trained = Number(required=True, maximum=1e40)
+    unit = Text(required=True)
+    quality = Number(required=True, maximum=1e40, allow_none=True)
+    robustness = Number(required=True, maximum=1e40, allow_none=True)
+
+
+class ThroughputSchema(Schema):
+    """Speed. What is no range is the p50; `source` is modelled, or caller."""
+
+    tokens_per_s = Number(required=True)
+    tokens_per_s_per_accelerator = Part(RangeSchema, required=True)
+    tflops_per_accelerator = Number(required=True)
+    mfu = Part(RangeSchema, required=True)
+    hfu = Number(required=True)
+    step_time_s = Number(required=True)
+    bound_by = Choice(("compute", "memory", "network", "pipeline", "input", "launch"), required=True)
+    parallelism = FreeObject(required=True)
+    source = Choice(("modelled", "caller"), required=True)
+
+
+class MemorySchema(Schema):
+    """Memory of the fullest accelerator; `would_fit` says what would, where it does not fit."""
+
+    per_accelerator_gb = Number(required=True)
+    capacity_gb = Number(required=True)
+    fits = Flag(required=True)
+    breakdown_gb = FreeObject(required=True)
+    would_fit = Items(Text(max_length=1000), max_items=10, required=True)
+
+
+class ReliabilitySchema(Schema):
+    """The whole job's failures. Goodput is useful time over wall-clock time."""
+
+    mttf_hours = Number(required=True)
+    expected_interruptions = Number(required=True)
+    checkpoint_interval_minutes = Number(required=True)
+    checkpoint_tb = Number(required=True)
+    goodput = Share(required=True)
+
+
+class FinishSchema(Schema):
+    """Days on which the run ends."""
+
+    p10 = Day(required=True)
+    p50 = Day(required=True)
+    p90 = Day(required=True)
+
+
+class TimeSchema(Schema):
+    """How long."""
+
+    accelerator_hours = Part(RangeSchema, required=True)
+    wall_clock_hours = Part(RangeSchema, required=True)
+    steps = Number(required=True, maximum=1e40)
+    finish = Part(FinishSchema, required=True, allow_none=True)
+    deadline_probability = Share(required=True, allow_none=True)
+
+
+class CostLineSchema(Schema):
+    """One line of the bill, in whole cents."""
+
+    line = Text(required=True)
+    usd = Number(required=True)
+    basis = Text(required=True, max_length=1000)
+
+
+class CostSchema(Schema):
+    """Money. The lines add up to the total's p50."""
+
+    currency = Choice(("USD",), required=True)
+    total_usd = Part(RangeSchema, required=True)
+    lines = Items(Part(CostLineSchema), max_items=100, required=True)
+    usd_per_million_tokens = Number(required=True)
+
+
+class EnergyAnswerSchema(Schema):
+    """Energy and carbon, at the median hours."""
+
+    mwh = Number(required=True)
+    tco2e = Number(required=True)
+    pue = Number(required=True)
+    grid_gco2_per_kwh = Number(required=True)
+    watts_per_accelerator = Number(required=True)
+
+
+class PriceSchema(Schema):
+    """The price an answer was made with; `source` is "caller" where the caller stated it, and the offer's fields are null."""
+
+    usd_per_accelerator_hour = Number(required=True)
+    source = Text(required=True, max_length=1000)
+    stale = Flag(required=True)
+    provider = Text(required=True, allow_none=True)
+    region = Text(required=True, allow_none=True)
+    pricing = Choice(PRICINGS, required=True, allow_none=True)
+    observed_at = Moment(required=True, allow_none=True)
+    instance_type = Text(required=True, allow_none=True)
+    accelerator = Text(required=True, allow_none=True)
+    accelerators_per_instance = Count(required=True)
+    market = Choice(("list", "marketplace", "auction_floor"), required=True, allow_none=True)
+    availability = Choice(("unknown", "listed", "offered", "advisory", "live"), required=True, allow_none=True)
+
+
+class AssumptionSchema(Schema):
+    """A value the caller did not choose, and why it is that."""
+
+    field = Text(required=True)
+    value = AnyValue(required=True, allow_none=True)
+    source = Text(required=True, max_length=5000)
+
+
+class EstimateAnswerSchema(Schema):
+    """What a run takes, how long, what it costs."""
+
+    flops = Part(FlopsSchema, required=True)
+    tokens = Part(TokensSchema, required=True)
+    throughput = Part(ThroughputSchema, required=True)
+    memory = Part(MemorySchema, required=True)
+    reliability = Part(ReliabilitySchema, required=True)
+    time = Part(TimeSchema, required=True)
+    cost = Part(CostSchema, required=True)
+    energy = Part(EnergyAnswerSchema, required=True)
+    price = Part(PriceSchema, required=True)
+    price_snapshot = Text(required=True)
+    engine_version = Text(required=True)
+    assumptions = Items(Part(AssumptionSchema), max_items=1000, required=True)
+    warnings = Items(Text(max_length=5000), max_items=100, required=True)
+
+
+class BatchAnswerSchema(Schema):
+    """Answers in the order of the requests, each an estimate or a problem (told by its `status`)."""
+
+    answers = fields.List(FreeObject(), required=True)
+    price_snapshot = Text(required=True)
+    engine_version = Text(required=True)

@@ -1,0 +1,346 @@
+"""Fields that take what the contract says and nothing else.
+
+marshmallow's own are generous: Int takes "1_0" and 1.9, Boolean takes "on", Date takes "20270104", Decimal takes "1E-999999999" (seconds of
+CPU, gigabytes of memory). These take real JSON numbers, booleans and short texts, with bounds, and describe themselves in the
+specification.
+"""
+
+from __future__ import annotations
+
+import decimal
+import math
+import re
+from collections.abc import Sequence
+from copy import copy
+from datetime import UTC, date, datetime
+from difflib import get_close_matches
+from typing import Any
+
+from marshmallow import Schema as MarshmallowSchema
+from marshmallow import ValidationError, fields, missing
+
+from service.domain.counts import parse_count
+
+MAX_COUNT = 10**18
+MAX_NUMBER = 1e18
+MAX_TEXT = 200
+
+_CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
+_CONTROL_IN_LINES = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
+_NUMBER_TEXT = re.compile(r"-?\d{1,18}(?:\.\d{1,12})?(?:[eE][+-]?\d{1,2})?", re.ASCII)
+_DAY = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
+_MOMENT = re.compile(r"\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(?:\.\d{1,6})?(?:Z|[+-]\d{2}:\d{2})", re.ASCII)
+
+MESSAGES: dict[str, Any] = {
+    "required": "this field is required",
+    "null": "null is not taken here",
+    "validator_failed": "not an accepted value",
+}
+
+
+class OwnField(fields.Field[Any]):
+    """Base of the fields here: `description` goes to the specification, and a value given is read without marshmallow's detours."""
+
+    default_error_messages = MESSAGES
+
+    def __init__(self, *, description: str = "", **options: Any) -> None:
+        metadata = dict(options.pop("metadata", None) or {})
+        if description:
+            metadata["description"] = description
+        super().__init__(metadata=metadata, **options)
+        self._detours = bool(self.validators or self.pre_load or self.post_load)
+
+    def deserialize(self, value: Any, attr: str | None = None, data: Any = None, **kwargs: Any) -> Any:
+        """The value as the domain takes it. Raises ValidationError with a message for the caller."""
+        if value is missing or value is None or self._detours:
+            return super().deserialize(value, attr, data, **kwargs)
+        return self._deserialize(value, attr, data)
+
+    def openapi(self) -> dict[str, Any]:
+        """The JSON schema of what this field takes, null aside."""
+        return {}
+
+
+class Count(OwnField):
+    """A whole number: any JSON number with a whole value, and with `suffixes` also text such as "70B"."""
+
+    def __init__(self, *, minimum: int = 1, maximum: int = MAX_COUNT, suffixes: bool = True, **options: Any) -> None:
+        super().__init__(**options)
+        self.minimum, self.maximum, self.suffixes = minimum, maximum, suffixes
+
+    def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> int:  # noqa: ARG002
+        if isinstance(value, str) and not self.suffixes:
+            raise ValidationError("write a plain number, not a text")
+        try:
+            number = parse_count(value)
+        except ValueError as error:
+            raise ValidationError(str(error)) from None
+        if not self.minimum <= number <= self.maximum:
+            raise ValidationError(f"must lie between {self.minimum:,} and {_readable(self.maximum)}")
+        return number
+
+    def openapi(self) -> dict[str, Any]:
+        """An integer, or a text with a power of 1000 for a suffix."""
+        number = {"type": "integer", "minimum": self.minimum, "maximum": self.maximum}
+        text = {"type": "string", "pattern": r"^\d{1,30}(\.\d{1,12})?[KMBTkmbt]?$", "examples": ["70B", "1.5M"]}
+        return {"anyOf": [number, text]} if self.suffixes else number
+
+
+class Number(OwnField):
+    """A finite number within bounds; `above` is exclusive. `text` is for query parameters, which are always text."""
+
+    def __init__(
+        self,
+        *,
+        minimum: float | None = None,
+        maximum: float | None = MAX_NUMBER,
+        above: float | None = None,
+        text: bool = False,
+        **options: Any,
+    ) -> None:
+        super().__init__(**options)
+        self.minimum, self.maximum, self.above, self.text = minimum, maximum, above, text
+        self._low = -MAX_NUMBER if minimum is None else minimum
+        self._high = MAX_NUMBER if maximum is None else maximum
+
+    def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> float:  # noqa: ARG002
+        if self.text and isinstance(value, str) and _NUMBER_TEXT.fullmatch(value):
+            value = float(value)
+        if type(value) is not float and type(value) is not int:
+            raise ValidationError("must be a number")
+        if not self._low <= value <= self._high or (self.above is not None and value <= self.above):
+            raise ValidationError(f"must be {self._bounds()}")
+        return float(value)
+
+    def _bounds(self) -> str:
+        if self.above is not None:
+            return f"above {self.above:g} and at most {self._high:g}"
+        return f"a number from {self._low:g} to {self._high:g}"
+
+    def openapi(self) -> dict[str, Any]:
+        """A number with its bounds."""
+        bounds = {"minimum": self._low if self.above is None else None, "exclusiveMinimum": self.above, "maximum": self._high}
+        return {"type": "number"} | {name: bound for name, bound in bounds.items() if bound is not None}
+
+
+class Positive(Number):
+    """A number above zero."""
+
+    def __init__(self, *, maximum: float = MAX_NUMBER, **options: Any) -> None:
+        super().__init__(above=0.0, maximum=maximum, **options)
+
+
+class NotNegative(Number):
+    """Zero or more."""
+
+    def __init__(self, *, maximum: float = MAX_NUMBER, **options: Any) -> None:
+        super().__init__(minimum=0.0, maximum=maximum, **options)
+
+
+class Share(Number):
+    """A part of a whole, 0 to 1."""
+
+    def __init__(self, *, maximum: float = 1.0, **options: Any) -> None:
+        super().__init__(minimum=0.0, maximum=maximum, **options)
+
+
+class Decimal(OwnField):
+    """An exact amount, usually of money: a JSON number or its text, with at most `places` digits behind the point and no exponent."""
+
+    def __init__(self, *, places: int = 6, minimum: int = 0, maximum: int = 10**15, **options: Any) -> None:
+        super().__init__(**options)
+        self.places, self.minimum, self.maximum = places, minimum, maximum
+        self._pattern = rf"-?\d{{1,18}}(?:\.\d{{1,{places}}})?"
+        self._taken = re.compile(self._pattern, re.ASCII)
+
+    def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> decimal.Decimal:  # noqa: ARG002
+        if isinstance(value, bool) or not isinstance(value, int | float | str):
+            raise ValidationError("must be a number")
+        if isinstance(value, float):
+            value = format(value, f".{self.places}f") if self._exact(value) else ""
+        text = str(value)
+        if self._taken.fullmatch(text) is None:
+            raise ValidationError(f"must be a number with at most {self.places} decimal places")
+        amount = decimal.Decimal(text)
+        if not self.minimum <= amount <= self.maximum:
+            raise ValidationError(f"must lie between {self.minimum:,} and {_readable(self.maximum)}")
+        return amount
+
+    def _exact(self, value: float) -> bool:
+        """Whether the shortest text of `value` needs no more places than are taken."""
+        return math.isfinite(value) and abs(value) < 1e18 and round(value, self.places) == value
+
+    def _serialize(self, value: Any, attr: str | None, obj: Any, **kwargs: Any) -> float | None:  # noqa: ARG002
+        return None if value is None else float(value)
+
+    def openapi(self) -> dict[str, Any]:
+        """A number, or the text of one."""
+        number = {"type": "number", "minimum": self.minimum, "maximum": self.maximum}
+        return {"anyOf": [number, {"type": "string", "pattern": f"^{self._pattern}$"}]}
+
+
+class Flag(OwnField):
+    """true or false, nothing that merely looks like it."""
+
+    def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> bool:  # noqa: ARG002
+        if value is True or value is False:
+            return value
+        raise ValidationError("must be true or false")
+
+    def openapi(self) -> dict[str, Any]:
+        """A boolean."""
+        return {"type": "boolean"}
+
+
+class Text(OwnField):
+    """A short text without control characters; `lines` allows tabs and line breaks."""
+
+    def __init__(self, *, max_length: int = MAX_TEXT, min_length: int = 1, lines: bool = False, **options: Any) -> None:
+        super().__init__(**options)
+        self.max_length, self.min_length = max_length, min_length
+        self._refused = _CONTROL_IN_LINES if lines else _CONTROL
+
+    def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> str:  # noqa: ARG002
+        if not isinstance(value, str):
+            raise ValidationError("must be a text")
+        if not self.min_length <= len(value) <= self.max_length:
+            raise ValidationError(f"must have {self.min_length} to {self.max_length} characters")
+        if self._refused.search(value) is not None:
+            raise ValidationError("holds control characters")
+        return value
+
+    def openapi(self) -> dict[str, Any]:
+        """A string with its length."""
+        return {"type": "string", "minLength": self.min_length, "maxLength": self.max_length}
+
+
+class Choice(OwnField):
+    """One of a few names, as they are written."""
+
+    def __init__(self, names: Sequence[str], **options: Any) -> None:
+        super().__init__(**options)
+        self.names = tuple(names)
+        self._known = frozenset(names)
+
+    def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> str:  # noqa: ARG002
+        if isinstance(value, str) and value in self._known:
+            return value
+        near = get_close_matches(value[:64].lower(), self.names, n=1) if isinstance(value, str) else []
+        hint = f"; did you mean {near[0]!r}?" if near else ""
+        raise ValidationError(f"must be one of {', '.join(self.names)}{hint}")
+
+    def openapi(self) -> dict[str, Any]:
+        """An enumeration."""
+        return {"type": "string", "enum": list(self.names)}
+
+
+class OrWord(OwnField):
+    """A word such as "auto", given back as it is, or what `inner` takes."""
+
+    def __init__(self, inner: fields.Field[Any], word: str = "auto", **options: Any) -> None:
+        super().__init__(**options)
+        self.inner, self.word = inner, word
+
+    def _bind_to_schema(self, field_name: str, parent: Any) -> None:
+        super()._bind_to_schema(field_name, parent)
+        self.inner = copy(self.inner)
+        self.inner._bind_to_schema(field_name, self)  # noqa: SLF001 - as marshmallow's List does
+
+    def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> Any:  # noqa: ARG002
+        return value if value == self.word else self.inner.deserialize(value)
+
+    def _serialize(self, value: Any, attr: str | None, obj: Any, **kwargs: Any) -> Any:
+        return value if value == self.word else self.inner._serialize(value, attr, obj, **kwargs)  # noqa: SLF001 - as List does
+
+
+class Day(OwnField):
+    """A calendar date, YYYY-MM-DD."""
+
+    def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> date:  # noqa: ARG002
+        if isinstance(value, str) and _DAY.fullmatch(value):
+            try:
+                return date.fromisoformat(value)
+            except ValueError:
+                raise ValidationError("no such day") from None
+        raise ValidationError("must be a date, YYYY-MM-DD")
+
+    def _serialize(self, value: Any, attr: str | None, obj: Any, **kwargs: Any) -> str | None:  # noqa: ARG002
+        return value.isoformat() if isinstance(value, date) else value
+
+    def openapi(self) -> dict[str, Any]:
+        """A date of RFC 3339."""
+        return {"type": "string", "format": "date"}
+
+
+class Moment(OwnField):
+    """A point in time of RFC 3339, with its offset; given back in UTC."""
+
+    def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> datetime:  # noqa: ARG002
+        if isinstance(value, str) and _MOMENT.fullmatch(value):
+            try:
+                return datetime.fromisoformat(value).astimezone(UTC)
+            except (ValueError, OverflowError):
+                raise ValidationError("no such time") from None
+        raise ValidationError("must be a time with its offset, such as 2027-01-04T00:00:00Z")
+
+    def _serialize(self, value: Any, attr: str | None, obj: Any, **kwargs: Any) -> str | None:  # noqa: ARG002
+        return value.isoformat().replace("+00:00", "Z") if isinstance(value, datetime) else value
+
+    def openapi(self) -> dict[str, Any]:
+        """A date-time of RFC 3339."""
+        return {"type": "string", "format": "date-time"}
+
+
+class Items(fields.List[Any]):
+    """A list of bounded length; the length is looked at before any item is."""
+
+    default_error_messages = MESSAGES | {"invalid": "must be a list"}
+
+    def __init__(self, inner: Any, *, max_items: int, min_items: int = 0, description: str = "", **options: Any) -> None:
+        super().__init__(inner, metadata={"description": description} if description else {}, **options)
+        self.max_items, self.min_items = max_items, min_items
+
+    def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> list[Any]:
+        if isinstance(value, list) and not self.min_items <= len(value) <= self.max_items:
+            raise ValidationError(f"must have {self.min_items:,} to {self.max_items:,} entries, not {len(value):,}")
+        return super()._deserialize(value, attr, data, **kwargs)
+
+    def openapi(self) -> dict[str, Any]:
+        """The bounds of the length; what stands inside comes from apispec."""
+        return {"minItems": self.min_items, "maxItems": self.max_items}
+
+
+class Part(fields.Nested):
+    """An object inside an object, described by a schema of its own."""
+
+    default_error_messages = MESSAGES | {"type": "must be an object"}
+
+    def __init__(self, nested: type[MarshmallowSchema] | MarshmallowSchema, *, description: str = "", **options: Any) -> None:
+        super().__init__(nested, metadata={"description": description} if description else {}, **options)
+
+
+class FreeObject(OwnField):
+    """An object whose members are somebody else's business (a Hugging Face config.json): kept as it came."""
+
+    def __init__(self, *, max_members: int = 1000, **options: Any) -> None:
+        super().__init__(**options)
+        self.max_members = max_members
+
+    def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> dict[str, Any]:  # noqa: ARG002
+        if not isinstance(value, dict):
+            raise ValidationError("must be an object")
+        if len(value) > self.max_members:
+            raise ValidationError(f"must have at most {self.max_members:,} members")
+        return value
+
+    def openapi(self) -> dict[str, Any]:
+        """An object with any members."""
+        return {"type": "object", "maxProperties": self.max_members, "additionalProperties": True}
+
+
+class AnyValue(OwnField):
+    """Any JSON value; for answers only, requests say what they take."""
+
+
+def _readable(number: int) -> str:
+    return f"{number:,}" if number < 10**6 else f"{float(number):g}"

@@ -1,0 +1,205 @@
+"""JSON in, JSON out, and nothing beside RFC 8259.
+
+The standard library's parser is quick but generous: it takes NaN, turns 1e400 into infinity, keeps the last of two equal keys, lets lone
+surrogates through and recurses as deep as it is asked to. `parse` refuses all of that and says where it stands.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any, NoReturn
+
+MAX_DEPTH = 32
+MAX_INTEGER_DIGITS = 30
+MAX_NUMBER_LENGTH = 100
+MAX_ERRORS = 50
+MAX_POINTER_LENGTH = 300
+
+_STRING = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"?', re.DOTALL)
+_STRING_OR_BRACKET = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"?|[\[\]{}]', re.DOTALL)
+_NOT_BRACKETS = re.compile(r"[^\[\]{}]+")
+_SUSPECT_ESCAPE = re.compile(r"\\u(?:0000|[dD][89a-fA-F])")
+_SURROGATE_OR_NUL = re.compile("[\x00\ud800-\udfff]")
+
+
+class BadJson(ValueError):
+    """A body that is no acceptable JSON; `errors` are `{"pointer", "message"}` entries."""
+
+    def __init__(self, detail: str, errors: list[dict[str, Any]] | None = None) -> None:
+        super().__init__(detail)
+        self.detail = detail
+        self.errors = errors or [{"pointer": "", "message": detail}]
+
+
+class _SuspectError(Exception):
+    """Something to refuse was met; the slow pass finds out where."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Refused:
+    """Stands in the parsed tree where a refused value stood."""
+
+    message: str
+
+
+def dumps(value: Any) -> str:
+    """Compact RFC 8259 text, keys in the order given. Raises ValueError on NaN and infinities: they are a bug, not an answer."""
+    return _ENCODER.encode(value)
+
+
+def parse(body: bytes) -> Any:
+    """The value that `body` holds.
+
+    Raises BadJson for what is not UTF-8 or not RFC 8259, for nesting beyond 32, integers beyond 30 digits, numbers no float holds,
+    repeated keys, NUL and lone surrogates; its errors carry a JSON pointer or, where the text itself is broken, the position.
+    """
+    text = _decode(body)
+    _check_depth(text)
+    try:
+        value = _FAST.decode(text)
+    except _SuspectError:
+        _refuse_with_pointers(text)
+    except json.JSONDecodeError as error:
+        raise BadJson(_syntax_message(error)) from None
+    if _SUSPECT_ESCAPE.search(text) is not None:
+        _check_strings(value)
+    return value
+
+
+def pointer_of(path: Iterable[object]) -> str:
+    """The JSON pointer (RFC 6901) of a path of keys and list indices; one too long to be of use is cut off at a parent."""
+    pointer = ""
+    for step in path:
+        longer = f"{pointer}/{str(step).replace('~', '~0').replace('/', '~1')}"
+        if len(longer) > MAX_POINTER_LENGTH:
+            break
+        pointer = longer
+    return _SURROGATE_OR_NUL.sub("\ufffd", pointer)
+
+
+def _decode(body: bytes) -> str:
+    if not body or body.isspace():
+        raise BadJson("the body is empty; send a JSON document")
+    try:
+        return body.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise BadJson(f"the body is not UTF-8 (byte {error.start})") from None
+
+
+def _syntax_message(error: json.JSONDecodeError) -> str:
+    return f"not JSON: {error.msg} at line {error.lineno}, column {error.colno}"
+
+
+def _check_depth(text: str) -> None:
+    if text.count("[") + text.count("{") <= MAX_DEPTH:
+        return
+    # Peel the innermost pairs off, one level a round: a few passes in C however many brackets there are.
+    skeleton = _NOT_BRACKETS.sub("", _STRING.sub("", text)).replace("{", "[").replace("}", "]")
+    for _ in range(MAX_DEPTH):
+        skeleton = skeleton.replace("[]", "")
+        if not skeleton:
+            return
+    _find_depth(text)
+
+
+def _find_depth(text: str) -> None:
+    depth = 0
+    for match in _STRING_OR_BRACKET.finditer(text):
+        if match[0] in "[{":
+            depth += 1
+        elif match[0] in "]}":
+            depth -= 1
+        if depth > MAX_DEPTH:
+            raise BadJson(f"nested deeper than {MAX_DEPTH} levels (character {match.start()})")
+
+
+def _integer(text: str) -> int:
+    if len(text) > MAX_INTEGER_DIGITS and len(text.lstrip("-")) > MAX_INTEGER_DIGITS:
+        raise _SuspectError
+    return int(text)
+
+
+def _float(text: str) -> float:
+    value = float(text) if len(text) <= MAX_NUMBER_LENGTH else math.inf
+    if math.isinf(value):
+        raise _SuspectError
+    return value
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        raise _SuspectError
+    return found
+
+
+def _constant(_: str) -> NoReturn:
+    raise _SuspectError
+
+
+def _marked_integer(text: str) -> int | _Refused:
+    digits = len(text.lstrip("-"))
+    return int(text) if digits <= MAX_INTEGER_DIGITS else _Refused(f"an integer of {digits} digits; at most {MAX_INTEGER_DIGITS} are taken")
+
+
+def _marked_float(text: str) -> float | _Refused:
+    if len(text) > MAX_NUMBER_LENGTH:
+        return _Refused(f"a number of {len(text)} characters; at most {MAX_NUMBER_LENGTH} are taken")
+    value = float(text)
+    return _Refused("too large a number") if math.isinf(value) else value
+
+
+def _marked_object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for key, value in pairs:
+        found[key] = _Refused("this key appears more than once") if key in found else value
+    return found
+
+
+def _marked_constant(text: str) -> _Refused:
+    return _Refused(f"{text} is not JSON")
+
+
+_FAST = json.JSONDecoder(parse_int=_integer, parse_float=_float, parse_constant=_constant, object_pairs_hook=_object)
+_MARKING = json.JSONDecoder(
+    parse_int=_marked_integer, parse_float=_marked_float, parse_constant=_marked_constant, object_pairs_hook=_marked_object
+)
+_ENCODER = json.JSONEncoder(allow_nan=False, ensure_ascii=False, separators=(",", ":"))
+
+
+def _refuse_with_pointers(text: str) -> NoReturn:
+    try:
+        value = _MARKING.decode(text)
+    except json.JSONDecodeError as error:
+        raise BadJson(_syntax_message(error)) from None
+    errors = [
+        {"pointer": pointer_of(path), "message": leaf.message} for path, leaf in _leaves(value, ()) if isinstance(leaf, _Refused)
+    ]
+    raise BadJson("the body holds values that are not taken", errors[:MAX_ERRORS])
+
+
+def _check_strings(value: Any) -> None:
+    errors = [
+        {"pointer": pointer_of(path), "message": "NUL and lone surrogates are not text"}
+        for path, leaf in _leaves(value, ())
+        if any(isinstance(part, str) and _SURROGATE_OR_NUL.search(part) for part in (leaf, *path))
+    ]
+    if errors:
+        raise BadJson("the body holds strings that are not text", errors[:MAX_ERRORS])
+
+
+def _leaves(value: Any, path: tuple[object, ...]) -> Iterator[tuple[tuple[object, ...], Any]]:
+    """Every scalar and empty container with its path. Recursion is safe: the depth has been checked."""
+    children: Iterable[tuple[object, Any]] = ()
+    if isinstance(value, dict):
+        children = value.items()
+    elif isinstance(value, list):
+        children = enumerate(value)
+    if not value or not isinstance(value, dict | list):
+        yield path, value
+    for key, child in children:
+        yield from _leaves(child, (*path, key))

@@ -1,0 +1,137 @@
+"""The specification, built from the schemas the service validates with."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from apispec.ext.marshmallow import MarshmallowPlugin
+from apispec.ext.marshmallow.common import resolve_schema_instance
+from apispec.ext.marshmallow.openapi import OpenAPIConverter
+from flask import Flask
+from flask_smorest import Api as SmorestApi
+
+from service.api import request_ids
+from service.api.bodies import DEFAULT_BODY_BYTES, LARGE_BODY_BYTES, MIB
+from service.api.fields import Items, OrWord, OwnField
+from service.api.json import MAX_DEPTH, MAX_ERRORS, MAX_INTEGER_DIGITS, MAX_NUMBER_LENGTH
+from service.api.paging import MAX_LIMIT
+from service.api.problems import CONTENT_TYPE, KNOWN, response_name
+from service.api.schema import ProblemSchema
+
+TITLE = "Outlay"
+API_VERSION = "1"
+OPENAPI_VERSION = "3.1.0"
+
+DESCRIPTION = f"""\
+Plans, prices and tracks the compute of AI training programs.
+
+**Input.** JSON (RFC 8259) in UTF-8 with a Content-Length; chunked bodies are refused with 411, content codings with 415. \
+Bodies hold at most {DEFAULT_BODY_BYTES // MIB} MiB, on batch, track and import addresses {LARGE_BODY_BYTES // MIB} MiB (413 beyond), \
+nested at most {MAX_DEPTH} levels deep, integers of at most {MAX_INTEGER_DIGITS} digits, numbers of at most {MAX_NUMBER_LENGTH} characters.
+
+Unknown and repeated fields, unknown query parameters, NaN and infinities are errors. A body that stalls for 3 s is answered 408.
+
+**Counts** are whole JSON numbers (1e12) or, where stated, texts with a suffix K, M, B or T for powers of 1000 ("70B").
+
+**Answers.** Every quantity's unit is in its name. Errors are `{CONTENT_TYPE}` (RFC 9457) with at most {MAX_ERRORS} entries in `errors`. \
+Every answer carries `{request_ids.HEADER}`; send your own to find it in the logs.
+
+**Lists** come in pages of at most {MAX_LIMIT} entries; pass `next_cursor` as `cursor` to get the next one.
+"""
+
+
+class Api(SmorestApi):  # type: ignore[misc]  # flask-smorest has no types
+    """flask-smorest's, with our problems in the place of its error bodies."""
+
+    ERROR_SCHEMA = ProblemSchema
+
+    def _register_responses(self) -> None:
+        for status, (title, _) in KNOWN.items():
+            self.spec.components.response(response_name(status), _problem_response(title), lazy=True)
+        self.spec.components.response(self.DEFAULT_ERROR_RESPONSE_NAME, _problem_response("Any other error"), lazy=True)
+
+    def _register_pagination_header(self) -> None:
+        """Nothing: pages carry their cursor in the body."""
+
+    def _register_error_handlers(self) -> None:
+        """Nothing: service.api.problems answers all errors."""
+
+
+def _problem_response(description: str) -> dict[str, Any]:
+    header = {"description": "The request's id", "schema": {"type": "string"}}
+    return {"description": description, "headers": {request_ids.HEADER: header}, "content": {CONTENT_TYPE: {"schema": ProblemSchema}}}
+
+
+def register(app: Flask) -> Api:
+    """An Api on `app`, to register blueprints with."""
+    plugin = Plugin(schema_name_resolver=_schema_name)
+    app.config.update(API_TITLE=TITLE, API_VERSION=API_VERSION, OPENAPI_VERSION=OPENAPI_VERSION)
+    api = Api(app, spec_kwargs={"marshmallow_plugin": plugin, "info": {"description": DESCRIPTION}})
+    api.spec.components.parameter(
+        "X_REQUEST_ID",
+        "header",
+        {
+            "name": request_ids.HEADER,
+            "description": "An id of your own for this request, given back with the answer",
+            "schema": {"type": "string", "pattern": request_ids.PATTERN},
+        },
+        lazy=True,
+    )
+    app.extensions["api"] = api
+    return api
+
+
+def _schema_name(schema: Any) -> str:
+    return type(resolve_schema_instance(schema)).__name__.removesuffix("Schema")
+
+
+class Converter(OpenAPIConverter):
+    """apispec's, knowing our own fields."""
+
+    def init_attribute_functions(self) -> None:
+        """Ask our fields last, so that what they say stands."""
+        super().init_attribute_functions()  # type: ignore[no-untyped-call]
+        self.attribute_functions.append(self.own_properties)
+
+    def own_properties(self, field: Any, ret: dict[str, Any], **_: Any) -> dict[str, Any]:
+        """The JSON schema of one of our own fields, nullable where it is."""
+        if isinstance(field, OrWord):
+            properties: dict[str, Any] = {"anyOf": [{"type": "string", "const": field.word}, self.field2property(field.inner)]}
+        elif isinstance(field, OwnField | Items):
+            properties = field.openapi()
+        else:
+            return {}
+        if field.allow_none and isinstance(field, OwnField):
+            ret.pop("type", None)
+            properties = _nullable(properties)
+        return properties
+
+
+class Plugin(MarshmallowPlugin):
+    """apispec's plugin with our converter."""
+
+    Converter = Converter
+
+
+def _nullable(properties: dict[str, Any]) -> dict[str, Any]:
+    if "anyOf" in properties:
+        return properties | {"anyOf": [*properties["anyOf"], {"type": "null"}]}
+    if "type" in properties:
+        more = {"enum": [*properties["enum"], None]} if "enum" in properties else {}
+        return properties | {"type": [properties["type"], "null"]} | more
+    return properties
+
+
+def document(app: Flask) -> dict[str, Any]:
+    """The specification of `app` as plain data."""
+    from service.api import json
+
+    plain: dict[str, Any] = json.parse(json.dumps(app.extensions["api"].spec.to_dict()).encode())
+    return plain
+
+
+def to_yaml(app: Flask) -> str:
+    """The specification as committed in openapi.yaml; the same application gives the same bytes."""
+    import yaml
+
+    return yaml.safe_dump(document(app), sort_keys=False, allow_unicode=True, width=100)

@@ -1,0 +1,118 @@
+"""A cache that may forget but never fails: Redis when configured, the process's own memory otherwise."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Protocol, TypeVar
+
+from service.config import Settings
+
+if TYPE_CHECKING:
+    from redis import Redis
+
+log = logging.getLogger(__name__)
+
+TIMEOUT_S = 0.25
+"""Redis's defaults let a GET on a hung server take a minute; a cache that slow is worse than none."""
+BREAKER_S = 5.0
+"""How long a Redis that failed once is left alone, so that its death costs one timeout and not one a request."""
+MEMORY_ENTRIES = 10_000
+_Answer = TypeVar("_Answer")
+
+
+class Cache(Protocol):
+    """Bytes under a key for a while. No method raises because the cache is in trouble."""
+
+    def get(self, key: str) -> bytes | None:
+        """The value, or None when it is unknown, over its time or out of reach."""
+
+    def set(self, key: str, value: bytes, ttl_s: float) -> None:
+        """Keep `value` for `ttl_s` seconds, if possible."""
+
+    def ping(self) -> bool:
+        """Whether the cache answers right now."""
+
+
+class MemoryCache:
+    """The embedded cache: one process's memory, the least recently used entry leaving first."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._entries: OrderedDict[str, tuple[float, bytes]] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def get(self, key: str) -> bytes | None:
+        """The value, or None when it is unknown or over its time."""
+        with self._lock:
+            until, value = self._entries.get(key, (0.0, b""))
+            if until <= self._clock():
+                self._entries.pop(key, None)
+                return None
+            self._entries.move_to_end(key)
+            return value
+
+    def set(self, key: str, value: bytes, ttl_s: float) -> None:
+        """Keep `value` for `ttl_s` seconds."""
+        with self._lock:
+            self._entries[key] = (self._clock() + ttl_s, value)
+            self._entries.move_to_end(key)
+            if len(self._entries) > MEMORY_ENTRIES:
+                self._entries.popitem(last=False)
+
+    def ping(self) -> bool:
+        """Always: memory is there."""
+        return True
+
+
+class RedisCache:
+    """The shared cache. Its first failure opens a breaker for `BREAKER_S` seconds, in which nothing is asked of Redis."""
+
+    def __init__(self, url: str, clock: Callable[[], float] = time.monotonic) -> None:
+        self._url = url
+        self._clock = clock
+        self._closed_until = 0.0
+        self._client: Redis | None = None
+
+    def get(self, key: str) -> bytes | None:
+        """The value, or None when it is unknown, over its time or Redis is in trouble."""
+        found = self._try(lambda redis: redis.get(f"outlay:{key}"), None)
+        return found if isinstance(found, bytes) else None
+
+    def set(self, key: str, value: bytes, ttl_s: float) -> None:
+        """Keep `value` for `ttl_s` seconds (whole milliseconds, at least one), if Redis can."""
+        self._try(lambda redis: redis.set(f"outlay:{key}", value, px=max(1, round(ttl_s * 1000))), None)
+
+    def ping(self) -> bool:
+        """Whether Redis answers; False without asking while the breaker is open."""
+        return self._try(lambda redis: bool(redis.ping()), other=False)
+
+    def _try(self, ask: Callable[[Redis], _Answer], other: _Answer) -> _Answer:
+        from redis.exceptions import RedisError
+
+        if self._clock() < self._closed_until:
+            return other
+        try:
+            return ask(self._connected())
+        except (RedisError, OSError) as error:
+            self._closed_until = self._clock() + BREAKER_S
+            log.warning("cache out of reach, going on without it for %s s: %s", BREAKER_S, error)
+            return other
+
+    def _connected(self) -> Redis:
+        from redis import Redis
+        from redis.backoff import NoBackoff
+        from redis.retry import Retry
+
+        if self._client is None:
+            limits = {"socket_timeout": TIMEOUT_S, "socket_connect_timeout": TIMEOUT_S, "retry": Retry(NoBackoff(), 0)}
+            self._client = Redis.from_url(self._url, **limits)
+        return self._client
+
+
+def make_cache(settings: Settings) -> Cache:
+    """The cache these settings ask for."""
+    return RedisCache(settings.redis_url) if settings.redis_url else MemoryCache()

@@ -1,0 +1,120 @@
+"""The command line: the same use cases as over HTTP. Nothing heavy is imported before a command needs it."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+
+PRICINGS = ("on_demand", "spot", "reserved_1y", "reserved_3y")
+ARCHITECTURES = ("transformer", "encoder_decoder", "vit", "cnn", "diffusion", "rnn", "other")
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
+@click.version_option(package_name="outlay")
+def main() -> None:
+    """Plans, prices and tracks the compute of AI training programs."""
+
+
+@main.command()
+def serve() -> None:
+    """Serve the API and its background worker in the foreground; settings are OUTLAY_ variables."""
+    import os
+
+    from service.config import BadSetting, load_settings
+    from service.serve import CannotServe
+    from service.serve import serve as run
+
+    try:
+        sys.exit(run(load_settings(os.environ)))
+    except (BadSetting, CannotServe) as error:
+        raise click.ClickException(str(error)) from error
+
+
+@main.command()
+@click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path), required=False)
+@click.option("--model", help="Preset, such as llama-2-7b (see `outlay models`).")
+@click.option("--params", help="Parameters, such as 7B, in the place of a preset.")
+@click.option("--active-params", help="Active parameters of a mixture of experts.")
+@click.option("--tokens", help="Training tokens, such as 2T.")
+@click.option("--samples", help="Training samples, for models counted by samples.")
+@click.option("--method", help="pretrain, continued_pretrain, full_finetune, lora, qlora, distill, dpo or rl.")
+@click.option("--seq-len", type=int, help="Tokens a sequence.")
+@click.option("--batch-tokens", help="Tokens a step, such as 4M.")
+@click.option("--precision", help="bf16, fp16, fp8, …")
+@click.option("--accelerator", help="Such as H100 (see `outlay accelerators`).")
+@click.option("--count", help="Accelerators.")
+@click.option("--usd-per-hour", type=float, help="Your price an accelerator-hour; left out: the cheapest known offer.")
+@click.option("--provider", help="Take this provider's price.")
+@click.option("--region", help="Take the price of this region.")
+@click.option("--pricing", type=click.Choice(PRICINGS), help="Kind of price.")
+@click.option("--mfu", type=float, help="Model FLOPs utilisation you measured; left out: modelled.")
+@click.option("--set", "settings", multiple=True, metavar="PATH=VALUE", help="Any other field, such as failures.restart_minutes=10.")
+@click.option("--json", "as_json", is_flag=True, help="The whole answer, as over HTTP.")
+def estimate(file: Path | None, settings: tuple[str, ...], *, as_json: bool, **flags: Any) -> None:
+    """Estimate one training run, from flags, or from a JSON or YAML FILE as sent to POST /v1/estimate."""
+    from service.cli import commands
+
+    commands.estimate(file, flags, settings, as_json=as_json)
+
+
+@main.command()
+@click.option("--accelerator", help="Canonical name or alias.")
+@click.option("--provider", help="Only this provider.")
+@click.option("--region", help="Only this region.")
+@click.option("--pricing", type=click.Choice(PRICINGS), help="Only this kind of price.")
+@click.option("--max-usd", type=float, help="At most so much an accelerator-hour.")
+@click.option("--limit", type=click.IntRange(1, 100_000), default=30, show_default=True, help="Rows shown, cheapest first.")
+@click.option("--json", "as_json", is_flag=True, help="As JSON.")
+def offers(limit: int, *, as_json: bool, **filters: Any) -> None:
+    """Known prices, cheapest first."""
+    from service.cli import commands
+
+    commands.offers(filters, limit, as_json=as_json)
+
+
+@main.command()
+@click.option("--vendor", help="Only this vendor.")
+@click.option("--json", "as_json", is_flag=True, help="As JSON.")
+def accelerators(vendor: str | None, *, as_json: bool) -> None:
+    """Known accelerators with their dense peaks."""
+    from service.cli import commands
+
+    commands.accelerators({"vendor": vendor}, as_json=as_json)
+
+
+@main.command()
+@click.option("--developer", help="Only this developer.")
+@click.option("--architecture", type=click.Choice(ARCHITECTURES), help="Only this kind.")
+@click.option("--json", "as_json", is_flag=True, help="As JSON.")
+def models(*, as_json: bool, **filters: Any) -> None:
+    """Model presets with their published sizes."""
+    from service.cli import commands
+
+    commands.models(filters, as_json=as_json)
+
+
+@main.group()
+def catalog() -> None:
+    """The shipped price snapshot."""
+
+
+@catalog.command("build")
+@click.argument("source_dir", type=click.Path(exists=True, file_okay=False, path_type=Path))
+@click.option("--out", type=click.Path(file_okay=False, path_type=Path), help="Folder for the files; left out: the package's own data.")
+@click.option("--rejected", is_flag=True, help="List every row left out, with its reason.")
+def build_catalog(source_dir: Path, out: Path | None, *, rejected: bool) -> None:
+    """Build the price snapshot from a folder of catalog files."""
+    from service.cli import commands
+
+    commands.build_catalog(source_dir, out, list_rejected=rejected)
+
+
+@main.command()
+def openapi() -> None:
+    """Print the OpenAPI description in YAML."""
+    from service.cli import commands
+
+    commands.openapi()

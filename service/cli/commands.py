@@ -1,0 +1,218 @@
+"""What the commands do: read a request, ask the use case, show the answer."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, ClassVar
+
+import click
+
+from service.cli import tables
+from service.desk import Desk
+from service.domain.errors import Problem
+from service.store import StoreUnavailable
+
+# Where each flag of `outlay estimate` stands in the request.
+FLAG_PATHS = {
+    "model": "model.preset",
+    "params": "model.params",
+    "active_params": "model.active_params",
+    "tokens": "data.tokens",
+    "samples": "data.samples",
+    "method": "training.method",
+    "seq_len": "training.seq_len",
+    "batch_tokens": "training.global_batch_tokens",
+    "precision": "training.precision",
+    "accelerator": "hardware.accelerator",
+    "count": "hardware.count",
+    "usd_per_hour": "price.usd_per_accelerator_hour",
+    "provider": "price.provider",
+    "region": "price.region",
+    "pricing": "price.pricing",
+    "mfu": "efficiency.mfu",
+}
+
+# Flags whose text is a count: written as JSON writes numbers (1e12) it is one, else it is read as the schema reads texts ("2T").
+COUNT_FLAGS = ("params", "active_params", "tokens", "samples", "batch_tokens", "count")
+YAML_SUFFIXES = (".yaml", ".yml")
+EXPONENT = re.compile(r"\d+(?:\.\d+)?[eE][+-]?\d+$")
+
+
+def desk() -> Desk:
+    """The desk of the environment's settings."""
+    from service.config import BadSetting, load_settings
+    from service.wiring import build_desk
+
+    try:
+        return build_desk(load_settings(os.environ))
+    except BadSetting as error:
+        raise click.ClickException(str(error)) from error
+
+
+def estimate(file: Path | None, flags: Mapping[str, Any], settings: Sequence[str], *, as_json: bool) -> None:
+    """Estimate the run of a file with the flags and settings laid over it."""
+    from service.api.answers import estimate_answer
+    from service.usecases.estimate import estimate as usecase
+
+    request = _read_request(file) if file else {}
+    for name, value in flags.items():
+        if value is not None:
+            _put(request, FLAG_PATHS[name], _value(value) if name in COUNT_FLAGS else value)
+    for setting in settings:
+        path, separator, text = setting.partition("=")
+        if not separator:
+            raise click.BadParameter(f"{setting!r} is not PATH=VALUE", param_hint="--set")
+        _put(request, path, _value(text))
+    try:
+        answer = estimate_answer(usecase(desk(), _validated(request)))
+    except Problem as problem:
+        raise click.ClickException(f"{problem.pointer or '/'}: {problem.message}") from problem
+    except StoreUnavailable as error:
+        raise click.ClickException(f"recorded prices cannot be read: {error}") from error
+    click.echo(json.dumps(answer, indent=2) if as_json else tables.estimate(answer))
+
+
+def offers(filters: Mapping[str, Any], limit: int, *, as_json: bool) -> None:
+    """Show offers, cheapest first."""
+    from service.api.answers import offer_entry
+    from service.usecases.catalogue import find_offers
+
+    given = _given(filters)
+    if "max_usd" in given:
+        given["max_usd_per_accelerator_hour"] = given.pop("max_usd")
+    at = desk()
+    try:
+        book, found = find_offers(at, given)
+    except Problem as problem:
+        raise click.ClickException(problem.message) from problem
+    now = at.clock()
+    cheapest = sorted(found, key=lambda offer: offer.usd_per_accelerator_hour)[:limit]
+    entries = [offer_entry(offer, stale=book.stale(offer, now)) for offer in cheapest]
+    click.echo(json.dumps(entries, indent=2) if as_json else tables.offers(entries, len(found), book.name))
+
+
+def accelerators(filters: Mapping[str, Any], *, as_json: bool) -> None:
+    """Show accelerators."""
+    from service.api.answers import accelerator_entry
+    from service.usecases.catalogue import find_accelerators
+
+    entries = [accelerator_entry(accelerator) for accelerator in find_accelerators(_given(filters))]
+    click.echo(json.dumps(entries, indent=2) if as_json else tables.accelerators(entries))
+
+
+def models(filters: Mapping[str, Any], *, as_json: bool) -> None:
+    """Show model presets."""
+    from service.api.answers import model_entry
+    from service.usecases.catalogue import find_models
+
+    entries = [model_entry(preset) for preset in find_models(_given(filters))]
+    click.echo(json.dumps(entries, indent=2) if as_json else tables.models(entries))
+
+
+def build_catalog(source_dir: Path, out: Path | None, *, list_rejected: bool) -> None:
+    """Build the price snapshot and say what came of it."""
+    import providers
+    from providers.snapshot_build import build
+    from service.presets.accelerators import canonical_accelerator
+
+    try:
+        result = build(source_dir, canonical_accelerator)
+    except FileNotFoundError as error:
+        raise click.ClickException(str(error)) from error
+    folder = out or Path(providers.__file__).parent / "data"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        result.write(folder)
+    except OSError as error:
+        raise click.ClickException(f"{folder} cannot be written: {error.strerror}") from error
+    if list_rejected:
+        for row in result.rejected:
+            click.echo(f"{row.row}: {row.reason}")
+    click.echo(f"{result.rows} offers, {len(result.rejected)} rows rejected, {sum(result.left_out.values())} left out -> {folder}")
+    for missing in result.missing:
+        click.echo(f"not found: {missing}", err=True)
+
+
+def openapi() -> None:
+    """Print the description of the HTTP interface as committed in openapi.yaml."""
+    from service import create_app
+    from service.api.openapi import to_yaml
+    from service.config import load_settings
+
+    click.echo(to_yaml(create_app(load_settings({}))), nl=False)
+
+
+def _given(filters: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in filters.items() if value is not None}
+
+
+def _read_request(file: Path) -> dict[str, Any]:
+    """A request from a file, as JSON where it is JSON (then as strictly as over HTTP), else as YAML."""
+    from service.api.json import BadJson, parse
+
+    content = file.read_bytes()
+    try:
+        request = parse(content)
+    except BadJson as error:
+        if content.lstrip().startswith(b"{") and file.suffix.lower() not in YAML_SUFFIXES:
+            raise click.ClickException(f"{file}: {error.detail}") from error
+        request = _read_yaml(file, content)
+    if not isinstance(request, dict):
+        raise click.ClickException(f"{file}: the request must be an object with model, data and hardware")
+    return request
+
+
+def _read_yaml(file: Path, content: bytes) -> Any:
+    """YAML with JSON's idea of scalars: 1e12 is a number and 2027-01-04 a text, as YAML 1.2 has them."""
+    import yaml
+
+    class Loader(yaml.SafeLoader):
+        """The safe one, without dates."""
+
+        yaml_implicit_resolvers: ClassVar[dict[str, Any]] = {
+            first: [rule for rule in rules if rule[0] != "tag:yaml.org,2002:timestamp"]
+            for first, rules in yaml.SafeLoader.yaml_implicit_resolvers.items()
+        }
+
+    Loader.add_implicit_resolver("tag:yaml.org,2002:float", EXPONENT, list("0123456789"))  # type: ignore[no-untyped-call]
+    try:
+        return yaml.load(content, Loader)  # noqa: S506 - a SafeLoader
+    except (yaml.YAMLError, UnicodeDecodeError, RecursionError) as error:
+        raise click.ClickException(f"{file}: not JSON or YAML: {error}") from error
+
+
+def _put(request: dict[str, Any], path: str, value: Any) -> None:
+    """Set a field by its dotted path, making the objects on the way."""
+    *above, last = path.split(".")
+    for name in above:
+        request = request.setdefault(name, {})
+        if not isinstance(request, dict):
+            raise click.BadParameter(f"{name} in {path} is no object", param_hint="--set")
+    request[last] = value
+
+
+def _value(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except json.JSONDecodeError:
+        return text
+
+
+def _validated(request: dict[str, Any]) -> dict[str, Any]:
+    """The request as the schema reads it; every mistake on a line of its own."""
+    from marshmallow import ValidationError
+
+    from service.api.estimate_schema import EstimateRequestSchema
+    from service.api.schema import pointers
+
+    schema = EstimateRequestSchema()
+    try:
+        loaded: dict[str, Any] = schema.load(request)
+    except ValidationError as error:
+        lines = [f"{entry['pointer'] or '/'}: {entry['message']}" for entry in pointers(error.messages, schema)]
+        raise click.ClickException("\n".join(lines)) from error
+    return loaded

@@ -1,0 +1,155 @@
+"""Answers as tables for people. Figures are rounded for reading; `--json` has them whole."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+Entry = Mapping[str, Any]
+SCALES = ((1e12, "T"), (1e9, "B"), (1e6, "M"), (1e3, "K"))
+
+
+def estimate(answer: Entry) -> str:
+    """The estimate, its cost lines, what was assumed and what to be careful about."""
+    throughput, memory, time, price = answer["throughput"], answer["memory"], answer["time"], answer["price"]
+    rows = [
+        ("compute", f"{answer['flops']['total']:.3g} FLOPs ({answer['flops']['petaflop_s_days']:,.0f} petaflop/s-days)"),
+        ("trained on", f"{scaled(answer['tokens']['trained'])} {answer['tokens']['unit']}s"),
+        ("throughput", f"{spread(throughput['tokens_per_s_per_accelerator'], ',.0f')} {answer['tokens']['unit']}s/s an accelerator"),
+        ("MFU", f"{spread(throughput['mfu'], '.0%')}, bound by {throughput['bound_by']}, {throughput['source']}"),
+        ("layout", layout(throughput["parallelism"])),
+        ("memory", f"{memory['per_accelerator_gb']:.1f} of {memory['capacity_gb']:.1f} GB, {'fits' if memory['fits'] else 'DOES NOT FIT'}"),
+        ("failures", failures(answer["reliability"])),
+        ("wall clock", f"{spread(time['wall_clock_hours'], ',.0f')} h ({time['wall_clock_hours']['p50'] / 24:,.1f} days)"),
+        ("accelerator-hours", spread(time["accelerator_hours"], ",.0f")),
+        ("finish", finish(time)),
+        ("price", priced(price)),
+        ("cost", f"{spread(answer['cost']['total_usd'], ',.0f')} USD"),
+        *((f"  {line['line']}", f"{line['usd']:,.2f} USD = {line['basis']}") for line in answer["cost"]["lines"]),
+        ("energy", f"{answer['energy']['mwh']:,.1f} MWh, {answer['energy']['tco2e']:,.1f} tCO2e (PUE {answer['energy']['pue']:g})"),
+        ("prices, engine", f"{answer['price_snapshot']}, {answer['engine_version']}"),
+    ]
+    parts = [columns([row for row in rows if row[1]])]
+    parts += [f"warning: {warning}" for warning in answer["warnings"]]
+    parts.append("assumed (p10 - p50 - p90 are shown as ranges):")
+    parts += [f"  {item['field']} = {shown(item['value'])}: {clipped(item['source'])}" for item in answer["assumptions"]]
+    return "\n".join(parts)
+
+
+def offers(entries: Sequence[Entry], found: int, snapshot: str) -> str:
+    """Offers with their dates."""
+    head = ("USD/acc-h", "accelerator", "provider", "region", "instance type", "x", "pricing", "read", "")
+    rows = [
+        (
+            f"{entry['usd_per_accelerator_hour']:.4f}",
+            entry["accelerator"],
+            entry["provider"],
+            entry["region"],
+            entry["instance_type"],
+            str(entry["accelerator_count"]),
+            entry["pricing"],
+            entry["observed_at"][:10],
+            " ".join(word for word, true in ((entry["market"], entry["market"] != "list"), ("stale", entry["stale"])) if true),
+        )
+        for entry in entries
+    ]
+    return f"{columns([head, *rows])}\n{len(entries)} of {found} offers in {snapshot}"
+
+
+def accelerators(entries: Sequence[Entry]) -> str:
+    """Accelerators with memory, bandwidth and the usual dense peak."""
+    head = ("name", "year", "memory GB", "GB/s", "dense TFLOP/s", "TDP W")
+    rows = [
+        (
+            entry["name"],
+            str(entry["release_year"]),
+            f"{entry['memory_gb']:g}",
+            f"{entry['memory_bandwidth_gb_per_s']:,.0f}",
+            " ".join(f"{precision} {peak:g}" for precision, peak in entry["peak_tflops"].items()),
+            f"{entry['tdp_w']:g}" if entry["tdp_w"] else "-",
+        )
+        for entry in entries
+    ]
+    return columns([head, *rows])
+
+
+def models(entries: Sequence[Entry]) -> str:
+    """Models with their published sizes."""
+    head = ("name", "architecture", "params", "active", "context", "year", "developer")
+    rows = [
+        (
+            entry["name"],
+            entry["architecture"],
+            scaled(entry["params"]),
+            scaled(entry["active_params"]) if entry["active_params"] else "",
+            str(entry["seq_len"] or ""),
+            str(entry["year"]),
+            entry["developer"],
+        )
+        for entry in entries
+    ]
+    return columns([head, *rows])
+
+
+def columns(rows: Sequence[Sequence[str]]) -> str:
+    """Rows with their cells in line."""
+    widths = [max(len(row[index]) for row in rows) for index in range(len(rows[0]))]
+    return "\n".join("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows)
+
+
+def scaled(count: float) -> str:
+    """A count with a suffix: 7B, 1.5T."""
+    for scale, suffix in SCALES:
+        if count >= scale:
+            return f"{count / scale:.4g}{suffix}"
+    return f"{count:g}"
+
+
+def spread(quantity: Entry, form: str) -> str:
+    """A range as p50 with its ends; one figure where it is certain."""
+    if quantity["p10"] == quantity["p90"]:
+        return format(quantity["p50"], form)
+    return f"{quantity['p50']:{form}} ({quantity['p10']:{form}} - {quantity['p90']:{form}})"
+
+
+def layout(parallelism: Entry) -> str:
+    """The axes that are not 1, and how memory is saved."""
+    axes = [f"{name} {parallelism[name]}" for name in ("tensor", "pipeline", "data", "context", "expert") if parallelism[name] > 1]
+    rest = f"micro-batch {parallelism['micro_batch']}, ZeRO {parallelism['zero_stage']}, recompute {parallelism['activation_recompute']}"
+    return ", ".join([*axes, rest])
+
+
+def failures(reliability: Entry) -> str:
+    """Interruptions and goodput."""
+    return (
+        f"{reliability['expected_interruptions']:.1f} interruptions (every {reliability['mttf_hours']:,.1f} h), checkpoint every"
+        f" {reliability['checkpoint_interval_minutes']:.0f} min, goodput {reliability['goodput']:.1%}"
+    )
+
+
+def finish(time: Entry) -> str:
+    """The day the run ends, and whether that is in time."""
+    if time["finish"] is None:
+        return ""
+    days = f"{time['finish']['p50']} ({time['finish']['p10']} - {time['finish']['p90']})"
+    probability = time["deadline_probability"]
+    return days if probability is None else f"{days}, deadline met with probability {probability:.0%}"
+
+
+def priced(price: Entry) -> str:
+    """The price with where and when it was read."""
+    rate = f"{price['usd_per_accelerator_hour']:.4f} USD an accelerator-hour"
+    if price["provider"] is None:
+        return f"{rate}, yours"
+    read = f"read {price['observed_at'][:10]}{', stale' if price['stale'] else ''}"
+    return f"{rate}, {price['provider']} {price['region']} {price['instance_type']} {price['pricing']}, {read}"
+
+
+def shown(value: Any) -> str:
+    """A value on one line."""
+    return ", ".join(f"{name} {part}" for name, part in value.items()) if isinstance(value, Mapping) else str(value)
+
+
+def clipped(text: str, length: int = 120) -> str:
+    """The beginning of a long text."""
+    return text if len(text) <= length else f"{text[: length - 1]}…"

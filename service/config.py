@@ -1,0 +1,205 @@
+"""Settings: one frozen dataclass, one row a setting, read from environment variables with the prefix `OUTLAY_`."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from difflib import get_close_matches
+from pathlib import Path
+
+PREFIX = "OUTLAY_"
+LOG_LEVELS = ("debug", "info", "warning", "error", "critical")
+_TRUE = ("1", "true", "yes", "on")
+_FALSE = ("0", "false", "no", "off")
+
+
+class BadSetting(Exception):
+    """A setting that cannot be used; the text names the variable, its value and what would be right."""
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What one process of the service is told from outside. `redis_url` None means the embedded queue and cache."""
+
+    host: str
+    port: int
+    data_dir: Path
+    database_url: str
+    redis_url: str | None
+    offline: bool
+    web_workers: int
+    worker_concurrency: int
+    log_level: str
+
+    @property
+    def embedded(self) -> bool:
+        """True when no Redis is configured, so that queue and cache live in the data directory and the process."""
+        return self.redis_url is None
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One setting: variable, field, default as a reader sees it, what it does, how its text is read.
+
+    `parse` raises ValueError with a text that says what would be right.
+    """
+
+    env: str
+    field: str
+    default: str
+    help: str
+    parse: Callable[[str], object]
+    compute: Callable[[], str] | None = None
+
+    def default_text(self) -> str:
+        """The text parsed when the variable is unset: the default itself, or what this machine makes of it."""
+        return self.compute() if self.compute else self.default
+
+
+def _host(text: str) -> str:
+    if any(c.isspace() or c in "/@" for c in text):
+        raise ValueError("a host name or an IP address, such as 127.0.0.1")
+    return text
+
+
+def _whole(low: int, high: int) -> Callable[[str], int]:
+    def parse(text: str) -> int:
+        if not (text.isascii() and text.isdigit() and len(text) < 10 and low <= int(text) <= high):
+            raise ValueError(f"a whole number from {low} to {high}")
+        return int(text)
+
+    return parse
+
+
+def _flag(text: str) -> bool:
+    if text.lower() not in _TRUE + _FALSE:
+        raise ValueError(f"one of {', '.join(_TRUE)} or {', '.join(_FALSE)}")
+    return text.lower() in _TRUE
+
+
+def _level(text: str) -> str:
+    if text.lower() not in LOG_LEVELS:
+        raise ValueError(f"one of {', '.join(LOG_LEVELS)}")
+    return text.lower()
+
+
+def _path(text: str) -> Path:
+    return Path(text).expanduser().absolute()
+
+
+def _database(text: str) -> str:
+    if text.startswith("sqlite:///") and len(text) > len("sqlite:///") and ":memory:" not in text:
+        return text
+    scheme, found, rest = text.partition("://")
+    if not found or not rest or scheme not in ("postgresql", "postgres", "postgresql+psycopg"):
+        raise ValueError("sqlite:///path/to/file.db or postgresql://user:password@host/database")
+    return f"postgresql+psycopg://{rest}"
+
+
+def _redis(text: str) -> str:
+    if text.partition("://")[0] not in ("redis", "rediss", "unix") or not text.partition("://")[2]:
+        raise ValueError("redis://host:6379/0, rediss://host:6379/0 or unix:///path/to/socket")
+    return text
+
+
+def _cores() -> int:
+    return os.cpu_count() or 1
+
+
+ROWS: tuple[Row, ...] = (
+    Row("OUTLAY_HOST", "host", "127.0.0.1", "Address the web server listens on.", _host),
+    Row("OUTLAY_PORT", "port", "8080", "Port the web server listens on.", _whole(1, 65535)),
+    Row("OUTLAY_DATA_DIR", "data_dir", ".outlay", "Directory for everything kept on disk.", _path),
+    Row(
+        "OUTLAY_DATABASE_URL",
+        "database_url",
+        "",
+        "Database: SQLite, or PostgreSQL in production. Unset: outlay.db in the data directory.",
+        _database,
+    ),
+    Row(
+        "OUTLAY_REDIS_URL", "redis_url", "", "Redis for queue and cache. Unset: queue in the data directory, cache in the process.", _redis
+    ),
+    Row("OUTLAY_OFFLINE", "offline", "0", "1: never call a price API.", _flag),
+    Row(
+        "OUTLAY_WEB_WORKERS",
+        "web_workers",
+        "twice the cores",
+        "Web server processes, each with 4 threads.",
+        _whole(1, 256),
+        lambda: str(2 * _cores()),
+    ),
+    Row(
+        "OUTLAY_WORKER_CONCURRENCY",
+        "worker_concurrency",
+        "cores, at most 2",
+        "Jobs one background worker runs at a time.",
+        _whole(1, 256),
+        lambda: str(min(2, _cores())),
+    ),
+    Row("OUTLAY_LOG_LEVEL", "log_level", "info", f"One of {', '.join(LOG_LEVELS)}.", _level),
+)
+
+
+def load_settings(env: Mapping[str, str]) -> Settings:
+    """The settings in `env` (usually `os.environ`). An empty variable counts as unset.
+
+    Raises BadSetting for a value that cannot be used and for an unknown variable with our prefix.
+    """
+    _refuse_unknown(env)
+    values = {row.field: _value(row, env.get(row.env, "")) for row in ROWS}
+    if values["database_url"] is None:
+        values["database_url"] = f"sqlite:///{values['data_dir']}/outlay.db"
+    return Settings(**values)  # type: ignore[arg-type]  # each field's type is its row's parse function
+
+
+def _refuse_unknown(env: Mapping[str, str]) -> None:
+    known = [row.env for row in ROWS]
+    for name in sorted(env):
+        if name.startswith(PREFIX) and name not in known:
+            near = get_close_matches(name, known, n=1, cutoff=0.0)
+            raise BadSetting(f"{name} is not a setting; the nearest is {near[0]}. Known: {', '.join(known)}")
+
+
+def _value(row: Row, given: str) -> object:
+    text = given.strip() or row.default_text()
+    if not text:
+        return None
+    try:
+        return row.parse(text)
+    except ValueError as error:
+        raise BadSetting(f"{row.env}={_shown(text)!r} is not right; it must be {error}") from error
+
+
+def _shown(text: str) -> str:
+    """The value without a password that may stand in a URL."""
+    scheme, found, rest = text.partition("://")
+    return f"{scheme}://***@{rest.rpartition('@')[2]}" if found and "@" in rest else text
+
+
+def to_env(settings: Settings) -> dict[str, str]:
+    """The variables that make `load_settings` give the same settings again, for a child process."""
+    values = {row.env: getattr(settings, row.field) for row in ROWS}
+    return {name: str(int(value)) if isinstance(value, bool) else str(value or "") for name, value in values.items()}
+
+
+def markdown_table() -> str:
+    """The table of settings as it stands in the README."""
+    lines = ["| variable | default | what it does |", "|---|---|---|"]
+    lines += [f"| `{row.env}` | {f'`{row.default}`' if row.default else 'unset'} | {row.help} |" for row in ROWS]
+    return "\n".join(lines) + "\n"
+
+
+def sqlite_path(settings: Settings) -> Path | None:
+    """The SQLite file behind `database_url`, or None with another database."""
+    scheme, _, rest = settings.database_url.partition(":///")
+    return Path(rest) if scheme == "sqlite" else None
+
+
+def database_label(settings: Settings) -> str:
+    """The database's URL without its password, fit for a log."""
+    return _shown(settings.database_url)
+
+
+__all__ = ["ROWS", "BadSetting", "Row", "Settings", "database_label", "load_settings", "markdown_table", "sqlite_path", "to_env"]

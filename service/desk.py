@@ -1,0 +1,35 @@
+"""The desk a use case works at: everything it may reach for, put there by `service.wiring`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+
+from providers.offer import Provider
+from service.cache import Cache
+from service.catalog import Catalog
+from service.config import Settings
+from service.queue import Queue
+from service.store import Store
+
+
+@dataclass(frozen=True, slots=True)
+class Providers:
+    """The price sources: their names, and how to get one. `load` raises LookupError for an unknown name."""
+
+    names: Callable[[], tuple[str, ...]]
+    load: Callable[[str], Provider]
+
+
+@dataclass(frozen=True, slots=True)
+class Desk:
+    """What the service consists of while it runs. `clock()` is the current time with its zone."""
+
+    settings: Settings
+    store: Store
+    cache: Cache
+    queue: Queue
+    providers: Providers
+    catalog: Catalog
+    clock: Callable[[], datetime]

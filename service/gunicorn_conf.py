@@ -1,0 +1,39 @@
+"""gunicorn's configuration: `gunicorn -c python:service.gunicorn_conf "service:create_app()"`. The names are gunicorn's."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+from service import lifeline, logs
+from service.config import load_settings
+
+_settings = load_settings(os.environ)
+_MEMORY = Path("/dev/shm")  # noqa: S108  # gunicorn's heartbeat files, kept off the disk where there is such a place
+
+bind = f"[{_settings.host}]:{_settings.port}" if ":" in _settings.host else f"{_settings.host}:{_settings.port}"
+workers = _settings.web_workers
+worker_class = "service.api.worker.ProblemWorker"  # gthread, with our answers to what is no request
+threads = 4
+timeout = 30
+graceful_timeout = 25
+max_requests = 5000
+max_requests_jitter = 500
+preload_app = False  # no connection exists before the fork, so none has to be given up after it
+limit_request_field_size = 16380
+control_socket_disable = True
+proc_name = "gunicorn"
+worker_tmp_dir = str(_MEMORY) if os.access(_MEMORY, os.W_OK) else None
+logconfig_dict = logs.config(_settings.log_level.upper())
+
+_PR_SET_NAME = 15
+
+
+def on_starting(_server: Any) -> None:
+    """Be found as `gunicorn` in the process list however Python was started, and end with the supervisor if there is one."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(_PR_SET_NAME, b"gunicorn", 0, 0, 0)
+    lifeline.follow_supervisor()

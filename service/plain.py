@@ -1,0 +1,36 @@
+"""Domain objects as plain JSON values."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import fields, is_dataclass
+from datetime import date
+from decimal import Decimal
+from functools import lru_cache
+from typing import Any
+
+
+def plain(value: Any) -> Any:
+    """Dataclasses as objects, decimals as numbers, dates and times as text of RFC 3339; everything below likewise."""
+    if value is None or isinstance(value, str | int | float):
+        return value
+    if is_dataclass(value):
+        return {name: plain(getattr(value, name)) for name in _names(value.__class__)}
+    if isinstance(value, Mapping):
+        return {key: plain(below) for key, below in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(below) for below in value]
+    return _plain_leaf(value)
+
+
+def _plain_leaf(value: Any) -> Any:
+    if isinstance(value, Decimal):
+        return float(value)
+    if isinstance(value, date):
+        return value.isoformat().replace("+00:00", "Z")
+    raise TypeError(f"no plain form for {type(value).__name__}")
+
+
+@lru_cache(maxsize=256)
+def _names(kind: Any) -> tuple[str, ...]:
+    return tuple(field.name for field in fields(kind))

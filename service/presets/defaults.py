@@ -1,0 +1,41 @@
+"""What is assumed where the caller does not say, with its source. The data are in `data/defaults.toml`."""
+
+from __future__ import annotations
+
+import functools
+import tomllib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+_FILE = Path(__file__).parent / "data" / "defaults.toml"
+
+
+@dataclass(frozen=True, slots=True)
+class Default:
+    """A value and why it is that."""
+
+    value: Any
+    source: str
+
+
+@functools.cache
+def default(path: str) -> Default:
+    """The default of a request field by its path, such as `failures.restart_minutes`. KeyError names the file for an unknown one."""
+    section, _, field = path.partition(".")
+    try:
+        entry = _document()[section][field]
+    except KeyError:
+        raise KeyError(f"{path} has no default in {_FILE.name}") from None
+    return Default(entry["value"], entry["source"])
+
+
+def batch_tokens(params: float) -> Default:
+    """Tokens a step for pre-training a model of `params` parameters."""
+    row = next(row for row in _document()["training"]["batch"] if params <= row["up_to_params"])
+    return Default(row["tokens"], row["source"])
+
+
+@functools.cache
+def _document() -> dict[str, Any]:
+    return tomllib.loads(_FILE.read_text(encoding="utf-8"))

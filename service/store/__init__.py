@@ -1,0 +1,40 @@
+"""What the service remembers: jobs, workers' heartbeats and price snapshots, in SQLite or PostgreSQL. The only room that knows SQL."""
+
+from __future__ import annotations
+
+from sqlalchemy import text
+from sqlalchemy.exc import DBAPIError
+
+from service.store.database import StoreNotReady, StoreUnavailable, told_plainly
+from service.store.jobs import ATTEMPT_CAP, Grip, Job, JobRows, State
+from service.store.prices import PriceRows, Snapshot
+from service.store.tables import HEAD
+
+__all__ = ["ATTEMPT_CAP", "Grip", "Job", "Snapshot", "State", "Store", "StoreNotReady", "StoreUnavailable"]
+
+
+class Store(JobRows, PriceRows):
+    """Domain in, domain out. Every method is one short transaction; raises StoreUnavailable when the database cannot do it now."""
+
+    def migrate(self) -> None:
+        """Bring the schema to this release, once, under a lock. The server itself only checks."""
+        from service.store.migration import upgrade
+
+        with told_plainly():
+            upgrade(self.engine)
+
+    def check_head(self) -> None:
+        """Raise StoreNotReady unless the schema is exactly this release's."""
+        found = self._revision()
+        if found != HEAD:
+            raise StoreNotReady(f"the database is at {found or 'no schema'}, this release needs {HEAD}; `outlay serve` migrates it")
+
+    def _revision(self) -> str | None:
+        try:
+            with self._read() as connection:
+                return str(connection.scalar(text("SELECT version_num FROM alembic_version")))
+        except (StoreUnavailable, DBAPIError):
+            # SQLite reports a missing table and a missing file alike; an answered ping tells the two apart.
+            if self.ping():
+                return None
+            raise

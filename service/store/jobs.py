@@ -1,0 +1,220 @@
+"""Jobs: rows that say what is to be done, who holds it and until when. Queues only point at them.
+
+A job's state never goes back: `queued` until it is first claimed, `running` from then on (held, or waiting for its next holder), and one
+of `succeeded`, `failed`, `cancelled` at the end. Whoever claims a job gets its attempt number with it and must show both to change it,
+so that a holder who lost the lease can spoil nothing.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any, Literal
+
+from sqlalchemy import ColumnElement, Connection, RowMapping, and_, delete, func, insert, or_, select, update
+from sqlalchemy.dialects import postgresql, sqlite
+
+from service.store.database import Database
+from service.store.tables import heartbeats, jobs
+
+State = Literal["queued", "running", "succeeded", "failed", "cancelled"]
+ATTEMPT_CAP = 3
+"""Attempts that may end in failure or a lost worker; a job handed back on shutdown has not used one up."""
+SEND_AGAIN_S = 30
+"""How long a sent message may be on its way before the sweeper sends another."""
+UNSENT_S = 2
+"""How old a job may be before the sweeper sends it in its creator's stead."""
+_ERROR_CHARS = 2000
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """One row. `attempt` counts claims; `handed_back` those that ended in an orderly shutdown. Times are UTC."""
+
+    id: str
+    kind: str
+    payload: Mapping[str, Any]
+    state: State
+    attempt: int
+    handed_back: int
+    lease_owner: str | None
+    lease_expires_at: datetime | None
+    cancel_requested: bool
+    progress_done: int
+    progress_total: int
+    result: Mapping[str, Any] | None
+    error: str | None
+    sent_at: datetime | None
+    created_at: datetime
+    updated_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Grip:
+    """What the holder of a lease learns when it asks to go on: whether it still holds the job, and whether it should stop."""
+
+    held: bool
+    cancel: bool
+
+
+class JobRows(Database):
+    """The part of the store that remembers jobs and the workers' heartbeats."""
+
+    def create_job(self, kind: str, payload: Mapping[str, Any], now: datetime) -> Job:
+        """A new queued job. Commit first, send after: `Queue.send` is for the caller to do."""
+        job_id = str(uuid.uuid4())
+        values = {"id": job_id, "kind": kind, "payload": dict(payload), "state": "queued", "attempt": 0, "handed_back": 0}
+        values |= {"cancel_requested": False, "progress_done": 0, "progress_total": 0, "created_at": now, "updated_at": now}
+        with self._write() as connection:
+            connection.execute(insert(jobs).values(values))
+        found = self.job(job_id)
+        if found is None:
+            raise LookupError(f"job {job_id} vanished after its commit")
+        return found
+
+    def job(self, job_id: str) -> Job | None:
+        """The job of that id, or None."""
+        with self._read() as connection:
+            row = connection.execute(select(jobs).where(jobs.c.id == job_id)).mappings().first()
+            return _job(row) if row else None
+
+    def open_jobs(self, kind: str) -> tuple[Job, ...]:
+        """Jobs of a kind that are not over yet, oldest first."""
+        query = select(jobs).where(jobs.c.kind == kind, jobs.c.state.in_(("queued", "running"))).order_by(jobs.c.created_at)
+        with self._read() as connection:
+            return tuple(_job(row) for row in connection.execute(query).mappings())
+
+    def claim_job(self, job_id: str, owner: str, now: datetime, lease_s: float) -> Job | None:
+        """Take the job if nobody holds it and attempts are left; None means leave it alone. `owner` is unique to the claiming process."""
+        lease = {"lease_owner": owner, "lease_expires_at": now + timedelta(seconds=lease_s), "sent_at": None}
+        change = update(jobs).where(jobs.c.id == job_id, _free(now), _attempts_left(), ~jobs.c.cancel_requested)
+        with self._write() as connection:
+            done = connection.execute(change.values(state="running", attempt=jobs.c.attempt + 1, updated_at=now, **lease))
+            if done.rowcount != 1:
+                return None
+            return _job(connection.execute(select(jobs).where(jobs.c.id == job_id)).mappings().one())
+
+    def extend_lease(self, job: Job, now: datetime, lease_s: float, progress: tuple[int, int] | None = None) -> Grip:
+        """Hold on to a claimed job for another `lease_s` seconds, and note its progress (done, total) if it has any to tell.
+
+        It is a sign of life of the worker too: one that is busy with long jobs does not come round to sweeping.
+        """
+        values: dict[str, Any] = {"lease_expires_at": now + timedelta(seconds=lease_s), "updated_at": now}
+        if progress is not None:
+            values |= {"progress_done": progress[0], "progress_total": progress[1]}
+        with self._write() as connection:
+            held = connection.execute(update(jobs).where(_held(job)).values(values)).rowcount == 1
+            _beat(connection, str(job.lease_owner).rpartition("/")[0], now)
+            cancel = connection.scalar(select(jobs.c.cancel_requested).where(jobs.c.id == job.id))
+        return Grip(held, bool(cancel))
+
+    def finish_job(self, job: Job, result: Mapping[str, Any], now: datetime, progress: tuple[int, int] = (0, 0)) -> bool:
+        """The holder's result and last progress; False, and nothing changed, for anybody else."""
+        told = {"progress_done": progress[0], "progress_total": progress[1]}
+        return self._end(job, now, state="succeeded", result=dict(result), error=None, **told)
+
+    def cancel_job(self, job: Job, now: datetime) -> bool:
+        """The holder has stopped because it was asked to."""
+        return self._end(job, now, state="cancelled")
+
+    def fail_attempt(self, job: Job, reason: str, now: datetime) -> bool:
+        """The holder's attempt failed: the job is over when it was the last one, and free for the next attempt otherwise."""
+        if job.attempt - job.handed_back >= ATTEMPT_CAP:
+            return self._end(job, now, state="failed", error=reason[:_ERROR_CHARS])
+        return self._let_go(job, now, error=reason[:_ERROR_CHARS])
+
+    def release(self, job: Job, now: datetime) -> bool:
+        """The holder shuts down in good order: the next worker goes on, and no attempt is used up."""
+        return self._let_go(job, now, handed_back=jobs.c.handed_back + 1)
+
+    def request_cancel(self, job_id: str, now: datetime) -> Job | None:
+        """Ask for the end of a job: at once while it is queued, by its holder while it runs. Returns the job, None if unknown."""
+        over = {"state": "cancelled", "cancel_requested": True, "updated_at": now}
+        with self._write() as connection:
+            connection.execute(update(jobs).where(jobs.c.id == job_id, jobs.c.state == "queued").values(over))
+            asked = update(jobs).where(jobs.c.id == job_id, jobs.c.state == "running")
+            connection.execute(asked.values(cancel_requested=True, updated_at=now))
+        return self.job(job_id)
+
+    def expire_lease(self, job: Job, now: datetime) -> bool:
+        """End the lease of a holder that is known to be dead, so that nobody has to wait for it to run out. Its attempt counts."""
+        return self._let_go(job, now)
+
+    def expired_jobs(self, now: datetime) -> tuple[Job, ...]:
+        """Running jobs that nobody holds any more."""
+        with self._read() as connection:
+            found = connection.execute(select(jobs).where(_expired(now)).order_by(jobs.c.created_at))
+            return tuple(_job(row) for row in found.mappings())
+
+    def close_expired(self, now: datetime) -> int:
+        """End the unheld jobs that were cancelled or have no attempt left; returns how many."""
+        reason = func.coalesce(jobs.c.error, f"its worker died or hung in each of {ATTEMPT_CAP} attempts")
+        with self._write() as connection:
+            cancelled = update(jobs).where(_expired(now), jobs.c.cancel_requested).values(state="cancelled", updated_at=now)
+            failed = update(jobs).where(_expired(now), ~_attempts_left()).values(state="failed", error=reason, updated_at=now)
+            return connection.execute(cancelled).rowcount + connection.execute(failed).rowcount
+
+    def take_unsent(self, now: datetime) -> tuple[str, ...]:
+        """Ids of jobs that wait for a worker and have no message on its way; they count as sent from now on."""
+        due = or_(
+            and_(jobs.c.sent_at.is_(None), or_(jobs.c.state == "running", jobs.c.created_at <= now - timedelta(seconds=UNSENT_S))),
+            jobs.c.sent_at <= now - timedelta(seconds=SEND_AGAIN_S),
+        )
+        with self._write() as connection:
+            ids = tuple(connection.scalars(select(jobs.c.id).where(_free(now), due).order_by(jobs.c.created_at)))
+            connection.execute(update(jobs).where(jobs.c.id.in_(ids)).values(sent_at=now))
+        return ids
+
+    def unsend(self, job_id: str, now: datetime) -> None:
+        """The message for a waiting job came to nothing: the sweeper need not wait for it."""
+        with self._write() as connection:
+            connection.execute(update(jobs).where(jobs.c.id == job_id, _free(now)).values(sent_at=None))
+
+    def beat(self, worker: str, now: datetime) -> None:
+        """A worker is alive and gets work done. Those silent for a day are forgotten."""
+        with self._write() as connection:
+            _beat(connection, worker, now)
+            connection.execute(delete(heartbeats).where(heartbeats.c.at < now - timedelta(days=1)))
+
+    def last_beat(self) -> datetime | None:
+        """When any worker was last heard of."""
+        with self._read() as connection:
+            return connection.scalar(select(heartbeats.c.at).order_by(heartbeats.c.at.desc()).limit(1))
+
+    def _end(self, job: Job, now: datetime, **values: object) -> bool:
+        return self._change(job, {"lease_owner": None, "lease_expires_at": None, "sent_at": None, "updated_at": now, **values})
+
+    def _let_go(self, job: Job, now: datetime, **values: object) -> bool:
+        return self._change(job, {"lease_owner": None, "lease_expires_at": now, "sent_at": None, "updated_at": now, **values})
+
+    def _change(self, job: Job, values: dict[str, object]) -> bool:
+        with self._write() as connection:
+            return connection.execute(update(jobs).where(_held(job)).values(values)).rowcount == 1
+
+
+def _beat(connection: Connection, worker: str, now: datetime) -> None:
+    insert_or_update = postgresql.insert if connection.dialect.name == "postgresql" else sqlite.insert
+    row = insert_or_update(heartbeats).values(worker=worker, at=now)
+    connection.execute(row.on_conflict_do_update(index_elements=["worker"], set_={"at": now}))
+
+
+def _held(job: Job) -> ColumnElement[bool]:
+    return and_(jobs.c.id == job.id, jobs.c.state == "running", jobs.c.lease_owner == job.lease_owner, jobs.c.attempt == job.attempt)
+
+
+def _expired(now: datetime) -> ColumnElement[bool]:
+    return and_(jobs.c.state == "running", jobs.c.lease_expires_at <= now)
+
+
+def _free(now: datetime) -> ColumnElement[bool]:
+    return or_(jobs.c.state == "queued", _expired(now))
+
+
+def _attempts_left() -> ColumnElement[bool]:
+    return jobs.c.attempt - jobs.c.handed_back < ATTEMPT_CAP
+
+
+def _job(row: RowMapping) -> Job:
+    return Job(**row)  # the columns are the fields, as a test makes sure

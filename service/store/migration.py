@@ -1,0 +1,56 @@
+"""Bringing a database to this release's schema: once, under a lock, because Alembic has none of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib.resources import files
+from pathlib import Path
+
+from alembic import command
+from alembic.config import Config
+from alembic.script import ScriptDirectory
+from filelock import FileLock
+from sqlalchemy import Connection, Engine, text
+
+_LOCK_KEY = 0x0071_6C61_79  # "outlay", so that no other program's advisory lock is met by chance
+
+
+def alembic_config() -> Config:
+    """Alembic's configuration, without a file: the migrations are the package `migrations`, wherever it is installed."""
+    config = Config()
+    config.set_main_option("script_location", str(files("migrations")).replace("%", "%%"))
+    return config
+
+
+def newest() -> str | None:
+    """The newest revision among the migration files."""
+    return ScriptDirectory.from_config(alembic_config()).get_current_head()
+
+
+def upgrade(engine: Engine) -> None:
+    """Apply every missing migration. Safe to call from several processes at once; the later ones find nothing to do."""
+    config = alembic_config()
+    with _alone(engine), engine.connect().execution_options(outlay_write=True) as connection:
+        config.attributes["connection"] = connection
+        command.upgrade(config, "head")
+
+
+@contextmanager
+def _alone(engine: Engine) -> Iterator[None]:
+    if engine.dialect.name == "sqlite":
+        path = Path(str(engine.url.database))
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with FileLock(f"{path}.migrate.lock"):
+            yield
+        return
+    with engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
+        _advise(connection, "pg_advisory_lock")
+        try:
+            yield
+        finally:
+            _advise(connection, "pg_advisory_unlock")
+
+
+def _advise(connection: Connection, function: str) -> None:
+    connection.execute(text(f"SELECT {function}(:key)"), {"key": _LOCK_KEY})

@@ -1,0 +1,114 @@
+"""Price snapshots and their offers: what an estimate needs to be repeated after the prices have moved on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, fields
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import Connection, RowMapping, Table, func, select, update
+from sqlalchemy.dialects import postgresql, sqlite
+
+from providers.offer import Fetched, Offer
+from service.store.database import Database
+from service.store.tables import offers, price_snapshots
+
+CHUNK_ROWS = 500
+"""Offers a transaction: small enough that no other writer waits for long, large enough that the commits do not dominate."""
+
+Step = Callable[[int, int], None]
+_OFFER_FIELDS = tuple(f.name for f in fields(Offer))
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """One complete state of a provider's prices: its name, when it was taken (UTC) and how many offers it holds."""
+
+    name: str
+    provider: str
+    taken_at: datetime
+    offer_count: int
+
+
+def no_step(done: int, total: int) -> None:
+    """Progress that nobody watches."""
+    del done, total
+
+
+class PriceRows(Database):
+    """The part of the store that remembers prices."""
+
+    def save_snapshot(self, provider: str, fetched: Fetched, at: datetime, step: Step = no_step) -> int:
+        """Keep all offers of `fetched` under its snapshot name; returns how many rows were new.
+
+        Rows go in chunks, each its own transaction, in an order that depends on the offers alone: an interrupted save goes on where it
+        stopped, and a second save of the same snapshot changes nothing. `step(done, total)` is called before each chunk and at the end;
+        what it raises ends the save and leaves the snapshot incomplete, which readers do not see.
+        """
+        rows = sorted((_row(fetched.snapshot, offer) for offer in fetched.offers), key=_order)
+        done = begun = self._begin_snapshot(provider, fetched.snapshot, at, len(rows))
+        while done < len(rows):
+            step(done, len(rows))
+            done += self._add_rows(rows, done)
+        step(len(rows), len(rows))
+        self._complete_snapshot(fetched.snapshot)
+        return len(rows) - begun
+
+    def load_snapshot(self, name: str) -> tuple[Offer, ...] | None:
+        """The offers of a complete snapshot, or None when there is none of that name."""
+        with self._read() as connection:
+            if connection.scalar(select(price_snapshots.c.complete).where(price_snapshots.c.name == name)) is not True:
+                return None
+            found = connection.execute(select(offers).where(offers.c.snapshot == name).order_by(offers.c.row))
+            return tuple(_offer(row) for row in found.mappings())
+
+    def latest_snapshot(self, provider: str) -> str | None:
+        """The name of the provider's newest complete snapshot."""
+        newest = self.snapshots(provider)
+        return newest[0].name if newest else None
+
+    def snapshots(self, provider: str | None = None) -> tuple[Snapshot, ...]:
+        """All complete snapshots, of one provider or of all, newest first."""
+        columns = price_snapshots.c
+        query = select(columns.name, columns.provider, columns.taken_at, columns.offer_count).where(columns.complete)
+        query = query.order_by(columns.taken_at.desc(), columns.name)
+        with self._read() as connection:
+            found = connection.execute(query if provider is None else query.where(columns.provider == provider))
+            return tuple(Snapshot(*row) for row in found)
+
+    def _begin_snapshot(self, provider: str, name: str, at: datetime, count: int) -> int:
+        """Make the snapshot's row if it is new; returns how many of its offers are there already."""
+        values = {"name": name, "provider": provider, "taken_at": at, "offer_count": count, "complete": False}
+        with self._write() as connection:
+            _insert_new(connection, price_snapshots, [values])
+            known = connection.scalar(select(func.count()).select_from(offers).where(offers.c.snapshot == name))
+        return int(known or 0)
+
+    def _add_rows(self, rows: Sequence[dict[str, Any]], start: int) -> int:
+        chunk = [{**row, "row": start + n} for n, row in enumerate(rows[start : start + CHUNK_ROWS])]
+        with self._write() as connection:
+            _insert_new(connection, offers, chunk)
+        return len(chunk)
+
+    def _complete_snapshot(self, name: str) -> None:
+        with self._write() as connection:
+            connection.execute(update(price_snapshots).where(price_snapshots.c.name == name).values(complete=True))
+
+
+def _insert_new(connection: Connection, table: Table, rows: list[dict[str, Any]]) -> None:
+    """Insert the rows whose keys are not there yet; both databases spell it alike, SQLAlchemy keeps them apart."""
+    insert = postgresql.insert if connection.dialect.name == "postgresql" else sqlite.insert
+    connection.execute(insert(table).on_conflict_do_nothing(), rows)
+
+
+def _row(snapshot: str, offer: Offer) -> dict[str, Any]:
+    return {"snapshot": snapshot, **asdict(offer)}
+
+
+def _order(row: dict[str, Any]) -> tuple[str, ...]:
+    return tuple(repr(sorted(value.items()) if isinstance(value, dict) else value) for value in row.values())
+
+
+def _offer(row: RowMapping) -> Offer:
+    return Offer(**{name: row[name] for name in _OFFER_FIELDS})

@@ -1,0 +1,109 @@
+"""The tables, as SQLAlchemy Core sees them. A change here needs a file in `migrations/versions` and a new `HEAD`."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from decimal import Decimal
+
+from sqlalchemy import JSON, Boolean, Column, DateTime, Dialect, ForeignKey, Index, Integer, MetaData, String, Table, TypeDecorator
+
+HEAD = "0001"
+"""The newest migration: what `Store.check_head` asks of the database without loading Alembic. A test holds it to the files."""
+
+
+class UtcTime(TypeDecorator[datetime]):
+    """A moment with its time zone: stored in UTC, returned in UTC, refused when it has no zone."""
+
+    impl = DateTime(timezone=True)
+    cache_ok = True
+
+    def process_bind_param(self, value: datetime | None, dialect: Dialect) -> datetime | None:
+        if value is None:
+            return None
+        if value.tzinfo is None:
+            raise ValueError("a stored time needs a time zone")
+        utc = value.astimezone(UTC)
+        return utc.replace(tzinfo=None) if dialect.name == "sqlite" else utc
+
+    def process_result_value(self, value: datetime | None, dialect: Dialect) -> datetime | None:
+        if value is None:
+            return None
+        return value.replace(tzinfo=UTC) if dialect.name == "sqlite" else value.astimezone(UTC)
+
+
+class ExactDecimal(TypeDecorator[Decimal]):
+    """A decimal kept to its last digit, as text: SQLite has no decimals and cloud prices come with up to nine places."""
+
+    impl = String(40)
+    cache_ok = True
+
+    def process_bind_param(self, value: Decimal | None, dialect: Dialect) -> str | None:
+        del dialect
+        return None if value is None else str(value)
+
+    def process_result_value(self, value: str | None, dialect: Dialect) -> Decimal | None:
+        del dialect
+        return None if value is None else Decimal(value)
+
+
+metadata = MetaData()
+
+jobs = Table(
+    "jobs",
+    metadata,
+    Column("id", String(36), primary_key=True),
+    Column("kind", String(64), nullable=False),
+    Column("payload", JSON, nullable=False),
+    Column("state", String(16), nullable=False),
+    Column("attempt", Integer, nullable=False),
+    Column("handed_back", Integer, nullable=False),
+    Column("lease_owner", String(200)),
+    Column("lease_expires_at", UtcTime),
+    Column("cancel_requested", Boolean(create_constraint=False), nullable=False),
+    Column("progress_done", Integer, nullable=False),
+    Column("progress_total", Integer, nullable=False),
+    Column("result", JSON(none_as_null=True)),
+    Column("error", String(2000)),
+    Column("sent_at", UtcTime),
+    Column("created_at", UtcTime, nullable=False),
+    Column("updated_at", UtcTime, nullable=False),
+    Index("jobs_by_state", "state", "lease_expires_at"),
+    Index("jobs_by_kind", "kind", "created_at"),
+)
+
+heartbeats = Table(
+    "heartbeats",
+    metadata,
+    Column("worker", String(200), primary_key=True),
+    Column("at", UtcTime, nullable=False),
+)
+
+price_snapshots = Table(
+    "price_snapshots",
+    metadata,
+    Column("name", String(200), primary_key=True),
+    Column("provider", String(64), nullable=False),
+    Column("taken_at", UtcTime, nullable=False),
+    Column("offer_count", Integer, nullable=False),
+    Column("complete", Boolean(create_constraint=False), nullable=False),
+    Index("price_snapshots_by_provider", "provider", "taken_at"),
+)
+
+offers = Table(
+    "offers",
+    metadata,
+    Column("snapshot", String(200), ForeignKey("price_snapshots.name", ondelete="CASCADE"), primary_key=True),
+    Column("row", Integer, primary_key=True),
+    Column("provider", String(64), nullable=False),
+    Column("region", String(200), nullable=False),
+    Column("instance_type", String(200), nullable=False),
+    Column("accelerator", String(200), nullable=False),
+    Column("accelerator_count", Integer, nullable=False),
+    Column("pricing", String(32), nullable=False),
+    Column("usd_per_hour", ExactDecimal, nullable=False),
+    Column("observed_at", UtcTime, nullable=False),
+    Column("source", String(500), nullable=False),
+    Column("market", String(32), nullable=False),
+    Column("availability", String(32), nullable=False),
+    Column("extras", JSON, nullable=False),
+)

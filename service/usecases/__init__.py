@@ -1,0 +1,1 @@
+"""One module a verb: the desk first, then domain in, domain out."""

@@ -1,0 +1,116 @@
+"""One training run: what it takes, how long, what it costs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from service.desk import Desk
+from service.domain.estimate import Estimate
+from service.domain.hardware import Accelerator
+from service.domain.quantity import Assumption
+from service.domain.run import Energy, Run
+from service.engine import estimate as engine
+from service.presets.energy import find_power
+from service.presets.regions import Region, find_region, region_of_offer
+from service.presets.utilisation import find_utilisation, planning_spread
+from service.presets.version import engine_version
+from service.usecases import resolve
+from service.usecases.models import resolve_model
+from service.usecases.notes import Notes
+from service.usecases.pricing import Price, find_price
+
+Given = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class EstimateAnswer:
+    """An estimate with the price it was made with and all it assumed."""
+
+    estimate: Estimate
+    price: Price
+    price_snapshot: str
+    engine_version: str
+    assumptions: tuple[Assumption, ...]
+    warnings: tuple[str, ...]
+
+
+def estimate(desk: Desk, request: Given) -> EstimateAnswer:
+    """The estimate of a request as the schema gives it. Raises the domain's Problems, with pointers into the request."""
+    notes = Notes()
+    book = desk.catalog.book(request.get("price", {}).get("snapshot"))
+    cluster = resolve.resolve_cluster(request["hardware"], notes)
+    price = find_price(request.get("price", {}), cluster.accelerator.name, cluster.count, book, desk.clock(), notes)
+    run = _run(request, cluster, price, notes)
+    parallelism = request.get("training", {}).get("parallelism", "auto")
+    utilisation = find_utilisation(cluster.accelerator, run.training.precision)
+    if utilisation.borrowed and not run.efficiency.stated:
+        notes.warn(f"throughput is borrowed: {utilisation.source}")
+    found = engine.estimate(run, utilisation, planning_spread(), layout_given=parallelism != "auto" and bool(parallelism))
+    _note_layout(run, found, notes)
+    return EstimateAnswer(found, price, book.name, engine_version(), notes.assumptions, (*notes.warnings, *found.warnings))
+
+
+def _run(request: Given, cluster: Any, price: Price, notes: Notes) -> Run:
+    model, model_seq_len = resolve_model(request["model"], notes)
+    training = resolve.resolve_training(request.get("training", {}), model, model_seq_len, cluster, notes)
+    return Run(
+        model=model,
+        data=resolve.resolve_data(request["data"], model, training.seq_len, notes),
+        training=training,
+        cluster=cluster,
+        efficiency=resolve.resolve_efficiency(request.get("efficiency", {})),
+        failures=resolve.resolve_failures(request.get("failures", {}), cluster.accelerator, notes),
+        storage=resolve.resolve_storage(request.get("storage", {}), notes),
+        network=resolve.resolve_network(request.get("network", {}), notes),
+        personnel=resolve.resolve_personnel(request.get("personnel", {}), notes),
+        overhead=resolve.resolve_overhead(request.get("overhead", {}), notes),
+        energy=resolve_energy(request.get("energy", {}), cluster.accelerator, price, notes),
+        schedule=resolve.resolve_schedule(request.get("schedule", {}), notes),
+        usd_per_accelerator_hour=price.usd_per_accelerator_hour,
+        billed_in=price.accelerators_per_instance,
+    )
+
+
+def resolve_energy(given: Given, accelerator: Accelerator, price: Price, notes: Notes) -> Energy:
+    """Power, PUE and grid: the caller's, else the data sheet's and the region's, which is the caller's or the offer's."""
+    region = _region(given, price, notes)
+    watts = given.get("watts_per_accelerator")
+    if watts is None:
+        power = find_power(accelerator)
+        watts = notes.assume("energy.watts_per_accelerator", round(power.watts.p50, 1), power.source)
+    grid, pue = given.get("grid_gco2_per_kwh"), given.get("pue")
+    if grid is None:
+        grid = notes.assume("energy.grid_gco2_per_kwh", region.grid_gco2_per_kwh, region.source)
+    if pue is None:
+        pue = notes.assume("energy.pue", region.pue, region.pue_source)
+    return Energy(
+        region=region.key,
+        grid_gco2_per_kwh=grid,
+        pue=pue,
+        watts_per_accelerator=watts,
+        embodied_gco2e_per_accelerator_hour=notes.choose(given, "energy.embodied_gco2e_per_accelerator_hour"),
+        usd_per_kwh=given.get("usd_per_kwh"),
+    )
+
+
+def _region(given: Given, price: Price, notes: Notes) -> Region:
+    if given.get("region") is not None:
+        return find_region(given["region"])
+    if price.provider is not None and price.region is not None:
+        region = region_of_offer(price.provider, price.region)
+        notes.assume("energy.region", region.key, "the region of the price")
+        return region
+    region = find_region("world")
+    notes.assume("energy.region", region.key, "no region is stated: world average")
+    return region
+
+
+def _note_layout(run: Run, found: Estimate, notes: Notes) -> None:
+    """What the layout decided for the caller: itself, where searched, and a batch rounded to whole data ranks."""
+    if found.batch_sequences != run.training.global_batch:
+        tokens = found.batch_sequences * run.training.seq_len
+        notes.assume("training.global_batch_tokens", tokens, "rounded to whole micro-batches on every data rank")
+    if run.training.axes.tensor is None or run.training.axes.pipeline is None:
+        notes.assume("training.parallelism", found.throughput.parallelism, "the fastest layout that fits, by the step model")

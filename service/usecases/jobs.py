@@ -1,0 +1,177 @@
+"""Running a job: claim its row, hold the lease while the work goes on, and leave the row as the outcome demands."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Any, Self
+
+from service.desk import Desk
+from service.store import Job, StoreUnavailable
+from service.store.prices import Step
+
+log = logging.getLogger(__name__)
+
+LEASE_S = 10.0
+"""How long a worker that vanished keeps its jobs from the others."""
+RENEW_S = 1.0
+"""How often a holder renews its lease, tells its progress and learns of a cancellation."""
+
+Kind = Callable[[Desk, Mapping[str, Any], Step], Mapping[str, Any]]
+"""What one kind of job does: desk, payload and `step(done, total)` in, result out. It calls `step` often: that is where it is stopped.
+It may be run again from the start after any step, so it must find its own work done and go on."""
+
+
+class Stopped(Exception):
+    """Raised by `step` inside a job that must not go on. A job lets it pass."""
+
+
+class Cancelled(Stopped):
+    """Somebody asked for the job's end."""
+
+
+class HandedBack(Stopped):
+    """The worker shuts down; the next one goes on."""
+
+
+class LeaseLost(Stopped):
+    """The lease ran out or went to another worker: nothing this one does counts any more."""
+
+
+def _never() -> bool:
+    return False
+
+
+def _nobody(owner: str) -> bool:
+    del owner
+    return False
+
+
+@dataclass(frozen=True, slots=True)
+class Worker:
+    """The process that runs jobs: its unique name, whether it is shutting down, and which other owners it knows to be dead."""
+
+    owner: str
+    stopping: Callable[[], bool] = _never
+    is_dead: Callable[[str], bool] = _nobody
+
+
+def submit(desk: Desk, kind: str, payload: Mapping[str, Any]) -> Job:
+    """A new job: its row first, then the message. It is safe, and readable, when this returns."""
+    job = desk.store.create_job(kind, payload, desk.clock())
+    desk.queue.send(job.id)
+    return job
+
+
+def run_job(desk: Desk, job_id: str, kinds: Mapping[str, Kind], worker: Worker) -> None:
+    """Run the job if it is free; return quietly if it is not, is over or is unknown. A worker that shuts down leaves it to the next."""
+    if worker.stopping():
+        desk.store.unsend(job_id, desk.clock())
+        return
+    _bury(desk, job_id, worker)
+    job = desk.store.claim_job(job_id, worker.owner, desk.clock(), LEASE_S)
+    if job is None:
+        return
+    with Holding(desk, job, worker) as held:
+        result = _kind(kinds, job.kind)(desk, job.payload, held.step)
+        held.finish(result)
+
+
+def sweep(desk: Desk, worker: str, send: Callable[[str], bool]) -> int:
+    """Close what has no attempt left, send again what waits without a message, note that `worker` is alive; returns how many were sent."""
+    now = desk.clock()
+    desk.store.beat(worker, now)
+    desk.store.close_expired(now)
+    sent = {job_id: send(job_id) for job_id in desk.store.take_unsent(now)}
+    for job_id in (name for name, done in sent.items() if not done):
+        desk.store.unsend(job_id, now)
+    return sum(sent.values())
+
+
+def _bury(desk: Desk, job_id: str, worker: Worker) -> None:
+    """Free a job whose holder this worker knows to be dead: its message came back long before its lease runs out."""
+    job = desk.store.job(job_id)
+    if job is not None and job.state == "running" and job.lease_owner is not None and worker.is_dead(job.lease_owner):
+        desk.store.expire_lease(job, desk.clock())
+
+
+def _kind(kinds: Mapping[str, Kind], name: str) -> Kind:
+    if name not in kinds:
+        raise LookupError(f"no job of kind {name!r} is known here; known: {', '.join(sorted(kinds))}")
+    return kinds[name]
+
+
+class Holding:
+    """Holds a claimed job: a thread renews the lease beside the work, and leaving the block settles the row.
+
+    An exception does not leave the block: it ends the attempt, and its text becomes the job's error.
+    What ends the process (SystemExit) does leave it, after the job was given back.
+    """
+
+    def __init__(self, desk: Desk, job: Job, worker: Worker) -> None:
+        self._desk = desk
+        self._job = job
+        self._worker = worker
+        self._progress = (job.progress_done, job.progress_total)
+        self._cancel = self._lost = False
+        self._done = threading.Event()
+        self._keeper = threading.Thread(target=self._keep, name="lease-keeper", daemon=True)
+
+    def __enter__(self) -> Self:
+        self._keeper.start()
+        return self
+
+    def step(self, done: int, total: int) -> None:
+        """Note the progress; raise Stopped when the job is not to go on."""
+        self._progress = (done, total)
+        if self._lost:
+            raise LeaseLost
+        if self._cancel:
+            raise Cancelled
+        if self._worker.stopping():
+            raise HandedBack
+
+    def finish(self, result: Mapping[str, Any]) -> None:
+        """Write the result, if the job is still ours."""
+        if not self._desk.store.finish_job(self._job, result, self._desk.clock(), self._progress):
+            raise LeaseLost
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> bool:
+        self._done.set()
+        self._keeper.join()
+        if error is None:
+            return True
+        self._settle(error)
+        return isinstance(error, Exception)
+
+    def _settle(self, error: BaseException) -> None:
+        store, job, now = self._desk.store, self._job, self._desk.clock()
+        if isinstance(error, LeaseLost):
+            log.warning("job %s: the lease went to another worker, attempt %s is void", job.id, job.attempt)
+        elif isinstance(error, Cancelled):
+            store.cancel_job(job, now)
+        elif isinstance(error, HandedBack) or not isinstance(error, Exception):
+            store.release(job, now)
+        else:
+            log.error("job %s (%s): attempt %s failed", job.id, job.kind, job.attempt, exc_info=error)
+            store.fail_attempt(job, f"{type(error).__name__}: {error}", now)
+
+    def _keep(self) -> None:
+        """Renew until the work is done. A database that is away for a while is waited for, as long as the lease lasts."""
+        sure_until = time.monotonic() + LEASE_S
+        while not self._done.wait(RENEW_S):
+            asked = time.monotonic()
+            try:
+                grip = self._desk.store.extend_lease(self._job, self._desk.clock(), LEASE_S, self._progress)
+            except StoreUnavailable as error:
+                log.warning("job %s: lease not renewed: %s", self._job.id, error)
+                self._lost = asked > sure_until
+                continue
+            sure_until = asked + LEASE_S
+            self._cancel, self._lost = grip.cancel, not grip.held
+            if self._lost:
+                return

@@ -1,0 +1,39 @@
+"""What was assumed and what to be careful about, gathered while a request is resolved."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from service.domain.quantity import Assumption
+from service.presets.defaults import default
+
+
+class Notes:
+    """Assumptions and warnings of one answer, in the order they were made."""
+
+    def __init__(self) -> None:
+        self._by_field: dict[str, Assumption] = {}
+        self.warnings: list[str] = []
+
+    def assume(self, field: str, value: Any, source: str) -> Any:
+        """Note that `field` was taken as `value`, and give it back. A later note of the same field stands for both."""
+        before = self._by_field.get(field)
+        self._by_field[field] = Assumption(field, value, f"{before.source}; {source}" if before else source)
+        return value
+
+    @property
+    def assumptions(self) -> tuple[Assumption, ...]:
+        """All that was assumed."""
+        return tuple(self._by_field.values())
+
+    def choose(self, given: Mapping[str, Any], path: str) -> Any:
+        """What the caller gave for the last part of `path` in their section `given`, else the default of that path, noted."""
+        name = path.rpartition(".")[2]
+        if given.get(name) is not None:
+            return given[name]
+        fallback = default(path)
+        return self.assume(path, fallback.value, fallback.source)
+
+    def warn(self, *warnings: str) -> None:
+        self.warnings.extend(warnings)

@@ -1,0 +1,130 @@
+"""Which price an estimate is made with: the caller's own, or the cheapest offer that answers the filter."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from decimal import Decimal
+from typing import Any
+
+from providers.offer import Offer
+from service.catalog import PriceBook, offer_key
+from service.domain.errors import InvalidRequest, NoOffer
+from service.usecases.notes import Notes
+
+DEFAULT_PRICING = "on_demand"
+OLD_AFTER = timedelta(days=365)
+FILTERS = ("provider", "region", "pricing", "snapshot")
+
+
+@dataclass(frozen=True, slots=True)
+class Price:
+    """The price an answer was made with. `source` is "caller" where the caller stated it; then the offer's fields are None."""
+
+    usd_per_accelerator_hour: float
+    source: str
+    stale: bool
+    provider: str | None = None
+    region: str | None = None
+    pricing: str | None = None
+    observed_at: datetime | None = None
+    instance_type: str | None = None
+    accelerator: str | None = None
+    accelerators_per_instance: int = 1
+    market: str | None = None
+    availability: str | None = None
+
+
+def find_price(given: Mapping[str, Any], accelerator: str, count: int, book: PriceBook, now: datetime, notes: Notes) -> Price:
+    """The caller's price, else the cheapest offer of the accelerator in the book that the caller's filter leaves.
+
+    Raises InvalidRequest for a price with a filter, NoOffer where nothing is left.
+    """
+    stated = given.get("usd_per_accelerator_hour")
+    if stated is not None:
+        beside = [name for name in FILTERS if given.get(name) is not None and name != "snapshot"]
+        if beside:
+            raise InvalidRequest(f"a stated price needs no filter: leave out {beside[0]}", f"/price/{beside[0]}")
+        return Price(float(stated), "caller", stale=False, accelerator=accelerator)
+    offer = cheapest(eligible(given, accelerator, book, now), count)
+    if offer is None:
+        raise NoOffer(_nothing(given, accelerator, book), "/price")
+    price = priced(offer, book, now)
+    notes.assume("price", _shown(offer), "cheapest known offer: on-demand list prices, the newest of each provider, unless filtered")
+    if price.stale:
+        age = (now - offer.observed_at).days
+        notes.warn(f"the price of {offer.provider} was read {age} days ago ({offer.observed_at:%Y-%m-%d}): check it before you rely on it")
+    return price
+
+
+def priced(offer: Offer, book: PriceBook, now: datetime) -> Price:
+    """An offer as answers show it."""
+    return Price(
+        usd_per_accelerator_hour=float(offer.usd_per_accelerator_hour),
+        source=offer.source,
+        stale=book.stale(offer, now),
+        provider=offer.provider,
+        region=offer.region,
+        pricing=offer.pricing,
+        observed_at=offer.observed_at,
+        instance_type=offer.instance_type,
+        accelerator=offer.accelerator,
+        accelerators_per_instance=offer.accelerator_count,
+        market=offer.market,
+        availability=offer.availability,
+    )
+
+
+def eligible(given: Mapping[str, Any], accelerator: str, book: PriceBook, now: datetime) -> list[Offer]:
+    """Offers of the accelerator that answer the filter; by default on-demand list prices.
+
+    Of each provider only the newest, none older than a year while there is a newer one.
+
+    A named provider's marketplace is taken, auction floors never are: nobody is sold capacity at them.
+    """
+    pricing, provider, region = given.get("pricing") or DEFAULT_PRICING, given.get("provider"), given.get("region")
+    matching = [
+        offer
+        for offer in book.by_accelerator.get(accelerator, ())
+        if offer.pricing == pricing
+        and (provider is None or offer.provider == provider)
+        and (region is None or offer.region == region)
+        and offer.market in (("list", "marketplace") if provider else ("list",))
+    ]
+    newest = newest_per_provider(matching)
+    recent = [offer for offer in newest if now - offer.observed_at <= OLD_AFTER]
+    return recent or newest
+
+
+def newest_per_provider(offers: Iterable[Offer]) -> list[Offer]:
+    """Of each provider only what was read on its newest day."""
+    offers = list(offers)
+    newest: dict[str, datetime] = {}
+    for offer in offers:
+        newest[offer.provider] = max(newest.get(offer.provider, offer.observed_at), offer.observed_at)
+    return [offer for offer in offers if offer.observed_at == newest[offer.provider]]
+
+
+def cheapest(offers: Iterable[Offer], count: int) -> Offer | None:
+    """The lowest price an accelerator; between equals the one that leaves fewest of `count` idle, then the largest instance."""
+
+    def order(offer: Offer) -> tuple[Any, ...]:
+        return (offer.usd_per_accelerator_hour, -count % offer.accelerator_count, -offer.accelerator_count, offer_key(offer))
+
+    return min(offers, key=order, default=None)
+
+
+def _shown(offer: Offer) -> str:
+    per_hour = offer.usd_per_accelerator_hour.quantize(Decimal("0.0001"))
+    return f"{offer.provider} {offer.region} {offer.instance_type} {offer.pricing} {per_hour} USD an accelerator-hour"
+
+
+def _nothing(given: Mapping[str, Any], accelerator: str, book: PriceBook) -> str:
+    known = book.by_accelerator.get(accelerator, ())
+    advice = "state price.usd_per_accelerator_hour"
+    if not known:
+        return f"no price of {accelerator} is known in {book.name}; {advice}"
+    asked = ", ".join(f"{name} {given[name]}" for name in FILTERS if given.get(name)) or DEFAULT_PRICING
+    held = sorted({f"{offer.provider} {offer.pricing}" for offer in known})
+    return f"no price of {accelerator} for {asked} is known in {book.name}; known: {', '.join(held[:12])}. Widen the filter or {advice}"

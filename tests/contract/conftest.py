@@ -1,0 +1,36 @@
+"""Stores on every database the service supports."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, closing
+from pathlib import Path
+
+import pytest
+
+from service.store import Store
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """An empty database of each kind; the SQLite file lies in a directory with a name that is hard on URLs."""
+    if request.param == "postgresql":
+        return str(request.getfixturevalue("postgres_url"))
+    folder = tmp_path / "a b%20c?d#e"
+    folder.mkdir()
+    return f"sqlite:///{folder}/outlay.db"
+
+
+@pytest.fixture
+def open_store() -> Iterator[Callable[[str], Store]]:
+    """Stores on a URL, closed when the test is over."""
+    with ExitStack() as stack:
+        yield lambda url: stack.enter_context(closing(Store(url)))
+
+
+@pytest.fixture
+def store(open_store: Callable[[str], Store], url: str) -> Store:
+    """A migrated store."""
+    made = open_store(url)
+    made.migrate()
+    return made

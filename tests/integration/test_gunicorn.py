@@ -1,0 +1,209 @@
+"""The HTTP shell under real gunicorn processes: what only sockets and several processes can show."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, closing
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PATIENCE_S = 30
+ECHO = "/v1/probe/echo"
+Start = Callable[..., "Server"]
+
+
+class Server:
+    """A gunicorn process on a loopback port of its own."""
+
+    def __init__(self, folder: Path, workers: int, threads: int) -> None:
+        self.port = free_port()
+        self.folder = folder
+        metrics = folder / "metrics"
+        metrics.mkdir(exist_ok=True)
+        self.environment = os.environ | {"PROMETHEUS_MULTIPROC_DIR": str(metrics), "PROBE_STALL_S": "0.3", "PROBE_PIPES": str(folder)}
+        self.command = [sys.executable, "-m", "gunicorn", "tests.probe_app:build()", f"--bind=127.0.0.1:{self.port}"]
+        self.command += [f"--workers={workers}", f"--threads={threads}", "--worker-class=service.api.worker.ProblemWorker", "--limit-request-field_size=16380"]
+        self.command += ["--no-control-socket", "--graceful-timeout=20", f"--error-logfile={folder / 'errors.log'}"]
+        self.process = self.start()
+
+    def start(self) -> subprocess.Popen[bytes]:
+        """Start it and wait until it answers."""
+        process = subprocess.Popen(self.command, cwd=ROOT, env=self.environment, stderr=subprocess.DEVNULL)
+        eventually(lambda: self.get("/healthz")[0] == 200)
+        return process
+
+    def stop(self) -> int:
+        """SIGTERM, and the exit status."""
+        self.process.send_signal(signal.SIGTERM)
+        return self.process.wait(PATIENCE_S)
+
+    def connect(self) -> socket.socket:
+        """A bare connection."""
+        return socket.create_connection(("127.0.0.1", self.port), timeout=PATIENCE_S)
+
+    def get(self, path: str, **headers: str) -> tuple[int, bytes]:
+        """Status and body of a GET."""
+        with closing(http.client.HTTPConnection("127.0.0.1", self.port, timeout=PATIENCE_S)) as connection:
+            connection.request("GET", path, headers=headers)
+            answer = connection.getresponse()
+            return answer.status, answer.read()
+
+    def send(self, *parts: bytes) -> tuple[int, dict[str, str], dict[str, object]]:
+        """Status, headers and problem of what the server answers to raw bytes."""
+        with self.connect() as connection:
+            for part in parts:
+                connection.sendall(part)
+            return answer_on(connection)
+
+
+def answer_on(connection: socket.socket) -> tuple[int, dict[str, str], dict[str, object]]:
+    """The response that a connection holds, read as far as it says."""
+    answer = http.client.HTTPResponse(connection)
+    answer.begin()
+    return answer.status, dict(answer.getheaders()), json.loads(answer.read())
+
+
+def free_port() -> int:
+    """A port nobody listens on."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+def eventually(happened: Callable[[], bool]) -> None:
+    """Ask until it has happened; fail when it does not within a time no healthy machine needs."""
+    deadline_s = time.monotonic() + PATIENCE_S
+    while time.monotonic() < deadline_s:
+        try:
+            if happened():
+                return
+        except OSError:
+            continue
+    pytest.fail("it never happened")
+
+
+@pytest.fixture
+def start(tmp_path: Path) -> Iterator[Start]:
+    """Starts servers and stops them at the end."""
+    servers: list[Server] = []
+
+    def begin(workers: int = 1, threads: int = 2) -> Server:
+        servers.append(Server(tmp_path, workers, threads))
+        return servers[-1]
+
+    yield begin
+    for server in servers:
+        if server.process.poll() is None:
+            server.process.kill()
+            server.process.wait(PATIENCE_S)
+
+
+def head(method: str, path: str, *lines: str) -> bytes:
+    """The head of a request."""
+    return "\r\n".join([f"{method} {path} HTTP/1.1", "Host: localhost", *lines, "", ""]).encode("latin-1")
+
+
+def is_problem(answer: tuple[int, dict[str, str], dict[str, object]], status: int) -> None:
+    """The answer is a problem of that status, with its request id in header and body."""
+    found, headers, body = answer
+    assert (found, body["status"], headers["Content-Type"]) == (status, status, "application/problem+json")
+    assert headers["X-Request-Id"] == body["request_id"]
+
+
+def test_refusals_on_the_wire_are_problems(start: Start) -> None:
+    """Chunked and 20 MB bodies, long ids, and what gunicorn itself cannot parse: all answered, all alike."""
+    server = start()
+    content = "Content-Type: application/json"
+    is_problem(server.send(head("POST", ECHO, content, "Transfer-Encoding: chunked"), b"2\r\n{}\r\n0\r\n\r\n"), 411)
+    is_problem(server.send(head("POST", ECHO, content, "Content-Length: 20000000"), bytes(20_000_000)), 413)
+    is_problem(server.send(head("GET", "/healthz", f"X-Request-Id: {'x' * 10_000}")), 400)
+    is_problem(server.send(head("GET", "/healthz", "X-Request-Id: a\rb")), 400)
+    is_problem(server.send(head("GET", "/healthz", f"X-Long: {'x' * 20_000}")), 431)
+    is_problem(server.send(head("GET", f"/{'x' * 9000}")), 414)
+    is_problem(server.send(b"NONSENSE\r\n\r\n"), 400)
+    is_problem(server.send(head("POST", ECHO, content, "Content-Length: 4", "Content-Length: 5"), b"{}"), 400)
+
+
+def test_stalled_clients_do_not_hold_the_threads(start: Start) -> None:
+    """More silent bodies and headers than there are threads, and a good request is still answered; a silent body gets a 408."""
+    server = start(workers=1, threads=2)
+    with ExitStack() as open_connections:
+        bodies, heads = ([open_connections.enter_context(server.connect()) for _ in range(4)] for _ in range(2))
+        for connection in bodies:
+            connection.sendall(head("POST", ECHO, "Content-Type: application/json", "Content-Length: 100") + b"{")
+        for connection in heads:
+            connection.sendall(b"GET /healthz HTTP/1.1\r\n")
+        assert server.get("/healthz")[0] == 200
+        for connection in bodies:
+            is_problem(answer_on(connection), 408)
+
+
+def test_sums_are_right_over_processes_kills_and_restarts(start: Start) -> None:
+    """Every request counts once, though workers are killed and the whole server comes back; the files do not grow in number."""
+    server = start(workers=2)
+
+    def counted() -> int:
+        text = server.get("/metrics")[1].decode()
+        line = re.search(r'_count\{.*"200".*/v1/probe/items"\} ([\d.]+)', text)
+        return int(float(line[1])) if line else 0
+
+    def ask(times: int) -> None:
+        for _ in range(times):
+            assert server.get("/v1/probe/items")[0] == 200
+
+    ask(40)
+    assert counted() == 40
+    files = sorted(server.folder.glob("metrics/*.db"))
+    for worker in workers_of(server.process.pid):
+        os.kill(worker, signal.SIGKILL)
+        eventually(lambda gone=worker: gone not in workers_of(server.process.pid) and len(workers_of(server.process.pid)) == 2)
+    eventually(lambda: server.get("/healthz")[0] == 200)
+    ask(30)
+    assert counted() == 70
+    assert server.stop() == 0
+    server.process = server.start()
+    ask(10)
+    assert counted() == 80
+    assert len(list(server.folder.glob("metrics/*.db"))) <= max(len(files), 2)
+
+
+def workers_of(parent: int) -> list[int]:
+    """The living worker processes of a gunicorn master."""
+    found = []
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            state, father = stat.read_text().rpartition(")")[2].split()[:2]
+        except OSError:
+            continue
+        if int(father) == parent and state != "Z":
+            found.append(int(stat.parent.name))
+    return found
+
+
+def test_sigterm_lets_a_request_in_flight_finish(start: Start) -> None:
+    """The answer arrives whole although it was still being worked on when the order to stop came, and the exit is clean."""
+    server = start()
+    entered, release = server.folder / "entered", server.folder / "release"
+    for pipe in (entered, release):
+        os.mkfifo(pipe)
+    with server.connect() as connection:
+        connection.sendall(head("GET", "/v1/probe/hold"))
+        assert entered.read_text() == "here"
+        server.process.send_signal(signal.SIGTERM)
+        eventually(lambda: "Handling signal: term" in (server.folder / "errors.log").read_text())
+        release.write_text("go")
+        status, _, body = answer_on(connection)
+    assert (status, body) == (200, {"released": "go"})
+    assert server.process.wait(PATIENCE_S) == 0

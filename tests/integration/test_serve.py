@@ -1,0 +1,168 @@
+"""`serve` starts everything, ends everything, and says plainly when it cannot start."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, suppress
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from service import serve
+from service.config import Settings, to_env
+from tests.conftest import DEADLINE_S, wait_for
+
+ROOT = Path(__file__).parents[2]
+RUN = (
+    "import os, sys; from service.config import load_settings; from service.serve import serve; sys.exit(serve(load_settings(os.environ)))"
+)
+
+
+@pytest.fixture
+def spaced(tmp_path: Path, settings: Settings, free_port: int) -> Settings:
+    """Embedded settings on a directory with a space in its name, with one web process."""
+    return replace(
+        settings, data_dir=tmp_path / "data dir", database_url=f"sqlite:///{tmp_path}/data dir/outlay.db", port=free_port, web_workers=1
+    )
+
+
+Start = Callable[[Settings], subprocess.Popen[bytes]]
+
+
+@pytest.fixture
+def start(tmp_path: Path) -> Iterator[Start]:
+    """Starts `serve` as a process; what it and its children wrote is shown when the test fails."""
+    log = tmp_path / "serve.log"
+    with ExitStack() as stack, log.open("ab") as out:
+
+        def run(settings: Settings) -> subprocess.Popen[bytes]:
+            env = {**os.environ, **to_env(settings), "PYTHONPATH": str(ROOT)}
+            process = subprocess.Popen([sys.executable, "-c", RUN], env=env, cwd=tmp_path, stdout=out, stderr=out, stdin=subprocess.DEVNULL)
+            stack.callback(end, process)
+            return process
+
+        yield run
+    sys.stdout.write(log.read_text())
+
+
+def end(process: subprocess.Popen[bytes]) -> None:
+    """Stop a supervisor that a failed test left behind; its children follow."""
+    if process.poll() is None:
+        process.terminate()
+        process.wait(DEADLINE_S)
+
+
+def status(settings: Settings, path: str) -> int:
+    """The HTTP status of a GET, 0 when nobody answers."""
+    try:
+        with urllib.request.urlopen(f"http://127.0.0.1:{settings.port}{path}", timeout=5) as answer:
+            return int(answer.status)
+    except urllib.error.HTTPError as error:
+        error.close()
+        return int(error.code)
+    except OSError:
+        return 0
+
+
+def processes(settings: Settings) -> dict[int, str]:
+    """Ids and names of all processes that were started with these settings' data directory."""
+    mark = f"OUTLAY_DATA_DIR={settings.data_dir}".encode()
+    found = {}
+    for folder in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            if mark in (folder / "environ").read_bytes().split(b"\0"):
+                found[int(folder.name)] = (folder / "comm").read_text().strip()
+    return found
+
+
+linux = pytest.mark.skipif(sys.platform != "linux", reason="needs Linux's /proc to look for processes")
+
+
+@linux
+def test_everything_starts_and_ends_together(spaced: Settings, start: Start) -> None:
+    """Web server and worker come up from a path with a space, SIGTERM ends both with status 0 and leaves no process."""
+    supervisor = start(spaced)
+    wait_for(lambda: status(spaced, "/readyz") == 200, "/readyz to answer 200")
+    assert status(spaced, "/healthz") == 200
+    assert "gunicorn" in processes(spaced).values()
+    wait_for(lambda: b'"worker":"ok"' in ready(spaced), "the worker to be heard of")
+    supervisor.terminate()
+    assert supervisor.wait(DEADLINE_S) == 0
+    assert processes(spaced) == {}
+
+
+def ready(settings: Settings) -> bytes:
+    """The body of /readyz without white space."""
+    with urllib.request.urlopen(f"http://127.0.0.1:{settings.port}/readyz", timeout=5) as answer:
+        return bytes(answer.read()).replace(b" ", b"")
+
+
+@linux
+def test_a_killed_supervisor_leaves_no_orphans(spaced: Settings, start: Start) -> None:
+    """Nothing is left when the supervisor is killed without a chance to tell its children."""
+    supervisor = start(spaced)
+    wait_for(lambda: status(spaced, "/healthz") == 200, "/healthz to answer 200")
+    supervisor.kill()
+    supervisor.wait(DEADLINE_S)
+    wait_for(lambda: processes(spaced) == {}, "all processes to end")
+
+
+@linux
+def test_a_dead_worker_is_started_again(spaced: Settings, start: Start) -> None:
+    """The web server goes on when the background worker dies, and a new worker takes its place."""
+    start(spaced)
+    wait_for(lambda: len(workers(spaced)) >= 3, "the worker, its clock and its pool")
+    wait_for(lambda: status(spaced, "/healthz") == 200, "/healthz to answer 200")
+    first = min(workers(spaced))
+    os.kill(first, signal.SIGKILL)
+    wait_for(lambda: first not in workers(spaced) and len(workers(spaced)) >= 3, "a new worker")
+    assert status(spaced, "/healthz") == 200
+
+
+def workers(settings: Settings) -> set[int]:
+    """The processes of the background worker."""
+    found = set()
+    for pid in processes(settings):
+        with suppress(OSError):
+            if b"workers.app" in Path(f"/proc/{pid}/cmdline").read_bytes():
+                found.add(pid)
+    return found
+
+
+def test_a_second_instance_is_refused(spaced: Settings, start: Start, free_port: int) -> None:
+    """Two supervisors on one data directory would share its queue: the second says so and starts nothing."""
+    start(spaced)
+    wait_for(lambda: status(spaced, "/healthz") == 200, "/healthz to answer 200")
+    with pytest.raises(serve.CannotServe, match="another Outlay is running"):
+        serve.serve(spaced)
+
+
+def test_a_port_in_use_is_named(settings: Settings) -> None:
+    """What cannot be bound is said at once, with the setting that changes it."""
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        with pytest.raises(serve.CannotServe, match=f"cannot listen on 127.0.0.1:{port}.*OUTLAY_PORT"):
+            serve.serve(replace(settings, port=port))
+
+
+def test_an_unusable_directory_is_named(settings: Settings, tmp_path: Path) -> None:
+    """A data directory that cannot be made is an error with its name."""
+    (tmp_path / "file").touch()
+    with pytest.raises(serve.CannotServe, match=r"OUTLAY_DATA_DIR=.*cannot be used"):
+        serve.serve(replace(settings, data_dir=tmp_path / "file" / "data"))
+
+
+def test_an_absent_database_is_named_without_its_password(settings: Settings, free_port: int) -> None:
+    """A database that does not answer ends the start with its address and no secret."""
+    url = f"postgresql+psycopg://me:secret@127.0.0.1:{free_port}/none"
+    with pytest.raises(serve.CannotServe, match="the database postgresql") as caught:
+        serve.serve(replace(settings, database_url=url, port=free_port))
+    assert "secret" not in str(caught.value)

@@ -1,0 +1,115 @@
+"""Layouts: every one makes up the machine, what the caller fixed stays fixed, and batches are whole."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from service.domain.errors import InvalidRequest
+from service.domain.run import RECOMPUTES, Axes
+from service.engine.layouts import Layouts, candidate_layouts, micro_batches, rounded_batch, stack_depth
+from tests.unit.engine.builders import DEEPSEEK_V3, LLAMA_3_405B, LLAMA_7B, RESNET_50, T5_11B, cluster, training
+
+
+@given(st.integers(1, 600), st.integers(1, 2048))
+def test_every_layout_is_the_machine(count: int, batch: int) -> None:
+    """tensor x pipeline x data x context is the count, with no more data ranks than sequences, on any machine that has a layout."""
+    try:
+        layouts = candidate_layouts(LLAMA_7B, training(global_batch=batch), cluster(count))
+    except InvalidRequest as refused:
+        assert refused.pointer == "/training/parallelism"
+        return
+    product = layouts.tensor * layouts.pipeline * layouts.data * layouts.context
+    assert (product == count).all()
+    assert (layouts.data <= batch).all()
+    assert (LLAMA_7B.attention_heads % layouts.tensor == 0).all()
+    assert (layouts.pipeline * layouts.virtual_pipeline <= LLAMA_7B.layers).all()
+
+
+@pytest.mark.parametrize(
+    "axes",
+    [
+        Axes(tensor=4),
+        Axes(pipeline=4),
+        Axes(data=16),
+        Axes(context=2),
+        Axes(micro_batch=2, zero_stage=2, recompute="selective"),
+        Axes(pipeline=4, virtual_pipeline=4),
+        Axes(virtual_pipeline=8),
+        Axes(tensor=2, pipeline=4, data=4, context=2, micro_batch=1),
+    ],
+)
+def test_fixed_axes_stay_fixed(axes: Axes) -> None:
+    """Whatever the caller set holds in every candidate; the rest is searched."""
+    layouts = candidate_layouts(LLAMA_7B, training(axes=axes, seq_len=8192), cluster(64))
+    for name in ("tensor", "pipeline", "data", "context", "virtual_pipeline", "micro_batch", "zero_stage"):
+        if (fixed := getattr(axes, name)) is not None:
+            assert (getattr(layouts, name) == fixed).all()
+    if axes.recompute:
+        assert (layouts.recompute == RECOMPUTES.index(axes.recompute)).all()
+
+
+def test_experts_divide_a_stages_ranks() -> None:
+    """Expert ranks divide both the experts and the ranks of one pipeline stage, and only a mixture has any."""
+    layouts = candidate_layouts(DEEPSEEK_V3, training(axes=Axes(pipeline=16), global_batch=4096), cluster(2048))
+    ranks = layouts.tensor * layouts.data * layouts.context
+    assert (ranks % layouts.expert == 0).all()
+    assert (256 % layouts.expert == 0).all()
+    assert 64 in layouts.expert
+    assert (candidate_layouts(LLAMA_7B, training(), cluster(8)).expert == 1).all()
+
+
+def test_expert_ranks_may_be_fixed_beside_the_product() -> None:
+    """expert is no factor of the machine: pipeline 16 x data 128 with 64 expert ranks are 2,048 accelerators."""
+    axes = Axes(tensor=1, pipeline=16, data=128, context=1, expert=64)
+    layouts = candidate_layouts(DEEPSEEK_V3, training(axes=axes, global_batch=15_360), cluster(2048))
+    assert (layouts.expert == 64).all()
+
+
+def test_uneven_stages_are_legal_where_asked_for() -> None:
+    """126 layers on 16 stages, as Llama 3.1 405B was trained, are 8 on the fullest."""
+    layouts = candidate_layouts(LLAMA_3_405B, training(axes=Axes(tensor=8, pipeline=16), global_batch=2048), cluster(16_384))
+    assert (layouts.data * layouts.context == 128).all()
+
+
+def test_networks_counted_by_samples_are_not_cut_unless_asked() -> None:
+    """A CNN is replicated: data ranks only."""
+    layouts = candidate_layouts(RESNET_50, training(seq_len=1, global_batch=256), cluster(8))
+    assert (layouts.data == 8).all()
+
+
+@pytest.mark.parametrize("axes", [Axes(tensor=3), Axes(data=5), Axes(tensor=8, pipeline=8), Axes(data=8, pipeline=2), Axes(expert=7)])
+def test_axes_that_cannot_make_up_the_machine_are_refused(axes: Axes) -> None:
+    """A product that is not the count is the caller's mistake, told with the axes and the count."""
+    with pytest.raises(InvalidRequest, match="8 accelerators") as refused:
+        candidate_layouts(LLAMA_7B, training(axes=axes), cluster(8))
+    assert refused.value.pointer == "/training/parallelism"
+
+
+@given(st.integers(1, 10_000), st.integers(1, 64), st.integers(1, 64))
+def test_a_batch_is_rounded_to_whole_micro_batches(batch: int, data: int, micro_batch: int) -> None:
+    """Each data rank runs at least one whole micro-batch, and the batch is off by at most half of one a rank where it is larger."""
+    layouts = Layouts.single(data=data, micro_batch=micro_batch)
+    chosen = training(global_batch=batch)
+    unit = data * micro_batch
+    assert micro_batches(chosen, layouts)[0] >= 1
+    assert rounded_batch(chosen, layouts)[0] % unit == 0
+    if batch >= unit:
+        assert abs(rounded_batch(chosen, layouts)[0] - batch) <= unit / 2
+
+
+def test_the_depth_of_a_stack_counts_both_halves() -> None:
+    """A pipeline cuts between all layers of an encoder-decoder, and nowhere in other networks."""
+    assert (stack_depth(LLAMA_7B), stack_depth(T5_11B), stack_depth(RESNET_50)) == (32, 48, 1)
+
+
+def test_a_row_reads_back_what_was_written() -> None:
+    """One layout from plain numbers and back; axes left out are 1, stage and recompute 0."""
+    row = Layouts.single(tensor=8, recompute=2).row(0)
+    assert row == {
+        **dict.fromkeys(("pipeline", "data", "context", "expert", "virtual_pipeline", "micro_batch"), 1),
+        "tensor": 8,
+        "zero_stage": 0,
+        "recompute": 2,
+    }
+    assert len(Layouts.single().take(np.array([0, 0]))) == 2

@@ -1,0 +1,101 @@
+"""Settings: what each variable may be, what is said when it is not, and that the table tells the truth."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from pathlib import Path
+
+import pytest
+
+from service.config import ROWS, BadSetting, Settings, database_label, load_settings, markdown_table, sqlite_path, to_env
+
+
+def test_nothing_set_gives_the_embedded_defaults() -> None:
+    """Without any variable the service serves on the loopback interface, with SQLite and without Redis."""
+    settings = load_settings({"PATH": "/bin"})
+    assert (settings.host, settings.port, settings.log_level, settings.offline) == ("127.0.0.1", 8080, "info", False)
+    assert settings.embedded
+    assert settings.data_dir == Path(".outlay").absolute()
+    assert sqlite_path(settings) == settings.data_dir / "outlay.db"
+    assert settings.web_workers >= 2
+    assert settings.worker_concurrency in (1, 2)
+
+
+def test_an_empty_variable_counts_as_unset() -> None:
+    """`OUTLAY_PORT=` is the default port, as in most shells' scripts it is meant."""
+    assert load_settings({"OUTLAY_PORT": "", "OUTLAY_REDIS_URL": " "}) == load_settings({})
+
+
+@pytest.mark.parametrize("url", ["postgresql://u:p@db/outlay", "postgres://u:p@db/outlay", "postgresql+psycopg://u:p@db/outlay"])
+def test_every_spelling_of_postgresql_means_psycopg(url: str) -> None:
+    """However the URL names PostgreSQL, the one driver we ship is used."""
+    settings = load_settings({"OUTLAY_DATABASE_URL": url})
+    assert settings.database_url == "postgresql+psycopg://u:p@db/outlay"
+    assert sqlite_path(settings) is None
+
+
+@pytest.mark.parametrize(("text", "value"), [("1", True), ("TRUE", True), ("on", True), ("0", False), ("no", False)])
+def test_flags_take_the_usual_words(text: str, value: bool) -> None:
+    """A switch is set with any usual word, in any case."""
+    assert load_settings({"OUTLAY_OFFLINE": text}).offline is value
+
+
+BAD = [
+    ("OUTLAY_HOST", "http://x", "host name"),
+    ("OUTLAY_PORT", "0", "1 to 65535"),
+    ("OUTLAY_PORT", "80a", "whole number"),
+    ("OUTLAY_PORT", "٣", "whole number"),
+    ("OUTLAY_WEB_WORKERS", "-1", "1 to 256"),
+    ("OUTLAY_WORKER_CONCURRENCY", "1e9", "1 to 256"),
+    ("OUTLAY_DATABASE_URL", "mysql://x/y", "postgresql://"),
+    ("OUTLAY_DATABASE_URL", "sqlite://", "sqlite:///"),
+    ("OUTLAY_DATABASE_URL", "sqlite:///:memory:", "sqlite:///"),
+    ("OUTLAY_REDIS_URL", "localhost:6379", "redis://"),
+    ("OUTLAY_OFFLINE", "maybe", "true"),
+    ("OUTLAY_LOG_LEVEL", "loud", "warning"),
+]
+
+
+@pytest.mark.parametrize(("name", "value", "right"), BAD)
+def test_a_bad_value_is_named_with_what_would_be_right(name: str, value: str, right: str) -> None:
+    """The error holds the variable, the value and what it should have been."""
+    with pytest.raises(BadSetting, match=right) as caught:
+        load_settings({name: value})
+    assert f"{name}={value!r}" in str(caught.value)
+
+
+def test_a_password_is_not_repeated() -> None:
+    """Neither an error nor a log line shows the password of a URL."""
+    with pytest.raises(BadSetting) as caught:
+        load_settings({"OUTLAY_DATABASE_URL": "mysql://me:secret@db/x"})
+    label = database_label(load_settings({"OUTLAY_DATABASE_URL": "postgresql://me:secret@db/x"}))
+    assert "secret" not in str(caught.value) + label
+    assert label.endswith("@db/x")
+
+
+def test_an_unknown_variable_gets_the_nearest_name() -> None:
+    """A misspelt setting is an error that suggests the right one; other programs' variables are none of our business."""
+    with pytest.raises(BadSetting, match="OUTLAY_PROT is not a setting; the nearest is OUTLAY_PORT"):
+        load_settings({"OUTLAY_PROT": "80"})
+    load_settings({"OUTLAYS": "x", "_OUTLAY_SUPERVISOR_PID": "1"})
+
+
+def test_every_field_is_one_row() -> None:
+    """The table and the dataclass name the same settings, and each row says what it does."""
+    assert [row.field for row in ROWS] == [f.name for f in fields(Settings)]
+    assert all(row.env == f"OUTLAY_{row.field.upper()}" and row.help for row in ROWS)
+
+
+def test_a_child_process_gets_the_same_settings() -> None:
+    """What is handed on as variables reads back equal."""
+    for env in ({}, {"OUTLAY_OFFLINE": "1", "OUTLAY_REDIS_URL": "redis://r/1", "OUTLAY_DATA_DIR": "/a b", "OUTLAY_LOG_LEVEL": "DEBUG"}):
+        settings = load_settings(env)
+        assert load_settings(to_env(settings)) == settings
+
+
+def test_the_readme_table_has_a_line_a_setting() -> None:
+    """The generated table names every variable with its default."""
+    lines = markdown_table().splitlines()[2:]
+    assert len(lines) == len(ROWS)
+    assert "| `OUTLAY_PORT` | `8080` | Port the web server listens on. |" in lines
+    assert all(f"`{row.env}`" in line for row, line in zip(ROWS, lines, strict=True))

@@ -1,0 +1,57 @@
+"""The Celery application: `celery -A workers.app worker` (and `beat`). Settings come from the environment, as everywhere."""
+
+from __future__ import annotations
+
+import logging.config
+import os
+
+from celery import signals
+
+from service import lifeline, logs
+from service.config import load_settings
+from service.queue import celery_app
+from workers import jobs, shutdown
+
+SWEEP_EVERY_S = 2
+REFRESH_EVERY_S = 3600
+CHATTY = ("celery.beat", "celery.worker.strategy", "celery.app.trace")
+"""Celery's loggers with a line or three for every sweep; quiet at the level `info`, heard at `debug`."""
+
+settings = load_settings(os.environ)
+app = celery_app(settings)
+jobs.register(app)
+app.conf.beat_schedule_filename = str(settings.data_dir / "beat-schedule")
+app.conf.beat_schedule = {
+    # a sweep that found no free process in time is not worth running: the next one is on its way
+    "sweep": {"task": jobs.SWEEP, "schedule": SWEEP_EVERY_S, "options": {"expires": SWEEP_EVERY_S}},
+    "refresh": {"task": jobs.REFRESH, "schedule": REFRESH_EVERY_S, "options": {"expires": REFRESH_EVERY_S}},
+}
+
+
+def _set_up_logging(**_signal: object) -> None:
+    logging.config.dictConfig(logs.config(settings.log_level.upper()))
+    if settings.log_level == "info":
+        for name in CHATTY:
+            logging.getLogger(name).setLevel(logging.WARNING)
+
+
+def _start_process(**_signal: object) -> None:
+    """A freshly forked pool process: its own connections, its own end."""
+    jobs.desk.cache_clear()
+    shutdown.give_back_on_term()
+    lifeline.follow_parent()
+
+
+def _start_worker(**_signal: object) -> None:
+    lifeline.follow_supervisor()
+
+
+def _start_beat(**_signal: object) -> None:
+    lifeline.follow_parent()
+
+
+signals.setup_logging.connect(_set_up_logging)
+signals.worker_init.connect(_start_worker)
+signals.worker_process_init.connect(_start_process)
+signals.beat_embedded_init.connect(_start_beat)
+signals.worker_shutting_down.connect(shutdown.begin)

@@ -1,0 +1,68 @@
+"""The tasks: a job's id in, nothing out. Whatever is true about a job stands in its row."""
+
+from __future__ import annotations
+
+import os
+import socket
+import uuid
+from functools import cache, partial
+from typing import TYPE_CHECKING
+
+from service.config import load_settings
+from service.desk import Desk
+from service.queue import RUN_JOB, publish
+from service.usecases.jobs import Worker, run_job, sweep
+from service.usecases.refresh import refresh_all
+from service.wiring import JOB_KINDS, build_desk
+from workers.shutdown import stopping
+
+if TYPE_CHECKING:
+    from celery import Celery
+
+SWEEP = "outlay.sweep"
+REFRESH = "outlay.refresh_all"
+WORKER = f"{socket.gethostname()}:{os.getpid()}:{uuid.uuid4().hex[:8]}"
+"""This worker's name, the same in all its processes because they are forked after this line."""
+
+
+@cache
+def desk() -> Desk:
+    """This process's desk; `workers.app` forgets it after a fork."""
+    return build_desk(load_settings(os.environ))
+
+
+def this_process() -> Worker:
+    """The owner of what this process claims."""
+    return Worker(f"{WORKER}/{os.getpid()}", stopping, is_dead)
+
+
+def is_dead(owner: str) -> bool:
+    """Whether `owner` was a process of this very worker and is gone. Nothing is known about other workers' processes."""
+    worker, _, pid = owner.rpartition("/")
+    if worker != WORKER:
+        return False
+    try:
+        os.kill(int(pid), 0)
+    except ProcessLookupError:
+        return True
+    return False
+
+
+def register(app: Celery) -> None:
+    """Give the application its tasks."""
+
+    def sweep_once() -> None:
+        if not stopping():
+            sweep(desk(), WORKER, partial(publish, app))
+
+    app.task(_run, name=RUN_JOB)
+    app.task(_refresh, name=REFRESH)
+    app.task(sweep_once, name=SWEEP)
+
+
+def _run(job_id: str) -> None:
+    run_job(desk(), job_id, JOB_KINDS, this_process())
+
+
+def _refresh() -> None:
+    refresh_all(desk())
