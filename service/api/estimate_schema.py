@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from marshmallow import ValidationError, fields
+from marshmallow import ValidationError
 
 from providers.offer import PRICINGS
 from service.api.schema import (
@@ -416,6 +416,6 @@ class EstimateAnswerSchema(Schema):
 class BatchAnswerSchema(Schema):
     """Answers in the order of the requests, each an estimate or a problem (told by its `status`)."""
 
-    answers = fields.List(FreeObject(), required=True)
+    answers = Items(FreeObject(), max_items=MAX_BATCH_REQUESTS, required=True)
     price_snapshot = Text(required=True)
     engine_version = Text(required=True)

@@ -52,6 +52,8 @@ class OwnField(fields.Field[Any]):
 
     def deserialize(self, value: Any, attr: str | None = None, data: Any = None, **kwargs: Any) -> Any:
         """The value as the domain takes it. Raises ValidationError with a message for the caller."""
+        if value is missing and not self.required:
+            return self.load_default() if callable(self.load_default) else self.load_default
         if value is missing or value is None or self._detours:
             return super().deserialize(value, attr, data, **kwargs)
         return self._deserialize(value, attr, data)

@@ -159,7 +159,7 @@ def _read_request(file: Path) -> dict[str, Any]:
         request = parse(content)
     except BadJson as error:
         if content.lstrip().startswith(b"{") and file.suffix.lower() not in YAML_SUFFIXES:
-            raise click.ClickException(f"{file}: {error.detail}") from error
+            raise click.ClickException(f"{file}: {error.detail}\n{_lines(error.errors)}") from error
         request = _read_yaml(file, content)
     if not isinstance(request, dict):
         raise click.ClickException(f"{file}: the request must be an object with model, data and hardware")
@@ -213,6 +213,9 @@ def _validated(request: dict[str, Any]) -> dict[str, Any]:
     try:
         loaded: dict[str, Any] = schema.load(request)
     except ValidationError as error:
-        lines = [f"{entry['pointer'] or '/'}: {entry['message']}" for entry in pointers(error.messages, schema)]
-        raise click.ClickException("\n".join(lines)) from error
+        raise click.ClickException(_lines(pointers(error.messages, schema))) from error
     return loaded
+
+
+def _lines(errors: Sequence[Mapping[str, Any]]) -> str:
+    return "\n".join(f"{entry['pointer'] or '/'}: {entry['message']}" for entry in errors)

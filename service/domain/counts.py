@@ -20,7 +20,7 @@ def parse_count(value: object) -> int:
         raise ValueError(f"not a count: {HOW_TO}")  # noqa: TRY004 - callers catch one kind of error
     if isinstance(value, str):
         return _parse_text(value)
-    if not math.isfinite(value) or value != int(value):
+    if isinstance(value, float) and (not math.isfinite(value) or value != int(value)):
         raise ValueError(f"not a whole number: {HOW_TO}")
     if value < 0:
         raise ValueError("a count cannot be negative")

@@ -19,7 +19,7 @@ from service.domain.estimate import (
     TimeBlock,
     TokensBlock,
 )
-from service.domain.model import OtherNetwork
+from service.domain.model import OtherNetwork, Transformer
 from service.domain.quantity import Range
 from service.domain.run import FROZEN_BASE, Run
 from service.engine.cost import cost_lines, total_usd
@@ -228,6 +228,13 @@ def _deadline_probability(run: Run, hours: Range) -> float | None:
     return probability_below(available, hours)
 
 
+def _attention_overstates(run: Run) -> bool:
+    """Whether counting the whole square of causal attention makes most of the total."""
+    causal = isinstance(run.model, Transformer) and run.model.kind == "transformer" and run.training.count_full_attention
+    flops = training_flops(run.model, run.training)
+    return causal and flops.attention > flops.total / 2
+
+
 def _warnings(run: Run, choice: Choice, useful_hours: float) -> tuple[str, ...]:
     found = []
     if not choice.fits:
@@ -237,6 +244,11 @@ def _warnings(run: Run, choice: Choice, useful_hours: float) -> tuple[str, ...]:
         )
     if isinstance(run.model, OtherNetwork) and run.model.activation_bytes_per_sample is None:
         found.append("memory leaves out activations: they are not known for this network")
+    if _attention_overstates(run):
+        found.append(
+            "more than half of the FLOPs are attention's, counted as the whole square of which causal kernels execute half: mfu and hfu"
+            " are higher than the machine's load; training.count_full_attention false counts the half"
+        )
     if useful_hours * 3600 < float(choice.steps.total[0]):
         found.append("the run is shorter than one optimizer step: check tokens against global_batch_tokens")
     return tuple(found)

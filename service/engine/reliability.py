@@ -2,7 +2,7 @@
 
 Interruptions are a Poisson process in accelerator-hours. The checkpoint interval is Daly's (Daly 2006, A higher order
 estimate of the optimum checkpoint interval for restart dumps, equation 37, after Young 1974), the time lost that of his
-complete cost function for exponential failures, which strike during recovery as well (section 3 there).
+complete cost function for exponential failures, which strike during recovery as well.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def goodput(failures_per_hour: float, interval_hours: float, write_hours: float,
     """Useful share of wall-clock time: an interval of work over the mean time it takes to complete it.
 
     A segment of work and its checkpoint write is repeated until it passes without failure; each failure adds a recovery, itself
-    repeated until it passes. Mean time exp(rate * recovery) * (exp(rate * (interval + write)) - 1) / rate (Daly 2006, section 3).
+    repeated until it passes. Mean time exp(rate * recovery) * (exp(rate * (interval + write)) - 1) / rate (Daly 2006).
     """
     segment = interval_hours + write_hours
     expected, recovering = failures_per_hour * segment, failures_per_hour * recovery_hours

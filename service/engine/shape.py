@@ -20,6 +20,8 @@ HEAD_DIM = 128
 GATED_FFN_RATIO = 8 / 3
 PLAIN_FFN_RATIO = 4
 ROUND_TO = 128
+# Hidden sizes from a width on are multiples of a step: heads of 128 in eights, fours and ones, as tensor parallelism wants them.
+WIDTH_STEPS = ((4096, 8 * HEAD_DIM), (1024, 4 * HEAD_DIM), (0, HEAD_DIM))
 USUAL_VOCABULARY = 32000
 DISAGREEMENT_SHARE = 0.2
 # Mixtures below this many total to active parameters look like Mixtral (2 of 8 experts), those above like DeepSeek (8 of many).
@@ -54,7 +56,7 @@ def infer_shape(given: Mapping[str, Any]) -> Inferred:
         layers=sizes["layers"],
         hidden_size=sizes["hidden_size"],
         ffn_hidden_size=ffn,
-        vocab_size=_choose(given, assumed, "vocab_size", 1000 if kind == "vit" else USUAL_VOCABULARY),
+        vocab_size=_choose(given, assumed, "vocab_size", _vocabulary(given)),
         kind=kind,
         gated_ffn=given.get("gated_ffn", kind == "transformer"),
         tied_embeddings=given.get("tied_embeddings", False),
@@ -86,29 +88,38 @@ def _check_counts(params: float | None, active: float | None) -> None:
 
 
 def _sizes(given: Mapping[str, Any], assumed: dict[str, Any]) -> dict[str, int]:
-    """Layers and hidden size; from 12 * layers * hidden_size^2 parameters (Kaplan et al. 2020, table 1) where only a count is known.
+    """Layers and hidden size; where only a count is known, from 12 * layers * hidden_size^2 (Kaplan et al. 2020, table 1) and embeddings.
 
     An encoder's layer goes with one of the decoder, which has cross-attention too: 28 * hidden_size^2 for both.
     """
-    squares = 28 if given.get("architecture") == "encoder_decoder" else 12
     body = float(given.get("active_params") or given.get("params") or 0)
     layers, hidden = given.get("layers"), given.get("hidden_size")
     if not body and (layers is None or hidden is None):
         missing = "hidden_size" if hidden is None else "layers"
         raise InvalidRequest(f"a shape needs layers and hidden_size, or params; {missing} is missing", f"/model/{missing}")
-    if layers is None:
-        layers = round(body / (squares * hidden**2)) if hidden else round((body / (squares * WIDTH_PER_LAYER**2)) ** (1 / 3))
-        layers = assumed["layers"] = max(1, layers)
+    squares = 28 if given.get("architecture") == "encoder_decoder" else 12
+    embedded = _vocabulary(given) * (1 if given.get("tied_embeddings") or given.get("architecture") == "vit" else 2)
     if hidden is None:
-        step = _step_of_width(given)
-        hidden = assumed["hidden_size"] = max(step, round((body / (squares * layers)) ** 0.5 / step) * step)
+        usual = layers or max(1, round((body / (squares * WIDTH_PER_LAYER**2)) ** (1 / 3)))
+        hidden = assumed["hidden_size"] = _width(given, body, squares * usual, embedded)
+    if layers is None:
+        layers = assumed["layers"] = max(1, round((body - embedded * hidden) / (squares * hidden**2)))
     return {"layers": layers, "hidden_size": hidden}
 
 
-def _step_of_width(given: Mapping[str, Any]) -> int:
-    """What an inferred hidden size is a multiple of: stated heads must divide it."""
+def _width(given: Mapping[str, Any], body: float, squares: int, embedded: int) -> int:
+    """The hidden size h with squares * h^2 + embedded * h = body, rounded so that heads divide it and can be shared out evenly."""
+    exact = ((embedded**2 + 4 * squares * body) ** 0.5 - embedded) / (2 * squares)
     heads = given.get("attention_heads")
-    return ROUND_TO if heads is None or "head_dim" in given else int(heads * max(1, round(ROUND_TO / heads)))
+    if heads is None or "head_dim" in given:
+        step = next(step for width, step in WIDTH_STEPS if exact >= width)
+    else:
+        step = int(heads * max(1, round(HEAD_DIM / heads)))
+    return max(step, round(exact / step) * step)
+
+
+def _vocabulary(given: Mapping[str, Any]) -> int:
+    return int(given.get("vocab_size", 1000 if given.get("architecture") == "vit" else USUAL_VOCABULARY))
 
 
 def _heads(given: Mapping[str, Any], hidden: int, assumed: dict[str, Any]) -> dict[str, int]:
@@ -196,7 +207,7 @@ def _usual_experts(params: float, active: float, model: Transformer, assumed: di
     width = max(ROUND_TO, round(model.ffn_hidden_size / visited / ROUND_TO) * ROUND_TO)
     one = feed_forward_parameters(model, width)
     always = count_parameters(model).total - model.layers * per_layer
-    number = max(visited, round((params - always) / (model.layers * one)))
+    number = visited * max(1, round((params - always) / (model.layers * one * visited)))
     assumed |= {"experts": number, "experts_per_token": visited, "expert_ffn_hidden_size": width}
     return Experts(number, visited, width)
 

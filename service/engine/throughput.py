@@ -1,14 +1,14 @@
 """How long one optimizer step takes on a layout, vectorised over layouts.
 
-A step is micro-batches of matrix work at an achieved share of the peak, the pipeline's bubble, exchanges over the links and
-the optimizer's pass over memory. The achieved share is a measured one (`Utilisation`), by accelerator family and precision;
-everything else is arithmetic on data-sheet figures. What is left out: congestion, stragglers, kernels' own inefficiencies
-at odd shapes; they are in the spread of the measured share.
+A step is micro-batches of matrix work at an achieved share of the peak, work bound by memory, the pipeline's bubble, exchanges
+over the links and the optimizer's pass over memory. What is achieved of a data sheet is measured (`Utilisation`): one share of
+the peak by accelerator family and precision, a few figures shared by all. The rest is arithmetic. Left out: congestion, odd
+shapes' kernels, and how well a team tunes its software; they are in the spread of the measured share.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,12 +17,12 @@ from service.domain.hardware import Accelerator
 from service.domain.model import Model, OtherNetwork, Transformer
 from service.domain.run import FROZEN_BASE, RECOMPUTES, Cluster, Training
 from service.domain.utilisation import Utilisation
-from service.engine.flops import TrainingFlops, attention_width, forward_flops, training_flops
+from service.engine.flops import attention_width, forward_flops, hardware_flops, training_flops
 from service.engine.layouts import Layouts, micro_batches, rounded_batch, stack_depth
 from service.engine.memory import activation_bytes_per_token, expert_split, local_parameters, weight_bytes
 from service.engine.parameters import expert_layer_count
 
-__all__ = ["Step", "Utilisation", "hardware_flops", "peak_flops", "recomputed_share", "step"]
+__all__ = ["Step", "Utilisation", "hardware_flops", "peak_flops", "step"]
 
 Floats = NDArray[np.float64]
 
@@ -81,21 +81,6 @@ def step(model: Model, training: Training, cluster: Cluster, utilisation: Utilis
     )
 
 
-def recomputed_share(layouts: Layouts, attention: float, forward: float) -> Floats:
-    """Forward passes run again in the backward: all (full), the attention core (selective), none."""
-    again = np.array([0.0, attention / forward if forward else 0.0, 1.0])
-    return again[layouts.recompute]
-
-
-def hardware_flops(model: Model, training: Training, layouts: Layouts) -> Floats:
-    """FLOPs a token that the machine executes: the model's own and those recomputed."""
-    one = forward_flops(model, training)
-    flops = training_flops(model, training)
-    passes = flops.backward / 2 if flops.backward else one.trained
-    executed: Floats = flops.total + recomputed_share(layouts, one.attention, one.trained) * passes
-    return executed
-
-
 @dataclass(frozen=True, slots=True)
 class _Job:
     """What every part of a step is computed from."""
@@ -122,20 +107,16 @@ class _Job:
     def nothing(self) -> Floats:
         return np.zeros(len(self.layouts))
 
-    @property
-    def flops(self) -> TrainingFlops:
-        return training_flops(self.model, self.training)
-
     def stage_flops(self, per_token: Floats | float) -> Floats:
         """FLOPs of one micro-batch on one device of the fullest stage, of work that costs `per_token`."""
         flops: Floats = per_token * self.tokens * self.layers / (stack_depth(self.model) * self.layouts.tensor)
         return flops
 
 
-def _attention_flops(job: _Job) -> Floats | float:
-    """FLOPs a token of scores and values, recomputation included, as `hardware_flops` counts them."""
-    again = np.array([0.0, 1.0, 1.0])[job.layouts.recompute] / 3
-    flops: Floats | float = job.flops.attention * (1 + again)
+def _attention_flops(model: Model, training: Training, layouts: Layouts) -> Floats:
+    """FLOPs a token of scores and values, recomputation included, as `training.count_full_attention` counts them."""
+    again = forward_flops(model, training).attention * (training.update_epochs if training.method == "rl" else 1.0)
+    flops: Floats = training_flops(model, training).attention + np.array([0.0, again, again])[layouts.recompute]
     return flops
 
 
@@ -146,10 +127,12 @@ def _matmul_seconds(job: _Job) -> Floats:
     operands cross the memory bus at that ratio to its arithmetic (Williams et al. 2009, the roofline model).
     """
     peak = peak_flops(job.cluster.accelerator, job.training.precision)
-    executed = hardware_flops(job.model, job.training, job.layouts) - job.flops.generation
+    executed = hardware_flops(job.model, job.training, job.layouts) - training_flops(job.model, job.training).generation
     if isinstance(job.model, OtherNetwork):
         return job.stage_flops(executed) / (peak * (job.utilisation.other_share or job.utilisation.matmul_share))
-    seconds: Floats = job.stage_flops(executed - _attention_flops(job)) / (peak * job.utilisation.matmul_share)
+    seconds: Floats = job.stage_flops(executed - _attention_flops(job.model, job.training, job.layouts)) / (
+        peak * job.utilisation.matmul_share
+    )
     return seconds * (1 + job.utilisation.half_width * _inverse_widths(job, job.model))
 
 
@@ -171,11 +154,9 @@ def _attention_seconds(job: _Job) -> Floats:
     """
     if isinstance(job.model, OtherNetwork):
         return job.nothing
-    causal = job.model.kind == "transformer"
-    executed = 0.5 if causal and job.training.flash_attention else 1.0
-    counted = 0.5 if causal and not job.training.count_full_attention else 1.0
+    executed = replace(job.training, count_full_attention=not job.training.flash_attention)
     share = job.utilisation.attention_share or job.utilisation.matmul_share
-    return job.stage_flops(_attention_flops(job) * executed / counted) / (_sixteen_bit_peak(job) * share)
+    return job.stage_flops(_attention_flops(job.model, executed, job.layouts)) / (_sixteen_bit_peak(job) * share)
 
 
 def _sixteen_bit_peak(job: _Job) -> float:

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from decimal import InvalidOperation
 from typing import Any
 
 from service.desk import Desk
+from service.domain.errors import InvalidRequest
 from service.domain.estimate import Estimate
 from service.domain.hardware import Accelerator
 from service.domain.quantity import Assumption
 from service.domain.run import Energy, Run
+from service.domain.utilisation import Utilisation
 from service.engine import estimate as engine
 from service.presets.energy import find_power
 from service.presets.regions import Region, find_region, region_of_offer
@@ -22,6 +25,10 @@ from service.usecases.notes import Notes
 from service.usecases.pricing import Price, find_price
 
 Given = Mapping[str, Any]
+
+# Several times a year of the world's economy (about 1.1e14 USD, World Bank 2024), and of every accelerator made (some 1e7) in a century.
+MOST_USD = 1e15
+MOST_ACCELERATOR_HOURS = 1e14
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,9 +54,23 @@ def estimate(desk: Desk, request: Given) -> EstimateAnswer:
     utilisation = find_utilisation(cluster.accelerator, run.training.precision)
     if utilisation.borrowed and not run.efficiency.stated:
         notes.warn(f"throughput is borrowed: {utilisation.source}")
-    found = engine.estimate(run, utilisation, planning_spread(), layout_given=parallelism != "auto" and bool(parallelism))
+    found = _imaginable(run, utilisation, layout_given=parallelism != "auto" and bool(parallelism))
     _note_layout(run, found, notes)
     return EstimateAnswer(found, price, book.name, engine_version(), notes.assumptions, (*notes.warnings, *found.warnings))
+
+
+def _imaginable(run: Run, utilisation: Utilisation, *, layout_given: bool) -> Estimate:
+    """The engine's estimate. Raises InvalidRequest where it is beyond anything that could be run or paid."""
+    refusal = InvalidRequest(
+        f"the run would take more than {MOST_ACCELERATOR_HOURS:g} accelerator-hours or {MOST_USD:g} USD: check its size, rates and prices"
+    )
+    try:
+        found = engine.estimate(run, utilisation, planning_spread(), layout_given=layout_given)
+    except InvalidOperation as error:  # an amount with more digits than money has
+        raise refusal from error
+    if found.cost.total_usd.p90 > MOST_USD or found.time.accelerator_hours.p90 > MOST_ACCELERATOR_HOURS:
+        raise refusal
+    return found
 
 
 def _run(request: Given, cluster: Any, price: Price, notes: Notes) -> Run:

@@ -207,7 +207,7 @@ BAD = [
     ("price", {"usd_per_accelerator_hour": 2, "provider": "aws"}, 422, "/price/provider", "leave out"),
     ("price", {"provider": "nobody"}, 422, "/price", "known"),
     ("price", {"snapshot": "snapshot-1999"}, 422, "/price/snapshot", "current"),
-    ("price", {"usd_per_accelerator_hour": 0}, 422, "/price/usd_per_accelerator_hour", "above 0"),
+    ("price", {"usd_per_accelerator_hour": 0}, 422, "/price/usd_per_accelerator_hour", "must be"),
     ("energy", {"region": "gcp:us-centrol1"}, 422, "/energy/region", "us-central1"),
     ("schedule", {"start": "2027-06-30", "deadline": "2027-01-04"}, 422, "/schedule/deadline", "before"),
     ("schedule", {"start": "2027-02-30"}, 422, "/schedule/start", ""),

@@ -33,8 +33,9 @@ class Server:
         metrics.mkdir(exist_ok=True)
         self.environment = os.environ | {"PROMETHEUS_MULTIPROC_DIR": str(metrics), "PROBE_STALL_S": "0.3", "PROBE_PIPES": str(folder)}
         self.command = [sys.executable, "-m", "gunicorn", "tests.probe_app:build()", f"--bind=127.0.0.1:{self.port}"]
-        self.command += [f"--workers={workers}", f"--threads={threads}", "--worker-class=service.api.worker.ProblemWorker", "--limit-request-field_size=16380"]
-        self.command += ["--no-control-socket", "--graceful-timeout=20", f"--error-logfile={folder / 'errors.log'}"]
+        self.command += [f"--workers={workers}", f"--threads={threads}", "--worker-class=service.api.worker.ProblemWorker"]
+        self.command += ["--limit-request-field_size=16380", "--no-control-socket"]
+        self.command += ["--graceful-timeout=20", f"--error-logfile={folder / 'errors.log'}"]
         self.process = self.start()
 
     def start(self) -> subprocess.Popen[bytes]:
@@ -106,7 +107,7 @@ def start(tmp_path: Path) -> Iterator[Start]:
     yield begin
     for server in servers:
         if server.process.poll() is None:
-            server.process.kill()
+            server.process.terminate()
             server.process.wait(PATIENCE_S)
 
 

@@ -75,7 +75,7 @@ def test_whole_numbers_and_suffixes_are_counts(written: Any, count: int) -> None
 )
 def test_what_is_no_count_is_refused(written: Any) -> None:
     """Fractions, booleans, signs, separators, unknown suffixes, blanks, other scripts' digits and endless digits are refused alike."""
-    with pytest.raises(ValueError, match="count|whole number"):
+    with pytest.raises(ValueError, match=r"count|whole number"):
         parse_count(written)
 
 

@@ -43,7 +43,7 @@ def test_lines_add_up_to_the_cent(wall_clock: float, price: float, early: float,
 
 
 def test_every_line_by_hand() -> None:
-    """Each line is its factors' product: accelerators x hours x price, TB x months x price, hours x wage, kWh x price, shares of compute."""
+    """Each line is its factors' product: accelerators x hours x price, TB x months x price, kWh x price, shares of compute."""
     assert bill(EVERYTHING) == {
         "compute": Decimal("512000.00"),  # 256 x 1,000 h x 2 USD
         "spares": Decimal("12000.00"),  # 2 % of 256, rounded up to 6

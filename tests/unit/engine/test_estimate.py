@@ -225,6 +225,25 @@ def test_a_deadline_has_a_probability(deadline: date, low: float, high: float) -
     assert low <= found.time.deadline_probability <= high
 
 
+@pytest.mark.parametrize(("queue_hours", "kept"), [(0, 1), (0.9, 1), (1.1, 0)])
+def test_a_deadline_ends_with_its_day(queue_hours: float, kept: float) -> None:
+    """47 hours from Monday morning end before Tuesday does, and a queue of more than an hour makes them end after it."""
+    measured = Efficiency(tokens_per_s_per_accelerator=1000)
+    tokens = 47 * 3600 * 8000.0
+    planned = Schedule(date(2027, 1, 4), date(2027, 1, 5), queue_hours, 0)
+    certain = run(data=Data(tokens, tokens, 1), efficiency=measured, failures=NEVER_FAILS, schedule=planned)
+    probability = answer(certain).time.deadline_probability
+    assert probability == pytest.approx(kept, abs=1e-6)
+
+
+def test_an_optimistic_model_stays_under_the_peak() -> None:
+    """However wide the model's error, its p90 is no more than the dense peak."""
+    hopeful = utilisation(spread=Range(0.5, 1.0, 4.0))
+    found = estimate(run(), hopeful, PLANNERS, layout_given=False).throughput
+    assert found.mfu.p90 == pytest.approx(1.0)
+    assert found.mfu.p50 < 1
+
+
 def test_queues_move_the_finish_and_not_the_bill() -> None:
     """Ten days in the queue end the run ten days later and cost nothing."""
     start = date(2027, 1, 4)
@@ -282,6 +301,14 @@ def test_a_batch_is_whole_sequences_on_every_rank() -> None:
 def test_a_run_shorter_than_a_step_is_warned_of() -> None:
     """A thousand tokens against a batch of 131,072 is most likely a mistake, and said to be."""
     assert any("shorter than one optimizer step" in warning for warning in answer(run(data=Data(1000, 1000, 1))).warnings)
+
+
+def test_attention_that_is_most_of_the_count_is_warned_of() -> None:
+    """At 128 thousand tokens the whole square flatters MFU: said, with the setting that counts the half."""
+    long = with_training(run(cluster=cluster(64)), seq_len=131_072)
+    assert any("count_full_attention" in warning for warning in answer(long).warnings)
+    assert not answer(run()).warnings
+    assert not answer(with_training(long, count_full_attention=False)).warnings
 
 
 def test_unknown_activations_are_warned_of() -> None:

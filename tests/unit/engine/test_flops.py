@@ -140,6 +140,13 @@ def test_an_encoder_counts_the_whole_square_and_a_decoder_its_part() -> None:
     assert full.attention - causal.attention == pytest.approx(own / 2)
 
 
+def test_decoders_look_at_themselves_and_at_the_encoder() -> None:
+    """Each of 114 decoder tokens scores 114 of its own and 512 of the encoder's; spread over 512 encoder tokens beside their own square."""
+    width = 2 * 128 * 128
+    expected = 2 * 24 * width * (512 + 114 / 512 * (114 + 512))
+    assert transformer_forward(T5_11B, 512, 114).attention == pytest.approx(expected)
+
+
 def test_a_decoder_without_tokens_still_reads_the_encoder() -> None:
     """Cross-attention's keys and values are made of the encoder's tokens, however few the decoder has."""
     encoder = replace(T5_11B, decoder_layers=0, vocab_size=1)

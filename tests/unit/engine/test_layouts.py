@@ -11,14 +11,11 @@ from service.engine.layouts import Layouts, candidate_layouts, micro_batches, ro
 from tests.unit.engine.builders import DEEPSEEK_V3, LLAMA_3_405B, LLAMA_7B, RESNET_50, T5_11B, cluster, training
 
 
-@given(st.integers(1, 600), st.integers(1, 2048))
-def test_every_layout_is_the_machine(count: int, batch: int) -> None:
-    """tensor x pipeline x data x context is the count, with no more data ranks than sequences, on any machine that has a layout."""
-    try:
-        layouts = candidate_layouts(LLAMA_7B, training(global_batch=batch), cluster(count))
-    except InvalidRequest as refused:
-        assert refused.pointer == "/training/parallelism"
-        return
+@given(st.integers(1, 600), st.integers(0, 2048))
+def test_every_layout_is_the_machine(count: int, more: int) -> None:
+    """tensor x pipeline x data x context is the count on any machine, with no more data ranks than sequences."""
+    batch = count + more
+    layouts = candidate_layouts(LLAMA_7B, training(global_batch=batch), cluster(count))
     product = layouts.tensor * layouts.pipeline * layouts.data * layouts.context
     assert (product == count).all()
     assert (layouts.data <= batch).all()
@@ -59,6 +56,27 @@ def test_experts_divide_a_stages_ranks() -> None:
     assert (candidate_layouts(LLAMA_7B, training(), cluster(8)).expert == 1).all()
 
 
+@pytest.mark.parametrize(("seq_len", "contexts"), [(2048, {1}), (4096, {1}), (8192, {1, 2}), (131_072, {1, 2, 4, 8, 16, 32})])
+def test_only_long_sequences_are_cut(seq_len: int, contexts: set[int]) -> None:
+    """Context ranks are tried where each keeps at least 4,096 tokens."""
+    layouts = candidate_layouts(LLAMA_7B, training(seq_len=seq_len, global_batch=1024), cluster(64))
+    assert set(layouts.context) == contexts
+
+
+def test_stages_are_searched_where_they_are_nearly_even() -> None:
+    """32 layers on 96 accelerators: 3 stages of 11 are tried, 6 of 6 or 24 of 2 waste more than a tenth and are not."""
+    layouts = candidate_layouts(LLAMA_7B, training(global_batch=960), cluster(96))
+    assert set(layouts.pipeline) == {1, 2, 3, 4, 8, 16, 32}
+
+
+def test_a_batch_is_kept_where_it_can_be() -> None:
+    """Micro-batches that would change the asked batch by more than a tenth are left out, unless nothing else is left."""
+    kept = training(global_batch=40)
+    assert (np.abs(rounded_batch(kept, candidate_layouts(LLAMA_7B, kept, cluster(8))) / 40 - 1) <= 0.1).all()
+    forced = training(global_batch=12, axes=Axes(data=8, micro_batch=1))
+    assert set(rounded_batch(forced, candidate_layouts(LLAMA_7B, forced, cluster(8)))) == {16}
+
+
 def test_expert_ranks_may_be_fixed_beside_the_product() -> None:
     """expert is no factor of the machine: pipeline 16 x data 128 with 64 expert ranks are 2,048 accelerators."""
     axes = Axes(tensor=1, pipeline=16, data=128, context=1, expert=64)
@@ -83,6 +101,13 @@ def test_axes_that_cannot_make_up_the_machine_are_refused(axes: Axes) -> None:
     """A product that is not the count is the caller's mistake, told with the axes and the count."""
     with pytest.raises(InvalidRequest, match="8 accelerators") as refused:
         candidate_layouts(LLAMA_7B, training(axes=axes), cluster(8))
+    assert refused.value.pointer == "/training/parallelism"
+
+
+def test_more_accelerators_than_a_batch_can_use_are_refused() -> None:
+    """599 accelerators divide by nothing, and a batch of 64 sequences keeps 64 data ranks busy at most."""
+    with pytest.raises(InvalidRequest, match="global_batch_tokens") as refused:
+        candidate_layouts(LLAMA_7B, training(global_batch=64), cluster(599))
     assert refused.value.pointer == "/training/parallelism"
 
 

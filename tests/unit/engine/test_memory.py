@@ -73,6 +73,16 @@ def test_each_zero_stage_takes_less(model: Model) -> None:
     assert len(set(stages)) == 4
 
 
+def test_fully_sharded_weights_are_gathered_where_they_are_used() -> None:
+    """ZeRO 3 holds two layers and a table in full at the activations' width, whatever the number of ranks; lower stages gather nothing."""
+    counts = count_parameters(LLAMA_7B)
+    layer = (counts.total - counts.embedding - counts.head) / 32
+    for ranks in (8, 512):
+        gathered = parts(LLAMA_7B, training(global_batch=512), data=ranks, zero_stage=3)["buffers"]
+        assert gathered == pytest.approx(2 * (2 * layer + counts.head))
+    assert parts(LLAMA_7B, training(), data=8, zero_stage=2)["buffers"] == 0
+
+
 def test_recomputation_takes_less() -> None:
     """Full recomputation keeps less than selective, and selective less than none where the scores are stored."""
     kept = [total(GPT_22B, training(flash_attention=False), tensor=8, recompute=policy) for policy in (NONE, SELECTIVE, FULL)]
@@ -97,7 +107,7 @@ def test_leaner_optimizers_take_less_than_adam() -> None:
 @pytest.mark.parametrize(("layers", "hidden", "heads"), [(48, 6144, 64), (96, 12_288, 96), (105, 20_480, 128), (128, 25_600, 160)])
 @pytest.mark.parametrize("flash", [False, True])
 def test_a_gpt_layer_keeps_what_korthikanti_count(layers: int, hidden: int, heads: int, flash: bool) -> None:
-    """34 s b h bytes a layer, and 5 a s^2 b of scores without flash attention, within 8 %: two of their 34 are dropout masks, left out here.
+    """34 s b h bytes a layer, and 5 a s^2 b of scores without flash attention, within 8 %: 2 of the 34 are dropout masks, left out here.
 
     Korthikanti et al. 2022 (arXiv 2205.05198), equation 1 and table 3's shapes.
     """
@@ -249,6 +259,6 @@ def test_an_encoder_decoder_keeps_both_stacks() -> None:
 
 
 def test_logits_are_the_vocabularys() -> None:
-    """Eight bytes a vocabulary entry and token, over tensor ranks; an encoder-decoder's for its decoder's tokens, a ViT's none to speak of."""
+    """Eight bytes a vocabulary entry and token, over tensor ranks; an encoder-decoder's for its decoder's tokens alone."""
     assert parts(LLAMA_7B, training(), tensor=4)["logits"] == 8 * 2048 * 32_000 / 4
     assert parts(T5_11B, training(seq_len=512, decoder_seq_len=114))["logits"] == 8 * 114 * 32_128

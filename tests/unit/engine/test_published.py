@@ -148,7 +148,7 @@ def test_megatrons_formulas(layers: int, hidden: int, heads: int) -> None:
 
 
 def test_selective_recomputation_executes_attention_once_more() -> None:
-    """4 s h a token and layer beside the model's own 72 h^2 + 12 s h (Korthikanti et al. 2022, section 5): for their 175B under 1 % more."""
+    """4 s h a token and layer beside the model's own 72 h^2 + 12 s h (Korthikanti et al. 2022, section 5): under 1 % for their 175B."""
     chosen = training()
     executed = float(hardware_flops(GPT_3, chosen, Layouts.single(recompute=SELECTIVE))[0])
     own = training_flops(GPT_3, chosen).total
@@ -193,7 +193,7 @@ def test_llama_1_65b_hours_arithmetic_only() -> None:
 
 
 def test_llama_3_1_405b_hours_arithmetic_only() -> None:
-    """400 TFLOP/s a GPU over 15.6 trillion tokens, at 90 % of effective training time, are the model card's 30.84 million hours within 10 %.
+    """400 TFLOP/s a GPU over 15.6 trillion tokens, at 90 % effective training time, are the model card's 30.84 million hours within 10 %.
 
     The hours hold long-context and annealing stages too, and the 90 % are printed as a lower bound (arXiv 2407.21783, section 3.3.4).
     """
@@ -309,7 +309,8 @@ def used_bytes(model: Model, chosen: Training, **columns: int) -> float:
             {"data": 64, "zero_stage": 3, "recompute": FULL},
             id="llama-2-70b-fsdp",
         ),
-        # Zhang et al. 2022 (arXiv 2205.01068), section 2.4: OPT-175B on 992 A100-80GB, tensor 8, fully sharded over 124, micro-batch 8.
+        # Zhang et al. 2022 (arXiv 2205.01068), section 2.5: OPT-175B on 992 A100-80GB, tensor 8, fully sharded over 124; a batch of
+        # two million tokens leaves each rank 8 sequences.
         pytest.param(
             A100,
             GPT_3,
@@ -318,6 +319,7 @@ def used_bytes(model: Model, chosen: Training, **columns: int) -> float:
             id="opt-175b",
         ),
         # DeepSeek-AI 2024 (arXiv 2412.19437), section 3.2: 2,048 H800, pipeline 16, expert 64, data 128, ZeRO 1, no tensor ranks.
+        # Theirs recomputes norms and up-projections and keeps fp8 activations; the nearest policy known here is full recomputation.
         pytest.param(
             H800,
             DEEPSEEK_V3,
@@ -362,7 +364,7 @@ def test_layouts_that_cannot_run_do_not_fit(model: Model, chosen: Training, colu
 
 
 def test_full_fine_tuning_of_65b_does_not_fit_eight_unsharded() -> None:
-    """More than 780 GB, as the QLoRA paper says of 16-bit fine-tuning of LLaMA 65B (arXiv 2305.14314, abstract): above 8 x 80 GB together."""
+    """More than the 780 GB that the QLoRA paper names for 16-bit fine-tuning (arXiv 2305.14314, section 1): above 8 x 80 GB together."""
     assert used_bytes(LLAMA_65B, training(method="full_finetune", seq_len=512, global_batch=8), recompute=FULL) > 780e9 > 8 * 80e9
 
 

@@ -14,8 +14,8 @@ from service.engine.memory import memory
 from service.engine.search import choose_layout, does_not_fit, parallelism, what_would_fit
 from service.engine.throughput import step
 from tests.unit.engine.builders import (
-    A6000,
     A100,
+    A6000,
     DEEPSEEK_V3,
     GPT_3,
     LLAMA_2_70B,

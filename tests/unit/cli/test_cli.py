@@ -1,0 +1,323 @@
+"""The command line: the same answers as over HTTP, readable by default, whole with --json."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from click.testing import CliRunner, Result
+from flask.testing import FlaskClient
+
+from providers.snapshot import SnapshotProvider
+from service import create_app
+from service.api.json import dumps
+from service.cli import main
+from service.config import Settings
+
+ROOT = Path(__file__).parents[3]
+NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
+HEAVY = ("numpy", "scipy", "flask", "flask_smorest", "sqlalchemy", "alembic", "celery", "marshmallow", "redis", "requests", "yaml")
+REQUEST: dict[str, Any] = {
+    "model": {"preset": "llama-2-7b"},
+    "data": {"tokens": "2T"},
+    "training": {"method": "pretrain", "seq_len": 4096, "global_batch_tokens": 4194304, "precision": "bf16"},
+    "hardware": {"accelerator": "A100-80GB", "count": 1024},
+    "price": {"usd_per_accelerator_hour": 2.0},
+}
+FLAGS = [
+    *("--model", "llama-2-7b", "--tokens", "2T", "--method", "pretrain", "--seq-len", "4096", "--batch-tokens", "4194304"),
+    *("--precision", "bf16", "--accelerator", "A100-80GB", "--count", "1024", "--usd-per-hour", "2.0"),
+]
+
+
+@pytest.fixture(autouse=True)
+def at_noon(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One time for both doors, so that no midnight falls between two answers."""
+    monkeypatch.setattr("service.wiring.utc_now", lambda: NOW)
+
+
+@pytest.fixture
+def client(settings: Settings) -> FlaskClient:
+    """The HTTP door on the same settings."""
+    app = create_app(settings)
+    app.extensions["desk"].store.migrate()
+    return app.test_client()
+
+
+@pytest.fixture
+def environment(settings: Settings) -> dict[str, str]:
+    """What a shell would have set."""
+    return {"OUTLAY_DATA_DIR": str(settings.data_dir), "OUTLAY_OFFLINE": "1"}
+
+
+def outlay(environment: dict[str, str], *arguments: str) -> Result:
+    return CliRunner().invoke(main, arguments, env=environment)
+
+
+def answered(environment: dict[str, str], *arguments: str) -> Any:
+    """What `--json` prints."""
+    result = outlay(environment, *arguments, "--json")
+    assert result.exit_code == 0, result.output
+    return json.loads(result.stdout)
+
+
+def refused(environment: dict[str, str], *arguments: str) -> str:
+    """What is said to a mistake: on the error stream, without a traceback."""
+    result = outlay(environment, *arguments)
+    assert result.exit_code in (1, 2)
+    assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
+    assert result.stdout == ""
+    assert "Traceback" not in result.stderr
+    return result.stderr
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["estimate", "--help"], ["offers", "-h"], ["catalog", "build", "--help"]])
+def test_help_imports_nothing_heavy(arguments: list[str]) -> None:
+    """So it answers at once."""
+    script = f"import sys; from service.cli import main; main({arguments!r}, standalone_mode=False); print(*sys.modules, file=sys.stderr)"
+    done = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert "Usage:" in done.stdout
+    assert set(done.stderr.split()).isdisjoint(HEAVY)
+
+
+class TestEstimate:
+    """`outlay estimate`."""
+
+    def test_flags_answer_what_http_answers(self, client: FlaskClient, environment: dict[str, str]) -> None:
+        """Byte for byte once written the same way: the fields, their order and every digit."""
+        served = client.post("/v1/estimate", json=REQUEST)
+        assert served.status_code == 200
+        assert dumps(answered(environment, "estimate", *FLAGS)) == served.get_data(as_text=True)
+
+    @pytest.mark.parametrize("name", ["run.json", "run.yaml", "run"])
+    def test_a_file_answers_what_http_answers(self, client: FlaskClient, environment: dict[str, str], tmp_path: Path, name: str) -> None:
+        """As JSON or YAML, by its content; the price is the cheapest known one here."""
+        request = {name: part for name, part in REQUEST.items() if name != "price"}
+        file = tmp_path / name
+        file.write_text(yaml.safe_dump(request) if name.endswith("yaml") else json.dumps(request), encoding="utf-8")
+        found = answered(environment, "estimate", str(file))
+        assert dumps(found) == client.post("/v1/estimate", json=request).get_data(as_text=True)
+        assert found["price"]["provider"] is not None
+
+    def test_yaml_means_what_json_means(self, environment: dict[str, str], tmp_path: Path) -> None:
+        """A bare date is a date for the calendar, 2e12 a number of tokens, null no value."""
+        file = tmp_path / "run.yaml"
+        file.write_text(
+            "model: {preset: llama-2-7b}\ndata: {tokens: 2e12}\nhardware: {accelerator: A100-80GB, count: 1024}\n"
+            "schedule: {start: 2027-01-04, deadline: 2027-06-30}\nenergy: {region: null, pue: ~}\n",
+            encoding="utf-8",
+        )
+        found = answered(environment, "estimate", str(file))
+        assert found["tokens"]["trained"] == 2e12
+        assert found["time"]["finish"]["p50"].startswith("2027-")
+
+    def test_flags_and_set_lie_over_the_file(self, environment: dict[str, str], tmp_path: Path) -> None:
+        """Any field can be set by its path, as JSON where it is JSON, else as text."""
+        file = tmp_path / "run.json"
+        file.write_text(json.dumps(REQUEST), encoding="utf-8")
+        settings = [
+            "failures.restart_minutes=10",
+            "storage.dataset_tb=40",
+            'training.parallelism={"tensor": 8}',
+            "energy.region=country:FRA",
+        ]
+        arguments = [argument for setting in settings for argument in ("--set", setting)]
+        found = answered(environment, "estimate", str(file), "--count", "512", *arguments)
+        assert found["throughput"]["parallelism"]["tensor"] == 8
+        assert found["energy"]["grid_gco2_per_kwh"] < 100
+        assumed = {item["field"] for item in found["assumptions"]}
+        assert assumed.isdisjoint({"failures.restart_minutes", "storage.dataset_tb", "energy.region"})
+        line = next(line for line in found["cost"]["lines"] if line["line"] == "compute")
+        assert line["basis"].startswith("512 accelerators")
+
+    @pytest.mark.parametrize(("tokens", "trained"), [("2T", 2e12), ("2e12", 2e12), ("2000000000000", 2e12), ("1.5M", 1.5e6)])
+    def test_counts_are_taken_as_json_takes_them(self, environment: dict[str, str], tokens: str, trained: float) -> None:
+        """With a suffix, an exponent or all their digits."""
+        found = answered(environment, "estimate", *FLAGS, "--tokens", tokens)
+        assert found["tokens"]["trained"] == trained
+
+    def test_the_table_has_the_figures_and_what_was_assumed(self, environment: dict[str, str]) -> None:
+        """Cost, time, memory, price, carbon, and every assumption with its source."""
+        result = outlay(environment, "estimate", *FLAGS)
+        assert result.exit_code == 0
+        found = answered(environment, "estimate", *FLAGS)
+        for word in ("compute ", "MFU ", "goodput", "tCO2e", "2.0000 USD an accelerator-hour, yours", found["price_snapshot"], "2T tokens"):
+            assert word in result.stdout, word
+        for item in found["assumptions"]:
+            assert f"  {item['field']} = " in result.stdout
+        for warning in found["warnings"]:
+            assert f"warning: {warning}" in result.stdout
+        assert f"{found['cost']['total_usd']['p50']:,.0f}" in result.stdout
+
+    def test_a_calendar_is_shown_with_its_probability(self, environment: dict[str, str]) -> None:
+        """Only where there is one."""
+        dated = outlay(environment, "estimate", *FLAGS, "--set", "schedule.start=2027-01-04", "--set", "schedule.deadline=2027-02-01")
+        assert "deadline met with probability" in dated.stdout
+        assert "finish" not in outlay(environment, "estimate", *FLAGS).stdout
+
+    def test_every_mistake_is_named_on_a_line_of_its_own(self, environment: dict[str, str]) -> None:
+        """With the pointer that HTTP gives."""
+        assert refused(environment, "estimate").splitlines() == [
+            "Error: /model: this field is required",
+            "/data: this field is required",
+            "/hardware: this field is required",
+        ]
+
+    @pytest.mark.parametrize(
+        ("arguments", "words"),
+        [
+            (["--accelerator", "H10"], ["/hardware/accelerator: ", "H100"]),
+            (["--model", "llama-2-8b"], ["/model/preset: ", "llama-2-7b"]),
+            (["--tokens", "12Q"], ["/data/tokens: ", "K, M, B or T"]),
+            (["--tokens", "-5"], ["/data/tokens: "]),
+            (["--count", "1.5"], ["/hardware/count: "]),
+            (["--mfu", "1.5"], ["/efficiency/mfu: "]),
+            (["--mfu", "nan"], ["/efficiency/mfu: "]),
+            (["--provider", "aws"], ["/price/provider: "]),
+            (["--params", "7B"], ["/model/params: "]),
+            (["--set", "training.parallelism.tensor=3"], ["/training/parallelism"]),
+            (["--set", "failures.restart_minute=3"], ["/failures/restart_minute: unknown field; did you mean 'restart_minutes'?"]),
+            (["--set", "price.snapshot=nope"], ["/price/snapshot: ", "the current one is"]),
+            (["--set", "nonsense"], ["--set", "PATH=VALUE"]),
+            (["--set", "model.preset.name=3"], ["--set", "no object"]),
+            (["--pricing", "free"], ["--pricing"]),
+        ],
+    )
+    @pytest.mark.usefixtures("client")
+    def test_mistakes_are_readable(self, environment: dict[str, str], arguments: list[str], words: list[str]) -> None:
+        """A pointer, what is wrong, and near names where there are any; never a traceback."""
+        said = refused(environment, "estimate", *FLAGS, *arguments)
+        assert all(word in said for word in words), said
+
+    @pytest.mark.parametrize(
+        ("content", "word"),
+        [
+            (b"", "must be an object"),
+            (b"[1, 2]", "must be an object"),
+            (b"just words", "must be an object"),
+            (b'{"model": {"params": 7e9, "params": 8e9}}', "/model/params: "),
+            (b'{"model": {"params": NaN}}', "/model/params: "),
+            (b'{"model": {', "run:"),
+            (b"model: [", "not JSON or YAML"),
+            (b"\xff\xfe\x00", "not JSON or YAML"),
+            (b"model: !!python/object:os.system {}", "not JSON or YAML"),
+            (b"[" * 100_000, "run:"),
+        ],
+    )
+    def test_a_file_that_is_no_request_is_refused(self, environment: dict[str, str], tmp_path: Path, content: bytes, word: str) -> None:
+        """JSON as strictly as over HTTP, YAML without anything but data."""
+        file = tmp_path / "run"
+        file.write_bytes(content)
+        assert word in refused(environment, "estimate", str(file))
+
+    def test_a_missing_file_is_refused(self, environment: dict[str, str], tmp_path: Path) -> None:
+        """With its name."""
+        assert "missing.json" in refused(environment, "estimate", str(tmp_path / "missing.json"))
+
+    def test_bad_settings_are_refused(self, environment: dict[str, str]) -> None:
+        """The setting is named."""
+        assert "OUTLAY_PORT" in refused(environment | {"OUTLAY_PORT": "many"}, "estimate", *FLAGS)
+
+
+class TestCatalogue:
+    """`outlay offers`, `accelerators` and `models`."""
+
+    def test_offers_are_those_of_http_cheapest_first(self, client: FlaskClient, environment: dict[str, str]) -> None:
+        """The same entries."""
+        query = {"accelerator": "H100", "pricing": "on_demand", "provider": "aws", "limit": "1000"}
+        served = client.get("/v1/offers", query_string=query).json
+        found = answered(environment, "offers", "--accelerator", "H100", "--pricing", "on_demand", "--provider", "aws", "--limit", "100000")
+        assert found == sorted(served["items"], key=lambda entry: entry["usd_per_accelerator_hour"])
+        assert found
+
+    def test_the_table_of_offers_dates_every_price(self, environment: dict[str, str]) -> None:
+        """A row an offer, then how many there are and in which snapshot."""
+        result = outlay(environment, "offers", "--accelerator", "H100", "--max-usd", "5", "--limit", "3")
+        lines = result.stdout.splitlines()
+        assert result.exit_code == 0
+        assert len(lines) == 5
+        assert lines[0].split()[:3] == ["USD/acc-h", "accelerator", "provider"]
+        assert all("-" in line and "NVIDIA-H100" in line for line in lines[1:4])
+        assert lines[4].startswith("3 of ")
+        assert "offers in snapshot-" in lines[4]
+
+    def test_offers_nobody_has_are_an_empty_table(self, environment: dict[str, str]) -> None:
+        """Not an error."""
+        result = outlay(environment, "offers", "--provider", "nobody")
+        assert (result.exit_code, len(result.stdout.splitlines())) == (0, 2)
+        assert result.stdout.splitlines()[1].startswith("0 of 0 offers")
+
+    def test_accelerators_are_those_of_http(self, client: FlaskClient, environment: dict[str, str]) -> None:
+        """The same entries with --json; else a row each."""
+        assert answered(environment, "accelerators", "--vendor", "amd") == client.get("/v1/accelerators?vendor=amd").json["items"]
+        table = outlay(environment, "accelerators").stdout
+        assert len(table.splitlines()) == 1 + len(client.get("/v1/accelerators?limit=1000").json["items"])
+        assert "bf16 989.4" in table
+
+    def test_models_are_those_of_http(self, client: FlaskClient, environment: dict[str, str]) -> None:
+        """The same entries with --json; else a row each."""
+        served = client.get("/v1/models?developer=meta&architecture=transformer&limit=1000").json["items"]
+        assert answered(environment, "models", "--developer", "meta", "--architecture", "transformer") == served
+        table = outlay(environment, "models").stdout
+        assert len(table.splitlines()) == 1 + len(client.get("/v1/models?limit=1000").json["items"])
+        assert "llama-2-7b " in table
+
+    def test_unknown_names_are_refused(self, environment: dict[str, str]) -> None:
+        """With near ones, or with those there are."""
+        assert "H100" in refused(environment, "offers", "--accelerator", "H10")
+        assert "encoder_decoder" in refused(environment, "models", "--architecture", "transformers")
+
+
+class TestCatalogBuild:
+    """`outlay catalog build`."""
+
+    SOURCES = str(ROOT / "tests" / "data" / "catalogues")
+
+    def test_it_writes_a_snapshot_that_can_be_read(self, environment: dict[str, str], tmp_path: Path) -> None:
+        """Into a folder that it makes, with its counts printed and the files it did not find named."""
+        folder = tmp_path / "new folder" / "prices"
+        result = outlay(environment, "catalog", "build", self.SOURCES, "--out", str(folder))
+        assert result.exit_code == 0, result.output
+        fetched = SnapshotProvider(folder).fetch()
+        assert fetched.rejected == ()
+        assert result.stdout.startswith(f"{len(fetched.offers)} offers, ")
+        assert "not found: " in result.stderr
+        assert sorted(file.name for file in folder.iterdir()) == ["snapshot.csv", "snapshot_sources.csv"]
+
+    def test_it_can_list_what_it_left_out(self, environment: dict[str, str], tmp_path: Path) -> None:
+        """Each row with its reason."""
+        result = outlay(environment, "catalog", "build", self.SOURCES, "--out", str(tmp_path), "--rejected")
+        count = int(result.stdout.splitlines()[-1].split()[2])
+        assert count > 0
+        assert len(result.stdout.splitlines()) == count + 1
+
+    def test_a_folder_without_catalogues_is_refused(self, environment: dict[str, str], tmp_path: Path) -> None:
+        """Nothing is written."""
+        said = refused(environment, "catalog", "build", str(tmp_path), "--out", str(tmp_path / "out"))
+        assert "holds none of the price files" in said
+        assert not (tmp_path / "out").exists()
+
+    def test_a_place_that_cannot_be_written_is_refused(self, environment: dict[str, str], tmp_path: Path) -> None:
+        """A file stands where a folder should be."""
+        (tmp_path / "file").touch()
+        assert "cannot be written" in refused(environment, "catalog", "build", self.SOURCES, "--out", str(tmp_path / "file" / "below"))
+
+
+def test_openapi_prints_what_is_served(client: FlaskClient, environment: dict[str, str]) -> None:
+    """The same description as at /openapi.json, in YAML and nothing beside it."""
+    result = outlay(environment, "openapi")
+    assert result.exit_code == 0
+    assert yaml.safe_load(result.stdout) == client.get("/openapi.json").json
+
+
+def test_the_version_is_the_packages(environment: dict[str, str]) -> None:
+    """Not a number of its own."""
+    from importlib.metadata import version
+
+    assert version("outlay") in outlay(environment, "--version").stdout
