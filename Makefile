@@ -5,10 +5,10 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 DEV_STAMP := $(VENV)/.installed-dev
 
-.PHONY: run test soak bench accuracy lint openapi lock clean
+.PHONY: run test soak bench accuracy lint openapi readme lock clean
 
 run: $(STAMP)
-	@exec $(BIN)/python -m service.cli serve
+	@exec $(BIN)/outlay serve
 
 test: lint
 	$(BIN)/python -m pytest -q -m "not soak" $(PYTEST_ARGS)
@@ -29,7 +29,10 @@ lint: $(DEV_STAMP)
 	$(BIN)/lint-imports --no-cache
 
 openapi: $(DEV_STAMP)
-	$(BIN)/python -m service.cli openapi > openapi.yaml
+	$(BIN)/outlay openapi > openapi.yaml
+
+readme: $(DEV_STAMP)
+	$(BIN)/python -m bench.readme
 
 lock: $(DEV_STAMP)
 	$(BIN)/python -m pip install --quiet uv

@@ -10,13 +10,8 @@ from flask import Response, current_app, g
 from service.api.answers import estimate_answer
 from service.api.blueprint import Blueprint, json_response
 from service.api.bodies import LARGE_BODY_BYTES, body_limit
-from service.api.estimate_schema import (
-    BatchAnswerSchema,
-    BatchRequestSchema,
-    EstimateAnswerSchema,
-    EstimateRequestSchema,
-    Unreadable,
-)
+from service.api.estimate_answer_schema import BatchAnswerSchema, EstimateAnswerSchema
+from service.api.estimate_schema import BatchRequestSchema, EstimateRequestSchema, Unreadable
 from service.api.json import pointer_of
 from service.api.problems import domain_problem_body, problem_body
 from service.api.schema import pointers

@@ -10,20 +10,16 @@ from marshmallow import ValidationError
 
 from providers.offer import PRICINGS
 from service.api.schema import (
-    AnyValue,
     Choice,
     Count,
     Day,
     Flag,
     FreeObject,
     Items,
-    Moment,
     NotNegative,
     Number,
     OrWord,
     Part,
-    Positive,
-    RangeSchema,
     Schema,
     Share,
     Text,
@@ -37,12 +33,16 @@ MAX_SIZE = 10**7
 MAX_SEQ_LEN = 10**8
 MAX_ACCELERATORS = 10**7
 MAX_HOURS = 10**7
-LEAST_RATE = 1e-6  # rates below it are slips of the pen, and make figures that no sum holds
+LEAST = 1e-6  # what must be above zero and is below this is a slip of the pen, and makes figures that no sum holds
 MAX_BATCH_REQUESTS = 1000
 
 
 def _size(maximum: int = MAX_SIZE, minimum: int = 1, description: str = "") -> Count:
     return Count(minimum=minimum, maximum=maximum, suffixes=False, description=description)
+
+
+def _above_zero(maximum: float, **options: Any) -> Number:
+    return Number(minimum=LEAST, maximum=maximum, **options)
 
 
 class ModelSchema(Schema):
@@ -87,9 +87,9 @@ class DataSchema(Schema):
 
     tokens = Count(description="Tokens trained on, each epoch")
     raw_tokens = Count(description="Tokens before filtering and deduplication")
-    filter_yield = Number(above=0.0, maximum=1.0, description="What filtering leaves of raw_tokens")
-    dedupe_yield = Number(above=0.0, maximum=1.0, description="What deduplication leaves of that")
-    epochs = Number(minimum=LEAST_RATE, maximum=10_000)
+    filter_yield = _above_zero(1.0, description="What filtering leaves of raw_tokens")
+    dedupe_yield = _above_zero(1.0, description="What deduplication leaves of that")
+    epochs = _above_zero(10_000)
     quality_share = Share(description="Part of the effective tokens that is of high quality")
     robustness_share = Share(description="Part of the effective tokens meant for robustness and hard negatives")
     samples = Count(description="Sequences, images, …: what the model counts")
@@ -119,7 +119,7 @@ class TrainingSchema(Schema):
     micro_batch = _size(10**6, description="Sequences of one micro-batch on one data rank")
     zero_stage = _size(3, minimum=0, description="0 plain data parallel; 1 optimizer, 2 gradients, 3 weights sharded too (FSDP)")
     parallelism = OrWord(Part(ParallelismSchema), "auto")
-    input_tokens_per_s_per_node = Number(minimum=LEAST_RATE, maximum=1e12, description="What the data pipeline can feed")
+    input_tokens_per_s_per_node = _above_zero(1e12, description="What the data pipeline can feed")
     flash_attention = Flag()
     count_full_attention = Flag(description="Count the whole attention square, as papers report, or its causal half")
     lora_rank = _size(10_000)
@@ -127,7 +127,7 @@ class TrainingSchema(Schema):
     cached_logits = Flag(description="Distillation: the teacher's logits are there already")
     reward_model = Part(ModelSchema, description="RL: the network that scores answers; left out: rewards by rule")
     reference_model = Flag(description="DPO and RL: a frozen copy of the policy is run beside it")
-    update_epochs = Positive(maximum=1000, description="RL: updates on each sampled answer")
+    update_epochs = _above_zero(1000, description="RL: updates on each sampled answer")
     response_tokens = _size(MAX_SEQ_LEN, description="RL: tokens sampled in a sequence")
 
 
@@ -137,23 +137,21 @@ class HardwareSchema(Schema):
     accelerator = Text(required=True, description="A name of GET /v1/accelerators, or any usual alias, case-blind")
     count = Count(required=True, maximum=MAX_ACCELERATORS, description="Accelerators")
     accelerators_per_node = _size(100_000)
-    inter_node_gbps = Number(
-        minimum=LEAST_RATE, maximum=1e7, description="Network of one node, all its cards together, one direction, Gbit/s"
-    )
+    inter_node_gbps = _above_zero(1e7, description="Network of one node, all its cards together, one direction, Gbit/s")
 
 
 class EfficiencySchema(Schema):
     """What the caller measured: one of the three. Model FLOPs, recomputation not counted."""
 
-    mfu = Number(minimum=LEAST_RATE, maximum=1.0, description="Share of the dense peak for the precision")
-    tokens_per_s_per_accelerator = Number(minimum=LEAST_RATE, maximum=1e12)
-    tflops_per_accelerator = Number(minimum=LEAST_RATE, maximum=1e6)
+    mfu = _above_zero(1.0, description="Share of the dense peak for the precision")
+    tokens_per_s_per_accelerator = _above_zero(1e12)
+    tflops_per_accelerator = _above_zero(1e6)
 
 
 class PriceFilterSchema(Schema):
     """A stated price, or which offers may be taken."""
 
-    usd_per_accelerator_hour = Number(minimum=LEAST_RATE, maximum=100_000)
+    usd_per_accelerator_hour = _above_zero(100_000)
     provider = Text()
     region = Text()
     pricing = Choice(PRICINGS)
@@ -163,12 +161,12 @@ class PriceFilterSchema(Schema):
 class FailuresSchema(Schema):
     """How the machine fails and recovers."""
 
-    mttf_hours_per_accelerator = Positive(maximum=1e9)
+    mttf_hours_per_accelerator = _above_zero(1e9)
     detection_minutes = NotNegative(maximum=100_000)
     restart_minutes = NotNegative(maximum=100_000)
-    checkpoint_write_minutes = Positive(maximum=100_000)
-    checkpoint_interval_minutes = OrWord(Positive(maximum=1e7), "auto")
-    checkpoint_blocking_share = Number(above=0.0, maximum=1.0, description="Part of the write training waits for; near 0: asynchronous")
+    checkpoint_write_minutes = _above_zero(100_000)
+    checkpoint_interval_minutes = OrWord(_above_zero(1e7), "auto")
+    checkpoint_blocking_share = _above_zero(1.0, description="Part of the write training waits for; near 0: asynchronous")
     preemptions_per_node_hour = NotNegative(maximum=1000)
     spare_share = Share()
 
@@ -205,7 +203,7 @@ class EnergySchema(Schema):
     region = Text(allow_none=True, description="gcp:us-central1, country:FRA, on_prem, world, …")
     grid_gco2_per_kwh = NotNegative(maximum=5000, allow_none=True)
     pue = Number(minimum=1.0, maximum=10.0, allow_none=True)
-    watts_per_accelerator = Positive(maximum=1e6, allow_none=True, description="Mean power with the share of the node, before PUE")
+    watts_per_accelerator = _above_zero(1e6, allow_none=True, description="Mean power with the share of the node, before PUE")
     usd_per_kwh = NotNegative(maximum=1000, allow_none=True, description="State it for owned hardware: cloud prices contain power")
     embodied_gco2e_per_accelerator_hour = NotNegative(maximum=1e6)
 
@@ -266,156 +264,3 @@ class BatchRequestSchema(Schema):
     """Many requests at once."""
 
     requests = Items(Attempt(EstimateRequestSchema), required=True, min_items=1, max_items=MAX_BATCH_REQUESTS)
-
-
-class FlopsSchema(Schema):
-    """Arithmetic of the whole run; `recompute` stands outside `total`."""
-
-    per_token = Number(required=True, maximum=None)
-    total = Number(required=True, maximum=1e40)
-    petaflop_s_days = Number(required=True, maximum=1e40)
-    forward = Number(required=True, maximum=1e40)
-    backward = Number(required=True, maximum=1e40)
-    recompute = Number(required=True, maximum=1e40)
-    attention_share = Share(required=True)
-
-
-class TokensSchema(Schema):
-    """Tokens (or samples, see `unit`)."""
-
-    raw = Number(required=True, maximum=1e40)
-    effective = Number(required=True, maximum=1e40)
-    trained = Number(required=True, maximum=1e40)
-    unit = Text(required=True)
-    quality = Number(required=True, maximum=1e40, allow_none=True)
-    robustness = Number(required=True, maximum=1e40, allow_none=True)
-
-
-class ThroughputSchema(Schema):
-    """Speed. What is no range is the p50; `source` is modelled, or caller."""
-
-    tokens_per_s = Number(required=True)
-    tokens_per_s_per_accelerator = Part(RangeSchema, required=True)
-    tflops_per_accelerator = Number(required=True)
-    mfu = Part(RangeSchema, required=True)
-    hfu = Number(required=True)
-    step_time_s = Number(required=True)
-    bound_by = Choice(("compute", "memory", "network", "pipeline", "input", "launch"), required=True)
-    parallelism = FreeObject(required=True)
-    source = Choice(("modelled", "caller"), required=True)
-
-
-class MemorySchema(Schema):
-    """Memory of the fullest accelerator; `would_fit` says what would, where it does not fit."""
-
-    per_accelerator_gb = Number(required=True)
-    capacity_gb = Number(required=True)
-    fits = Flag(required=True)
-    breakdown_gb = FreeObject(required=True)
-    would_fit = Items(Text(max_length=1000), max_items=10, required=True)
-
-
-class ReliabilitySchema(Schema):
-    """The whole job's failures. Goodput is useful time over wall-clock time."""
-
-    mttf_hours = Number(required=True)
-    expected_interruptions = Number(required=True)
-    checkpoint_interval_minutes = Number(required=True)
-    checkpoint_tb = Number(required=True)
-    goodput = Share(required=True)
-
-
-class FinishSchema(Schema):
-    """Days on which the run ends."""
-
-    p10 = Day(required=True)
-    p50 = Day(required=True)
-    p90 = Day(required=True)
-
-
-class TimeSchema(Schema):
-    """How long."""
-
-    accelerator_hours = Part(RangeSchema, required=True)
-    wall_clock_hours = Part(RangeSchema, required=True)
-    steps = Number(required=True, maximum=1e40)
-    finish = Part(FinishSchema, required=True, allow_none=True)
-    deadline_probability = Share(required=True, allow_none=True)
-
-
-class CostLineSchema(Schema):
-    """One line of the bill, in whole cents."""
-
-    line = Text(required=True)
-    usd = Number(required=True)
-    basis = Text(required=True, max_length=1000)
-
-
-class CostSchema(Schema):
-    """Money. The lines add up to the total's p50."""
-
-    currency = Choice(("USD",), required=True)
-    total_usd = Part(RangeSchema, required=True)
-    lines = Items(Part(CostLineSchema), max_items=100, required=True)
-    usd_per_million_tokens = Number(required=True)
-
-
-class EnergyAnswerSchema(Schema):
-    """Energy and carbon, at the median hours."""
-
-    mwh = Number(required=True)
-    tco2e = Number(required=True)
-    pue = Number(required=True)
-    grid_gco2_per_kwh = Number(required=True)
-    watts_per_accelerator = Number(required=True)
-
-
-class PriceSchema(Schema):
-    """The price an answer was made with; `source` is "caller" where the caller stated it, and the offer's fields are null."""
-
-    usd_per_accelerator_hour = Number(required=True)
-    source = Text(required=True, max_length=1000)
-    stale = Flag(required=True)
-    provider = Text(required=True, allow_none=True)
-    region = Text(required=True, allow_none=True)
-    pricing = Choice(PRICINGS, required=True, allow_none=True)
-    observed_at = Moment(required=True, allow_none=True)
-    instance_type = Text(required=True, allow_none=True)
-    accelerator = Text(required=True, allow_none=True)
-    accelerators_per_instance = Count(required=True)
-    market = Choice(("list", "marketplace", "auction_floor"), required=True, allow_none=True)
-    availability = Choice(("unknown", "listed", "offered", "advisory", "live"), required=True, allow_none=True)
-
-
-class AssumptionSchema(Schema):
-    """A value the caller did not choose, and why it is that."""
-
-    field = Text(required=True)
-    value = AnyValue(required=True, allow_none=True)
-    source = Text(required=True, max_length=5000)
-
-
-class EstimateAnswerSchema(Schema):
-    """What a run takes, how long, what it costs."""
-
-    flops = Part(FlopsSchema, required=True)
-    tokens = Part(TokensSchema, required=True)
-    throughput = Part(ThroughputSchema, required=True)
-    memory = Part(MemorySchema, required=True)
-    reliability = Part(ReliabilitySchema, required=True)
-    time = Part(TimeSchema, required=True)
-    cost = Part(CostSchema, required=True)
-    energy = Part(EnergyAnswerSchema, required=True)
-    price = Part(PriceSchema, required=True)
-    price_snapshot = Text(required=True)
-    engine_version = Text(required=True)
-    assumptions = Items(Part(AssumptionSchema), max_items=1000, required=True)
-    warnings = Items(Text(max_length=5000), max_items=100, required=True)
-
-
-class BatchAnswerSchema(Schema):
-    """Answers in the order of the requests, each an estimate or a problem (told by its `status`)."""
-
-    answers = Items(FreeObject(), max_items=MAX_BATCH_REQUESTS, required=True)
-    price_snapshot = Text(required=True)
-    engine_version = Text(required=True)

@@ -7,7 +7,7 @@ import os
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import click
 
@@ -173,12 +173,11 @@ def _read_yaml(file: Path, content: bytes) -> Any:
     class Loader(yaml.SafeLoader):
         """The safe one, without dates."""
 
-        yaml_implicit_resolvers: ClassVar[dict[str, Any]] = {
-            first: [rule for rule in rules if rule[0] != "tag:yaml.org,2002:timestamp"]
-            for first, rules in yaml.SafeLoader.yaml_implicit_resolvers.items()
-        }
-
-    Loader.add_implicit_resolver("tag:yaml.org,2002:float", EXPONENT, list("0123456789"))  # type: ignore[no-untyped-call]
+    Loader.yaml_implicit_resolvers = {
+        first: [rule for rule in rules if rule[0] != "tag:yaml.org,2002:timestamp"]
+        for first, rules in yaml.SafeLoader.yaml_implicit_resolvers.items()
+    }
+    Loader.add_implicit_resolver("tag:yaml.org,2002:float", EXPONENT, list("0123456789"))
     try:
         return yaml.load(content, Loader)  # noqa: S506 - a SafeLoader
     except (yaml.YAMLError, UnicodeDecodeError, RecursionError) as error:

@@ -109,10 +109,10 @@ def _sizes(given: Mapping[str, Any], assumed: dict[str, Any]) -> dict[str, int]:
 
 def _width(given: Mapping[str, Any], body: float, squares: int, embedded: int) -> int:
     """The hidden size h with squares * h^2 + embedded * h = body, rounded so that heads divide it and can be shared out evenly."""
-    exact = ((embedded**2 + 4 * squares * body) ** 0.5 - embedded) / (2 * squares)
+    exact: float = ((embedded**2 + 4 * squares * body) ** 0.5 - embedded) / (2 * squares)
     heads = given.get("attention_heads")
     if heads is None or "head_dim" in given:
-        step = next(step for width, step in WIDTH_STEPS if exact >= width)
+        step = next(size for width, size in WIDTH_STEPS if exact >= width)
     else:
         step = int(heads * max(1, round(HEAD_DIM / heads)))
     return max(step, round(exact / step) * step)

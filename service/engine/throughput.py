@@ -99,8 +99,9 @@ class _Job:
 
     @property
     def layers(self) -> Floats:
-        """Layers of the fullest pipeline stage."""
-        layers: Floats = np.ceil(stack_depth(self.model) / self.layouts.pipeline)
+        """Layers of the fullest pipeline stage, in whole chunks of its virtual stages."""
+        chunks = self.layouts.virtual_pipeline
+        layers: Floats = np.ceil(stack_depth(self.model) / (self.layouts.pipeline * chunks)) * chunks
         return layers
 
     @property
@@ -170,16 +171,15 @@ def _activation_seconds(job: _Job) -> Floats:
     """Seconds that norms, residuals, activations and logits of one micro-batch take, all of them bound by memory."""
     if isinstance(job.model, OtherNetwork):
         return job.nothing
-    kept = activation_bytes_per_token(
-        job.model,
-        np.zeros_like(job.layouts.recompute),
-        job.layouts.tensor.astype(float),
-        job.training.seq_len,
-        flash=job.training.flash_attention,
-    )
+    tensor = job.layouts.tensor.astype(float)
+    kept = activation_bytes_per_token(job.model, np.zeros_like(job.layouts.recompute), tensor, job.training.seq_len, flash=True)
     again = np.where(job.layouts.recompute == RECOMPUTES.index("full"), 4 / 3, 1.0)
-    logits = 8.0 * job.model.vocab_size / job.layouts.tensor / job.layouts.pipeline if job.model.kind != "vit" else job.nothing
+    logits = 8.0 * job.model.vocab_size / tensor / job.layouts.pipeline if job.model.kind != "vit" else job.nothing
     moved = job.utilisation.activation_passes * job.tokens * (kept * job.layers * again + logits)
+    if not job.training.flash_attention:
+        # Fused kernels write scores, probabilities and dropout mask once forward and read them once backward.
+        scores = 5.0 * job.model.attention_heads * job.training.seq_len / tensor
+        moved += 2 * job.tokens * scores * job.layers * again
     seconds: Floats = moved / (job.cluster.accelerator.memory_bandwidth_gb_per_s * 1e9)
     return seconds
 
@@ -236,8 +236,10 @@ def _expert_seconds(job: _Job) -> Floats:
         return job.nothing
     ranks = job.layouts.expert.astype(float)
     payload = 2.0 * job.tokens / job.layouts.tensor * job.model.hidden_size * job.model.experts.experts_per_token
-    calls = 4 * expert_layer_count(job.model) / job.layouts.pipeline
-    return calls * _ring_seconds(job, payload, ranks, _link_bytes_per_s(job, ranks))
+    domain = np.minimum(ranks, max(job.cluster.accelerators_per_node, job.utilisation.link_domain))
+    inside = _ring_seconds(job, payload * domain / ranks, domain, _link_bytes_per_s(job, domain))
+    beyond = payload * (1 - domain / ranks) / _link_bytes_per_s(job, ranks)
+    return 4 * expert_layer_count(job.model) / job.layouts.pipeline * (inside + beyond)
 
 
 def _stage_seconds(job: _Job) -> Floats:

@@ -69,7 +69,6 @@ def utilisation(parameters: Parameters, accelerator: Accelerator, precision: str
     borrowed = key != (accelerator.family, kind)
     power = parameters.borrowed_power if borrowed else 1.0
     source = found.source if not borrowed else f"borrowed from {key[0]} at {key[1]}: {found.source}"
-    sixteen_bit = parameters.matmul[nearest(parameters, parameters.matmul, (accelerator.family, "16-bit"))]
     ridge = accelerator.peak_tflops[precision] * 1e3 / accelerator.memory_bandwidth_gb_per_s
     return Utilisation(
         matmul_share=found.share,
@@ -80,7 +79,7 @@ def utilisation(parameters: Parameters, accelerator: Accelerator, precision: str
         spread=Range(found.p10**power, 1.0, found.p90**power),
         source=source,
         borrowed=borrowed,
-        attention_share=shared["attention_share"] * sixteen_bit.share,
+        attention_share=shared["attention_share"],
         activation_passes=shared["activation_passes"],
         collective_latency_s=shared["collective_latency_s"],
         straggler_share=shared["straggler_share"],

@@ -133,5 +133,7 @@ def _note_layout(run: Run, found: Estimate, notes: Notes) -> None:
     if found.batch_sequences != run.training.global_batch:
         tokens = found.batch_sequences * run.training.seq_len
         notes.assume("training.global_batch_tokens", tokens, "rounded to whole micro-batches on every data rank")
-    if run.training.axes.tensor is None or run.training.axes.pipeline is None:
-        notes.assume("training.parallelism", found.throughput.parallelism, "the fastest layout that fits, by the step model")
+    axes = run.training.axes
+    if None in (axes.tensor, axes.pipeline, axes.context, axes.micro_batch, axes.zero_stage, axes.recompute):
+        why = "the fastest layout that fits, by the step model" if found.memory.fits else "the leanest layout, as none fits"
+        notes.assume("training.parallelism", found.throughput.parallelism, why)

@@ -107,10 +107,11 @@ def newest_per_provider(offers: Iterable[Offer]) -> list[Offer]:
 
 
 def cheapest(offers: Iterable[Offer], count: int) -> Offer | None:
-    """The lowest price an accelerator; between equals the one that leaves fewest of `count` idle, then the largest instance."""
+    """The lowest price of `count` accelerators in whole instances; between equals the larger instance."""
 
     def order(offer: Offer) -> tuple[Any, ...]:
-        return (offer.usd_per_accelerator_hour, -count % offer.accelerator_count, -offer.accelerator_count, offer_key(offer))
+        instances = -(-count // offer.accelerator_count)
+        return (offer.usd_per_hour * instances, -offer.accelerator_count, offer_key(offer))
 
     return min(offers, key=order, default=None)
 

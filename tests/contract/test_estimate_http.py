@@ -10,7 +10,7 @@ import pytest
 from flask.testing import FlaskClient
 
 from service import create_app
-from service.api.estimate_schema import EstimateAnswerSchema
+from service.api.estimate_answer_schema import EstimateAnswerSchema
 from service.config import Settings
 
 REQUEST: dict[str, Any] = {

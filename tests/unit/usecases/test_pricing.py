@@ -184,6 +184,13 @@ def test_between_equal_prices_the_one_that_leaves_fewest_idle_is_taken() -> None
     assert cheapest([], 64) is None
 
 
+def test_what_is_paid_decides_not_what_an_accelerator_would_cost() -> None:
+    """One accelerator in an instance of its own beats a quarter of an instance that must be paid whole."""
+    own, shared = offer("0.14", accelerator_count=1), offer("0.1375", accelerator_count=4)
+    assert cheapest([own, shared], 1) is own
+    assert cheapest([own, shared], 4) is shared
+
+
 def test_the_same_book_gives_the_same_price_in_any_order() -> None:
     """Full ties are broken by name."""
     offers = [offer("2", region=region, provider=provider) for region in "ba" for provider in "yx"]

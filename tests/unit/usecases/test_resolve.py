@@ -71,6 +71,14 @@ class TestHardware:
         assert resolve.resolve_cluster(given, notes) == Cluster(H100, 64, 4, 50)
         assert noted(notes) == {}
 
+    def test_a_part_without_a_network_of_its_own_is_given_the_usual_card(self) -> None:
+        """Desktop cards have none on their data sheet; the assumption says whose card it is."""
+        notes = Notes()
+        lonely = next(part for part in load_accelerators().values() if part.internode_gbit_per_s is None and part.link_gb_per_s is None)
+        found = resolve.resolve_cluster({"accelerator": lonely.name, "count": 1000}, notes)
+        assert found.internode_gbit_per_s > 0
+        assert noted(notes)["hardware.inter_node_gbps"] == found.internode_gbit_per_s * found.accelerators_per_node
+
     def test_an_ambiguous_alias_is_an_assumption(self) -> None:
         """H100 is the usual part of several; the note says which others there are."""
         notes = Notes()

@@ -1,0 +1,83 @@
+"""Published training runs, planned from their goal alone: model, tokens, accelerators. The engine chooses the layout."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import cast
+
+from bench.accuracy.cases import Row, cluster_of, model_of, number, read
+from service.domain.hardware import Precision
+from service.domain.model import Model, OtherNetwork
+from service.domain.quantity import Range
+from service.domain.run import Cluster, Failures, Training
+from service.engine.memory import parameter_total
+from service.engine.reliability import reliability
+from service.engine.search import choose_layout
+from service.presets.defaults import batch_tokens, default
+from service.presets.models import find_model
+from service.presets.reliability import find_reliability, recovery_defaults
+from service.presets.utilisation import Parameters, utilisation
+
+
+@dataclass(frozen=True)
+class PublishedRun:
+    """A run that was done: what was trained on which machine, and the accelerator-hours it took."""
+
+    name: str
+    publication: str
+    model: Model
+    training: Training
+    cluster: Cluster
+    tokens: float
+    hours: float
+
+
+def published_runs() -> list[PublishedRun]:
+    """Every run of runs.csv that is not excluded."""
+    return [_run(row) for row in read("runs.csv") if not row["excluded"]]
+
+
+def planned_hours(run: PublishedRun, parameters: Parameters) -> float:
+    """Accelerator-hours the engine plans, interruptions included."""
+    used = utilisation(parameters, run.cluster.accelerator, run.training.precision)
+    steps = choose_layout(run.model, run.training, run.cluster, used).steps
+    per_s = float(steps.batch[0]) * run.training.seq_len / float(steps.total[0]) / run.cluster.count
+    mttf = find_reliability(run.cluster.accelerator).mttf_hours
+    goodput = reliability(_failures(mttf), run.cluster, 0.0, mttf.p50).goodput
+    return run.tokens / per_s / 3600 / goodput
+
+
+def _failures(mttf: Range) -> Failures:
+    defaults = recovery_defaults()
+    return Failures(
+        mttf_hours_per_accelerator=mttf,
+        detection_minutes=defaults["detection_minutes"].value,
+        restart_minutes=defaults["restart_minutes"].value,
+        checkpoint_write_minutes=defaults["checkpoint_write_minutes"].value,
+        checkpoint_interval_minutes=None,
+        checkpoint_blocking_share=1.0,
+        preemptions_per_node_hour=0.0,
+        spare_share=0.0,
+    )
+
+
+def _run(row: Row) -> PublishedRun:
+    model = find_model(row["preset"]).model if row["preset"] else model_of(row)
+    cluster = cluster_of(row["accelerator"], int(row["count"]))
+    other = isinstance(model, OtherNetwork)
+    seq_len = 1 if other else int(row["seq"])
+    training = Training(
+        method="pretrain",
+        precision=cast("Precision", row["precision"]),
+        optimizer="sgd" if row["architecture"] == "cnn" else "adamw",
+        seq_len=seq_len,
+        global_batch=max(_batch(row, model, seq_len), -(-cluster.count // 8)),
+    )
+    tokens = float(row["tokens"]) * (float(row["epochs"] or 1) if other else 1.0)
+    return PublishedRun(row["id"], row["publication"], model, training, cluster, tokens, float(row["hours"]))
+
+
+def _batch(row: Row, model: Model, seq_len: int) -> int:
+    if isinstance(model, OtherNetwork):
+        return int(default("training.samples_per_batch").value)
+    return round((number(row["batch_tokens"]) or int(batch_tokens(parameter_total(model)).value)) / seq_len)

@@ -1,0 +1,80 @@
+"""Fills the generated parts of the README: the real answer to its request, and the table of settings. `make readme` runs it."""
+
+from __future__ import annotations
+
+import json
+import re
+import tempfile
+from pathlib import Path
+from typing import Any
+
+README = Path(__file__).parents[1] / "README.md"
+SHOWN = {
+    "flops": ("total", "petaflop_s_days"),
+    "throughput": ("tokens_per_s_per_accelerator", "mfu", "bound_by"),
+    "memory": ("per_accelerator_gb", "capacity_gb", "fits"),
+    "reliability": ("expected_interruptions", "checkpoint_interval_minutes", "goodput"),
+    "time": ("accelerator_hours", "wall_clock_hours"),
+    "cost": ("total_usd",),
+    "energy": ("mwh", "tco2e"),
+}
+FIGURES = 3
+
+
+def filled(text: str) -> str:
+    """The README's text with its generated parts as they should be."""
+    from service.config import markdown_table
+
+    answer = "```json\n" + as_text(shortened(answer_of(request_in(text)))) + "\n```\n"
+    return put(put(text, "answer", answer), "settings", markdown_table())
+
+
+def put(text: str, name: str, content: str) -> str:
+    """`text` with `content` between the marks of that name."""
+    return re.sub(rf"(<!-- {name} -->\n).*?(<!-- /{name} -->)", lambda found: f"{found[1]}{content}{found[2]}", text, flags=re.DOTALL)
+
+
+def request_in(text: str) -> dict[str, Any]:
+    """The request that the README shows, from its curl command."""
+    found = re.search(r"/v1/estimate .*? -d '(\{.*?\})'", text, flags=re.DOTALL)
+    if found is None:
+        raise ValueError("the README shows no request")
+    request: dict[str, Any] = json.loads(found[1])
+    return request
+
+
+def answer_of(request: dict[str, Any]) -> dict[str, Any]:
+    """What the service answers."""
+    from service import create_app
+    from service.config import load_settings
+
+    with tempfile.TemporaryDirectory() as folder:
+        app = create_app(load_settings({"OUTLAY_DATA_DIR": folder, "OUTLAY_LOG_LEVEL": "error"}))
+        response = app.test_client().post("/v1/estimate", json=request)
+    body: dict[str, Any] = response.get_json()
+    return body
+
+
+def shortened(answer: dict[str, Any]) -> dict[str, Any]:
+    """The parts shown, to three significant figures."""
+    return {block: {name: rounded(answer[block][name]) for name in names} for block, names in SHOWN.items()}
+
+
+def rounded(value: Any) -> Any:
+    """Numbers to a few significant figures, whatever they stand in."""
+    if isinstance(value, dict):
+        return {name: rounded(below) for name, below in value.items()}
+    if isinstance(value, float):
+        short = float(f"{value:.{FIGURES}g}")
+        return int(short) if abs(short) >= 100 and short < 1e15 else short
+    return value
+
+
+def as_text(answer: dict[str, Any]) -> str:
+    """One line a block."""
+    lines = [f"  {json.dumps(name)}: {json.dumps(block)}" for name, block in answer.items()]
+    return "{\n" + ",\n".join(lines) + ",\n  …\n}"
+
+
+if __name__ == "__main__":
+    README.write_text(filled(README.read_text(encoding="utf-8")), encoding="utf-8")

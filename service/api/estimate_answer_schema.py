@@ -1,0 +1,160 @@
+"""What an estimate's answer holds."""
+
+from __future__ import annotations
+
+from providers.offer import PRICINGS
+from service.api.estimate_schema import MAX_BATCH_REQUESTS
+from service.api.schema import AnyValue, Choice, Count, Day, Flag, FreeObject, Items, Moment, Number, Part, RangeSchema, Schema, Share, Text
+
+
+class FlopsSchema(Schema):
+    """Arithmetic of the whole run; `recompute` stands outside `total`."""
+
+    per_token = Number(required=True, maximum=None)
+    total = Number(required=True, maximum=1e40)
+    petaflop_s_days = Number(required=True, maximum=1e40)
+    forward = Number(required=True, maximum=1e40)
+    backward = Number(required=True, maximum=1e40)
+    recompute = Number(required=True, maximum=1e40)
+    attention_share = Share(required=True)
+
+
+class TokensSchema(Schema):
+    """Tokens (or samples, see `unit`)."""
+
+    raw = Number(required=True, maximum=1e40)
+    effective = Number(required=True, maximum=1e40)
+    trained = Number(required=True, maximum=1e40)
+    unit = Text(required=True)
+    quality = Number(required=True, maximum=1e40, allow_none=True)
+    robustness = Number(required=True, maximum=1e40, allow_none=True)
+
+
+class ThroughputSchema(Schema):
+    """Speed. What is no range is the p50; `source` is modelled, or caller."""
+
+    tokens_per_s = Number(required=True)
+    tokens_per_s_per_accelerator = Part(RangeSchema, required=True)
+    tflops_per_accelerator = Number(required=True)
+    mfu = Part(RangeSchema, required=True)
+    hfu = Number(required=True)
+    step_time_s = Number(required=True)
+    bound_by = Choice(("compute", "memory", "network", "pipeline", "input", "launch"), required=True)
+    parallelism = FreeObject(required=True)
+    source = Choice(("modelled", "caller"), required=True)
+
+
+class MemorySchema(Schema):
+    """Memory of the fullest accelerator; `would_fit` says what would, where it does not fit."""
+
+    per_accelerator_gb = Number(required=True)
+    capacity_gb = Number(required=True)
+    fits = Flag(required=True)
+    breakdown_gb = FreeObject(required=True)
+    would_fit = Items(Text(max_length=1000), max_items=10, required=True)
+
+
+class ReliabilitySchema(Schema):
+    """The whole job's failures. Goodput is useful time over wall-clock time."""
+
+    mttf_hours = Number(required=True)
+    expected_interruptions = Number(required=True)
+    checkpoint_interval_minutes = Number(required=True)
+    checkpoint_tb = Number(required=True)
+    goodput = Share(required=True)
+
+
+class FinishSchema(Schema):
+    """Days on which the run ends."""
+
+    p10 = Day(required=True)
+    p50 = Day(required=True)
+    p90 = Day(required=True)
+
+
+class TimeSchema(Schema):
+    """How long."""
+
+    accelerator_hours = Part(RangeSchema, required=True)
+    wall_clock_hours = Part(RangeSchema, required=True)
+    steps = Number(required=True, maximum=1e40)
+    finish = Part(FinishSchema, required=True, allow_none=True)
+    deadline_probability = Share(required=True, allow_none=True)
+
+
+class CostLineSchema(Schema):
+    """One line of the bill, in whole cents."""
+
+    line = Text(required=True)
+    usd = Number(required=True)
+    basis = Text(required=True, max_length=1000)
+
+
+class CostSchema(Schema):
+    """Money. The lines add up to the total's p50."""
+
+    currency = Choice(("USD",), required=True)
+    total_usd = Part(RangeSchema, required=True)
+    lines = Items(Part(CostLineSchema), max_items=100, required=True)
+    usd_per_million_tokens = Number(required=True)
+
+
+class EnergyAnswerSchema(Schema):
+    """Energy and carbon, at the median hours."""
+
+    mwh = Number(required=True)
+    tco2e = Number(required=True)
+    pue = Number(required=True)
+    grid_gco2_per_kwh = Number(required=True)
+    watts_per_accelerator = Number(required=True)
+
+
+class PriceSchema(Schema):
+    """The price an answer was made with; `source` is "caller" where the caller stated it, and the offer's fields are null."""
+
+    usd_per_accelerator_hour = Number(required=True)
+    source = Text(required=True, max_length=1000)
+    stale = Flag(required=True)
+    provider = Text(required=True, allow_none=True)
+    region = Text(required=True, allow_none=True)
+    pricing = Choice(PRICINGS, required=True, allow_none=True)
+    observed_at = Moment(required=True, allow_none=True)
+    instance_type = Text(required=True, allow_none=True)
+    accelerator = Text(required=True, allow_none=True)
+    accelerators_per_instance = Count(required=True)
+    market = Choice(("list", "marketplace", "auction_floor"), required=True, allow_none=True)
+    availability = Choice(("unknown", "listed", "offered", "advisory", "live"), required=True, allow_none=True)
+
+
+class AssumptionSchema(Schema):
+    """A value the caller did not choose, and why it is that."""
+
+    field = Text(required=True)
+    value = AnyValue(required=True, allow_none=True)
+    source = Text(required=True, max_length=5000)
+
+
+class EstimateAnswerSchema(Schema):
+    """What a run takes, how long, what it costs."""
+
+    flops = Part(FlopsSchema, required=True)
+    tokens = Part(TokensSchema, required=True)
+    throughput = Part(ThroughputSchema, required=True)
+    memory = Part(MemorySchema, required=True)
+    reliability = Part(ReliabilitySchema, required=True)
+    time = Part(TimeSchema, required=True)
+    cost = Part(CostSchema, required=True)
+    energy = Part(EnergyAnswerSchema, required=True)
+    price = Part(PriceSchema, required=True)
+    price_snapshot = Text(required=True)
+    engine_version = Text(required=True)
+    assumptions = Items(Part(AssumptionSchema), max_items=1000, required=True)
+    warnings = Items(Text(max_length=5000), max_items=100, required=True)
+
+
+class BatchAnswerSchema(Schema):
+    """Answers in the order of the requests, each an estimate or a problem (told by its `status`)."""
+
+    answers = Items(FreeObject(), max_items=MAX_BATCH_REQUESTS, required=True)
+    price_snapshot = Text(required=True)
+    engine_version = Text(required=True)

@@ -1,0 +1,57 @@
+"""The documents say what is: the README's answer, settings and commands, and nothing that must not be in a committed file."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from bench.readme import filled
+from service.cli import main
+
+ROOT = Path(__file__).parents[2]
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+# Pieced together, so that this file does not hold what it looks for.
+REGISTRIES = re.compile("|".join(("py" + r"pi\.org", "python" + r"hosted\.org", "registry\\.npm" + r"js")))
+
+
+def test_the_readme_shows_the_real_answer_and_settings() -> None:
+    """`make readme` would change nothing."""
+    assert filled(README) == README
+
+
+def test_every_command_the_readme_names_exists() -> None:
+    """Commands and make targets in the README can be run."""
+    targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), flags=re.MULTILINE))
+    assert set(re.findall(r"(?:^|`)make ([a-z]+)", README, flags=re.MULTILINE)) <= targets
+    assert set(re.findall(r"`outlay ([a-z]+)", README)) <= set(main.commands)
+
+
+@pytest.mark.parametrize("command", sorted(main.commands))
+def test_every_command_has_help(command: str) -> None:
+    """`outlay <command> --help` answers."""
+    found = CliRunner().invoke(main, [command, "--help"])
+    assert found.exit_code == 0
+    assert "Usage:" in found.output
+
+
+def test_no_committed_file_names_a_registry_or_an_absolute_path_of_a_machine() -> None:
+    """A clone installs from whatever index its user has."""
+    names = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=False).stdout.splitlines()
+    if not names:
+        pytest.skip("not a git checkout")
+    held = [name for name in names if (ROOT / name).is_file() and (ROOT / name).stat().st_size < 2_000_000]
+    assert [name for name in held if REGISTRIES.search((ROOT / name).read_text(encoding="utf-8", errors="replace"))] == []
+
+
+def test_locks_pin_every_package_by_hash() -> None:
+    """Each requirement of both locks carries hashes, and names no index."""
+    for name in ("requirements.lock", "requirements-dev.lock"):
+        text = (ROOT / name).read_text(encoding="utf-8")
+        requirements = re.split(r"\n(?=[a-z0-9])", text.strip())
+        assert len(requirements) > 20
+        assert [entry.split()[0] for entry in requirements if "--hash=sha256:" not in entry] == []
+        assert "index-url" not in text
