@@ -117,7 +117,7 @@ def _case(row: Row) -> Case:
         **{name: number(row[name]) for name in ("tensor", "pipeline", "data", "context", "expert", "micro_batch")},
         virtual_pipeline=number(row["virtual"]) or (1 if row["pipeline"] == "1" else None),
         zero_stage=number(row["zero"]),
-        recompute=cast("Recompute", row["recompute"]) or None,
+        recompute=cast("Recompute", row["recompute"]) if row["recompute"] else None,
     )
     training = Training(
         method="pretrain",

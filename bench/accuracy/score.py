@@ -11,9 +11,9 @@ import numpy as np
 
 from bench.accuracy.cases import Case, read, throughput_cases
 from bench.accuracy.folds import read_folds
-from bench.accuracy.predict import Floats, joined, pruned, residuals, row_weights
+from bench.accuracy.predict import Floats, Residuals, joined, pruned, residuals, row_weights
 from bench.accuracy.runs import PublishedRun, planned_hours, published_runs
-from bench.accuracy.spreads import spread_of
+from bench.accuracy.spreads import spread_of, vision_shares
 from service.domain.model import Model, OtherNetwork
 from service.domain.run import Cluster, Training
 from service.engine.flops import training_flops
@@ -42,7 +42,8 @@ def summaries() -> list[Summary]:
     cases, excluded = _cases(), _excluded()
     sets = {name: _scored([case for case in cases if data_set(case) == name]) for name in sorted({data_set(case) for case in cases})}
     lines = [_summary(name, scored, excluded.get(name, Counter())) for name, scored in sets.items()]
-    lines += [_left_out_only(name, reasons) for name, reasons in sorted(excluded.items()) if name not in sets]
+    lines += [_left_out_only(name, reasons) for name, reasons in sorted(excluded.items()) if name not in sets and name != "resnet"]
+    lines.append(_vision())
     lines.append(_summary("training-runs", _scored_runs(published_runs()), _reasons("runs.csv")))
     everything = Scored(*(np.concatenate([getattr(scored, name) for scored in sets.values()]) for name in Scored.__annotations__))
     return [*lines, _summary("all", everything, sum(excluded.values(), Counter())), _balanced(list(sets.values()))]
@@ -94,7 +95,8 @@ def _covered(cases: Sequence[Case], folds: Mapping[str, Parameters]) -> Floats:
 
 
 @functools.cache
-def _pool():  # type: ignore[no-untyped-def]
+def _pool() -> Residuals:
+    """Every row's residual under the parameters found without its publication."""
     folds, weights = read_folds(), row_weights(_cases())
     return joined([residuals([case], folds[case.source], weights) for case in _cases()])
 
@@ -162,6 +164,17 @@ def _summary(name: str, scored: Scored, reasons: Mapping[str, int]) -> Summary:
     }
 
 
+def _vision() -> Summary:
+    """ResNet-50: one publication, so in-sample only."""
+    parameters = load_parameters()
+    rows = vision_shares(parameters)
+    shares = np.array([share for _, share in rows])
+    fitted = np.array([parameters.other[key].share for key, _ in rows])
+    ratios = {"in_sample": shares / fitted, "baseline": shares / BASELINE_MFU, "constant_rate": shares / np.median(shares)}
+    medians = {f"{name}_median_ape": round(float(np.median(np.abs(ratio - 1))), 4) for name, ratio in ratios.items()}
+    return {"name": "resnet", "rows": len(rows), **medians, "left_out": {}}
+
+
 def _left_out_only(name: str, reasons: Mapping[str, int]) -> Summary:
     return {"name": name, "rows": 0, "left_out": dict(sorted(reasons.items()))}
 
@@ -177,4 +190,5 @@ def _balanced(sets: Sequence[Scored]) -> Summary:
     means = {
         shown: round(float(np.mean([np.median(_error(getattr(scored, name))) for scored in sets])), 4) for shown, name in names.items()
     }
-    return {"name": "all-tables-alike", "rows": sum(len(scored.left_out) for scored in sets), **means}
+    coverage = round(float(np.mean([scored.covered.mean() for scored in sets])), 3)
+    return {"name": "all-tables-alike", "rows": sum(len(scored.left_out) for scored in sets), **means, "coverage_80": coverage}

@@ -21,14 +21,14 @@ PUBLICATIONS_FOR_OWN_SPREAD = 3
 
 @dataclass(frozen=True)
 class Planning:
-    """Actual over planned hours of published runs: the median, percentiles relative to it, and those beyond the speed's own error."""
+    """Actual over planned hours of published runs: the median, percentiles, and those beyond the speed's own error."""
 
+    runs: int
     median: float
     p10: float
     p90: float
     beyond_p10: float
     beyond_p90: float
-    runs: int
 
 
 def quantiles(values: Floats, weights: Floats) -> tuple[float, float]:
@@ -68,18 +68,26 @@ def _evidence(key: Key, cases: Sequence[Case], parameters: Parameters) -> str:
 
 def other_shares(parameters: Parameters) -> dict[Key, Share]:
     """Share of the peak that ResNet-50 reaches, by family and class: the only such network with published rates."""
-    model = find_model("resnet-50").model
-    flops = 3 * getattr(model, "flops_per_sample", math.nan)
     found: dict[Key, list[float]] = {}
-    for row in read("throughput.csv"):
-        if row["table"] == "resnet":
-            part = find_accelerator(row["accelerator"]).accelerator
-            key = (part.family, parameters.classes[row["precision"]])
-            found.setdefault(key, []).append(float(row["per_s"]) * flops / (part.peak_tflops[row["precision"]] * 1e12))
+    for key, share in vision_shares(parameters):
+        found.setdefault(key, []).append(share)
     return {
         key: Share(float(np.median(shares)), 0.7, 1.4, f"ResNet-50 v1.5 (nvidia-resnet, {len(shares)} rows)")
         for key, shares in sorted(found.items())
     }
+
+
+def vision_shares(parameters: Parameters) -> list[tuple[Key, float]]:
+    """Share of the peak of every ResNet-50 row, with its family and class."""
+    model = find_model("resnet-50").model
+    flops = 3 * getattr(model, "flops_per_sample", math.nan)
+    found = []
+    for row in read("throughput.csv"):
+        if row["table"] == "resnet":
+            part = find_accelerator(row["accelerator"]).accelerator
+            share = float(row["per_s"]) * flops / (part.peak_tflops[row["precision"]] * 1e12)
+            found.append(((part.family, parameters.classes[row["precision"]]), share))
+    return found
 
 
 def planning(parameters: Parameters, folds: Mapping[str, Parameters], away: Residuals) -> Planning:
@@ -87,9 +95,9 @@ def planning(parameters: Parameters, folds: Mapping[str, Parameters], away: Resi
     ratios = np.array([math.log(run.hours / planned_hours(run, folds.get(run.publication, parameters))) for run in published_runs()])
     weights = np.ones(len(ratios))
     median = weighted_quantile(ratios, weights, 0.5)
-    low, high = (weighted_quantile(ratios, weights, share) - median for share in (0.1, 0.9))
+    low, high = (weighted_quantile(ratios, weights, share) for share in (0.1, 0.9))
     # Hours go as one over speed: a slow tenth of the speeds is a long tenth of the hours.
     slow, fast = quantiles(away.log_ratio, away.weight)
     beyond_low = -math.sqrt(max(low**2 - math.log(fast) ** 2, 0.0))
     beyond_high = math.sqrt(max(high**2 - math.log(slow) ** 2, 0.0))
-    return Planning(*(math.exp(value) for value in (median, low, high, beyond_low, beyond_high)), runs=len(ratios))
+    return Planning(len(ratios), *(math.exp(value) for value in (median, low, high, beyond_low, beyond_high)))

@@ -19,7 +19,7 @@ HEAD = """\
 # [[matmul]] share of the dense peak by family and precision class: the value that brings the weighted median residual of its
 #            rows to nought; p10 and p90 are measured over predicted rates on publications the parameters were fitted without
 # [[other]]  the same share for networks counted by samples (convolutions)
-# [planning] actual over planned accelerator-hours of published runs, relative to their median; `whole_*` as observed, p10 and
+# [planning] actual over planned accelerator-hours of published runs; `whole_*` and `median` as observed, p10 and
 #            p90 what is left of that beside the speed's own spread
 """
 UNITS = {

@@ -14,10 +14,10 @@ if TYPE_CHECKING:
     from service.api.openapi import Api
 
 RESOURCES: tuple[str, ...] = (
-    "service.api.health",
-    "service.api.docs",
     "service.api.estimate",
     "service.api.catalogue",
+    "service.api.health",
+    "service.api.docs",
 )
 
 

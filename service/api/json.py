@@ -176,9 +176,7 @@ def _refuse_with_pointers(text: str) -> NoReturn:
         value = _MARKING.decode(text)
     except json.JSONDecodeError as error:
         raise BadJson(_syntax_message(error)) from None
-    errors = [
-        {"pointer": pointer_of(path), "message": leaf.message} for path, leaf in _leaves(value, ()) if isinstance(leaf, _Refused)
-    ]
+    errors = [{"pointer": pointer_of(path), "message": leaf.message} for path, leaf in _leaves(value, ()) if isinstance(leaf, _Refused)]
     raise BadJson("the body holds values that are not taken", errors[:MAX_ERRORS])
 
 

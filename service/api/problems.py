@@ -161,4 +161,3 @@ def _on_store_away(error: Exception) -> Response:
 def _on_unexpected(error: Exception) -> Response:
     _log.error("unexpected error", exc_info=error)
     return problem(500)
-

@@ -39,7 +39,9 @@ class Schema(MarshmallowSchema):
     """Base of every schema: unknown fields are an error at every depth."""
 
     error_messages: dict[str, str] = {  # noqa: RUF012 - marshmallow declares it so
-        "unknown": UNKNOWN, "type": "must be an object"}
+        "unknown": UNKNOWN,
+        "type": "must be an object",
+    }
 
     class Meta:
         """What marshmallow reads."""

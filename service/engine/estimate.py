@@ -43,7 +43,7 @@ class Speed:
 def estimate(run: Run, utilisation: Utilisation, planning_spread: Range, *, layout_given: bool) -> Estimate:
     """What the run takes, how long, what it costs.
 
-    `planning_spread`: actual over planned hours of published runs, relative to its own median; added to hours and cost
+    `planning_spread`: actual over planned hours of published runs; added to the ranges of hours and cost
     where the caller gave neither a layout nor an efficiency. `layout_given`: the caller chose the layout, so one that
     does not fit is reported and not refused.
     Raises DoesNotFit, InvalidRequest.

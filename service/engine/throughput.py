@@ -196,11 +196,12 @@ def _link_bytes_per_s(job: _Job, ranks: Floats, side_by_side: Floats | float = 1
 
     `side_by_side`: members of the group in one node, whose cards a ring uses together.
     """
-    inside = (job.cluster.accelerator.link_gb_per_s or 0.0) / 2 * 1e9
     across = job.cluster.internode_gbit_per_s / 8 * 1e9
+    # A link nobody publishes is left out of the sum.
+    inside = (job.cluster.accelerator.link_gb_per_s or 0.0) / 2 * 1e9 or across or np.inf
     domain = max(job.cluster.accelerators_per_node, job.utilisation.link_domain)
-    beyond = np.minimum(across * side_by_side, inside or np.inf) if across else inside
-    rate: Floats = job.utilisation.link_share * np.where(ranks <= domain, inside or across, beyond)
+    beyond = np.minimum(across * side_by_side, inside) if across else inside
+    rate: Floats = job.utilisation.link_share * np.where(ranks <= domain, inside, beyond)
     return rate
 
 
@@ -239,7 +240,8 @@ def _expert_seconds(job: _Job) -> Floats:
     domain = np.minimum(ranks, max(job.cluster.accelerators_per_node, job.utilisation.link_domain))
     inside = _ring_seconds(job, payload * domain / ranks, domain, _link_bytes_per_s(job, domain))
     beyond = payload * (1 - domain / ranks) / _link_bytes_per_s(job, ranks)
-    return 4 * expert_layer_count(job.model) / job.layouts.pipeline * (inside + beyond)
+    seconds: Floats = 4 * expert_layer_count(job.model) / job.layouts.pipeline * (inside + beyond)
+    return seconds
 
 
 def _stage_seconds(job: _Job) -> Floats:

@@ -55,7 +55,11 @@ def find_utilisation(accelerator: Accelerator, precision: str) -> Utilisation:
 
 
 def planning_spread() -> Range:
-    """Published runs' actual over planned hours, relative to their median: what differs between a plan and a run."""
+    """Published runs' actual over planned hours, beyond the spread of the speed itself; p50 is the plan.
+
+    The median run took longer than its plan, but for reasons that are its time's (older software, slower networks; runs on
+    Hopper took less): it is not laid on every plan, it makes the range reach further up than down.
+    """
     row = _document()["planning"]
     return Range(row["p10"], 1.0, row["p90"])
 

@@ -12,9 +12,11 @@ from hypothesis import strategies as st
 from service.api import json
 
 VALUES = st.recursive(
-    st.none() | st.booleans() | st.integers(-(10**29), 10**29) | st.floats(allow_nan=False, allow_infinity=False) | st.text().filter(
-        lambda text: "\x00" not in text
-    ),
+    st.none()
+    | st.booleans()
+    | st.integers(-(10**29), 10**29)
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text().filter(lambda text: "\x00" not in text),
     lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text().filter(lambda text: "\x00" not in text), inner, max_size=4),
     max_leaves=20,
 )

@@ -1,0 +1,21 @@
+"""Write the present score to recorded.json, the figures that may not get worse: `python -m bench.accuracy.record`."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from bench.accuracy.score import summaries
+
+FILE = Path(__file__).parent / "recorded.json"
+KEPT = ("rows", "median_ape", "mean_ape", "coverage_80", "in_sample_median_ape", "in_sample_mean_ape")
+
+
+def main() -> None:
+    """Keep every data set that has scored rows."""
+    kept = {str(line["name"]): {name: line[name] for name in KEPT if name in line} for line in summaries() if line["rows"]}
+    FILE.write_text(json.dumps(kept, indent=1) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
