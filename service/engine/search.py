@@ -131,7 +131,7 @@ def _leanest_bytes(model: Model, training: Training, cluster: Cluster) -> float:
         layouts = candidate_layouts(model, training, cluster)
     except InvalidRequest:
         return float("inf")
-    return float(memory(model, training, layouts).total.min())
+    return float(np.min(memory(model, training, layouts).total))
 
 
 def does_not_fit(model: Model, training: Training, cluster: Cluster, choice: Choice) -> DoesNotFit:
