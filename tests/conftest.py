@@ -11,12 +11,16 @@ import tempfile
 import time
 import uuid
 import warnings
+import weakref
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from sqlalchemy import Engine
 
 from service.config import Settings, load_settings
+from service.store import database
+from service.store.database import make_engine
 
 POLL_S = 0.03
 DEADLINE_S = 60.0
@@ -36,6 +40,29 @@ def wait_for(ask: Callable[[], object], what: str) -> None:
         if time.monotonic() > deadline:
             pytest.fail(f"waited {DEADLINE_S:.0f} s in vain for: {what}")
         time.sleep(POLL_S)
+
+
+@pytest.fixture(scope="session")
+def engines() -> Iterator[weakref.WeakSet[Engine]]:
+    """Every database engine made in this process that is still there."""
+    made: weakref.WeakSet[Engine] = weakref.WeakSet()
+
+    def make(database_url: str) -> Engine:
+        engine = make_engine(database_url)
+        made.add(engine)
+        return engine
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(database, "make_engine", make)
+        yield made
+
+
+@pytest.fixture(autouse=True)
+def connections_closed(engines: weakref.WeakSet[Engine]) -> Iterator[None]:
+    """No test leaves database connections to the garbage collector, which warns of them."""
+    yield
+    for engine in list(engines):
+        engine.dispose()
 
 
 @pytest.fixture
