@@ -176,7 +176,11 @@ def worst_case() -> None:
         client = create_app(load_settings({"OUTLAY_DATA_DIR": folder, "OUTLAY_LOG_LEVEL": "error"})).test_client()
         client.post("/v1/estimate", data=BODY, content_type="application/json")
         spent = [cpu_of(client, count, model) for count in (2**23, 5765760, 9979200) for model in WORST_MODELS]
+        begun = time.process_time()
+        client.post("/v1/estimate/batch", data=b'{"requests":[' + b",".join([BODY] * 1000) + b"]}", content_type="application/json")
+        batch = time.process_time() - begun
     report("estimate_worst_case.cpu_ms", max(spent) * 1e3, "ms")
+    report("estimate_batch_of_1000.cpu_ms", batch * 1e3, "ms")
 
 
 def cpu_of(client: Any, count: int, model: dict[str, Any]) -> float:

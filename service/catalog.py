@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
-from functools import cached_property
+from datetime import UTC, datetime, timedelta
+from functools import cached_property, lru_cache
 from types import MappingProxyType
 from typing import Protocol
 
@@ -16,6 +16,8 @@ from providers.offer import Offer, Provider
 from service.domain.errors import UnknownName
 
 BUILT_IN_PROVIDER = "snapshot"
+# Recorded books kept in memory: a batch is usually repeated against one.
+KEPT_BOOKS = 4
 
 
 class SnapshotStore(Protocol):
@@ -33,6 +35,11 @@ class PriceBook:
     offers: tuple[Offer, ...]
     fresh_for: timedelta
     by_accelerator: MappingProxyType[str, tuple[Offer, ...]] = field(repr=False)
+
+    @cached_property
+    def newest(self) -> datetime:
+        """When the newest price of the book was read; the beginning of time for an empty one."""
+        return max((offer.observed_at for offer in self.offers), default=datetime.min.replace(tzinfo=UTC))
 
     def stale(self, offer: Offer, now: datetime) -> bool:
         """Whether the offer is older than its provider's promise."""
@@ -58,6 +65,7 @@ class Catalog:
 
     def __init__(self, load_provider: Callable[[], Provider], store: SnapshotStore) -> None:
         self._load_provider, self._store = load_provider, store
+        self._recorded = lru_cache(maxsize=KEPT_BOOKS)(self._read)
 
     @cached_property
     def current(self) -> PriceBook:
@@ -70,6 +78,9 @@ class Catalog:
         """The current book, or the recorded one of that name. Raises UnknownName (pointer /price/snapshot)."""
         if name is None or name == self.current.name:
             return self.current
+        return self._recorded(name)
+
+    def _read(self, name: str) -> PriceBook:
         offers = self._store.load_snapshot(name)
         if offers is None:
             raise UnknownName(

@@ -18,6 +18,7 @@ bind = f"[{_settings.host}]:{_settings.port}" if ":" in _settings.host else f"{_
 workers = _settings.web_workers
 worker_class = "service.api.worker.ProblemWorker"  # gthread, with our answers to what is no request
 threads = 4
+worker_connections = 2 * threads  # a worker with all threads busy leaves new connections to the others
 timeout = 30
 graceful_timeout = 25
 max_requests = 5000

@@ -131,11 +131,13 @@ class _Children:
         self._env["PROMETHEUS_MULTIPROC_DIR"] = str(_metrics_dir(settings))
         self.worker_command = worker_command(settings)
         self._pause_s = FIRST_PAUSE_S
+        self._address = f"http://{settings.host}:{settings.port}"
 
     def run(self) -> int:
         """Start both, watch them until a stop is asked for or the web server ends, stop what is left."""
         self._web = self._start([sys.executable, "-m", "gunicorn", "-c", "python:service.gunicorn_conf", "service:create_app()"])
         self._start_worker()
+        sys.stderr.write(f"Outlay serves on {self._address}, its description on {self._address}/docs; Ctrl-C ends it\n")
         try:
             while not self._asked.stops and self._web.poll() is None:
                 self._asked.wait(_LOOK_S)

@@ -38,7 +38,7 @@ class AcceleratorQuerySchema(PageQuerySchema):
     """Filters of accelerators."""
 
     vendor = Text()
-    name = Text(description="Canonical name or alias of one")
+    accelerator = Text(description="Canonical name or alias of one")
 
 
 class ModelQuerySchema(PageQuerySchema):

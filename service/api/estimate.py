@@ -22,12 +22,19 @@ from service.usecases import estimate as usecase
 blueprint = Blueprint("estimate", __name__, description="What a training run takes, how long, what it costs")
 
 REQUEST = EstimateRequestSchema()
+EXAMPLE: dict[str, Any] = {
+    "model": {"preset": "llama-2-7b"},
+    "data": {"tokens": "2T"},
+    "training": {"method": "pretrain", "seq_len": 4096, "global_batch_tokens": 4194304, "precision": "bf16"},
+    "hardware": {"accelerator": "A100-80GB", "count": 1024},
+    "price": {"usd_per_accelerator_hour": 2.0},
+}
 # A batch of the costliest requests would hold a thread for minutes.
 BATCH_BUDGET_S = 20.0
 
 
 @blueprint.route("/v1/estimate", methods=["POST"])
-@blueprint.arguments(EstimateRequestSchema)
+@blueprint.arguments(EstimateRequestSchema, example=EXAMPLE)
 @blueprint.response(200, EstimateAnswerSchema)
 def estimate(request: dict[str, Any]) -> Response:
     """Estimate one training run
@@ -40,7 +47,7 @@ def estimate(request: dict[str, Any]) -> Response:
 
 @blueprint.route("/v1/estimate/batch", methods=["POST"])
 @body_limit(LARGE_BODY_BYTES)
-@blueprint.arguments(BatchRequestSchema)
+@blueprint.arguments(BatchRequestSchema, example={"requests": [EXAMPLE]})
 @blueprint.response(200, BatchAnswerSchema)
 def batch(request: dict[str, Any]) -> Response:
     """Estimate up to 1,000 runs

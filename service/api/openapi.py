@@ -23,10 +23,10 @@ API_VERSION = "1"
 OPENAPI_VERSION = "3.1.0"
 
 DESCRIPTION = f"""\
-Plans, prices and tracks the compute of AI training programs.
+Plans and prices the compute of AI training programs.
 
 **Input.** JSON (RFC 8259) in UTF-8 with a Content-Length; chunked bodies are refused with 411, content codings with 415. \
-Bodies hold at most {DEFAULT_BODY_BYTES // MIB} MiB, on batch, track and import addresses {LARGE_BODY_BYTES // MIB} MiB (413 beyond), \
+Bodies hold at most {DEFAULT_BODY_BYTES // MIB} MiB, on batch addresses {LARGE_BODY_BYTES // MIB} MiB (413 beyond), \
 nested at most {MAX_DEPTH} levels deep, integers of at most {MAX_INTEGER_DIGITS} digits, numbers of at most {MAX_NUMBER_LENGTH} characters.
 
 Unknown and repeated fields, unknown query parameters, NaN and infinities are errors. A body that stalls for 3 s is answered 408.

@@ -82,6 +82,8 @@ def problem_body(
 ) -> dict[str, Any]:
     """The members of a problem; also what stands in a batch's answers in the place of an estimate."""
     title = title or KNOWN.get(status, ("Error", ""))[0]
+    if errors and len(errors) == 1 and not detail:
+        detail = f"{errors[0]['pointer']}: {errors[0]['message']}".removeprefix(": ")
     body: dict[str, Any] = {
         "type": f"/problems/{kind or slug(title)}",
         "title": title,

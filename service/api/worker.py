@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import socket
 import struct
+from collections.abc import Callable
 from typing import Any
 
 from gunicorn import util  # type: ignore[import-untyped]
@@ -19,8 +20,14 @@ from service.api.bodies import STALL_S
 from service.api.problems import CONTENT_TYPE, problem_body
 from service.api.request_ids import HEADER, SECURITY_HEADERS, new_request_id
 
+
+class Stalled(errors.ParseException):  # type: ignore[misc]  # gunicorn has no types
+    """The headers did not arrive in time."""
+
+
 # The first that fits counts; what is in none of them is our fault.
 STATUSES: tuple[tuple[type[Exception], int], ...] = (
+    (Stalled, 408),
     (errors.InvalidResponseHeader, 500),
     (errors.InvalidResponseHeaderName, 500),
     (errors.LimitRequestLine, 414),
@@ -31,6 +38,33 @@ STATUSES: tuple[tuple[type[Exception], int], ...] = (
 )
 
 
+class Patient:
+    """A request parser whose wait for headers ends with `Stalled`, where the socket's timeout would look like a fault of ours."""
+
+    def __init__(self, parser: Any) -> None:
+        self._parser = parser
+
+    def __next__(self) -> Any:
+        try:
+            return next(self._parser)
+        except BlockingIOError:
+            raise Stalled from None
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._parser, name)
+
+
+def _patient(connection: Any, init: Callable[[], None]) -> Callable[[], None]:
+    """The connection's own `init`, its parser wrapped."""
+
+    def initialise() -> None:
+        init()
+        if connection.parser is not None:
+            connection.parser = Patient(connection.parser)
+
+    return initialise
+
+
 class ProblemWorker(ThreadWorker):  # type: ignore[misc]  # gunicorn has no types
     """ThreadWorker with problem+json for requests that cannot be parsed, and no endless patience while headers come in."""
 
@@ -38,6 +72,8 @@ class ProblemWorker(ThreadWorker):  # type: ignore[misc]  # gunicorn has no type
         """Serve one request; a connection that goes silent within its headers gives its thread back after 3 s."""
         # The application bounds the body by the socket's timeout; gunicorn waits for headers in blocking mode, where only this helps.
         conn.sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, struct.pack("ll", int(STALL_S), 0))
+        if not conn.initialized:
+            conn.init = _patient(conn, conn.init)
         return super().handle(conn)
 
     def handle_error(self, req: Any, client: socket.socket, addr: Any, exc: Exception) -> None:  # noqa: ARG002 - gunicorn's signature

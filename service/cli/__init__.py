@@ -52,12 +52,13 @@ def serve() -> None:
 @click.option("--pricing", type=click.Choice(PRICINGS), help="Kind of price.")
 @click.option("--mfu", type=float, help="Model FLOPs utilisation you measured; left out: modelled.")
 @click.option("--set", "settings", multiple=True, metavar="PATH=VALUE", help="Any other field, such as failures.restart_minutes=10.")
+@click.option("--brief", is_flag=True, help="Leave out the list of what was assumed.")
 @click.option("--json", "as_json", is_flag=True, help="The whole answer, as over HTTP.")
-def estimate(file: Path | None, settings: tuple[str, ...], *, as_json: bool, **flags: Any) -> None:
+def estimate(file: Path | None, settings: tuple[str, ...], *, brief: bool, as_json: bool, **flags: Any) -> None:
     """Estimate one training run, from flags, or from a JSON or YAML FILE as sent to POST /v1/estimate."""
     from service.cli import commands
 
-    commands.estimate(file, flags, settings, as_json=as_json)
+    commands.estimate(file, flags, settings, brief=brief, as_json=as_json)
 
 
 @main.command()

@@ -53,7 +53,7 @@ def desk() -> Desk:
         raise click.ClickException(str(error)) from error
 
 
-def estimate(file: Path | None, flags: Mapping[str, Any], settings: Sequence[str], *, as_json: bool) -> None:
+def estimate(file: Path | None, flags: Mapping[str, Any], settings: Sequence[str], *, brief: bool, as_json: bool) -> None:
     """Estimate the run of a file with the flags and settings laid over it."""
     from service.api.answers import estimate_answer
     from service.usecases.estimate import estimate as usecase
@@ -73,7 +73,7 @@ def estimate(file: Path | None, flags: Mapping[str, Any], settings: Sequence[str
         raise click.ClickException(f"{problem.pointer or '/'}: {problem.message}") from problem
     except StoreUnavailable as error:
         raise click.ClickException(f"recorded prices cannot be read: {error}") from error
-    click.echo(json.dumps(answer, indent=2) if as_json else tables.estimate(answer))
+    click.echo(json.dumps(answer, indent=2) if as_json else tables.estimate(answer, brief=brief))
 
 
 def offers(filters: Mapping[str, Any], limit: int, *, as_json: bool) -> None:

@@ -2,35 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 Entry = Mapping[str, Any]
 SCALES = ((1e12, "T"), (1e9, "B"), (1e6, "M"), (1e3, "K"))
 
 
-def estimate(answer: Entry) -> str:
-    """The estimate, its cost lines, what was assumed and what to be careful about."""
+def estimate(answer: Entry, *, brief: bool = False) -> str:
+    """The estimate, its cost lines, what to be careful about and, unless `brief`, what was assumed."""
     throughput, memory, time, price = answer["throughput"], answer["memory"], answer["time"], answer["price"]
     rows = [
-        ("compute", f"{answer['flops']['total']:.3g} FLOPs ({answer['flops']['petaflop_s_days']:,.0f} petaflop/s-days)"),
+        ("compute", f"{answer['flops']['total']:.3g} FLOPs ({figure(answer['flops']['petaflop_s_days'])} petaflop/s-days)"),
         ("trained on", f"{scaled(answer['tokens']['trained'])} {answer['tokens']['unit']}s"),
-        ("throughput", f"{spread(throughput['tokens_per_s_per_accelerator'], ',.0f')} {answer['tokens']['unit']}s/s an accelerator"),
-        ("MFU", f"{spread(throughput['mfu'], '.0%')}, bound by {throughput['bound_by']}, {throughput['source']}"),
+        ("throughput", f"{spread(throughput['tokens_per_s_per_accelerator'], figure)} {answer['tokens']['unit']}s/s an accelerator"),
+        ("MFU", f"{spread(throughput['mfu'], percent)}, bound by {throughput['bound_by']}, {throughput['source']}"),
         ("layout", layout(throughput["parallelism"])),
         ("memory", f"{memory['per_accelerator_gb']:.1f} of {memory['capacity_gb']:.1f} GB, {'fits' if memory['fits'] else 'DOES NOT FIT'}"),
         ("failures", failures(answer["reliability"])),
-        ("wall clock", f"{spread(time['wall_clock_hours'], ',.0f')} h ({time['wall_clock_hours']['p50'] / 24:,.1f} days)"),
-        ("accelerator-hours", spread(time["accelerator_hours"], ",.0f")),
+        ("wall clock", f"{spread(time['wall_clock_hours'], figure)} h ({figure(time['wall_clock_hours']['p50'] / 24)} days)"),
+        ("accelerator-hours", spread(time["accelerator_hours"], figure)),
         ("finish", finish(time)),
         ("price", priced(price)),
-        ("cost", f"{spread(answer['cost']['total_usd'], ',.0f')} USD"),
+        ("cost", f"{spread(answer['cost']['total_usd'], figure)} USD"),
         *((f"  {line['line']}", f"{line['usd']:,.2f} USD = {line['basis']}") for line in answer["cost"]["lines"]),
-        ("energy", f"{answer['energy']['mwh']:,.1f} MWh, {answer['energy']['tco2e']:,.1f} tCO2e (PUE {answer['energy']['pue']:g})"),
+        ("energy", f"{figure(answer['energy']['mwh'])} MWh, {figure(answer['energy']['tco2e'])} tCO2e (PUE {answer['energy']['pue']:g})"),
         ("prices, engine", f"{answer['price_snapshot']}, {answer['engine_version']}"),
     ]
     parts = [columns([row for row in rows if row[1]])]
     parts += [f"warning: {warning}" for warning in answer["warnings"]]
+    if brief:
+        return "\n".join([*parts, f"{len(answer['assumptions'])} values were assumed; without --brief they are listed"])
     parts.append("assumed (p10 - p50 - p90 are shown as ranges):")
     parts += [f"  {item['field']} = {shown(item['value'])}: {clipped(item['source'])}" for item in answer["assumptions"]]
     return "\n".join(parts)
@@ -91,6 +93,11 @@ def models(entries: Sequence[Entry]) -> str:
     return columns([head, *rows])
 
 
+def figure(value: float) -> str:
+    """A figure as a reader wants it: whole when large, three figures when small."""
+    return f"{value:,.0f}" if abs(value) >= 100 or value == 0 else f"{value:.3g}"
+
+
 def columns(rows: Sequence[Sequence[str]]) -> str:
     """Rows with their cells in line."""
     widths = [max(len(row[index]) for row in rows) for index in range(len(rows[0]))]
@@ -105,11 +112,16 @@ def scaled(count: float) -> str:
     return f"{count:g}"
 
 
-def spread(quantity: Entry, form: str) -> str:
+def spread(quantity: Entry, shown_as: Callable[[float], str]) -> str:
     """A range as p50 with its ends; one figure where it is certain."""
     if quantity["p10"] == quantity["p90"]:
-        return format(quantity["p50"], form)
-    return f"{quantity['p50']:{form}} ({quantity['p10']:{form}} - {quantity['p90']:{form}})"
+        return shown_as(quantity["p50"])
+    return f"{shown_as(quantity['p50'])} ({shown_as(quantity['p10'])} - {shown_as(quantity['p90'])})"
+
+
+def percent(share: float) -> str:
+    """A share in per cent."""
+    return f"{share:.0%}"
 
 
 def layout(parallelism: Entry) -> str:

@@ -77,10 +77,6 @@ class Training:
     update_epochs: float = 1.0
     response_tokens: int = 0
 
-    @property
-    def tokens_per_step(self) -> int:
-        return self.global_batch * self.seq_len
-
 
 @dataclass(frozen=True, slots=True)
 class Cluster:

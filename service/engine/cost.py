@@ -54,10 +54,11 @@ def total_usd(lines: list[CostLine], wall_clock_hours: Range) -> Range:
 
 
 def _idle_accelerators(run: Run) -> int:
-    """Spare accelerators held beside the run, and those of the last instance that the run does not use but pays for."""
+    """Spare accelerators held beside the run, in whole nodes to the nearest, and those of the last instance that the run leaves unused."""
     count, node = run.cluster.count, run.cluster.accelerators_per_node
-    held = math.ceil(count * (1 + run.failures.spare_share) - 1e-9) if count > node else count
-    return -(-held // run.billed_in) * run.billed_in - count
+    spare_nodes = math.floor(run.failures.spare_share * count / node + 0.5) if count > node else 0
+    unused = -(-count // run.billed_in) * run.billed_in - count
+    return spare_nodes * node + unused
 
 
 def _compute_basis(run: Run, hours: float) -> str:
@@ -65,8 +66,8 @@ def _compute_basis(run: Run, hours: float) -> str:
 
 
 def _spares_basis(run: Run) -> str:
-    units = f", billed in units of {run.billed_in}" if run.billed_in > 1 else ""
-    return f"{_idle_accelerators(run)} accelerators held idle: {run.failures.spare_share:.1%} spares{units}"
+    units = f", and what instances of {run.billed_in} leave unused" if run.cluster.count % run.billed_in else ""
+    return f"{_idle_accelerators(run)} accelerators held idle: {run.failures.spare_share:.1%} spares in whole nodes{units}"
 
 
 def _storage(run: Run, hours: float, checkpoint_tb: float) -> CostLine:

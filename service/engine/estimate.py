@@ -31,6 +31,9 @@ from service.engine.search import Choice, choose_layout, does_not_fit, paralleli
 from service.engine.throughput import Utilisation, peak_flops
 from service.engine.uncertainty import inverse, probability_below, product
 
+# Below this a plan is one of failures, not of training.
+LOW_GOODPUT = 0.5
+
 
 @dataclass(frozen=True, slots=True)
 class Speed:
@@ -93,7 +96,7 @@ def estimate(run: Run, utilisation: Utilisation, planning_spread: Range, *, layo
             watts_per_accelerator=run.energy.watts_per_accelerator,
         ),
         batch_sequences=int(choice.steps.batch[0]),
-        warnings=_warnings(run, choice, useful_hours),
+        warnings=_warnings(run, choice, reliable, useful_hours),
     )
 
 
@@ -235,7 +238,7 @@ def _attention_overstates(run: Run) -> bool:
     return causal and flops.attention > flops.total / 2
 
 
-def _warnings(run: Run, choice: Choice, useful_hours: float) -> tuple[str, ...]:
+def _warnings(run: Run, choice: Choice, reliable: Reliability, useful_hours: float) -> tuple[str, ...]:
     found = []
     if not choice.fits:
         found.append(
@@ -249,6 +252,8 @@ def _warnings(run: Run, choice: Choice, useful_hours: float) -> tuple[str, ...]:
             "more than half of the FLOPs are attention's, counted as the whole square of which causal kernels execute half: mfu and hfu"
             " are higher than the machine's load; training.count_full_attention false counts the half"
         )
+    if reliable.goodput < LOW_GOODPUT:
+        found.append(f"only {reliable.goodput:.0%} of the time is useful: failures and checkpoints take the rest; see reliability")
     if useful_hours * 3600 < float(choice.steps.total[0]):
         found.append("the run is shorter than one optimizer step: check tokens against global_batch_tokens")
     return tuple(found)

@@ -19,7 +19,18 @@ from service.domain.run import FROZEN_BASE, RECOMPUTES, Cluster, Training
 from service.domain.utilisation import Utilisation
 from service.engine.flops import attention_width, forward_flops, hardware_flops, training_flops
 from service.engine.layouts import Layouts, micro_batches, rounded_batch, stack_depth
-from service.engine.memory import activation_bytes_per_token, expert_split, local_parameters, weight_bytes
+from service.engine.memory import (
+    NF4_BYTES,
+    activation_bytes_per_token,
+    element_bytes,
+    expert_split,
+    key_value_bytes_per_sequence,
+    local_adapters,
+    local_parameters,
+    optimizer_bytes,
+    sharded,
+    weight_bytes,
+)
 from service.engine.parameters import expert_layer_count
 
 __all__ = ["Step", "Utilisation", "hardware_flops", "peak_flops", "step"]
@@ -62,7 +73,7 @@ def step(model: Model, training: Training, cluster: Cluster, utilisation: Utilis
     count = micro_batches(training, layouts)
     slower = 1 + utilisation.straggler_share * np.log2(cluster.nodes)
     compute = slower * count * (_matmul_seconds(job) + _attention_seconds(job))
-    traffic = slower * count * _activation_seconds(job)
+    traffic = slower * count * (_activation_seconds(job) + _dequantisation_seconds(job))
     exchange = slower * count * (_tensor_seconds(job) + _context_seconds(job) + _expert_seconds(job) + _stage_seconds(job))
     launch = np.maximum(0.0, count * _host_seconds(job) - compute - traffic - exchange)
     stage = compute + traffic + launch + exchange
@@ -255,43 +266,63 @@ def _stage_seconds(job: _Job) -> Floats:
 
 
 def _gradient_seconds(job: _Job) -> Floats:
-    """Reduce-scatter of gradients and gather of weights over the data ranks; ZeRO 3 gathers weights twice more, every micro-batch."""
+    """Reduce-scatter of gradients and gather of trained weights over the data ranks; ZeRO 3 gathers all weights twice, every micro-batch.
+
+    A frozen base is exchanged under ZeRO 3 alone, at the width it is stored in; its adapters are what is trained.
+    """
     layouts = job.layouts
     dense, experts = local_parameters(job.model, layouts)
+    frozen = job.training.method in FROZEN_BASE
+    trained, trained_experts = local_adapters(job.model, job.training, layouts) if frozen else (dense, experts)
     ranks = (layouts.data * layouts.context).astype(float)
     # Ranks of a data group sit in one node only when the whole machine is one.
     span: Floats = ranks * layouts.tensor
-    trained = 0.0 if job.training.method in FROZEN_BASE else 2.0
-    gathers = np.where(layouts.zero_stage == 3, 2.0 * micro_batches(job.training, layouts), 1.0)
     replicas = ranks * layouts.tensor / expert_split(layouts)
-    payload = (trained + 2.0 * gathers) * (dense + np.where(replicas > 1, experts, 0.0))
+    shared_experts = np.where(replicas > 1, 1.0, 0.0)
+    width = NF4_BYTES if job.training.method == "qlora" else 2.0
+    gathered = width * (dense + shared_experts * experts) * 2.0 * micro_batches(job.training, layouts)
+    updated = trained + shared_experts * trained_experts
+    payload = 2.0 * updated + np.where(layouts.zero_stage == 3, gathered, 2.0 * updated)
     beside = np.maximum(1.0, job.cluster.accelerators_per_node / layouts.tensor)
     return _ring_seconds(job, payload, ranks, _link_bytes_per_s(job, span, beside))
 
 
 def _optimizer_seconds(job: _Job) -> Floats:
-    """One pass of the optimizer over its states: read and write 16 bytes a parameter, sharded with the ZeRO stage."""
-    dense, experts = local_parameters(job.model, job.layouts)
+    """One pass of the optimizer: weights, gradients and its states of a rank's share are read and written once."""
     if job.training.method in FROZEN_BASE:
         return job.nothing
-    ranks = np.where(job.layouts.zero_stage >= 1, job.layouts.data * job.layouts.context, 1).astype(float)
-    seconds: Floats = 2 * 16.0 * (dense + experts) / ranks / (job.cluster.accelerator.memory_bandwidth_gb_per_s * 1e9)
+    share = sharded(local_parameters(job.model, job.layouts), job.layouts, 1)
+    moved = 2 * (2 * element_bytes(job.training) + optimizer_bytes(job.training)) * share
+    seconds: Floats = moved / (job.cluster.accelerator.memory_bandwidth_gb_per_s * 1e9)
+    return seconds
+
+
+def _dequantisation_seconds(job: _Job) -> Floats:
+    """Seconds to unfold QLoRA's 4-bit base to 16 bit for one micro-batch: read, write and read again, in every pass over the weights
+    (forward, backward, recomputation; Dettmers et al. 2023, arXiv 2305.14314, equation 5).
+    """
+    if job.training.method != "qlora":
+        return job.nothing
+    passes = np.where(job.layouts.recompute == RECOMPUTES.index("full"), 3.0, 2.0)
+    dense, experts = local_parameters(job.model, job.layouts)
+    seconds: Floats = passes * (NF4_BYTES + 2 * 2.0) * (dense + experts) / (job.cluster.accelerator.memory_bandwidth_gb_per_s * 1e9)
     return seconds
 
 
 def _generation_seconds(job: _Job) -> Floats:
     """Seconds of sampling a step's answers: each token reads the weights once for the whole batch, and every sequence's keys and values.
 
-    Roofline of memory and matrix work on tensor * pipeline devices a replica (Pope et al. 2022, arXiv 2211.05102, section 2).
+    Roofline of memory and matrix work (Pope et al. 2022, arXiv 2211.05102, section 2) on the tensor and context ranks of a
+    replica; pipeline stages wait for each other, because a token needs the one before it.
     """
     model, training, layouts = job.model, job.training, job.layouts
     if training.method != "rl" or isinstance(model, OtherNetwork):
         return job.nothing
-    devices = (layouts.tensor * layouts.pipeline * layouts.context).astype(float)
+    devices = (layouts.tensor * layouts.context).astype(float)
     sequences = rounded_batch(training, layouts) / layouts.data
     dense, experts = local_parameters(model, layouts)
-    weights = (dense + experts) * layouts.tensor * layouts.pipeline * min(weight_bytes(training), 2.0)
-    key_value = attention_width(model) * model.kv_heads / model.attention_heads * model.layers * 2.0 * training.seq_len / 2
+    weights = (dense * layouts.tensor + experts * expert_split(layouts)) * layouts.pipeline * min(weight_bytes(training), 2.0)
+    key_value = key_value_bytes_per_sequence(model, training.seq_len / 2)
     bandwidth = job.cluster.accelerator.memory_bandwidth_gb_per_s * 1e9 * devices
     read = (weights + sequences * key_value) / bandwidth
     multiply = sequences * forward_flops(model, training).trained / (peak_flops(job.cluster.accelerator, training.precision) * devices)

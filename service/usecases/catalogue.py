@@ -32,7 +32,7 @@ def find_offers(desk: Desk, given: Given) -> tuple[PriceBook, list[Offer]]:
     return book, [
         offer
         for offer in offers
-        if all(getattr(offer, name) == value for name, value in wanted.items())
+        if all(getattr(offer, name).casefold() == value.casefold() for name, value in wanted.items())
         and (limit is None or float(offer.usd_per_accelerator_hour) <= limit)
     ]
 
@@ -49,9 +49,9 @@ def _pointing_at(pointer: str) -> Iterator[None]:
 
 def find_accelerators(given: Given) -> list[Accelerator]:
     """Accelerators by vendor (case-blind), or one by any of its names; ordered by name."""
-    if "name" in given:
-        with _pointing_at("/name"):
-            return [find_accelerator(given["name"]).accelerator]
+    if "accelerator" in given:
+        with _pointing_at("/accelerator"):
+            return [find_accelerator(given["accelerator"]).accelerator]
     vendor = given.get("vendor", "").casefold()
     found = (accelerator for accelerator in load_accelerators().values() if accelerator.vendor.casefold() == vendor or not vendor)
     return sorted(found, key=lambda accelerator: accelerator.name)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import InvalidOperation
 from typing import Any
 
@@ -11,7 +11,7 @@ from service.desk import Desk
 from service.domain.errors import InvalidRequest
 from service.domain.estimate import Estimate
 from service.domain.hardware import Accelerator
-from service.domain.quantity import Assumption
+from service.domain.quantity import Assumption, Range
 from service.domain.run import Energy, Run
 from service.domain.utilisation import Utilisation
 from service.engine import estimate as engine
@@ -25,6 +25,12 @@ from service.usecases.notes import Notes
 from service.usecases.pricing import Price, find_price
 
 Given = Mapping[str, Any]
+
+# Methods whose arithmetic is that of the measured pre-training runs; the others' ranges are raised to a power, as borrowed ones are.
+MEASURED_METHODS = ("pretrain", "continued_pretrain", "full_finetune")
+UNMEASURED_POWER = 1.5
+HOURS_PER_YEAR = 8760
+LEAST_PARAMS = 100_000
 
 # Several times a year of the world's economy (about 1.1e14 USD, World Bank 2024), and of every accelerator made (some 1e7) in a century.
 MOST_USD = 1e15
@@ -52,11 +58,53 @@ def estimate(desk: Desk, request: Given) -> EstimateAnswer:
     run = _run(request, cluster, price, notes)
     parallelism = request.get("training", {}).get("parallelism", "auto")
     utilisation = find_utilisation(cluster.accelerator, run.training.precision)
-    if utilisation.borrowed and not run.efficiency.stated:
-        notes.warn(f"throughput is borrowed: {utilisation.source}")
-    found = _imaginable(run, utilisation, layout_given=parallelism != "auto" and bool(parallelism))
+    layout_given = parallelism != "auto" and bool(parallelism)
+    if not run.efficiency.stated:
+        utilisation = _with_doubt(run, utilisation, notes)
+        _note_planning(notes, layout_given=layout_given)
+    found = _imaginable(run, utilisation, layout_given=layout_given)
     _note_layout(run, found, notes)
+    _note_surprises(request, run, found, price, notes)
     return EstimateAnswer(found, price, book.name, engine_version(), notes.assumptions, (*notes.warnings, *found.warnings))
+
+
+def _with_doubt(run: Run, utilisation: Utilisation, notes: Notes) -> Utilisation:
+    """The utilisation with what is not known of it said, and its range widened for methods without published rates."""
+    accelerator, training = run.cluster.accelerator, run.training
+    if utilisation.borrowed:
+        relative = utilisation.source.partition(":")[0]
+        notes.warn(f"no published throughput of {accelerator.name} at {training.precision}: {relative}, with a wider range")
+    if training.method in MEASURED_METHODS:
+        return utilisation
+    notes.warn(f"no published rates of method {training.method} stand behind this throughput: its range is widened")
+    spread = utilisation.spread
+    return replace(utilisation, spread=Range(spread.p10**UNMEASURED_POWER, spread.p50, spread.p90**UNMEASURED_POWER))
+
+
+def _note_planning(notes: Notes, *, layout_given: bool) -> None:
+    """What the ranges of hours and cost hold beside the speed's own error."""
+    if layout_given:
+        return
+    spread = planning_spread()
+    source = (
+        "published runs' actual over planned hours: the ranges of time and cost hold it; state the layout or an efficiency to leave it out"
+    )
+    notes.assume("time.actual_over_planned", {"p10": spread.p10, "p50": spread.p50, "p90": spread.p90}, source)
+
+
+def _note_surprises(request: Given, run: Run, found: Estimate, price: Price, notes: Notes) -> None:
+    """What a careful reader would ask about."""
+    node, instance = run.cluster.accelerators_per_node, price.accelerators_per_instance
+    if price.provider is not None and instance < min(node, run.cluster.count):
+        notes.warn(f"the price is of instances of {instance}; the links of nodes of {node} are modelled: check the provider's network")
+    if price.provider is not None and run.energy.usd_per_kwh:
+        notes.warn("a cloud's price contains its power, usd_per_kwh adds it again: state price.usd_per_accelerator_hour for owned hardware")
+    years = found.time.wall_clock_hours.p50 / HOURS_PER_YEAR
+    if years > 1:
+        notes.warn(f"the run takes {years:.1f} years: more accelerators or fewer tokens are meant?")
+    params = request["model"].get("params")
+    if params is not None and params < LEAST_PARAMS:
+        notes.warn(f'the model has {params:,} parameters: counts take a suffix, "{params}B" is {params} billion')
 
 
 def _imaginable(run: Run, utilisation: Utilisation, *, layout_given: bool) -> Estimate:
@@ -82,7 +130,7 @@ def _run(request: Given, cluster: Any, price: Price, notes: Notes) -> Run:
         training=training,
         cluster=cluster,
         efficiency=resolve.resolve_efficiency(request.get("efficiency", {})),
-        failures=resolve.resolve_failures(request.get("failures", {}), cluster.accelerator, notes),
+        failures=resolve.resolve_failures(request.get("failures", {}), cluster.accelerator, price.pricing, notes),
         storage=resolve.resolve_storage(request.get("storage", {}), notes),
         network=resolve.resolve_network(request.get("network", {}), notes),
         personnel=resolve.resolve_personnel(request.get("personnel", {}), notes),

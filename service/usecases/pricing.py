@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from decimal import Decimal
+from statistics import median
 from typing import Any
 
 from providers.offer import Offer
@@ -47,11 +48,12 @@ def find_price(given: Mapping[str, Any], accelerator: str, count: int, book: Pri
         if beside:
             raise InvalidRequest(f"a stated price needs no filter: leave out {beside[0]}", f"/price/{beside[0]}")
         return Price(float(stated), "caller", stale=False, accelerator=accelerator)
-    offer = cheapest(eligible(given, accelerator, book, now), count)
+    offers = eligible(given, accelerator, book)
+    offer = cheapest(offers, count)
     if offer is None:
         raise NoOffer(_nothing(given, accelerator, book), "/price")
     price = priced(offer, book, now)
-    notes.assume("price", _shown(offer), "cheapest known offer: on-demand list prices, the newest of each provider, unless filtered")
+    notes.assume("price", _shown(offer), _among(offers, offer.pricing))
     if price.stale:
         age = (now - offer.observed_at).days
         notes.warn(f"the price of {offer.provider} was read {age} days ago ({offer.observed_at:%Y-%m-%d}): check it before you rely on it")
@@ -76,10 +78,11 @@ def priced(offer: Offer, book: PriceBook, now: datetime) -> Price:
     )
 
 
-def eligible(given: Mapping[str, Any], accelerator: str, book: PriceBook, now: datetime) -> list[Offer]:
+def eligible(given: Mapping[str, Any], accelerator: str, book: PriceBook) -> list[Offer]:
     """Offers of the accelerator that answer the filter; by default on-demand list prices.
 
-    Of each provider only the newest, none older than a year while there is a newer one.
+    Of each provider only the newest, none a year older than the book's newest price while there is another: a book gives
+    the same answer whenever it is asked.
 
     A named provider's marketplace is taken, auction floors never are: nobody is sold capacity at them.
     """
@@ -88,12 +91,12 @@ def eligible(given: Mapping[str, Any], accelerator: str, book: PriceBook, now: d
         offer
         for offer in book.by_accelerator.get(accelerator, ())
         if offer.pricing == pricing
-        and (provider is None or offer.provider == provider)
-        and (region is None or offer.region == region)
+        and (provider is None or offer.provider == provider.casefold())
+        and (region is None or offer.region.casefold() == region.casefold())
         and offer.market in (("list", "marketplace") if provider else ("list",))
     ]
     newest = newest_per_provider(matching)
-    recent = [offer for offer in newest if now - offer.observed_at <= OLD_AFTER]
+    recent = [offer for offer in newest if book.newest - offer.observed_at <= OLD_AFTER]
     return recent or newest
 
 
@@ -119,6 +122,19 @@ def cheapest(offers: Iterable[Offer], count: int) -> Offer | None:
 def _shown(offer: Offer) -> str:
     per_hour = offer.usd_per_accelerator_hour.quantize(Decimal("0.0001"))
     return f"{offer.provider} {offer.region} {offer.instance_type} {offer.pricing} {per_hour} USD an accelerator-hour"
+
+
+def _among(offers: Sequence[Offer], pricing: str) -> str:
+    """Of how many the cheapest was taken, and how far the others' best prices reach."""
+    best: dict[str, Decimal] = {}
+    for offer in offers:
+        best[offer.provider] = min(best.get(offer.provider, offer.usd_per_accelerator_hour), offer.usd_per_accelerator_hour)
+    kind = f"the cheapest of {len(offers)} known {pricing} offers, the newest of each provider"
+    if len(best) == 1:
+        return kind
+    return (
+        f"{kind}; the cheapest of each of {len(best)} providers: median {median(best.values()):.2f}, dearest {max(best.values()):.2f} USD"
+    )
 
 
 def _nothing(given: Mapping[str, Any], accelerator: str, book: PriceBook) -> str:

@@ -76,7 +76,7 @@ def resolve_data(given: Given, model: Model, seq_len: int, notes: Notes) -> Data
     if stated[0] == "samples":
         amount *= seq_len
     elif isinstance(model, OtherNetwork):
-        raise InvalidRequest(f"this network is counted by the {model.sample_unit}: state samples", f"/data/{stated[0]}")
+        raise InvalidRequest(f"this network is counted by samples, each a {model.sample_unit}: state samples", f"/data/{stated[0]}")
     if stated[0] == "raw_tokens":
         effective = amount * notes.choose(given, "data.filter_yield") * notes.choose(given, "data.dedupe_yield")
     else:
@@ -100,6 +100,7 @@ def resolve_training(given: Given, model: Model, model_seq_len: int | None, clus
     for name, methods in FIELDS_OF_METHODS.items():
         if name in given and method not in methods:
             raise InvalidRequest(f"{name} belongs to method {' or '.join(methods)}", f"/training/{name}")
+    _check_method(method, model)
     seq_len = _seq_len(given, model, model_seq_len, notes)
     training = Training(
         method=method,
@@ -127,6 +128,14 @@ def _response_tokens(given: Given, seq_len: int, notes: Notes) -> int:
     if given["response_tokens"] > seq_len:
         raise InvalidRequest(f"{given['response_tokens']} tokens do not fit a sequence of {seq_len}", "/training/response_tokens")
     return int(given["response_tokens"])
+
+
+def _check_method(method: str, model: Model) -> None:
+    """Raises InvalidRequest for a method that this kind of network cannot be trained by."""
+    if method in ("lora", "qlora") and isinstance(model, OtherNetwork):
+        raise InvalidRequest(f"{method} needs a transformer: this network has no linear layers known to take adapters", "/training/method")
+    if method in ("dpo", "rl") and (isinstance(model, OtherNetwork) or model.kind == "vit"):
+        raise InvalidRequest(f"{method} needs a model that writes text", "/training/method")
 
 
 def resolve_axes(given: Given) -> Axes:
@@ -253,8 +262,8 @@ def resolve_efficiency(given: Given) -> Efficiency:
     return Efficiency(**given)
 
 
-def resolve_failures(given: Given, accelerator: Accelerator, notes: Notes) -> Failures:
-    """How the machine fails: the caller's figures, else the accelerator family's published ones."""
+def resolve_failures(given: Given, accelerator: Accelerator, pricing: str | None, notes: Notes) -> Failures:
+    """How the machine fails: the caller's figures, else the accelerator family's published ones. Spot capacity is preempted too."""
     usual = find_reliability(accelerator)
     mttf = usual.mttf_hours
     if given.get("mttf_hours_per_accelerator") is not None:
@@ -269,9 +278,17 @@ def resolve_failures(given: Given, accelerator: Accelerator, notes: Notes) -> Fa
         mttf_hours_per_accelerator=mttf,
         checkpoint_interval_minutes=None if interval == "auto" else interval,
         checkpoint_blocking_share=notes.choose(given, "failures.checkpoint_blocking_share"),
-        preemptions_per_node_hour=notes.choose(given, "failures.preemptions_per_node_hour"),
+        preemptions_per_node_hour=_preemptions(given, pricing, notes),
         **recovery,
     )
+
+
+def _preemptions(given: Given, pricing: str | None, notes: Notes) -> float:
+    if pricing != "spot" or given.get("preemptions_per_node_hour") is not None:
+        return float(notes.choose(given, "failures.preemptions_per_node_hour"))
+    usual = default("failures.spot_preemptions_per_node_hour")
+    notes.warn("spot capacity is taken back at any time: state failures.preemptions_per_node_hour as you see it")
+    return float(notes.assume("failures.preemptions_per_node_hour", usual.value, usual.source))
 
 
 def _recovery(given: Given, name: str, notes: Notes) -> float:

@@ -38,7 +38,7 @@ def test_every_command_has_help(command: str) -> None:
     assert "Usage:" in found.output
 
 
-def test_no_committed_file_names_a_registry_or_an_absolute_path_of_a_machine() -> None:
+def test_no_committed_file_names_a_registry() -> None:
     """A clone installs from whatever index its user has."""
     names = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=False).stdout.splitlines()
     if not names:

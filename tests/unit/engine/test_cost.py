@@ -46,7 +46,7 @@ def test_every_line_by_hand() -> None:
     """Each line is its factors' product: accelerators x hours x price, TB x months x price, kWh x price, shares of compute."""
     assert bill(EVERYTHING) == {
         "compute": Decimal("512000.00"),  # 256 x 1,000 h x 2 USD
-        "spares": Decimal("12000.00"),  # 2 % of 256, rounded up to 6
+        "spares": Decimal("16000.00"),  # 2 % of 256, to the nearest node of 8
         "storage": Decimal("6116.99"),  # 41.5 TB x (6 + 1000 / 730) months x 20 USD
         "network": Decimal("270.00"),
         "personnel": Decimal("19800.00"),
@@ -89,10 +89,13 @@ def test_only_lines_by_the_hour_move_with_the_hours() -> None:
         (12, 8, 0.0, 4),
         (16, 8, 0.0, 0),
         (8, 8, 0.02, 0),  # one node holds no spare accelerators
-        (256, 1, 0.02, 6),  # 5.12, rounded up
-        (256, 8, 0.02, 8),  # 262 accelerators come in 33 instances
-        (100, 1, 0.1, 10),  # not 11, for all that 100 x 1.1 is 110.00000000000001
+        (256, 1, 0.02, 8),  # 5.12 accelerators are nearest to one node
+        (256, 8, 0.02, 8),
+        (64, 8, 0.02, 0),  # 1.28 are nearest to none
+        (100, 1, 0.1, 8),
         (64, 72, 0.0, 8),
+        (512, 1024, 0.02, 512 + 8),  # spares come in nodes, however large the instance
+        (1024, 1024, 0.02, 24),
     ],
 )
 def test_what_stands_idle_is_paid_for(count: int, billed_in: int, spare_share: float, idle: int) -> None:

@@ -106,10 +106,10 @@ def test_accelerators_by_vendor_come_ordered_by_name() -> None:
 
 def test_an_accelerator_is_found_by_any_of_its_names() -> None:
     """The usual part of an alias; an unknown name points at the filter."""
-    assert [part.name for part in find_accelerators({"name": "a100-80gb"})] == ["NVIDIA-A100-80GB-SXM"]
+    assert [part.name for part in find_accelerators({"accelerator": "a100-80gb"})] == ["NVIDIA-A100-80GB-SXM"]
     with pytest.raises(UnknownName) as caught:
-        find_accelerators({"name": "H10"})
-    assert caught.value.pointer == "/name"
+        find_accelerators({"accelerator": "H10"})
+    assert caught.value.pointer == "/accelerator"
 
 
 def test_models_by_developer_architecture_and_size() -> None:

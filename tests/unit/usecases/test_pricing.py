@@ -108,8 +108,10 @@ def test_the_floor_of_an_auction_is_never_a_price(given: dict[str, Any]) -> None
 
 
 def test_prices_older_than_a_year_count_only_where_there_is_nothing_else() -> None:
-    """A year to the day is still recent."""
-    ancient, recent = offer("0.50", provider="old", days=366), offer("6.88", days=365)
+    """A year to the day, from the book's newest price, is still recent: a book gives the same answer whenever it is asked."""
+    ancient, recent = offer("0.50", provider="old", days=367), offer("6.88", days=1)
+    later = NOW + timedelta(days=900)
+    assert find_price({}, H100, 64, book(ancient, recent), later, Notes()).provider == "aws"
     assert find({}, ancient, recent).provider == "aws"
     assert find({}, ancient).provider == "old"
 
@@ -222,4 +224,4 @@ def test_an_offer_reads_the_same_wherever_it_is_shown() -> None:
     """`priced` is what estimates show of any offer."""
     row = offer("6.88", days=200)
     assert priced(row, book(row), NOW).stale is True
-    assert eligible({}, H100, book(row), NOW) == [row]
+    assert eligible({}, H100, book(row)) == [row]

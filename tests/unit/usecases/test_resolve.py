@@ -229,7 +229,7 @@ class TestTraining:
     @pytest.mark.parametrize(
         ("method", "model", "count", "batch"),
         [
-            ("pretrain", LLAMA, 64, 977),
+            ("pretrain", LLAMA, 64, 1024),
             ("lora", LLAMA, 64, 128),
             ("dpo", LLAMA, 64, 128),
             ("pretrain", RESNET, 64, 4096),

@@ -40,7 +40,7 @@ class TestFailures:
     def test_absent_the_familys_published_figures_are_taken(self) -> None:
         """Everything is noted, with the published runs it is from."""
         notes = Notes()
-        found = resolve.resolve_failures({}, H100, notes)
+        found = resolve.resolve_failures({}, H100, "on_demand", notes)
         assert found.mttf_hours_per_accelerator.p10 < found.mttf_hours_per_accelerator.p50
         assert found.checkpoint_interval_minutes is None
         assert set(noted(notes)) == {
@@ -59,10 +59,17 @@ class TestFailures:
             "checkpoint_interval_minutes": 30.0, "checkpoint_blocking_share": 0.1, "preemptions_per_node_hour": 0.01, "spare_share": 0.0,
         }  # fmt: skip
         notes = Notes()
-        found = resolve.resolve_failures(given, H100, notes)
+        found = resolve.resolve_failures(given, H100, "spot", notes)
         assert found.mttf_hours_per_accelerator == Range.exactly(50_000)
         assert (found.detection_minutes, found.checkpoint_interval_minutes, found.spare_share) == (0, 30, 0)
         assert noted(notes) == {}
+
+    def test_spot_capacity_is_preempted_unless_the_caller_knows_better(self) -> None:
+        """Without a rate of the caller's a published one is taken, and warned of."""
+        notes = Notes()
+        assert resolve.resolve_failures({}, H100, "spot", notes).preemptions_per_node_hour > 0
+        assert "failures.preemptions_per_node_hour" in noted(notes)
+        assert any("spot" in warning for warning in notes.warnings)
 
 
 class TestWhatIsBeside:
