@@ -35,6 +35,9 @@ OPTIMIZER_BYTES: dict[Optimizer, tuple[float, float]] = {
     "muon": (4, 4),
     "sgd": (4, 4),
 }
+# Bytes of a weight's quantised copy with its share of the scales: one 8-bit scale for 32 elements in MXFP8 (OCP Microscaling
+# Formats 1.0, section 5.2), one for 16 in NVFP4 (NVIDIA Blackwell architecture brief).
+QUANTISED_BYTES: dict[str, float] = {"fp8": 1.0, "mxfp8": 1 + 1 / 32, "int8": 1.0, "nvfp4": 0.5 + 1 / 16, "fp4": 0.5}
 # Bytes a weight in 4-bit NormalFloat with double quantisation: 4 bits and 0.127 bits of constants (Dettmers et al. 2023,
 # arXiv 2305.14314, section 3).
 NF4_BYTES = (4 + 0.127) / 8
@@ -60,8 +63,7 @@ def weight_bytes(training: Training) -> float:
     """Bytes of one weight as the arithmetic reads it; fp8 and fp4 recipes keep a 16-bit copy beside the quantised one."""
     if training.precision in FULL_WIDTH:
         return 4.0
-    quantised = {"fp8": 1.0, "mxfp8": 1.03, "int8": 1.0, "nvfp4": 0.56, "fp4": 0.5}
-    return 2.0 + quantised.get(training.precision, 0.0)
+    return 2.0 + QUANTISED_BYTES.get(training.precision, 0.0)
 
 
 def element_bytes(training: Training) -> float:
