@@ -12,6 +12,8 @@ import threading
 import time
 
 SOFT_S = 10.0
+HARD_S = 2.0
+"""What the processes cut off have to let go of their jobs, and the pool to end."""
 
 _flag = mmap.mmap(-1, 1)  # shared with every process forked from the worker
 
@@ -34,8 +36,11 @@ def give_back_on_term() -> None:
 
 
 def _cut_off() -> None:
+    """End the pool, and then this process: a pool process cut off while it held the pool's queue would keep it waiting for ever."""
     time.sleep(SOFT_S)
     os.kill(os.getpid(), signal.SIGQUIT)
+    time.sleep(HARD_S)
+    os._exit(0)
 
 
 def _leave(_number: int, _frame: object) -> None:

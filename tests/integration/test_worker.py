@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import signal
 import subprocess
@@ -251,7 +252,9 @@ def test_a_stuck_job_is_cut_off_on_sigterm(desk: Desk, start_worker: StartWorker
     asked = time.monotonic()
     worker.terminate()
     worker.wait(DEADLINE_S)
-    assert time.monotonic() - asked < 15
+    took_s = time.monotonic() - asked
+    figure("stuck_job_sigterm_to_exit", took_s, desk)
+    assert took_s < 15
     assert job_now(desk, job).lease_owner is None
     (plugin / "go").touch()
     start_worker()
@@ -264,11 +267,19 @@ def test_a_killed_worker_costs_its_lease(desk: Desk, start_worker: StartWorker, 
     worker = start_worker()
     job = begin_gated(desk, plugin)
     worker.kill()
+    killed = time.monotonic()
     worker.wait(DEADLINE_S)
     wait_for(lambda: not alive(worker.pid), "the children to follow")
     start_worker()
     (plugin / "go").touch()
     assert_done_once(desk, job)
+    figure("worker_killed_to_job_done", time.monotonic() - killed, desk)
+
+
+def figure(name: str, seconds: float, desk: Desk) -> None:
+    """One measured figure as a line of JSON, for those who run `make soak`."""
+    transport = "embedded" if desk.settings.embedded else "redis"
+    print(json.dumps({"name": f"{name}.{transport}", "value": round(seconds, 2), "unit": "s"}))  # noqa: T201 - what the soak is run for
 
 
 def alive(group: int) -> bool:
