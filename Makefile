@@ -14,13 +14,13 @@ test: lint
 	$(BIN)/python -m pytest -q -m "not soak" $(PYTEST_ARGS)
 
 soak: $(DEV_STAMP)
-	$(BIN)/python -m pytest -q -m soak -s $(PYTEST_ARGS)
+	@$(BIN)/python -m pytest -q -m soak -s $(PYTEST_ARGS)
 
 bench: $(DEV_STAMP)
-	$(BIN)/python -m bench
+	@$(BIN)/python -m bench
 
 accuracy: $(STAMP)
-	$(BIN)/python -m bench.accuracy
+	@$(BIN)/python -m bench.accuracy
 
 lint: $(DEV_STAMP)
 	$(BIN)/python -m ruff check .
