@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from bench.servers import find_free_port
+from service.api.estimate import EXAMPLE
 
 ROOT = Path(__file__).parents[1]
 WORKERS, CLIENTS, WARM_S, MEASURED_S = 2, 4, 1.0, 5.0
@@ -25,15 +26,7 @@ WORST_MODELS: tuple[dict[str, Any], ...] = (
     {"layers": 5040, "hidden_size": 65536, "attention_heads": 512, "experts": 1024, "experts_per_token": 8},
     {"params": "1000B"},
 )
-BODY = json.dumps(
-    {
-        "model": {"preset": "llama-2-7b"},
-        "data": {"tokens": "2T"},
-        "training": {"method": "pretrain", "seq_len": 4096, "global_batch_tokens": 4194304, "precision": "bf16"},
-        "hardware": {"accelerator": "A100-80GB", "count": 1024},
-        "price": {"usd_per_accelerator_hour": 2.0},
-    }
-).encode()
+BODY = json.dumps(EXAMPLE).encode()
 
 
 def main() -> None:

@@ -5,7 +5,7 @@ A price book is immutable; its name says exactly which prices it holds, so that 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from functools import cached_property, lru_cache
@@ -44,6 +44,11 @@ class PriceBook:
     def stale(self, offer: Offer, now: datetime) -> bool:
         """Whether the offer is older than its provider's promise."""
         return now - offer.observed_at > self.fresh_for
+
+
+def answers(offer: Offer, wanted: Mapping[str, str | None]) -> bool:
+    """Whether the offer has every value of `wanted` (fields of an offer to texts, case-blind; None: any)."""
+    return all(value is None or getattr(offer, name).casefold() == value.casefold() for name, value in wanted.items())
 
 
 def offer_key(offer: Offer) -> tuple[str, ...]:

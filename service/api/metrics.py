@@ -12,7 +12,7 @@ import os
 from functools import cache
 from itertools import count
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from flask import Response
 
@@ -48,14 +48,6 @@ def exposition() -> Response:
         registry = CollectorRegistry()
         multiprocess.MultiProcessCollector(registry)  # type: ignore[no-untyped-call]
     return Response(generate_latest(registry), content_type=CONTENT_TYPE_LATEST)
-
-
-def child_exit(server: Any, worker: Any) -> None:  # noqa: ARG001 - gunicorn's signature
-    """gunicorn's hook of this name: drop the live gauges of a dead worker. Its counts stay and are counted on by its successor."""
-    if os.environ.get(DIRECTORY):
-        from prometheus_client import multiprocess
-
-        multiprocess.mark_process_dead(worker.pid)  # type: ignore[no-untyped-call]
 
 
 @cache

@@ -48,6 +48,12 @@ class Axes:
     zero_stage: int | None = None
     recompute: Recompute | None = None
 
+    @property
+    def mesh_stated(self) -> bool:
+        """Whether the caller chose any axis of the machine's division, so that the layout is theirs and not the search's."""
+        mesh = (self.tensor, self.pipeline, self.data, self.context, self.expert, self.virtual_pipeline)
+        return any(size is not None for size in mesh)
+
 
 @dataclass(frozen=True, slots=True)
 class Helpers:

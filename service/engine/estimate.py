@@ -22,13 +22,14 @@ from service.domain.estimate import (
 from service.domain.model import OtherNetwork, Transformer
 from service.domain.quantity import Range
 from service.domain.run import FROZEN_BASE, Run
+from service.domain.utilisation import Utilisation
 from service.engine.cost import cost_lines, total_usd
 from service.engine.energy import carbon_tco2e, energy_mwh
 from service.engine.flops import FLOPS_PER_PETAFLOP_S_DAY, TrainingFlops, adapter_parameters, hardware_flops, training_flops
 from service.engine.memory import element_bytes, optimizer_bytes, parameter_total
 from service.engine.reliability import Reliability, reliability
 from service.engine.search import Choice, choose_layout, does_not_fit, parallelism, what_would_fit
-from service.engine.throughput import Utilisation, peak_flops
+from service.engine.throughput import peak_flops
 from service.engine.uncertainty import inverse, probability_below, product
 
 # Below this a plan is one of failures, not of training.

@@ -11,9 +11,10 @@ import numpy as np
 from service.domain.errors import DoesNotFit, InvalidRequest
 from service.domain.model import Model, Transformer
 from service.domain.run import RECOMPUTES, Axes, Cluster, Training
+from service.domain.utilisation import Utilisation
 from service.engine.layouts import Layouts, candidate_layouts
 from service.engine.memory import memory
-from service.engine.throughput import Step, Utilisation, step
+from service.engine.throughput import Step, step
 
 LARGEST_MACHINE = 2**17
 

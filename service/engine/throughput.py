@@ -33,8 +33,6 @@ from service.engine.memory import (
 )
 from service.engine.parameters import expert_layer_count
 
-__all__ = ["Step", "Utilisation", "hardware_flops", "peak_flops", "step"]
-
 Floats = NDArray[np.float64]
 
 

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from providers.offer import Offer
-from service.catalog import PriceBook
+from service.catalog import PriceBook, answers
 from service.desk import Desk
 from service.domain.errors import UnknownName
 from service.domain.hardware import Accelerator
@@ -28,13 +28,8 @@ def find_offers(desk: Desk, given: Given) -> tuple[PriceBook, list[Offer]]:
         names = (resolved.accelerator.name, *resolved.ambiguous_with)
         offers = tuple(offer for name in sorted(names) for offer in book.by_accelerator.get(name, ()))
     limit = given.get("max_usd_per_accelerator_hour")
-    wanted = {name: given[name] for name in ("provider", "region", "pricing") if name in given}
-    return book, [
-        offer
-        for offer in offers
-        if all(getattr(offer, name).casefold() == value.casefold() for name, value in wanted.items())
-        and (limit is None or float(offer.usd_per_accelerator_hour) <= limit)
-    ]
+    wanted = {name: given.get(name) for name in ("provider", "region", "pricing")}
+    return book, [offer for offer in offers if answers(offer, wanted) and (limit is None or float(offer.usd_per_accelerator_hour) <= limit)]
 
 
 @contextmanager

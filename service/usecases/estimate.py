@@ -35,6 +35,9 @@ LEAST_PARAMS = 100_000
 # Several times a year of the world's economy (about 1.1e14 USD, World Bank 2024), and of every accelerator made (some 1e7) in a century.
 MOST_USD = 1e15
 MOST_ACCELERATOR_HOURS = 1e14
+BEYOND_REASON = (
+    f"the run would take more than {MOST_ACCELERATOR_HOURS:g} accelerator-hours or {MOST_USD:g} USD: check its size, rates and prices"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,9 +59,8 @@ def estimate(desk: Desk, request: Given) -> EstimateAnswer:
     cluster = resolve.resolve_cluster(request["hardware"], notes)
     price = find_price(request.get("price", {}), cluster.accelerator.name, cluster.count, book, desk.clock(), notes)
     run = _run(request, cluster, price, notes)
-    parallelism = request.get("training", {}).get("parallelism", "auto")
     utilisation = find_utilisation(cluster.accelerator, run.training.precision)
-    layout_given = parallelism != "auto" and bool(parallelism)
+    layout_given = run.training.axes.mesh_stated
     if not run.efficiency.stated:
         utilisation = _with_doubt(run, utilisation, notes)
         _note_planning(notes, layout_given=layout_given)
@@ -109,15 +111,12 @@ def _note_surprises(request: Given, run: Run, found: Estimate, price: Price, not
 
 def _imaginable(run: Run, utilisation: Utilisation, *, layout_given: bool) -> Estimate:
     """The engine's estimate. Raises InvalidRequest where it is beyond anything that could be run or paid."""
-    refusal = InvalidRequest(
-        f"the run would take more than {MOST_ACCELERATOR_HOURS:g} accelerator-hours or {MOST_USD:g} USD: check its size, rates and prices"
-    )
     try:
         found = engine.estimate(run, utilisation, planning_spread(), layout_given=layout_given)
     except InvalidOperation as error:  # an amount with more digits than money has
-        raise refusal from error
+        raise InvalidRequest(BEYOND_REASON) from error
     if found.cost.total_usd.p90 > MOST_USD or found.time.accelerator_hours.p90 > MOST_ACCELERATOR_HOURS:
-        raise refusal
+        raise InvalidRequest(BEYOND_REASON)
     return found
 
 
@@ -145,19 +144,12 @@ def _run(request: Given, cluster: Any, price: Price, notes: Notes) -> Run:
 def resolve_energy(given: Given, accelerator: Accelerator, price: Price, notes: Notes) -> Energy:
     """Power, PUE and grid: the caller's, else the data sheet's and the region's, which is the caller's or the offer's."""
     region = _region(given, price, notes)
-    watts = given.get("watts_per_accelerator")
-    if watts is None:
-        power = find_power(accelerator)
-        watts = notes.assume("energy.watts_per_accelerator", round(power.watts.p50, 1), power.source)
-    grid, pue = given.get("grid_gco2_per_kwh"), given.get("pue")
-    if grid is None:
-        grid = notes.assume("energy.grid_gco2_per_kwh", region.grid_gco2_per_kwh, region.source)
-    if pue is None:
-        pue = notes.assume("energy.pue", region.pue, region.pue_source)
+    power = find_power(accelerator)
+    watts = notes.take(given, "energy.watts_per_accelerator", round(power.watts.p50, 1), power.source)
     return Energy(
         region=region.key,
-        grid_gco2_per_kwh=grid,
-        pue=pue,
+        grid_gco2_per_kwh=notes.take(given, "energy.grid_gco2_per_kwh", region.grid_gco2_per_kwh, region.source),
+        pue=notes.take(given, "energy.pue", region.pue, region.pue_source),
         watts_per_accelerator=watts,
         embodied_gco2e_per_accelerator_hour=notes.choose(given, "energy.embodied_gco2e_per_accelerator_hour"),
         usd_per_kwh=given.get("usd_per_kwh"),

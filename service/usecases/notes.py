@@ -27,13 +27,15 @@ class Notes:
         """All that was assumed."""
         return tuple(self._by_field.values())
 
+    def take(self, given: Mapping[str, Any], path: str, value: Any, source: str) -> Any:
+        """What the caller gave for the last part of `path` in their section `given`, else `value`, noted."""
+        stated = given.get(path.rpartition(".")[2])
+        return self.assume(path, value, source) if stated is None else stated
+
     def choose(self, given: Mapping[str, Any], path: str) -> Any:
-        """What the caller gave for the last part of `path` in their section `given`, else the default of that path, noted."""
-        name = path.rpartition(".")[2]
-        if given.get(name) is not None:
-            return given[name]
+        """What the caller gave for the last part of `path`, else the default of that path, noted."""
         fallback = default(path)
-        return self.assume(path, fallback.value, fallback.source)
+        return self.take(given, path, fallback.value, fallback.source)
 
     def warn(self, *warnings: str) -> None:
         self.warnings.extend(warnings)

@@ -10,7 +10,7 @@ from statistics import median
 from typing import Any
 
 from providers.offer import Offer
-from service.catalog import PriceBook, offer_key
+from service.catalog import PriceBook, answers, offer_key
 from service.domain.errors import InvalidRequest, NoOffer
 from service.usecases.notes import Notes
 
@@ -86,15 +86,9 @@ def eligible(given: Mapping[str, Any], accelerator: str, book: PriceBook) -> lis
 
     A named provider's marketplace is taken, auction floors never are: nobody is sold capacity at them.
     """
-    pricing, provider, region = given.get("pricing") or DEFAULT_PRICING, given.get("provider"), given.get("region")
-    matching = [
-        offer
-        for offer in book.by_accelerator.get(accelerator, ())
-        if offer.pricing == pricing
-        and (provider is None or offer.provider == provider.casefold())
-        and (region is None or offer.region.casefold() == region.casefold())
-        and offer.market in (("list", "marketplace") if provider else ("list",))
-    ]
+    wanted = {"pricing": given.get("pricing") or DEFAULT_PRICING, "provider": given.get("provider"), "region": given.get("region")}
+    markets = ("list", "marketplace") if wanted["provider"] else ("list",)
+    matching = [offer for offer in book.by_accelerator.get(accelerator, ()) if answers(offer, wanted) and offer.market in markets]
     newest = newest_per_provider(matching)
     recent = [offer for offer in newest if book.newest - offer.observed_at <= OLD_AFTER]
     return recent or newest

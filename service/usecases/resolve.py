@@ -44,9 +44,7 @@ def resolve_cluster(given: Given, notes: Notes) -> Cluster:
     if found.ambiguous_with:
         source = f"{found.asked} may also mean {', '.join(found.ambiguous_with)}; {found.why}"
         notes.assume("hardware.accelerator", accelerator.name, source)
-    per_node = given.get("accelerators_per_node")
-    if per_node is None:
-        per_node = notes.assume("hardware.accelerators_per_node", accelerator.accelerators_per_node, accelerator.source)
+    per_node = notes.take(given, "hardware.accelerators_per_node", accelerator.accelerators_per_node, accelerator.source)
     rate = given.get("inter_node_gbps")
     if rate is None:
         rate = _inter_node_gbps(accelerator, per_node, notes, needed=given["count"] > per_node)
@@ -123,11 +121,10 @@ def resolve_training(given: Given, model: Model, model_seq_len: int | None, clus
 
 
 def _response_tokens(given: Given, seq_len: int, notes: Notes) -> int:
-    if "response_tokens" not in given:
-        return int(notes.assume("training.response_tokens", seq_len, "answers fill the sequence"))
-    if given["response_tokens"] > seq_len:
-        raise InvalidRequest(f"{given['response_tokens']} tokens do not fit a sequence of {seq_len}", "/training/response_tokens")
-    return int(given["response_tokens"])
+    tokens = int(notes.take(given, "training.response_tokens", seq_len, "answers fill the sequence"))
+    if tokens > seq_len:
+        raise InvalidRequest(f"{tokens} tokens do not fit a sequence of {seq_len}", "/training/response_tokens")
+    return tokens
 
 
 def _check_method(method: str, model: Model) -> None:
@@ -166,10 +163,8 @@ def _seq_len(given: Given, model: Model, published: int | None, notes: Notes) ->
 def _decoder_seq_len(given: Given, model: Model, seq_len: int, notes: Notes) -> int:
     if not isinstance(model, Transformer) or model.kind != "encoder_decoder":
         return 0
-    if "decoder_seq_len" in given:
-        return int(given["decoder_seq_len"])
     share = default("training.decoder_share")
-    return int(notes.assume("training.decoder_seq_len", max(1, round(seq_len * share.value)), share.source))
+    return int(notes.take(given, "training.decoder_seq_len", max(1, round(seq_len * share.value)), share.source))
 
 
 def _precision(given: Given, accelerator: Accelerator, notes: Notes) -> Any:
@@ -292,10 +287,8 @@ def _preemptions(given: Given, pricing: str | None, notes: Notes) -> float:
 
 
 def _recovery(given: Given, name: str, notes: Notes) -> float:
-    if given.get(name) is not None:
-        return float(given[name])
     usual = recovery_defaults()[name]
-    return float(notes.assume(f"failures.{name}", usual.value, usual.source))
+    return float(notes.take(given, f"failures.{name}", usual.value, usual.source))
 
 
 def resolve_storage(given: Given, notes: Notes) -> Storage:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -17,6 +16,7 @@ from service.presets.accelerators import load_accelerators
 from service.presets.models import find_model
 from service.usecases import resolve
 from service.usecases.notes import Notes
+from tests.unit.usecases.asking import noted, pointer_of
 
 H100 = load_accelerators()["NVIDIA-H100-80GB-SXM"]
 V100 = load_accelerators()["NVIDIA-V100-16GB-SXM2"]
@@ -34,18 +34,6 @@ def training(
     given: dict[str, Any], model: Any = LLAMA, count: int = 64, notes: Notes | None = None, seq_len: int | None = 4096
 ) -> Training:
     return resolve.resolve_training(given, model, seq_len, cluster(count), notes or Notes())
-
-
-def noted(notes: Notes) -> dict[str, Any]:
-    """What was assumed; every note has a source."""
-    assert all(note.source for note in notes.assumptions)
-    return {note.field: note.value for note in notes.assumptions}
-
-
-def pointer_of(call: Callable[[], object], kind: type[Problem] = InvalidRequest) -> str:
-    with pytest.raises(kind) as caught:
-        call()
-    return caught.value.pointer
 
 
 class TestHardware:

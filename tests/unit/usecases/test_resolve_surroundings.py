@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from datetime import date
 from typing import Any
 
 import pytest
 
-from service.domain.errors import InvalidRequest, Problem, UnknownName
+from service.domain.errors import UnknownName
 from service.domain.quantity import Range
 from service.domain.run import Energy, Network, Overhead, Personnel, Schedule
 from service.presets.accelerators import load_accelerators
@@ -18,20 +17,9 @@ from service.usecases import resolve
 from service.usecases.estimate import resolve_energy
 from service.usecases.notes import Notes
 from service.usecases.pricing import Price
+from tests.unit.usecases.asking import noted, pointer_of
 
 H100 = load_accelerators()["NVIDIA-H100-80GB-SXM"]
-
-
-def noted(notes: Notes) -> dict[str, Any]:
-    """What was assumed; every note has a source."""
-    assert all(note.source for note in notes.assumptions)
-    return {note.field: note.value for note in notes.assumptions}
-
-
-def pointer_of(call: Callable[[], object], kind: type[Problem] = InvalidRequest) -> str:
-    with pytest.raises(kind) as caught:
-        call()
-    return caught.value.pointer
 
 
 class TestFailures:
