@@ -9,11 +9,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bench.accuracy.cases import Case, read, throughput_cases
-from bench.accuracy.folds import read_folds
-from bench.accuracy.predict import Floats, Residuals, joined, pruned, residuals, row_weights
-from bench.accuracy.runs import PublishedRun, planned_hours, published_runs
-from bench.accuracy.spreads import spread_of, vision_shares
+from service.calibration.cases import Case, read, throughput_cases
+from service.calibration.folds import read_folds
+from service.calibration.predict import Floats, Residuals, joined, pruned, residuals, row_weights
+from service.calibration.runs import PublishedRun, planned_hours, published_runs
+from service.calibration.spreads import spread_of, vision_shares
 from service.domain.model import Model, OtherNetwork
 from service.domain.run import Cluster, Training
 from service.engine.flops import training_flops

@@ -1,4 +1,4 @@
-"""What each accelerator family achieves of its data sheet, fitted to published measurements by `python -m bench.accuracy.fit`.
+"""What each accelerator family achieves of its data sheet, fitted to published measurements by `python -m service.calibration.fit`.
 
 The data, with the rows behind every figure, are in `data/utilisation.toml`.
 """

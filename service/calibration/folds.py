@@ -6,9 +6,9 @@ import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from bench.accuracy.cases import Case
-from bench.accuracy.frame import frame
-from bench.accuracy.predict import Residuals, joined, residuals, row_weights
+from service.calibration.cases import Case
+from service.calibration.frame import frame
+from service.calibration.predict import Residuals, joined, residuals, row_weights
 from service.presets.utilisation import Parameters, Share
 
 FILE = Path(__file__).parent / "folds.json"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import cast
 
-from bench.accuracy.cases import Row, cluster_of, model_of, number, read
+from service.calibration.cases import Row, cluster_of, model_of, number, read
 from service.domain.hardware import Precision
 from service.domain.model import Model, OtherNetwork
 from service.domain.quantity import Range

@@ -1,4 +1,4 @@
-"""Fit the throughput model's parameters to the carried tables: `python -m bench.accuracy.fit`.
+"""Fit the throughput model's parameters to the carried tables: `python -m service.calibration.fit`.
 
 Writes `service/presets/data/utilisation.toml` and `folds.json`, the parameters found without each publication, which the
 score predicts that publication with. Shared parameters by coordinate descent over a grid, the share of the peak of each family
@@ -13,12 +13,12 @@ from dataclasses import replace
 
 import numpy as np
 
-from bench.accuracy.cases import Case, throughput_cases
-from bench.accuracy.folds import left_out_residuals, write_folds
-from bench.accuracy.frame import frame
-from bench.accuracy.predict import Residuals, pruned, residuals, weighted_quantile
-from bench.accuracy.spreads import other_shares, planning, with_spreads
-from bench.accuracy.write import write_utilisation
+from service.calibration.cases import Case, throughput_cases
+from service.calibration.folds import left_out_residuals, write_folds
+from service.calibration.frame import frame
+from service.calibration.predict import Residuals, pruned, residuals, weighted_quantile
+from service.calibration.spreads import other_shares, planning, with_spreads
+from service.calibration.write import write_utilisation
 from service.presets.utilisation import Key, Parameters, Share
 
 LARGEST_SHARE = 0.95

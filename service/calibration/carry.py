@@ -1,4 +1,4 @@
-"""Make the project's own compact tables from a folder of reference data: `python -m bench.accuracy.carry FOLDER`.
+"""Make the project's own compact tables from a folder of reference data: `python -m service.calibration.carry FOLDER`.
 
 Rows keep only what a prediction needs; `excluded` says why a row is left out of fits and scores. Measured rates are tokens
 (or images) a second and accelerator; where a source prints only FLOP/s they are converted by the formula it states.

@@ -6,14 +6,14 @@ import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from bench.accuracy.cases import Case, read
-from bench.accuracy.frame import FILE as FRAME
-from bench.accuracy.spreads import Planning
+from service.calibration.cases import Case, read
+from service.calibration.frame import FILE as FRAME
+from service.calibration.spreads import Planning
 from service.presets.utilisation import Key, Parameters, Share
 
-FILE = Path(__file__).parents[2] / "service" / "presets" / "data" / "utilisation.toml"
+FILE = Path(__file__).parents[1] / "presets" / "data" / "utilisation.toml"
 HEAD = """\
-# What accelerators achieve of their data sheets: written by `python -m bench.accuracy.fit`, not by hand.
+# What accelerators achieve of their data sheets: written by `python -m service.calibration.fit`, not by hand.
 #
 # [shared]   the same for every accelerator, found by coordinate descent
 # [[matmul]] share of the dense peak by family and precision class: the value that brings the weighted median residual of its
@@ -36,7 +36,7 @@ UNITS = {
 
 def write_utilisation(parameters: Parameters, cases: Sequence[Case], planning: Planning) -> None:
     """Write utilisation.toml: the fit, then the frame it was made in."""
-    lines = [HEAD, f'source = "{sum(len(case.rates) for case in cases)} published measurements, bench/accuracy/data"\n', "[shared]"]
+    lines = [HEAD, f'source = "{sum(len(case.rates) for case in cases)} published measurements, service/calibration/data"\n', "[shared]"]
     lines += [f"{name} = {{ value = {value:g}, unit = {json.dumps(UNITS[name])} }}" for name, value in parameters.shared.items()]
     lines += _shares("matmul", parameters.matmul) + _shares("other", parameters.other)
     lines += [
@@ -46,7 +46,7 @@ def write_utilisation(parameters: Parameters, cases: Sequence[Case], planning: P
         f"whole_p10 = {planning.p10:.3f}",
         f"whole_p90 = {planning.p90:.3f}",
         f"median = {planning.median:.3f}",
-        f'source = "{planning.runs} published training runs, bench/accuracy/data/runs.csv"',
+        f'source = "{planning.runs} published training runs, service/calibration/data/runs.csv"',
         "",
         FRAME.read_text(encoding="utf-8").partition("\n\n")[2].rstrip(),
         "\n# Publications named above.\n[publications]",

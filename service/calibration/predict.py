@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from bench.accuracy.cases import CANDIDATES_KEPT, Case
+from service.calibration.cases import CANDIDATES_KEPT, Case
 from service.engine.throughput import step
 from service.presets.utilisation import Key, Parameters, utilisation
 

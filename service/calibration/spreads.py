@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from bench.accuracy.cases import Case, read
-from bench.accuracy.predict import Floats, Residuals, weighted_quantile
-from bench.accuracy.runs import planned_hours, published_runs
+from service.calibration.cases import Case, read
+from service.calibration.predict import Floats, Residuals, weighted_quantile
+from service.calibration.runs import planned_hours, published_runs
 from service.presets.accelerators import find_accelerator
 from service.presets.models import find_model
 from service.presets.utilisation import Key, Parameters, Share
