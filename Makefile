@@ -19,7 +19,7 @@ soak: $(DEV_STAMP)
 bench: $(DEV_STAMP)
 	@$(BIN)/python -m bench
 
-accuracy: $(STAMP)
+accuracy: $(DEV_STAMP)
 	@$(BIN)/python -m bench.accuracy
 
 lint: $(DEV_STAMP)

@@ -1,7 +1,8 @@
-"""`make bench`: what an estimate costs beside the bare stack, start-up, memory. One line of JSON a figure."""
+"""`make bench`: what an estimate costs beside the bare stack, the layout search, start-up, memory. One line of JSON a figure."""
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import statistics
@@ -10,8 +11,9 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from http.client import HTTPConnection
 from pathlib import Path
 from typing import Any
@@ -27,6 +29,16 @@ WORST_MODELS: tuple[dict[str, Any], ...] = (
     {"params": "1000B"},
 )
 BODY = json.dumps(EXAMPLE).encode()
+# The search of Calculon (Isaev et al., SC'23), layouts a second on one core of the machine these benchmarks were written on.
+CALCULON_LAYOUTS_PER_S = 740
+GPT_3 = {"model": {"preset": "gpt-3-175b"}, "hardware": {"accelerator": "A100-80GB", "count": 1024}}
+COMMON = {
+    "7b_on_64": ("llama-2-7b", 64),
+    "70b_on_512": ("llama-2-70b", 512),
+    "8x7b_on_128": ("mixtral-8x7b", 128),
+    "175b_on_1024": ("gpt-3-175b", 1024),
+}
+REPEATS = 15
 
 
 def main() -> None:
@@ -37,6 +49,7 @@ def main() -> None:
         smorest = measure("bench.servers:smorest_echo()", "/echo", environment)
         estimate = measure("service:create_app()", "/v1/estimate", environment)
         cold = measure("service:create_app()", "/v1/estimate", environment, vary=True)
+        searched = {name: measure_search(preset, count, environment) for name, (preset, count) in COMMON.items()}
     for name, baseline in (("bare_flask_echo", flask), ("flask_smorest_echo", smorest)):
         report(f"{name}.requests_per_s", baseline["requests_per_s"], "1/s")
         report(f"{name}.cpu_ms", baseline["cpu_ms"], "ms")
@@ -45,6 +58,10 @@ def main() -> None:
         report(f"{name}.cpu_ms", result["cpu_ms"], "ms", "flask_smorest_echo", smorest["cpu_ms"])
         report(f"{name}.p50_ms", result["p50_ms"], "ms", "flask_smorest_echo", smorest["p50_ms"])
         report(f"{name}.p99_ms", result["p99_ms"], "ms", "flask_smorest_echo", smorest["p99_ms"])
+    for name, result in searched.items():
+        report(f"estimate_{name}.p50_ms", result["p50_ms"], "ms, one client, never asked before")
+        report(f"estimate_{name}.cpu_ms", result["cpu_ms"], "ms")
+    layout_search()
     report("web_idle_memory", estimate["idle_mb"], "MB for master and 2 workers", "flask_smorest_echo", smorest["idle_mb"])
     worst_case()
     start_up()
@@ -59,11 +76,22 @@ def report(name: str, value: float, unit: str, versus: str | None = None, refere
 
 def measure(app: str, path: str, environment: dict[str, str], *, vary: bool = False) -> dict[str, float]:
     """Requests a second, CPU a request, latencies and idle memory of an application under gunicorn with two workers."""
+    return loaded(app, path, environment, [varied(EXAMPLE) if vary else itertools.repeat(BODY) for _ in range(CLIENTS)])
+
+
+def measure_search(preset: str, count: int, environment: dict[str, str]) -> dict[str, float]:
+    """The same of estimates of one size that the service has not seen before, from one client."""
+    request = EXAMPLE | {"model": {"preset": preset}, "hardware": {"accelerator": "H100", "count": count}}
+    return loaded("service:create_app()", "/v1/estimate", environment, [varied(request)])
+
+
+def loaded(app: str, path: str, environment: dict[str, str], clients: list[Iterator[bytes]]) -> dict[str, float]:
+    """Figures of an application that those clients send one request after another."""
     with gunicorn(app, environment) as (pid, port):
         idle = memory_mb(pid)
-        load(port, path, WARM_S, vary=vary)
+        load(port, path, WARM_S, clients)
         before = cpu_s(pid)
-        latencies = load(port, path, MEASURED_S, vary=vary)
+        latencies = load(port, path, MEASURED_S, clients)
         used = cpu_s(pid) - before
     ranked = statistics.quantiles(latencies, n=100)
     return {
@@ -106,11 +134,11 @@ def wait_until_answering(port: int, process: subprocess.Popen[bytes], path: str 
     raise RuntimeError("the server did not answer within 60 s")
 
 
-def load(port: int, path: str, seconds: float, *, vary: bool) -> list[float]:
-    """Latencies in seconds of as many requests as four clients get through."""
+def load(port: int, path: str, seconds: float, clients: list[Iterator[bytes]]) -> list[float]:
+    """Latencies in seconds of as many requests as the clients get through, each with its own requests."""
     latencies: list[float] = []
     stop_s = time.monotonic() + seconds
-    threads = [threading.Thread(target=client, args=(port, path, stop_s, latencies, index if vary else None)) for index in range(CLIENTS)]
+    threads = [threading.Thread(target=client, args=(port, path, stop_s, latencies, bodies)) for bodies in clients]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -118,13 +146,11 @@ def load(port: int, path: str, seconds: float, *, vary: bool) -> list[float]:
     return latencies
 
 
-def client(port: int, path: str, stop_s: float, latencies: list[float], index: int | None) -> None:
+def client(port: int, path: str, stop_s: float, latencies: list[float], bodies: Iterator[bytes]) -> None:
     """One connection's requests until `stop_s`. Raises RuntimeError for an answer other than 200."""
     connection = HTTPConnection("127.0.0.1", port, timeout=30)
-    number = 0
     while time.monotonic() < stop_s:
-        body = BODY if index is None else varied(index, number, time.monotonic_ns())
-        number += 1
+        body = next(bodies)
         begun = time.perf_counter()
         connection.request("POST", path, body, {"Content-Type": "application/json"})
         answer = connection.getresponse()
@@ -134,11 +160,11 @@ def client(port: int, path: str, stop_s: float, latencies: list[float], index: i
             raise RuntimeError(f"{path} answered {answer.status}")
 
 
-def varied(index: int, number: int, salt: int) -> bytes:
-    """A request whose layout search is new: another sequence length and batch."""
-    request: dict[str, Any] = json.loads(BODY)
-    request["training"] |= {"seq_len": 4096 + index + CLIENTS * number, "global_batch_tokens": 4194304 + salt % 1_000_000}
-    return json.dumps(request).encode()
+def varied(request: dict[str, Any]) -> Iterator[bytes]:
+    """The request again and again, each time a new one to every cache: with another input pipeline, never slow enough to matter."""
+    while True:
+        training = request["training"] | {"input_tokens_per_s_per_node": 1e11 + time.monotonic_ns() % 10**11}
+        yield json.dumps(request | {"training": training}).encode()
 
 
 def processes(pid: int) -> list[int]:
@@ -158,6 +184,44 @@ def memory_mb(pid: int) -> float:
     """Proportional set size of a process and its children in MB."""
     rollups = (Path(f"/proc/{each}/smaps_rollup").read_text(encoding="ascii") for each in processes(pid))
     return sum(int(line.split()[1]) for text in rollups for line in text.splitlines() if line.startswith("Pss:")) / 1000
+
+
+def layout_search() -> None:
+    """The layout search without the service around it: 175 billion parameters on 1,024 accelerators, one core, nothing cached."""
+    from service.domain.run import RECOMPUTES, Axes
+    from service.engine.layouts import candidate_layouts
+    from service.engine.memory import memory
+    from service.engine.search import choose_layout
+    from service.engine.throughput import step
+    from service.presets.utilisation import find_utilisation
+    from service.usecases.models import resolve_model
+    from service.usecases.notes import Notes
+    from service.usecases.resolve import resolve_cluster, resolve_training
+
+    cluster = resolve_cluster(GPT_3["hardware"], Notes())
+    model, seq_len = resolve_model(GPT_3["model"], Notes())
+    training = resolve_training({}, model, seq_len, cluster, Notes())
+    utilisation = find_utilisation(cluster.accelerator, training.precision)
+    layouts = candidate_layouts(model, training, cluster)
+    each_s = median_s(lambda: (memory(model, training, layouts).total, step(model, training, cluster, utilisation, layouts).total))
+    report("search.layouts_per_s", len(layouts) / each_s, "1/s", "calculon", CALCULON_LAYOUTS_PER_S)
+    uncached = choose_layout.__wrapped__
+    report("search.175b_on_1024.ms", 1e3 * median_s(lambda: uncached(model, training, cluster, utilisation)), "ms")
+    report("search.175b_on_1024.layouts", len(layouts), "layouts")
+    row = uncached(model, training, cluster, utilisation).layouts.row(0)
+    one = replace(training, axes=Axes(**row | {"recompute": RECOMPUTES[row["recompute"]]}))
+    report("search.single_layout.ms", 1e3 * median_s(lambda: uncached(model, one, cluster, utilisation)), "ms")
+
+
+def median_s(work: Callable[[], object]) -> float:
+    """Wall-clock seconds of some work: the median of several times, the first apart."""
+    work()
+    times = []
+    for _ in range(REPEATS):
+        begun = time.perf_counter()
+        work()
+        times.append(time.perf_counter() - begun)
+    return statistics.median(times)
 
 
 def worst_case() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -10,6 +10,7 @@ from providers.offer import Provider
 from service.cache import Cache
 from service.catalog import Catalog
 from service.config import Settings
+from service.presets.measured import Key, Measurement
 from service.queue import Queue
 from service.store import Store
 
@@ -24,7 +25,10 @@ class Providers:
 
 @dataclass(frozen=True, slots=True)
 class Desk:
-    """What the service consists of while it runs. `clock()` is the current time with its zone."""
+    """What the service consists of while it runs. `clock()` is the current time with its zone.
+
+    `measurements()` are the user's own of this data directory; it raises BadMeasurement where its file cannot be used.
+    """
 
     settings: Settings
     store: Store
@@ -33,3 +37,4 @@ class Desk:
     providers: Providers
     catalog: Catalog
     clock: Callable[[], datetime]
+    measurements: Callable[[], Mapping[Key, Measurement]]

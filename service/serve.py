@@ -19,6 +19,7 @@ from filelock import FileLock, Timeout
 
 from service import lifeline
 from service.config import Settings, database_label, to_env
+from service.presets.measured import BadMeasurement
 from service.store import StoreUnavailable
 from service.usecases.refresh import refresh_unknown
 from service.wiring import build_desk
@@ -70,8 +71,11 @@ def _prepare(settings: Settings) -> None:
     _metrics_dir(settings).mkdir()
     desk = build_desk(settings)
     try:
+        desk.measurements()
         desk.store.migrate()
         refresh_unknown(desk)
+    except BadMeasurement as error:
+        raise CannotServe(str(error)) from error
     except StoreUnavailable as error:
         raise CannotServe(f"the database {database_label(settings)} cannot be used: {error}") from error
     finally:

@@ -14,6 +14,7 @@ from service.desk import Desk, Providers
 from service.queue import CeleryQueue
 from service.store import Store
 from service.usecases import refresh
+from service.usecases.calibrate import measurements
 from service.usecases.jobs import Kind
 
 JOB_KINDS: Mapping[str, Kind] = {refresh.KIND: refresh.refresh_prices}
@@ -31,6 +32,7 @@ def build_desk(settings: Settings) -> Desk:
         providers=Providers(names=registry.provider_names, load=registry.load_provider),
         catalog=Catalog(partial(registry.load_provider, BUILT_IN_PROVIDER), store),
         clock=utc_now,
+        measurements=partial(measurements, settings.data_dir),
     )
 
 

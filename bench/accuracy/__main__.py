@@ -1,20 +1,50 @@
-"""`python -m bench.accuracy`: one JSON line a data set, and `all`.
+"""`python -m bench.accuracy`: one JSON line a data set, and `all`; docs/accuracy.md and its charts beside.
 
-Errors are of iteration time, relative to the measured one. `median_ape`, `mean_ape`, `p90_ape` and `coverage_80` predict each
-publication with parameters fitted without it; `in_sample_*` with all. `baseline_*` is 6 FLOPs a parameter and token at 40 % of the
-dense peak; `constant_rate_*` the table's own median share of the peak, in-sample. `left_out` counts rows left out, by reason.
+Errors are of iteration time, relative to the measured one. `median_ape`, `mean_ape`, `p90_ape` and `coverage_80` predict each row with
+parameters fitted without its document, `publication_out_*` without any document of its publication, `in_sample_*` with all.
+`baseline_*` is 6 FLOPs a parameter and token at 40 % of the dense peak; `constant_rate_*` the table's own median share of the peak,
+in-sample. `left_out` counts rows left out, by reason.
 """
 
 from __future__ import annotations
 
+import importlib.util
 import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
 
+from bench.accuracy.report import Line, document
 from bench.accuracy.score import summaries
+from service.calibration.cases import read
+
+HERE = Path(__file__).parent
+DOCS = HERE.parents[1] / "docs"
 
 
 def main() -> None:
-    for summary in summaries():
-        print(json.dumps(summary))
+    lines = summaries()
+    for line in lines:
+        print(json.dumps(line))
+    if importlib.util.find_spec("altair") and importlib.util.find_spec("vl_convert"):
+        write_report(lines)
+    else:
+        print("docs/accuracy.md is left as it is: its charts need altair and vl-convert-python (the extra `dev`)", file=sys.stderr)
+
+
+def write_report(lines: Sequence[Line]) -> None:
+    """The page and its charts, over those that are there."""
+    from bench.accuracy.plots import charts
+    from bench.accuracy.score import rows
+
+    scored = rows()
+    citations = {row["source"]: row["text"] for row in read("sources.csv")}
+    page, weaknesses = ((HERE / name).read_text(encoding="utf-8") for name in ("page.md", "weaknesses.md"))
+    text = document(lines, scored, citations, page, weaknesses)
+    (DOCS / "accuracy").mkdir(exist_ok=True)
+    for name, svg in charts(lines, scored).items():
+        (DOCS / "accuracy" / f"{name}.svg").write_text(svg, encoding="utf-8")
+    (DOCS / "accuracy.md").write_text(text, encoding="utf-8")
 
 
 if __name__ == "__main__":

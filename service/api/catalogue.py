@@ -92,6 +92,9 @@ class AcceleratorSchema(Schema):
     link_gb_per_s = Number(required=True, allow_none=True)
     internode_gbit_per_s = Number(required=True, allow_none=True)
     accelerators_per_node = Count(required=True)
+    link_domain = Count(
+        required=True, description="Accelerators the fast link joins where that is more than a node (a rack, a pod), else 1"
+    )
     tdp_w = Number(required=True, allow_none=True)
     source = Text(required=True, max_length=1000)
     verified = Flag(required=True)

@@ -30,8 +30,27 @@ class TokensSchema(Schema):
     robustness = Number(required=True, maximum=1e40, allow_none=True)
 
 
+class AlternativeSchema(Schema):
+    """A layout that was searched and not taken; `slower_by` is the share of the taken one's rate that it loses, by the step model.
+
+    One that does not fit is told only where it is faster than the one taken: its `slower_by` is below 0.
+    """
+
+    parallelism = FreeObject(required=True)
+    tokens_per_s_per_accelerator = Number(required=True)
+    step_time_s = Number(required=True)
+    memory_gb = Number(required=True)
+    fits = Flag(required=True)
+    slower_by = Number(maximum=1, required=True)
+    why = Text(required=True)
+
+
 class ThroughputSchema(Schema):
-    """Speed. What is no range is the p50; `source` is modelled, or caller."""
+    """Speed. What is no range is the p50; `source` is modelled, or caller.
+
+    `alternatives` are the best layouts of other kinds than the one taken, the fastest first: of each other mesh, or, where that is
+    fixed, of each other micro-batch, ZeRO stage and recomputation. None where the whole layout or the speed is the caller's.
+    """
 
     tokens_per_s = Number(required=True)
     tokens_per_s_per_accelerator = Part(RangeSchema, required=True)
@@ -41,6 +60,7 @@ class ThroughputSchema(Schema):
     step_time_s = Number(required=True)
     bound_by = Choice(("compute", "memory", "network", "pipeline", "input", "launch"), required=True)
     parallelism = FreeObject(required=True)
+    alternatives = Items(Part(AlternativeSchema), max_items=5, required=True)
     source = Choice(("modelled", "caller"), required=True)
 
 

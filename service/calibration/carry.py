@@ -16,9 +16,10 @@ Row = dict[str, str]
 
 DATA = Path(__file__).parent / "data"
 THROUGHPUT_COLUMNS = [
-    "id", "table", "source", "model", "params", "active", "layers", "hidden", "heads", "kv_heads", "ffn", "vocab", "seq", "experts",
+    "id", "table", "source", "document",
+    "model", "params", "active", "layers", "hidden", "heads", "kv_heads", "ffn", "vocab", "seq", "experts",
     "experts_per_token", "expert_ffn", "precision", "accelerator", "count", "tensor", "pipeline", "data", "context", "expert", "virtual",
-    "zero", "micro_batch", "batch", "recompute", "flash", "per_s", "excluded",
+    "zero", "micro_batch", "batch", "recompute", "flash", "sequence_parallel", "internode", "per_s", "excluded",
 ]  # fmt: skip
 SHAPE = {
     "model": "model", "params": "params", "active": "params_active", "layers": "layers", "hidden": "hidden_size",
@@ -78,6 +79,10 @@ RUN_PRESETS = {
     "gpt3-175b": "gpt-3-175b", "llama3.1-405b": "llama-3.1-405b", "deepseek-v3": "deepseek-v3", "palm-540b": "palm-540b",
     "olmoe": "olmoe-1b-7b", "santacoder": "santacoder", "bert-base": "bert-base",
 }  # fmt: skip
+# Tensor ranks that hold norms and residuals whole: sequence parallelism came with Korthikanti et al. 2022, in their selective rows.
+WITHOUT_SEQUENCE_PARALLEL = frozenset({"megatron-sc21", "megatron-2020", "mt-nlg", "bloom"})
+# Networks slower than the accelerator's usual one [Gbit/s an accelerator]: p4d.24xlarge has 400 for 8, trn1.32xlarge 800 for 16.
+INTERNODE = {"bloomberggpt": "50", "neuron": "50"}
 WITHOUT_FLASH = frozenset({"megatron-sc21", "megatron-2020", "korthikanti", "mt-nlg", "bloom", "nvidia-bert", "palm", "neuron"})
 
 
@@ -91,7 +96,7 @@ def main(folder: Path) -> None:
     _write("runs.csv", RUN_COLUMNS, (_run(row) for row in runs))
     texts: dict[str, set[str]] = {"vtrain": {vtrain[0]["source"]}}
     for row in throughput:
-        texts.setdefault(_table(row["source"])[1], set()).add(re.split(r", (?:Model|System):", row["source"])[0])
+        texts.setdefault(_table(row["source"])[1], set()).add(_document(row["source"]))
     for row in runs:
         texts[f"run {row['run_id']}"] = {row["source"]}
     _write("sources.csv", ["source", "text"], ({"source": key, "text": "; ".join(sorted(texts[key]))} for key in sorted(texts)))
@@ -115,19 +120,30 @@ def _table(source: str) -> tuple[str, str]:
 
 def _measurement(row: Row) -> Row:
     table, source = _table(row["source"])
-    made = {"id": row["row_id"].replace("tp", "m"), "table": table, "source": source}
+    made = {"id": row["row_id"].replace("tp", "m"), "table": table, "source": source, "document": _document(row["source"])}
     made |= {ours: row[theirs] for ours, theirs in (SHAPE | AXES).items()}
     made |= {
         "precision": row["precision"].removesuffix("-amp"),
         "virtual": _virtual_pipeline(row["notes"]),
         "batch": row["global_batch_samples"],
         "flash": "0" if source in WITHOUT_FLASH else "1",
+        "sequence_parallel": "0" if _norms_whole(row, source) else "1",
+        "internode": INTERNODE.get(source, ""),
         "per_s": _rate(row),
     }
     if _fully_sharded(row):
         made |= {"tensor": "1", "pipeline": "1", "data": made["count"], "context": "1", "expert": "1", "zero": "3"}
     made["excluded"] = _reason(row, made)
     return made
+
+
+def _document(text: str) -> str:
+    """The document a row stands in: one README, one paper's table, one release's list. Its publication may have several."""
+    return re.split(r", (?:Model|System):", text)[0]
+
+
+def _norms_whole(row: Row, source: str) -> bool:
+    return source in WITHOUT_SEQUENCE_PARALLEL or (source == "korthikanti" and row["activation_recompute"] == "full")
 
 
 def _virtual_pipeline(notes: str) -> str:

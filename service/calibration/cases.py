@@ -20,6 +20,8 @@ from service.engine.layouts import Layouts, candidate_layouts
 from service.engine.memory import memory
 from service.engine.parameters import count_parameters
 from service.presets.accelerators import find_accelerator
+from service.presets.defaults import flash_attention
+from service.presets.footprint import find_footprint
 from service.presets.models import find_model
 
 Row = dict[str, str]
@@ -29,23 +31,30 @@ DATA = Path(__file__).parent / "data"
 # An unstated layout is searched; this many of the fastest are kept, so that a fit can change its mind.
 CANDIDATES_KEPT = 48
 # A published run did fit: layouts that the engine counts a little too large stay in question.
-MEMORY_TOLERANCE = 0.25
+MEMORY_TOLERANCE = 0.1
+VTRAIN_LAYERS = (12, 16, 20, 24)
 VTRAIN_GPT = Transformer(24, 1024, 16, 16, 64, 4096, 51200, gated_ffn=False, tied_embeddings=True, max_positions=1024)
 
 
 @dataclass(frozen=True)
 class Case:
-    """One question. `rates` are tokens a second and accelerator: one a layout where `each`, else one, of the fastest layout."""
+    """One question. `rates` are tokens a second and accelerator: one a layout where `each`, else one, of the fastest layout.
+
+    `source` is the publication, `document` the README, table or release of it that the rows stand in. `stated`: the layout was
+    published whole; what was not is searched.
+    """
 
     ids: tuple[str, ...]
     table: str
     source: str
+    document: str
     model: Model
     training: Training
     cluster: Cluster
     layouts: Layouts
     rates: Floats
     each: bool = False
+    stated: bool = True
 
     @property
     def accelerator(self) -> Accelerator:
@@ -67,10 +76,11 @@ def number(text: str) -> int | None:
     return int(float(text)) if text else None
 
 
-def cluster_of(name: str, count: int) -> Cluster:
+def cluster_of(name: str, count: int, internode_gbit_per_s: str = "") -> Cluster:
     """The machine in nodes of the data sheet's size, or of all accelerators where there are fewer."""
     part = find_accelerator(name).accelerator
-    return Cluster(part, count, min(part.accelerators_per_node, count), part.internode_gbit_per_s or 0.0)
+    across = float(internode_gbit_per_s or part.internode_gbit_per_s or 0.0)
+    return Cluster(part, count, min(part.accelerators_per_node, count), across)
 
 
 def model_of(row: Row) -> Model:
@@ -119,18 +129,39 @@ def _case(row: Row) -> Case:
         zero_stage=number(row["zero"]),
         recompute=cast("Recompute", row["recompute"]) if row["recompute"] else None,
     )
+    model, cluster = model_of(row), cluster_of(row["accelerator"], int(row["count"]), row["internode"])
     training = Training(
         method="pretrain",
         precision=cast("Precision", row["precision"]),
         optimizer="adamw",
         seq_len=int(row["seq"]),
         global_batch=int(row["batch"]),
+        footprint=find_footprint(cluster.accelerator),
         axes=axes,
         flash_attention=row["flash"] == "1",
+        sequence_parallel=row["sequence_parallel"] == "1",
     )
-    model, cluster = model_of(row), cluster_of(row["accelerator"], int(row["count"]))
     layouts = possible_layouts(model, training, cluster)
-    return Case((row["id"],), row["table"], row["source"], model, training, cluster, layouts, np.array([float(row["per_s"])]))
+    rates = np.array([float(row["per_s"])])
+    return Case((row["id"],), row["table"], row["source"], row["document"], model, training, cluster, layouts, rates, stated=stated(axes))
+
+
+def stated(axes: Axes) -> bool:
+    """Whether nothing that moves a step's time was left to the search."""
+    return None not in (axes.tensor, axes.pipeline, axes.data, axes.micro_batch, axes.recompute)
+
+
+def is_held_back(case: Case) -> bool:
+    """Every second of vTrain's model shapes, as on a chessboard of layers and hidden sizes."""
+    shape = case.model
+    return case.each and isinstance(shape, Transformer) and (VTRAIN_LAYERS.index(shape.layers) + shape.hidden_size // 1024) % 2 == 0
+
+
+def goal_of(case: Case) -> Case:
+    """The case asked with nothing but what a planner knows: model, accelerator, count, sequence length and batch."""
+    flash = bool(flash_attention(case.training.precision).value)
+    training = replace(case.training, axes=Axes(), flash_attention=flash, sequence_parallel=flash)
+    return replace(case, training=training, stated=False)
 
 
 def possible_layouts(model: Model, training: Training, cluster: Cluster) -> Layouts:
@@ -162,12 +193,14 @@ def _vtrain_cases() -> Iterator[Case]:
     for (layers, hidden, batch, count), group in itertools.groupby(sorted(rows, key=shared), shared):
         members = list(group)
         model = replace(VTRAIN_GPT, layers=layers, hidden_size=hidden, head_dim=hidden // 16, ffn_hidden_size=4 * hidden)
-        training = Training("pretrain", "fp16", "adamw", 1024, batch, flash_attention=False)
+        cluster = cluster_of("NVIDIA-A100-40GB-SXM", count)
+        training = Training(
+            "pretrain", "fp16", "adamw", 1024, batch, find_footprint(cluster.accelerator), flash_attention=False, sequence_parallel=False
+        )
         names = ("tensor", "pipeline", "data", "micro_batch")
         columns = {name: np.array([int(row[name]) for _, row in members], dtype=np.int64) for name in names}
         one, zero = np.ones(len(members), dtype=np.int64), np.zeros(len(members), dtype=np.int64)
         layouts = Layouts(**columns, context=one, expert=one, virtual_pipeline=one, zero_stage=zero, recompute=2 * one)
         seconds = np.array([float(row["seconds"]) for _, row in members])
         ids = tuple(f"v{index:04d}" for index, _ in members)
-        cluster = cluster_of("NVIDIA-A100-40GB-SXM", count)
-        yield Case(ids, "vtrain", "vtrain", model, training, cluster, layouts, batch * 1024 / seconds / count, each=True)
+        yield Case(ids, "vtrain", "vtrain", "vtrain", model, training, cluster, layouts, batch * 1024 / seconds / count, each=True)

@@ -1,128 +1,217 @@
-"""Fit the throughput model's parameters to the carried tables: `python -m service.calibration.fit`.
+"""Fit the throughput model's parameters to the carried tables: `outlay calibrate`.
 
-Writes `service/presets/data/utilisation.toml` and `folds.json`, the parameters found without each publication, which the
-score predicts that publication with. Shared parameters by coordinate descent over a grid, the share of the peak of each family
-and precision class by the median of its rows' log residuals; deterministic. A table weighs as the square root of its rows,
-of at most 64 of them.
+Writes `service/presets/data/utilisation.toml` and `folds.json`, the parameters found without each document and without each
+publication, which the score predicts that document and that publication with. Least squares of log rates with a soft-L1 loss
+[scipy.optimize.least_squares], every parameter held near what is known of it before (`frame.toml`) as if by one more row.
+A table weighs as the square root of its rows, of at most 64 of them. Deterministic.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from service.calibration.cases import Case, throughput_cases
-from service.calibration.folds import left_out_residuals, write_folds
-from service.calibration.frame import frame
-from service.calibration.predict import Residuals, pruned, residuals, weighted_quantile
-from service.calibration.spreads import other_shares, planning, with_spreads
+from service.calibration.cases import Case, goal_of, is_held_back, throughput_cases
+from service.calibration.folds import Folds, write_folds
+from service.calibration.frame import framed, priors
+from service.calibration.remaining import write_remaining
+from service.calibration.spreads import ROWS_THAT_COUNT, evidence, other_shares, planning, spreads
+from service.calibration.table import Columns, Floats, Table, power_ratio, predicted_rates, pruned, rows_of, table_of
 from service.calibration.write import write_utilisation
-from service.presets.utilisation import Key, Parameters, Share
+from service.presets.utilisation import Key, Parameters, Share, watts_per_tflop
 
-LARGEST_SHARE = 0.95
-PASSES = 3
-GRID: Mapping[str, tuple[float, ...]] = {
-    "half_width_per_ridge": (0.0, 0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 3.0, 4.0),
-    "attention_share": (0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5, 0.6, 0.7),
-    "activation_passes": (0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0),
-    "link_share": (0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9),
-    "overlap_share": (0.0, 0.2, 0.4, 0.6, 0.7, 0.8, 0.9),
-    "layer_overhead_s": (0.0, 2e-4, 4e-4, 6e-4, 8e-4, 1e-3, 1.3e-3, 1.6e-3, 2e-3, 2.5e-3, 3e-3, 4e-3),
-    "collective_latency_s": (0.0, 5e-6, 1e-5, 2e-5, 3e-5, 4e-5, 6e-5),
-    "straggler_share": (0.0, 0.0025, 0.005, 0.01, 0.015, 0.02, 0.03),
-}
-START = {
-    "half_width_per_ridge": 0.5, "attention_share": 0.4, "activation_passes": 3.0, "link_share": 0.6, "overlap_share": 0.7,
-    "layer_overhead_s": 6e-4, "collective_latency_s": 2e-5, "straggler_share": 0.01,
-}  # fmt: skip
+# Scatter of rows about a good model, as a log: kernels, clocks and teams differ by that much.
+NOISE = 0.1
+ROUNDS = 2
+PARTS = ("overlap_share", "tensor_overlap")
+# Shares of a link stay below it; a rate cannot grow faster than the power that feeds it.
+MOST = {"link_share": 0.95, "network_share": 0.95, "power_exponent": 1.0}
+OF_A_KEY = ("matmul_share", "attention_share", "attention_deviation")
 
 
-def start(cases: Sequence[Case]) -> Parameters:
-    """Plain starting values: the same share of the peak for every family and class that has rows."""
-    empty = frame(START, {}, {})
-    keys = {(case.accelerator.family, empty.classes[case.training.precision]) for case in cases}
-    plain = Share(0.6, 0.8, 1.2, "")
-    return replace(empty, matmul=dict.fromkeys(sorted(keys), plain), other={("ampere", "16-bit"): plain})
+@dataclass(frozen=True)
+class Problem:
+    """The table with what the fit needs of it by row: which key's shares are its own, its weight, its power."""
+
+    table: Table
+    keys: tuple[Key, ...]
+    key: np.ndarray[tuple[int], np.dtype[np.int64]]
+    weight: Floats
+    reference: Floats
+    power: Floats
+    eager: Floats
+    overlapping: Floats
+    frame: Parameters
 
 
-def settled(cases: Sequence[Case], parameters: Parameters, rounds: int = 4) -> Parameters:
-    """The parameters with each share of the peak moved until its rows' median residual is nought."""
-    for _ in range(rounds):
-        found = residuals(cases, parameters)
-        moves = _moves(found)
-        parameters = replace(parameters, matmul={key: _moved(share, moves[key]) for key, share in parameters.matmul.items()})
-    return parameters
+def problem_of(table: Table) -> Problem:
+    """The fit's view of a table."""
+    frame = framed({}, {}, {})
+    of_row = [key_of(case, frame) for case in table.cases]
+    keys = tuple(sorted(set(of_row)))
+    key = np.array([keys.index(one) for one in of_row])
+    reference = np.array([_median_watts(table, key == index) for index in range(len(keys))])
+    families = [case.accelerator.family for case in table.cases]
+    return Problem(
+        table=table,
+        keys=keys,
+        key=key,
+        weight=row_weights(table),
+        reference=reference,
+        power=power_ratio(table, reference[key]),
+        eager=np.array([family not in frame.compiled for family in families], dtype=float),
+        overlapping=np.array([family in frame.overlapping for family in families], dtype=float),
+        frame=frame,
+    )
 
 
-def _moved(share: Share, move: float) -> Share:
-    return replace(share, share=min(LARGEST_SHARE, share.share * float(np.exp(np.clip(move, -0.5, 0.5)))))
+def key_of(case: Case, parameters: Parameters) -> Key:
+    return case.accelerator.family, parameters.classes[case.training.precision]
 
 
-def _moves(found: Residuals) -> dict[Key, float]:
-    """By key, the change of log share that brings the weighted median residual to nought, to first order."""
-    moves = {}
-    for key in sorted(set(found.key)):
-        mine = np.array([other == key for other in found.key])
-        wanted = found.log_ratio[mine] / np.maximum(found.elasticity[mine], 0.2)
-        moves[key] = weighted_quantile(wanted, found.weight[mine] * found.elasticity[mine], 0.5)
-    return moves
+def row_weights(table: Table) -> Floats:
+    """A table of the reference weighs as the square root of its rows, of so many at most."""
+    names = table.by_row(lambda case: case.table)
+    sizes = {name: int(np.sum(names == name)) for name in set(names)}
+    return np.array([min(sizes[name], ROWS_THAT_COUNT) ** 0.5 / sizes[name] for name in names])
 
 
-def misfit(cases: Sequence[Case], parameters: Parameters) -> float:
-    """Weighted mean of the absolute log residuals after the shares have moved with the other parameters."""
-    found = residuals(cases, parameters)
-    moves = _moves(found)
-    room = {key: np.log(LARGEST_SHARE / share.share) for key, share in parameters.matmul.items()}
-    after = found.log_ratio - found.elasticity * np.array([min(moves[key], room[key]) for key in found.key])
-    return float(np.sum(found.weight * np.abs(after)) / np.sum(found.weight))
+def _median_watts(table: Table, mine: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> float:
+    watts = [watts_per_tflop(case.accelerator) for case, chosen in zip(table.cases, mine, strict=True) if chosen]
+    return float(np.median(watts))
 
 
-def fitted(cases: Sequence[Case], parameters: Parameters, passes: int) -> Parameters:
-    """Coordinate descent: each shared parameter in turn to the best of its grid, looking at its neighbours there first."""
-    parameters = settled(cases, parameters)
-    best = misfit(cases, parameters)
-    for _ in range(passes):
-        before = best
-        for name, grid in GRID.items():
-            for value in _near(grid, parameters.shared[name]):
-                tried = replace(parameters, shared={**parameters.shared, name: value})
-                found = misfit(cases, tried)
-                if found < best - 1e-6:
-                    best, parameters = found, tried
-            parameters = settled(cases, parameters, 1)
-        best = misfit(cases, parameters)
-        if before - best < 1e-4:
-            break
-    return settled(cases, parameters)
+def fitted(table: Table) -> Parameters:
+    """The parameters under which the table's rows are predicted best."""
+    problem = problem_of(table)
+    mean, width = _expected(problem)
+    vector = mean
+    for _ in range(ROUNDS):
+        problem = problem_of(pruned(table, _columns(problem_of(table), vector)))
+        vector = _least_squares(problem, vector, mean, width)
+    return _parameters(problem, vector)
 
 
-def _near(grid: tuple[float, ...], value: float) -> list[float]:
-    place = int(np.argmin([abs(step - value) for step in grid]))
-    return [grid[index] for index in (place - 2, place - 1, place, place + 1, place + 2) if 0 <= index < len(grid) and grid[index] != value]
+def _names() -> list[str]:
+    return [name for name in priors() if name not in OF_A_KEY]
 
 
-def left_out(cases: Sequence[Case], parameters: Parameters) -> dict[str, Parameters]:
-    """By publication, the parameters fitted without any of its rows, from plain values on: nothing of it may be left in them."""
+def _expected(problem: Problem) -> tuple[Floats, Floats]:
+    """Means and widths of the vector before any row: shared parameters, then the keys' matmul and attention shares."""
+    known, count = priors(), len(problem.keys)
+    mean = [_scaled(name, known[name].value) for name in _names()]
+    width = [float(np.log(known[name].factor)) for name in _names()]
+    mean += [float(np.log(known["matmul_share"].value))] * count + [float(np.log(known["attention_share"].value))] * (count + 1)
+    width += [float(np.log(known["matmul_share"].factor))] * count
+    width += [float(np.log(known["attention_deviation"].factor))] * count + [float(np.log(known["attention_share"].factor))]
+    return np.array(mean), np.array(width)
+
+
+def _scaled(name: str, value: float) -> float:
+    """Logs; log odds for parts of a whole."""
+    return float(np.log(value / (1 - value))) if name in PARTS else float(np.log(value))
+
+
+def _plain(name: str, scaled: float) -> float:
+    value = float(np.exp(scaled))
+    return value / (1 + value) if name in PARTS else value
+
+
+def _shared(vector: Floats) -> dict[str, float]:
+    return {name: _plain(name, scaled) for name, scaled in zip(_names(), vector, strict=False)}
+
+
+def _columns(problem: Problem, vector: Floats) -> Columns:
+    """The vector as what is achieved at every position."""
+    shared, count, first = _shared(vector), len(problem.keys), len(_names())
+    position = problem.table.row
+    shares = np.exp(vector[first : first + count])[problem.key] * np.exp(shared["power_exponent"] * problem.power)
+    attention = np.exp(vector[first + count : first + 2 * count])[problem.key]
+
+    def everywhere(name: str) -> Floats:
+        return np.full(len(position), shared[name])
+
+    return Columns(
+        matmul_share=np.minimum(shares, problem.frame.largest_share)[position],
+        attention_share=attention[position],
+        tensor_overlap=(shared["tensor_overlap"] * problem.overlapping)[position],
+        layer_overhead_s=(shared["layer_overhead_s"] * problem.eager)[position],
+        routing_overhead_s=(shared["routing_overhead_s"] * problem.eager)[position],
+        **{
+            name: everywhere(name)
+            for name in shared
+            if name not in ("power_exponent", "tensor_overlap", "layer_overhead_s", "routing_overhead_s")
+        },
+    )
+
+
+def _least_squares(problem: Problem, start: Floats, mean: Floats, width: Floats) -> Floats:
+    from scipy.optimize import least_squares
+
+    weight = np.sqrt(problem.weight / np.mean(problem.weight)) / NOISE
+    first, count = len(_names()), len(problem.keys)
+    highest = np.full(len(mean), np.inf)
+    highest[first : first + count] = np.log(problem.frame.largest_share)
+    highest[[_names().index(name) for name in MOST]] = np.log(list(MOST.values()))
+
+    def misses(vector: Floats) -> Floats:
+        rows = weight * np.log(problem.table.rates / predicted_rates(problem.table, _columns(problem, vector)))
+        # Least squares of these is the soft-L1 loss, which lone rows don't pull.
+        soft = np.sign(rows) * np.sqrt(2 * (np.sqrt(1 + rows**2) - 1))
+        centre = vector[-1]
+        wanted = mean.copy()
+        wanted[first + count : first + 2 * count] = centre
+        return np.concatenate([soft, (vector - wanted) / width])
+
+    bounds = (np.full(len(mean), -np.inf), highest)
+    found = least_squares(misses, np.minimum(start, highest - 1e-6), bounds=bounds, x_scale=width, diff_step=1e-3, max_nfev=25)
+    vector: Floats = found.x
+    return vector
+
+
+def _parameters(problem: Problem, vector: Floats) -> Parameters:
+    shared, count, first = _shared(vector), len(problem.keys), len(_names())
+    matmul = {
+        key: Share(
+            share=round(float(np.exp(vector[first + index])), 4),
+            attention_share=round(float(np.exp(vector[first + count + index])), 4),
+            watts_per_tflop=round(float(problem.reference[index]), 4),
+            source="",
+        )
+        for index, key in enumerate(problem.keys)
+    }
+    return framed({name: float(f"{value:.4g}") for name, value in shared.items()}, matmul, {})
+
+
+def left_out(table: Table, full: Parameters, groups: Sequence[str]) -> Mapping[str, Parameters]:
+    """By group, the parameters fitted without any of its rows, from what is known before on: nothing of it may be left in them."""
     found = {}
-    for source in sorted({case.source for case in cases}):
-        rest = [case for case in cases if case.source != source]
-        found[source] = replace(fitted(rest, start(rest), PASSES), other=parameters.other)
+    names = np.array(groups)
+    for group in sorted(set(groups)):
+        rest = rows_of(table, names != group)
+        found[group] = replace(fitted(rest), other=full.other)
     return found
 
 
 def main() -> None:
-    """Fit on everything, then without each publication, and write what was found."""
+    """Fit on everything, then without each document and each publication, and write what was found."""
     cases = throughput_cases()
-    first = start(cases)
-    cases = pruned(cases, first)
-    full = fitted(cases, first, PASSES)
+    table = table_of(cases)
+    # The search's losers go before the folds do: under plain values, and many more than the fit keeps.
+    table = pruned(table, _columns(problem_of(table), _expected(problem_of(table))[0]), kept=200)
+    full = fitted(table)
     full = replace(full, other=other_shares(full))
-    folds = left_out(cases, full)
+    documents = left_out(table, full, [case.document for case in table.cases])
+    publications = left_out(table, full, [case.source for case in table.cases])
+    held_back = rows_of(table, np.array([not is_held_back(case) for case in table.cases]))
+    folds = Folds(documents, publications, replace(fitted(held_back), other=full.other))
     write_folds(folds)
-    away = left_out_residuals(cases, folds)
-    write_utilisation(with_spreads(full, cases, away), cases, planning(full, folds, away))
+    goals = [goal_of(case) for case in cases if not case.each]
+    full = replace(full, matmul=evidence(full, table), spreads=spreads(cases, goals, full, documents))
+    write_utilisation(full, table, planning(full, folds))
+    write_remaining(cases, full)
 
 
 if __name__ == "__main__":

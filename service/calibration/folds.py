@@ -1,50 +1,90 @@
-"""Parameters fitted without one publication: what that publication is predicted with, so that no score is its own answer."""
+"""Parameters fitted without one document or one publication: what that is predicted with, so that no score is its own answer."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
+
 from service.calibration.cases import Case
-from service.calibration.frame import frame
-from service.calibration.predict import Residuals, joined, residuals, row_weights
-from service.presets.utilisation import Parameters, Share
+from service.calibration.frame import framed
+from service.calibration.table import Floats, achieved_of, predicted_rates, table_of
+from service.engine.search import choose_layout
+from service.presets.utilisation import Key, Parameters, Share, utilisation
 
 FILE = Path(__file__).parent / "folds.json"
 
 
-def write_folds(folds: Mapping[str, Parameters]) -> None:
-    """Store the shared parameters and the shares of the peak of every fold."""
+@dataclass(frozen=True)
+class Folds:
+    """By the name of what was left out: a document (README, table, release), or a whole publication with all its documents.
+
+    `half_of_vtrain` was fitted without every second of vTrain's model shapes (`cases.is_held_back`).
+    """
+
+    documents: Mapping[str, Parameters]
+    publications: Mapping[str, Parameters]
+    half_of_vtrain: Parameters
+
+
+def write_folds(folds: Folds) -> None:
+    """Store every fold's parameters."""
     document = {
-        source: {
-            "shared": dict(fold.shared),
-            "matmul": {" ".join(key): round(share.share, 4) for key, share in sorted(fold.matmul.items())},
-            "other": {" ".join(key): round(share.share, 4) for key, share in sorted(fold.other.items())},
-        }
-        for source, fold in folds.items()
+        "documents": {name: _packed(fold) for name, fold in folds.documents.items()},
+        "publications": {name: _packed(fold) for name, fold in folds.publications.items()},
+        "half_of_vtrain": _packed(folds.half_of_vtrain),
     }
-    FILE.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
+    FILE.write_text(json.dumps(document, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
 
 
-def read_folds() -> dict[str, Parameters]:
+def read_folds() -> Folds:
     """The folds as last fitted."""
-    return {source: _fold(row) for source, row in json.loads(FILE.read_text(encoding="utf-8")).items()}
+    document = json.loads(FILE.read_text(encoding="utf-8"))
+    documents, publications = ({name: _unpacked(row) for name, row in document[kind].items()} for kind in ("documents", "publications"))
+    return Folds(documents, publications, _unpacked(document["half_of_vtrain"]))
 
 
-def left_out_residuals(cases: Sequence[Case], folds: Mapping[str, Parameters]) -> Residuals:
-    """Every case's residuals under the parameters found without its publication."""
-    weights = row_weights(cases)
-    return joined([residuals([case], folds[case.source], weights) for case in cases])
+def rates(cases: Sequence[Case], parameters: Parameters) -> Floats:
+    """Predicted rates of every row of the cases under the parameters."""
+    table = table_of(cases)
+    return predicted_rates(table, achieved_of(table, parameters))
 
 
-def _fold(row: dict[str, dict[str, float]]) -> Parameters:
-    def shares(name: str) -> dict[tuple[str, str], Share]:
-        return {_key(key): Share(value, 1.0, 1.0, "") for key, value in row[name].items()}
+def left_out_rates(cases: Sequence[Case], folds: Mapping[str, Parameters], group: Callable[[Case], str]) -> Floats:
+    """Predicted rates of every row of the cases, in their order, under the parameters found without their group."""
+    found: dict[str, list[Case]] = {}
+    for case in cases:
+        found.setdefault(group(case), []).append(case)
+    predicted = {name: iter(rates(some, folds[name])) for name, some in found.items()}
+    return np.array([next(predicted[group(case)]) for case in cases for _ in case.rates])
 
-    return frame(row["shared"], shares("matmul"), shares("other"))
+
+def goal_rate(case: Case, parameters: Parameters) -> float:
+    """The predicted rate of a case asked with the goal alone: that of the layout the search takes."""
+    used = utilisation(parameters, case.accelerator, case.training.precision)
+    steps = choose_layout(case.model, case.training, case.cluster, used).steps
+    return float(steps.batch[0]) * case.training.seq_len / float(steps.total[0]) / case.cluster.count
 
 
-def _key(text: str) -> tuple[str, str]:
-    family, _, kind = text.partition(" ")
+def _packed(fold: Parameters) -> dict[str, object]:
+    return {
+        "shared": dict(fold.shared),
+        "matmul": {
+            " ".join(key): [share.share, share.attention_share, share.watts_per_tflop] for key, share in sorted(fold.matmul.items())
+        },
+        "other": {" ".join(key): share for key, share in sorted(fold.other.items())},
+    }
+
+
+def _unpacked(row: Mapping[str, Mapping[str, object]]) -> Parameters:
+    matmul = {_key(name): Share(*values, source="") for name, values in row["matmul"].items()}  # type: ignore[misc]
+    other = {_key(name): float(share) for name, share in row["other"].items()}  # type: ignore[arg-type]
+    return framed(row["shared"], matmul, other)  # type: ignore[arg-type]
+
+
+def _key(name: str) -> Key:
+    family, _, kind = name.partition(" ")
     return family, kind

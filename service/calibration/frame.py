@@ -1,26 +1,39 @@
-"""What the fit takes as given, from `frame.toml`: precision classes, who borrows from whom, the reach of fast links."""
+"""What the fit takes as given, from `frame.toml`: what is known of its parameters before, classes, families, who borrows from whom."""
 
 from __future__ import annotations
 
+import functools
 import tomllib
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
-from service.presets.utilisation import Key, Parameters, Share
+from service.presets.utilisation import Key, Parameters, Share, frame_of
 
 FILE = Path(__file__).parent / "frame.toml"
 
 
-def frame(shared: Mapping[str, float], matmul: Mapping[Key, Share], other: Mapping[Key, Share]) -> Parameters:
+@dataclass(frozen=True, slots=True)
+class Prior:
+    """Where a parameter is expected, and how far off it may be, as a factor."""
+
+    value: float
+    factor: float
+    unit: str
+    why: str
+
+
+def priors() -> Mapping[str, Prior]:
+    """What is known of the parameters before any measurement, by name."""
+    return {name: Prior(**row) for name, row in _document()["priors"].items()}
+
+
+def framed(shared: Mapping[str, float], matmul: Mapping[Key, Share], other: Mapping[Key, float]) -> Parameters:
     """Parameters with these fitted values in the given frame."""
-    document = tomllib.loads(FILE.read_text(encoding="utf-8"))
-    return Parameters(
-        shared=shared,
-        matmul=matmul,
-        other=other,
-        classes={name: kind for kind, names in document["classes"].items() for name in names},
-        neighbours={name: tuple(order) for name, order in document["neighbours"].items()},
-        relatives={name: tuple(order) for name, order in document["relatives"].items()},
-        domains={name: row["accelerators"] for name, row in document["link_domain"].items()},
-        borrowed_power=document["borrowed"]["spread_power"],
-    )
+    return Parameters(shared=shared, matmul=matmul, other=other, **frame_of(_document()))
+
+
+@functools.cache
+def _document() -> dict[str, Any]:
+    return tomllib.loads(FILE.read_text(encoding="utf-8"))

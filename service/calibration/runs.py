@@ -13,7 +13,8 @@ from service.domain.run import Cluster, Failures, Training
 from service.engine.memory import parameter_total
 from service.engine.reliability import reliability
 from service.engine.search import choose_layout
-from service.presets.defaults import batch_tokens, default
+from service.presets.defaults import batch_tokens, default, flash_attention
+from service.presets.footprint import find_footprint
 from service.presets.models import find_model
 from service.presets.reliability import find_reliability, recovery_defaults
 from service.presets.utilisation import Parameters, utilisation
@@ -66,12 +67,16 @@ def _run(row: Row) -> PublishedRun:
     cluster = cluster_of(row["accelerator"], int(row["count"]))
     other = isinstance(model, OtherNetwork)
     seq_len = 1 if other else int(row["seq"])
+    flash = bool(flash_attention(row["precision"]).value)
     training = Training(
         method="pretrain",
         precision=cast("Precision", row["precision"]),
         optimizer="sgd" if row["architecture"] == "cnn" else "adamw",
         seq_len=seq_len,
         global_batch=max(_batch(row, model, seq_len), -(-cluster.count // 8)),
+        footprint=find_footprint(cluster.accelerator),
+        flash_attention=flash,
+        sequence_parallel=flash,
     )
     tokens = float(row["tokens"]) * (float(row["epochs"] or 1) if other else 1.0)
     return PublishedRun(row["id"], row["publication"], model, training, cluster, tokens, float(row["hours"]))

@@ -1,4 +1,4 @@
-"""How wide the engine's answers have to be: percentiles of residuals on publications it was not fitted to."""
+"""How wide the engine's answers have to be: percentiles of residuals on documents it was not fitted to."""
 
 from __future__ import annotations
 
@@ -7,16 +7,24 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from service.calibration.cases import Case, read
-from service.calibration.predict import Floats, Residuals, weighted_quantile
+from service.calibration.folds import Folds, goal_rate, left_out_rates
 from service.calibration.runs import planned_hours, published_runs
+from service.calibration.table import Floats, Table
 from service.presets.accelerators import find_accelerator
 from service.presets.models import find_model
-from service.presets.utilisation import Key, Parameters, Share
+from service.presets.utilisation import Key, Known, Parameters, Share, Spread
 
-# A spread of a family's own needs rows of at least this many publications, each predicted without itself.
-PUBLICATIONS_FOR_OWN_SPREAD = 3
+# A spread of a family's own needs rows of at least this many documents, each predicted without itself.
+DOCUMENTS_FOR_OWN_SPREAD = 3
+# Machines of one node to eight, of some racks, and beyond.
+SIZES = (1, 65, 1025)
+# Rows of one table beyond so many say the same again.
+ROWS_THAT_COUNT = 64
+# Percentiles of few rows reach less far than those of many: taken a little outside, so that four rows in five lie within.
+LOW, HIGH = 0.09, 0.91
 
 
 @dataclass(frozen=True)
@@ -31,50 +39,95 @@ class Planning:
     beyond_p90: float
 
 
+@dataclass(frozen=True)
+class Misses:
+    """Rows predicted without their document: log of measured over predicted rate, and what they are grouped by."""
+
+    log_ratio: Floats
+    weight: Floats
+    key: list[Key]
+    count: NDArray[np.int64]
+    document: NDArray[np.str_]
+
+
+def misses_of(cases: Sequence[Case], predicted: Floats, parameters: Parameters) -> Misses:
+    """Every row's miss where `predicted` knew nothing of its document."""
+    owners = [case for case in cases for _ in case.rates]
+    sizes: dict[str, int] = {}
+    for case in owners:
+        sizes[case.table] = sizes.get(case.table, 0) + 1
+    return Misses(
+        log_ratio=np.log(np.concatenate([case.rates for case in cases]) / predicted),
+        weight=np.array([min(sizes[case.table], ROWS_THAT_COUNT) ** 0.5 / sizes[case.table] for case in owners]),
+        key=[(case.accelerator.family, parameters.classes[case.training.precision]) for case in owners],
+        count=np.array([case.cluster.count for case in owners]),
+        document=np.array([case.document for case in owners]),
+    )
+
+
+def spreads(cases: Sequence[Case], goals: Sequence[Case], parameters: Parameters, folds: Mapping[str, Parameters]) -> tuple[Spread, ...]:
+    """Spreads with the layout given and with the goal alone: of all rows, and of every family and class with documents enough."""
+    given = left_out_rates(cases, folds, lambda case: case.document)
+    alone = np.array([goal_rate(case, folds[case.document]) for case in goals])
+    return (
+        *spreads_of("layout", misses_of(cases, given, parameters)),
+        *spreads_of("goal", misses_of(goals, alone, parameters)),
+    )
+
+
+def spreads_of(known: Known, misses: Misses) -> list[Spread]:
+    """The spread of all rows, then those of the families and classes with documents enough."""
+    everything = np.ones(len(misses.key), dtype=bool)
+    found = [_spread(known, ("*", "*"), 0, misses, everything)]
+    for key in sorted(set(misses.key)):
+        mine = np.array([other == key for other in misses.key])
+        if len(set(misses.document[mine])) >= DOCUMENTS_FOR_OWN_SPREAD:
+            found.append(_spread(known, key, 0, misses, mine))
+    sizes = np.searchsorted(SIZES, misses.count, side="right") - 1
+    return found + [_spread(known, ("*", "*"), size, misses, sizes == index) for index, size in enumerate(SIZES) if (sizes == index).any()]
+
+
+def without(misses: Misses, document: str) -> Misses:
+    """The misses of the other documents."""
+    others = misses.document != document
+    key = [one for one, kept in zip(misses.key, others, strict=True) if kept]
+    return Misses(misses.log_ratio[others], misses.weight[others], key, misses.count[others], misses.document[others])
+
+
+def _spread(known: Known, key: Key, size: int, misses: Misses, mine: NDArray[np.bool_]) -> Spread:
+    low, high = quantiles(misses.log_ratio[mine], misses.weight[mine])
+    return Spread(known, *key, size, round(low, 3), round(high, 3), int(mine.sum()))
+
+
 def quantiles(values: Floats, weights: Floats) -> tuple[float, float]:
     """p10 and p90 of measured over predicted, from log residuals; 1 always lies between them."""
-    low, high = (math.exp(weighted_quantile(values, weights, share)) for share in (0.1, 0.9))
+    low, high = (math.exp(weighted_quantile(values, weights, share)) for share in (LOW, HIGH))
     return min(low, 1.0), max(high, 1.0)
 
 
-def spread_of(key: Key, away: Residuals, without: str = "") -> tuple[float, float]:
-    """p10 and p90 for a family and class, of its own rows where enough publications have some, else of all rows.
-
-    `without` leaves out a publication, so that its coverage is no answer to itself.
-    """
-    others = np.array([source != without for source in away.source])
-    mine = others & np.array([other == key for other in away.key])
-    publications = {source for source, own in zip(away.source, mine, strict=True) if own}
-    used = mine if len(publications) >= PUBLICATIONS_FOR_OWN_SPREAD else others
-    return quantiles(away.log_ratio[used], away.weight[used])
+def weighted_quantile(values: Floats, weights: Floats, share: float) -> float:
+    """The value below which `share` of the weight lies, half of its own weight counted."""
+    order = np.argsort(values, kind="stable")
+    below = np.cumsum(weights[order]) - weights[order] / 2
+    return float(np.interp(share * weights.sum(), below, values[order]))
 
 
-def with_spreads(parameters: Parameters, cases: Sequence[Case], away: Residuals) -> Parameters:
-    """The parameters with the spread and the rows behind every share of the peak."""
-    shares = {}
-    for key, share in parameters.matmul.items():
-        low, high = spread_of(key, away)
-        shares[key] = Share(share.share, low, high, _evidence(key, cases, parameters))
-    return replace(parameters, matmul=shares)
+def evidence(parameters: Parameters, table: Table) -> dict[Key, Share]:
+    """The shares of the peak with the rows behind each."""
+    rows: dict[Key, dict[str, int]] = {}
+    for case in table.cases:
+        mine = rows.setdefault((case.accelerator.family, parameters.classes[case.training.precision]), {})
+        mine[case.source] = mine.get(case.source, 0) + 1
+    texts = {key: ", ".join(f"{source} ({count} rows)" for source, count in sorted(mine.items())) for key, mine in rows.items()}
+    return {key: replace(share, source=texts[key]) for key, share in parameters.matmul.items()}
 
 
-def _evidence(key: Key, cases: Sequence[Case], parameters: Parameters) -> str:
-    rows: dict[str, int] = {}
-    for case in cases:
-        if (case.accelerator.family, parameters.classes[case.training.precision]) == key:
-            rows[case.source] = rows.get(case.source, 0) + len(case.rates)
-    return ", ".join(f"{source} ({count} rows)" for source, count in sorted(rows.items()))
-
-
-def other_shares(parameters: Parameters) -> dict[Key, Share]:
+def other_shares(parameters: Parameters) -> dict[Key, float]:
     """Share of the peak that ResNet-50 reaches, by family and class: the only such network with published rates."""
     found: dict[Key, list[float]] = {}
     for key, share in vision_shares(parameters):
         found.setdefault(key, []).append(share)
-    return {
-        key: Share(float(np.median(shares)), 0.7, 1.4, f"ResNet-50 v1.5 (nvidia-resnet, {len(shares)} rows)")
-        for key, shares in sorted(found.items())
-    }
+    return {key: round(float(np.median(shares)), 4) for key, shares in sorted(found.items())}
 
 
 def vision_shares(parameters: Parameters) -> list[tuple[Key, float]]:
@@ -90,14 +143,14 @@ def vision_shares(parameters: Parameters) -> list[tuple[Key, float]]:
     return found
 
 
-def planning(parameters: Parameters, folds: Mapping[str, Parameters], away: Residuals) -> Planning:
+def planning(parameters: Parameters, folds: Folds) -> Planning:
     """How actual hours of published runs scatter about planned ones, and how much of that the speed's spread does not hold."""
-    ratios = np.array([math.log(run.hours / planned_hours(run, folds.get(run.publication, parameters))) for run in published_runs()])
+    runs = published_runs()
+    ratios = np.array([math.log(run.hours / planned_hours(run, folds.publications.get(run.publication, parameters))) for run in runs])
     weights = np.ones(len(ratios))
-    median = weighted_quantile(ratios, weights, 0.5)
-    low, high = (weighted_quantile(ratios, weights, share) for share in (0.1, 0.9))
+    median, low, high = (weighted_quantile(ratios, weights, share) for share in (0.5, LOW, HIGH))
     # Hours go as one over speed: a slow tenth of the speeds is a long tenth of the hours.
-    slow, fast = quantiles(away.log_ratio, away.weight)
-    beyond_low = -math.sqrt(max(low**2 - math.log(fast) ** 2, 0.0))
-    beyond_high = math.sqrt(max(high**2 - math.log(slow) ** 2, 0.0))
+    speed = next(row for row in parameters.spreads if (row.known, row.family) == ("goal", "*") and not row.from_count)
+    beyond_low = -math.sqrt(max(low**2 - math.log(speed.p90) ** 2, 0.0)) if low < 0 else 0.0
+    beyond_high = math.sqrt(max(high**2 - math.log(speed.p10) ** 2, 0.0)) if high > 0 else 0.0
     return Planning(len(ratios), *(math.exp(value) for value in (median, low, high, beyond_low, beyond_high)))

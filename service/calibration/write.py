@@ -3,42 +3,34 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from service.calibration.cases import Case, read
+from service.calibration.cases import read
 from service.calibration.frame import FILE as FRAME
+from service.calibration.frame import priors
 from service.calibration.spreads import Planning
-from service.presets.utilisation import Key, Parameters, Share
+from service.calibration.table import Table
+from service.presets.utilisation import Parameters
 
 FILE = Path(__file__).parents[1] / "presets" / "data" / "utilisation.toml"
 HEAD = """\
-# What accelerators achieve of their data sheets: written by `python -m service.calibration.fit`, not by hand.
+# What accelerators achieve of their data sheets: written by `outlay calibrate`, not by hand.
 #
-# [shared]   the same for every accelerator, found by coordinate descent
-# [[matmul]] share of the dense peak by family and precision class: the value that brings the weighted median residual of its
-#            rows to nought; p10 and p90 are measured over predicted rates on publications the parameters were fitted without
-# [[other]]  the same share for networks counted by samples (convolutions)
+# [shared]   the same for every accelerator; `before` is where it was expected before any measurement, and why
+# [[matmul]] by family and precision class: shares of the dense peak that products reach, and of the 16-bit peak that flash
+#            attention's kernels reach; `watts_per_tflop` of the parts measured
+# [[spread]] measured over predicted rates on documents the parameters were fitted without, where the layout was given and where
+#            only model, accelerator, count, sequence length and batch were
+# [[other]]  share of the dense peak of networks counted by samples (ResNet-50 v1.5)
 # [planning] actual over planned accelerator-hours of published runs; `whole_*` and `median` as observed, p10 and
 #            p90 what is left of that beside the speed's own spread
 """
-UNITS = {
-    "half_width_per_ridge": "matrix width that halves the rate, per FLOP/byte of peak over memory bandwidth",
-    "attention_share": "share of the dense 16-bit peak that flash attention's executed half reaches",
-    "activation_passes": "times that a layer's kept activations cross the memory bus in a step",
-    "link_share": "share of a link's rate that collectives reach",
-    "overlap_share": "part of the data-parallel exchange hidden behind the step",
-    "layer_overhead_s": "seconds of host and launch time of a layer, forward and backward",
-    "collective_latency_s": "seconds of a collective that carries nothing",
-    "straggler_share": "slowdown by each doubling of the nodes",
-}
 
 
-def write_utilisation(parameters: Parameters, cases: Sequence[Case], planning: Planning) -> None:
+def write_utilisation(parameters: Parameters, table: Table, planning: Planning) -> None:
     """Write utilisation.toml: the fit, then the frame it was made in."""
-    lines = [HEAD, f'source = "{sum(len(case.rates) for case in cases)} published measurements, service/calibration/data"\n', "[shared]"]
-    lines += [f"{name} = {{ value = {value:g}, unit = {json.dumps(UNITS[name])} }}" for name, value in parameters.shared.items()]
-    lines += _shares("matmul", parameters.matmul) + _shares("other", parameters.other)
+    lines = [HEAD, f'source = "{len(table.cases)} published measurements, service/calibration/data"\n', "[shared]"]
+    lines += _shared(parameters) + _matmul(parameters) + _spreads(parameters) + _other(parameters)
     lines += [
         "\n[planning]",
         f"p10 = {planning.beyond_p10:.3f}",
@@ -48,29 +40,61 @@ def write_utilisation(parameters: Parameters, cases: Sequence[Case], planning: P
         f"median = {planning.median:.3f}",
         f'source = "{planning.runs} published training runs, service/calibration/data/runs.csv"',
         "",
-        FRAME.read_text(encoding="utf-8").partition("\n\n")[2].rstrip(),
+        FRAME.read_text(encoding="utf-8").partition("\n[limits]\n")[2].join(("[limits]\n", "")).rstrip(),
         "\n# Publications named above.\n[publications]",
-        *_publications(cases),
+        *_publications(table),
     ]
     FILE.write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
-def _shares(table: str, shares: Mapping[Key, Share]) -> list[str]:
+def _shared(parameters: Parameters) -> list[str]:
+    known = priors()
     lines = []
-    for (family, kind), share in sorted(shares.items()):
+    for name, value in parameters.shared.items():
+        unit, why = json.dumps(known[name].unit), json.dumps(known[name].why)
+        lines.append(f"{name} = {{ value = {value:g}, before = {known[name].value:g}, unit = {unit}, why = {why} }}")
+    return lines
+
+
+def _matmul(parameters: Parameters) -> list[str]:
+    lines = []
+    for (family, kind), share in sorted(parameters.matmul.items()):
         lines += [
-            f"\n[[{table}]]",
+            "\n[[matmul]]",
             f'family = "{family}"',
             f'precision = "{kind}"',
             f"share = {share.share:.4f}",
-            f"p10 = {share.p10:.3f}",
-            f"p90 = {share.p90:.3f}",
+            f"attention_share = {share.attention_share:.4f}",
+            f"watts_per_tflop = {share.watts_per_tflop:.4f}",
             f"source = {json.dumps(share.source)}",
         ]
     return lines
 
 
-def _publications(cases: Sequence[Case]) -> list[str]:
-    used = {case.source for case in cases} | {"nvidia-resnet"}
+def _spreads(parameters: Parameters) -> list[str]:
+    lines = []
+    for row in parameters.spreads:
+        lines += [
+            "\n[[spread]]",
+            f'known = "{row.known}"',
+            f'family = "{row.family}"',
+            f'precision = "{row.precision}"',
+            f"from_count = {row.from_count}",
+            f"p10 = {row.p10:.3f}",
+            f"p90 = {row.p90:.3f}",
+            f"rows = {row.rows}",
+        ]
+    return lines
+
+
+def _other(parameters: Parameters) -> list[str]:
+    lines = []
+    for (family, kind), share in sorted(parameters.other.items()):
+        lines += ["\n[[other]]", f'family = "{family}"', f'precision = "{kind}"', f"share = {share:.4f}"]
+    return lines
+
+
+def _publications(table: Table) -> list[str]:
+    used = {case.source for case in table.cases} | {"nvidia-resnet"}
     texts = {row["source"]: row["text"].split("; ")[0] for row in read("sources.csv")}
     return [f"{source} = {json.dumps(texts[source], ensure_ascii=False)}" for source in sorted(used)]

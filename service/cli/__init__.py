@@ -114,6 +114,27 @@ def build_catalog(source_dir: Path, out: Path | None, *, rejected: bool) -> None
 
 
 @main.command()
+@click.option("--measure", is_flag=True, help="Time this machine's GPU with PyTorch; your estimates of that accelerator use the result.")
+@click.option("--layers", type=click.IntRange(1, 1000), help="Decoder layers; left out: 4, or as many as fit.")
+@click.option("--hidden", "hidden_size", type=click.IntRange(64, 65536), help="Hidden size; left out: 1024 to 8192 as fit.")
+@click.option("--seq", "seq_len", type=click.IntRange(1, 1_000_000), help="Tokens a sequence; left out: 4096.")
+@click.option("--micro-batch", type=click.IntRange(1, 4096), help="Sequences a step; left out: up to 8, as fit.")
+@click.option("--steps", type=click.IntRange(1, 10_000), help="Timed steps of each shape, of which the median counts; left out: 20.")
+@click.option("--accelerator", help="What the GPU is, where its own name is not known (see `outlay accelerators`).")
+@click.option("--out", type=click.Path(dir_okay=False, path_type=Path), help="Write the whole measurement to this JSON file too.")
+def calibrate(*, measure: bool, out: Path | None, **options: Any) -> None:
+    """Fit the throughput model to the published measurements (takes minutes), or measure your own machine."""
+    from service.cli import calibration
+
+    if measure:
+        calibration.measured(options, out)
+    elif out is not None or any(value is not None for value in options.values()):
+        raise click.UsageError("these options belong to --measure")
+    else:
+        calibration.fitted()
+
+
+@main.command()
 def openapi() -> None:
     """Print the OpenAPI description in YAML."""
     from service.cli import commands

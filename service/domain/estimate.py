@@ -33,6 +33,21 @@ class TokensBlock:
 
 
 @dataclass(frozen=True, slots=True)
+class Alternative:
+    """A layout that was searched and not taken. `slower_by` is the share of the taken layout's rate that it loses, below 0 where it
+    is faster and does not fit; `why` says where it loses it.
+    """
+
+    parallelism: dict[str, int | str]
+    tokens_per_s_per_accelerator: float
+    step_time_s: float
+    memory_gb: float
+    fits: bool
+    slower_by: float
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
 class ThroughputBlock:
     tokens_per_s: float
     tokens_per_s_per_accelerator: Range
@@ -42,6 +57,7 @@ class ThroughputBlock:
     step_time_s: float
     bound_by: str
     parallelism: dict[str, int | str]
+    alternatives: tuple[Alternative, ...]
     source: str
 
 

@@ -16,7 +16,8 @@ class Accelerator:
 
     `memory_gb` is the data sheet's figure, `usable_memory_bytes` what a program may allocate.
     `link_gb_per_s` is the sum of both directions between the devices of a node; `internode_gbit_per_s` one direction, a device.
-    `tdp_w` is None where the vendor publishes no power.
+    `link_domain`: accelerators the fast link joins where that is more than a node (a rack, a pod). `tdp_w` is None where the
+    vendor publishes no power.
     """
 
     name: str
@@ -36,3 +37,4 @@ class Accelerator:
     verified: bool
     aliases: tuple[str, ...] = ()
     notes: str = ""
+    link_domain: int = 1

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from datetime import date
 from typing import Literal
 
+from service.domain.footprint import Footprint
 from service.domain.hardware import Accelerator, Precision
 from service.domain.model import Model
 from service.domain.quantity import Range
@@ -73,9 +74,11 @@ class Training:
     optimizer: Optimizer
     seq_len: int
     global_batch: int
+    footprint: Footprint
     axes: Axes = Axes()
     decoder_seq_len: int = 0
     flash_attention: bool = True
+    sequence_parallel: bool = True
     count_full_attention: bool = True
     input_tokens_per_s_per_node: float | None = None
     lora_rank: int = 0

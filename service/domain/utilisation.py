@@ -11,28 +11,35 @@ from service.domain.quantity import Range
 class Utilisation:
     """What an accelerator family achieves at a precision, from measurements.
 
-    `matmul_share`: share of the dense peak that large matrix work reaches. `half_width`: matrix width (elements on one
-    device) at which half of that is reached. `link_share`: share of a link's rate that collectives reach. `overlap_share`:
-    part of the data-parallel exchange hidden behind the backward pass. `layer_overhead_s`: host and launch time of one
-    layer's forward and backward. `spread`: measured over predicted throughput, p10 to p90, p50 near 1.
-    `attention_share`: share of the 16-bit peak that attention's core reaches (None: as other matrix work).
-    `activation_passes`: how often a layer's kept activations cross the memory bus in a step, for norms, residuals and the like.
-    `collective_latency_s`: time of one collective that carries nothing. `straggler_share`: slowdown by each doubling of the
-    nodes. `other_share`: share of the dense peak that networks counted by samples reach (None: as matrix work).
-    `link_domain`: accelerators the fast link joins where that is more than a node (a rack, a pod).
+    `matmul_share`: share of the dense peak that large matrix work reaches; `routed_share`: what experts' grouped products reach of
+    that. `operand_share`: part of the products' operand traffic that their arithmetic does not hide. `tile_s`: seconds that a
+    product's last tiles cost, an element of its reduction, at the 16-bit rate. `attention_share`: share of the 16-bit peak that
+    flash attention's kernels reach. `activation_passes`: memory traffic of norms, activations and residuals over that of reading
+    and writing each once. `link_share`, `network_share`: share of the rates of the link inside a node (or pod) and of the network
+    that collectives reach. `hop_s`: seconds of a collective that carries nothing, each doubling of its ranks. `overlap_share`: part
+    of an exchange that hides behind work it can run beside; `tensor_overlap`: of the tensor ranks' exchanges. `layer_overhead_s`:
+    the host's time to launch a layer's forward and backward; `routing_overhead_s`: a routed layer's on top. `launch_power`: how
+    sharply the slower of host and device decides. `straggler_share`: slowdown by each doubling of the nodes. `other_share`: share
+    of the dense peak that networks counted by samples reach (None: as matrix work). `spread`: measured over predicted throughput,
+    p10 to p90.
     """
 
     matmul_share: float
-    half_width: float
+    attention_share: float
+    routed_share: float
+    operand_share: float
+    tile_s: float
+    activation_passes: float
     link_share: float
+    network_share: float
+    hop_s: float
     overlap_share: float
+    tensor_overlap: float
     layer_overhead_s: float
+    routing_overhead_s: float
+    straggler_share: float
+    launch_power: float
     spread: Range
     source: str
     borrowed: bool = False
-    attention_share: float | None = None
-    activation_passes: float = 0.0
-    collective_latency_s: float = 0.0
-    straggler_share: float = 0.0
     other_share: float | None = None
-    link_domain: int = 1

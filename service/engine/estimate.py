@@ -23,14 +23,16 @@ from service.domain.model import OtherNetwork, Transformer
 from service.domain.quantity import Range
 from service.domain.run import FROZEN_BASE, Run
 from service.domain.utilisation import Utilisation
+from service.engine.advice import does_not_fit, what_would_fit
 from service.engine.cost import cost_lines, total_usd
 from service.engine.energy import carbon_tco2e, energy_mwh
 from service.engine.flops import FLOPS_PER_PETAFLOP_S_DAY, TrainingFlops, adapter_parameters, hardware_flops, training_flops
-from service.engine.memory import element_bytes, optimizer_bytes, parameter_total
+from service.engine.job import peak_flops
+from service.engine.memory import parameter_total
 from service.engine.reliability import Reliability, reliability
-from service.engine.search import Choice, choose_layout, does_not_fit, parallelism, what_would_fit
-from service.engine.throughput import peak_flops
+from service.engine.search import Choice, choose_layout
 from service.engine.uncertainty import inverse, probability_below, product
+from service.engine.widths import element_bytes, optimizer_bytes
 
 # Below this a plan is one of failures, not of training.
 LOW_GOODPUT = 0.5
@@ -44,21 +46,20 @@ class Speed:
     source: str
 
 
-def estimate(run: Run, utilisation: Utilisation, planning_spread: Range, *, layout_given: bool) -> Estimate:
+def estimate(run: Run, utilisation: Utilisation, planning_spread: Range) -> Estimate:
     """What the run takes, how long, what it costs.
 
     `planning_spread`: actual over planned hours of published runs; added to the ranges of hours and cost
-    where the caller gave neither a layout nor an efficiency. `layout_given`: the caller chose the layout, so one that
-    does not fit is reported and not refused.
-    Raises DoesNotFit, InvalidRequest.
+    where the caller gave neither a layout nor an efficiency. A layout of the caller's that does not fit is reported, not refused.
+    Raises DoesNotFit where no layout that was searched fits, InvalidRequest.
     """
     flops = training_flops(run.model, run.training)
     choice = choose_layout(run.model, run.training, run.cluster, utilisation)
-    if not choice.fits and not layout_given:
+    if not choice.fits and not run.training.axes.mesh_stated:
         raise does_not_fit(run.model, run.training, run.cluster, choice)
     speed = _speed(run, utilisation, flops, choice)
     reliable = reliability(run.failures, run.cluster, run.schedule.maintenance_hours_per_week, run.failures.mttf_hours_per_accelerator.p50)
-    hours = _wall_clock_hours(run, speed, reliable, _spreads(run, speed, reliable, planning_spread, layout_given=layout_given))
+    hours = _wall_clock_hours(run, speed, reliable, _spreads(run, speed, reliable, planning_spread))
     accelerator_hours = hours.scaled(run.cluster.count)
     mwh = energy_mwh(accelerator_hours.p50, run.energy)
     checkpoint = checkpoint_tb(run)
@@ -142,10 +143,10 @@ def _speed(run: Run, utilisation: Utilisation, flops: TrainingFlops, choice: Cho
     return Speed(replace(spread, p90=min(spread.p90, ceiling)), "modelled")
 
 
-def _spreads(run: Run, speed: Speed, reliable: Reliability, planning_spread: Range, *, layout_given: bool) -> list[Range]:
+def _spreads(run: Run, speed: Speed, reliable: Reliability, planning_spread: Range) -> list[Range]:
     """The independent causes that move the hours: the model's error, the failure rate, and how planners' runs differ."""
     causes = [inverse(speed.tokens_per_s_per_accelerator), _failure_spread(run, reliable)]
-    if not run.efficiency.stated and not layout_given:
+    if not run.efficiency.stated and not run.training.axes.mesh_stated:
         causes.append(planning_spread)
     return causes
 
@@ -197,7 +198,9 @@ def _throughput_block(run: Run, flops: TrainingFlops, choice: Choice, speed: Spe
         hfu=rate.p50 * executed / peak,
         step_time_s=float(choice.steps.batch[0]) * run.training.seq_len / (rate.p50 * run.cluster.count),
         bound_by=choice.steps.bound_by(0),
-        parallelism=parallelism(choice),
+        parallelism=choice.layouts.named(0),
+        # The model's rates of other layouts do not compare with a speed that was measured.
+        alternatives=() if run.efficiency.stated else choice.alternatives,
         source=speed.source,
     )
 

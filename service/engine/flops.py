@@ -175,7 +175,8 @@ def recomputed_flops(model: Model, training: Training) -> tuple[float, float, fl
     """FLOPs a trained token that the backward pass runs again, in the order of `RECOMPUTES`: none, selective, full.
 
     Selective repeats attention's core, full the layers' whole forward; the head is behind the last checkpoint and is not repeated
-    (Narayanan et al. 2021, arXiv 2104.04473, appendix; Korthikanti et al. 2022, arXiv 2205.05198, section 5).
+    (Narayanan et al. 2021, arXiv 2104.04473, appendix; Korthikanti et al. 2022, arXiv 2205.05198, section 5). Flash attention keeps
+    no scores to recompute: selective then repeats norms and activation functions, which cost no products.
     """
     forward = forward_flops(model, training)
     passes = training.update_epochs if training.method == "rl" else 1.0
@@ -184,7 +185,8 @@ def recomputed_flops(model: Model, training: Training) -> tuple[float, float, fl
     adapters = 2 * adapter_parameters(model, training.lora_rank, visited=True) if training.method in FROZEN_BASE else 0.0
     ratio = training.decoder_seq_len / training.seq_len if model.decoder_layers else 1.0
     head = 2 * ratio * count_parameters(model).head_multiplied
-    return 0.0, passes * forward.attention, passes * (forward.trained + adapters - head)
+    core = 0.0 if training.flash_attention else forward.attention
+    return 0.0, passes * core, passes * (forward.trained + adapters - head)
 
 
 def hardware_flops(model: Model, training: Training, layouts: Layouts) -> Floats:

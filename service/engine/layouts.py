@@ -6,6 +6,7 @@ tensor * pipeline * data * context = count; `expert` divides the tensor * data *
 from __future__ import annotations
 
 import itertools
+import math
 from dataclasses import dataclass, fields, replace
 from functools import lru_cache
 
@@ -14,18 +15,24 @@ from numpy.typing import NDArray
 
 from service.domain.errors import InvalidRequest
 from service.domain.model import Model, OtherNetwork, Transformer
-from service.domain.run import RECOMPUTES, Axes, Cluster, Training
+from service.domain.run import RECOMPUTES, Cluster, Training
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 Mesh = tuple[int, int, int, int, int]
 
-LARGEST_MICRO_BATCH = 64
+# Where the search ends; a caller may fix more. Of the published layouts in service/calibration/data/throughput.csv none has more than
+# 16 tensor, 64 pipeline, 32 context or 64 expert ranks, 24 chunks a stage or 256 samples in a micro-batch.
+WIDEST_TENSOR = 32
 DEEPEST_PIPELINE = 64
-WIDEST_TENSOR = 16
-MOST_EXPERT_RANKS = 256
-# A sequence is cut over context ranks only above this length: below it one device's attention is a small part of the step.
-CONTEXT_SLICE_TOKENS = 4096
+MOST_CONTEXT_RANKS = 64
+MOST_EXPERT_RANKS = 128
+MOST_CHUNKS = 24
+LARGEST_MICRO_BATCH = 256
+# Tokens of a sequence that each context rank keeps at least: below, its share is smaller than what kernels need to be efficient.
+CONTEXT_SLICE_TOKENS = 2048
+# The fullest stage of a searched interleaving is at most this much above an even cut.
+UNEVEN_SHARE = 0.1
 # The search leaves out layouts that would change the asked batch by more than this.
 BATCH_ROUNDING_SHARE = 0.1
 
@@ -54,6 +61,12 @@ class Layouts:
         """One layout as plain numbers, by column name."""
         return {field.name: int(getattr(self, field.name)[index]) for field in fields(self)}
 
+    def named(self, index: int) -> dict[str, int | str]:
+        """One layout in the contract's names."""
+        row = self.row(index)
+        recompute = RECOMPUTES[row.pop("recompute")]
+        return {**row, "activation_recompute": recompute}
+
     @classmethod
     def single(cls, **columns: int) -> Layouts:
         """One layout from plain numbers; axes not given are 1, stage and recompute 0."""
@@ -81,12 +94,55 @@ def candidate_layouts(model: Model, training: Training, cluster: Cluster) -> Lay
 
     Raises InvalidRequest where the fixed axes cannot make up the machine.
     """
-    blocks = [_block(mesh, model, training) for mesh in _meshes(model, training, cluster)]
-    if not blocks:
+    return with_savings(training, plain_layouts(model, training, cluster))
+
+
+def plain_layouts(model: Model, training: Training, cluster: Cluster) -> Layouts:
+    """Every layout worth trying, with the least recomputation and the lowest ZeRO stage that is searched.
+
+    Raises InvalidRequest where the fixed axes cannot make up the machine.
+    """
+    meshes = _meshes(model, training, cluster)
+    if not meshes:
         raise InvalidRequest(_no_layout(training, cluster), "/training/parallelism")
-    layouts = Layouts(*np.concatenate(blocks, axis=1))
-    near = np.abs(rounded_batch(training, layouts) / training.global_batch - 1) <= BATCH_ROUNDING_SHARE
-    return layouts.take(near) if near.any() else layouts
+    batched = _with_micro_batches(meshes, training)
+    rounds = micro_batches(training, batched) % batched.pipeline == 0
+    if (training.axes.virtual_pipeline or 1) > 1 and rounds.any():
+        batched, rounds = batched.take(rounds), rounds[rounds]
+    return _with_chunks(batched, rounds, training.axes.virtual_pipeline, stack_depth(model))
+
+
+def with_savings(training: Training, layouts: Layouts) -> Layouts:
+    """Each layout with every recomputation and, within each, every ZeRO stage worth trying, side by side, the fastest first."""
+    recompute, zero_stage = np.array(list(itertools.product(searched_recomputes(training), searched_zero_stages(training)))).T
+    if len(recompute) == 1:
+        return layouts
+    number = len(layouts)
+    repeated = layouts.take(np.repeat(np.arange(number), len(recompute)))
+    return replace(repeated, recompute=np.tile(recompute, number), zero_stage=np.tile(zero_stage, number))
+
+
+def searched_recomputes(training: Training) -> list[int]:
+    """Recomputations worth trying, in the order of what they cost."""
+    return list(range(len(RECOMPUTES))) if training.axes.recompute is None else [RECOMPUTES.index(training.axes.recompute)]
+
+
+def searched_zero_stages(training: Training) -> list[int]:
+    """ZeRO stages worth trying, in the order of what they cost. 0 never needs less memory than 1, nor less time."""
+    return [1, 2, 3] if training.axes.zero_stage is None else [training.axes.zero_stage]
+
+
+def _with_micro_batches(meshes: list[Mesh], training: Training) -> Layouts:
+    """Each mesh with each micro-batch that keeps the asked batch, or with all of them where none does."""
+    fixed, batch = training.axes.micro_batch, training.global_batch
+    sizes = [(fixed,) if fixed else _micro_batch_sizes(-(-batch // data)) for _, _, data, _, _ in meshes]
+    repeated = np.repeat(np.array(meshes, dtype=np.int64).T, [len(each) for each in sizes], axis=1)
+    tensor, pipeline, data, context, expert = repeated
+    one = np.ones(len(tensor), dtype=np.int64)
+    stage, recompute = one * searched_zero_stages(training)[0], one * searched_recomputes(training)[0]
+    layouts = Layouts(tensor, pipeline, data, context, expert, one, np.concatenate(sizes), stage, recompute)
+    kept = np.abs(rounded_batch(training, layouts) / batch - 1) <= BATCH_ROUNDING_SHARE
+    return layouts.take(kept) if kept.any() else layouts
 
 
 def _no_layout(training: Training, cluster: Cluster) -> str:
@@ -98,31 +154,36 @@ def _no_layout(training: Training, cluster: Cluster) -> str:
     )
 
 
-def _block(mesh: Mesh, model: Model, training: Training) -> Ints:
-    """All schedules of one mesh as columns, in the order of the fields of `Layouts`."""
-    _, pipeline, data, _, _ = mesh
-    share = -(-training.global_batch // data)
-    schedules = _schedules(training.axes, stack_depth(model), pipeline, min(share, LARGEST_MICRO_BATCH))
-    columns = np.broadcast_to(np.array(mesh, dtype=np.int64)[:, None], (len(mesh), schedules.shape[1]))
-    return np.concatenate([columns, schedules])
+def _with_chunks(layouts: Layouts, rounds: NDArray[np.bool_], fixed: int | None, depth: int) -> Layouts:
+    """Each layout with each number of chunks a stage worth trying.
+
+    Interleaving takes micro-batches in whole rounds of the stages (Narayanan et al. 2021, arXiv 2104.04473, section 2.2).
+    """
+    pairs = zip(layouts.pipeline.tolist(), rounds.tolist(), strict=True)
+    sizes = [(fixed,) if fixed else _virtual_sizes(depth, pipeline) if whole else (1,) for pipeline, whole in pairs]
+    repeated = layouts.take(np.repeat(np.arange(len(layouts)), [len(each) for each in sizes]))
+    return replace(repeated, virtual_pipeline=np.fromiter(itertools.chain.from_iterable(sizes), dtype=np.int64))
 
 
-@lru_cache(maxsize=1024)
-def _schedules(axes: Axes, depth: int, pipeline: int, largest_micro_batch: int) -> Ints:
-    """Columns of (virtual pipeline, micro-batch, ZeRO stage, recompute) worth trying."""
-    micros = [axes.micro_batch] if axes.micro_batch else _powers_of_two(largest_micro_batch)
-    virtuals = [axes.virtual_pipeline] if axes.virtual_pipeline else _virtual_sizes(depth, pipeline)
-    stages = [axes.zero_stage] if axes.zero_stage is not None else ([1, 3] if pipeline == 1 else [1])
-    recomputes = [RECOMPUTES.index(axes.recompute)] if axes.recompute else list(range(len(RECOMPUTES)))
-    return np.array(list(itertools.product(virtuals, micros, stages, recomputes)), dtype=np.int64).T
+@lru_cache(maxsize=4096)
+def _micro_batch_sizes(share: int) -> tuple[int, ...]:
+    """What divides a rank's share of the batch, and powers of two, for a share that hardly divides."""
+    sizes = range(1, min(share, LARGEST_MICRO_BATCH) + 1)
+    return tuple(size for size in sizes if share % size == 0 or size.bit_count() == 1)
 
 
-def _virtual_sizes(depth: int, pipeline: int) -> list[int]:
-    """Chunks a stage that leave the fullest stage at most a tenth above an even cut (Llama 3.1 405B: 126 layers in 16 stages of 8)."""
-    if pipeline == 1:
-        return [1]
-    cuts = {chunks: pipeline * chunks for chunks in (2, 4, 8)}
-    return [1] + [chunks for chunks, cut in cuts.items() if cut <= depth and -(-depth // cut) * cut <= depth * 1.1]
+@lru_cache(maxsize=4096)
+def _virtual_sizes(depth: int, pipeline: int) -> tuple[int, ...]:
+    """Chunks a stage: one, and the fewest of each size in whole layers that leave the fullest stage at most a tenth above an even cut
+    (Llama 3.1 405B: 126 layers in 16 stages of 8).
+    """
+    deepest = min(MOST_CHUNKS, depth // pipeline) if pipeline > 1 else 1
+    layers = [-(-depth // (pipeline * chunks)) for chunks in range(1, deepest + 1)]
+    nearly_even = depth * (1 + UNEVEN_SHARE) / pipeline
+    further = [
+        chunks for chunks in range(2, deepest + 1) if layers[chunks - 1] < layers[chunks - 2] and layers[chunks - 1] * chunks <= nearly_even
+    ]
+    return (1, *further)
 
 
 def _meshes(model: Model, training: Training, cluster: Cluster) -> list[Mesh]:
@@ -130,41 +191,37 @@ def _meshes(model: Model, training: Training, cluster: Cluster) -> list[Mesh]:
     axes = training.axes
     if isinstance(model, OtherNetwork):
         axes = replace(axes, tensor=axes.tensor or 1, pipeline=axes.pipeline or 1, context=axes.context or 1)
-    tensors = [axes.tensor] if axes.tensor else _tensor_sizes(model, cluster)
-    pipelines = [axes.pipeline] if axes.pipeline else _pipeline_sizes(stack_depth(model), cluster.count)
+    tensors = [axes.tensor] if axes.tensor else _tensor_sizes(model, cluster.count)
+    pipelines = [axes.pipeline] if axes.pipeline else _divisors(cluster.count, min(stack_depth(model), DEEPEST_PIPELINE))
     contexts = [axes.context] if axes.context else _context_sizes(training.seq_len, cluster.count)
+    chunks = axes.virtual_pipeline or 1
+    # Embedding and head may be chunks of their own.
+    deepest = (stack_depth(model) + (2 if chunks > 1 else 0)) // chunks if isinstance(model, Transformer) else cluster.count
+    experts = model.experts.experts if isinstance(model, Transformer) and model.experts else 1
     meshes: list[Mesh] = []
-    deepest = stack_depth(model) // (axes.virtual_pipeline or 1) if isinstance(model, Transformer) else cluster.count
     for tensor, pipeline, context in itertools.product(tensors, pipelines, contexts):
         data, rest = divmod(cluster.count, tensor * pipeline * context)
         if rest or not data or data > training.global_batch or pipeline > deepest or (axes.data and data != axes.data):
             continue
-        meshes += [(tensor, pipeline, data, context, expert) for expert in _expert_sizes(model, axes.expert, data * context * tensor)]
+        meshes += [(tensor, pipeline, data, context, expert) for expert in _expert_sizes(experts, axes.expert, data * context * tensor)]
     return meshes
 
 
-def _powers_of_two(limit: int) -> list[int]:
-    return [2**power for power in range(limit.bit_length()) if 2**power <= limit]
+def _divisors(number: int, limit: int) -> list[int]:
+    return [size for size in range(1, min(number, limit) + 1) if number % size == 0]
 
 
-def _tensor_sizes(model: Model, cluster: Cluster) -> list[int]:
+def _tensor_sizes(model: Model, count: int) -> list[int]:
     heads = model.attention_heads if isinstance(model, Transformer) else 1
-    sizes = _powers_of_two(min(cluster.accelerators_per_node, WIDEST_TENSOR))
-    return [size for size in sizes if heads % size == 0 and cluster.count % size == 0]
-
-
-def _pipeline_sizes(depth: int, count: int) -> list[int]:
-    """Stages that divide the machine and leave the fullest stage at most a tenth above an even cut."""
-    return [size for size in range(1, min(depth, DEEPEST_PIPELINE) + 1) if count % size == 0 and -(-depth // size) * size <= depth * 1.1]
+    return _divisors(math.gcd(heads, count), WIDEST_TENSOR)
 
 
 def _context_sizes(seq_len: int, count: int) -> list[int]:
-    return [size for size in _powers_of_two(max(1, seq_len // CONTEXT_SLICE_TOKENS)) if count % size == 0]
+    sizes = _divisors(math.gcd(seq_len, count), max(1, min(seq_len // CONTEXT_SLICE_TOKENS, MOST_CONTEXT_RANKS)))
+    return [size for size in sizes if size.bit_count() == 1]
 
 
-def _expert_sizes(model: Model, fixed: int | None, ranks: int) -> list[int]:
+def _expert_sizes(experts: int, fixed: int | None, ranks: int) -> list[int]:
     if fixed:
         return [fixed] if ranks % fixed == 0 else []
-    if not isinstance(model, Transformer) or model.experts is None:
-        return [1]
-    return [size for size in _powers_of_two(min(ranks, MOST_EXPERT_RANKS)) if model.experts.experts % size == 0 and ranks % size == 0]
+    return _divisors(math.gcd(experts, ranks), MOST_EXPERT_RANKS)

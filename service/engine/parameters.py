@@ -8,6 +8,7 @@ a mixture of experts counts all experts in `total` and the visited ones in `acti
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 from service.domain.model import Experts, LatentAttention, Transformer
 
@@ -86,6 +87,7 @@ def norm_parameters(model: Transformer) -> float:
     return model.hidden_size * (2 if model.biases else 1)
 
 
+@lru_cache(maxsize=256)
 def count_parameters(model: Transformer) -> ParameterCounts:
     """All weights of the model, and those a token meets.
 

@@ -1,32 +1,36 @@
-"""Which layout a run takes: the fastest that fits, and what would fit where none does."""
+"""Which layout a run takes: the fastest that fits."""
 
 from __future__ import annotations
 
-import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields
 from functools import lru_cache
 
 import numpy as np
+from numpy.typing import NDArray
 
-from service.domain.errors import DoesNotFit, InvalidRequest
+from service.domain.errors import InvalidRequest
+from service.domain.estimate import Alternative
 from service.domain.model import Model, Transformer
-from service.domain.run import RECOMPUTES, Axes, Cluster, Training
+from service.domain.run import Cluster, Training
 from service.domain.utilisation import Utilisation
-from service.engine.layouts import Layouts, candidate_layouts
-from service.engine.memory import memory
+from service.engine.alternatives import Timed, alternatives, several_meshes
+from service.engine.layouts import Layouts, plain_layouts, searched_recomputes, searched_zero_stages, with_savings
+from service.engine.memory import Memory, memory
 from service.engine.throughput import Step, step
 
-LARGEST_MACHINE = 2**17
+# A layout that needs more than this many times the memory there is tells nobody what to change: it is not timed.
+NEAR_MISS = 2.0
 
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """The layout taken: its columns (one position), its step and its memory in bytes by part."""
+    """The layout taken: its columns (one position), its step, its memory in bytes by part, and the best of the others."""
 
     layouts: Layouts
     steps: Step
     memory_bytes: dict[str, float]
     fits: bool
+    alternatives: tuple[Alternative, ...]
 
     @property
     def total_bytes(self) -> float:
@@ -40,19 +44,71 @@ def choose_layout(model: Model, training: Training, cluster: Cluster, utilisatio
     Raises InvalidRequest where the axes the caller fixed cannot make up the machine or cut the model.
     """
     _check_axes(model, training)
-    layouts = candidate_layouts(model, training, cluster)
-    used = memory(model, training, layouts)
+    layouts, used = _worth_timing(model, training, cluster)
+    needed = used.total
     steps = step(model, training, cluster, utilisation, layouts)
-    fits = used.total <= cluster.accelerator.usable_memory_bytes
-    rate = steps.batch / steps.total
-    best = int(np.argmax(np.where(fits, rate, 0.0))) if fits.any() else int(np.argmin(used.total))
+    seconds = steps.total
+    timed = Timed(layouts, steps, needed, needed <= cluster.accelerator.usable_memory_bytes, seconds, steps.batch / seconds)
+    fits = bool(timed.fits.any())
+    best = int(np.argmax(np.where(timed.fits, timed.rate, 0.0))) if fits else int(np.argmin(needed))
     only = np.array([best])
     return Choice(
         layouts=layouts.take(only),
         steps=Step(*(getattr(steps, name)[only] for name in Step.__slots__)),
         memory_bytes={name: float(values[best]) for name, values in used.parts.items()},
-        fits=bool(fits[best]),
+        fits=fits,
+        alternatives=alternatives(timed, best, training, cluster) if fits else (),
     )
+
+
+def _worth_timing(model: Model, training: Training, cluster: Cluster) -> tuple[Layouts, Memory]:
+    """The layouts near the memory there is, or the leanest where none is, and what they take.
+
+    More recomputation and higher ZeRO stages cost time and never save any: where the machine can be divided in several ways, they
+    are tried only for layouts that do not fit without.
+    """
+    plain, capacity = plain_layouts(model, training, cluster), cluster.accelerator.usable_memory_bytes
+    if not several_meshes(plain):
+        layouts = with_savings(training, plain)
+        used = memory(model, training, layouts)
+        return _take(layouts, used, _near_or_leanest(used.total, capacity, some_fit=bool((used.total <= capacity).any())))
+    used = memory(model, training, plain)
+    fits = used.total <= capacity
+    if fits.all():
+        return plain, used
+    tight = with_savings(training, plain.take(~fits))
+    tight_used = memory(model, training, tight)
+    tight_fits = tight_used.total <= capacity
+    near = _near_or_leanest(tight_used.total, capacity, some_fit=bool(fits.any() or tight_fits.any()))
+    needless = np.where(tight_fits, _needlessly_lean(training, tight_fits), _needlessly_lean(training, near))
+    return _together(_take(plain, used, fits), _take(tight, tight_used, near & ~needless))
+
+
+def _near_or_leanest(needed: NDArray[np.float64], capacity: float, *, some_fit: bool) -> NDArray[np.bool_]:
+    """Which take at most `NEAR_MISS` times the capacity; where none fits, the leanest."""
+    near: NDArray[np.bool_] = needed <= (NEAR_MISS * capacity if some_fit else needed.min())
+    return near
+
+
+def _needlessly_lean(training: Training, enough: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Which of `with_savings` recompute or shard more than one that is lean `enough` and the same otherwise."""
+    fitting = enough.reshape(-1, len(searched_recomputes(training)), len(searched_zero_stages(training)))
+    so_far = np.logical_or.accumulate(np.logical_or.accumulate(fitting, axis=1), axis=2)
+    needless = np.zeros_like(so_far)
+    needless[:, 1:, :] |= so_far[:, :-1, :]
+    needless[:, :, 1:] |= so_far[:, :, :-1]
+    return needless.ravel()
+
+
+def _take(layouts: Layouts, used: Memory, chosen: NDArray[np.bool_]) -> tuple[Layouts, Memory]:
+    if chosen.all():
+        return layouts, used
+    return layouts.take(chosen), Memory({name: values[chosen] for name, values in used.parts.items()})
+
+
+def _together(one: tuple[Layouts, Memory], other: tuple[Layouts, Memory]) -> tuple[Layouts, Memory]:
+    layouts = Layouts(*(np.concatenate([getattr(each[0], field.name) for each in (one, other)]) for field in fields(Layouts)))
+    return layouts, Memory({name: np.concatenate([values, other[1].parts[name]]) for name, values in one[1].parts.items()})
 
 
 def _check_axes(model: Model, training: Training) -> None:
@@ -71,7 +127,9 @@ def _check_axes(model: Model, training: Training) -> None:
         )
     if axes.pipeline and axes.pipeline > depth:
         raise InvalidRequest(f"pipeline {axes.pipeline} has more stages than the model's {depth} layers", "/training/parallelism/pipeline")
-    if axes.virtual_pipeline and axes.virtual_pipeline * (axes.pipeline or 1) > depth:
+    # In a pipeline embedding and head may be chunks of their own (Llama 3, arXiv 2407.21783, section 3.3.2: 126 layers in 16 x 8).
+    most_chunks = depth + 2 if axes.pipeline and axes.pipeline > 1 else depth
+    if axes.virtual_pipeline and axes.virtual_pipeline * (axes.pipeline or 1) > most_chunks:
         raise InvalidRequest(
             f"virtual_pipeline {axes.virtual_pipeline} on pipeline {axes.pipeline or 1} makes more chunks than the model's {depth} layers",
             "/training/parallelism/virtual_pipeline",
@@ -82,65 +140,3 @@ def _check_axes(model: Model, training: Training) -> None:
         raise InvalidRequest(
             f"{model.experts.experts} experts do not divide by expert {axes.expert}; take a divisor", "/training/parallelism/expert"
         )
-
-
-def parallelism(choice: Choice) -> dict[str, int | str]:
-    """The layout taken in the contract's names."""
-    row = choice.layouts.row(0)
-    named: dict[str, int | str] = dict(row)
-    named["activation_recompute"] = RECOMPUTES[row["recompute"]]
-    del named["recompute"]
-    return named
-
-
-def what_would_fit(model: Model, training: Training, cluster: Cluster) -> tuple[str, ...]:
-    """What would make the model fit, in sentences: a leaner layout, a bigger machine, more memory.
-
-    Each is found by the search itself, so that asking for what it says is answered with a layout that fits.
-    """
-    capacity = cluster.accelerator.usable_memory_bytes
-    free = replace(training, axes=Axes())
-    leaner = _leanest_bytes(model, free, cluster)
-    if leaner <= capacity:
-        found = ["on this machine a layout that is searched for: leave parallelism, micro_batch, zero_stage and activation_recompute open"]
-    else:
-        found = [
-            _larger_machine(model, free, cluster)
-            or "no number of these accelerators holds it at this sequence length: take accelerators with more memory",
-            f"{cluster.count} accelerators with at least {math.ceil(leaner / 1e9)} GB each hold it",
-        ]
-    if training.method == "full_finetune":
-        found.append('method "lora" or "qlora" trains with a fraction of this memory')
-    return tuple(found)
-
-
-def _larger_machine(model: Model, training: Training, cluster: Cluster) -> str | None:
-    """The smallest doubling of the machine that holds the model, with a larger batch where its ranks need one."""
-    count = cluster.count
-    while count < LARGEST_MACHINE:
-        count *= 2
-        grown = replace(cluster, count=count)
-        for batch in sorted({training.global_batch, max(training.global_batch, count)}):
-            if _leanest_bytes(model, replace(training, global_batch=batch), grown) <= cluster.accelerator.usable_memory_bytes:
-                larger_batch = f" with a batch of {batch} sequences" if batch > training.global_batch else ""
-                return f"{count} of these accelerators hold it{larger_batch}"
-    return None
-
-
-def _leanest_bytes(model: Model, training: Training, cluster: Cluster) -> float:
-    try:
-        layouts = candidate_layouts(model, training, cluster)
-    except InvalidRequest:
-        return float("inf")
-    return float(np.min(memory(model, training, layouts).total))
-
-
-def does_not_fit(model: Model, training: Training, cluster: Cluster, choice: Choice) -> DoesNotFit:
-    """The error for a search in which nothing fits."""
-    needed, held = choice.total_bytes / 1e9, cluster.accelerator.usable_memory_bytes / 1e9
-    advice = "; ".join(what_would_fit(model, training, cluster))
-    return DoesNotFit(
-        f"no layout fits {cluster.count} x {cluster.accelerator.name}: the leanest needs {needed:,.1f} GB on an accelerator of "
-        f"{held:,.1f} GB usable. What would fit: {advice}",
-        "/hardware",
-    )

@@ -36,6 +36,12 @@ def batch_tokens(params: float) -> Default:
     return Default(row["tokens"], row["source"])
 
 
+def flash_attention(precision: str) -> Default:
+    """Whether attention's scores are kept on the chip: in current frameworks, but not in recipes at a precision that came before."""
+    before = default("training.without_flash_attention")
+    return Default(value=False, source=before.source) if precision in before.value else default("training.flash_attention")
+
+
 @functools.cache
 def _document() -> dict[str, Any]:
     return tomllib.loads(_FILE.read_text(encoding="utf-8"))

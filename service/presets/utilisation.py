@@ -1,4 +1,4 @@
-"""What each accelerator family achieves of its data sheet, fitted to published measurements by `python -m service.calibration.fit`.
+"""What each accelerator family achieves of its data sheet, fitted to published measurements by `outlay calibrate`.
 
 The data, with the rows behind every figure, are in `data/utilisation.toml`.
 """
@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import functools
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Literal
 
 from service.domain.hardware import Accelerator
 from service.domain.quantity import Range
@@ -19,16 +19,36 @@ from service.domain.utilisation import Utilisation
 
 _FILE = Path(__file__).parent / "data" / "utilisation.toml"
 Key = tuple[str, str]
+Known = Literal["layout", "goal"]
 
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """Share of the dense peak that a family reaches at a precision class, and measured over predicted throughput (p10, p90)."""
+    """What a family reaches at a precision class: shares of the dense peak, and of the 16-bit peak in attention's kernels.
+
+    `watts_per_tflop`: data-sheet power over 16-bit peak of the parts it was measured on; 0 where none is published.
+    """
 
     share: float
+    attention_share: float
+    watts_per_tflop: float
+    source: str
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """Measured over predicted throughput, p10 and p90, by how much of the layout was known.
+
+    Of a family and class ("*": of all), or of machines of `from_count` accelerators and more, up to the next such row (0: of any size).
+    """
+
+    known: Known
+    family: str
+    precision: str
+    from_count: int
     p10: float
     p90: float
-    source: str
+    rows: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,22 +56,30 @@ class Parameters:
     """All of the throughput model's parameters. `shared` holds for every accelerator, `matmul` and `other` by (family, class).
 
     `relatives` names, nearest first, the families a family without data borrows from; `neighbours` likewise the classes.
-    A borrowed spread is raised to the power `borrowed_power`.
+    A borrowed spread is raised to the power `borrowed_power`. `compiled`: families whose whole step is one program, launched at
+    once; `overlapping`: families whose software runs tensor exchanges beside the products.
     """
 
     shared: Mapping[str, float]
     matmul: Mapping[Key, Share]
-    other: Mapping[Key, Share]
+    other: Mapping[Key, float]
     classes: Mapping[str, str]
     neighbours: Mapping[str, tuple[str, ...]]
     relatives: Mapping[str, tuple[str, ...]]
-    domains: Mapping[str, int]
+    compiled: frozenset[str]
+    overlapping: frozenset[str]
+    largest_share: float
     borrowed_power: float
+    spreads: tuple[Spread, ...] = ()
 
 
-def find_utilisation(accelerator: Accelerator, precision: str) -> Utilisation:
-    """What the accelerator achieves at a precision; borrowed from the nearest relative where nothing was measured."""
-    return utilisation(load_parameters(), accelerator, precision)
+def find_utilisation(accelerator: Accelerator, precision: str, known: Known = "layout", count: int = 1) -> Utilisation:
+    """What the accelerator achieves at a precision; borrowed from the nearest relative where nothing was measured.
+
+    `known`: whether the caller states the layout, or only the goal; the range is as wide as such predictions were off on machines
+    of about `count` accelerators.
+    """
+    return utilisation(load_parameters(), accelerator, precision, known, count)
 
 
 def planning_spread() -> Range:
@@ -64,35 +92,67 @@ def planning_spread() -> Range:
     return Range(row["p10"], 1.0, row["p90"])
 
 
-def utilisation(parameters: Parameters, accelerator: Accelerator, precision: str) -> Utilisation:
+def utilisation(parameters: Parameters, accelerator: Accelerator, precision: str, known: Known = "layout", count: int = 1) -> Utilisation:
     """The engine's parameters for one accelerator and precision."""
     shared = parameters.shared
-    kind = parameters.classes[precision]
-    key = nearest(parameters, parameters.matmul, (accelerator.family, kind))
+    wanted = (accelerator.family, parameters.classes[precision])
+    key = nearest(parameters, parameters.matmul, wanted)
     found = parameters.matmul[key]
-    borrowed = key != (accelerator.family, kind)
-    power = parameters.borrowed_power if borrowed else 1.0
-    source = found.source if not borrowed else f"borrowed from {key[0]} at {key[1]}: {found.source}"
-    ridge = accelerator.peak_tflops[precision] * 1e3 / accelerator.memory_bandwidth_gb_per_s
+    borrowed = key != wanted
+    eager = accelerator.family not in parameters.compiled
     return Utilisation(
-        matmul_share=found.share,
-        half_width=shared["half_width_per_ridge"] * ridge,
-        link_share=shared["link_share"],
-        overlap_share=shared["overlap_share"],
-        layer_overhead_s=shared["layer_overhead_s"],
-        spread=Range(found.p10**power, 1.0, found.p90**power),
-        source=source,
-        borrowed=borrowed,
-        attention_share=shared["attention_share"],
+        matmul_share=min(found.share * _power_factor(parameters, found, accelerator, borrowed=borrowed), parameters.largest_share),
+        attention_share=found.attention_share,
+        routed_share=shared["routed_share"],
+        operand_share=shared["operand_share"],
+        tile_s=shared["tile_s"],
         activation_passes=shared["activation_passes"],
-        collective_latency_s=shared["collective_latency_s"],
+        link_share=shared["link_share"],
+        network_share=shared["network_share"],
+        hop_s=shared["hop_s"],
+        overlap_share=shared["overlap_share"],
+        tensor_overlap=shared["tensor_overlap"] if accelerator.family in parameters.overlapping else 0.0,
+        layer_overhead_s=shared["layer_overhead_s"] if eager else 0.0,
+        routing_overhead_s=shared["routing_overhead_s"] if eager else 0.0,
         straggler_share=shared["straggler_share"],
-        other_share=parameters.other[nearest(parameters, parameters.other, (accelerator.family, kind))].share,
-        link_domain=parameters.domains.get(accelerator.name, 1),
+        launch_power=shared["launch_power"],
+        spread=_raised(spread_of(parameters.spreads, key, known, count), parameters.borrowed_power if borrowed else 1.0),
+        source=found.source if not borrowed else f"borrowed from {key[0]} at {key[1]}: {found.source}",
+        borrowed=borrowed,
+        other_share=parameters.other[nearest(parameters, parameters.other, wanted)],
     )
 
 
-def nearest(parameters: Parameters, known: Mapping[Key, Share], key: Key) -> Key:
+def watts_per_tflop(accelerator: Accelerator) -> float:
+    """Data-sheet power over the dense 16-bit peak [W per TFLOP/s]: how far a board can hold its peak's clock. 0 where not published."""
+    peak = next((accelerator.peak_tflops[name] for name in ("bf16", "fp16") if name in accelerator.peak_tflops), 0.0)
+    return accelerator.tdp_w / peak if accelerator.tdp_w and peak else 0.0
+
+
+def _power_factor(parameters: Parameters, found: Share, accelerator: Accelerator, *, borrowed: bool) -> float:
+    """How a board with more or less power for its peak than the measured ones differs from them; of relatives only what less costs."""
+    own = watts_per_tflop(accelerator)
+    if not own or not found.watts_per_tflop:
+        return 1.0
+    factor = float((own / found.watts_per_tflop) ** parameters.shared["power_exponent"])
+    return min(factor, 1.0) if borrowed else factor
+
+
+def spread_of(spreads: Sequence[Spread], key: Key, known: Known, count: int) -> Range:
+    """The wider, on each side, of the family's own spread (that of all where it has none) and that of machines of the size."""
+    mine = [row for row in spreads if row.known == known]
+    families = [row for row in mine if not row.from_count and (row.family, row.precision) in (key, ("*", "*"))]
+    sizes = [row for row in mine if 0 < row.from_count <= count]
+    found = [max(families, key=lambda row: row.family != "*")] if families else []
+    found += [max(sizes, key=lambda row: row.from_count)] if sizes else []
+    return Range(min((row.p10 for row in found), default=1.0), 1.0, max((row.p90 for row in found), default=1.0))
+
+
+def _raised(spread: Range, power: float) -> Range:
+    return Range(spread.p10**power, spread.p50, spread.p90**power)
+
+
+def nearest(parameters: Parameters, known: Mapping[Key, Any], key: Key) -> Key:
     """The key itself where it is known, else the family's other classes, else its relatives', nearest first."""
     family, kind = key
     kinds = (kind, *parameters.neighbours[kind])
@@ -109,21 +169,35 @@ def load_parameters() -> Parameters:
     document = _document()
     return Parameters(
         shared=MappingProxyType({name: row["value"] for name, row in document["shared"].items()}),
-        matmul=_shares(document["matmul"]),
-        other=_shares(document["other"]),
-        classes=MappingProxyType({name: kind for kind, names in document["classes"].items() for name in names}),
-        neighbours=_orders(document["neighbours"]),
-        relatives=_orders(document["relatives"]),
-        domains=MappingProxyType({name: row["accelerators"] for name, row in document["link_domain"].items()}),
-        borrowed_power=document["borrowed"]["spread_power"],
+        matmul=MappingProxyType({_key(row): _share(row) for row in document["matmul"]}),
+        other=MappingProxyType({_key(row): row["share"] for row in document["other"]}),
+        spreads=tuple(Spread(**row) for row in document["spread"]),
+        **frame_of(document),
     )
 
 
-def _shares(rows: list[dict[str, Any]]) -> Mapping[Key, Share]:
-    return MappingProxyType({(row["family"], row["precision"]): Share(row["share"], row["p10"], row["p90"], row["source"]) for row in rows})
+def frame_of(document: Mapping[str, Any]) -> dict[str, Any]:
+    """The parameters that are given and not fitted."""
+    return {
+        "classes": MappingProxyType({name: kind for kind, names in document["classes"].items() for name in names}),
+        "neighbours": _orders(document["neighbours"]),
+        "relatives": _orders(document["relatives"]),
+        "compiled": frozenset(document["software"]["compiled"]),
+        "overlapping": frozenset(document["software"]["overlapping"]),
+        "largest_share": document["limits"]["largest_share"],
+        "borrowed_power": document["borrowed"]["spread_power"],
+    }
 
 
-def _orders(table: dict[str, list[str]]) -> Mapping[str, tuple[str, ...]]:
+def _key(row: Mapping[str, Any]) -> Key:
+    return row["family"], row["precision"]
+
+
+def _share(row: Mapping[str, Any]) -> Share:
+    return Share(row["share"], row["attention_share"], row["watts_per_tflop"], row["source"])
+
+
+def _orders(table: Mapping[str, list[str]]) -> Mapping[str, tuple[str, ...]]:
     return MappingProxyType({name: tuple(order) for name, order in table.items()})
 
 

@@ -17,9 +17,10 @@ from service.domain.utilisation import Utilisation
 from service.engine import estimate as engine
 from service.presets.energy import find_power
 from service.presets.regions import Region, find_region, region_of_offer
-from service.presets.utilisation import find_utilisation, planning_spread
+from service.presets.utilisation import Known, find_utilisation, planning_spread
 from service.presets.version import engine_version
 from service.usecases import resolve
+from service.usecases.calibrate import as_measured
 from service.usecases.models import resolve_model
 from service.usecases.notes import Notes
 from service.usecases.pricing import Price, find_price
@@ -59,12 +60,13 @@ def estimate(desk: Desk, request: Given) -> EstimateAnswer:
     cluster = resolve.resolve_cluster(request["hardware"], notes)
     price = find_price(request.get("price", {}), cluster.accelerator.name, cluster.count, book, desk.clock(), notes)
     run = _run(request, cluster, price, notes)
-    utilisation = find_utilisation(cluster.accelerator, run.training.precision)
-    layout_given = run.training.axes.mesh_stated
+    known: Known = "layout" if run.training.axes.mesh_stated else "goal"
+    utilisation = find_utilisation(cluster.accelerator, run.training.precision, known, cluster.count)
     if not run.efficiency.stated:
+        utilisation = as_measured(desk, run, utilisation, notes)
         utilisation = _with_doubt(run, utilisation, notes)
-        _note_planning(notes, layout_given=layout_given)
-    found = _imaginable(run, utilisation, layout_given=layout_given)
+        _note_planning(run, notes)
+    found = _imaginable(run, utilisation)
     _note_layout(run, found, notes)
     _note_surprises(request, run, found, price, notes)
     return EstimateAnswer(found, price, book.name, engine_version(), notes.assumptions, (*notes.warnings, *found.warnings))
@@ -83,9 +85,9 @@ def _with_doubt(run: Run, utilisation: Utilisation, notes: Notes) -> Utilisation
     return replace(utilisation, spread=Range(spread.p10**UNMEASURED_POWER, spread.p50, spread.p90**UNMEASURED_POWER))
 
 
-def _note_planning(notes: Notes, *, layout_given: bool) -> None:
+def _note_planning(run: Run, notes: Notes) -> None:
     """What the ranges of hours and cost hold beside the speed's own error."""
-    if layout_given:
+    if run.training.axes.mesh_stated:
         return
     spread = planning_spread()
     source = (
@@ -109,10 +111,10 @@ def _note_surprises(request: Given, run: Run, found: Estimate, price: Price, not
         notes.warn(f'the model has {params:,} parameters: counts take a suffix, "{params}B" is {params} billion')
 
 
-def _imaginable(run: Run, utilisation: Utilisation, *, layout_given: bool) -> Estimate:
+def _imaginable(run: Run, utilisation: Utilisation) -> Estimate:
     """The engine's estimate. Raises InvalidRequest where it is beyond anything that could be run or paid."""
     try:
-        found = engine.estimate(run, utilisation, planning_spread(), layout_given=layout_given)
+        found = engine.estimate(run, utilisation, planning_spread())
     except InvalidOperation as error:  # an amount with more digits than money has
         raise InvalidRequest(BEYOND_REASON) from error
     if found.cost.total_usd.p90 > MOST_USD or found.time.accelerator_hours.p90 > MOST_ACCELERATOR_HOURS:

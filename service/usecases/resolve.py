@@ -10,13 +10,14 @@ from dataclasses import replace
 from typing import Any
 
 from service.domain.errors import InvalidRequest, Problem
-from service.domain.hardware import Accelerator
+from service.domain.hardware import Accelerator, Precision
 from service.domain.model import Model, OtherNetwork, Transformer
 from service.domain.quantity import Range
 from service.domain.run import Axes, Cluster, Data, Efficiency, Failures, Helpers, Network, Overhead, Personnel, Schedule, Storage, Training
 from service.engine.memory import parameter_total
 from service.presets.accelerators import find_accelerator
-from service.presets.defaults import Default, batch_tokens, default
+from service.presets.defaults import Default, batch_tokens, default, flash_attention
+from service.presets.footprint import find_footprint
 from service.presets.reliability import find_reliability, recovery_defaults
 from service.usecases.models import resolve_model
 from service.usecases.notes import Notes
@@ -100,15 +101,19 @@ def resolve_training(given: Given, model: Model, model_seq_len: int | None, clus
             raise InvalidRequest(f"{name} belongs to method {' or '.join(methods)}", f"/training/{name}")
     _check_method(method, model)
     seq_len = _seq_len(given, model, model_seq_len, notes)
+    precision = _precision(given, cluster.accelerator, notes)
+    flash = _flash_attention(given, precision, notes)
     training = Training(
         method=method,
-        precision=_precision(given, cluster.accelerator, notes),
+        precision=precision,
         optimizer=notes.choose(given, "training.optimizer"),
         seq_len=seq_len,
         global_batch=_global_batch(given, model, method, seq_len, cluster, notes),
+        footprint=find_footprint(cluster.accelerator),
         axes=resolve_axes(given),
         decoder_seq_len=_decoder_seq_len(given, model, seq_len, notes),
-        flash_attention=notes.choose(given, "training.flash_attention"),
+        flash_attention=flash,
+        sequence_parallel=_sequence_parallel(given, notes, flash_attention=flash),
         count_full_attention=notes.choose(given, "training.count_full_attention"),
         input_tokens_per_s_per_node=given.get("input_tokens_per_s_per_node"),
         lora_rank=notes.choose(given, "training.lora_rank") if method in ("lora", "qlora") else 0,
@@ -118,6 +123,19 @@ def resolve_training(given: Given, model: Model, model_seq_len: int | None, clus
         epochs = notes.choose(given, "training.update_epochs")
         training = replace(training, update_epochs=float(epochs), response_tokens=_response_tokens(given, seq_len, notes))
     return training
+
+
+def _flash_attention(given: Given, precision: Precision, notes: Notes) -> bool:
+    fallback = flash_attention(precision)
+    return bool(notes.take(given, "training.flash_attention", fallback.value, fallback.source))
+
+
+def _sequence_parallel(given: Given, notes: Notes, *, flash_attention: bool) -> bool:
+    """Stated, or as software had it: with flash attention, or with what came together with it, selective recomputation."""
+    if flash_attention or given.get("activation_recompute") == "selective":
+        return bool(notes.choose(given, "training.sequence_parallel"))
+    fallback = default("training.sequence_parallel_before")
+    return bool(notes.take(given, "training.sequence_parallel", fallback.value, fallback.source))
 
 
 def _response_tokens(given: Given, seq_len: int, notes: Notes) -> int:

@@ -42,7 +42,7 @@ def test_no_data_set_shrinks(scores: dict[str, dict[str, Any]]) -> None:
 
 @pytest.mark.parametrize("name", ["all", "all-tables-alike"])
 def test_the_engine_beats_forty_percent_of_peak(scores: dict[str, dict[str, Any]], name: str) -> None:
-    """Publications it was not fitted to are predicted with well under the error of 6 N D at 40 % of the peak."""
+    """Documents it was not fitted to are predicted with well under the error of 6 N D at 40 % of the peak."""
     assert scores[name]["median_ape"] < 0.6 * scores[name]["baseline_median_ape"]
 
 
@@ -52,7 +52,7 @@ def test_the_engine_beats_a_constant_rate_over_all_rows(scores: dict[str, dict[s
 
 
 def test_ranges_hold_about_four_in_five(scores: dict[str, dict[str, Any]]) -> None:
-    """p10 to p90 contain roughly 80 % of the measured rates of publications left out of the fit, each table counting alike."""
+    """p10 to p90 contain roughly 80 % of the measured rates of documents left out of the fit, each table counting alike."""
     assert 0.65 < scores["all-tables-alike"]["coverage_80"] < 0.95
 
 

@@ -26,7 +26,7 @@ BLOCKS = {
     "tokens": {"raw", "effective", "trained"},
     "throughput": {
         *("tokens_per_s", "tokens_per_s_per_accelerator", "tflops_per_accelerator", "mfu", "hfu"),
-        *("step_time_s", "bound_by", "parallelism", "source"),
+        *("step_time_s", "bound_by", "parallelism", "alternatives", "source"),
     },
     "memory": {"per_accelerator_gb", "capacity_gb", "fits", "breakdown_gb"},
     "reliability": {"mttf_hours", "expected_interruptions", "checkpoint_interval_minutes", "goodput"},
@@ -133,6 +133,47 @@ def test_a_layout_of_the_callers_that_does_not_fit_is_answered_and_said(client: 
     assert body["memory"]["fits"] is False
     assert body["memory"]["would_fit"]
     assert any("does not fit" in warning for warning in body["warnings"])
+
+
+def test_the_best_other_layouts_are_told_with_what_they_lose(client: FlaskClient) -> None:
+    """Three to five of other meshes than the one taken, the fastest first; where one is faster and does not fit, what it would need."""
+    request = changed("model.preset", "llama-2-70b")
+    body = ask(client, request)
+    assert EstimateAnswerSchema().validate(body) == {}
+    throughput, others = body["throughput"], body["throughput"]["alternatives"]
+    assert 3 <= len(others) <= 5
+    assert [other["slower_by"] for other in others] == sorted(other["slower_by"] for other in others)
+    assert all(set(other["parallelism"]) == set(throughput["parallelism"]) for other in others)
+    assert all(other["fits"] == (other["memory_gb"] <= body["memory"]["capacity_gb"]) == (other["slower_by"] >= 0) for other in others)
+    assert all(other["why"].startswith("more time in" if other["fits"] else "needs") for other in others if other["slower_by"])
+
+
+def test_the_layout_taken_is_no_slower_than_any_told_beside_it(client: FlaskClient) -> None:
+    """An alternative that fits, asked for by its axes, is answered at the rate that was told."""
+    throughput = ask(client, REQUEST)["throughput"]
+    other = next(other for other in throughput["alternatives"] if other["fits"])
+    layout = dict(other["parallelism"])
+    request = copy.deepcopy(REQUEST)
+    request["training"] |= {name: layout.pop(name) for name in ("micro_batch", "zero_stage", "activation_recompute")}
+    request["training"]["parallelism"] = layout
+    found = ask(client, request)["throughput"]
+    assert found["parallelism"] == other["parallelism"]
+    assert found["tokens_per_s_per_accelerator"]["p50"] == pytest.approx(other["tokens_per_s_per_accelerator"])
+    assert found["tokens_per_s_per_accelerator"]["p50"] <= throughput["tokens_per_s_per_accelerator"]["p50"]
+    assert found["alternatives"] == []
+
+
+def test_a_measured_speed_has_no_modelled_alternatives(client: FlaskClient) -> None:
+    """The model's rates are not put beside the caller's own."""
+    assert ask(client, changed("efficiency", {"mfu": 0.4}))["throughput"]["alternatives"] == []
+
+
+def test_the_rest_of_a_layout_given_in_part_is_searched(client: FlaskClient) -> None:
+    """With tensor 4 fixed, what is taken and what is told beside it all have it."""
+    throughput = ask(client, changed("training.parallelism", {"tensor": 4}))["throughput"]
+    assert throughput["parallelism"]["tensor"] == 4
+    assert throughput["alternatives"]
+    assert {other["parallelism"]["tensor"] for other in throughput["alternatives"]} == {4}
 
 
 def test_a_batch_that_does_not_divide_is_rounded_and_said(client: FlaskClient) -> None:
@@ -248,6 +289,8 @@ def test_a_model_that_fits_nowhere_is_told_what_would(client: FlaskClient) -> No
     count = int(words[words.index("of", words.index("fit:")) - 1])
     request["hardware"]["count"] = count
     assert ask(client, request)["memory"]["fits"] is True
+    request["hardware"]["count"] = count - 8
+    assert client.post("/v1/estimate", json=request).status_code == 422
 
 
 def test_a_batch_answers_in_order_and_leaves_good_requests_alone(client: FlaskClient) -> None:

@@ -6,6 +6,7 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
 
+from service.domain.footprint import Footprint
 from service.domain.hardware import Accelerator
 from service.domain.model import Experts, LatentAttention, OtherNetwork, Transformer
 from service.domain.quantity import Range
@@ -76,10 +77,20 @@ def cluster(count: int = 8, part: Accelerator = A100) -> Cluster:
 def utilisation(**changes: Any) -> Utilisation:
     shares: dict[str, Any] = {
         "matmul_share": 0.7,
-        "half_width": 200.0,
+        "attention_share": 0.5,
+        "routed_share": 0.6,
+        "operand_share": 0.5,
+        "tile_s": 5e-9,
+        "activation_passes": 1.5,
         "link_share": 0.7,
+        "network_share": 0.7,
+        "hop_s": 1e-5,
         "overlap_share": 0.8,
+        "tensor_overlap": 0.0,
         "layer_overhead_s": 1e-4,
+        "routing_overhead_s": 2e-4,
+        "straggler_share": 0.005,
+        "launch_power": 4.0,
         "spread": Range(0.8, 1.0, 1.2),
         "source": "chosen for the tests",
     }
@@ -141,8 +152,21 @@ VIT_L_16 = Transformer(24, 1024, 16, 16, 64, 4096, 1000, kind="vit", gated_ffn=F
 RESNET_50 = OtherNetwork(8.178e9, "image", params=25_557_032, activation_bytes_per_sample=44_400_000)
 
 
+FOOTPRINT = Footprint(
+    moment_bytes=MappingProxyType({"adamw": 8, "adamw_8bit": 2, "adafactor": 0.1, "muon": 4, "sgd": 4}),
+    master_bytes=4,
+    gradient_bytes=MappingProxyType({"fp16": 2} | dict.fromkeys(("fp32", "tf32", "bf16", "fp8", "mxfp8", "nvfp4", "fp4", "int8"), 4)),
+    quantised_bytes=MappingProxyType({"fp8": 1, "mxfp8": 1 + 1 / 32, "int8": 1, "nvfp4": 0.5 + 1 / 16, "fp4": 0.5}),
+    nf4_bytes=(4 + 0.127) / 8,
+    logit_bytes=6,
+    reserve_bytes=1.5 * GIB,
+    fragmentation_share=0.02,
+)
+
+
 def training(**changes: Any) -> Training:
     plain: dict[str, Any] = {"method": "pretrain", "precision": "bf16", "optimizer": "adamw", "seq_len": 2048, "global_batch": 64}
+    plain["footprint"] = FOOTPRINT
     return Training(**{**plain, **changes})
 
 

@@ -211,10 +211,11 @@ def test_recomputation_is_executed_and_never_counted(model, method: Any) -> None
 
 
 def test_full_recomputation_repeats_the_layers_and_not_the_head() -> None:
-    """One more forward of everything before the last checkpoint; selective repeats attention's core alone."""
+    """One more forward of everything before the last checkpoint; selective repeats the attention core that flash attention never keeps."""
     forward = transformer_forward(LLAMA_7B, 2048)
+    assert recomputed_flops(LLAMA_7B, training(flash_attention=False))[:2] == (0, forward.attention)
     none, selective, full = recomputed_flops(LLAMA_7B, training())
-    assert (none, selective) == (0, forward.attention)
+    assert (none, selective) == (0, 0)
     assert full == forward.trained - 2 * LLAMA_7B.vocab_size * LLAMA_7B.hidden_size
 
 

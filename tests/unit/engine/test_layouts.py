@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from service.domain.errors import InvalidRequest
 from service.domain.run import RECOMPUTES, Axes
 from service.engine.layouts import Layouts, candidate_layouts, micro_batches, rounded_batch, stack_depth
-from tests.unit.engine.builders import DEEPSEEK_V3, LLAMA_3_405B, LLAMA_7B, RESNET_50, T5_11B, cluster, training
+from tests.unit.engine.builders import DEEPSEEK_V3, GPT_3, LLAMA_3_405B, LLAMA_7B, RESNET_50, T5_11B, cluster, llama, training
 
 
 @given(st.integers(1, 600), st.integers(0, 2048))
@@ -56,17 +56,57 @@ def test_experts_divide_a_stages_ranks() -> None:
     assert (candidate_layouts(LLAMA_7B, training(), cluster(8)).expert == 1).all()
 
 
-@pytest.mark.parametrize(("seq_len", "contexts"), [(2048, {1}), (4096, {1}), (8192, {1, 2}), (131_072, {1, 2, 4, 8, 16, 32})])
+@pytest.mark.parametrize(
+    ("seq_len", "contexts"), [(2048, {1}), (4096, {1, 2}), (6000, {1, 2}), (6001, {1}), (131_072, {1, 2, 4, 8, 16, 32, 64})]
+)
 def test_only_long_sequences_are_cut(seq_len: int, contexts: set[int]) -> None:
-    """Context ranks are tried where each keeps at least 4,096 tokens."""
+    """Context ranks are tried where each keeps the same number of tokens, 2,048 at least."""
     layouts = candidate_layouts(LLAMA_7B, training(seq_len=seq_len, global_batch=1024), cluster(64))
     assert set(layouts.context) == contexts
 
 
-def test_stages_are_searched_where_they_are_nearly_even() -> None:
-    """32 layers on 96 accelerators: 3 stages of 11 are tried, 6 of 6 or 24 of 2 waste more than a tenth and are not."""
+def test_uneven_stages_are_searched() -> None:
+    """32 layers on 96 accelerators: 3 stages are 11 on the fullest, 24 leave a fourth of them idle; the step model says what that costs."""
     layouts = candidate_layouts(LLAMA_7B, training(global_batch=960), cluster(96))
-    assert set(layouts.pipeline) == {1, 2, 3, 4, 8, 16, 32}
+    assert set(layouts.pipeline) == {1, 2, 3, 4, 6, 8, 12, 16, 24, 32}
+
+
+def test_heads_may_divide_by_any_number() -> None:
+    """20 heads on 20 accelerators are split over 5 ranks too, and beyond a node of 8."""
+    twenty = llama(8, 2560, 20, 20, 6912)
+    assert set(candidate_layouts(twenty, training(), cluster(20)).tensor) == {1, 2, 4, 5, 10, 20}
+
+
+@pytest.mark.parametrize(
+    ("batch", "sizes"), [(24, {1, 2, 3, 4, 6, 8, 12, 16, 24}), (7, {1, 2, 4, 7}), (37, {1, 2, 4, 8, 16, 32, 37}), (1, {1})]
+)
+def test_micro_batches_divide_the_share_of_a_rank(batch: int, sizes: set[int]) -> None:
+    """Divisors of the share, and powers of two for shares that hardly divide; none that would change the batch by more than a tenth."""
+    asked = training(global_batch=batch)
+    found = set(candidate_layouts(LLAMA_7B, asked, cluster(1)).micro_batch)
+    assert found == {size for size in sizes if abs(round(batch / size) * size / batch - 1) <= 0.1}
+
+
+@pytest.mark.parametrize(("count", "batch"), [(64, 512), (96, 960), (8, 12)])
+def test_interleaving_takes_whole_rounds(count: int, batch: int) -> None:
+    """With several chunks a stage, micro-batches are a multiple of the stages; fixed, as far as the batch lets them."""
+    for axes in (Axes(), Axes(virtual_pipeline=2)):
+        asked = training(global_batch=batch, axes=axes)
+        layouts = candidate_layouts(LLAMA_7B, asked, cluster(count))
+        assert (layouts.virtual_pipeline > 1).any()
+        assert ((layouts.virtual_pipeline == 1) | (micro_batches(asked, layouts) % layouts.pipeline == 0)).all()
+
+
+def test_chunks_have_a_number_of_layers_each() -> None:
+    """96 layers in 4 stages: 5 chunks of 5 layers, 12 of 2 and 24 of 1 are tried; 13 to 23 would be of 2 layers too, and idle more."""
+    layouts = candidate_layouts(GPT_3, training(axes=Axes(tensor=8, pipeline=4), global_batch=1024), cluster(1024))
+    assert set(layouts.virtual_pipeline) == {1, 2, 3, 4, 5, 6, 8, 12, 24}
+
+
+def test_zero_0_is_searched_only_where_it_is_asked_for() -> None:
+    """It is never better than ZeRO 1."""
+    assert set(candidate_layouts(LLAMA_7B, training(), cluster(8)).zero_stage) == {1, 2, 3}
+    assert set(candidate_layouts(LLAMA_7B, training(axes=Axes(zero_stage=0)), cluster(8)).zero_stage) == {0}
 
 
 def test_a_batch_is_kept_where_it_can_be() -> None:

@@ -149,7 +149,7 @@ def test_megatrons_formulas(layers: int, hidden: int, heads: int) -> None:
 
 def test_selective_recomputation_executes_attention_once_more() -> None:
     """4 s h a token and layer beside the model's own 72 h^2 + 12 s h (Korthikanti et al. 2022, section 5): under 1 % for their 175B."""
-    chosen = training()
+    chosen = training(flash_attention=False)
     executed = float(hardware_flops(GPT_3, chosen, Layouts.single(recompute=SELECTIVE))[0])
     own = training_flops(GPT_3, chosen).total
     assert executed - own == pytest.approx(96 * 4 * 2048 * 12_288)
@@ -160,7 +160,7 @@ def test_palms_utilisation() -> None:
     """238.3 thousand tokens a second on 6,144 chips of 275 TFLOP/s are an MFU of 46.2 % (arXiv 2204.02311, appendix B)."""
     measured = Efficiency(tokens_per_s_per_accelerator=238_300 / 6144)
     chosen = run(model=PALM, cluster=cluster(6144, TPU_V4), efficiency=measured, training=training(global_batch=2048))
-    assert estimate(chosen, utilisation(), Range.exactly(1), layout_given=True).throughput.mfu.p50 == pytest.approx(0.462, rel=0.01)
+    assert estimate(chosen, utilisation(), Range.exactly(1)).throughput.mfu.p50 == pytest.approx(0.462, rel=0.01)
 
 
 # Vision: one multiply-add is two FLOPs
@@ -183,7 +183,7 @@ def accelerator_hours(model: Transformer, tokens: float, part: Accelerator, coun
     asked = run(
         model=model, data=Data(tokens, tokens, 1), cluster=cluster(count, part), efficiency=measured, training=chosen, failures=NEVER_FAILS
     )
-    return estimate(asked, utilisation(), Range.exactly(1), layout_given=True).time.accelerator_hours.p50
+    return estimate(asked, utilisation(), Range.exactly(1)).time.accelerator_hours.p50
 
 
 def test_llama_1_65b_hours_arithmetic_only() -> None:
@@ -224,7 +224,7 @@ def test_bloom_hours_arithmetic_only() -> None:
         training=chosen,
         failures=weekly,
     )
-    hours = estimate(asked, utilisation(), Range.exactly(1), layout_given=True).time.accelerator_hours.p50
+    hours = estimate(asked, utilisation(), Range.exactly(1)).time.accelerator_hours.p50
     assert hours == pytest.approx(1_082_990, rel=0.10)
 
 

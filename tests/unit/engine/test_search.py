@@ -9,9 +9,10 @@ import pytest
 from service.domain.errors import DoesNotFit, InvalidRequest
 from service.domain.model import Model
 from service.domain.run import Axes, Cluster, Training
+from service.engine.advice import does_not_fit, what_would_fit
 from service.engine.layouts import candidate_layouts
 from service.engine.memory import memory
-from service.engine.search import choose_layout, does_not_fit, parallelism, what_would_fit
+from service.engine.search import choose_layout
 from service.engine.throughput import step
 from tests.unit.engine.builders import (
     A100,
@@ -58,7 +59,7 @@ def test_nothing_that_fits_is_faster() -> None:
 def test_the_answer_says_what_the_caller_fixed() -> None:
     """Fixed axes come back as they were, in the contract's names."""
     axes = Axes(tensor=4, pipeline=2, data=8, context=1, micro_batch=2, zero_stage=1, recompute="full")
-    named = parallelism(choose_layout(LLAMA_7B, training(axes=axes), cluster(64), utilisation()))
+    named = choose_layout(LLAMA_7B, training(axes=axes), cluster(64), utilisation()).layouts.named(0)
     assert named == {
         "tensor": 4,
         "pipeline": 2,

@@ -160,6 +160,7 @@ class TestTraining:
             "training.seq_len": 4096,
             "training.global_batch_tokens": found.global_batch * 4096,
             "training.flash_attention": True,
+            "training.sequence_parallel": True,
             "training.count_full_attention": True,
         }
 
@@ -173,6 +174,7 @@ class TestTraining:
             "seq_len": 8192,
             "global_batch_tokens": 8192 * 512,
             "flash_attention": False,
+            "sequence_parallel": True,
             "count_full_attention": False,
             "input_tokens_per_s_per_node": 1e6,
         }
@@ -180,6 +182,17 @@ class TestTraining:
         assert noted(notes) == {}
         assert (found.global_batch, found.flash_attention, found.count_full_attention) == (512, False, False)
         assert (found.precision, found.optimizer, found.input_tokens_per_s_per_node) == ("fp8", "muon", 1e6)
+
+    def test_precisions_older_than_flash_attention_are_run_by_the_software_of_their_time(self) -> None:
+        """fp16 runs keep scores and hold norms whole, unless recomputation is selective or the caller says otherwise; both are noted."""
+        notes = Notes()
+        found = training({"precision": "fp16"}, notes=notes)
+        assert (found.flash_attention, found.sequence_parallel) == (False, False)
+        assert noted(notes)["training.flash_attention"] is False
+        assert noted(notes)["training.sequence_parallel"] is False
+        assert training({"precision": "fp16", "activation_recompute": "selective"}).sequence_parallel
+        assert training({"precision": "fp16", "flash_attention": True}).sequence_parallel
+        assert training({"precision": "bf16"}).flash_attention
 
     def test_the_sequence_is_the_models_published_one_else_the_usual(self) -> None:
         """A ViT's is its patches; a network counted by samples has none."""

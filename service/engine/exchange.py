@@ -1,0 +1,130 @@
+"""Exchanges between devices, at the data sheets' rates of the links they cross."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from service.domain.model import Transformer
+from service.domain.run import FROZEN_BASE
+from service.engine.flops import attention_width
+from service.engine.job import FULL, Floats, Job, passes
+from service.engine.layouts import micro_batches, stack_depth
+from service.engine.memory import local_adapters, local_parameters
+from service.engine.parameters import expert_layer_count
+from service.engine.stages import expert_split
+from service.engine.widths import element_bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """One exchange: seconds on the fast link and on the network at their data sheets' rates, and fixed-cost hops of its calls."""
+
+    inside: Floats
+    beyond: Floats
+    hops: Floats
+
+    def __add__(self, other: Link) -> Link:
+        return Link(self.inside + other.inside, self.beyond + other.beyond, self.hops + other.hops)
+
+    def times(self, factor: Floats | float) -> Link:
+        return Link(self.inside * factor, self.beyond * factor, self.hops * factor)
+
+
+def _exchange(job: Job, payload: Floats, ranks: Floats, side_by_side: Floats | float = 1.0, span: Floats | None = None) -> Link:
+    """One gather or scatter of `payload` bytes round a ring: (ranks - 1) / ranks of it passes every link.
+
+    The group's ring lies on the fast link where its `span` of accelerators does, else on the network cards, of which it uses
+    those of its `side_by_side` members in one node together. A link nobody publishes costs nothing.
+    """
+    part = job.cluster.accelerator
+    span = ranks if span is None else span
+    across = job.cluster.internode_gbit_per_s / 8 * 1e9
+    inside = (part.link_gb_per_s or 0.0) / 2 * 1e9 or across or np.inf
+    domain = max(job.cluster.accelerators_per_node, part.link_domain)
+    beyond = np.minimum(across * side_by_side, inside) if across else np.full(len(ranks), inside)
+    passing = payload * (ranks - 1) / ranks
+    near = span <= domain
+    hops = np.where(ranks > 1, np.log2(np.maximum(ranks, 2.0)), 0.0)
+    return Link(np.where(near, passing / inside, 0.0), np.where(near, 0.0, passing / beyond), hops)
+
+
+def tensor_link(job: Job) -> Link:
+    """Four all-reduces of the activations a layer, six with full recomputation (Megatron-LM, arXiv 1909.08053, section 3)."""
+    assert isinstance(job.model, Transformer)
+    ranks = job.layouts.tensor.astype(float)
+    calls = np.where(job.layouts.recompute == FULL, 6, 4) * job.layers
+    one = _exchange(job, element_bytes(job.training) * job.tokens * job.model.hidden_size, ranks, job.cluster.accelerators_per_node)
+    return one.times(2 * calls)
+
+
+def context_link(job: Job) -> Link:
+    """Keys and values round the ring of context ranks, once forward, twice backward (Liu et al. 2023, arXiv 2310.01889, section 3)."""
+    assert isinstance(job.model, Transformer)
+    ranks = job.layouts.context.astype(float)
+    width = attention_width(job.model) * job.model.kv_heads / job.model.attention_heads
+    payload = element_bytes(job.training) * job.layouts.micro_batch * job.training.seq_len * width / job.layouts.tensor
+    return _exchange(job, payload, ranks, span=ranks * job.layouts.tensor).times(3 * job.layers)
+
+
+def expert_link(job: Job) -> Link:
+    """Dispatch and combine of every routed layer, forward and backward: four all-to-alls (GShard, arXiv 2006.16668, section 3.2).
+
+    A token crosses the network once for each other node (or rack, or pod) it visits an expert of, and is handed out there over
+    the fast link (DeepSeek-V3, arXiv 2412.19437, section 3.2.2).
+    """
+    assert isinstance(job.model, Transformer)
+    experts = job.model.experts
+    if experts is None:
+        return Link(job.nothing, job.nothing, job.nothing)
+    ranks = job.layouts.expert.astype(float)
+    rows = element_bytes(job.training) * job.tokens / job.layouts.tensor * job.model.hidden_size
+    domain = np.minimum(ranks, max(job.cluster.accelerators_per_node, job.cluster.accelerator.link_domain))
+    domains = ranks / domain
+    visited = (domains - 1) * (1 - (1 - 1 / domains) ** experts.experts_per_token)
+    # A ring of two passes half of its payload.
+    across = _exchange(job, 2 * rows * visited, np.full(len(ranks), 2.0), span=ranks)
+    inside = _exchange(job, rows * experts.experts_per_token, domain)
+    one = Link(inside.inside, np.where(domains > 1, across.beyond, 0.0), inside.hops)
+    return one.times(4 * expert_layer_count(job.model) / stack_depth(job.model) * job.layers * passes(job) / 3)
+
+
+def stage_link(job: Job) -> Link:
+    """Activations handed to the next pipeline stage and their gradients back, once a chunk of layers."""
+    assert isinstance(job.model, Transformer)
+    payload = element_bytes(job.training) * job.tokens * job.model.hidden_size / job.layouts.tensor
+    # Two ranks of a ring of two pass half of what one hands to the other.
+    one = _exchange(job, 2 * payload, np.full(len(payload), 2.0), span=(job.layouts.tensor * job.layouts.pipeline).astype(float))
+    return one.times(np.where(job.layouts.pipeline > 1, 2 * job.layouts.virtual_pipeline, 0))
+
+
+def gradient_link(job: Job) -> Link:
+    """Reduce-scatter of gradients and gather of trained weights over the data ranks.
+
+    Divided gradients (ZeRO 2 and 3) are scattered every micro-batch, and ZeRO 3 gathers all weights twice in each.
+    A frozen base is exchanged under ZeRO 3 alone, at the width it is stored in; its adapters are what is trained.
+    """
+    layouts = job.layouts
+    dense, experts = local_parameters(job.model, layouts)
+    frozen = job.training.method in FROZEN_BASE
+    trained, trained_experts = local_adapters(job.model, job.training, layouts) if frozen else (dense, experts)
+    ranks = (layouts.data * layouts.context).astype(float)
+    # Ranks of a data group sit in one node only when the whole machine is one.
+    span: Floats = ranks * layouts.tensor
+    # Each expert goes round its own replicas, which are fewer where experts are divided.
+    replicas = np.maximum(ranks * layouts.tensor / expert_split(layouts), 1.0)
+    batches = micro_batches(job.training, layouts)
+    width = job.training.footprint.nf4_bytes if job.training.method == "qlora" else element_bytes(job.training)
+
+    def payload(updated: Floats, held: Floats) -> Floats:
+        scattered = element_bytes(job.training) * updated
+        gathered = np.where(layouts.zero_stage == 3, 2.0 * batches * width * held, scattered)
+        return scattered * np.where(layouts.zero_stage >= 2, batches, 1.0) + gathered
+
+    domain = max(job.cluster.accelerators_per_node, job.cluster.accelerator.link_domain)
+    beside = np.maximum(1.0, domain / layouts.tensor)
+    calls = np.choose(layouts.zero_stage, [np.full(len(layouts), 2.0), np.full(len(layouts), 2.0), 1 + batches, 3 * batches * job.layers])
+    shared = _exchange(job, payload(trained, dense), ranks, beside, span)
+    routed = _exchange(job, payload(trained_experts, experts), replicas, beside, span)
+    return Link(shared.inside + routed.inside, shared.beyond + routed.beyond, shared.hops * calls)

@@ -1,0 +1,164 @@
+"""Matrix work of one micro-batch: the layers' products, attention's core and the output head, at the data sheet's rates."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from service.domain.model import Experts, LatentAttention, Model, OtherNetwork, Transformer
+from service.domain.run import FROZEN_BASE
+from service.engine.flops import forward_flops, hardware_flops, training_flops
+from service.engine.job import Floats, Job, attention_again, head_flops, passes, sixteen_bit_peak, updates
+from service.engine.layouts import stack_depth
+from service.engine.parameters import count_parameters, expert_layer_count, feed_forward_parameters
+from service.engine.widths import element_bytes, input_bytes
+
+# Flash attention's backward pass computes the scores once more: five products where the forward pass has two
+# (Dao 2023, arXiv 2307.08691, section 3.1).
+FLASH_BACKWARD = 2.5
+# Rows of an output tile of large products (NVIDIA, Matrix Multiplication Background User's Guide, section 3.1). Each expert's rows
+# are rounded up to whole tiles: half a tile more on average.
+TILE_ROWS = 128
+
+
+def matmul_seconds(job: Job) -> tuple[Floats, Floats]:
+    """Seconds at the peak of the layers' matrix work, and of the visited experts'; attention's core, the head and sampled text apart."""
+    executed = hardware_flops(job.model, job.training, job.layouts) - job.total.generation
+    attention = job.total.attention + attention_again(job)
+    seconds = job.stage_flops(executed - attention - head_flops(job)) / job.peak
+    routed = seconds * _routed_part(job.model)
+    return seconds - routed, routed * _tile_waste(job)
+
+
+def _tile_waste(job: Job) -> Floats:
+    """How much longer grouped products take because each expert's rows fill whole tiles."""
+    if isinstance(job.model, OtherNetwork) or job.model.experts is None:
+        return job.nothing
+    held = job.model.experts.experts / job.layouts.expert
+    waste: Floats = 1 + TILE_ROWS / 2 * held / _routed_rows(job, job.model.experts)
+    return waste
+
+
+def _routed_rows(job: Job, experts: Experts) -> Floats:
+    """Rows that come to the experts of one device: its own tokens' visits, because what it sends out comes back from others."""
+    return job.tokens * experts.experts_per_token / np.where(job.layouts.expert > 1, job.layouts.tensor, 1)
+
+
+def _routed_part(model: Model) -> float:
+    """Part of the layers' multiplied weights that stands in the experts a token visits."""
+    if isinstance(model, OtherNetwork) or model.experts is None:
+        return 0.0
+    counts = count_parameters(model)
+    shape = count_parameters(replace(model, params=None, active_params=None))
+    one = feed_forward_parameters(model, model.experts.ffn_hidden_size)
+    visited = expert_layer_count(model) * model.experts.experts_per_token * one * counts.multiplied / shape.multiplied
+    return visited / (counts.multiplied - counts.head_multiplied)
+
+
+def routed_layers(model: Model) -> float:
+    """Share of the layers that route their tokens."""
+    return 0.0 if isinstance(model, OtherNetwork) else expert_layer_count(model) / stack_depth(model)
+
+
+def head_seconds(job: Job) -> Floats:
+    """Seconds of the output head at the 16-bit peak: recipes in fewer bits leave it there (Micikevicius et al. 2022, arXiv 2209.05433)."""
+    rate = sixteen_bit_peak(job.cluster.accelerator, job.training.precision)
+    return head_flops(job) * job.tokens / job.layouts.tensor / rate
+
+
+@dataclass(frozen=True, slots=True)
+class Products:
+    operands: Floats
+    reductions: Floats
+
+
+def product_costs(job: Job) -> Products:
+    """Operand traffic and reduction depth of a stage's products, forward, for the activations' gradient and for the weights'.
+
+    A product of an m x k and a k x n matrix moves mk + kn + mn elements. Its last tiles leave part of the device idle for about
+    as long as one tile takes, which goes with k: narrow products are slow because of both.
+    """
+    if isinstance(job.model, OtherNetwork):
+        return Products(job.nothing, job.nothing)
+    times, activations = passes(job), updates(job.training)
+    weights = 0.0 if job.training.method in FROZEN_BASE else activations
+    forward = times - weights - activations
+    element = input_bytes(job.training)
+    width = element_bytes(job.training) / element
+    moved, depth = job.nothing, job.nothing
+    for share, rows, inputs, outputs, copies in _layer_products(job):
+        elements = rows * inputs + copies * inputs * outputs + rows * outputs
+        moved = moved + share * times * elements
+        depth = depth + share * (forward * inputs + activations * outputs + weights * rows / copies)
+    return Products(moved * job.layers * element / job.bandwidth, depth * job.layers / width)
+
+
+def _layer_products(job: Job) -> list[tuple[float, Floats, Floats, Floats, Floats]]:
+    """A layer's products on one device: (share of layers that have it, rows, inputs, outputs, weight matrices side by side)."""
+    model = job.model
+    assert isinstance(model, Transformer)
+    tensor, tokens, one = job.layouts.tensor, job.tokens, np.ones(len(job.layouts))
+    hidden = one * model.hidden_size
+    found = [(1.0, tokens, hidden * inputs, outputs / tensor, one) for inputs, outputs in _attention_inputs(model)]
+    found.append((1.0, tokens, values_width(model) / tensor, hidden, one))
+    routed = expert_layer_count(model) / model.layers
+    gates = 2 if model.gated_ffn else 1
+    if routed < 1:
+        found += _feed_forward(1 - routed, tokens, hidden, one * model.ffn_hidden_size / tensor, gates, one)
+    if model.experts:
+        found += _routed(routed, job, model.experts, hidden, gates)
+    return found
+
+
+def _feed_forward(
+    share: float, rows: Floats, hidden: Floats, inner: Floats, gates: int, copies: Floats
+) -> list[tuple[float, Floats, Floats, Floats, Floats]]:
+    return [(share, rows, hidden, gates * inner, copies), (share, rows, inner, hidden, copies)]
+
+
+def _routed(share: float, job: Job, experts: Experts, hidden: Floats, gates: int) -> list[tuple[float, Floats, Floats, Floats, Floats]]:
+    """Experts on one device as one grouped product of the rows routed to it, and the shared experts."""
+    tensor, tokens, one = job.layouts.tensor, job.tokens, np.ones(len(job.layouts))
+    split = np.where(job.layouts.expert > 1, 1, tensor)
+    held = experts.experts / job.layouts.expert
+    rows = _routed_rows(job, experts)
+    found = _feed_forward(share, rows, hidden, one * experts.ffn_hidden_size / split, gates, held)
+    if experts.shared_experts:
+        width = experts.shared_experts * (experts.shared_ffn_hidden_size or experts.ffn_hidden_size)
+        found += _feed_forward(share, tokens, hidden, one * width / tensor, gates, one)
+    return found
+
+
+def _attention_inputs(model: Transformer) -> list[tuple[float, float]]:
+    """(inputs as a share of the hidden size, outputs) of the projections before attention."""
+    if model.latent is None:
+        return [(1.0, model.head_dim * (model.attention_heads + 2.0 * model.kv_heads))]
+    return _latent_inputs(model, model.latent)
+
+
+def _latent_inputs(model: Transformer, latent: LatentAttention) -> list[tuple[float, float]]:
+    """Down- and up-projections of multi-head latent attention (DeepSeek-V2, arXiv 2405.04434, equations 9 to 19)."""
+    heads, hidden = model.attention_heads, model.hidden_size
+    query = float(heads * (latent.qk_nope_head_dim + latent.qk_rope_head_dim))
+    key_value = float(heads * (latent.qk_nope_head_dim + latent.v_head_dim))
+    rank = latent.q_lora_rank
+    queries = [(1.0, float(rank)), (rank / hidden, query)] if rank else [(1.0, query)]
+    return [*queries, (1.0, float(latent.kv_lora_rank + latent.qk_rope_head_dim)), (latent.kv_lora_rank / hidden, key_value)]
+
+
+def values_width(model: Transformer) -> float:
+    return float(model.attention_heads * (model.latent.v_head_dim if model.latent else model.head_dim))
+
+
+def attention_seconds(job: Job) -> Floats:
+    """Seconds of scores and values at the 16-bit peak, as the kernels execute them.
+
+    Flash attention leaves out the masked half of a causal square and repeats the scores in its backward pass.
+    """
+    training = replace(job.training, count_full_attention=not job.training.flash_attention)
+    job = replace(job, training=training, total=training_flops(job.model, training), forward=forward_flops(job.model, training))
+    executed = job.total.attention + attention_again(job)
+    if training.flash_attention:
+        executed = executed + (FLASH_BACKWARD - 2) * updates(training) * job.forward.attention
+    return job.stage_flops(executed) / sixteen_bit_peak(job.cluster.accelerator, training.precision)

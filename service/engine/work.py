@@ -1,0 +1,116 @@
+"""What one optimizer step asks of the fullest device, vectorised over layouts: work at the data sheet's rates.
+
+Everything here is arithmetic on shapes and data sheets: seconds that work would take if devices and links gave all their data
+sheets promise, and how often something is called that costs a fixed time. What is achieved of it is measured, and is in
+`throughput`. Left out: congestion, odd shapes' kernels, load imbalance of experts.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from service.domain.model import Model, OtherNetwork
+from service.domain.run import Cluster, Training
+from service.engine.exchange import Link, context_link, expert_link, gradient_link, stage_link, tensor_link
+from service.engine.job import Floats, job_of, passes
+from service.engine.layouts import Layouts, micro_batches, rounded_batch
+from service.engine.products import attention_seconds, head_seconds, matmul_seconds, product_costs, routed_layers
+from service.engine.traffic import (
+    activation_seconds,
+    dequantisation_seconds,
+    generation_seconds,
+    logit_seconds,
+    optimizer_seconds,
+    score_seconds,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """One position a layout. Of one micro-batch on the fullest stage of layers, all but the last group.
+
+    matmul, routed: matrix work at the peak [s] that every token meets, and that of its experts. operands, reductions: the operands'
+    way over the memory bus [s], and the summed depth of the products' reductions, weighed by how fast the precision's units go
+    [elements]. head, head_traffic: the output head on the last stage [s at the 16-bit peak], logits and loss over the bus [s].
+    attention: scores and values in flash attention's kernels at the 16-bit peak [s]; without them it is matrix work like any other.
+    traffic: norms, activations and residuals over the memory bus [s]. scores: unfused attention's way over it, and unfolded weights [s].
+    layers, routed_layers: all layers whose kernels the host launches, and those of them with experts; launched again counts again.
+    tensor, context, expert, stage: exchanges of one micro-batch. gradient: the data ranks' exchange of a whole step.
+    chunk_stages: pipeline stages before the last, over the chunks each is cut in. hidden_batches: micro-batches that the data
+    ranks' exchange runs beside.
+    """
+
+    matmul: Floats
+    routed: Floats
+    operands: Floats
+    reductions: Floats
+    head: Floats
+    head_traffic: Floats
+    attention: Floats
+    traffic: Floats
+    scores: Floats
+    layers: Floats
+    routed_layers: Floats
+    tensor: Link
+    context: Link
+    expert: Link
+    stage: Link
+    gradient: Link
+    optimizer: Floats
+    generation: Floats
+    chunk_stages: Floats
+    micro_batches: Floats
+    hidden_batches: Floats
+    doublings: Floats
+    input: Floats
+    batch: Floats
+
+
+def work(model: Model, training: Training, cluster: Cluster, layouts: Layouts) -> Work:
+    """What a step asks of the fullest device on every layout."""
+    job = job_of(model, training, cluster, layouts)
+    count = micro_batches(training, layouts)
+    batch = rounded_batch(training, layouts)
+    costs = product_costs(job)
+    nothing = np.zeros(len(layouts))
+    none = Link(nothing, nothing, nothing)
+    other = isinstance(model, OtherNetwork)
+    matmul, routed = matmul_seconds(job)
+    if not (other or training.flash_attention):
+        matmul = matmul + attention_seconds(job)
+    # Embedding, loss and hand-over launch about as many kernels as one layer more.
+    layers = (job.layers + 1) * passes(job) / 3
+    return Work(
+        matmul=matmul,
+        routed=routed,
+        operands=costs.operands,
+        reductions=costs.reductions,
+        head=nothing if other else head_seconds(job),
+        head_traffic=nothing if other else logit_seconds(job),
+        attention=nothing if other or not training.flash_attention else attention_seconds(job),
+        traffic=nothing if other else activation_seconds(job),
+        scores=dequantisation_seconds(job) if other else score_seconds(job) + dequantisation_seconds(job),
+        layers=layers,
+        routed_layers=layers * routed_layers(model),
+        tensor=none if other else tensor_link(job),
+        context=none if other else context_link(job),
+        expert=none if other else expert_link(job),
+        stage=none if other else stage_link(job),
+        gradient=gradient_link(job),
+        optimizer=optimizer_seconds(job),
+        generation=generation_seconds(job),
+        chunk_stages=(layouts.pipeline - 1) / layouts.virtual_pipeline,
+        micro_batches=count,
+        hidden_batches=np.choose(layouts.zero_stage, [nothing, nothing + 1, (count + 1) / 2, count]),
+        doublings=np.full(len(layouts), np.log2(cluster.nodes)),
+        input=_input_seconds(training, cluster, batch),
+        batch=batch,
+    )
+
+
+def _input_seconds(training: Training, cluster: Cluster, batch: Floats) -> Floats:
+    if training.input_tokens_per_s_per_node is None:
+        return np.zeros(len(batch))
+    return batch * training.seq_len / (training.input_tokens_per_s_per_node * cluster.nodes)
