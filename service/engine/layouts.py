@@ -177,7 +177,8 @@ def _virtual_sizes(depth: int, pipeline: int) -> tuple[int, ...]:
     """Chunks a stage: one, and the fewest of each size in whole layers that leave the fullest stage at most a tenth above an even cut
     (Llama 3.1 405B: 126 layers in 16 stages of 8).
     """
-    deepest = min(MOST_CHUNKS, depth // pipeline) if pipeline > 1 else 1
+    # Embedding and head may be chunks of their own.
+    deepest = min(MOST_CHUNKS, (depth + 2) // pipeline) if pipeline > 1 else 1
     layers = [-(-depth // (pipeline * chunks)) for chunks in range(1, deepest + 1)]
     nearly_even = depth * (1 + UNEVEN_SHARE) / pipeline
     further = [
