@@ -37,7 +37,7 @@ QUESTIONS = {
     "speed, goal alone": ("throughput", True),
     "accelerator-hours of whole runs, goal alone": ("hours", True),
 }
-PREDICTORS = ("predicted_left_out", "predicted_in_sample", "baseline", "constant")
+PREDICTORS = ("predicted_left_out", "predicted_publication_out", "predicted_in_sample", "baseline", "constant")
 CITED = 140
 SUMMARY_COLUMNS = {
     "median": "median_ape",
@@ -185,9 +185,10 @@ def in_short(rows: Sequence[ScoredRow]) -> str:
         if found.tables > 1:
             shares = [percent(alike(members, predictor)) for predictor in PREDICTORS]
             table_rows.append([question, f"{found.tables} data sets, each alike", *shares, percent(float(np.mean(tables)), 0)])
-        shares = [percent(share) for share in (found.median, found.in_sample, found.baseline, found.constant)]
+        shares = [percent(float(np.median(errors(members, predictor)))) for predictor in PREDICTORS]
         table_rows.append([question, f"{found.rows:,} rows", *shares, percent(found.coverage, 0)])
-    return table(["what is asked", "median over", "the model", "in sample", "6 N D", "constant rate", "in range"], table_rows)
+    head = ["what is asked", "median over", "document out", "publication out", "in sample", "6 N D", "constant rate", "in range"]
+    return table(head, table_rows)
 
 
 def pairs_table(given: Sequence[ScoredRow], rows: Sequence[ScoredRow]) -> str:

@@ -20,7 +20,7 @@ from bench.accuracy.report import errors
 from service.calibration.cases import Case, goal_of, is_held_back, read, throughput_cases
 from service.calibration.folds import Folds, goal_rate, left_out_rates, rates, read_folds
 from service.calibration.runs import PublishedRun, planned_hours, published_runs
-from service.calibration.spreads import Misses, misses_of, spreads_of, vision_shares, without
+from service.calibration.spreads import Misses, misses_of, vision_shares, widths_of, without
 from service.domain.model import Model, OtherNetwork
 from service.domain.run import Cluster, Training
 from service.engine.flops import training_flops
@@ -28,7 +28,7 @@ from service.engine.job import peak_flops
 from service.engine.memory import parameter_total
 from service.engine.parameters import count_parameters
 from service.engine.uncertainty import inverse, product
-from service.presets.utilisation import Known, find_utilisation, load_parameters, planning_spread, spread_of
+from service.presets.utilisation import Known, find_utilisation, load_parameters, planning_spread, scale_power, spread_of
 
 Floats = NDArray[np.float64]
 Summary = dict[str, object]
@@ -150,10 +150,11 @@ def _covered(known: Known, misses: Misses, powers: Sequence[float]) -> NDArray[n
     """Whether each row lies between p10 and p90 as found from the other documents' misses."""
     within = np.zeros(len(powers), dtype=bool)
     for document in dict.fromkeys(misses.document):
-        spreads = spreads_of(known, without(misses, document))
+        found = widths_of(known, without(misses, document))
         for place in np.flatnonzero(misses.document == document):
-            found = spread_of(spreads, misses.key[place], known, int(misses.count[place]))
-            within[place] = found.p10 ** powers[place] <= np.exp(misses.log_ratio[place]) <= found.p90 ** powers[place]
+            edges = spread_of(found.spreads, misses.key[place], known)
+            power = powers[place] * scale_power(found.scales, known, int(misses.count[place]))
+            within[place] = edges.p10**power <= np.exp(misses.log_ratio[place]) <= edges.p90**power
     return within
 
 

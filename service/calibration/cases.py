@@ -28,8 +28,6 @@ Row = dict[str, str]
 Floats = NDArray[np.float64]
 
 DATA = Path(__file__).parent / "data"
-# An unstated layout is searched; this many of the fastest are kept, so that a fit can change its mind.
-CANDIDATES_KEPT = 48
 # A published run did fit: layouts that the engine counts a little too large stay in question.
 MEMORY_TOLERANCE = 0.25
 VTRAIN_LAYERS = (12, 16, 20, 24)
@@ -159,7 +157,7 @@ def is_held_back(case: Case) -> bool:
 
 def goal_of(case: Case) -> Case:
     """The case asked with nothing but what a planner knows: model, accelerator, count, sequence length and batch."""
-    flash = bool(flash_attention(case.training.precision).value)
+    flash = bool(flash_attention(case.training.precision, case.accelerator.family).value)
     training = replace(case.training, axes=Axes(), flash_attention=flash, sequence_parallel=flash)
     return replace(case, training=training, stated=False)
 

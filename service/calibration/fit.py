@@ -17,7 +17,7 @@ from service.calibration.cases import Case, goal_of, is_held_back, throughput_ca
 from service.calibration.folds import Folds, write_folds
 from service.calibration.frame import framed, priors
 from service.calibration.remaining import write_remaining
-from service.calibration.spreads import ROWS_THAT_COUNT, evidence, other_shares, planning, spreads
+from service.calibration.spreads import ROWS_THAT_COUNT, evidence, other_shares, planning, widths
 from service.calibration.table import Columns, Floats, Table, power_ratio, predicted_rates, pruned, rows_of, table_of
 from service.calibration.write import write_utilisation
 from service.presets.utilisation import Key, Parameters, Share, watts_per_tflop
@@ -99,7 +99,7 @@ def _names() -> list[str]:
 
 
 def _expected(problem: Problem) -> tuple[Floats, Floats]:
-    """Means and widths of the vector before any row: shared parameters, then the keys' matmul and attention shares."""
+    """Means and widths of the vector before any row: shared parameters, the keys' matmul and attention shares, the latter's centre."""
     known, count = priors(), len(problem.keys)
     mean = [_scaled(name, known[name].value) for name in _names()]
     width = [float(np.log(known[name].factor)) for name in _names()]
@@ -128,7 +128,8 @@ def _columns(problem: Problem, vector: Floats) -> Columns:
     shared, count, first = _shared(vector), len(problem.keys), len(_names())
     position = problem.table.row
     shares = np.exp(vector[first : first + count])[problem.key] * np.exp(shared["power_exponent"] * problem.power)
-    attention = np.exp(vector[first + count : first + 2 * count])[problem.key]
+    # Attention's kernels run at 16 bit whatever the weights' precision, but they come with the software that a precision needs.
+    attention = np.exp(vector[first + count : -1])[problem.key]
 
     def everywhere(name: str) -> Floats:
         return np.full(len(position), shared[name])
@@ -162,7 +163,7 @@ def _least_squares(problem: Problem, start: Floats, mean: Floats, width: Floats)
         soft = np.sign(rows) * np.sqrt(2 * (np.sqrt(1 + rows**2) - 1))
         centre = vector[-1]
         wanted = mean.copy()
-        wanted[first + count : first + 2 * count] = centre
+        wanted[first + count : -1] = centre
         return np.concatenate([soft, (vector - wanted) / width])
 
     bounds = (np.full(len(mean), -np.inf), highest)
@@ -209,7 +210,8 @@ def main() -> None:
     folds = Folds(documents, publications, replace(fitted(held_back), other=full.other))
     write_folds(folds)
     goals = [goal_of(case) for case in cases if not case.each]
-    full = replace(full, matmul=evidence(full, table), spreads=spreads(cases, goals, full, documents))
+    found = widths(cases, goals, full, documents)
+    full = replace(full, matmul=evidence(full, table), spreads=found.spreads, scales=found.scales)
     write_utilisation(full, table, planning(full, folds))
     write_remaining(cases, full)
 

@@ -24,7 +24,7 @@ from service.usecases.calibrate import check, flops, question
 PRECISION: Precision = "bf16"
 FREE_MEMORY_SHARE = 0.6
 LARGEST_MICRO_BATCH = 8
-NO_TORCH = "`--measure` needs PyTorch 2.5 or newer, which is not installed here: pip install 'outlay[measure]', or pip install 'torch>=2.5'"
+NO_TORCH = "`--measure` needs PyTorch 2.5 or newer, which is not installed here: pip install 'torch>=2.5'"
 Say = Callable[[str], None]
 
 

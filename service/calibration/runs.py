@@ -67,7 +67,7 @@ def _run(row: Row) -> PublishedRun:
     cluster = cluster_of(row["accelerator"], int(row["count"]))
     other = isinstance(model, OtherNetwork)
     seq_len = 1 if other else int(row["seq"])
-    flash = bool(flash_attention(row["precision"]).value)
+    flash = bool(flash_attention(row["precision"], cluster.accelerator.family).value)
     training = Training(
         method="pretrain",
         precision=cast("Precision", row["precision"]),

@@ -15,7 +15,7 @@ from service.calibration.runs import planned_hours, published_runs
 from service.calibration.table import Floats, Table
 from service.presets.accelerators import find_accelerator
 from service.presets.models import find_model
-from service.presets.utilisation import Key, Known, Parameters, Share, Spread
+from service.presets.utilisation import Key, Known, Parameters, Scale, Share, Spread, spread_of
 
 # A spread of a family's own needs rows of at least this many documents, each predicted without itself.
 DOCUMENTS_FOR_OWN_SPREAD = 3
@@ -24,7 +24,9 @@ SIZES = (1, 65, 1025)
 # Rows of one table beyond so many say the same again.
 ROWS_THAT_COUNT = 64
 # Percentiles of few rows reach less far than those of many: taken a little outside, so that four rows in five lie within.
-LOW, HIGH = 0.09, 0.91
+LOW, HIGH = 0.07, 0.93
+# A side that no row lies on is an edge all the same; a size whose rows all lie near is no promise of that.
+LEAST_EDGE, LEAST_POWER = 0.03, 1.0
 
 
 @dataclass(frozen=True)
@@ -65,26 +67,50 @@ def misses_of(cases: Sequence[Case], predicted: Floats, parameters: Parameters) 
     )
 
 
-def spreads(cases: Sequence[Case], goals: Sequence[Case], parameters: Parameters, folds: Mapping[str, Parameters]) -> tuple[Spread, ...]:
-    """Spreads with the layout given and with the goal alone: of all rows, and of every family and class with documents enough."""
+@dataclass(frozen=True)
+class Widths:
+    """How wide answers are: by family and class, and how much more by the machine's size."""
+
+    spreads: tuple[Spread, ...]
+    scales: tuple[Scale, ...]
+
+
+def widths(cases: Sequence[Case], goals: Sequence[Case], parameters: Parameters, folds: Mapping[str, Parameters]) -> Widths:
+    """Spreads with the layout given and with the goal alone."""
     given = left_out_rates(cases, folds, lambda case: case.document)
     alone = np.array([goal_rate(case, folds[case.document]) for case in goals])
-    return (
-        *spreads_of("layout", misses_of(cases, given, parameters)),
-        *spreads_of("goal", misses_of(goals, alone, parameters)),
-    )
+    found = [
+        widths_of("layout", misses_of(cases, given, parameters)),
+        widths_of("goal", misses_of(goals, alone, parameters)),
+    ]
+    return Widths(tuple(row for one in found for row in one.spreads), tuple(row for one in found for row in one.scales))
 
 
-def spreads_of(known: Known, misses: Misses) -> list[Spread]:
-    """The spread of all rows, then those of the families and classes with documents enough."""
+def widths_of(known: Known, misses: Misses) -> Widths:
+    """The spread of all rows, those of the families and classes with documents enough, and the powers that machines' sizes take."""
     everything = np.ones(len(misses.key), dtype=bool)
-    found = [_spread(known, ("*", "*"), 0, misses, everything)]
+    found = [_spread(known, ("*", "*"), misses, everything)]
     for key in sorted(set(misses.key)):
         mine = np.array([other == key for other in misses.key])
         if len(set(misses.document[mine])) >= DOCUMENTS_FOR_OWN_SPREAD:
-            found.append(_spread(known, key, 0, misses, mine))
+            found.append(_spread(known, key, misses, mine))
+    reach = _reach(found, misses, known)
     sizes = np.searchsorted(SIZES, misses.count, side="right") - 1
-    return found + [_spread(known, ("*", "*"), size, misses, sizes == index) for index, size in enumerate(SIZES) if (sizes == index).any()]
+    scales = [_scale(known, size, reach[sizes == at], misses.weight[sizes == at]) for at, size in enumerate(SIZES) if (sizes == at).any()]
+    return Widths(tuple(found), tuple(scales))
+
+
+def _reach(found: Sequence[Spread], misses: Misses, known: Known) -> Floats:
+    """By row, how far it lies towards its family's p10 or p90 and beyond: 1 on the edge."""
+    edges = [spread_of(found, key, known) for key in misses.key]
+    low, high = (np.maximum(np.abs(np.log([getattr(edge, name) for edge in edges])), LEAST_EDGE) for name in ("p10", "p90"))
+    reach: Floats = np.where(misses.log_ratio < 0, -misses.log_ratio / low, misses.log_ratio / high)
+    return reach
+
+
+def _scale(known: Known, size: int, reach: Floats, weight: Floats) -> Scale:
+    power = weighted_quantile(reach, weight, HIGH - LOW)
+    return Scale(known, size, round(max(LEAST_POWER, power), 2), len(reach))
 
 
 def without(misses: Misses, document: str) -> Misses:
@@ -94,9 +120,9 @@ def without(misses: Misses, document: str) -> Misses:
     return Misses(misses.log_ratio[others], misses.weight[others], key, misses.count[others], misses.document[others])
 
 
-def _spread(known: Known, key: Key, size: int, misses: Misses, mine: NDArray[np.bool_]) -> Spread:
+def _spread(known: Known, key: Key, misses: Misses, mine: NDArray[np.bool_]) -> Spread:
     low, high = quantiles(misses.log_ratio[mine], misses.weight[mine])
-    return Spread(known, *key, size, round(low, 3), round(high, 3), int(mine.sum()))
+    return Spread(known, *key, round(low, 3), round(high, 3), int(mine.sum()))
 
 
 def quantiles(values: Floats, weights: Floats) -> tuple[float, float]:
@@ -113,13 +139,17 @@ def weighted_quantile(values: Floats, weights: Floats, share: float) -> float:
 
 
 def evidence(parameters: Parameters, table: Table) -> dict[Key, Share]:
-    """The shares of the peak with the rows behind each."""
+    """The shares of the peak with the rows and the parts behind each."""
     rows: dict[Key, dict[str, int]] = {}
+    measured: dict[Key, set[str]] = {}
     for case in table.cases:
-        mine = rows.setdefault((case.accelerator.family, parameters.classes[case.training.precision]), {})
+        key = case.accelerator.family, parameters.classes[case.training.precision]
+        measured.setdefault(key, set()).add(case.accelerator.name)
+        mine = rows.setdefault(key, {})
         mine[case.source] = mine.get(case.source, 0) + 1
     texts = {key: ", ".join(f"{source} ({count} rows)" for source, count in sorted(mine.items())) for key, mine in rows.items()}
-    return {key: replace(share, source=texts[key]) for key, share in parameters.matmul.items()}
+    parts = {key: tuple(sorted(names)) for key, names in measured.items()}
+    return {key: replace(share, source=texts[key], accelerators=parts[key]) for key, share in parameters.matmul.items()}
 
 
 def other_shares(parameters: Parameters) -> dict[Key, float]:
@@ -150,7 +180,7 @@ def planning(parameters: Parameters, folds: Folds) -> Planning:
     weights = np.ones(len(ratios))
     median, low, high = (weighted_quantile(ratios, weights, share) for share in (0.5, LOW, HIGH))
     # Hours go as one over speed: a slow tenth of the speeds is a long tenth of the hours.
-    speed = next(row for row in parameters.spreads if (row.known, row.family) == ("goal", "*") and not row.from_count)
+    speed = next(row for row in parameters.spreads if (row.known, row.family) == ("goal", "*"))
     beyond_low = -math.sqrt(max(low**2 - math.log(speed.p90) ** 2, 0.0)) if low < 0 else 0.0
     beyond_high = math.sqrt(max(high**2 - math.log(speed.p10) ** 2, 0.0)) if high > 0 else 0.0
     return Planning(len(ratios), *(math.exp(value) for value in (median, low, high, beyond_low, beyond_high)))

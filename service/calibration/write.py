@@ -21,6 +21,7 @@ HEAD = """\
 #            attention's kernels reach; `watts_per_tflop` of the parts measured
 # [[spread]] measured over predicted rates on documents the parameters were fitted without, where the layout was given and where
 #            only model, accelerator, count, sequence length and batch were
+# [[scale]]  the power that those are raised to on machines of so many accelerators and more
 # [[other]]  share of the dense peak of networks counted by samples (ResNet-50 v1.5)
 # [planning] actual over planned accelerator-hours of published runs; `whole_*` and `median` as observed, p10 and
 #            p90 what is left of that beside the speed's own spread
@@ -30,7 +31,7 @@ HEAD = """\
 def write_utilisation(parameters: Parameters, table: Table, planning: Planning) -> None:
     """Write utilisation.toml: the fit, then the frame it was made in."""
     lines = [HEAD, f'source = "{len(table.cases)} published measurements, service/calibration/data"\n', "[shared]"]
-    lines += _shared(parameters) + _matmul(parameters) + _spreads(parameters) + _other(parameters)
+    lines += _shared(parameters) + _matmul(parameters) + _spreads(parameters) + _scales(parameters) + _other(parameters)
     lines += [
         "\n[planning]",
         f"p10 = {planning.beyond_p10:.3f}",
@@ -66,6 +67,7 @@ def _matmul(parameters: Parameters) -> list[str]:
             f"share = {share.share:.4f}",
             f"attention_share = {share.attention_share:.4f}",
             f"watts_per_tflop = {share.watts_per_tflop:.4f}",
+            f"accelerators = {json.dumps(list(share.accelerators))}",
             f"source = {json.dumps(share.source)}",
         ]
     return lines
@@ -79,9 +81,21 @@ def _spreads(parameters: Parameters) -> list[str]:
             f'known = "{row.known}"',
             f'family = "{row.family}"',
             f'precision = "{row.precision}"',
-            f"from_count = {row.from_count}",
             f"p10 = {row.p10:.3f}",
             f"p90 = {row.p90:.3f}",
+            f"rows = {row.rows}",
+        ]
+    return lines
+
+
+def _scales(parameters: Parameters) -> list[str]:
+    lines = []
+    for row in parameters.scales:
+        lines += [
+            "\n[[scale]]",
+            f'known = "{row.known}"',
+            f"from_count = {row.from_count}",
+            f"power = {row.power:.2f}",
             f"rows = {row.rows}",
         ]
     return lines

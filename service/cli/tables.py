@@ -18,6 +18,7 @@ def estimate(answer: Entry, *, brief: bool = False) -> str:
         ("throughput", f"{spread(throughput['tokens_per_s_per_accelerator'], figure)} {answer['tokens']['unit']}s/s an accelerator"),
         ("MFU", f"{spread(throughput['mfu'], percent)}, bound by {throughput['bound_by']}, {throughput['source']}"),
         ("layout", layout(throughput["parallelism"])),
+        *((("", other)) for other in alternatives(throughput)),
         ("memory", f"{memory['per_accelerator_gb']:.1f} of {memory['capacity_gb']:.1f} GB, {'fits' if memory['fits'] else 'DOES NOT FIT'}"),
         ("failures", failures(answer["reliability"])),
         ("wall clock", f"{spread(time['wall_clock_hours'], figure)} h ({figure(time['wall_clock_hours']['p50'] / 24)} days)"),
@@ -31,11 +32,20 @@ def estimate(answer: Entry, *, brief: bool = False) -> str:
     ]
     parts = [columns([row for row in rows if row[1]])]
     parts += [f"warning: {warning}" for warning in answer["warnings"]]
+    parts += [f"would fit: {advice}" for advice in memory.get("would_fit", ())]
     if brief:
         return "\n".join([*parts, f"{len(answer['assumptions'])} values were assumed; without --brief they are listed"])
     parts.append("assumed (p10 - p50 - p90 are shown as ranges):")
     parts += [f"  {item['field']} = {shown(item['value'])}: {clipped(item['source'])}" for item in answer["assumptions"]]
     return "\n".join(parts)
+
+
+def alternatives(throughput: Entry) -> list[str]:
+    """The other layouts that were nearly taken, and why they lose."""
+    return [
+        f"{layout(other['parallelism'])}: {abs(other['slower_by']):.1%} {'slower' if other['slower_by'] >= 0 else 'faster'}, {other['why']}"
+        for other in throughput.get("alternatives", ())
+    ]
 
 
 def offers(entries: Sequence[Entry], found: int, snapshot: str) -> str:

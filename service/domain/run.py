@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from datetime import date
 from typing import Literal
@@ -51,9 +52,14 @@ class Axes:
 
     @property
     def mesh_stated(self) -> bool:
-        """Whether the caller chose any axis of the machine's division, so that the layout is theirs and not the search's."""
+        """Whether the caller chose any axis of the machine's division: a layout of theirs that does not fit is answered as it is."""
         mesh = (self.tensor, self.pipeline, self.data, self.context, self.expert, self.virtual_pipeline)
         return any(size is not None for size in mesh)
+
+    def mesh_known(self, count: int) -> bool:
+        """Whether the caller's axes say how `count` accelerators are divided, so that the layout is theirs and not the search's."""
+        stated = [size for size in (self.tensor, self.pipeline, self.data, self.context) if size is not None]
+        return (self.tensor is not None and self.pipeline is not None) or (bool(stated) and math.prod(stated) == count)
 
 
 @dataclass(frozen=True, slots=True)

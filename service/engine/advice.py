@@ -16,6 +16,10 @@ from service.engine.memory import memory
 from service.engine.search import Choice
 
 LARGEST_MACHINE = 2**17
+NO_MACHINE = (
+    f"no machine that was tried, up to {LARGEST_MACHINE:,} of these accelerators, holds it at this sequence length: take accelerators"
+    " with more memory"
+)
 
 
 def what_would_fit(model: Model, training: Training, cluster: Cluster) -> tuple[str, ...]:
@@ -24,14 +28,15 @@ def what_would_fit(model: Model, training: Training, cluster: Cluster) -> tuple[
     Each is found by the search itself, so that asking for what it says is answered with a layout that fits.
     """
     capacity = cluster.accelerator.usable_memory_bytes
+    left_open = " with the layout left open" if training.axes != Axes() else ""
     leaner = _leanest_bytes(model, training, cluster)
     if leaner <= capacity:
         found = ["on this machine a layout that is searched for: leave parallelism, micro_batch, zero_stage and activation_recompute open"]
     else:
+        larger = _larger_machine(model, training, cluster)
         found = [
-            _larger_machine(model, training, cluster)
-            or "no number of these accelerators holds it at this sequence length: take accelerators with more memory",
-            f"{_accelerators(cluster.count)} with at least {math.ceil(leaner / 1e9)} GB each",
+            f"{larger}{left_open}" if larger else NO_MACHINE,
+            f"{_accelerators(cluster.count)} with at least {math.ceil(leaner / 1e9)} GB each{left_open}",
         ]
     if training.method == "full_finetune":
         found.append('method "lora" or "qlora" trains with a fraction of this memory')
@@ -83,9 +88,10 @@ def _smallest_count(holds: Callable[[int], bool], cluster: Cluster) -> int | Non
 
 
 def _leanest_bytes(model: Model, training: Training, cluster: Cluster) -> float:
-    """What the leanest layout of the whole search needs: a sequence at a time and no interleaving, which keep the fewest activations."""
+    """What the leanest layout of the whole search needs: all recomputed and sharded, a sequence at a time, no interleaving."""
     try:
-        layouts = candidate_layouts(model, replace(training, axes=Axes(micro_batch=1, virtual_pipeline=1)), cluster)
+        axes = Axes(micro_batch=1, virtual_pipeline=1, zero_stage=3, recompute="full")
+        layouts = candidate_layouts(model, replace(training, axes=axes), cluster)
     except InvalidRequest:
         return float("inf")
     return float(np.min(memory(model, training, layouts).total))

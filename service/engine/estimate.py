@@ -137,16 +137,17 @@ def _speed(run: Run, utilisation: Utilisation, flops: TrainingFlops, choice: Cho
                 f"/efficiency/{field}",
             )
         return Speed(Range.exactly(rate), "caller")
-    median = float(choice.steps.batch[0] * run.training.seq_len / choice.steps.total[0] / run.cluster.count)
-    ceiling = peak / flops.total
-    spread = product(min(median, ceiling), (utilisation.spread,))
-    return Speed(replace(spread, p90=min(spread.p90, ceiling)), "modelled")
+    tokens = float(choice.steps.batch[0]) * run.training.seq_len / run.cluster.count
+    median, ceiling = tokens / float(choice.steps.total[0]), peak / flops.total
+    spread = product(median, (utilisation.spread,))
+    # No luck makes a step shorter than its matrix work alone.
+    return Speed(replace(spread, p90=max(spread.p50, min(spread.p90, ceiling, tokens / float(choice.steps.compute[0])))), "modelled")
 
 
 def _spreads(run: Run, speed: Speed, reliable: Reliability, planning_spread: Range) -> list[Range]:
     """The independent causes that move the hours: the model's error, the failure rate, and how planners' runs differ."""
     causes = [inverse(speed.tokens_per_s_per_accelerator), _failure_spread(run, reliable)]
-    if not run.efficiency.stated and not run.training.axes.mesh_stated:
+    if not run.efficiency.stated and not run.training.axes.mesh_known(run.cluster.count):
         causes.append(planning_spread)
     return causes
 

@@ -9,7 +9,7 @@ import numpy as np
 from service.domain.model import Transformer
 from service.domain.run import FROZEN_BASE
 from service.engine.flops import attention_width
-from service.engine.job import FULL, Floats, Job, passes
+from service.engine.job import Floats, Job, forward_again, sweeps
 from service.engine.layouts import micro_batches, stack_depth
 from service.engine.memory import local_adapters, local_parameters
 from service.engine.parameters import expert_layer_count
@@ -54,7 +54,7 @@ def tensor_link(job: Job) -> Link:
     """Four all-reduces of the activations a layer, six with full recomputation (Megatron-LM, arXiv 1909.08053, section 3)."""
     assert isinstance(job.model, Transformer)
     ranks = job.layouts.tensor.astype(float)
-    calls = np.where(job.layouts.recompute == FULL, 6, 4) * job.layers
+    calls = 2 * (job.forward_passes + forward_again(job) + job.backward_passes) * job.layers
     one = _exchange(job, element_bytes(job.training) * job.tokens * job.model.hidden_size, ranks, job.cluster.accelerators_per_node)
     return one.times(2 * calls)
 
@@ -65,7 +65,7 @@ def context_link(job: Job) -> Link:
     ranks = job.layouts.context.astype(float)
     width = attention_width(job.model) * job.model.kv_heads / job.model.attention_heads
     payload = element_bytes(job.training) * job.layouts.micro_batch * job.training.seq_len * width / job.layouts.tensor
-    return _exchange(job, payload, ranks, span=ranks * job.layouts.tensor).times(3 * job.layers)
+    return _exchange(job, payload, ranks, span=ranks * job.layouts.tensor).times(3 * sweeps(job) * job.layers)
 
 
 def expert_link(job: Job) -> Link:
@@ -87,16 +87,21 @@ def expert_link(job: Job) -> Link:
     across = _exchange(job, 2 * rows * visited, np.full(len(ranks), 2.0), span=ranks)
     inside = _exchange(job, rows * experts.experts_per_token, domain)
     one = Link(inside.inside, np.where(domains > 1, across.beyond, 0.0), inside.hops)
-    return one.times(4 * expert_layer_count(job.model) / stack_depth(job.model) * job.layers * passes(job) / 3)
+    calls = 2 * (job.forward_passes + forward_again(job) + job.backward_passes)
+    return one.times(calls * expert_layer_count(job.model) / stack_depth(job.model) * job.layers)
 
 
 def stage_link(job: Job) -> Link:
-    """Activations handed to the next pipeline stage and their gradients back, once a chunk of layers."""
+    """Activations handed to the next pipeline stage and their gradients back, once a chunk of layers.
+
+    Ranks are laid out tensor, context, data, pipeline, the first next to each other: stages are the farthest apart.
+    """
     assert isinstance(job.model, Transformer)
     payload = element_bytes(job.training) * job.tokens * job.model.hidden_size / job.layouts.tensor
     # Two ranks of a ring of two pass half of what one hands to the other.
-    one = _exchange(job, 2 * payload, np.full(len(payload), 2.0), span=(job.layouts.tensor * job.layouts.pipeline).astype(float))
-    return one.times(np.where(job.layouts.pipeline > 1, 2 * job.layouts.virtual_pipeline, 0))
+    one = _exchange(job, 2 * payload, np.full(len(payload), 2.0), span=np.full(len(payload), float(job.cluster.count)))
+    calls = (job.forward_passes + job.backward_passes) * job.layouts.virtual_pipeline
+    return one.times(np.where(job.layouts.pipeline > 1, calls, 0))
 
 
 def gradient_link(job: Job) -> Link:
@@ -110,7 +115,7 @@ def gradient_link(job: Job) -> Link:
     frozen = job.training.method in FROZEN_BASE
     trained, trained_experts = local_adapters(job.model, job.training, layouts) if frozen else (dense, experts)
     ranks = (layouts.data * layouts.context).astype(float)
-    # Ranks of a data group sit in one node only when the whole machine is one.
+    # A data group lies within one pipeline stage.
     span: Floats = ranks * layouts.tensor
     # Each expert goes round its own replicas, which are fewer where experts are divided.
     replicas = np.maximum(ranks * layouts.tensor / expert_split(layouts), 1.0)
@@ -127,4 +132,5 @@ def gradient_link(job: Job) -> Link:
     calls = np.choose(layouts.zero_stage, [np.full(len(layouts), 2.0), np.full(len(layouts), 2.0), 1 + batches, 3 * batches * job.layers])
     shared = _exchange(job, payload(trained, dense), ranks, beside, span)
     routed = _exchange(job, payload(trained_experts, experts), replicas, beside, span)
-    return Link(shared.inside + routed.inside, shared.beyond + routed.beyond, shared.hops * calls)
+    one = Link(shared.inside + routed.inside, shared.beyond + routed.beyond, shared.hops * calls)
+    return one.times(job.backward_passes)

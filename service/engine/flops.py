@@ -38,7 +38,7 @@ class ForwardFlops:
 
 @dataclass(frozen=True, slots=True)
 class TrainingFlops:
-    """FLOPs a trained token. `generation` is the part of `forward` that samples text one token at a time (RL)."""
+    """FLOPs a trained token. `generation`: the part of `forward` that samples text one token at a time (RL); `attention` leaves it out."""
 
     forward: float
     backward: float
@@ -165,7 +165,7 @@ def training_flops(model: Model, training: Training) -> TrainingFlops:
         return TrainingFlops(
             forward=(2 + updates) * forward.trained + beside,
             backward=2 * updates * forward.trained,
-            attention=(2 + 3 * updates) * forward.attention + attention_beside,
+            attention=(1 + 3 * updates) * forward.attention + attention_beside,
             generation=forward.trained,
         )
     return TrainingFlops(forward.trained + beside, 2 * forward.trained, 3 * forward.attention + attention_beside)

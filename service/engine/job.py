@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from service.domain.hardware import Accelerator
 from service.domain.model import Model, OtherNetwork
-from service.domain.run import RECOMPUTES, Cluster, Training
-from service.engine.flops import ForwardFlops, TrainingFlops, forward_flops, recomputed_flops, training_flops
+from service.domain.run import FROZEN_BASE, RECOMPUTES, Cluster, Helpers, Training
+from service.engine.flops import ForwardFlops, TrainingFlops, forward_flops, helper_networks, recomputed_flops, training_flops
 from service.engine.layouts import Layouts, stack_depth
 from service.engine.parameters import count_parameters
 from service.engine.widths import FULL_WIDTH
@@ -37,9 +37,10 @@ def sixteen_bit_peak(accelerator: Accelerator, precision: str) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """What every part of a step is computed from.
+    """What every part of a step's work on one network is computed from; helpers beside it are jobs of their own.
 
-    `tokens` (or samples) of one micro-batch on one context rank; `layers` of the fullest pipeline stage.
+    `tokens` (or samples) of one micro-batch on one context rank; `layers` of the fullest pipeline stage. `forward_passes`: how often
+    a step's tokens go through the network, recomputation and sampled text apart; `backward_passes`: how often back.
     """
 
     model: Model
@@ -48,6 +49,8 @@ class Job:
     layouts: Layouts
     total: TrainingFlops
     forward: ForwardFlops
+    forward_passes: float
+    backward_passes: float
     tokens: Floats
     layers: Floats
 
@@ -71,18 +74,66 @@ class Job:
 
 
 def job_of(model: Model, training: Training, cluster: Cluster, layouts: Layouts) -> Job:
-    chunks = layouts.virtual_pipeline
+    """The trained network's part of a step. RL scores what was sampled, then trains on it `update_epochs` times."""
+    alone = replace(training, helpers=Helpers())
+    updates = training.update_epochs if training.method == "rl" else 1.0
     return Job(
         model=model,
-        training=training,
+        training=alone,
         cluster=cluster,
         layouts=layouts,
-        total=training_flops(model, training),
-        forward=forward_flops(model, training),
+        total=training_flops(model, alone),
+        forward=forward_flops(model, alone),
+        forward_passes=1.0 + updates if training.method == "rl" else 1.0,
+        backward_passes=updates,
         tokens=layouts.micro_batch * training.seq_len / layouts.context,
-        # In whole chunks of its virtual stages.
-        layers=np.ceil(stack_depth(model) / (layouts.pipeline * chunks)) * chunks,
+        layers=_stage_layers(model, layouts),
     )
+
+
+def helper_jobs(model: Model, training: Training, cluster: Cluster, layouts: Layouts) -> list[Job]:
+    """One forward pass of every network run beside: teacher, reward model, reference."""
+    plain = replace(training, method="pretrain", helpers=Helpers())
+    kept = replace(layouts, recompute=np.zeros_like(layouts.recompute))
+    return [_helper_job(helper, plain, cluster, kept) for helper in helper_networks(model, training)]
+
+
+def _helper_job(helper: Model, plain: Training, cluster: Cluster, layouts: Layouts) -> Job:
+    forward = forward_flops(helper, plain)
+    return Job(
+        model=helper,
+        training=plain,
+        cluster=cluster,
+        layouts=layouts,
+        total=TrainingFlops(forward=forward.trained + forward.frozen, backward=0.0, attention=forward.attention),
+        forward=forward,
+        forward_passes=1.0,
+        backward_passes=0.0,
+        tokens=layouts.micro_batch * plain.seq_len / layouts.context,
+        layers=_stage_layers(helper, layouts),
+    )
+
+
+def _stage_layers(model: Model, layouts: Layouts) -> Floats:
+    """Layers of the fullest stage, in whole chunks of its virtual stages."""
+    layers: Floats = np.ceil(stack_depth(model) / (layouts.pipeline * layouts.virtual_pipeline)) * layouts.virtual_pipeline
+    return layers
+
+
+def forward_again(job: Job) -> Floats:
+    """Forward passes that full recomputation adds."""
+    return np.where(job.layouts.recompute == FULL, job.backward_passes, 0.0)
+
+
+def weight_passes(job: Job) -> Floats:
+    """Passes over the layers' weights: each backward pass is two of them, one where the weights are frozen."""
+    backward = job.backward_passes * (1 if job.training.method in FROZEN_BASE else 2)
+    return job.forward_passes + forward_again(job) + backward
+
+
+def sweeps(job: Job) -> Floats:
+    """How often a layer's kernels run, in units of one forward and one backward pass, the backward being two thirds."""
+    return (job.forward_passes + forward_again(job) + 2 * job.backward_passes) / 3
 
 
 def head_flops(job: Job) -> float:
@@ -91,28 +142,19 @@ def head_flops(job: Job) -> float:
         return 0.0
     ratio = job.training.decoder_seq_len / job.training.seq_len if job.model.decoder_layers else 1.0
     forward = 2 * ratio * count_parameters(job.model).head_multiplied
-    return forward * trained_passes(job)
+    backward = job.backward_passes * (1 if job.training.method in FROZEN_BASE else 2)
+    return forward * (job.forward_passes + backward)
 
 
-def trained_passes(job: Job) -> float:
-    """Passes over the weights in forward units, recomputation apart: 3 in pre-training, 2 where the base is frozen."""
-    return (job.total.total - job.total.attention - job.total.generation) / job.forward.weights
-
-
-def passes(job: Job) -> Floats:
-    """Passes over the layers' weights in forward units, recomputation included."""
-    again = np.array([0.0, 0.0, updates(job.training)])
-    passes: Floats = trained_passes(job) + again[job.layouts.recompute]
-    return passes
+def executed_flops(job: Job) -> Floats:
+    """FLOPs a token as the machine executes them, recomputation included, sampled text apart."""
+    again = np.array(recomputed_flops(job.model, job.training))[job.layouts.recompute]
+    executed: Floats = job.total.total - job.total.generation + again
+    return executed
 
 
 def attention_again(job: Job) -> Floats:
     """FLOPs a token of attention's core that is recomputed."""
-    again = updates(job.training) * job.forward.attention
+    again = job.backward_passes * job.forward.attention
     _, selective, _ = recomputed_flops(job.model, job.training)
     return np.array([0.0, selective, again])[job.layouts.recompute]
-
-
-def updates(training: Training) -> float:
-    """Backward passes a trained token is part of."""
-    return training.update_epochs if training.method == "rl" else 1.0

@@ -8,8 +8,8 @@ import numpy as np
 
 from service.domain.model import Experts, LatentAttention, Model, OtherNetwork, Transformer
 from service.domain.run import FROZEN_BASE
-from service.engine.flops import forward_flops, hardware_flops, training_flops
-from service.engine.job import Floats, Job, attention_again, head_flops, passes, sixteen_bit_peak, updates
+from service.engine.flops import forward_flops
+from service.engine.job import Floats, Job, attention_again, executed_flops, forward_again, head_flops, sixteen_bit_peak, weight_passes
 from service.engine.layouts import stack_depth
 from service.engine.parameters import count_parameters, expert_layer_count, feed_forward_parameters
 from service.engine.widths import element_bytes, input_bytes
@@ -24,9 +24,8 @@ TILE_ROWS = 128
 
 def matmul_seconds(job: Job) -> tuple[Floats, Floats]:
     """Seconds at the peak of the layers' matrix work, and of the visited experts'; attention's core, the head and sampled text apart."""
-    executed = hardware_flops(job.model, job.training, job.layouts) - job.total.generation
     attention = job.total.attention + attention_again(job)
-    seconds = job.stage_flops(executed - attention - head_flops(job)) / job.peak
+    seconds = job.stage_flops(executed_flops(job) - attention - head_flops(job)) / job.peak
     routed = seconds * _routed_part(job.model)
     return seconds - routed, routed * _tile_waste(job)
 
@@ -42,7 +41,7 @@ def _tile_waste(job: Job) -> Floats:
 
 def _routed_rows(job: Job, experts: Experts) -> Floats:
     """Rows that come to the experts of one device: its own tokens' visits, because what it sends out comes back from others."""
-    return job.tokens * experts.experts_per_token / np.where(job.layouts.expert > 1, job.layouts.tensor, 1)
+    return job.tokens * experts.experts_per_token / np.minimum(job.layouts.expert, job.layouts.tensor)
 
 
 def _routed_part(model: Model) -> float:
@@ -81,9 +80,8 @@ def product_costs(job: Job) -> Products:
     """
     if isinstance(job.model, OtherNetwork):
         return Products(job.nothing, job.nothing)
-    times, activations = passes(job), updates(job.training)
+    times, forward, activations = weight_passes(job), job.forward_passes + forward_again(job), job.backward_passes
     weights = 0.0 if job.training.method in FROZEN_BASE else activations
-    forward = times - weights - activations
     element = input_bytes(job.training)
     width = element_bytes(job.training) / element
     moved, depth = job.nothing, job.nothing
@@ -120,7 +118,8 @@ def _feed_forward(
 def _routed(share: float, job: Job, experts: Experts, hidden: Floats, gates: int) -> list[tuple[float, Floats, Floats, Floats, Floats]]:
     """Experts on one device as one grouped product of the rows routed to it, and the shared experts."""
     tensor, tokens, one = job.layouts.tensor, job.tokens, np.ones(len(job.layouts))
-    split = np.where(job.layouts.expert > 1, 1, tensor)
+    # Fewer expert ranks than tensor ranks: those of one set of experts divide their width.
+    split = tensor / np.minimum(job.layouts.expert, tensor)
     held = experts.experts / job.layouts.expert
     rows = _routed_rows(job, experts)
     found = _feed_forward(share, rows, hidden, one * experts.ffn_hidden_size / split, gates, held)
@@ -157,8 +156,7 @@ def attention_seconds(job: Job) -> Floats:
     Flash attention leaves out the masked half of a causal square and repeats the scores in its backward pass.
     """
     training = replace(job.training, count_full_attention=not job.training.flash_attention)
-    job = replace(job, training=training, total=training_flops(job.model, training), forward=forward_flops(job.model, training))
-    executed = job.total.attention + attention_again(job)
-    if training.flash_attention:
-        executed = executed + (FLASH_BACKWARD - 2) * updates(training) * job.forward.attention
+    forward = forward_flops(job.model, training)
+    passed = job.forward_passes + (FLASH_BACKWARD if training.flash_attention else 2.0) * job.backward_passes
+    executed = passed * forward.attention + attention_again(replace(job, training=training, forward=forward))
     return job.stage_flops(executed) / sixteen_bit_peak(job.cluster.accelerator, training.precision)

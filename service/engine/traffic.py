@@ -7,7 +7,7 @@ import numpy as np
 from service.domain.model import OtherNetwork, Transformer
 from service.domain.run import FROZEN_BASE
 from service.engine.flops import mean_context
-from service.engine.job import FULL, SELECTIVE, Floats, Job, passes, trained_passes, updates
+from service.engine.job import FULL, SELECTIVE, Floats, Job, forward_again, sweeps
 from service.engine.layouts import rounded_batch
 from service.engine.memory import key_value_bytes_per_sequence, local_parameters, sharded
 from service.engine.parameters import expert_layer_count
@@ -31,18 +31,19 @@ def activation_seconds(job: Job) -> Floats:
     elements = whole * 10.0 * model.hidden_size + 2.0 * model.head_dim * (model.attention_heads + model.kv_heads) + gate * inner
     if model.experts:
         elements = elements + routed * 4.0 * model.hidden_size * model.experts.experts_per_token
-    moved = element_bytes(training) * elements * (passes(job) + _cheap_again(job))
+    moved = element_bytes(training) * elements * (3 * sweeps(job) + _cheap_again(job))
     if input_bytes(training) < element_bytes(training):
         inputs = 2.0 * model.hidden_size + values_width(model) + inner
         outputs = model.head_dim * (model.attention_heads + 2.0 * model.kv_heads) + model.hidden_size * 2 + inner * (gate - 1)
-        moved = moved + 4.0 * (inputs * (passes(job) - 1) + outputs)
+        quantised = inputs * (job.forward_passes + forward_again(job) + job.backward_passes) + outputs * job.backward_passes
+        moved = moved + 4.0 * quantised
     return moved * job.tokens * job.layers / job.layouts.tensor / job.bandwidth
 
 
 def _cheap_again(job: Job) -> Floats:
     """Forward passes over norms and activation functions that selective recomputation adds under flash attention."""
     selective = (job.layouts.recompute == SELECTIVE) & job.training.flash_attention
-    return np.where(selective, updates(job.training), 0.0)
+    return np.where(selective, job.backward_passes, 0.0)
 
 
 def score_seconds(job: Job) -> Floats:
@@ -54,8 +55,8 @@ def score_seconds(job: Job) -> Floats:
     assert isinstance(job.model, Transformer)
     if job.training.flash_attention:
         return job.nothing
-    backward = updates(job.training)
-    forward = trained_passes(job) - 2 * backward + np.where(job.layouts.recompute > 0, backward, 0.0)
+    backward = job.backward_passes
+    forward = job.forward_passes + np.where(job.layouts.recompute > 0, backward, 0.0)
     size = element_bytes(job.training) / 2 * mean_context(job.model, job.training.seq_len) * job.model.attention_heads
     return (13.0 * forward + 19.0 * backward) * size * job.tokens * job.layers / job.layouts.tensor / job.bandwidth
 
@@ -77,7 +78,7 @@ def logit_seconds(job: Job) -> Floats:
         return job.nothing
     ratio = job.training.decoder_seq_len / job.training.seq_len if job.model.decoder_layers else 1.0
     moved = 2 * (2.0 + 4.0 + 4.0) * ratio * job.model.vocab_size * job.tokens / job.layouts.tensor
-    seconds: Floats = moved / job.bandwidth
+    seconds: Floats = moved * (job.forward_passes + 2 * job.backward_passes) / 3 / job.bandwidth
     return seconds
 
 
@@ -86,7 +87,7 @@ def optimizer_seconds(job: Job) -> Floats:
     if job.training.method in FROZEN_BASE:
         return job.nothing
     share = sharded(local_parameters(job.model, job.layouts), job.layouts, 1)
-    moved = 2 * (2 * element_bytes(job.training) + optimizer_bytes(job.training)) * share
+    moved = job.backward_passes * 2 * (2 * element_bytes(job.training) + optimizer_bytes(job.training)) * share
     seconds: Floats = moved / job.bandwidth
     return seconds
 

@@ -7,14 +7,14 @@ sheets promise, and how often something is called that costs a fixed time. What 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from service.domain.model import Model, OtherNetwork
 from service.domain.run import Cluster, Training
 from service.engine.exchange import Link, context_link, expert_link, gradient_link, stage_link, tensor_link
-from service.engine.job import Floats, job_of, passes
+from service.engine.job import Floats, Job, helper_jobs, job_of, sweeps
 from service.engine.layouts import Layouts, micro_batches, rounded_batch
 from service.engine.products import attention_seconds, head_seconds, matmul_seconds, product_costs, routed_layers
 from service.engine.traffic import (
@@ -70,26 +70,34 @@ class Work:
 
 def work(model: Model, training: Training, cluster: Cluster, layouts: Layouts) -> Work:
     """What a step asks of the fullest device on every layout."""
-    job = job_of(model, training, cluster, layouts)
-    count = micro_batches(training, layouts)
-    batch = rounded_batch(training, layouts)
-    costs = product_costs(job)
-    nothing = np.zeros(len(layouts))
+    asked = _own(job_of(model, training, cluster, layouts))
+    for helper in helper_jobs(model, training, cluster, layouts):
+        asked = _together(asked, _own(helper))
+    return asked
+
+
+def _own(job: Job) -> Work:
+    """One network's work, without the networks run beside it."""
+    model, training, cluster, layouts = job.model, job.training, job.cluster, job.layouts
+    count, batch = micro_batches(training, layouts), rounded_batch(training, layouts)
+    nothing = job.nothing
     none = Link(nothing, nothing, nothing)
-    other = isinstance(model, OtherNetwork)
+    other, flash = isinstance(model, OtherNetwork), training.flash_attention
     matmul, routed = matmul_seconds(job)
-    if not (other or training.flash_attention):
-        matmul = matmul + attention_seconds(job)
+    attention = nothing if other else attention_seconds(job)
+    costs = product_costs(job)
     # Embedding, loss and hand-over launch about as many kernels as one layer more.
-    layers = (job.layers + 1) * passes(job) / 3
+    layers = (job.layers + 1) * sweeps(job)
+    # A pipeline with fewer micro-batches than stages waits for them all the same: each passes every layer in turn.
+    chunk_stages = np.maximum((layouts.pipeline - 1) / layouts.virtual_pipeline, layouts.pipeline - count)
     return Work(
-        matmul=matmul,
+        matmul=matmul if flash else matmul + attention,
         routed=routed,
         operands=costs.operands,
         reductions=costs.reductions,
         head=nothing if other else head_seconds(job),
         head_traffic=nothing if other else logit_seconds(job),
-        attention=nothing if other or not training.flash_attention else attention_seconds(job),
+        attention=attention if flash else nothing,
         traffic=nothing if other else activation_seconds(job),
         scores=dequantisation_seconds(job) if other else score_seconds(job) + dequantisation_seconds(job),
         layers=layers,
@@ -101,13 +109,24 @@ def work(model: Model, training: Training, cluster: Cluster, layouts: Layouts) -
         gradient=gradient_link(job),
         optimizer=optimizer_seconds(job),
         generation=generation_seconds(job),
-        chunk_stages=(layouts.pipeline - 1) / layouts.virtual_pipeline,
+        chunk_stages=chunk_stages,
         micro_batches=count,
         hidden_batches=np.choose(layouts.zero_stage, [nothing, nothing + 1, (count + 1) / 2, count]),
         doublings=np.full(len(layouts), np.log2(cluster.nodes)),
         input=_input_seconds(training, cluster, batch),
         batch=batch,
     )
+
+
+OF_EVERY_NETWORK = (
+    "matmul", "routed", "operands", "reductions", "head", "head_traffic", "attention", "traffic", "scores",
+    "layers", "routed_layers", "tensor", "context", "expert", "stage",
+)  # fmt: skip
+
+
+def _together(asked: Work, helper: Work) -> Work:
+    """The trained network's work with a helper's passes beside: nothing of those is exchanged or updated at the step's end."""
+    return replace(asked, **{name: getattr(asked, name) + getattr(helper, name) for name in OF_EVERY_NETWORK})
 
 
 def _input_seconds(training: Training, cluster: Cluster, batch: Floats) -> Floats:

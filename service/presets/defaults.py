@@ -36,10 +36,15 @@ def batch_tokens(params: float) -> Default:
     return Default(row["tokens"], row["source"])
 
 
-def flash_attention(precision: str) -> Default:
-    """Whether attention's scores are kept on the chip: in current frameworks, but not in recipes at a precision that came before."""
+def flash_attention(precision: str, family: str) -> Default:
+    """Whether attention's scores are kept on the chip: in current frameworks, but not where its kernels or the recipes came later."""
     before = default("training.without_flash_attention")
-    return Default(value=False, source=before.source) if precision in before.value else default("training.flash_attention")
+    if precision in before.value["precisions"] or family in before.value["families"]:
+        return Default(value=False, source=before.source)
+    old = default("training.fp16_without_flash_attention")
+    if precision == "fp16" and family in old.value:
+        return Default(value=False, source=old.source)
+    return default("training.flash_attention")
 
 
 @functools.cache

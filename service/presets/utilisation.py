@@ -27,27 +27,35 @@ class Share:
     """What a family reaches at a precision class: shares of the dense peak, and of the 16-bit peak in attention's kernels.
 
     `watts_per_tflop`: data-sheet power over 16-bit peak of the parts it was measured on; 0 where none is published.
+    `accelerators`: those parts.
     """
 
     share: float
     attention_share: float
     watts_per_tflop: float
     source: str
+    accelerators: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Spread:
-    """Measured over predicted throughput, p10 and p90, by how much of the layout was known.
-
-    Of a family and class ("*": of all), or of machines of `from_count` accelerators and more, up to the next such row (0: of any size).
-    """
+    """Measured over predicted throughput, p10 and p90, of a family and class ("*": of all), by how much of the layout was known."""
 
     known: Known
     family: str
     precision: str
-    from_count: int
     p10: float
     p90: float
+    rows: int
+
+
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """The power that a family's spread is raised to on machines of `from_count` accelerators and more, up to the next row's."""
+
+    known: Known
+    from_count: int
+    power: float
     rows: int
 
 
@@ -56,8 +64,9 @@ class Parameters:
     """All of the throughput model's parameters. `shared` holds for every accelerator, `matmul` and `other` by (family, class).
 
     `relatives` names, nearest first, the families a family without data borrows from; `neighbours` likewise the classes.
-    A borrowed spread is raised to the power `borrowed_power`. `compiled`: families whose whole step is one program, launched at
-    once; `overlapping`: families whose software runs tensor exchanges beside the products.
+    A borrowed spread is raised to the power `borrowed_power`, that of another part of the same family to `kin_power`. `compiled`:
+    families whose whole step is one program, launched at once; `overlapping`: families whose software runs tensor exchanges beside
+    the products.
     """
 
     shared: Mapping[str, float]
@@ -70,7 +79,9 @@ class Parameters:
     overlapping: frozenset[str]
     largest_share: float
     borrowed_power: float
+    kin_power: float
     spreads: tuple[Spread, ...] = ()
+    scales: tuple[Scale, ...] = ()
 
 
 def find_utilisation(accelerator: Accelerator, precision: str, known: Known = "layout", count: int = 1) -> Utilisation:
@@ -99,6 +110,8 @@ def utilisation(parameters: Parameters, accelerator: Accelerator, precision: str
     key = nearest(parameters, parameters.matmul, wanted)
     found = parameters.matmul[key]
     borrowed = key != wanted
+    kin = accelerator.name not in found.accelerators
+    power = parameters.borrowed_power if borrowed else parameters.kin_power if kin else 1.0
     eager = accelerator.family not in parameters.compiled
     return Utilisation(
         matmul_share=min(found.share * _power_factor(parameters, found, accelerator, borrowed=borrowed), parameters.largest_share),
@@ -116,9 +129,9 @@ def utilisation(parameters: Parameters, accelerator: Accelerator, precision: str
         routing_overhead_s=shared["routing_overhead_s"] if eager else 0.0,
         straggler_share=shared["straggler_share"],
         launch_power=shared["launch_power"],
-        spread=_raised(spread_of(parameters.spreads, key, known, count), parameters.borrowed_power if borrowed else 1.0),
-        source=found.source if not borrowed else f"borrowed from {key[0]} at {key[1]}: {found.source}",
-        borrowed=borrowed,
+        spread=_raised(spread_of(parameters.spreads, key, known), power * scale_power(parameters.scales, known, count)),
+        source=f"borrowed from {key[0]} at {key[1]}: {found.source}" if borrowed or kin else found.source,
+        borrowed=borrowed or kin,
         other_share=parameters.other[nearest(parameters, parameters.other, wanted)],
     )
 
@@ -138,14 +151,19 @@ def _power_factor(parameters: Parameters, found: Share, accelerator: Accelerator
     return min(factor, 1.0) if borrowed else factor
 
 
-def spread_of(spreads: Sequence[Spread], key: Key, known: Known, count: int) -> Range:
-    """The wider, on each side, of the family's own spread (that of all where it has none) and that of machines of the size."""
-    mine = [row for row in spreads if row.known == known]
-    families = [row for row in mine if not row.from_count and (row.family, row.precision) in (key, ("*", "*"))]
-    sizes = [row for row in mine if 0 < row.from_count <= count]
-    found = [max(families, key=lambda row: row.family != "*")] if families else []
-    found += [max(sizes, key=lambda row: row.from_count)] if sizes else []
-    return Range(min((row.p10 for row in found), default=1.0), 1.0, max((row.p90 for row in found), default=1.0))
+def spread_of(spreads: Sequence[Spread], key: Key, known: Known) -> Range:
+    """The family's and class's own spread, or that of all where it has none."""
+    found = [row for row in spreads if row.known == known and (row.family, row.precision) in (key, ("*", "*"))]
+    if not found:
+        return Range.exactly(1.0)
+    row = max(found, key=lambda row: row.family != "*")
+    return Range(row.p10, 1.0, row.p90)
+
+
+def scale_power(scales: Sequence[Scale], known: Known, count: int) -> float:
+    """How much wider than their families' the spreads of machines of that size are, as a power."""
+    found = [row for row in scales if row.known == known and row.from_count <= count]
+    return max(found, key=lambda row: row.from_count).power if found else 1.0
 
 
 def _raised(spread: Range, power: float) -> Range:
@@ -172,6 +190,7 @@ def load_parameters() -> Parameters:
         matmul=MappingProxyType({_key(row): _share(row) for row in document["matmul"]}),
         other=MappingProxyType({_key(row): row["share"] for row in document["other"]}),
         spreads=tuple(Spread(**row) for row in document["spread"]),
+        scales=tuple(Scale(**row) for row in document["scale"]),
         **frame_of(document),
     )
 
@@ -186,6 +205,7 @@ def frame_of(document: Mapping[str, Any]) -> dict[str, Any]:
         "overlapping": frozenset(document["software"]["overlapping"]),
         "largest_share": document["limits"]["largest_share"],
         "borrowed_power": document["borrowed"]["spread_power"],
+        "kin_power": document["borrowed"]["kin_spread_power"],
     }
 
 
@@ -194,7 +214,7 @@ def _key(row: Mapping[str, Any]) -> Key:
 
 
 def _share(row: Mapping[str, Any]) -> Share:
-    return Share(row["share"], row["attention_share"], row["watts_per_tflop"], row["source"])
+    return Share(row["share"], row["attention_share"], row["watts_per_tflop"], row["source"], tuple(row["accelerators"]))
 
 
 def _orders(table: Mapping[str, list[str]]) -> Mapping[str, tuple[str, ...]]:

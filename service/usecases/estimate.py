@@ -11,6 +11,7 @@ from service.desk import Desk
 from service.domain.errors import InvalidRequest
 from service.domain.estimate import Estimate
 from service.domain.hardware import Accelerator
+from service.domain.model import Transformer
 from service.domain.quantity import Assumption, Range
 from service.domain.run import Energy, Run
 from service.domain.utilisation import Utilisation
@@ -30,6 +31,8 @@ Given = Mapping[str, Any]
 # Methods whose arithmetic is that of the measured pre-training runs; the others' ranges are raised to a power, as borrowed ones are.
 MEASURED_METHODS = ("pretrain", "continued_pretrain", "full_finetune")
 UNMEASURED_POWER = 1.5
+# The search itself keeps the batch within a tenth: only a stated layout changes it by more.
+ROUNDING_TO_WARN_OF = 0.1
 HOURS_PER_YEAR = 8760
 LEAST_PARAMS = 100_000
 
@@ -60,7 +63,7 @@ def estimate(desk: Desk, request: Given) -> EstimateAnswer:
     cluster = resolve.resolve_cluster(request["hardware"], notes)
     price = find_price(request.get("price", {}), cluster.accelerator.name, cluster.count, book, desk.clock(), notes)
     run = _run(request, cluster, price, notes)
-    known: Known = "layout" if run.training.axes.mesh_stated else "goal"
+    known: Known = "layout" if run.training.axes.mesh_known(cluster.count) else "goal"
     utilisation = find_utilisation(cluster.accelerator, run.training.precision, known, cluster.count)
     if not run.efficiency.stated:
         utilisation = as_measured(desk, run, utilisation, notes)
@@ -87,7 +90,7 @@ def _with_doubt(run: Run, utilisation: Utilisation, notes: Notes) -> Utilisation
 
 def _note_planning(run: Run, notes: Notes) -> None:
     """What the ranges of hours and cost hold beside the speed's own error."""
-    if run.training.axes.mesh_stated:
+    if run.training.axes.mesh_known(run.cluster.count):
         return
     spread = planning_spread()
     source = (
@@ -173,9 +176,16 @@ def _region(given: Given, price: Price, notes: Notes) -> Region:
 def _note_layout(run: Run, found: Estimate, notes: Notes) -> None:
     """What the layout decided for the caller: itself, where searched, and a batch rounded to whole data ranks."""
     if found.batch_sequences != run.training.global_batch:
-        tokens = found.batch_sequences * run.training.seq_len
+        tokens, asked = (batch * run.training.seq_len for batch in (found.batch_sequences, run.training.global_batch))
         notes.assume("training.global_batch_tokens", tokens, "rounded to whole micro-batches on every data rank")
+        if abs(tokens / asked - 1) > ROUNDING_TO_WARN_OF:
+            notes.warn(
+                f"the layout trains on {tokens:,} tokens a step where {asked:,} were asked for: its data ranks times micro_batch make no"
+                " smaller batch; take fewer data ranks or a smaller micro_batch"
+            )
     axes = run.training.axes
-    if None in (axes.tensor, axes.pipeline, axes.context, axes.micro_batch, axes.zero_stage, axes.recompute):
+    chunks = axes.virtual_pipeline or (1 if axes.pipeline == 1 else None)
+    experts = axes.expert or (None if isinstance(run.model, Transformer) and run.model.experts else 1)
+    if None in (axes.tensor, axes.pipeline, axes.context, axes.micro_batch, axes.zero_stage, axes.recompute, chunks, experts):
         why = "the fastest layout that fits, by the step model" if found.memory.fits else "the leanest layout, as none fits"
         notes.assume("training.parallelism", found.throughput.parallelism, why)

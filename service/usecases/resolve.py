@@ -102,7 +102,7 @@ def resolve_training(given: Given, model: Model, model_seq_len: int | None, clus
     _check_method(method, model)
     seq_len = _seq_len(given, model, model_seq_len, notes)
     precision = _precision(given, cluster.accelerator, notes)
-    flash = _flash_attention(given, precision, notes)
+    flash = _flash_attention(given, model, precision, cluster.accelerator.family, notes)
     training = Training(
         method=method,
         precision=precision,
@@ -113,7 +113,7 @@ def resolve_training(given: Given, model: Model, model_seq_len: int | None, clus
         axes=resolve_axes(given),
         decoder_seq_len=_decoder_seq_len(given, model, seq_len, notes),
         flash_attention=flash,
-        sequence_parallel=_sequence_parallel(given, notes, flash_attention=flash),
+        sequence_parallel=_sequence_parallel(given, model, notes, flash_attention=flash),
         count_full_attention=notes.choose(given, "training.count_full_attention"),
         input_tokens_per_s_per_node=given.get("input_tokens_per_s_per_node"),
         lora_rank=notes.choose(given, "training.lora_rank") if method in ("lora", "qlora") else 0,
@@ -125,14 +125,19 @@ def resolve_training(given: Given, model: Model, model_seq_len: int | None, clus
     return training
 
 
-def _flash_attention(given: Given, precision: Precision, notes: Notes) -> bool:
-    fallback = flash_attention(precision)
+def _flash_attention(given: Given, model: Model, precision: Precision, family: str, notes: Notes) -> bool:
+    """Stated, or as software at that precision has it; networks without attention are not told of it."""
+    fallback = flash_attention(precision, family)
+    if isinstance(model, OtherNetwork):
+        return bool(given.get("flash_attention", fallback.value))
     return bool(notes.take(given, "training.flash_attention", fallback.value, fallback.source))
 
 
-def _sequence_parallel(given: Given, notes: Notes, *, flash_attention: bool) -> bool:
-    """Stated, or as software had it: with flash attention, or with what came together with it, selective recomputation."""
-    if flash_attention or given.get("activation_recompute") == "selective":
+def _sequence_parallel(given: Given, model: Model, notes: Notes, *, flash_attention: bool) -> bool:
+    """Stated, or as software has it: with flash attention."""
+    if isinstance(model, OtherNetwork):
+        return bool(given.get("sequence_parallel", True))
+    if flash_attention:
         return bool(notes.choose(given, "training.sequence_parallel"))
     fallback = default("training.sequence_parallel_before")
     return bool(notes.take(given, "training.sequence_parallel", fallback.value, fallback.source))

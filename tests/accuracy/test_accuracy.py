@@ -14,7 +14,17 @@ from service.calibration.cases import read
 RECORDED = Path(__file__).parents[2] / "bench" / "accuracy" / "recorded.json"
 # Recorded figures are rounded to four digits; sums may differ in the last bits between processors.
 TOLERANCE = 0.0002
-SCORES = ("median_ape", "mean_ape", "in_sample_median_ape", "in_sample_mean_ape")
+SCORES = (
+    "median_ape",
+    "mean_ape",
+    "p90_ape",
+    "publication_out_median_ape",
+    "publication_out_mean_ape",
+    "in_sample_median_ape",
+    "in_sample_mean_ape",
+)
+# A row on the edge of its range may fall to either side on another processor.
+COVERAGE_TOLERANCE = 0.02
 
 
 @pytest.fixture(scope="module")
@@ -32,6 +42,15 @@ def test_no_data_set_is_predicted_worse_than_recorded(scores: dict[str, dict[str
         if score in SCORES and scores[name][score] > figure + TOLERANCE
     }
     assert not worse
+
+
+def test_no_range_holds_less_than_recorded(scores: dict[str, dict[str, Any]]) -> None:
+    """The share of rows within p10 to p90 is that recorded, or more."""
+    recorded = json.loads(RECORDED.read_text(encoding="utf-8"))
+    enough = {name: figures for name, figures in recorded.items() if figures.get("rows", 0) >= 1 / COVERAGE_TOLERANCE}
+    assert enough
+    fewer = {name for name, figures in enough.items() if scores[name]["coverage_80"] < figures["coverage_80"] - COVERAGE_TOLERANCE}
+    assert not fewer
 
 
 def test_no_data_set_shrinks(scores: dict[str, dict[str, Any]]) -> None:

@@ -31,6 +31,7 @@ def row(**changed: Any) -> Any:
         "layout_known": "stated",
         "measured": 100.0,
         "predicted_left_out": 100.0,
+        "predicted_publication_out": 100.0,
         "predicted_in_sample": 100.0,
         "baseline": 100.0,
         "constant": 100.0,
@@ -42,7 +43,9 @@ def row(**changed: Any) -> Any:
 
 def run(**changed: Any) -> Any:
     """A published run of 1,000 accelerator-hours, planned exactly but for what is changed."""
-    hours = dict.fromkeys(("measured", "predicted_left_out", "predicted_in_sample", "baseline", "constant"), 1000.0)
+    hours = dict.fromkeys(
+        ("measured", "predicted_left_out", "predicted_publication_out", "predicted_in_sample", "baseline", "constant"), 1000.0
+    )
     goal = {"id": "run-1", "table": "training-runs", "kind": "hours", "layout_known": "goal"}
     return row(**(goal | hours | changed))
 

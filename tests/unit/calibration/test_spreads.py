@@ -12,17 +12,18 @@ from hypothesis import strategies as st
 
 from service.calibration.spreads import (
     DOCUMENTS_FOR_OWN_SPREAD,
+    LEAST_POWER,
     ROWS_THAT_COUNT,
     SIZES,
     Misses,
     misses_of,
     quantiles,
-    spreads_of,
     weighted_quantile,
+    widths_of,
     without,
 )
 from service.presets.accelerators import find_accelerator
-from service.presets.utilisation import Spread, spread_of, utilisation
+from service.presets.utilisation import Scale, Spread, scale_power, spread_of, utilisation
 from tests.unit.calibration.published import AMPERE, HOPPER, chosen_parameters, few_cases, table_of_few
 
 laws = settings(deadline=None, derandomize=True, database=None, max_examples=60)
@@ -35,8 +36,8 @@ def misses(*rows: tuple[float, tuple[str, str], int, str]) -> Misses:
     return Misses(np.array(log_ratio), np.ones(len(rows)), list(key), np.array(count), np.array(document))
 
 
-def spread(family: str, p10: float, p90: float, from_count: int = 0) -> Spread:
-    return Spread("layout", family, "16-bit" if family != "*" else "*", from_count, p10, p90, 10)
+def spread(family: str, p10: float, p90: float) -> Spread:
+    return Spread("layout", family, "16-bit" if family != "*" else "*", p10, p90, 10)
 
 
 # Quantiles
@@ -83,21 +84,21 @@ def test_a_family_has_its_own_spread_from_three_documents_on() -> None:
     """With two its rows count among all, and nothing of its own is said."""
     rows = [(0.1, AMPERE, 8, f"a{index}") for index in range(DOCUMENTS_FOR_OWN_SPREAD)]
     rows += [(-0.2, HOPPER, 8, f"h{index % (DOCUMENTS_FOR_OWN_SPREAD - 1)}") for index in range(20)]
-    found = spreads_of("layout", misses(*rows))
-    assert [(row.family, row.precision) for row in found if not row.from_count] == [("*", "*"), AMPERE]
+    found = widths_of("layout", misses(*rows)).spreads
+    assert [(row.family, row.precision) for row in found] == [("*", "*"), AMPERE]
     assert found[0].rows == len(rows)
     assert found[1].rows == DOCUMENTS_FOR_OWN_SPREAD
 
 
-def test_sizes_have_spreads_of_their_own_machines() -> None:
-    """One of each size: rows of up to 64 accelerators, up to 1,024 and beyond, where there are any."""
-    small, large = (0.3, AMPERE, 64, "a"), (-0.3, AMPERE, 1025, "b")
-    found = {row.from_count: row for row in spreads_of("layout", misses(small, large)) if row.from_count}
+def test_a_size_whose_rows_reach_beyond_their_familys_range_is_less_certain() -> None:
+    """Its power is how far four rows in five reach, in ranges of their family; a size whose rows lie near promises no more than that."""
+    small = [(0.1 * (-1) ** index, AMPERE, 8, f"a{index % 4}") for index in range(40)]
+    large = [(0.3 * (-1) ** index, AMPERE, 1025, f"b{index % 4}") for index in range(4)]
+    found = {row.from_count: row for row in widths_of("layout", misses(*small, *large)).scales}
     assert set(found) == {SIZES[0], SIZES[2]}
-    assert found[SIZES[0]].p90 == pytest.approx(math.exp(0.3), abs=1e-3)
-    assert found[SIZES[2]].p10 == pytest.approx(math.exp(-0.3), abs=1e-3)
-    assert found[SIZES[0]].p10 == found[SIZES[2]].p90 == 1.0
-    assert sum(row.rows for row in found.values()) == 2
+    assert found[SIZES[0]].power == LEAST_POWER
+    assert found[SIZES[2]].power > 2
+    assert sum(row.rows for row in found.values()) == 44
 
 
 def test_without_a_document_only_the_others_are_left() -> None:
@@ -130,33 +131,33 @@ def test_misses_are_of_every_row_in_the_order_of_the_cases() -> None:
 # Which spread an answer takes
 
 
-def test_the_wider_of_family_and_size_on_each_side() -> None:
-    """The family may scatter more below and machines of that size more above."""
-    rows = (spread("*", 0.5, 2.0), spread("ampere", 0.7, 1.1), spread("*", 0.9, 1.3, from_count=1), spread("*", 0.6, 1.05, from_count=65))
-    small, large = (spread_of(rows, AMPERE, "layout", count) for count in (8, 65))
-    assert (small.p10, small.p50, small.p90) == (0.7, 1.0, 1.3)
-    assert (large.p10, large.p50, large.p90) == (0.6, 1.0, 1.1)
+def test_a_machine_takes_the_power_of_its_size() -> None:
+    """The largest size not above its count; where none is known nothing is widened."""
+    scales = (Scale("layout", 1, 1.0, 9), Scale("layout", 65, 1.2, 9), Scale("goal", 1, 3.0, 9))
+    assert [scale_power(scales, "layout", count) for count in (8, 64, 65, 4096)] == [1.0, 1.0, 1.2, 1.2]
+    assert scale_power((), "layout", 8) == 1.0
 
 
 def test_a_family_without_a_spread_takes_that_of_all() -> None:
     """And never that of another family."""
-    rows = (spread("*", 0.6, 1.5), spread("ampere", 0.9, 1.1), spread("*", 0.8, 1.2, from_count=1))
-    found = spread_of(rows, HOPPER, "layout", 8)
+    rows = (spread("*", 0.6, 1.5), spread("ampere", 0.9, 1.1))
+    found = spread_of(rows, HOPPER, "layout")
     assert (found.p10, found.p90) == (0.6, 1.5)
 
 
 def test_the_layout_given_and_the_goal_alone_do_not_mix() -> None:
     """What was measured with the goal alone says nothing of answers to a layout."""
     rows = (spread("*", 0.8, 1.2), replace(spread("*", 0.4, 3.0), known="goal"))
-    assert spread_of(rows, AMPERE, "layout", 8).p90 == 1.2
-    assert spread_of(rows, AMPERE, "goal", 8).p90 == 3.0
-    assert spread_of((), AMPERE, "layout", 8).p10 == 1.0
+    assert spread_of(rows, AMPERE, "layout").p90 == 1.2
+    assert spread_of(rows, AMPERE, "goal").p90 == 3.0
+    assert spread_of((), AMPERE, "layout").p10 == 1.0
 
 
 def test_a_borrowed_spread_is_raised_to_its_power() -> None:
     """Hopper without rows takes Ampere's figure and its spread, wider by the power; Ampere itself has it as it is."""
     rows = (spread("*", 0.5, 2.0), spread("ampere", 0.8, 1.25))
-    parameters = replace(chosen_parameters({AMPERE: chosen_parameters().matmul[AMPERE]}), spreads=rows)
+    measured = replace(chosen_parameters().matmul[AMPERE], accelerators=("NVIDIA-A100-80GB-SXM",))
+    parameters = replace(chosen_parameters({AMPERE: measured}), spreads=rows)
     own, borrowed = (utilisation(parameters, find_accelerator(name).accelerator, "bf16") for name in ("A100-80GB", "H100"))
     assert not own.borrowed
     assert (own.spread.p10, own.spread.p90) == (0.8, 1.25)
@@ -164,10 +165,14 @@ def test_a_borrowed_spread_is_raised_to_its_power() -> None:
     assert parameters.borrowed_power > 1
     assert borrowed.spread.p10 == pytest.approx(0.8**parameters.borrowed_power)
     assert borrowed.spread.p90 == pytest.approx(1.25**parameters.borrowed_power)
+    # Another part of the same family lies between.
+    kin = utilisation(parameters, find_accelerator("A100-40GB").accelerator, "bf16")
+    assert kin.borrowed
+    assert own.spread.p90 < kin.spread.p90 == pytest.approx(1.25**parameters.kin_power) < borrowed.spread.p90
 
 
 def test_rows_that_behave_as_the_model_leave_no_spread() -> None:
     """Where every row is predicted as measured, p10 and p90 are 1."""
     cases, table = few_cases(), table_of_few()
     found = misses_of(cases, table.rates, chosen_parameters())
-    assert all((row.p10, row.p90) == (1.0, 1.0) for row in spreads_of("layout", found))
+    assert all((row.p10, row.p90) == (1.0, 1.0) for row in widths_of("layout", found).spreads)

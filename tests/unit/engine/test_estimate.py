@@ -241,11 +241,10 @@ def test_a_deadline_ends_with_its_day(queue_hours: float, kept: float) -> None:
 
 
 def test_an_optimistic_model_stays_under_the_peak() -> None:
-    """However wide the model's error, its p90 is no more than the dense peak."""
+    """However wide the model's error, its p90 is no more than a step of nothing but its matrix work would reach."""
     hopeful = utilisation(spread=Range(0.5, 1.0, 4.0))
     found = estimate(run(), hopeful, PLANNERS).throughput
-    assert found.mfu.p90 == pytest.approx(1.0)
-    assert found.mfu.p50 < 1
+    assert found.mfu.p50 < found.mfu.p90 <= hopeful.matmul_share
 
 
 def test_queues_move_the_finish_and_not_the_bill() -> None:

@@ -184,14 +184,16 @@ class TestTraining:
         assert (found.precision, found.optimizer, found.input_tokens_per_s_per_node) == ("fp8", "muon", 1e6)
 
     def test_precisions_older_than_flash_attention_are_run_by_the_software_of_their_time(self) -> None:
-        """fp16 runs keep scores and hold norms whole, unless recomputation is selective or the caller says otherwise; both are noted."""
+        """fp16 runs on A100 keep scores and hold norms whole unless the caller says otherwise; both are noted. On H100 none is that old."""
         notes = Notes()
-        found = training({"precision": "fp16"}, notes=notes)
+        a100 = cluster(part=load_accelerators()["NVIDIA-A100-80GB-SXM"])
+        found = resolve.resolve_training({"precision": "fp16"}, LLAMA, 4096, a100, notes)
         assert (found.flash_attention, found.sequence_parallel) == (False, False)
         assert noted(notes)["training.flash_attention"] is False
         assert noted(notes)["training.sequence_parallel"] is False
-        assert training({"precision": "fp16", "activation_recompute": "selective"}).sequence_parallel
-        assert training({"precision": "fp16", "flash_attention": True}).sequence_parallel
+        given = {"precision": "fp16", "flash_attention": True}
+        assert resolve.resolve_training(given, LLAMA, 4096, a100, Notes()).sequence_parallel
+        assert training({"precision": "fp16"}).flash_attention
         assert training({"precision": "bf16"}).flash_attention
 
     def test_the_sequence_is_the_models_published_one_else_the_usual(self) -> None:
