@@ -225,4 +225,6 @@ def _context_sizes(seq_len: int, count: int) -> list[int]:
 def _expert_sizes(experts: int, fixed: int | None, ranks: int) -> list[int]:
     if fixed:
         return [fixed] if ranks % fixed == 0 else []
-    return _divisors(math.gcd(experts, ranks), MOST_EXPERT_RANKS)
+    sizes = _divisors(math.gcd(experts, ranks), MOST_EXPERT_RANKS)
+    # The largest up to each power of two: sizes between them differ little, and some numbers of experts have dozens of divisors.
+    return [size for size, larger in itertools.pairwise([*sizes, 2 * MOST_EXPERT_RANKS]) if size.bit_length() < larger.bit_length()]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import lru_cache
 
 import numpy as np
@@ -76,12 +76,24 @@ def _worth_timing(model: Model, training: Training, cluster: Cluster) -> tuple[L
     fits = used.total <= capacity
     if fits.all():
         return plain, used
-    tight = with_savings(training, plain.take(~fits))
+    tight = plain.take(~fits)
+    leanest = _leanest_of(training, tight)
+    least = memory(model, training, leanest)
+    if not fits.any() and not (least.total <= capacity).any():
+        return _take(leanest, least, least.total <= least.total.min())
+    tight = with_savings(training, tight.take(least.total <= NEAR_MISS * capacity))
     tight_used = memory(model, training, tight)
     tight_fits = tight_used.total <= capacity
     near = _near_or_leanest(tight_used.total, capacity, some_fit=bool(fits.any() or tight_fits.any()))
     needless = np.where(tight_fits, _needlessly_lean(training, tight_fits), _needlessly_lean(training, near))
     return _together(_take(plain, used, fits), _take(tight, tight_used, near & ~needless))
+
+
+def _leanest_of(training: Training, layouts: Layouts) -> Layouts:
+    """Each layout with the most recomputation and sharding that is searched."""
+    recompute, zero_stage = searched_recomputes(training)[-1], searched_zero_stages(training)[-1]
+    size = len(layouts)
+    return replace(layouts, recompute=np.full(size, recompute), zero_stage=np.full(size, zero_stage))
 
 
 def _near_or_leanest(needed: NDArray[np.float64], capacity: float, *, some_fit: bool) -> NDArray[np.bool_]:
