@@ -9,8 +9,8 @@ import numpy as np
 from service.domain.model import Transformer
 from service.domain.run import FROZEN_BASE
 from service.engine.flops import attention_width
-from service.engine.job import Floats, Job, forward_again, sweeps
-from service.engine.layouts import micro_batches, stack_depth
+from service.engine.job import Floats, Job, sweeps
+from service.engine.layouts import stack_depth
 from service.engine.memory import local_adapters, local_parameters
 from service.engine.parameters import expert_layer_count
 from service.engine.stages import expert_split
@@ -46,15 +46,14 @@ def _exchange(job: Job, payload: Floats, ranks: Floats, side_by_side: Floats | f
     beyond = np.minimum(across * side_by_side, inside) if across else np.full(len(ranks), inside)
     passing = payload * (ranks - 1) / ranks
     near = span <= domain
-    hops = np.where(ranks > 1, np.log2(np.maximum(ranks, 2.0)), 0.0)
-    return Link(np.where(near, passing / inside, 0.0), np.where(near, 0.0, passing / beyond), hops)
+    return Link(np.where(near, passing / inside, 0.0), np.where(near, 0.0, passing / beyond), np.log2(ranks))
 
 
 def tensor_link(job: Job) -> Link:
     """Four all-reduces of the activations a layer, six with full recomputation (Megatron-LM, arXiv 1909.08053, section 3)."""
     assert isinstance(job.model, Transformer)
     ranks = job.layouts.tensor.astype(float)
-    calls = 2 * (job.forward_passes + forward_again(job) + job.backward_passes) * job.layers
+    calls = 2 * (job.forward_passes + job.again + job.backward_passes) * job.layers
     one = _exchange(job, element_bytes(job.training) * job.tokens * job.model.hidden_size, ranks, job.cluster.accelerators_per_node)
     return one.times(2 * calls)
 
@@ -87,7 +86,7 @@ def expert_link(job: Job) -> Link:
     across = _exchange(job, 2 * rows * visited, np.full(len(ranks), 2.0), span=ranks)
     inside = _exchange(job, rows * experts.experts_per_token, domain)
     one = Link(inside.inside, np.where(domains > 1, across.beyond, 0.0), inside.hops)
-    calls = 2 * (job.forward_passes + forward_again(job) + job.backward_passes)
+    calls = 2 * (job.forward_passes + job.again + job.backward_passes)
     return one.times(calls * expert_layer_count(job.model) / stack_depth(job.model) * job.layers)
 
 
@@ -119,7 +118,7 @@ def gradient_link(job: Job) -> Link:
     span: Floats = ranks * layouts.tensor
     # Each expert goes round its own replicas, which are fewer where experts are divided.
     replicas = np.maximum(ranks * layouts.tensor / expert_split(layouts), 1.0)
-    batches = micro_batches(job.training, layouts)
+    batches = job.micro_batches
     width = job.training.footprint.nf4_bytes if job.training.method == "qlora" else element_bytes(job.training)
 
     def payload(updated: Floats, held: Floats) -> Floats:
@@ -131,6 +130,8 @@ def gradient_link(job: Job) -> Link:
     beside = np.maximum(1.0, domain / layouts.tensor)
     calls = np.choose(layouts.zero_stage, [np.full(len(layouts), 2.0), np.full(len(layouts), 2.0), 1 + batches, 3 * batches * job.layers])
     shared = _exchange(job, payload(trained, dense), ranks, beside, span)
-    routed = _exchange(job, payload(trained_experts, experts), replicas, beside, span)
-    one = Link(shared.inside + routed.inside, shared.beyond + routed.beyond, shared.hops * calls)
+    one = Link(shared.inside, shared.beyond, shared.hops * calls)
+    if isinstance(job.model, Transformer) and job.model.experts:
+        routed = _exchange(job, payload(trained_experts, experts), replicas, beside, span)
+        one = Link(one.inside + routed.inside, one.beyond + routed.beyond, one.hops)
     return one.times(job.backward_passes)

@@ -11,7 +11,7 @@ from service.domain.hardware import Accelerator
 from service.domain.model import Model, OtherNetwork
 from service.domain.run import FROZEN_BASE, RECOMPUTES, Cluster, Helpers, Training
 from service.engine.flops import ForwardFlops, TrainingFlops, forward_flops, helper_networks, recomputed_flops, training_flops
-from service.engine.layouts import Layouts, stack_depth
+from service.engine.layouts import Layouts, micro_batches, stack_depth
 from service.engine.parameters import count_parameters
 from service.engine.widths import FULL_WIDTH
 
@@ -40,7 +40,8 @@ class Job:
     """What every part of a step's work on one network is computed from; helpers beside it are jobs of their own.
 
     `tokens` (or samples) of one micro-batch on one context rank; `layers` of the fullest pipeline stage. `forward_passes`: how often
-    a step's tokens go through the network, recomputation and sampled text apart; `backward_passes`: how often back.
+    a step's tokens go through the network, recomputation and sampled text apart; `backward_passes`: how often back;
+    `again`: forward passes that full recomputation adds. `micro_batches` of a step on each data rank.
     """
 
     model: Model
@@ -51,6 +52,8 @@ class Job:
     forward: ForwardFlops
     forward_passes: float
     backward_passes: float
+    again: Floats
+    micro_batches: Floats
     tokens: Floats
     layers: Floats
 
@@ -75,7 +78,7 @@ class Job:
 
 def job_of(model: Model, training: Training, cluster: Cluster, layouts: Layouts) -> Job:
     """The trained network's part of a step. RL scores what was sampled, then trains on it `update_epochs` times."""
-    alone = replace(training, helpers=Helpers())
+    alone = training if training.helpers == Helpers() else replace(training, helpers=Helpers())
     updates = training.update_epochs if training.method == "rl" else 1.0
     return Job(
         model=model,
@@ -86,6 +89,8 @@ def job_of(model: Model, training: Training, cluster: Cluster, layouts: Layouts)
         forward=forward_flops(model, alone),
         forward_passes=1.0 + updates if training.method == "rl" else 1.0,
         backward_passes=updates,
+        again=np.where(layouts.recompute == FULL, updates, 0.0),
+        micro_batches=micro_batches(training, layouts),
         tokens=layouts.micro_batch * training.seq_len / layouts.context,
         layers=_stage_layers(model, layouts),
     )
@@ -109,6 +114,8 @@ def _helper_job(helper: Model, plain: Training, cluster: Cluster, layouts: Layou
         forward=forward,
         forward_passes=1.0,
         backward_passes=0.0,
+        again=np.zeros(len(layouts)),
+        micro_batches=micro_batches(plain, layouts),
         tokens=layouts.micro_batch * plain.seq_len / layouts.context,
         layers=_stage_layers(helper, layouts),
     )
@@ -120,20 +127,15 @@ def _stage_layers(model: Model, layouts: Layouts) -> Floats:
     return layers
 
 
-def forward_again(job: Job) -> Floats:
-    """Forward passes that full recomputation adds."""
-    return np.where(job.layouts.recompute == FULL, job.backward_passes, 0.0)
-
-
 def weight_passes(job: Job) -> Floats:
     """Passes over the layers' weights: each backward pass is two of them, one where the weights are frozen."""
     backward = job.backward_passes * (1 if job.training.method in FROZEN_BASE else 2)
-    return job.forward_passes + forward_again(job) + backward
+    return job.forward_passes + job.again + backward
 
 
 def sweeps(job: Job) -> Floats:
     """How often a layer's kernels run, in units of one forward and one backward pass, the backward being two thirds."""
-    return (job.forward_passes + forward_again(job) + 2 * job.backward_passes) / 3
+    return (job.forward_passes + job.again + 2 * job.backward_passes) / 3
 
 
 def head_flops(job: Job) -> float:
@@ -153,8 +155,7 @@ def executed_flops(job: Job) -> Floats:
     return executed
 
 
-def attention_again(job: Job) -> Floats:
-    """FLOPs a token of attention's core that is recomputed."""
-    again = job.backward_passes * job.forward.attention
-    _, selective, _ = recomputed_flops(job.model, job.training)
-    return np.array([0.0, selective, again])[job.layouts.recompute]
+def attention_again(job: Job, forward: ForwardFlops) -> Floats:
+    """FLOPs a token of attention's core that is recomputed, a forward pass being `forward`; with flash attention selective repeats none."""
+    core = job.backward_passes * forward.attention
+    return np.array([0.0, 0.0 if job.training.flash_attention else core, core])[job.layouts.recompute]

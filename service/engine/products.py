@@ -9,7 +9,7 @@ import numpy as np
 from service.domain.model import Experts, LatentAttention, Model, OtherNetwork, Transformer
 from service.domain.run import FROZEN_BASE
 from service.engine.flops import forward_flops
-from service.engine.job import Floats, Job, attention_again, executed_flops, forward_again, head_flops, sixteen_bit_peak, weight_passes
+from service.engine.job import Floats, Job, attention_again, executed_flops, head_flops, sixteen_bit_peak, weight_passes
 from service.engine.layouts import stack_depth
 from service.engine.parameters import count_parameters, expert_layer_count, feed_forward_parameters
 from service.engine.widths import element_bytes, input_bytes
@@ -24,7 +24,7 @@ TILE_ROWS = 128
 
 def matmul_seconds(job: Job) -> tuple[Floats, Floats]:
     """Seconds at the peak of the layers' matrix work, and of the visited experts'; attention's core, the head and sampled text apart."""
-    attention = job.total.attention + attention_again(job)
+    attention = job.total.attention + attention_again(job, job.forward)
     seconds = job.stage_flops(executed_flops(job) - attention - head_flops(job)) / job.peak
     routed = seconds * _routed_part(job.model)
     return seconds - routed, routed * _tile_waste(job)
@@ -80,7 +80,7 @@ def product_costs(job: Job) -> Products:
     """
     if isinstance(job.model, OtherNetwork):
         return Products(job.nothing, job.nothing)
-    times, forward, activations = weight_passes(job), job.forward_passes + forward_again(job), job.backward_passes
+    times, forward, activations = weight_passes(job), job.forward_passes + job.again, job.backward_passes
     weights = 0.0 if job.training.method in FROZEN_BASE else activations
     element = input_bytes(job.training)
     width = element_bytes(job.training) / element
@@ -158,5 +158,5 @@ def attention_seconds(job: Job) -> Floats:
     training = replace(job.training, count_full_attention=not job.training.flash_attention)
     forward = forward_flops(job.model, training)
     passed = job.forward_passes + (FLASH_BACKWARD if training.flash_attention else 2.0) * job.backward_passes
-    executed = passed * forward.attention + attention_again(replace(job, training=training, forward=forward))
+    executed = passed * forward.attention + attention_again(job, forward)
     return job.stage_flops(executed) / sixteen_bit_peak(job.cluster.accelerator, training.precision)

@@ -7,7 +7,7 @@ import numpy as np
 from service.domain.model import OtherNetwork, Transformer
 from service.domain.run import FROZEN_BASE
 from service.engine.flops import mean_context
-from service.engine.job import FULL, SELECTIVE, Floats, Job, forward_again, sweeps
+from service.engine.job import FULL, SELECTIVE, Floats, Job, sweeps
 from service.engine.layouts import rounded_batch
 from service.engine.memory import key_value_bytes_per_sequence, local_parameters, sharded
 from service.engine.parameters import expert_layer_count
@@ -35,7 +35,7 @@ def activation_seconds(job: Job) -> Floats:
     if input_bytes(training) < element_bytes(training):
         inputs = 2.0 * model.hidden_size + values_width(model) + inner
         outputs = model.head_dim * (model.attention_heads + 2.0 * model.kv_heads) + model.hidden_size * 2 + inner * (gate - 1)
-        quantised = inputs * (job.forward_passes + forward_again(job) + job.backward_passes) + outputs * job.backward_passes
+        quantised = inputs * (job.forward_passes + job.again + job.backward_passes) + outputs * job.backward_passes
         moved = moved + 4.0 * quantised
     return moved * job.tokens * job.layers / job.layouts.tensor / job.bandwidth
 

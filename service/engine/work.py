@@ -15,7 +15,7 @@ from service.domain.model import Model, OtherNetwork
 from service.domain.run import Cluster, Training
 from service.engine.exchange import Link, context_link, expert_link, gradient_link, stage_link, tensor_link
 from service.engine.job import Floats, Job, helper_jobs, job_of, sweeps
-from service.engine.layouts import Layouts, micro_batches, rounded_batch
+from service.engine.layouts import Layouts
 from service.engine.products import attention_seconds, head_seconds, matmul_seconds, product_costs, routed_layers
 from service.engine.traffic import (
     activation_seconds,
@@ -79,7 +79,8 @@ def work(model: Model, training: Training, cluster: Cluster, layouts: Layouts) -
 def _own(job: Job) -> Work:
     """One network's work, without the networks run beside it."""
     model, training, cluster, layouts = job.model, job.training, job.cluster, job.layouts
-    count, batch = micro_batches(training, layouts), rounded_batch(training, layouts)
+    count = job.micro_batches
+    batch = count * layouts.data * layouts.micro_batch
     nothing = job.nothing
     none = Link(nothing, nothing, nothing)
     other, flash = isinstance(model, OtherNetwork), training.flash_attention
