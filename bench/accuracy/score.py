@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bench.accuracy.report import errors
-from service.calibration.cases import Case, goal_of, is_held_back, read, throughput_cases
+from service.calibration.cases import Case, goal_of, is_held_back, key_of, read, throughput_cases
 from service.calibration.folds import Folds, goal_rate, left_out_rates, rates, read_folds
 from service.calibration.runs import PublishedRun, planned_hours, published_runs
 from service.calibration.spreads import Misses, misses_of, vision_shares, widths_of, without
@@ -143,7 +143,7 @@ def _speeds(cases: Sequence[Case], known: Known, away: Floats, further: Floats, 
 def _borrowed(case: Case, folds: Folds) -> float:
     """The power that a range borrowed in the row's fold is raised to, else 1."""
     fold = folds.documents[case.document]
-    return 1.0 if (case.accelerator.family, fold.classes[case.training.precision]) in fold.matmul else fold.borrowed_power
+    return 1.0 if key_of(case, fold) in fold.matmul else fold.borrowed_power
 
 
 def _covered(known: Known, misses: Misses, powers: Sequence[float]) -> NDArray[np.bool_]:

@@ -23,6 +23,7 @@ from service.presets.accelerators import find_accelerator
 from service.presets.defaults import flash_attention
 from service.presets.footprint import find_footprint
 from service.presets.models import find_model
+from service.presets.utilisation import Key, Parameters
 
 Row = dict[str, str]
 Floats = NDArray[np.float64]
@@ -57,6 +58,11 @@ class Case:
     @property
     def accelerator(self) -> Accelerator:
         return self.cluster.accelerator
+
+
+def key_of(case: Case, parameters: Parameters) -> Key:
+    """Which family's and precision class's shares are the case's own."""
+    return case.accelerator.family, parameters.classes[case.training.precision]
 
 
 def read(name: str) -> list[Row]:

@@ -13,11 +13,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from service.calibration.cases import Case, goal_of, is_held_back, throughput_cases
+from service.calibration.cases import goal_of, is_held_back, key_of, throughput_cases
 from service.calibration.folds import Folds, write_folds
 from service.calibration.frame import framed, priors
 from service.calibration.remaining import write_remaining
-from service.calibration.spreads import ROWS_THAT_COUNT, evidence, other_shares, planning, widths
+from service.calibration.spreads import evidence, other_shares, planning, weights_of, widths
 from service.calibration.table import Columns, Floats, Table, power_ratio, predicted_rates, pruned, rows_of, table_of
 from service.calibration.write import write_utilisation
 from service.presets.utilisation import Key, Parameters, Share, watts_per_tflop
@@ -67,15 +67,9 @@ def problem_of(table: Table) -> Problem:
     )
 
 
-def key_of(case: Case, parameters: Parameters) -> Key:
-    return case.accelerator.family, parameters.classes[case.training.precision]
-
-
 def row_weights(table: Table) -> Floats:
     """A table of the reference weighs as the square root of its rows, of so many at most."""
-    names = table.by_row(lambda case: case.table)
-    sizes = {name: int(np.sum(names == name)) for name in set(names)}
-    return np.array([min(sizes[name], ROWS_THAT_COUNT) ** 0.5 / sizes[name] for name in names])
+    return weights_of([case.table for case in table.cases])
 
 
 def _median_watts(table: Table, mine: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> float:
@@ -85,11 +79,11 @@ def _median_watts(table: Table, mine: np.ndarray[tuple[int], np.dtype[np.bool_]]
 
 def fitted(table: Table) -> Parameters:
     """The parameters under which the table's rows are predicted best."""
-    problem = problem_of(table)
-    mean, width = _expected(problem)
+    whole = problem = problem_of(table)
+    mean, width = _expected(whole)
     vector = mean
     for _ in range(ROUNDS):
-        problem = problem_of(pruned(table, _columns(problem_of(table), vector)))
+        problem = problem_of(pruned(table, _columns(whole, vector)))
         vector = _least_squares(problem, vector, mean, width)
     return _parameters(problem, vector)
 
@@ -199,9 +193,9 @@ def left_out(table: Table, full: Parameters, groups: Sequence[str]) -> Mapping[s
 def main() -> None:
     """Fit on everything, then without each document and each publication, and write what was found."""
     cases = throughput_cases()
-    table = table_of(cases)
+    whole = problem_of(table_of(cases))
     # The search's losers go before the folds do: under plain values, and many more than the fit keeps.
-    table = pruned(table, _columns(problem_of(table), _expected(problem_of(table))[0]), kept=200)
+    table = pruned(whole.table, _columns(whole, _expected(whole)[0]), kept=200)
     full = fitted(table)
     full = replace(full, other=other_shares(full))
     documents = left_out(table, full, [case.document for case in table.cases])

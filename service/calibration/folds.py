@@ -12,6 +12,8 @@ import numpy as np
 from service.calibration.cases import Case
 from service.calibration.frame import framed
 from service.calibration.table import Floats, achieved_of, predicted_rates, table_of
+from service.domain.model import Model
+from service.domain.run import Cluster, Training
 from service.engine.search import choose_layout
 from service.presets.utilisation import Key, Parameters, Share, utilisation
 
@@ -64,9 +66,14 @@ def left_out_rates(cases: Sequence[Case], folds: Mapping[str, Parameters], group
 
 def goal_rate(case: Case, parameters: Parameters) -> float:
     """The predicted rate of a case asked with the goal alone: that of the layout the search takes."""
-    used = utilisation(parameters, case.accelerator, case.training.precision)
-    steps = choose_layout(case.model, case.training, case.cluster, used).steps
-    return float(steps.batch[0]) * case.training.seq_len / float(steps.total[0]) / case.cluster.count
+    return searched_rate(case.model, case.training, case.cluster, parameters)
+
+
+def searched_rate(model: Model, training: Training, cluster: Cluster, parameters: Parameters) -> float:
+    """Tokens a second and accelerator in the layout that the search takes."""
+    used = utilisation(parameters, cluster.accelerator, training.precision)
+    steps = choose_layout(model, training, cluster, used).steps
+    return float(steps.batch[0]) * training.seq_len / float(steps.total[0]) / cluster.count
 
 
 def _packed(fold: Parameters) -> dict[str, object]:

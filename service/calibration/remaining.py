@@ -15,7 +15,7 @@ import numpy as np
 
 from service.calibration.cases import Case, throughput_cases
 from service.calibration.folds import rates
-from service.calibration.spreads import ROWS_THAT_COUNT, weighted_quantile
+from service.calibration.spreads import weighted_quantile, weights_of
 from service.calibration.table import Floats
 from service.presets.utilisation import Parameters, load_parameters
 
@@ -51,7 +51,7 @@ def write_remaining(cases: Sequence[Case], parameters: Parameters) -> None:
     """Write measured.toml from the cases under the parameters."""
     groups = setups(cases, parameters)
     values = np.concatenate(groups)
-    weights = np.concatenate([np.full(len(group), min(len(group), ROWS_THAT_COUNT) ** 0.5 / len(group)) for group in groups])
+    weights = weights_of([index for index, group in enumerate(groups) for _ in group])
     low, high = (math.exp(weighted_quantile(values, weights, share)) for share in (0.1, 0.9))
     FILE.write_text(TEXT.format(low=low, high=high, rows=len(values), setups=len(groups)), encoding="utf-8")
 

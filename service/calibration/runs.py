@@ -6,18 +6,18 @@ from dataclasses import dataclass
 from typing import cast
 
 from service.calibration.cases import Row, cluster_of, model_of, number, read
+from service.calibration.folds import searched_rate
 from service.domain.hardware import Precision
 from service.domain.model import Model, OtherNetwork
 from service.domain.quantity import Range
 from service.domain.run import Cluster, Failures, Training
 from service.engine.memory import parameter_total
 from service.engine.reliability import reliability
-from service.engine.search import choose_layout
 from service.presets.defaults import batch_tokens, default, flash_attention
 from service.presets.footprint import find_footprint
 from service.presets.models import find_model
 from service.presets.reliability import find_reliability, recovery_defaults
-from service.presets.utilisation import Parameters, utilisation
+from service.presets.utilisation import Parameters
 
 
 @dataclass(frozen=True)
@@ -40,9 +40,7 @@ def published_runs() -> list[PublishedRun]:
 
 def planned_hours(run: PublishedRun, parameters: Parameters) -> float:
     """Accelerator-hours the engine plans, interruptions included."""
-    used = utilisation(parameters, run.cluster.accelerator, run.training.precision)
-    steps = choose_layout(run.model, run.training, run.cluster, used).steps
-    per_s = float(steps.batch[0]) * run.training.seq_len / float(steps.total[0]) / run.cluster.count
+    per_s = searched_rate(run.model, run.training, run.cluster, parameters)
     mttf = find_reliability(run.cluster.accelerator).mttf_hours
     goodput = reliability(_failures(mttf), run.cluster, 0.0, mttf.p50).goodput
     return run.tokens / per_s / 3600 / goodput

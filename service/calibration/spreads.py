@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from service.calibration.cases import Case, read
+from service.calibration.cases import Case, key_of, read
 from service.calibration.folds import Folds, goal_rate, left_out_rates
 from service.calibration.runs import planned_hours, published_runs
 from service.calibration.table import Floats, Table
@@ -55,16 +56,19 @@ class Misses:
 def misses_of(cases: Sequence[Case], predicted: Floats, parameters: Parameters) -> Misses:
     """Every row's miss where `predicted` knew nothing of its document."""
     owners = [case for case in cases for _ in case.rates]
-    sizes: dict[str, int] = {}
-    for case in owners:
-        sizes[case.table] = sizes.get(case.table, 0) + 1
     return Misses(
         log_ratio=np.log(np.concatenate([case.rates for case in cases]) / predicted),
-        weight=np.array([min(sizes[case.table], ROWS_THAT_COUNT) ** 0.5 / sizes[case.table] for case in owners]),
-        key=[(case.accelerator.family, parameters.classes[case.training.precision]) for case in owners],
+        weight=weights_of([case.table for case in owners]),
+        key=[key_of(case, parameters) for case in owners],
         count=np.array([case.cluster.count for case in owners]),
         document=np.array([case.document for case in owners]),
     )
+
+
+def weights_of(groups: Sequence[Hashable]) -> Floats:
+    """By row, its weight: a group weighs as the square root of its rows, of so many at most."""
+    sizes = Counter(groups)
+    return np.array([min(sizes[group], ROWS_THAT_COUNT) ** 0.5 / sizes[group] for group in groups])
 
 
 @dataclass(frozen=True)
@@ -143,7 +147,7 @@ def evidence(parameters: Parameters, table: Table) -> dict[Key, Share]:
     rows: dict[Key, dict[str, int]] = {}
     measured: dict[Key, set[str]] = {}
     for case in table.cases:
-        key = case.accelerator.family, parameters.classes[case.training.precision]
+        key = key_of(case, parameters)
         measured.setdefault(key, set()).add(case.accelerator.name)
         mine = rows.setdefault(key, {})
         mine[case.source] = mine.get(case.source, 0) + 1

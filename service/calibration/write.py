@@ -57,54 +57,48 @@ def _shared(parameters: Parameters) -> list[str]:
     return lines
 
 
+def _row(table: str, **columns: str) -> list[str]:
+    """One row of a table of rows, its values as TOML writes them."""
+    return [f"\n[[{table}]]", *(f"{name} = {value}" for name, value in columns.items())]
+
+
 def _matmul(parameters: Parameters) -> list[str]:
     lines = []
     for (family, kind), share in sorted(parameters.matmul.items()):
-        lines += [
-            "\n[[matmul]]",
-            f'family = "{family}"',
-            f'precision = "{kind}"',
-            f"share = {share.share:.4f}",
-            f"attention_share = {share.attention_share:.4f}",
-            f"watts_per_tflop = {share.watts_per_tflop:.4f}",
-            f"accelerators = {json.dumps(list(share.accelerators))}",
-            f"source = {json.dumps(share.source)}",
-        ]
+        lines += _row(
+            "matmul",
+            family=json.dumps(family),
+            precision=json.dumps(kind),
+            share=f"{share.share:.4f}",
+            attention_share=f"{share.attention_share:.4f}",
+            watts_per_tflop=f"{share.watts_per_tflop:.4f}",
+            accelerators=json.dumps(list(share.accelerators)),
+            source=json.dumps(share.source),
+        )
     return lines
 
 
 def _spreads(parameters: Parameters) -> list[str]:
     lines = []
     for row in parameters.spreads:
-        lines += [
-            "\n[[spread]]",
-            f'known = "{row.known}"',
-            f'family = "{row.family}"',
-            f'precision = "{row.precision}"',
-            f"p10 = {row.p10:.3f}",
-            f"p90 = {row.p90:.3f}",
-            f"rows = {row.rows}",
-        ]
+        known, family, precision = map(json.dumps, (row.known, row.family, row.precision))
+        lines += _row(
+            "spread", known=known, family=family, precision=precision, p10=f"{row.p10:.3f}", p90=f"{row.p90:.3f}", rows=f"{row.rows}"
+        )
     return lines
 
 
 def _scales(parameters: Parameters) -> list[str]:
     lines = []
     for row in parameters.scales:
-        lines += [
-            "\n[[scale]]",
-            f'known = "{row.known}"',
-            f"from_count = {row.from_count}",
-            f"power = {row.power:.2f}",
-            f"rows = {row.rows}",
-        ]
+        lines += _row("scale", known=json.dumps(row.known), from_count=f"{row.from_count}", power=f"{row.power:.2f}", rows=f"{row.rows}")
     return lines
 
 
 def _other(parameters: Parameters) -> list[str]:
     lines = []
     for (family, kind), share in sorted(parameters.other.items()):
-        lines += ["\n[[other]]", f'family = "{family}"', f'precision = "{kind}"', f"share = {share:.4f}"]
+        lines += _row("other", family=json.dumps(family), precision=json.dumps(kind), share=f"{share:.4f}")
     return lines
 
 

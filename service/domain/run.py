@@ -106,6 +106,11 @@ class Cluster:
     def nodes(self) -> int:
         return -(-self.count // self.accelerators_per_node)
 
+    @property
+    def link_domain(self) -> int:
+        """Accelerators the fast link joins: a node's, or those of the rack or pod that the accelerator's own link reaches."""
+        return max(self.accelerators_per_node, self.accelerator.link_domain)
+
 
 @dataclass(frozen=True, slots=True)
 class Efficiency:

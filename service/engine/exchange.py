@@ -9,11 +9,10 @@ import numpy as np
 from service.domain.model import Transformer
 from service.domain.run import FROZEN_BASE
 from service.engine.flops import attention_width
-from service.engine.job import Floats, Job, sweeps
+from service.engine.job import Floats, Job, collective_passes, sweeps
 from service.engine.layouts import stack_depth
-from service.engine.memory import local_adapters, local_parameters
+from service.engine.memory import data_ranks, expert_replicas, local_adapters, local_parameters
 from service.engine.parameters import expert_layer_count
-from service.engine.stages import expert_split
 from service.engine.widths import element_bytes
 
 
@@ -42,10 +41,9 @@ def _exchange(job: Job, payload: Floats, ranks: Floats, side_by_side: Floats | f
     span = ranks if span is None else span
     across = job.cluster.internode_gbit_per_s / 8 * 1e9
     inside = (part.link_gb_per_s or 0.0) / 2 * 1e9 or across or np.inf
-    domain = max(job.cluster.accelerators_per_node, part.link_domain)
     beyond = np.minimum(across * side_by_side, inside) if across else np.full(len(ranks), inside)
     passing = payload * (ranks - 1) / ranks
-    near = span <= domain
+    near = span <= job.cluster.link_domain
     return Link(np.where(near, passing / inside, 0.0), np.where(near, 0.0, passing / beyond), np.log2(ranks))
 
 
@@ -53,7 +51,7 @@ def tensor_link(job: Job) -> Link:
     """Four all-reduces of the activations a layer, six with full recomputation (Megatron-LM, arXiv 1909.08053, section 3)."""
     assert isinstance(job.model, Transformer)
     ranks = job.layouts.tensor.astype(float)
-    calls = 2 * (job.forward_passes + job.again + job.backward_passes) * job.layers
+    calls = 2 * collective_passes(job) * job.layers
     one = _exchange(job, element_bytes(job.training) * job.tokens * job.model.hidden_size, ranks, job.cluster.accelerators_per_node)
     return one.times(2 * calls)
 
@@ -79,15 +77,14 @@ def expert_link(job: Job) -> Link:
         return Link(job.nothing, job.nothing, job.nothing)
     ranks = job.layouts.expert.astype(float)
     rows = element_bytes(job.training) * job.tokens / job.layouts.tensor * job.model.hidden_size
-    domain = np.minimum(ranks, max(job.cluster.accelerators_per_node, job.cluster.accelerator.link_domain))
+    domain = np.minimum(ranks, job.cluster.link_domain)
     domains = ranks / domain
     visited = (domains - 1) * (1 - (1 - 1 / domains) ** experts.experts_per_token)
     # A ring of two passes half of its payload.
     across = _exchange(job, 2 * rows * visited, np.full(len(ranks), 2.0), span=ranks)
     inside = _exchange(job, rows * experts.experts_per_token, domain)
     one = Link(inside.inside, np.where(domains > 1, across.beyond, 0.0), inside.hops)
-    calls = 2 * (job.forward_passes + job.again + job.backward_passes)
-    return one.times(calls * expert_layer_count(job.model) / stack_depth(job.model) * job.layers)
+    return one.times(2 * collective_passes(job) * expert_layer_count(job.model) / stack_depth(job.model) * job.layers)
 
 
 def stage_link(job: Job) -> Link:
@@ -113,11 +110,9 @@ def gradient_link(job: Job) -> Link:
     dense, experts = local_parameters(job.model, layouts)
     frozen = job.training.method in FROZEN_BASE
     trained, trained_experts = local_adapters(job.model, job.training, layouts) if frozen else (dense, experts)
-    ranks = (layouts.data * layouts.context).astype(float)
+    ranks = data_ranks(layouts)
     # A data group lies within one pipeline stage.
     span: Floats = ranks * layouts.tensor
-    # Each expert goes round its own replicas, which are fewer where experts are divided.
-    replicas = np.maximum(ranks * layouts.tensor / expert_split(layouts), 1.0)
     batches = job.micro_batches
     width = job.training.footprint.nf4_bytes if job.training.method == "qlora" else element_bytes(job.training)
 
@@ -126,12 +121,12 @@ def gradient_link(job: Job) -> Link:
         gathered = np.where(layouts.zero_stage == 3, 2.0 * batches * width * held, scattered)
         return scattered * np.where(layouts.zero_stage >= 2, batches, 1.0) + gathered
 
-    domain = max(job.cluster.accelerators_per_node, job.cluster.accelerator.link_domain)
-    beside = np.maximum(1.0, domain / layouts.tensor)
+    beside = np.maximum(1.0, job.cluster.link_domain / layouts.tensor)
     calls = np.choose(layouts.zero_stage, [np.full(len(layouts), 2.0), np.full(len(layouts), 2.0), 1 + batches, 3 * batches * job.layers])
     shared = _exchange(job, payload(trained, dense), ranks, beside, span)
     one = Link(shared.inside, shared.beyond, shared.hops * calls)
     if isinstance(job.model, Transformer) and job.model.experts:
-        routed = _exchange(job, payload(trained_experts, experts), replicas, beside, span)
+        # Each expert goes round its own replicas, which are fewer where experts are divided.
+        routed = _exchange(job, payload(trained_experts, experts), expert_replicas(layouts), beside, span)
         one = Link(one.inside + routed.inside, one.beyond + routed.beyond, one.hops)
     return one.times(job.backward_passes)

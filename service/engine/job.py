@@ -129,8 +129,17 @@ def _stage_layers(model: Model, layouts: Layouts) -> Floats:
 
 def weight_passes(job: Job) -> Floats:
     """Passes over the layers' weights: each backward pass is two of them, one where the weights are frozen."""
-    backward = job.backward_passes * (1 if job.training.method in FROZEN_BASE else 2)
-    return job.forward_passes + job.again + backward
+    return _kept_passes(job) + job.again
+
+
+def _kept_passes(job: Job) -> float:
+    """Passes over the weights, recomputation apart."""
+    return job.forward_passes + job.backward_passes * (1 if job.training.method in FROZEN_BASE else 2)
+
+
+def collective_passes(job: Job) -> Floats:
+    """Passes, recomputation included, in which a layer's exchanges run, as many forward as backward."""
+    return job.forward_passes + job.again + job.backward_passes
 
 
 def sweeps(job: Job) -> Floats:
@@ -143,9 +152,7 @@ def head_flops(job: Job) -> float:
     if isinstance(job.model, OtherNetwork):
         return 0.0
     ratio = job.training.decoder_seq_len / job.training.seq_len if job.model.decoder_layers else 1.0
-    forward = 2 * ratio * count_parameters(job.model).head_multiplied
-    backward = job.backward_passes * (1 if job.training.method in FROZEN_BASE else 2)
-    return forward * (job.forward_passes + backward)
+    return 2 * ratio * count_parameters(job.model).head_multiplied * _kept_passes(job)
 
 
 def executed_flops(job: Job) -> Floats:

@@ -155,28 +155,28 @@ def _of_weights(model: Transformer, width: Floats | float, share: Local) -> Unit
 
 def _shares(model: Transformer, layouts: Layouts) -> dict[int, Local]:
     """Of one (shared, expert) weight of a stage, what a rank keeps of it where ZeRO divides it from stage 1, 2 or 3 on."""
-    dense = _divided(1.0 / layouts.tensor, _ranks(layouts), layouts)
+    dense = _divided(1.0 / layouts.tensor, data_ranks(layouts), layouts)
     if model.experts is None:
         nothing = np.zeros(1)
         return {stage: (share, nothing) for stage, share in dense.items()}
-    experts = _divided(1.0 / expert_split(layouts), _expert_ranks(layouts), layouts)
+    experts = _divided(1.0 / expert_split(layouts), expert_replicas(layouts), layouts)
     return {stage: (share, experts[stage]) for stage, share in dense.items()}
 
 
 def sharded(local: Local, layouts: Layouts, from_stage: int) -> Floats:
     """Of (shared, expert) weights on a rank, how many it keeps when ZeRO divides them from that stage on over their replicas."""
     (dense, experts), split = local, layouts.zero_stage >= from_stage
-    return np.where(split, dense / _ranks(layouts) + experts / _expert_ranks(layouts), dense + experts)
+    return np.where(split, dense / data_ranks(layouts) + experts / expert_replicas(layouts), dense + experts)
 
 
-def _ranks(layouts: Layouts) -> Floats:
+def data_ranks(layouts: Layouts) -> Floats:
     """Ranks that hold the same shared weights."""
     return (layouts.data * layouts.context).astype(float)
 
 
-def _expert_ranks(layouts: Layouts) -> Floats:
+def expert_replicas(layouts: Layouts) -> Floats:
     """Ranks that hold the same experts."""
-    return np.maximum(_ranks(layouts) * layouts.tensor / expert_split(layouts), 1.0)
+    return np.maximum(data_ranks(layouts) * layouts.tensor / expert_split(layouts), 1.0)
 
 
 def _divided(weights: Floats, ranks: Floats, layouts: Layouts) -> dict[int, Floats]:
