@@ -8,6 +8,7 @@ COPY service service
 COPY providers providers
 COPY workers workers
 COPY migrations migrations
+COPY outlay_client outlay_client
 RUN /opt/outlay/bin/pip install --no-cache-dir --no-deps --no-build-isolation .
 
 FROM python:3.12-slim

@@ -11,7 +11,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from http.client import HTTPConnection
@@ -20,6 +20,7 @@ from typing import Any
 
 from bench.servers import find_free_port
 from service.api.estimate import EXAMPLE
+from service.api.program import EXAMPLE as PROGRAM
 
 ROOT = Path(__file__).parents[1]
 WORKERS, CLIENTS, WARM_S, MEASURED_S = 2, 4, 1.0, 5.0
@@ -50,12 +51,25 @@ COMMON = {
     "175b_on_1024": ("gpt-3-175b", 1024),
 }
 REPEATS = 15
+PROGRAM_PROMISED_MS = 300.0
+PROGRAM_RUNS: tuple[dict[str, Any], ...] = tuple(
+    {
+        "name": f"run {at}",
+        "estimate": {
+            "model": {"params": 300_000_000 + 50_000_000 * at},
+            "data": {"tokens": 5_000_000_000 + 1_700_000_000 * at},
+            "hardware": {"accelerator": "H100", "count": 8 * 2 ** (at % 6)},
+        },
+    }
+    for at in range(200)
+)
 
 
 def main() -> None:
     """All benchmarks, the baselines in the same run."""
     from bench.compare import compare  # it takes the measures from here
     from bench.scaling import fits
+    from bench.tracking_service import tracking_service
 
     with tempfile.TemporaryDirectory() as folder:
         environment = {**os.environ, "OUTLAY_DATA_DIR": str(Path(folder) / "data"), "OUTLAY_OFFLINE": "1", "OUTLAY_LOG_LEVEL": "warning"}
@@ -80,6 +94,8 @@ def main() -> None:
     fits(report)
     report("web_idle_memory", estimate["idle_mb"], "MB for master and 2 workers", "flask_smorest_echo", smorest["idle_mb"])
     worst_case()
+    program_of_200_runs()
+    tracking_service()
     start_up()
     command_line()
 
@@ -266,6 +282,35 @@ def cpu_of(client: Any, count: int, model: dict[str, Any]) -> float:
     begun = time.process_time()
     client.post("/v1/estimate", json=request)
     return time.process_time() - begun
+
+
+def program_of_200_runs() -> None:
+    """CPU of a program of 200 runs that all differ: with layouts that were searched before, and when it was never asked before."""
+    from service import create_app
+    from service.config import load_settings
+
+    with tempfile.TemporaryDirectory() as folder:
+        client = create_app(load_settings({"OUTLAY_DATA_DIR": folder, "OUTLAY_LOG_LEVEL": "error"})).test_client()
+        client.post("/v1/estimate/program", json=program_of(PROGRAM_RUNS[:1]))
+        first, *again = [program_cpu_s(client, program_of(PROGRAM_RUNS)) for _ in range(REPEATS)]
+    report("program_200_runs_ms", 1e3 * statistics.median(again), "ms", "promised", PROGRAM_PROMISED_MS)
+    report("program_200_runs_never_asked_before_ms", 1e3 * first, "ms", "promised", PROGRAM_PROMISED_MS)
+
+
+def program_of(runs: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """The program of the documentation, without its deadline, with other runs in production."""
+    *before, production = PROGRAM["tiers"]
+    return {name: given for name, given in PROGRAM.items() if name != "deadline"} | {"tiers": [*before, production | {"runs": list(runs)}]}
+
+
+def program_cpu_s(client: Any, request: dict[str, Any]) -> float:
+    """CPU seconds of one program. Raises RuntimeError for an answer other than 200."""
+    begun = time.process_time()
+    answer = client.post("/v1/estimate/program", json=request)
+    spent = time.process_time() - begun
+    if answer.status_code != 200:
+        raise RuntimeError(f"the program answered {answer.status_code}")
+    return spent
 
 
 def start_up() -> None:

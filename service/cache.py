@@ -21,6 +21,12 @@ TIMEOUT_S = 0.25
 BREAKER_S = 5.0
 """How long a Redis that failed once is left alone, so that its death costs one timeout and not one a request."""
 MEMORY_ENTRIES = 10_000
+COUNT = """
+local counted = redis.call("INCR", KEYS[1])
+if counted == 1 then redis.call("EXPIRE", KEYS[1], ARGV[1]) end
+return {counted, redis.call("PTTL", KEYS[1])}
+"""
+"""One round trip, and never a counter without an end."""
 _Answer = TypeVar("_Answer")
 
 
@@ -32,6 +38,12 @@ class Cache(Protocol):
 
     def set(self, key: str, value: bytes, ttl_s: float) -> None:
         """Keep `value` for `ttl_s` seconds, if possible."""
+
+    def count(self, key: str, window_s: int) -> tuple[int, float] | None:
+        """How often `key` was counted since its window began, this time included, and how many seconds the window still has.
+
+        The first count begins a window. None where the cache is out of reach.
+        """
 
     def ping(self) -> bool:
         """Whether the cache answers right now."""
@@ -58,10 +70,22 @@ class MemoryCache:
     def set(self, key: str, value: bytes, ttl_s: float) -> None:
         """Keep `value` for `ttl_s` seconds."""
         with self._lock:
-            self._entries[key] = (self._clock() + ttl_s, value)
-            self._entries.move_to_end(key)
-            if len(self._entries) > MEMORY_ENTRIES:
-                self._entries.popitem(last=False)
+            self._keep(key, self._clock() + ttl_s, value)
+
+    def count(self, key: str, window_s: int) -> tuple[int, float]:
+        """How often `key` was counted in its window, and how many seconds that still has."""
+        with self._lock:
+            now = self._clock()
+            until, value = self._entries.get(key, (0.0, b""))
+            until, counted = (until, int(value) + 1) if until > now else (now + window_s, 1)
+            self._keep(key, until, str(counted).encode())
+            return counted, until - now
+
+    def _keep(self, key: str, until: float, value: bytes) -> None:
+        self._entries[key] = (until, value)
+        self._entries.move_to_end(key)
+        if len(self._entries) > MEMORY_ENTRIES:
+            self._entries.popitem(last=False)
 
     def ping(self) -> bool:
         """Always: memory is there."""
@@ -85,6 +109,11 @@ class RedisCache:
     def set(self, key: str, value: bytes, ttl_s: float) -> None:
         """Keep `value` for `ttl_s` seconds (whole milliseconds, at least one), if Redis can."""
         self._try(lambda redis: redis.set(f"outlay:{key}", value, px=max(1, round(ttl_s * 1000))), None)
+
+    def count(self, key: str, window_s: int) -> tuple[int, float] | None:
+        """How often `key` was counted in its window by all processes, and how many seconds that still has; None if Redis cannot say."""
+        found = self._try(lambda redis: redis.eval(COUNT, 1, f"outlay:{key}", window_s), None)
+        return (int(found[0]), int(found[1]) / 1000) if isinstance(found, list) else None
 
     def ping(self) -> bool:
         """Whether Redis answers; False without asking while the breaker is open."""

@@ -38,7 +38,8 @@ class OfferColumns:
 
     Times are seconds since 1970.
 
-    `newest`: read within a day of the latest price of the same accelerator, pricing and market in that place.
+    `read_with`: the first row of the same provider and source that was read at the same time: they go stale together. `newest`: read
+    within a day of the latest price of the same accelerator, pricing and market in that place.
     """
 
     accelerator: Coded
@@ -54,6 +55,7 @@ class OfferColumns:
     accelerator_count: Ints
     term_hours: Floats
     observed_s: Floats
+    read_with: Ints
     newest: Flags
 
     def __len__(self) -> int:
@@ -78,6 +80,7 @@ def columns_of(offers: Sequence[Offer]) -> OfferColumns:
         accelerator_count=np.array([offer.accelerator_count for offer in offers], dtype=np.int64),
         term_hours=np.array([TERM_HOURS[offer.pricing] for offer in offers], dtype=np.float64),
         observed_s=observed_s,
+        read_with=_firsts(_coded(offers, lambda offer: (offer.provider, offer.source, offer.observed_at.isoformat()))[0]),
         newest=highest_of(observed_s, sold_as[0]) - observed_s < SECONDS_PER_DAY,
     )
 
@@ -87,6 +90,12 @@ def highest_of(values: Floats, group: Ints) -> Floats:
     best = np.full(group.max(initial=-1) + 1, -np.inf)
     np.maximum.at(best, group, values)
     found: Floats = best[group]
+    return found
+
+
+def _firsts(codes: Ints) -> Ints:
+    """For each position the first one with the same code."""
+    found: Ints = np.unique(codes, return_index=True)[1][codes]
     return found
 
 

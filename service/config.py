@@ -10,6 +10,7 @@ from pathlib import Path
 
 PREFIX = "OUTLAY_"
 ALL = "all"
+RATE_UNITS_S = {"second": 1, "minute": 60, "hour": 3600, "day": 86400}
 LOG_LEVELS = ("debug", "info", "warning", "error", "critical")
 _TRUE = ("1", "true", "yes", "on")
 _FALSE = ("0", "false", "no", "off")
@@ -35,6 +36,14 @@ class Settings:
     web_workers: int
     worker_concurrency: int
     log_level: str
+    rate_limit: str
+    allow_private_webhooks: bool
+
+    @property
+    def quota(self) -> tuple[int, int]:
+        """Requests that an API key may make, and within how many seconds."""
+        requests, _, unit = self.rate_limit.partition("/")
+        return int(requests), RATE_UNITS_S[unit]
 
     @property
     def embedded(self) -> bool:
@@ -95,6 +104,13 @@ def _level(text: str) -> str:
     if text.lower() not in LOG_LEVELS:
         raise ValueError(f"one of {', '.join(LOG_LEVELS)}")
     return text.lower()
+
+
+def _rate(text: str) -> str:
+    requests, _, unit = text.replace(" ", "").lower().partition("/")
+    if unit not in RATE_UNITS_S or not (requests.isascii() and requests.isdigit() and len(requests) < 10 and int(requests)):
+        raise ValueError(f"requests a {', '.join(RATE_UNITS_S)}, such as 600/minute")
+    return f"{int(requests)}/{unit}"
 
 
 def _path(text: str) -> Path:
@@ -180,6 +196,14 @@ ROWS: tuple[Row, ...] = (
         lambda: str(min(2, _cores())),
     ),
     Row("OUTLAY_LOG_LEVEL", "log_level", "info", f"One of {', '.join(LOG_LEVELS)}.", _level),
+    Row("OUTLAY_RATE_LIMIT", "rate_limit", "600/minute", "Requests that each API key may make; without keys there is no limit.", _rate),
+    Row(
+        "OUTLAY_ALLOW_PRIVATE_WEBHOOKS",
+        "allow_private_webhooks",
+        "0",
+        "1: alerts may go to private networks and this machine; by plain http to this machine alone.",
+        _flag,
+    ),
 )
 
 

@@ -10,6 +10,7 @@ from providers.offer import Provider
 from service.cache import Cache
 from service.catalog import Catalog
 from service.config import Settings
+from service.domain.lessons import Lesson
 from service.presets.measured import Key, Measurement
 from service.queue import Queue
 from service.store import Store
@@ -27,10 +28,15 @@ class Providers:
     env: Mapping[str, str]
 
 
+def _none() -> tuple[Lesson, ...]:
+    return ()
+
+
 @dataclass(frozen=True, slots=True)
 class Desk:
     """What the service consists of while it runs. `clock()` is the current time with its zone.
 
+    `lessons()` are what the finished runs of the team at the desk teach.
     `measurements()` are the user's own of this data directory; it raises BadMeasurement where its file cannot be used.
     """
 
@@ -42,3 +48,4 @@ class Desk:
     catalog: Catalog
     clock: Callable[[], datetime]
     measurements: Callable[[], Mapping[Key, Measurement]]
+    lessons: Callable[[], tuple[Lesson, ...]] = _none

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import ctypes
+import gc
 import os
 import sys
 from pathlib import Path
 from typing import Any
 
-from service import lifeline, logs
+from service import exposure, lifeline, logs
 from service.config import load_settings
+from service.store import Store, StoreUnavailable
 
 _settings = load_settings(os.environ)
 _MEMORY = Path("/dev/shm")  # noqa: S108  # gunicorn's heartbeat files, kept off the disk where there is such a place
@@ -33,8 +35,28 @@ logconfig_dict = logs.config(_settings.log_level.upper())
 _PR_SET_NAME = 15
 
 
-def on_starting(_server: Any) -> None:
-    """Be found as `gunicorn` in the process list however Python was started, and end with the supervisor if there is one."""
+def on_starting(server: Any) -> None:
+    """Be found as `gunicorn` in the process list however Python was started, and end with the supervisor if there is one.
+
+    Ends the process where strangers could come in without a key.
+    """
+    _refuse_exposure([place[0] for place in server.cfg.address if isinstance(place, tuple)])
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(_PR_SET_NAME, b"gunicorn", 0, 0, 0)
     lifeline.follow_supervisor()
+
+
+def post_worker_init(_worker: Any) -> None:
+    """What a worker has loaded stays for its life: the collector need not walk through it again and again (a twentieth of a request)."""
+    gc.collect()
+    gc.freeze()
+
+
+def _refuse_exposure(hosts: list[str]) -> None:
+    store = Store(_settings.database_url)
+    try:
+        exposure.check(store, hosts)
+    except (exposure.Exposed, StoreUnavailable) as error:
+        raise SystemExit(f"Outlay does not start: {error}") from error
+    finally:
+        store.close()

@@ -16,10 +16,12 @@ ATOMS = frozenset((str, int, float, bool, NoneType))
 
 def plain(value: Any) -> Any:
     """Dataclasses as objects, decimals as numbers, dates and times as text of RFC 3339; everything below likewise."""
-    if type(value) in ATOMS:
+    kind: Any = type(value)
+    if kind in ATOMS:
         return value
-    if is_dataclass(value):
-        return {name: plain(getattr(value, name)) for name in _names(value.__class__)}
+    names = _names(kind)
+    if names is not None:
+        return {name: plain(getattr(value, name)) for name in names}
     if isinstance(value, Mapping):
         return {key: plain(below) for key, below in value.items()}
     if isinstance(value, list | tuple):
@@ -38,5 +40,6 @@ def _plain_leaf(value: Any) -> Any:
 
 
 @lru_cache(maxsize=256)
-def _names(kind: Any) -> tuple[str, ...]:
-    return tuple(field.name for field in fields(kind))
+def _names(kind: Any) -> tuple[str, ...] | None:
+    """A dataclass's fields, None of any other type."""
+    return tuple(field.name for field in fields(kind)) if is_dataclass(kind) else None

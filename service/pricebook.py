@@ -8,8 +8,10 @@ from datetime import UTC, datetime, timedelta
 from functools import cached_property
 from types import MappingProxyType
 
+import numpy as np
+
 from providers.offer import Offer
-from service.columns import OfferColumns, columns_of
+from service.columns import Flags, OfferColumns, columns_of
 
 BUILT_IN_PROVIDER = "snapshot"
 CLOCKS_DIFFER = timedelta(minutes=5)
@@ -58,6 +60,14 @@ class PriceBook:
         fresh_for = self.fresh_for if promise is None else promise.fresh_for
         reached = promise is None or promise.reached
         return self.cut_off or not reached or not -CLOCKS_DIFFER <= now - offer.observed_at <= fresh_for
+
+    def stale_rows(self, now: datetime) -> Flags:
+        """`stale` of every row of `columns`."""
+        read_with = self.columns.read_with
+        found = np.zeros(len(read_with), dtype=bool)
+        firsts = np.unique(read_with)
+        found[firsts] = [self.stale(self.offers[row], now) for row in firsts.tolist()]
+        return found[read_with]
 
     def asked(self, offer: Offer) -> str:
         """The provider that brought the offer, which need not be the one that sells it."""

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from filelock import FileLock, Timeout
 
-from service import lifeline
+from service import exposure, lifeline
 from service.config import Settings, database_label, to_env
 from service.presets.measured import BadMeasurement
 from service.store import StoreUnavailable
@@ -73,8 +73,10 @@ def _prepare(settings: Settings) -> None:
     try:
         desk.measurements()
         desk.store.migrate()
+        if not exposure.check(desk.store, [settings.host]):
+            sys.stderr.write(f"{exposure.NO_KEYS}\n")
         refresh_unknown(desk)
-    except BadMeasurement as error:
+    except (BadMeasurement, exposure.Exposed) as error:
         raise CannotServe(str(error)) from error
     except StoreUnavailable as error:
         raise CannotServe(f"the database {database_label(settings)} cannot be used: {error}") from error

@@ -22,7 +22,9 @@ from service.usecases import refresh
 from service.usecases.calibrate import measurements
 from service.usecases.jobs import Kind
 
-JOB_KINDS: Mapping[str, Kind] = {refresh.KIND: refresh.refresh_prices}
+JOB_KINDS: Mapping[str, Kind] = {
+    refresh.KIND: refresh.refresh_prices,
+}
 """Every kind of background job, one line each."""
 FILES = "OUTLAY_PRICE_FILES"
 

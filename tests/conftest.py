@@ -190,6 +190,13 @@ def installed_postgres(folder: Path) -> Iterator[str]:
 @pytest.fixture
 def postgres_url(postgres_server: str) -> Iterator[str]:
     """An empty database on a real PostgreSQL."""
+    with new_database(postgres_server) as url:
+        yield url
+
+
+@contextlib.contextmanager
+def new_database(postgres_server: str) -> Iterator[str]:
+    """The URL of an empty database that is gone at the end of the block."""
     import psycopg
 
     name = f"outlay_{uuid.uuid4().hex}"

@@ -92,7 +92,7 @@ def hold() -> Response:
 
 def desk(**parts: Any) -> SimpleNamespace:
     """A desk on which everything is well, apart from `parts`."""
-    well = SimpleNamespace(ping=lambda: True, last_beat=lambda: datetime.now(UTC))
+    well = SimpleNamespace(ping=lambda: True, last_beat=lambda: datetime.now(UTC), any_key=lambda: False)
     return SimpleNamespace(**{"store": well, "cache": well, "queue": well, "clock": lambda: datetime.now(UTC)} | parts)
 
 

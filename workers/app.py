@@ -14,8 +14,14 @@ from workers import jobs, shutdown
 
 SWEEP_EVERY_S = 2
 REFRESH_EVERY_S = 60
+FOLD_EVERY_S = 5
+FORGET_EVERY_S = 3600
+JUDGE_EVERY_S = 30
+DELIVER_EVERY_S = 5
 CHATTY = ("celery.beat", "celery.worker.strategy", "celery.app.trace")
 """Celery's loggers with a line or three for every sweep; quiet at the level `info`, heard at `debug`."""
+INDISCREET = "urllib3.connectionpool"
+"""At `debug` it writes down whole addresses; those of webhooks hold secrets."""
 
 settings = load_settings(os.environ)
 app = celery_app(settings)
@@ -24,12 +30,17 @@ app.conf.beat_schedule_filename = str(settings.data_dir / "beat-schedule")
 app.conf.beat_schedule = {
     # a sweep that found no free process in time is not worth running: the next one is on its way
     "sweep": {"task": jobs.SWEEP, "schedule": SWEEP_EVERY_S, "options": {"expires": SWEEP_EVERY_S}},
+    "fold": {"task": jobs.FOLD, "schedule": FOLD_EVERY_S, "options": {"expires": FOLD_EVERY_S}},
+    "forget": {"task": jobs.FORGET, "schedule": FORGET_EVERY_S, "options": {"expires": FORGET_EVERY_S}},
+    "judge": {"task": jobs.JUDGE, "schedule": JUDGE_EVERY_S, "options": {"expires": JUDGE_EVERY_S}},
+    "deliver": {"task": jobs.DELIVER, "schedule": DELIVER_EVERY_S, "options": {"expires": DELIVER_EVERY_S}},
     "refresh": {"task": jobs.REFRESH, "schedule": REFRESH_EVERY_S, "options": {"expires": REFRESH_EVERY_S}},
 }
 
 
 def _set_up_logging(**_signal: object) -> None:
     logging.config.dictConfig(logs.config(settings.log_level.upper()))
+    logging.getLogger(INDISCREET).setLevel(logging.INFO)
     if settings.log_level == "info":
         for name in CHATTY:
             logging.getLogger(name).setLevel(logging.WARNING)

@@ -11,8 +11,11 @@ from typing import TYPE_CHECKING
 from service.config import load_settings
 from service.desk import Desk
 from service.queue import RUN_JOB, publish
+from service.usecases.alert_delivery import deliver_due
+from service.usecases.alerts import judge_due
 from service.usecases.jobs import Worker, run_job, sweep
 from service.usecases.refresh import refresh_due
+from service.usecases.track_folding import fold_all
 from service.wiring import JOB_KINDS, build_desk
 from workers.shutdown import stopping
 
@@ -21,6 +24,10 @@ if TYPE_CHECKING:
 
 SWEEP = "outlay.sweep"
 REFRESH = "outlay.refresh_due"
+FOLD = "outlay.fold_log"
+FORGET = "outlay.forget_answers"
+JUDGE = "outlay.judge_programs"
+DELIVER = "outlay.deliver_alerts"
 WORKER = f"{socket.gethostname()}:{os.getpid()}:{uuid.uuid4().hex[:8]}"
 """This worker's name, the same in all its processes because they are forked after this line."""
 
@@ -57,6 +64,10 @@ def register(app: Celery) -> None:
 
     app.task(_run, name=RUN_JOB)
     app.task(_refresh, name=REFRESH)
+    app.task(_fold, name=FOLD)
+    app.task(_forget, name=FORGET)
+    app.task(_judge, name=JUDGE)
+    app.task(_deliver, name=DELIVER)
     app.task(sweep_once, name=SWEEP)
 
 
@@ -66,3 +77,20 @@ def _run(job_id: str) -> None:
 
 def _refresh() -> None:
     refresh_due(desk())
+
+
+def _fold() -> None:
+    fold_all(desk(), stopping)
+
+
+def _forget() -> None:
+    desk().store.forget_answers(desk().clock())
+
+
+def _judge() -> None:
+    judge_due(desk(), stopping)
+
+
+def _deliver() -> None:
+    if not stopping():
+        deliver_due(desk())

@@ -23,6 +23,11 @@ RESOURCES: tuple[str, ...] = (
     "service.api.approaches",
     "service.api.scaling_laws",
     "service.api.loss_curves",
+    "service.api.track",
+    "service.api.track_status",
+    "service.api.track_report",
+    "service.api.track_imports",
+    "service.api.alerts",
     "service.api.catalogue",
     "service.api.providers",
     "service.api.health",
@@ -32,7 +37,7 @@ RESOURCES: tuple[str, ...] = (
 
 def register(app: Flask) -> Api:
     """Put the whole HTTP interface on `app`, whose extensions hold the desk. Returns the Api, to register further blueprints with."""
-    from service.api import bodies, health, metrics, openapi, problems, provider, request_ids
+    from service.api import auth, bodies, health, idempotency, metrics, openapi, problems, provider, request_ids
 
     app.json = provider.StrictProvider(app)
     app.url_map.merge_slashes = False
@@ -40,9 +45,11 @@ def register(app: Flask) -> Api:
     app.extensions["probes"] = health.probes_of(app.extensions["desk"])
     metrics.start()
     request_ids.register(app)
+    auth.register(app)
     bodies.register(app)
     api = openapi.register(app)
     problems.register(app)
+    idempotency.register(app)
     for name in RESOURCES:
         api.register_blueprint(import_module(name).blueprint)
     return api

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from flask import Response, current_app
+from flask import Response
 
 from service.api.approaches_schema import ApproachesAnswerSchema, ApproachesRequestSchema
+from service.api.auth import team_desk
 from service.api.blueprint import Blueprint, json_response
 from service.plain import plain
 from service.usecases import approaches as usecase
@@ -32,4 +33,4 @@ def approaches(request: dict[str, Any]) -> Response:
     Each approach is estimated on the fewest accelerators that hold it and are done within `max_days`, up to some forty estimates in all:
     below 0.3 s of CPU for dense models, some 1 s for the costliest mixtures of experts.
     """
-    return json_response(plain(usecase.approaches(current_app.extensions["desk"], request)))
+    return json_response(plain(usecase.approaches(team_desk(), request)))

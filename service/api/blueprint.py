@@ -10,7 +10,7 @@ from flask import Request, Response
 from flask_smorest import Blueprint as SmorestBlueprint
 from webargs.flaskparser import FlaskParser
 
-from service.api import bodies, json
+from service.api import auth, bodies, json
 from service.api.problems import Refusal, response_name
 from service.api.schema import pointers
 
@@ -21,6 +21,9 @@ _View = TypeVar("_View", bound=Callable[..., Any])
 COMMON_PROBLEMS = (400, 500, 503)
 INPUT_PROBLEMS = (422,)
 BODY_PROBLEMS = (408, 411, 413, 415)
+KEY_PROBLEMS = (401, 403, 429)
+OPEN = ("health", "docs")
+"""Blueprints that nobody needs a key for."""
 
 
 def json_response(payload: Any, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
@@ -76,19 +79,30 @@ class Blueprint(SmorestBlueprint):  # type: ignore[misc]  # flask-smorest has no
         decorator: Callable[[_View], _View] = super().alt_response(status_code, response, **options)
         return decorator
 
+    @staticmethod
+    def doc(**options: Any) -> Callable[[_View], _View]:
+        """As in flask-smorest, typed; `parameters` stand beside the others."""
+        decorator: Callable[[_View], _View] = SmorestBlueprint.doc(**options)
+        return decorator
+
     def arguments(self, schema: Any, **options: Any) -> Callable[[Any], Any]:
         """As in flask-smorest; the schema is made once, not at every request."""
         decorator: Callable[[Any], Any] = super().arguments(schema() if isinstance(schema, type) else schema, **options)
         return decorator
 
-    @staticmethod
-    def _prepare_problem_doc(doc: dict[str, Any], doc_info: dict[str, Any], **_: Any) -> dict[str, Any]:
+    def _prepare_problem_doc(self, doc: dict[str, Any], doc_info: dict[str, Any], method: str, **_: Any) -> dict[str, Any]:
         responses = doc.setdefault("responses", {})
         if "arguments" in doc_info:
             responses.pop(422, None)  # flask-smorest's name for it differs between Python versions
-        problems = COMMON_PROBLEMS + (INPUT_PROBLEMS if "arguments" in doc_info else ()) + (BODY_PROBLEMS if "requestBody" in doc else ())
+        manual = doc_info.get("manual_doc", {})
+        problems = COMMON_PROBLEMS + (INPUT_PROBLEMS if "arguments" in doc_info else ())
+        problems += BODY_PROBLEMS if "requestBody" in doc or "requestBody" in manual else ()
+        if self.name not in OPEN:
+            problems += KEY_PROBLEMS
+            doc["security"] = [{auth.SCHEME: [doc_info.get("scope") or auth.scope_by_method(method)]}]
         for status in problems:
             responses.setdefault(status, response_name(status))
         doc["responses"] = dict(sorted(responses.items(), key=lambda entry: str(entry[0])))
-        doc.setdefault("parameters", []).append("X_REQUEST_ID")
+        # a view's own parameters would stand in the place of all others
+        doc.setdefault("parameters", []).extend([*manual.pop("parameters", []), "X_REQUEST_ID"])
         return doc

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from flask import Flask, current_app, request
+from flask import Flask, current_app, g, request
 
 from service.api import json
 from service.api.problems import Refusal
@@ -57,7 +57,13 @@ def read_json() -> Any:
 
 
 def read_body() -> bytes:
-    """The body of the current request, its length checked before. Raises Refusal 408 when it stalls, 400 when it ends early."""
+    """The body of the current request, its length checked before; `g.body` from then on. Raises Refusal: 408 stalled, 400 ended early."""
+    g.body = _read_body()
+    body: bytes = g.body
+    return body
+
+
+def _read_body() -> bytes:
     length = int(request.environ.get("CONTENT_LENGTH") or 0)
     if not length:
         return b""
@@ -90,6 +96,13 @@ def _read(length: int) -> bytes:
     return parts[0] if len(parts) == 1 else b"".join(parts)
 
 
+def drain() -> None:
+    """Read what a client is still sending to somebody who will not look at it, so that it sees the answer; within bounds."""
+    length = request.environ.get("CONTENT_LENGTH") or "0"
+    if length.isascii() and length.isdigit():
+        _drain(int(length[:18]))
+
+
 def _check_body() -> None:
     environ = request.environ
     if environ.get("HTTP_TRANSFER_ENCODING"):
@@ -113,7 +126,7 @@ def _check_size(length: str) -> None:
 def _drain(length: int) -> None:
     """Read what is being sent, within bounds: a client still writing would see a broken connection instead of the answer."""
     connection: socket.socket | None = request.environ.get("gunicorn.socket")
-    if connection is None or length > DRAINED_BYTES:
+    if connection is None or not 0 < length <= DRAINED_BYTES:
         return
     usual = connection.gettimeout()
     connection.settimeout(DRAIN_S / 4)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from flask import Response, current_app
+from flask import Response
 
+from service.api.auth import team_desk
 from service.api.blueprint import Blueprint, json_response
 from service.api.compare_answer_schema import CompareAnswerSchema
 from service.api.compare_schema import CompareRequestSchema
@@ -61,4 +62,4 @@ def compare(request: dict[str, Any]) -> Response:
     {"training": {"method": "lora", "lora_rank": 16}}}]`, each the workload with what it changes. The answer's `variants` has the best
     option of each: `{"name": "adapters", "best": "adapters:…", "cost_usd": 1200, "wall_clock_hours": 9.5, "feasible": 40}`.
     """
-    return json_response(plain(usecase.compare(current_app.extensions["desk"], request)))
+    return json_response(plain(usecase.compare(team_desk(), request)))

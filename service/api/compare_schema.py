@@ -3,20 +3,7 @@
 from __future__ import annotations
 
 from providers.offer import PRICINGS
-from service.api.estimate_schema import (
-    MAX_ACCELERATORS,
-    DataSchema,
-    EfficiencySchema,
-    EnergySchema,
-    FailuresSchema,
-    ModelSchema,
-    NetworkSchema,
-    OverheadSchema,
-    PersonnelSchema,
-    ScheduleSchema,
-    StorageSchema,
-    TrainingSchema,
-)
+from service.api.estimate_schema import MAX_ACCELERATORS, DataSchema, ModelSchema, RunSectionsSchema
 from service.api.schema import Choice, Count, Day, Flag, Items, NotNegative, Number, Part, Schema, Share, Text
 from service.domain.comparison import OBJECTIVES
 from service.domain.ownership import BOUNDS
@@ -28,20 +15,16 @@ MOST_PLANTS = 20
 MOST_OPTIONS = 1000
 
 
-class WorkloadSchema(Schema):
+class WorkloadSchema(RunSectionsSchema):
     """What is run: an estimate's request without hardware and price. Preemptions stated in `failures` are those of spot capacity."""
 
     model = Part(ModelSchema, required=True)
     data = Part(DataSchema, required=True)
-    training = Part(TrainingSchema)
-    efficiency = Part(EfficiencySchema)
-    failures = Part(FailuresSchema)
-    storage = Part(StorageSchema)
-    network = Part(NetworkSchema)
-    personnel = Part(PersonnelSchema)
-    energy = Part(EnergySchema)
-    overhead = Part(OverheadSchema)
-    schedule = Part(ScheduleSchema)
+
+    class Meta(Schema.Meta):
+        """What marshmallow reads."""
+
+        exclude = ("hardware", "price")
 
 
 class WorkloadChangeSchema(WorkloadSchema):

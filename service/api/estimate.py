@@ -5,9 +5,10 @@ from __future__ import annotations
 import time
 from typing import Any
 
-from flask import Response, current_app, g
+from flask import Response, g
 
 from service.api.answers import answered
+from service.api.auth import team_desk
 from service.api.blueprint import Blueprint, json_response
 from service.api.bodies import LARGE_BODY_BYTES, body_limit
 from service.api.estimate_answer_schema import BatchAnswerSchema, EstimateAnswerSchema
@@ -42,7 +43,7 @@ def estimate(request: dict[str, Any]) -> Response:
     The costliest single request takes below 1 s of CPU. With `levers` some twenty estimates are made: below 0.5 s for dense models, below
     1 s for published mixtures of experts, 2 s for the costliest shapes and machines.
     """
-    return json_response(answered(current_app.extensions["desk"], request))
+    return json_response(answered(team_desk(), request))
 
 
 @blueprint.route("/v1/estimate/batch", methods=["POST"])
@@ -54,7 +55,7 @@ def batch(request: dict[str, Any]) -> Response:
 
     Answers come in the order of the requests, each an estimate or a problem. What is not begun after 20 s is answered with a 503.
     """
-    desk = current_app.extensions["desk"]
+    desk = team_desk()
     until_s = time.monotonic() + BATCH_BUDGET_S
     answers = [
         _attempt(desk, index, entry) if time.monotonic() < until_s else _not_begun() for index, entry in enumerate(request["requests"])

@@ -229,12 +229,12 @@ class ScheduleSchema(Schema):
     maintenance_hours_per_week = NotNegative(maximum=167)
 
 
-class EstimateRequestSchema(Schema):
-    """One training run."""
+class RunSectionsSchema(Schema):
+    """All that can be said of a training run: what asks for a run says here which of it is needed, and what else is asked."""
 
-    model = Part(ModelSchema, required=True)
-    data = Part(DataSchema, required=True)
-    hardware = Part(HardwareSchema, required=True)
+    model = Part(ModelSchema)
+    data = Part(DataSchema)
+    hardware = Part(HardwareSchema)
     training = Part(TrainingSchema)
     efficiency = Part(EfficiencySchema)
     price = Part(PriceFilterSchema)
@@ -245,6 +245,14 @@ class EstimateRequestSchema(Schema):
     energy = Part(EnergySchema)
     overhead = Part(OverheadSchema)
     schedule = Part(ScheduleSchema)
+
+
+class EstimateRequestSchema(RunSectionsSchema):
+    """One training run."""
+
+    model = Part(ModelSchema, required=True)
+    data = Part(DataSchema, required=True)
+    hardware = Part(HardwareSchema, required=True)
     levers = Flag(description="Also look for single changes worth making, some twenty estimates: see `levers` of the answer")
 
 

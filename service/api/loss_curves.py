@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from flask import Response, current_app
+from flask import Response
 
+from service.api.auth import team_desk
 from service.api.blueprint import Blueprint, json_response
 from service.api.loss_curves_schema import CurveAnswerSchema, CurveRequestSchema
 from service.plain import plain
@@ -34,4 +35,4 @@ def extrapolate(request: dict[str, Any]) -> Response:
     The learning rate's schedule is taken into account: what its decay will still take off is counted. Ends other than the plan's stretch or
     squeeze what is left of it. A curve takes some 0.2 s of CPU, one of 20,000 points 0.5 s; dollars take an estimate for each end.
     """
-    return json_response(plain(extrapolate_curve(current_app.extensions["desk"], request)))
+    return json_response(plain(extrapolate_curve(team_desk(), request)))

@@ -10,7 +10,7 @@ from apispec.ext.marshmallow.openapi import OpenAPIConverter
 from flask import Flask
 from flask_smorest import Api as SmorestApi
 
-from service.api import request_ids
+from service.api import auth, request_ids
 from service.api.bodies import DEFAULT_BODY_BYTES, LARGE_BODY_BYTES, MIB
 from service.api.fields import Items, OrWord, OwnField
 from service.api.json import MAX_DEPTH, MAX_ERRORS, MAX_INTEGER_DIGITS, MAX_NUMBER_LENGTH
@@ -22,6 +22,12 @@ TITLE = "Outlay"
 API_VERSION = "1"
 OPENAPI_VERSION = "3.1.0"
 
+PROBLEM_HEADERS: dict[int, dict[str, str]] = {
+    401: {"WWW-Authenticate": "RFC 6750, section 3"},
+    403: {"WWW-Authenticate": "RFC 6750, section 3; its scope is the one that is missing"},
+    429: {"Retry-After": "Seconds until requests are taken again", **auth.HEADERS},
+}
+
 DESCRIPTION = f"""\
 Plans and prices the compute of AI training programs.
 
@@ -30,6 +36,10 @@ Bodies hold at most {DEFAULT_BODY_BYTES // MIB} MiB, on batch addresses {LARGE_B
 nested at most {MAX_DEPTH} levels deep, integers of at most {MAX_INTEGER_DIGITS} digits, numbers of at most {MAX_NUMBER_LENGTH} characters.
 
 Unknown and repeated fields, unknown query parameters, NaN and infinities are errors. A body that stalls for 3 s is answered 408.
+
+**Keys.** As long as no API key was ever made, none is needed and all that is tracked is the team default's. From then on everything under \
+`{auth.PREFIX}` needs one, sent as `Authorization: Bearer`, and shows what its key's team has: what is another team's is not found. \
+Each key may make so many requests in a time (`RateLimit-Policy`, `RateLimit`; 429 with `Retry-After` beyond).
 
 **Counts** are whole JSON numbers (1e12) or, where stated, texts with a suffix K, M, B or T for powers of 1000 ("70B").
 
@@ -47,8 +57,8 @@ class Api(SmorestApi):  # type: ignore[misc]  # flask-smorest has no types
 
     def _register_responses(self) -> None:
         for status, (title, _) in KNOWN.items():
-            self.spec.components.response(response_name(status), _problem_response(title), lazy=True)
-        self.spec.components.response(self.DEFAULT_ERROR_RESPONSE_NAME, _problem_response("Any other error"), lazy=True)
+            self.spec.components.response(response_name(status), _problem_response(status, title), lazy=True)
+        self.spec.components.response(self.DEFAULT_ERROR_RESPONSE_NAME, _problem_response(0, "Any other error"), lazy=True)
 
     def _register_pagination_header(self) -> None:
         """Nothing: pages carry their cursor in the body."""
@@ -57,9 +67,10 @@ class Api(SmorestApi):  # type: ignore[misc]  # flask-smorest has no types
         """Nothing: service.api.problems answers all errors."""
 
 
-def _problem_response(description: str) -> dict[str, Any]:
-    header = {"description": "The request's id", "schema": {"type": "string"}}
-    return {"description": description, "headers": {request_ids.HEADER: header}, "content": {CONTENT_TYPE: {"schema": ProblemSchema}}}
+def _problem_response(status: int, description: str) -> dict[str, Any]:
+    told = {request_ids.HEADER: "The request's id", **PROBLEM_HEADERS.get(status, {})}
+    headers = {name: {"description": text, "schema": {"type": "string"}} for name, text in told.items()}
+    return {"description": description, "headers": headers, "content": {CONTENT_TYPE: {"schema": ProblemSchema}}}
 
 
 def register(app: Flask) -> Api:
@@ -76,6 +87,10 @@ def register(app: Flask) -> Api:
             "schema": {"type": "string", "pattern": request_ids.PATTERN},
         },
         lazy=True,
+    )
+    api.spec.components.security_scheme(
+        auth.SCHEME,
+        {"type": "http", "scheme": "bearer", "description": "A key from `outlay keys create`; the scopes it needs stand at each operation"},
     )
     app.extensions["api"] = api
     return api

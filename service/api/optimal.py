@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from flask import Response, current_app
+from flask import Response
 
+from service.api.auth import team_desk
 from service.api.blueprint import Blueprint, json_response
 from service.api.optimal_answer_schema import OptimalAnswerSchema, optimal_body
 from service.api.optimal_schema import OptimalRequestSchema
@@ -33,4 +34,4 @@ def optimal(request: dict[str, Any]) -> Response:
     the training budget: smaller, and trained for longer than the budget; `lifetime` says what that saves.
     The step model is asked for some thirty sizes: the costliest request takes some 1 s of CPU.
     """
-    return json_response(optimal_body(usecase.optimal(current_app.extensions["desk"], request)))
+    return json_response(optimal_body(usecase.optimal(team_desk(), request)))

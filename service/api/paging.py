@@ -10,7 +10,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
+from flask import Response
+
 from service.api import json
+from service.api.blueprint import json_response
 from service.api.fields import Count, Text
 from service.api.schema import Schema
 from service.domain.errors import InvalidRequest
@@ -76,3 +79,14 @@ def paginate(items: Sequence[_Item], key: Callable[[_Item], Key], page: Page) ->
     found = list(items[start : start + page.limit])
     more = start + page.limit < len(items)
     return found, cursor_of(key(found[-1])) if more and found else None
+
+
+def number_after(page: Page) -> int:
+    """The number after which a page of numbered entries begins."""
+    return 0 if page.after is None else int(page.after[0])
+
+
+def numbered_page(found: Sequence[_Item], limit: int, body: Callable[[_Item], dict[str, Any]], number: Callable[[_Item], int]) -> Response:
+    """The first `limit` of what was found after a number; one more than that says that there is another page."""
+    cursor = cursor_of((number(found[limit - 1]),)) if len(found) > limit else None
+    return json_response({"items": [body(entry) for entry in found[:limit]], "next_cursor": cursor})

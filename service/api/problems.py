@@ -38,6 +38,7 @@ KNOWN: dict[int, tuple[str, str]] = {
     415: ("Unsupported media type", "Send the body as application/json in UTF-8, without a Content-Encoding."),
     417: ("Expectation failed", "The Expect header asks for what is not done here."),
     422: ("Invalid request", "The request is well formed but cannot be answered; see errors."),
+    428: ("Precondition required", "Say with If-Match which version is meant."),
     429: ("Too many requests", "Too many requests; see Retry-After."),
     431: ("Request header fields too large", "The request's headers are too large."),
     500: ("Internal error", "Something went wrong here. Quote the request id when you report it."),
@@ -157,7 +158,8 @@ def _on_http_exception(error: HTTPException) -> Response | HTTPException:
 
 def _on_store_away(error: Exception) -> Response:
     _log.error("the database cannot be used", exc_info=error)
-    return problem(503, "The database cannot be reached right now; try again.", headers={"Retry-After": str(RETRY_AFTER_S)})
+    told: str = getattr(error, "told", "The database cannot be reached right now; try again.")
+    return problem(503, told, headers={"Retry-After": str(RETRY_AFTER_S)})
 
 
 def _on_unexpected(error: Exception) -> Response:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from flask import Response, current_app, request
+from flask import Response, request
 
+from service.api.auth import team_desk
 from service.api.blueprint import JSON, Blueprint, json_response
 from service.api.problems import Refusal
 from service.api.program_answer_schema import ProgramAnswerSchema, ProgramDifferenceSchema
@@ -101,8 +102,8 @@ def program(options: dict[str, Any], asked: dict[str, Any]) -> Response:
     Estimates that ask the same are made once: 200 alike take 0.2 s of CPU, 200 different ones 0.4 s. Searches of layouts are bounded, by
     600 units of work: a program of 300 models, and the costliest found, takes some 2 s.
     """
-    wanted = options.get("format") or _accepted()
-    body = program_body(usecase.plan(current_app.extensions["desk"], asked))
+    wanted = options.get("format") or accepted_format()
+    body = program_body(usecase.plan(team_desk(), asked))
     return json_response(body) if wanted == "json" else _exported(body, wanted)
 
 
@@ -114,10 +115,10 @@ def program_difference(asked: dict[str, Any]) -> Response:
 
     Scope, hardware, utilisation, failures, price, overheads, other lines and reserves, which add up to the difference to the cent.
     """
-    return json_response(difference_body(usecase.compare(current_app.extensions["desk"], asked)))
+    return json_response(difference_body(usecase.compare(team_desk(), asked)))
 
 
-def _accepted() -> str:
+def accepted_format() -> str:
     """The format that Accept likes best, JSON where it takes anything. Raises Refusal 406 where it takes none."""
     best = request.accept_mimetypes.best_match(list(ACCEPTED.values())) if request.accept_mimetypes else JSON
     if not best:
@@ -127,6 +128,10 @@ def _accepted() -> str:
 
 def _exported(body: dict[str, Any], wanted: str) -> Response:
     from service.formats.program import render
+    from service.formats.program_html import content_policy
 
     content, kind = render(body, wanted)  # type: ignore[arg-type]  # the schema takes its formats only
-    return Response(content, content_type=kind)
+    answer = Response(content, content_type=kind)
+    if wanted == "html":
+        answer.headers["Content-Security-Policy"] = f"{content_policy()}; frame-ancestors 'none'"
+    return answer

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from service.api.estimate_answer_schema import AssumptionSchema, EstimateAnswerSchema, FinishSchema
-from service.api.program_schema import MOST_NAMES, MOST_RUNS
+from service.api.program_fields import MOST_NAMES
+from service.api.program_runs_schema import MOST_RUNS
 from service.api.schema import Choice, Count, Day, Flag, Items, Number, Part, RangeSchema, Schema, Share, Text
 from service.domain.program import TIERS
 from service.engine.plan_difference import CAUSES
@@ -111,12 +112,23 @@ class TierAnswerSchema(Schema):
 
 
 class OverheadAnswerSchema(Schema):
-    """Work around the runs; `share` is of what the runs cost that it is counted on."""
+    """Work around the runs; `share` is of what the runs cost that it is counted on, those of `tier`, or of all where that is null."""
 
     line = Text(required=True)
+    tier = _tier(allow_none=True)
     usd = Number(required=True)
     share = _amount()
     basis = Text(required=True, max_length=LONG)
+
+
+class ReservesAnswerSchema(Schema):
+    """The shares that the reserves were made with; their amounts are lines."""
+
+    evaluation_and_debugging = Share(required=True, description="Of what the runs cost")
+    contingency = Share(
+        required=True, allow_none=True, description="Of all but reserves; null: computed of the risks and the estimate's spread"
+    )
+    confidence = Share(required=True, description="Probability with which a computed contingency covers the estimate")
 
 
 class ProgramLineSchema(Schema):
@@ -163,7 +175,7 @@ class MidpointAnswerSchema(Schema):
     continue_if = Part(CriteriaAnswerSchema, required=True)
     stop_if = Part(CriteriaAnswerSchema, required=True)
     pivot_to = Text(required=True, allow_none=True, max_length=500)
-    date = Day(required=True, description="Monday of the week in which its share of the budget is spent")
+    date = Day(required=True, description="First working day of the week in which its share of the budget is spent")
     at_usd = Number(required=True)
     tier = _tier()
 
@@ -307,6 +319,7 @@ class ProgramAnswerSchema(Schema):
     envelope = Part(EnvelopeSchema, required=True)
     tiers = Items(Part(TierAnswerSchema), max_items=len(TIERS), required=True)
     overhead = Items(Part(OverheadAnswerSchema), max_items=MOST_NAMES, required=True)
+    reserves = Part(ReservesAnswerSchema, required=True)
     lines = Items(Part(ProgramLineSchema), max_items=MOST_NAMES, required=True)
     risks = Items(Part(RiskAnswerSchema), max_items=MOST_NAMES, required=True)
     endings = Items(Part(EndingSchema), max_items=len(TIERS) + 1, required=True)

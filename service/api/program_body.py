@@ -14,7 +14,7 @@ from service.usecases.program import ProgramAnswer, ProgramsCompared
 Body = dict[str, Any]
 FIGURES = ("usd", "accelerator_hours", "wall_clock_hours", "flops", "tokens", "tco2e")
 WHOLE = ("total_usd", "expected_usd", "completion_probability", "envelope")
-LISTS = ("overhead", "lines")
+LISTS = ("overhead", "reserves", "lines")
 BESIDE = ("schedule", "burn_plan", "reporting", "tokens", "spend_choices", "price_snapshot", "engine_version", "assumptions", "warnings")
 
 

@@ -9,6 +9,7 @@ import marshmallow as ma
 from flask import Request, Response, current_app
 
 from providers.offer import PRICINGS
+from service.api.auth import needs
 from service.api.blueprint import Blueprint, StrictParser, json_response
 from service.api.paging import PageQuerySchema, cursor_of, page_of, paginate
 from service.api.problems import response_name
@@ -151,6 +152,7 @@ def provider(name: str) -> Response:
 
 
 @blueprint.route("/v1/providers/<name>/refresh", methods=["POST"])
+@needs("admin")
 @blueprint.arguments(RefreshSchema, required=False, example={"accept_jumps": False})
 @blueprint.response(202, ProviderSchema, headers={"Location": {"schema": {"type": "string"}, "description": "The provider"}})
 @blueprint.alt_response(404, response_name(404))

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from flask import Response, current_app
+from flask import Response
 
+from service.api.auth import team_desk
 from service.api.blueprint import Blueprint, json_response
 from service.api.estimate import EXAMPLE as REQUEST
 from service.api.reprice_schema import RepriceAnswerSchema, RepriceRequestSchema
@@ -30,4 +31,4 @@ def reprice(request: dict[str, Any]) -> Response:
     The earlier request is estimated at the earlier prices, then at the present ones, then the present request is: each step has one cause.
     The present prices are the newest, or those of `request.price.snapshot`. Three estimates are made: below 3 s of CPU.
     """
-    return json_response(plain(usecase.reprice(current_app.extensions["desk"], request)))
+    return json_response(plain(usecase.reprice(team_desk(), request)))

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from flask import Response, current_app
+from flask import Response
 
+from service.api.auth import team_desk
 from service.api.blueprint import Blueprint, json_response
 from service.api.serving_schema import ServingAnswerSchema, ServingRequestSchema
 from service.plain import plain
@@ -34,4 +35,4 @@ def serving(request: dict[str, Any]) -> Response:
     month and a life, and the same on other offers. Decoder-only transformers. Where nothing fits or is in time a 422 says what would.
     The costliest request takes 0.4 s of CPU, and with `training.estimate` what that estimate takes besides.
     """
-    return json_response(plain(usecase.serve(current_app.extensions["desk"], request)))
+    return json_response(plain(usecase.serve(team_desk(), request)))

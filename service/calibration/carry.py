@@ -19,7 +19,7 @@ THROUGHPUT_COLUMNS = [
     "id", "table", "source", "document",
     "model", "params", "active", "layers", "hidden", "heads", "kv_heads", "ffn", "vocab", "seq", "experts",
     "experts_per_token", "expert_ffn", "precision", "accelerator", "count", "tensor", "pipeline", "data", "context", "expert", "virtual",
-    "zero", "micro_batch", "batch", "recompute", "flash", "sequence_parallel", "internode", "per_s", "excluded",
+    "zero", "micro_batch", "batch", "recompute", "flash", "kernels", "sequence_parallel", "internode", "per_s", "excluded",
 ]  # fmt: skip
 SHAPE = {
     "model": "model", "params": "params", "active": "params_active", "layers": "layers", "hidden": "hidden_size",
@@ -83,6 +83,9 @@ RUN_PRESETS = {
 WITHOUT_SEQUENCE_PARALLEL = frozenset({"megatron-sc21", "megatron-2020", "mt-nlg", "bloom"})
 # Networks slower than the accelerator's usual one [Gbit/s an accelerator]: p4d.24xlarge has 400 for 8, trn1.32xlarge 800 for 16.
 INTERNODE = {"bloomberggpt": "50", "neuron": "50"}
+# Attention on H100 in FlashAttention-2, written for A100: LLM Foundry, and torchtitan before cuDNN's kernels (its pull request 1000 of
+# March 2025). FlashAttention-3 and cuDNN's own run 1.5 to 2 times as fast there (Shah et al. 2024, arXiv 2407.08608, section 4.1).
+EARLIER_KERNELS = frozenset({"llm-foundry-h100", "torchtitan"})
 WITHOUT_FLASH = frozenset({"megatron-sc21", "megatron-2020", "korthikanti", "mt-nlg", "bloom", "nvidia-bert", "palm", "neuron"})
 
 
@@ -127,6 +130,7 @@ def _measurement(row: Row) -> Row:
         "virtual": _virtual_pipeline(row["notes"]),
         "batch": row["global_batch_samples"],
         "flash": "0" if source in WITHOUT_FLASH else "1",
+        "kernels": "earlier" if table in EARLIER_KERNELS else "own",
         "sequence_parallel": "0" if _norms_whole(row, source) else "1",
         "internode": INTERNODE.get(source, ""),
         "per_s": _rate(row),

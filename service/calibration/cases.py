@@ -23,7 +23,7 @@ from service.presets.accelerators import find_accelerator
 from service.presets.defaults import flash_attention
 from service.presets.footprint import find_footprint
 from service.presets.models import find_model
-from service.presets.utilisation import Key, Parameters
+from service.presets.utilisation import Kernels, Key, Parameters
 
 Row = dict[str, str]
 Floats = NDArray[np.float64]
@@ -40,7 +40,7 @@ class Case:
     """One question. `rates` are tokens a second and accelerator: one a layout where `each`, else one, of the fastest layout.
 
     `source` is the publication, `document` the README, table or release of it that the rows stand in. `stated`: the layout was
-    published whole; what was not is searched.
+    published whole; what was not is searched. `kernels`: whether attention's were written for the accelerator's family or an earlier one.
     """
 
     ids: tuple[str, ...]
@@ -54,6 +54,7 @@ class Case:
     rates: Floats
     each: bool = False
     stated: bool = True
+    kernels: Kernels = "own"
 
     @property
     def accelerator(self) -> Accelerator:
@@ -147,7 +148,19 @@ def _case(row: Row) -> Case:
     )
     layouts = possible_layouts(model, training, cluster)
     rates = np.array([float(row["per_s"])])
-    return Case((row["id"],), row["table"], row["source"], row["document"], model, training, cluster, layouts, rates, stated=stated(axes))
+    return Case(
+        ids=(row["id"],),
+        table=row["table"],
+        source=row["source"],
+        document=row["document"],
+        model=model,
+        training=training,
+        cluster=cluster,
+        layouts=layouts,
+        rates=rates,
+        stated=stated(axes),
+        kernels=cast("Kernels", row["kernels"]),
+    )
 
 
 def stated(axes: Axes) -> bool:

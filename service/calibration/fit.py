@@ -35,11 +35,13 @@ OF_A_KEY = ("matmul_share", "attention_share", "attention_deviation")
 
 @dataclass(frozen=True)
 class Problem:
-    """The table with what the fit needs of it by row: which key's shares are its own, its weight, its power."""
+    """The table with what the fit needs of it by row: which key's share is its own, which attention kernels', its weight, its power."""
 
     table: Table
     keys: tuple[Key, ...]
     key: np.ndarray[tuple[int], np.dtype[np.int64]]
+    kernels: tuple[Key, ...]
+    kernel: np.ndarray[tuple[int], np.dtype[np.int64]]
     weight: Floats
     reference: Floats
     power: Floats
@@ -50,16 +52,17 @@ class Problem:
 
 def problem_of(table: Table) -> Problem:
     """The fit's view of a table."""
-    frame = framed({}, {}, {})
-    of_row = [key_of(case, frame) for case in table.cases]
-    keys = tuple(sorted(set(of_row)))
-    key = np.array([keys.index(one) for one in of_row])
+    frame = framed({}, {}, {}, {})
+    keys, key = _indexed([key_of(case, frame) for case in table.cases])
+    kernels, kernel = _indexed([(case.accelerator.family, case.kernels) for case in table.cases])
     reference = np.array([_median_watts(table, key == index) for index in range(len(keys))])
     families = [case.accelerator.family for case in table.cases]
     return Problem(
         table=table,
         keys=keys,
         key=key,
+        kernels=kernels,
+        kernel=kernel,
         weight=row_weights(table),
         reference=reference,
         power=power_ratio(table, reference[key]),
@@ -67,6 +70,12 @@ def problem_of(table: Table) -> Problem:
         overlapping=np.array([family in frame.overlapping for family in families], dtype=float),
         frame=frame,
     )
+
+
+def _indexed(of_row: Sequence[Key]) -> tuple[tuple[Key, ...], np.ndarray[tuple[int], np.dtype[np.int64]]]:
+    """The different keys, and which of them is each row's."""
+    keys = tuple(sorted(set(of_row)))
+    return keys, np.array([keys.index(one) for one in of_row])
 
 
 def row_weights(table: Table) -> Floats:
@@ -95,13 +104,13 @@ def _names() -> list[str]:
 
 
 def _expected(problem: Problem) -> tuple[Floats, Floats]:
-    """Means and widths of the vector before any row: shared parameters, the keys' matmul and attention shares, the latter's centre."""
-    known, count = priors(), len(problem.keys)
+    """Means and widths of the vector before any row: shared parameters, keys' shares, attention's by kernels and their centre."""
+    known, count, kernels = priors(), len(problem.keys), len(problem.kernels)
     mean = [_scaled(name, known[name].value) for name in _names()]
     width = [float(np.log(known[name].factor)) for name in _names()]
-    mean += [float(np.log(known["matmul_share"].value))] * count + [float(np.log(known["attention_share"].value))] * (count + 1)
+    mean += [float(np.log(known["matmul_share"].value))] * count + [float(np.log(known["attention_share"].value))] * (kernels + 1)
     width += [float(np.log(known["matmul_share"].factor))] * count
-    width += [float(np.log(known["attention_deviation"].factor))] * count + [float(np.log(known["attention_share"].factor))]
+    width += [float(np.log(known["attention_deviation"].factor))] * kernels + [float(np.log(known["attention_share"].factor))]
     return np.array(mean), np.array(width)
 
 
@@ -124,8 +133,8 @@ def _columns(problem: Problem, vector: Floats) -> Columns:
     shared, count, first = _shared(vector), len(problem.keys), len(_names())
     position = problem.table.row
     shares = np.exp(vector[first : first + count])[problem.key] * np.exp(shared["power_exponent"] * problem.power)
-    # Attention's kernels run at 16 bit whatever the weights' precision, but they come with the software that a precision needs.
-    attention = np.exp(vector[first + count : -1])[problem.key]
+    # Attention's kernels run at 16 bit whatever the weights' precision: they are of a family, and of whom they were written for.
+    attention = np.exp(vector[first + count : -1])[problem.kernel]
 
     def everywhere(name: str) -> Floats:
         return np.full(len(position), shared[name])
@@ -168,13 +177,13 @@ def _parameters(problem: Problem, vector: Floats) -> Parameters:
     matmul = {
         key: Share(
             share=round(float(np.exp(vector[first + index])), 4),
-            attention_share=round(float(np.exp(vector[first + count + index])), 4),
             watts_per_tflop=round(float(problem.reference[index]), 4),
             source="",
         )
         for index, key in enumerate(problem.keys)
     }
-    return framed({name: float(f"{value:.4g}") for name, value in shared.items()}, matmul, {})
+    attention = {key: round(float(np.exp(vector[first + count + index])), 4) for index, key in enumerate(problem.kernels)}
+    return framed({name: float(f"{value:.4g}") for name, value in shared.items()}, matmul, attention, {})
 
 
 def left_out(table: Table, full: Parameters, groups: Sequence[str]) -> Mapping[str, Parameters]:

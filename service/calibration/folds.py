@@ -79,17 +79,16 @@ def searched_rate(model: Model, training: Training, cluster: Cluster, parameters
 def _packed(fold: Parameters) -> dict[str, object]:
     return {
         "shared": dict(fold.shared),
-        "matmul": {
-            " ".join(key): [share.share, share.attention_share, share.watts_per_tflop] for key, share in sorted(fold.matmul.items())
-        },
+        "matmul": {" ".join(key): [share.share, share.watts_per_tflop] for key, share in sorted(fold.matmul.items())},
+        "attention": {" ".join(key): share for key, share in sorted(fold.attention.items())},
         "other": {" ".join(key): share for key, share in sorted(fold.other.items())},
     }
 
 
 def _unpacked(row: Mapping[str, Mapping[str, object]]) -> Parameters:
     matmul = {_key(name): Share(*values, source="") for name, values in row["matmul"].items()}  # type: ignore[misc]
-    other = {_key(name): float(share) for name, share in row["other"].items()}  # type: ignore[arg-type]
-    return framed(row["shared"], matmul, other)  # type: ignore[arg-type]
+    attention, other = ({_key(name): float(share) for name, share in row[table].items()} for table in ("attention", "other"))  # type: ignore[arg-type]
+    return framed(row["shared"], matmul, attention, other)  # type: ignore[arg-type]
 
 
 def _key(name: str) -> Key:

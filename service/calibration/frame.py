@@ -29,9 +29,11 @@ def priors() -> Mapping[str, Prior]:
     return {name: Prior(**row) for name, row in _document()["priors"].items()}
 
 
-def framed(shared: Mapping[str, float], matmul: Mapping[Key, Share], other: Mapping[Key, float]) -> Parameters:
+def framed(
+    shared: Mapping[str, float], matmul: Mapping[Key, Share], attention: Mapping[Key, float], other: Mapping[Key, float]
+) -> Parameters:
     """Parameters with these fitted values in the given frame."""
-    return Parameters(shared=shared, matmul=matmul, other=other, **frame_of(_document()))
+    return Parameters(shared=shared, matmul=matmul, attention=attention, other=other, **frame_of(_document()))
 
 
 @functools.cache

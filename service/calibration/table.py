@@ -13,7 +13,7 @@ from service.domain.utilisation import Utilisation
 from service.engine.exchange import Link
 from service.engine.throughput import Achieved, timed
 from service.engine.work import Work, work
-from service.presets.utilisation import Parameters, utilisation, watts_per_tflop
+from service.presets.utilisation import Parameters, attention_share, utilisation, watts_per_tflop
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -62,12 +62,13 @@ def table_of(cases: Sequence[Case]) -> Table:
 
 def achieved_of(table: Table, parameters: Parameters) -> Achieved:
     """The parameters as one value a position."""
-    kinds = [(case.accelerator, case.training.precision) for case in table.cases]
-    index: dict[tuple[str, str], int] = {}
-    rows = np.array([index.setdefault((part.name, precision), len(index)) for part, precision in kinds])
-    known: dict[tuple[str, str], Utilisation] = {}
-    for part, precision in dict.fromkeys(kinds):
-        known[part.name, precision] = utilisation(parameters, part, precision)
+    kinds = [(case.accelerator, case.training.precision, case.kernels) for case in table.cases]
+    index: dict[tuple[str, str, str], int] = {}
+    rows = np.array([index.setdefault((part.name, precision, kernels), len(index)) for part, precision, kernels in kinds])
+    known: dict[tuple[str, str, str], Utilisation] = {}
+    for part, precision, kernels in dict.fromkeys(kinds):
+        found = utilisation(parameters, part, precision)
+        known[part.name, precision, kernels] = replace(found, attention_share=attention_share(parameters, part.family, kernels))
     return Columns(**{name: np.array([getattr(known[key], name) for key in index])[rows][table.row] for name in RATES})
 
 

@@ -17,8 +17,8 @@ HEAD = """\
 # What accelerators achieve of their data sheets: written by `outlay calibrate`, not by hand.
 #
 # [shared]   the same for every accelerator; `before` is where it was expected before any measurement, and why
-# [[matmul]] by family and precision class: shares of the dense peak that products reach, and of the 16-bit peak that flash
-#            attention's kernels reach; `watts_per_tflop` of the parts measured
+# [[matmul]] by family and precision class: share of the dense peak that products reach; `watts_per_tflop` of the parts measured
+# [[attention]] by family: share of the 16-bit peak that flash attention reaches, in kernels of the family's own or of an earlier one
 # [[spread]] measured over predicted rates on documents the parameters were fitted without, where the layout was given and where
 #            only model, accelerator, count, sequence length and batch were
 # [[scale]]  the power that those are raised to on machines of so many accelerators and more
@@ -31,7 +31,9 @@ HEAD = """\
 def write_utilisation(parameters: Parameters, table: Table, planning: Planning) -> None:
     """Write utilisation.toml: the fit, then the frame it was made in."""
     lines = [HEAD, f'source = "{len(table.cases)} published measurements, service/calibration/data"\n', "[shared]"]
-    lines += _shared(parameters) + _matmul(parameters) + _spreads(parameters) + _scales(parameters) + _other(parameters)
+    lines += (
+        _shared(parameters) + _matmul(parameters) + _attention(parameters) + _spreads(parameters) + _scales(parameters) + _other(parameters)
+    )
     lines += [
         "\n[planning]",
         f"p10 = {planning.beyond_p10:.3f}",
@@ -70,11 +72,17 @@ def _matmul(parameters: Parameters) -> list[str]:
             family=json.dumps(family),
             precision=json.dumps(kind),
             share=f"{share.share:.4f}",
-            attention_share=f"{share.attention_share:.4f}",
             watts_per_tflop=f"{share.watts_per_tflop:.4f}",
             accelerators=json.dumps(list(share.accelerators)),
             source=json.dumps(share.source),
         )
+    return lines
+
+
+def _attention(parameters: Parameters) -> list[str]:
+    lines = []
+    for (family, kernels), share in sorted(parameters.attention.items()):
+        lines += _row("attention", family=json.dumps(family), kernels=json.dumps(kernels), share=f"{share:.4f}")
     return lines
 
 

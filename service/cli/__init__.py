@@ -9,6 +9,9 @@ from typing import Any
 
 import click
 
+from service.cli.keys import keys
+from service.cli.track import track
+
 PRICINGS = ("on_demand", "spot", "reserved_1y", "reserved_3y")
 PLAN_FORMATS = ("table", "json", "md", "html", "xlsx", "ics", "csv", "focus")
 ARCHITECTURES = ("transformer", "encoder_decoder", "vit", "cnn", "diffusion", "rnn", "other")
@@ -39,6 +42,10 @@ def workload_options(command: Callable[..., None]) -> Callable[..., None]:
 @click.version_option(package_name="outlay")
 def main() -> None:
     """Plans, prices and tracks the compute of AI training programs."""
+
+
+main.add_command(keys)
+main.add_command(track)
 
 
 @main.command()

@@ -29,15 +29,18 @@ def fitted() -> None:
 
 def shares_table(text: str) -> str:
     """The shares of the peak in a utilisation file, a row a family and precision class, with the measured rows behind each."""
+    document = tomllib.loads(text)
+    attention = {(row["family"], row["kernels"]): f"{row['share']:.3f}" for row in document["attention"]}
+    earlier = document["software"]["earlier_attention"]
     rows = [
         (
             row["family"],
             row["precision"],
             f"{row['share']:.3f}",
-            f"{row['attention_share']:.3f}",
+            attention[row["family"], "earlier" if [row["family"], row["precision"]] in earlier else "own"],
             str(sum(map(int, re.findall(r"\((\d+) rows\)", row["source"])))),
         )
-        for row in tomllib.loads(text)["matmul"]
+        for row in document["matmul"]
     ]
     return columns([("family", "precision", "products", "attention", "rows"), *rows])
 

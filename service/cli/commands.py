@@ -162,7 +162,7 @@ def read_request(file: Path) -> dict[str, Any]:
         request = parse(content)
     except BadJson as error:
         if content.lstrip().startswith(b"{") and file.suffix.lower() not in YAML_SUFFIXES:
-            raise click.ClickException(f"{file}: {error.detail}\n{_lines(error.errors)}") from error
+            raise click.ClickException(f"{file}: {error.detail}\n{error_lines(error.errors)}") from error
         request = _read_yaml(file, content)
     if not isinstance(request, dict):
         raise click.ClickException(f"{file}: the request must be an object with model, data and hardware")
@@ -225,7 +225,7 @@ def validated(schema: Schema, request: dict[str, Any]) -> dict[str, Any]:
     try:
         loaded: dict[str, Any] = schema.load(request)
     except ValidationError as error:
-        raise click.ClickException(_lines(pointers(error.messages, schema))) from error
+        raise click.ClickException(error_lines(pointers(error.messages, schema))) from error
     return loaded
 
 
@@ -237,8 +237,8 @@ def readable_problems() -> Iterator[None]:
     except Problem as problem:
         raise click.ClickException(f"{problem.pointer or '/'}: {problem.message}") from problem
     except StoreUnavailable as error:
-        raise click.ClickException(f"recorded prices cannot be read: {error}") from error
+        raise click.ClickException(f"the database cannot be read or written: {error}") from error
 
 
-def _lines(errors: Sequence[Mapping[str, Any]]) -> str:
+def error_lines(errors: Sequence[Mapping[str, Any]]) -> str:
     return "\n".join(f"{entry['pointer'] or '/'}: {entry['message']}" for entry in errors)

@@ -23,7 +23,7 @@ def plan(file: Path, settings: Sequence[str], *, form: str, out: Path | None, br
     given = commands.validated(ProgramRequestSchema(), request)
     with commands.readable_problems():
         answer = program_body(usecase(commands.desk(), given))
-    _give(_written(answer, form, brief=brief), out)
+    give(_written(answer, form, brief=brief), out)
 
 
 def difference(before: Path, after: Path, *, as_json: bool) -> None:
@@ -168,7 +168,7 @@ def _written(answer: Entry, form: str, *, brief: bool) -> bytes:
     return content
 
 
-def _give(content: bytes, out: Path | None) -> None:
+def give(content: bytes, out: Path | None) -> None:
     """To a file, or to standard output as it is."""
     if out is None:
         click.echo(content, nl=False)

@@ -50,3 +50,10 @@ class NoOffer(Problem):
     """No price is known for what was asked. Never answered with a zero."""
 
     title = "No known price"
+
+
+class NotFound(Problem):
+    """There is no such thing, or none that the caller may know of."""
+
+    status = 404
+    title = "Not found"

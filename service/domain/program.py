@@ -261,9 +261,10 @@ class TierBlock:
 
 @dataclass(frozen=True, slots=True)
 class OverheadBlock:
-    """`share` is of what the runs cost that it is counted on, whether it was stated as a share or as an amount."""
+    """`share` is of what the runs cost that it is counted on, those of `tier` or of all, however it was stated."""
 
     line: str
+    tier: TierName | None
     usd: Decimal
     share: float
     basis: str
@@ -324,6 +325,7 @@ class ProgramPlan:
     envelope: Envelope
     tiers: tuple[TierBlock, ...]
     overhead: tuple[OverheadBlock, ...]
+    reserves: Reserves
     lines: tuple[Line, ...]
     risks: tuple[RiskBlock, ...]
     endings: tuple[Ending, ...]

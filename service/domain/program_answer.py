@@ -54,7 +54,7 @@ class ProgramSchedule:
 
 @dataclass(frozen=True, slots=True)
 class MidpointDate:
-    """When the midpoint gate is due, by the burn plan; `date` is the Monday of the week in which its share is spent."""
+    """When the midpoint gate is due, by the burn plan; `date` is the first working day of the week in which its share is spent."""
 
     date: date
     at_usd: Decimal

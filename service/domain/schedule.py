@@ -42,6 +42,7 @@ class WorkCalendar:
 
 
 ALWAYS = WorkCalendar()
+NO_TIME = Range.exactly(0.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +54,7 @@ class Activity:
     an event: one with a date takes place by the end of that day.
     `common_share` is the part of its duration's variance (of the logarithm) that it shares with all others that state one: an error of
     planning that is made once and met in every run. Two activities' correlation is the root of their shares' product.
-    `pointer` is where the request speaks of it.
+    `queue_hours` is waited before it, in open hours too, and shares nothing. `pointer` is where the request speaks of it.
     """
 
     name: str
@@ -63,16 +64,17 @@ class Activity:
     not_before: date | None = None
     calendar: WorkCalendar = ALWAYS
     common_share: float = 0.0
+    queue_hours: Range = NO_TIME
     pointer: str = ""
 
     @property
     def hours(self) -> Range:
-        """The duration in open hours."""
+        """The duration in open hours, without the queue."""
         return self.duration.scaled(24.0) if self.unit == "days" else self.duration
 
     @property
     def is_event(self) -> bool:
-        return self.duration.p90 == 0
+        return self.duration.p90 == self.queue_hours.p90 == 0
 
 
 @dataclass(frozen=True, slots=True)

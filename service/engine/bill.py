@@ -11,7 +11,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from service.domain.quantity import Range
 from service.domain.run import Run
 from service.engine.cost import HOURS_PER_MONTH, checkpoint_interval_hours, checkpoints_written, overhead_share, spare_accelerators
 
@@ -21,11 +20,14 @@ Ints = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class Prices:
-    """Offers of one accelerator, one position each: USD an accelerator-hour, accelerators an instance, hours of a term (0: none)."""
+    """Offers of one accelerator, one position each: USD an accelerator-hour, accelerators an instance, hours of a term (0: none), and
+    the position of the network between instances among those that a run is timed in.
+    """
 
     usd_per_accelerator_hour: Floats
     billed_in: Ints
     term_hours: Floats
+    network: Ints
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,17 +39,18 @@ class Totals:
     p90: Floats
 
 
-def totals(runs: Sequence[Run], wall_clock_hours: Sequence[Range], energy_mwh: Floats, checkpoint_tb: float, prices: Prices) -> Totals:
+def totals(runs: Sequence[Run], wall_clock_hours: Floats, energy_mwh: Floats, checkpoint_tb: float, prices: Prices) -> Totals:
     """What one run on several numbers of accelerators (or one) costs at each price: `runs` differ in their cluster and hours alone.
 
-    Their own prices, instances and terms are left aside; `energy_mwh` is that of the p50, by run and offer.
+    `wall_clock_hours` by percentile (p10, p50, p90), run and network, NaN where it cannot run. The runs' own prices, instances and terms
+    are left aside; `energy_mwh` is that of the p50, by run and offer.
     """
     run, counts = runs[0], np.array([[run.cluster.count] for run in runs])
-    hours = np.array([[[hours.p10, hours.p50, hours.p90]] for hours in wall_clock_hours]).T.swapaxes(1, 2)
     billed = _whole(counts, prices.billed_in) + np.array([[spare_accelerators(run)] for run in runs])
-    usd = _machine_usd(overhead_share(run), counts, billed, hours, prices) + _held_usd(runs, hours, checkpoint_tb)
+    usd = _machine_usd(overhead_share(run), counts, billed, wall_clock_hours, prices)
+    usd += _held_usd(runs, wall_clock_hours, checkpoint_tb).take(prices.network, axis=-1)
     if run.energy.usd_per_kwh:
-        usd += energy_mwh * (1000 * run.energy.usd_per_kwh) * (hours / hours[1])
+        usd += energy_mwh * (1000 * run.energy.usd_per_kwh) * (wall_clock_hours / wall_clock_hours[1]).take(prices.network, axis=-1)
     return Totals(*usd)
 
 
@@ -58,11 +61,12 @@ def _whole(counts: Ints, billed_in: Ints) -> Ints:
 
 def _machine_usd(around: float, counts: Ints, billed: Ints, hours: Floats, prices: Prices) -> Floats:
     """Accelerators at work and idle, work `around` the run as a share of it, and what a reservation's last term holds unused."""
-    usd: Floats = hours * (prices.usd_per_accelerator_hour * (billed + counts * around))
+    usd: Floats = hours.take(prices.network, axis=-1)
+    usd *= prices.usd_per_accelerator_hour * (billed + counts * around)
     termed = np.flatnonzero(prices.term_hours)
     if len(termed):
-        term = prices.term_hours[termed]
-        usd[..., termed] = np.ceil(hours * (1 + around) / term) * (term * billed[:, termed] * prices.usd_per_accelerator_hour[termed])
+        term, used = prices.term_hours[termed], hours.take(prices.network[termed], axis=-1) * (1 + around)
+        usd[..., termed] = np.ceil(used / term) * (term * billed[:, termed] * prices.usd_per_accelerator_hour[termed])
     return usd
 
 

@@ -7,14 +7,13 @@ program is never found to be later.
 
 from __future__ import annotations
 
-from bisect import bisect_left
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from datetime import date
 
-from service.domain.quantity import Range
-from service.domain.schedule import Alternative, BuyBack, Network
-from service.engine.schedule_network import Deviations, finish_probability, latest_network_start
+from service.domain.schedule import Alternative, BuyBack
+from service.engine.duration_draws import Deviations
+from service.engine.schedule_network import finish_probability, latest_network_start
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,15 +33,6 @@ def buy_backs(plan: Alternative, alternatives: Iterable[Alternative], wanted: Wa
     return tuple(sorted((_buy_back(plan, now, alternative, wanted) for alternative in alternatives), key=_rank))
 
 
-def least(amounts: Sequence[float], attempt: Callable[[float], Alternative], wanted: Wanted) -> Alternative | None:
-    """The first amount's alternative that reaches what is wanted, None where none does.
-
-    By bisection: the probability must not fall from an amount (accelerators, a part of the scope) to the next. Raises as `buy_backs`.
-    """
-    place = bisect_left(amounts, wanted.probability, key=lambda amount: _probability(attempt(amount), wanted))
-    return attempt(amounts[place]) if place < len(amounts) else None
-
-
 def earlier_start(plan: Alternative, wanted: Wanted, usd_when_days_earlier: Callable[[int], float]) -> Alternative | None:
     """The plan from the last day on which it reaches what is wanted, at what the program costs so many days earlier.
 
@@ -53,46 +43,8 @@ def earlier_start(plan: Alternative, wanted: Wanted, usd_when_days_earlier: Call
         return None
     days = (plan.network.start - latest.start).days
     network = replace(plan.network, start=latest.start)
-    return Alternative("start", f"start {days} days earlier, on {latest.start}", network, usd_when_days_earlier(days))
-
-
-def with_durations(network: Network, durations: Mapping[str, Range]) -> Network:
-    """The network with other durations, each in its activity's unit, by name. Raises KeyError for a name that is not there."""
-    _require(network, durations)
-    changed = (replace(each, duration=durations.get(each.name, each.duration)) for each in network.activities)
-    return replace(network, activities=tuple(changed))
-
-
-def without(network: Network, names: Collection[str]) -> Network:
-    """A smaller scope: the named activities are not done, and what waited for one waits for what that one waited for.
-
-    Raises KeyError for a name that is not there.
-    """
-    _require(network, names)
-    waits = {each.name: each.predecessors for each in network.activities}
-    kept = (each for each in network.activities if each.name not in names)
-    return replace(network, activities=tuple(replace(each, predecessors=_remaining(each.name, waits, names)) for each in kept))
-
-
-def _require(network: Network, names: Collection[str]) -> None:
-    missing = set(names) - {each.name for each in network.activities}
-    if missing:
-        raise KeyError(f"no activity is called {', '.join(sorted(missing))}")
-
-
-def _remaining(name: str, waits: Mapping[str, tuple[str, ...]], dropped: Collection[str]) -> tuple[str, ...]:
-    """What an activity waits for once the dropped ones are replaced by what they waited for, in order and once each."""
-    found: dict[str, None] = {}
-    seen: set[str] = set()
-    left = list(waits[name])
-    while left:
-        other = left.pop(0)
-        if other not in dropped:
-            found[other] = None
-        elif other not in seen:
-            seen.add(other)
-            left = [*waits[other], *left]
-    return tuple(found)
+    length = f"{days} day{'' if days == 1 else 's'}"
+    return Alternative("start", f"start {length} earlier, on {latest.start}", network, usd_when_days_earlier(days))
 
 
 def _probability(alternative: Alternative, wanted: Wanted) -> float:
@@ -101,7 +53,7 @@ def _probability(alternative: Alternative, wanted: Wanted) -> float:
 
 def _buy_back(plan: Alternative, now: float, alternative: Alternative, wanted: Wanted) -> BuyBack:
     probability = _probability(alternative, wanted)
-    price, gained = alternative.total_usd - plan.total_usd, probability - now
+    price, gained = round(alternative.total_usd - plan.total_usd, 2), probability - now
     return BuyBack(
         lever=alternative.lever,
         change=alternative.change,

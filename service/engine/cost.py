@@ -7,6 +7,7 @@ debugging, re-runs) takes accelerators' hours as the run does, so it uses the te
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from decimal import ROUND_HALF_EVEN, Decimal
 
@@ -18,7 +19,8 @@ from service.domain.run import Run
 from service.engine.reliability import reliability
 
 Floats = NDArray[np.float64]
-CENT = Decimal("0.01")
+CENT, NOTHING = Decimal("0.01"), Decimal("0.00")
+COMPUTE = "compute"
 HOURS_PER_MONTH = 730.0
 
 
@@ -31,36 +33,44 @@ class CostLine:
     basis: str
 
 
+Line = tuple[str, "Callable[[Bill], float]", "Callable[[Bill], str]"]
+
+
+@dataclass(frozen=True, slots=True)
+class Bill:
+    """A run that takes so many hours, what it draws, and the size of its checkpoints: all that its lines are made of."""
+
+    run: Run
+    hours: float
+    energy_mwh: float
+    checkpoint_tb: float
+
+    @property
+    def compute_usd(self) -> float:
+        """The accelerators at work."""
+        return self.hours * self.run.usd_per_accelerator_hour * self.run.cluster.count
+
+
 def cents(usd: float) -> Decimal:
     """The amount in whole cents, halves to even."""
-    return Decimal(repr(usd)).quantize(CENT, rounding=ROUND_HALF_EVEN)
+    return Decimal(repr(usd)).quantize(CENT, rounding=ROUND_HALF_EVEN) if usd else NOTHING
 
 
 def cost_lines(run: Run, wall_clock_hours: float, energy_mwh: float, checkpoint_tb: float) -> list[CostLine]:
     """All lines of one run. Zero lines are left out, but for the first, compute."""
-    rate = wall_clock_hours * run.usd_per_accelerator_hour
-    compute = rate * run.cluster.count
-    lines = [
-        CostLine("compute", cents(compute), _compute_basis(run, wall_clock_hours)),
-        CostLine("spares", cents(rate * idle_accelerators(run)), _spares_basis(run)),
-        _storage(run, wall_clock_hours, checkpoint_tb),
-        _network(run),
-        _personnel(run),
-        _electricity(run, energy_mwh),
-        *_overheads(run, compute),
-        _commitment(run, wall_clock_hours),
-    ]
-    return lines[:1] + [line for line in lines[1:] if line.usd]
+    bill = Bill(run, wall_clock_hours, energy_mwh, checkpoint_tb)
+    amounts = [(line, cents(usd(bill)), basis) for line, usd, basis in LINES]
+    return [CostLine(line, usd, basis(bill)) for line, usd, basis in amounts if usd or line == COMPUTE]
 
 
 def total_usd(run: Run, wall_clock_hours: Range, energy_mwh: float, checkpoint_tb: float) -> Range:
     """The sum of the lines when the run takes its p10, p50 and p90 of hours; `energy_mwh` is that of the p50."""
 
-    def bill(hours: float) -> float:
-        lines = cost_lines(run, hours, energy_mwh * hours / wall_clock_hours.p50, checkpoint_tb)
-        return float(sum((line.usd for line in lines), Decimal(0)))
+    def total(hours: float) -> float:
+        bill = Bill(run, hours, energy_mwh * hours / wall_clock_hours.p50, checkpoint_tb)
+        return float(sum((cents(usd(bill)) for _, usd, _ in LINES), Decimal(0)))
 
-    low, middle, high = (bill(hours) for hours in (wall_clock_hours.p10, wall_clock_hours.p50, wall_clock_hours.p90))
+    low, middle, high = (total(hours) for hours in (wall_clock_hours.p10, wall_clock_hours.p50, wall_clock_hours.p90))
     return Range(min(low, middle), middle, max(middle, high))
 
 
@@ -95,65 +105,120 @@ def checkpoints_written(hours: Floats | float, interval_hours: Floats | float) -
     return written
 
 
-def _compute_basis(run: Run, hours: float) -> str:
-    return f"{run.cluster.count:,} accelerators x {hours:,.1f} h x {run.usd_per_accelerator_hour:.4f} USD"
-
-
-def _spares_basis(run: Run) -> str:
-    units = f", and what instances of {run.billed_in} leave unused" if run.cluster.count % run.billed_in else ""
-    return f"{idle_accelerators(run)} accelerators held idle: {run.failures.spare_share:.1%} spares in whole nodes{units}"
-
-
-def _storage(run: Run, hours: float, checkpoint_tb: float) -> CostLine:
-    storage = run.storage
-    written = int(checkpoints_written(hours, checkpoint_interval_hours(run)))
-    kept = min(storage.checkpoints_kept, written)
-    held_tb = storage.dataset_tb + storage.logs_tb + kept * checkpoint_tb
-    all_there_are = ", all that the run writes" if kept < storage.checkpoints_kept else ""
-    months = storage.retention_months + hours / HOURS_PER_MONTH
-    basis = (
-        f"{held_tb:,.2f} TB ({kept} checkpoints of {checkpoint_tb:.2f} TB{all_there_are}) x {months:.1f} months"
-        f" x {storage.usd_per_tb_month:g} USD"
-    )
-    return CostLine("storage", cents(held_tb * months * storage.usd_per_tb_month), basis)
-
-
-def _network(run: Run) -> CostLine:
-    network = run.network
-    basis = _times(network.egress_tb, "TB", network.usd_per_tb)
-    return CostLine("network", cents(network.egress_tb * network.usd_per_tb), basis)
-
-
-def _overheads(run: Run, compute_usd: float) -> list[CostLine]:
-    shares = (("evaluation", run.overhead.evaluation), ("debugging", run.overhead.debugging), ("reruns", run.overhead.reruns))
-    return [CostLine(f"overhead: {name}", cents(share * compute_usd), f"{share:.1%} of compute") for name, share in shares]
-
-
 def overhead_share(run: Run) -> float:
     """What work around the run takes, as a share of the run's own compute."""
     return run.overhead.evaluation + run.overhead.debugging + run.overhead.reruns
 
 
-def _commitment(run: Run, hours: float) -> CostLine:
+def _compute_basis(bill: Bill) -> str:
+    run = bill.run
+    return f"{run.cluster.count:,} accelerators x {bill.hours:,.1f} h x {run.usd_per_accelerator_hour:.4f} USD"
+
+
+def _spares_usd(bill: Bill) -> float:
+    return bill.hours * bill.run.usd_per_accelerator_hour * idle_accelerators(bill.run)
+
+
+def _spares_basis(bill: Bill) -> str:
+    run = bill.run
+    units = f", and what instances of {run.billed_in} leave unused" if run.cluster.count % run.billed_in else ""
+    return f"{idle_accelerators(run)} accelerators held idle: {run.failures.spare_share:.1%} spares in whole nodes{units}"
+
+
+def _kept(bill: Bill) -> int:
+    """Checkpoints that are kept: no more than the run writes."""
+    most = bill.run.storage.checkpoints_kept
+    return min(most, int(checkpoints_written(bill.hours, checkpoint_interval_hours(bill.run)))) if most else 0
+
+
+def _held_tb(bill: Bill, kept: int) -> float:
+    return bill.run.storage.dataset_tb + bill.run.storage.logs_tb + kept * bill.checkpoint_tb
+
+
+def _months(bill: Bill) -> float:
+    return bill.run.storage.retention_months + bill.hours / HOURS_PER_MONTH
+
+
+def _storage_usd(bill: Bill) -> float:
+    return _held_tb(bill, _kept(bill)) * _months(bill) * bill.run.storage.usd_per_tb_month
+
+
+def _storage_basis(bill: Bill) -> str:
+    storage, kept = bill.run.storage, _kept(bill)
+    all_there_are = ", all that the run writes" if kept < storage.checkpoints_kept else ""
+    return (
+        f"{_held_tb(bill, kept):,.2f} TB ({kept} checkpoints of {bill.checkpoint_tb:.2f} TB{all_there_are}) x {_months(bill):.1f} months"
+        f" x {storage.usd_per_tb_month:g} USD"
+    )
+
+
+def _network_usd(bill: Bill) -> float:
+    return bill.run.network.egress_tb * bill.run.network.usd_per_tb
+
+
+def _network_basis(bill: Bill) -> str:
+    return _times(bill.run.network.egress_tb, "TB", bill.run.network.usd_per_tb)
+
+
+def _staff_hours(bill: Bill) -> float:
+    people = bill.run.personnel
+    return people.evaluation_hours + people.analysis_hours + people.oncall_hours
+
+
+def _personnel_usd(bill: Bill) -> float:
+    return _staff_hours(bill) * bill.run.personnel.usd_per_hour
+
+
+def _personnel_basis(bill: Bill) -> str:
+    return _times(_staff_hours(bill), "h", bill.run.personnel.usd_per_hour)
+
+
+def _electricity_usd(bill: Bill) -> float:
+    return bill.energy_mwh * 1000 * (bill.run.energy.usd_per_kwh or 0.0)
+
+
+def _electricity_basis(bill: Bill) -> str:
+    return _times(bill.energy_mwh * 1000, "kWh", bill.run.energy.usd_per_kwh or 0.0)
+
+
+def _overhead(name: str) -> Line:
+    return (
+        f"overhead: {name}",
+        lambda bill: getattr(bill.run.overhead, name) * bill.compute_usd,
+        lambda bill: f"{getattr(bill.run.overhead, name):.1%} of compute",
+    )
+
+
+def _commitment_usd(bill: Bill) -> float:
     """What is paid for the rest of a reservation's last term."""
-    used = hours * (1 + overhead_share(run))
+    run = bill.run
+    if not run.term_hours:
+        return 0.0
+    used = bill.hours * (1 + overhead_share(run))
     paid = paid_hours(used, run.term_hours)
-    idle = idle_accelerators(run) * (paid - hours) if run.term_hours else 0.0
-    unused = run.cluster.count * (paid - used) + idle
-    basis = f"{paid:,.0f} h are paid in terms of {run.term_hours:,.0f} h, of which the run and the work around it use {used:,.0f} h"
-    return CostLine("unused commitment", cents(unused * run.usd_per_accelerator_hour), basis)
+    unused = run.cluster.count * (paid - used) + idle_accelerators(run) * (paid - bill.hours)
+    return unused * run.usd_per_accelerator_hour
 
 
-def _personnel(run: Run) -> CostLine:
-    people = run.personnel
-    hours = people.evaluation_hours + people.analysis_hours + people.oncall_hours
-    return CostLine("personnel", cents(hours * people.usd_per_hour), _times(hours, "h", people.usd_per_hour))
-
-
-def _electricity(run: Run, energy_mwh: float) -> CostLine:
-    usd_per_kwh = run.energy.usd_per_kwh or 0.0
-    return CostLine("electricity", cents(energy_mwh * 1000 * usd_per_kwh), _times(energy_mwh * 1000, "kWh", usd_per_kwh))
+def _commitment_basis(bill: Bill) -> str:
+    term, used = bill.run.term_hours, bill.hours * (1 + overhead_share(bill.run))
+    return f"{paid_hours(used, term):,.0f} h are paid in terms of {term:,.0f} h, of which the run and the work around it use {used:,.0f} h"
 
 
 def _times(amount: float, unit: str, usd: float) -> str:
     return f"{amount:,.1f} {unit} x {usd:g} USD"
+
+
+# What each line costs [USD], and the words for it, which only lines that are shown need.
+LINES: tuple[Line, ...] = (
+    (COMPUTE, lambda bill: bill.compute_usd, _compute_basis),
+    ("spares", _spares_usd, _spares_basis),
+    ("storage", _storage_usd, _storage_basis),
+    ("network", _network_usd, _network_basis),
+    ("personnel", _personnel_usd, _personnel_basis),
+    ("electricity", _electricity_usd, _electricity_basis),
+    _overhead("evaluation"),
+    _overhead("debugging"),
+    _overhead("reruns"),
+    ("unused commitment", _commitment_usd, _commitment_basis),
+)

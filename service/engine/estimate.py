@@ -24,10 +24,9 @@ from service.domain.utilisation import Utilisation
 from service.engine.advice import what_would_fit
 from service.engine.cost import cost_lines, total_usd
 from service.engine.energy import carbon_tco2e, energy_mwh
-from service.engine.flops import FLOPS_PER_PETAFLOP_S_DAY, TrainingFlops, adapter_parameters, hardware_flops, training_flops
+from service.engine.flops import FLOPS_PER_PETAFLOP_S_DAY, TrainingFlops, adapter_parameters, hardware_flops
 from service.engine.job import peak_flops
 from service.engine.memory import parameter_total
-from service.engine.reliability import Reliability
 from service.engine.search import Choice
 from service.engine.timing import Timing, timing
 from service.engine.uncertainty import probability_below
@@ -52,10 +51,11 @@ def estimate(run: Run, utilisation: Utilisation, planning_spread: Range) -> Esti
     lines = cost_lines(run, hours.p50, mwh, checkpoint)
     total = total_usd(run, hours, mwh, checkpoint)
     useful_hours = hours.p50 * reliable.goodput
+    executed = float(hardware_flops(run.model, run.training, choice.layouts)[0])
     return Estimate(
-        flops=_flops_block(run, flops, choice),
+        flops=_flops_block(run, flops, executed),
         tokens=_tokens_block(run),
-        throughput=throughput_block(run, timed),
+        throughput=_throughput_block(run, timed, executed),
         memory=_memory_block(run, choice),
         reliability=ReliabilityBlock(
             mttf_hours=reliable.mttf_hours,
@@ -84,7 +84,7 @@ def estimate(run: Run, utilisation: Utilisation, planning_spread: Range) -> Esti
             watts_per_accelerator=run.energy.watts_per_accelerator,
         ),
         batch_sequences=int(choice.steps.batch[0]),
-        warnings=_warnings(run, choice, reliable, useful_hours),
+        warnings=_warnings(run, timed, useful_hours),
     )
 
 
@@ -105,9 +105,9 @@ def _unit(run: Run) -> str:
     return run.model.sample_unit if isinstance(run.model, OtherNetwork) else "token"
 
 
-def _flops_block(run: Run, flops: TrainingFlops, choice: Choice) -> FlopsBlock:
+def _flops_block(run: Run, flops: TrainingFlops, executed: float) -> FlopsBlock:
     trained = run.data.trained_tokens
-    recompute = float(hardware_flops(run.model, run.training, choice.layouts)[0]) - flops.total
+    recompute = executed - flops.total
     return FlopsBlock(
         per_token=flops.total,
         total=flops.total * trained,
@@ -119,11 +119,10 @@ def _flops_block(run: Run, flops: TrainingFlops, choice: Choice) -> FlopsBlock:
     )
 
 
-def throughput_block(run: Run, timed: Timing) -> ThroughputBlock:
-    """How fast a timed run is, and where its time goes."""
+def _throughput_block(run: Run, timed: Timing, executed: float) -> ThroughputBlock:
+    """How fast a timed run is, and where its time goes; `executed` FLOPs a token are those with recomputation."""
     flops, choice, speed = timed.flops, timed.choice, timed.speed
     rate = speed.tokens_per_s_per_accelerator
-    executed = float(hardware_flops(run.model, run.training, choice.layouts)[0])
     return ThroughputBlock(
         tokens_per_s=rate.p50 * run.cluster.count,
         tokens_per_s_per_accelerator=rate,
@@ -179,14 +178,14 @@ def _deadline_probability(run: Run, hours: Range) -> float | None:
     return probability_below(available, hours)
 
 
-def _attention_overstates(run: Run) -> bool:
+def _attention_overstates(run: Run, flops: TrainingFlops) -> bool:
     """Whether counting the whole square of causal attention makes most of the total."""
     causal = isinstance(run.model, Transformer) and run.model.kind == "transformer" and run.training.count_full_attention
-    flops = training_flops(run.model, run.training)
     return causal and flops.attention > flops.total / 2
 
 
-def _warnings(run: Run, choice: Choice, reliable: Reliability, useful_hours: float) -> tuple[str, ...]:
+def _warnings(run: Run, timed: Timing, useful_hours: float) -> tuple[str, ...]:
+    choice, reliable = timed.choice, timed.reliable
     found = []
     if not choice.fits:
         found.append(
@@ -195,7 +194,7 @@ def _warnings(run: Run, choice: Choice, reliable: Reliability, useful_hours: flo
         )
     if isinstance(run.model, OtherNetwork) and run.model.activation_bytes_per_sample is None:
         found.append("memory leaves out activations: they are not known for this network")
-    if _attention_overstates(run):
+    if _attention_overstates(run, timed.flops):
         found.append(
             "more than half of the FLOPs are attention's, counted as the whole square of which causal kernels execute half: mfu and hfu"
             " are higher than the machine's load; training.count_full_attention false counts the half"

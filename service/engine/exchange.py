@@ -35,13 +35,12 @@ def _exchange(job: Job, payload: Floats, ranks: Floats, side_by_side: Floats | f
     """One gather or scatter of `payload` bytes round a ring: (ranks - 1) / ranks of it passes every link.
 
     The group's ring lies on the fast link where its `span` of accelerators does, else on the network cards, of which it uses
-    those of its `side_by_side` members in one node together. A link nobody publishes costs nothing.
+    those of its `side_by_side` members in one node together. A link nobody publishes costs nothing. Of several networks each has a row.
     """
-    part = job.cluster.accelerator
     span = ranks if span is None else span
-    across = job.cluster.internode_gbit_per_s / 8 * 1e9
-    inside = (part.link_gb_per_s or 0.0) / 2 * 1e9 or across or np.inf
-    beyond = np.minimum(across * side_by_side, inside) if across else np.full(len(ranks), inside)
+    across = np.asarray(job.internode_gbit_per_s) / 8 * 1e9
+    inside = (job.cluster.accelerator.link_gb_per_s or 0.0) / 2 * 1e9 or np.where(across > 0, across, np.inf)
+    beyond = np.where(across > 0, np.minimum(across * side_by_side, inside), inside)
     passing = payload * (ranks - 1) / ranks
     near = span <= job.cluster.link_domain
     return Link(np.where(near, passing / inside, 0.0), np.where(near, 0.0, passing / beyond), np.log2(ranks))

@@ -41,7 +41,8 @@ class Job:
 
     `tokens` (or samples) of one micro-batch on one context rank; `layers` of the fullest pipeline stage. `forward_passes`: how often
     a step's tokens go through the network, recomputation and sampled text apart; `backward_passes`: how often back;
-    `again`: forward passes that full recomputation adds. `micro_batches` of a step on each data rank.
+    `again`: forward passes that full recomputation adds. `micro_batches` of a step on each data rank. `internode_gbit_per_s`: the
+    cluster's, or a column of those that it may have.
     """
 
     model: Model
@@ -56,6 +57,7 @@ class Job:
     micro_batches: Floats
     tokens: Floats
     layers: Floats
+    internode_gbit_per_s: Floats | float
 
     @property
     def bandwidth(self) -> float:
@@ -93,6 +95,7 @@ def job_of(model: Model, training: Training, cluster: Cluster, layouts: Layouts)
         micro_batches=micro_batches(training, layouts),
         tokens=layouts.micro_batch * training.seq_len / layouts.context,
         layers=_stage_layers(model, layouts),
+        internode_gbit_per_s=cluster.internode_gbit_per_s,
     )
 
 
@@ -118,6 +121,7 @@ def _helper_job(helper: Model, plain: Training, cluster: Cluster, layouts: Layou
         micro_batches=micro_batches(plain, layouts),
         tokens=layouts.micro_batch * plain.seq_len / layouts.context,
         layers=_stage_layers(helper, layouts),
+        internode_gbit_per_s=cluster.internode_gbit_per_s,
     )
 
 

@@ -57,7 +57,7 @@ class Layouts:
         return len(self.tensor)
 
     def take(self, chosen: NDArray[np.int64] | NDArray[np.bool_]) -> Layouts:
-        return Layouts(*(getattr(self, field.name)[chosen] for field in fields(self)))
+        return Layouts(*(getattr(self, name)[chosen] for name in Layouts.__slots__))
 
     def row(self, index: int) -> dict[str, int]:
         """One layout as plain numbers, by column name."""
@@ -96,17 +96,17 @@ def candidate_layouts(model: Model, training: Training, cluster: Cluster) -> Lay
 
     Raises InvalidRequest where the fixed axes cannot make up the machine.
     """
-    return with_savings(training, plain_layouts(model, training, cluster))
+    return with_savings(training, plain_layouts(model, training, cluster.count))
 
 
-def plain_layouts(model: Model, training: Training, cluster: Cluster) -> Layouts:
-    """Every layout worth trying, with the least recomputation and the lowest ZeRO stage that is searched.
+def plain_layouts(model: Model, training: Training, count: int) -> Layouts:
+    """Every layout of `count` accelerators worth trying, with the least recomputation and the lowest ZeRO stage that is searched.
 
     Raises InvalidRequest where the fixed axes cannot make up the machine.
     """
-    meshes = _meshes(model, training, cluster)
+    meshes = _meshes(model, training, count)
     if not meshes:
-        raise InvalidRequest(_no_layout(training, cluster), "/training/parallelism")
+        raise InvalidRequest(_no_layout(training, count), "/training/parallelism")
     batched = _with_micro_batches(meshes, training)
     rounds = micro_batches(training, batched) % batched.pipeline == 0
     if (training.axes.virtual_pipeline or 1) > 1 and rounds.any():
@@ -147,11 +147,11 @@ def _with_micro_batches(meshes: list[Mesh], training: Training) -> Layouts:
     return layouts.take(kept) if kept.any() else layouts
 
 
-def _no_layout(training: Training, cluster: Cluster) -> str:
+def _no_layout(training: Training, count: int) -> str:
     named = {name: value for name in ("tensor", "pipeline", "data", "context") if (value := getattr(training.axes, name))}
     fixed = ", ".join(f"{name} {value}" for name, value in named.items()) or "none fixed"
     return (
-        f"tensor x pipeline x data x context must be the {cluster.count} accelerators ({fixed}), with no more data ranks than "
+        f"tensor x pipeline x data x context must be the {count} accelerators ({fixed}), with no more data ranks than "
         f"the {training.global_batch} sequences of a step, and a pipeline above 1 where virtual_pipeline is; change the axes, the count or"
         " global_batch_tokens"
     )
@@ -202,23 +202,23 @@ def _virtual_sizes(depth: int, pipeline: int) -> tuple[int, ...]:
     return (1, *further)
 
 
-def _meshes(model: Model, training: Training, cluster: Cluster) -> list[Mesh]:
+def _meshes(model: Model, training: Training, count: int) -> list[Mesh]:
     """(tensor, pipeline, data, context, expert) whose product is the machine and that the model and the batch allow."""
     axes = training.axes
     if isinstance(model, OtherNetwork):
         axes = replace(axes, tensor=axes.tensor or 1, pipeline=axes.pipeline or 1, context=axes.context or 1)
-    tensors = [axes.tensor] if axes.tensor else _tensor_sizes(model, cluster.count)
-    pipelines = [axes.pipeline] if axes.pipeline else _divisors(cluster.count, min(stack_depth(model), DEEPEST_PIPELINE))
-    contexts = [axes.context] if axes.context else _context_sizes(training.seq_len, cluster.count)
+    tensors = [axes.tensor] if axes.tensor else _tensor_sizes(model, count)
+    pipelines = [axes.pipeline] if axes.pipeline else _divisors(count, min(stack_depth(model), DEEPEST_PIPELINE))
+    contexts = [axes.context] if axes.context else _context_sizes(training.seq_len, count)
     chunks = axes.virtual_pipeline or 1
     if chunks > 1 and not training.axes.pipeline:
         pipelines = [size for size in pipelines if size > 1]
     # Embedding and head may be chunks of their own.
-    deepest = (stack_depth(model) + (2 if chunks > 1 else 0)) // chunks if isinstance(model, Transformer) else cluster.count
+    deepest = (stack_depth(model) + (2 if chunks > 1 else 0)) // chunks if isinstance(model, Transformer) else count
     experts = model.experts.experts if isinstance(model, Transformer) and model.experts else 1
     meshes: list[Mesh] = []
     for tensor, pipeline, context in itertools.product(tensors, pipelines, contexts):
-        data, rest = divmod(cluster.count, tensor * pipeline * context)
+        data, rest = divmod(count, tensor * pipeline * context)
         if rest or not data or data > training.global_batch or pipeline > deepest or (axes.data and data != axes.data):
             continue
         meshes += [(tensor, pipeline, data, context, expert) for expert in _expert_sizes(experts, axes.expert, data * context * tensor)]
@@ -239,9 +239,10 @@ def _context_sizes(seq_len: int, count: int) -> list[int]:
     return [size for size in sizes if size.bit_count() == 1]
 
 
-def _expert_sizes(experts: int, fixed: int | None, ranks: int) -> list[int]:
+@lru_cache(maxsize=4096)
+def _expert_sizes(experts: int, fixed: int | None, ranks: int) -> tuple[int, ...]:
     if fixed:
-        return [fixed] if ranks % fixed == 0 else []
+        return (fixed,) if ranks % fixed == 0 else ()
     sizes = _divisors(math.gcd(experts, ranks), MOST_EXPERT_RANKS)
     # The largest up to each power of two: sizes between them differ little, and some numbers of experts have dozens of divisors.
-    return [size for size, larger in itertools.pairwise([*sizes, 2 * MOST_EXPERT_RANKS]) if size.bit_length() < larger.bit_length()]
+    return tuple(size for size, larger in itertools.pairwise([*sizes, 2 * MOST_EXPERT_RANKS]) if size.bit_length() < larger.bit_length())

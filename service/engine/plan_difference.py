@@ -46,10 +46,10 @@ def difference(before: ProgramPlan, after: ProgramPlan) -> PlanDifference:
     parts["reserves"] += float(after.envelope.reserve_usd - before.envelope.reserve_usd)
     parts["other lines"] += float(_other_lines(after) - _other_lines(before))
     usd = _budget(after) - _budget(before)
-    return _summed(usd, parts)
+    return summed(usd, parts)
 
 
-def _summed(usd: Decimal, parts: Mapping[str, float]) -> PlanDifference:
+def summed(usd: Decimal, parts: Mapping[str, float]) -> PlanDifference:
     """Causes in whole cents; what floats lose in rounding goes to the largest."""
     exact = [Decimal(repr(parts.get(cause, 0.0))) for cause in CAUSES]
     largest = max(range(len(exact)), key=lambda at: abs(exact[at]))
@@ -81,7 +81,7 @@ def _add_run(parts: dict[str, float], before: RunBlock | None, after: RunBlock |
     if not (was and becomes):
         parts["scope"] += becomes - was
         return
-    weight = _logarithmic_mean(becomes, was)
+    weight = logarithmic_mean(becomes, was)
     same_machine = before.run.accelerator == after.run.accelerator
     for cause, factor in new.items():
         named = cause if same_machine or cause not in {"utilisation", "price"} else "hardware"
@@ -99,16 +99,17 @@ def _factors(block: RunBlock) -> dict[str, float]:
     }
 
 
-def _logarithmic_mean(one: float, other: float) -> float:
+def logarithmic_mean(one: float, other: float) -> float:
     """(a - b) / ln(a / b), a where both are the same."""
     return one if math.isclose(one, other, rel_tol=1e-12) else (one - other) / math.log(one / other)
 
 
 def _headline(usd: Decimal, causes: tuple[Cause, ...]) -> str:
-    """A line that says it all: +212k USD: 140k utilisation, 50k price, 22k failures."""
+    """A line that says it all: +212k USD: 140k utilisation, 50k price, 22k failures. Cents are not told."""
     if not usd and not causes:
         return "no difference"
-    reasons = ", ".join(f"{_short(cause.usd)} {cause.cause}" for cause in causes)
+    told = [cause for cause in causes if round(cause.usd)] or causes[:1]
+    reasons = ", ".join(f"{_short(cause.usd)} {cause.cause}" for cause in told)
     return f"{'+' if usd > 0 else ''}{_short(usd)} USD: {reasons}"
 
 

@@ -6,7 +6,7 @@ Money is exact in cents: every amount is rounded once, and totals are sums. Form
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from decimal import Decimal
 
@@ -60,6 +60,7 @@ def plan(program: Program) -> ProgramPlan:
         envelope=Envelope(exploration, spent - exploration, slice_usd + contingency),
         tiers=tuple(replace(tier, gate=gate) for tier, gate in zip(tiers, gate_blocks(program, ahead), strict=True)),
         overhead=overhead,
+        reserves=program.reserves,
         lines=(*_lines(program, tiers, overhead), *_reserve_lines(program, slice_usd, contingency)),
         risks=risks,
         endings=tree,
@@ -74,16 +75,17 @@ def equivalents(repetition: Repetition) -> float:
     The rungs of successive halving (Jamieson & Talwalkar 2016, arXiv 1502.07943), with checkpoints kept as in Li et al. 2020
     (arXiv 1810.05934). One candidate at least goes on.
     """
-    left, done, work = repetition.candidates, 0.0, 0.0
-    for rung in repetition.rungs:
-        work += left * (rung.at - done)
-        left, done = max(1, math.ceil(left * rung.keep - 1e-9)), rung.at
-    return (work + left * (1 - done)) * repetition.seeds
+    return sum(left * share for left, share in _between_rungs(repetition)) * repetition.seeds
+
+
+def turns(repetition: Repetition) -> float:
+    """How many times as long as one run the repeats take: between rungs as many turns as places side by side are filled again."""
+    return sum(math.ceil(left * repetition.seeds / repetition.at_once) * share for left, share in _between_rungs(repetition))
 
 
 def lasting_hours(run: PlannedRun) -> Range:
-    """Wall-clock hours of a run with its repeats: side by side they take as long as one of them at least."""
-    return run.wall_clock_hours.scaled(max(1.0, equivalents(run.repetition) / run.repetition.at_once))
+    """Wall-clock hours of a run with its repeats."""
+    return run.wall_clock_hours.scaled(turns(run.repetition))
 
 
 def successive_halving(candidates: int, factor: float, least_share: float) -> tuple[Rung, ...]:
@@ -101,6 +103,15 @@ def successive_halving(candidates: int, factor: float, least_share: float) -> tu
 def point_of(baseline: float, target: float) -> float:
     """What one point of a metric is: a hundredth where both values are shares, else 1."""
     return 0.01 if min(baseline, target) >= 0 and max(baseline, target) <= 1 else 1.0
+
+
+def _between_rungs(repetition: Repetition) -> Iterator[tuple[int, float]]:
+    """Candidates that are left, and the share of a run that they make until the next rung."""
+    left, done = repetition.candidates, 0.0
+    for rung in repetition.rungs:
+        yield left, rung.at - done
+        left, done = max(1, math.ceil(left * rung.keep - 1e-9)), rung.at
+    yield left, 1 - done
 
 
 def _roll_up(tier: Tier, program: Program) -> TierBlock:
@@ -171,7 +182,7 @@ def _overhead_block(overhead: Overhead, by_tier: Sequence[Decimal], tiers: Seque
     base = total(tier.cost_usd for tier in tiers if overhead.tier in {None, tier.tier})
     usd = total(by_tier)
     share = overhead.share if overhead.usd is None and overhead.share is not None else float(usd / base) if base else 0.0
-    return OverheadBlock(overhead.line, usd, share, overhead.basis)
+    return OverheadBlock(overhead.line, overhead.tier, usd, share, overhead.basis)
 
 
 def _lines(program: Program, tiers: Sequence[TierBlock], overhead: Sequence[OverheadBlock]) -> list[Line]:
@@ -183,7 +194,8 @@ def _lines(program: Program, tiers: Sequence[TierBlock], overhead: Sequence[Over
 
 def _reserve_lines(program: Program, slice_usd: Decimal, contingency: Decimal) -> list[Line]:
     reserves = program.reserves
-    computed = f"expected loss of {len(program.risks)} risks, and the estimate's spread up to a probability of {reserves.confidence:.0%}"
+    losses = f"expected loss of {_counted(len(program.risks), 'risk')}"
+    computed = f"{losses}, and the estimate's spread up to a probability of {reserves.confidence:.0%}"
     stated = "of everything that is not a reserve"
     lines = [
         Line("reserve: evaluation and debugging", slice_usd, f"{reserves.evaluation_and_debugging:.1%} of what the runs cost"),
@@ -194,7 +206,11 @@ def _reserve_lines(program: Program, slice_usd: Decimal, contingency: Decimal) -
 
 def _tier_basis(tier: TierBlock) -> str:
     runs = sum(block.run.repetition.runs for block in tier.runs)
-    return f"{runs:,} runs, {tier.accelerator_hours.p50:,.0f} accelerator-hours"
+    return f"{_counted(runs, 'run')}, {tier.accelerator_hours.p50:,.0f} accelerator-hours"
+
+
+def _counted(count: int, what: str) -> str:
+    return f"{count:,} {what}" + ("" if count == 1 else "s")
 
 
 def _outcome(outcome: Outcome, budget: Decimal, tiers: Sequence[TierBlock]) -> OutcomeBlock:

@@ -7,7 +7,7 @@ from decimal import Decimal
 from itertools import pairwise
 
 from service.domain.errors import InvalidRequest
-from service.domain.program import TIERS, Program, Rung
+from service.domain.program import TIERS, Criteria, Program, Rung
 
 Share = tuple[str, float | None]
 
@@ -31,6 +31,8 @@ def warnings(program: Program, contingency: Decimal) -> tuple[str, ...]:
     found = []
     if program.midpoint_gate is None:
         found.append("no midpoint_gate: decide now what must hold to go on when half of the budget is spent")
+    if program.midpoint_gate is not None and program.midpoint_gate.continue_if == Criteria():
+        found.append("midpoint_gate.continue_if holds no criterion: decide now what must hold to go on when half of the budget is spent")
     found += [f"tier {tier.tier} has no gate: nothing is decided by what it costs" for tier in program.tiers if tier.gate is None]
     if not program.risks:
         found.append("no risks are listed: the contingency covers the estimate's own spread only")
@@ -90,6 +92,6 @@ def _named_tiers(program: Program) -> Iterator[tuple[str, str | None]]:
     for at, risk in enumerate(program.risks):
         yield f"/risks/{at}/tier", risk.tier
     for overhead in program.overheads:
-        yield f"/overhead/{overhead.line}", overhead.tier
+        yield f"/overhead/{overhead.line}/tier", overhead.tier
     for line in program.other_lines:
-        yield f"/{line.line}", line.tier
+        yield f"/{line.line}/tier", line.tier

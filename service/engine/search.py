@@ -43,25 +43,53 @@ def choose_layout(model: Model, training: Training, cluster: Cluster, utilisatio
 
     Raises InvalidRequest where the axes the caller fixed cannot make up the machine or cut the model.
     """
+    used, [timed] = _timed(model, training, cluster, utilisation, (cluster.internode_gbit_per_s,))
+    best = _best(timed)
+    choice = _choice(timed, best, used)
+    return replace(choice, alternatives=alternatives(timed, best, training, cluster)) if choice.fits else choice
+
+
+@lru_cache(maxsize=512)
+def choose_layouts(
+    model: Model, training: Training, cluster: Cluster, utilisation: Utilisation, networks_gbit_per_s: tuple[float, ...]
+) -> tuple[Choice, ...]:
+    """`choose_layout` in each of several networks in place of the cluster's, without a look at the alternatives. Raises InvalidRequest."""
+    used, found = _timed(model, training, cluster, utilisation, networks_gbit_per_s)
+    return tuple(_choice(timed, _best(timed), used) for timed in found)
+
+
+def _timed(
+    model: Model, training: Training, cluster: Cluster, utilisation: Utilisation, networks_gbit_per_s: tuple[float, ...]
+) -> tuple[Memory, list[Timed]]:
+    """What the layouts worth timing take, and their times in each network."""
     _check_axes(model, training)
-    layouts, used = _worth_timing(model, training, replace(cluster, internode_gbit_per_s=0.0))
+    layouts, used = _worth_timing(model, training, cluster)
     needed = used.total
-    steps = step(model, training, cluster, utilisation, layouts)
+    fits = needed <= cluster.accelerator.usable_memory_bytes
+    steps = step(model, training, cluster, utilisation, layouts, np.array(networks_gbit_per_s)[:, np.newaxis])
     seconds = steps.total
-    timed = Timed(layouts, steps, needed, needed <= cluster.accelerator.usable_memory_bytes, seconds, steps.batch / seconds)
-    fits = bool(timed.fits.any())
-    best = int(np.argmax(np.where(timed.fits, timed.rate, 0.0))) if fits else int(np.argmin(needed))
+    columns = np.broadcast_arrays(*(getattr(steps, name) for name in Step.__slots__), seconds, steps.batch / seconds)
+    rows = zip(*columns, strict=True)
+    return used, [Timed(layouts, Step(*parts), needed, fits, seconds, rate) for *parts, seconds, rate in rows]
+
+
+def _best(timed: Timed) -> int:
+    """Position of the fastest layout that fits, or of the leanest."""
+    return int(np.argmax(np.where(timed.fits, timed.rate, 0.0))) if timed.fits.any() else int(np.argmin(timed.needed))
+
+
+def _choice(timed: Timed, best: int, used: Memory) -> Choice:
+    """The layout at that position as the one taken."""
     only = np.array([best])
     return Choice(
-        layouts=layouts.take(only),
-        steps=Step(*(getattr(steps, name)[only] for name in Step.__slots__)),
+        layouts=timed.layouts.take(only),
+        steps=Step(*(getattr(timed.steps, name)[only] for name in Step.__slots__)),
         memory_bytes={name: float(values[best]) for name, values in used.parts.items()},
-        fits=fits,
-        alternatives=alternatives(timed, best, training, cluster) if fits else (),
+        fits=bool(timed.fits.any()),
+        alternatives=(),
     )
 
 
-@lru_cache(maxsize=4)
 def _worth_timing(model: Model, training: Training, cluster: Cluster) -> tuple[Layouts, Memory]:
     """The layouts near the memory there is, or the leanest where none is, and what they take: the same in every network.
 
@@ -69,15 +97,14 @@ def _worth_timing(model: Model, training: Training, cluster: Cluster) -> tuple[L
     are tried only for layouts that do not fit without.
     """
     capacity = cluster.accelerator.usable_memory_bytes
-    bare, least = _barest(model, training, cluster)
+    bare, least = _barest(model, training, cluster.count)
     if several_meshes(bare) and not (least.total <= capacity).any():
         return _take(bare, least, least.total <= least.total.min())
-    plain = plain_layouts(model, training, cluster)
+    plain, used = _plain(model, training, cluster.count)
     if not several_meshes(plain):
         layouts = with_savings(training, plain)
         used = memory(model, training, layouts)
         return _take(layouts, used, _near_or_leanest(used.total, capacity, some_fit=bool((used.total <= capacity).any())))
-    used = memory(model, training, plain)
     fits = used.total <= capacity
     if fits.all():
         return plain, used
@@ -94,11 +121,20 @@ def _worth_timing(model: Model, training: Training, cluster: Cluster) -> tuple[L
     return _together(_take(plain, used, fits), _take(tight, tight_used, near & ~needless))
 
 
-def _barest(model: Model, training: Training, cluster: Cluster) -> tuple[Layouts, Memory]:
+# What a layout takes is the same on every accelerator: where several are compared it is asked for again.
+@lru_cache(maxsize=4)
+def _plain(model: Model, training: Training, count: int) -> tuple[Layouts, Memory]:
+    """`plain_layouts` and what they take."""
+    layouts = plain_layouts(model, training, count)
+    return layouts, memory(model, training, layouts)
+
+
+@lru_cache(maxsize=4)
+def _barest(model: Model, training: Training, count: int) -> tuple[Layouts, Memory]:
     """Every division of the machine with one sequence at a time, whole stages and all savings, where these are not stated."""
     axes = training.axes
     bare = replace(training, axes=replace(axes, micro_batch=axes.micro_batch or 1, virtual_pipeline=axes.virtual_pipeline or 1))
-    leanest = _leanest_of(training, plain_layouts(model, bare, cluster))
+    leanest = _leanest_of(training, plain_layouts(model, bare, count))
     return leanest, memory(model, training, leanest)
 
 

@@ -146,7 +146,10 @@ def _segment(curve: SpendCurve, spent: float) -> int:
 
 
 def _check(curves: Sequence[SpendCurve]) -> None:
+    names = [curve.choice for curve in curves]
     for at, curve in enumerate(curves):
+        if names.index(curve.choice) < at:
+            raise InvalidRequest(f"two curves are called {curve.choice!r}; each choice has one", f"/curves/{at}/choice")
         if len(curve.usd) < 2 or not len(curve.usd) == len(curve.gain) == len(curve.loss_avoided_usd):
             raise InvalidRequest(f"the curve of {curve.choice} takes two points or more, each with all of its figures", f"/curves/{at}")
         if curve.usd[0] != 0 or any(later <= earlier for earlier, later in pairwise(curve.usd)):

@@ -88,11 +88,18 @@ class Achieved(Protocol):
     def launch_power(self) -> Rate: ...
 
 
-def step(model: Model, training: Training, cluster: Cluster, utilisation: Utilisation, layouts: Layouts) -> Step:
-    """Seconds of one optimizer step on every layout."""
+def step(
+    model: Model,
+    training: Training,
+    cluster: Cluster,
+    utilisation: Utilisation,
+    layouts: Layouts,
+    networks_gbit_per_s: Floats | None = None,
+) -> Step:
+    """Seconds of one optimizer step on every layout; in each of a column of networks, where one is given in place of the cluster's."""
     if isinstance(model, OtherNetwork) and utilisation.other_share:
         utilisation = replace(utilisation, matmul_share=utilisation.other_share)
-    return timed(work(model, training, cluster, layouts), utilisation)
+    return timed(work(model, training, cluster, layouts, networks_gbit_per_s), utilisation)
 
 
 def timed(asked: Work, achieved: Achieved) -> Step:
@@ -132,8 +139,8 @@ def _waiting(device: Floats, host: Floats, achieved: Achieved) -> Floats:
 
     Kernels differ in length: where host and device need about the same time, some wait all the same.
     """
-    longer, power = np.maximum(device, host), achieved.launch_power
-    waiting: Floats = longer * ((device / longer) ** power + (host / longer) ** power) ** (1 / power)
+    longer, shorter, power = np.maximum(device, host), np.minimum(device, host), achieved.launch_power
+    waiting: Floats = longer * (1 + (shorter / longer) ** power) ** (1 / power)
     return waiting
 
 

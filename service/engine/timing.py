@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 from service.domain.errors import InvalidRequest
 from service.domain.quantity import Range
@@ -50,20 +51,27 @@ def refused(run: Run, choice: Choice) -> bool:
 
 def timing_in(run: Run, choice: Choice, utilisation: Utilisation, planning_spread: Range) -> Timing:
     """How long the run takes in a layout. Raises InvalidRequest."""
+    return timings_in(run, (choice,), utilisation, planning_spread)[0]
+
+
+def timings_in(run: Run, choices: Sequence[Choice], utilisation: Utilisation, planning_spread: Range) -> list[Timing]:
+    """How long the run takes in each of several layouts. Raises InvalidRequest."""
     flops = training_flops(run.model, run.training)
-    return _interrupted(run, flops, choice, _speed(run, utilisation, flops, choice), planning_spread)
+    return _interrupted(run, flops, [(choice, _speed(run, utilisation, flops, choice)) for choice in choices], planning_spread)
 
 
-def timing_with_other_failures(run: Run, timed: Timing, planning_spread: Range) -> Timing:
-    """How long a run takes that was timed with other failures: the layout and its speed stay. Raises InvalidRequest."""
-    return _interrupted(run, timed.flops, timed.choice, timed.speed, planning_spread)
+def timings_with_other_failures(run: Run, timed: Sequence[Timing], planning_spread: Range) -> list[Timing]:
+    """How long a run takes that was timed with other failures: layouts and their speeds stay. Raises InvalidRequest."""
+    return _interrupted(run, timed[0].flops, [(each.choice, each.speed) for each in timed], planning_spread)
 
 
-def _interrupted(run: Run, flops: TrainingFlops, choice: Choice, speed: Speed, planning_spread: Range) -> Timing:
+def _interrupted(run: Run, flops: TrainingFlops, going: Sequence[tuple[Choice, Speed]], planning_spread: Range) -> list[Timing]:
+    """Layouts and their speeds with what interrupts them, which is the same in all. Raises InvalidRequest."""
     weekly = run.schedule.maintenance_hours_per_week
     reliable = reliability(run.failures, run.cluster, weekly, run.failures.mttf_hours_per_accelerator.p50)
-    hours = _wall_clock_hours(run, speed, reliable, _spreads(run, speed, reliable, planning_spread))
-    return Timing(flops, choice, speed, reliable, hours)
+    _check_goodput(reliable)
+    spreads = _spreads(run, reliable, planning_spread)
+    return [Timing(flops, choice, speed, reliable, _wall_clock_hours(run, speed, reliable, spreads)) for choice, speed in going]
 
 
 def _speed(run: Run, utilisation: Utilisation, flops: TrainingFlops, choice: Choice) -> Speed:
@@ -88,12 +96,13 @@ def _speed(run: Run, utilisation: Utilisation, flops: TrainingFlops, choice: Cho
     median, ceiling = tokens / float(choice.steps.total[0]), peak / flops.total
     spread = product(median, (utilisation.spread,))
     # No luck makes a step shorter than its matrix work alone.
-    return Speed(replace(spread, p90=max(spread.p50, min(spread.p90, ceiling, tokens / float(choice.steps.compute[0])))), "modelled")
+    fastest = min(spread.p90, ceiling, tokens / float(choice.steps.compute[0]))
+    return Speed(Range(spread.p10, spread.p50, max(spread.p50, fastest)), "modelled")
 
 
-def _spreads(run: Run, speed: Speed, reliable: Reliability, planning_spread: Range) -> list[Range]:
-    """The independent causes that move the hours: the model's error, the failure rate, and how planners' runs differ."""
-    causes = [inverse(speed.tokens_per_s_per_accelerator), _failure_spread(run, reliable)]
+def _spreads(run: Run, reliable: Reliability, planning_spread: Range) -> list[Range]:
+    """What moves the hours besides the model's error, all independent: the failure rate, and how planners' runs differ."""
+    causes = [_failure_spread(run, reliable)]
     if not run.efficiency.stated and not run.training.axes.mesh_known(run.cluster.count):
         causes.append(planning_spread)
     return causes
@@ -107,7 +116,7 @@ def _failure_spread(run: Run, reliable: Reliability) -> Range:
     return Range(middle / max(best, middle), 1.0, middle / max(min(worst, middle), 1e-9))
 
 
-def _wall_clock_hours(run: Run, speed: Speed, reliable: Reliability, causes: list[Range]) -> Range:
+def _check_goodput(reliable: Reliability) -> None:
     """Raises InvalidRequest where failures come faster than the run can get on."""
     if reliable.goodput < 1e-3:
         raise InvalidRequest(
@@ -115,5 +124,8 @@ def _wall_clock_hours(run: Run, speed: Speed, reliable: Reliability, causes: lis
             " MTTF, fewer preemptions, or faster checkpoints and restarts",
             "/failures",
         )
+
+
+def _wall_clock_hours(run: Run, speed: Speed, reliable: Reliability, spreads: Sequence[Range]) -> Range:
     useful_s = run.data.trained_tokens / (speed.tokens_per_s_per_accelerator.p50 * run.cluster.count)
-    return product(useful_s / 3600 / reliable.goodput, causes)
+    return product(useful_s / 3600 / reliable.goodput, (inverse(speed.tokens_per_s_per_accelerator), *spreads))

@@ -14,6 +14,9 @@ from service.domain.quantity import Range
 from service.domain.scaling import DataLimit, ParametricLaw, Repetition
 from service.engine.laws import effective_tokens
 
+# What no part names.
+REST = "other"
+
 
 @dataclass(frozen=True, slots=True)
 class MixturePart:
@@ -72,7 +75,7 @@ def token_flow(
 ) -> TokenFlow:
     """The data of a program. What no part names is a part of its own, `other`.
 
-    Raises InvalidRequest for yields that are no shares, and parts whose shares are none or add up to more than everything.
+    Raises InvalidRequest for yields that are no shares, parts whose shares are none or add up to more than everything, and a name twice.
     """
     _check(raw, filter_yield, dedupe_yield, epochs, parts)
     filtered = raw * filter_yield
@@ -138,12 +141,12 @@ def _rest(parts: Sequence[MixturePart], unique: float) -> list[MixturePart]:
     share = 1 - sum(part.share for part in parts)
     left = unique - sum(part.share * unique if part.unique_tokens is None else part.unique_tokens for part in parts)
     if left < -1e-9 * unique:
-        raise InvalidRequest(f"the parts name more unique tokens than the {unique:.4g} that are left of the raw ones", "/data")
+        raise InvalidRequest(f"the parts name more unique tokens than the {unique:.4g} that are left of the raw ones", "/data/mixture")
     if share < 1e-9:
         return []
     if left < 1e-9 * unique:
-        raise InvalidRequest(f"the parts name all unique tokens, but only {1 - share:.0%} of the mixture", "/data")
-    return [MixturePart("other", share, left)]
+        raise InvalidRequest(f"the parts name all unique tokens, but only {1 - share:.0%} of the mixture", "/data/mixture")
+    return [MixturePart(REST, share, left)]
 
 
 def _check(raw: float, filter_yield: float, dedupe_yield: float, epochs: float, parts: Sequence[MixturePart]) -> None:
@@ -152,8 +155,13 @@ def _check(raw: float, filter_yield: float, dedupe_yield: float, epochs: float, 
             raise InvalidRequest(f"{name} is what is left: above 0 and at most 1, not {share:g}", f"/data/{name}")
     if raw <= 0 or epochs <= 0:
         raise InvalidRequest("state more than 0 raw tokens and epochs", "/data")
-    for part in parts:
+    taken = {REST}
+    for at, part in enumerate(parts):
         if not 0 <= part.share <= 1:
-            raise InvalidRequest(f"{part.share:g} of the mixture is no share: state 0 to 1", f"/data/{part.name}")
-    if sum(part.share for part in parts) > 1 + 1e-9:
-        raise InvalidRequest("the parts of the mixture add up to more than 100 %", f"/data/{parts[-1].name}")
+            raise InvalidRequest(f"{part.share:g} of the mixture is no share: state 0 to 1", f"/data/mixture/{at}/share")
+        if part.name in taken:
+            raise InvalidRequest(f"{part.name!r} is another part's name, or the rest's: call it otherwise", f"/data/mixture/{at}/name")
+        taken.add(part.name)
+    whole = sum(part.share for part in parts)
+    if whole > 1 + 1e-9:
+        raise InvalidRequest(f"the parts' shares add up to {whole:.0%}: 100 % is all there is", "/data/mixture")

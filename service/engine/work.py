@@ -7,6 +7,7 @@ sheets promise, and how often something is called that costs a fixed time. What 
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -71,12 +72,15 @@ class Work:
     batch: Floats
 
 
-def work(model: Model, training: Training, cluster: Cluster, layouts: Layouts) -> Work:
-    """What a step asks of the fullest device on every layout."""
-    asked = _own(job_of(model, training, cluster, layouts))
-    for helper in helper_jobs(model, training, cluster, layouts):
-        asked = _together(asked, _own(helper))
-    return asked
+def work(model: Model, training: Training, cluster: Cluster, layouts: Layouts, networks_gbit_per_s: Floats | None = None) -> Work:
+    """What a step asks of the fullest device on every layout.
+
+    Where a column of networks is given in place of the cluster's, exchanges have a row for each of them.
+    """
+    jobs = [job_of(model, training, cluster, layouts), *helper_jobs(model, training, cluster, layouts)]
+    if networks_gbit_per_s is not None:
+        jobs = [replace(job, internode_gbit_per_s=networks_gbit_per_s) for job in jobs]
+    return functools.reduce(_together, map(_own, jobs))
 
 
 def _own(job: Job) -> Work:

@@ -120,7 +120,10 @@ def _day(origin: date, days: float) -> date:
 def _stretches(window: WeeklyWindow) -> Iterable[tuple[float, float]]:
     """A window in hours of the week, in two where it reaches into the next."""
     if not 0 <= window.weekday <= 6 or not 0 <= window.start_hour < HOURS_PER_DAY or not 0 <= window.hours <= HOURS_PER_WEEK:
-        raise InvalidRequest(f"{window} is no part of a week: weekdays are 0 to 6, hours of the day 0 to 24, windows 0 to 168 hours long")
+        raise InvalidRequest(
+            f"a window of {window.hours:g} hours from hour {window.start_hour:g} of weekday {window.weekday} is no part of a week: weekdays"
+            " are 0 to 6, hours of the day begin below 24, windows are 0 to 168 hours long"
+        )
     start = window.weekday * HOURS_PER_DAY + window.start_hour
     end = start + window.hours
     return [(start, min(end, HOURS_PER_WEEK)), (0.0, max(0.0, end - HOURS_PER_WEEK))]

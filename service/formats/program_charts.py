@@ -19,14 +19,16 @@ LONGEST_LABEL = 240
 
 
 def budget_chart(answer: Answer) -> alt.TopLevelMixin:
-    """Every line of the budget as a bar."""
+    """Every line of the budget as a bar; a kind keeps its colour whether the others are there or not."""
     rows = [{"line": f"{at + 1}", "usd": line["usd"], "kind": _kind(line["line"])} for at, line in enumerate(answer["lines"])]
     names = [line["line"] for line in answer["lines"]]
     # Strings of Vega's expressions are JSON's. Lines are numbered in the data and named on the axis: two of one name stay two bars.
     labels = alt.Axis(labelExpr=f"{json.dumps(names)}[datum.value - 1]", labelLimit=LONGEST_LABEL)
     up = alt.Y("line:N", title=None, sort=[row["line"] for row in rows], axis=labels)
     across = alt.X("usd:Q", title="USD", axis=alt.Axis(labelExpr=BILLIONS, tickCount=6))
-    colour = alt.Color("kind:N", scale=alt.Scale(domain=KINDS, range=list(COLOURS[: len(KINDS)])), legend=alt.Legend(title=None))
+    colours = {kind: colour for kind, colour in zip(KINDS, COLOURS, strict=False) if kind in {row["kind"] for row in rows}}
+    scale = alt.Scale(domain=list(colours), range=list(colours.values()))
+    colour = alt.Color("kind:N", scale=scale, legend=alt.Legend(title=None))
     chart = alt.Chart(alt.InlineData(values=rows)).mark_bar().encode(x=across, y=up, color=colour)
     titled: alt.TopLevelMixin = chart.properties(width=WIDTH, title="Budget by line")
     return titled

@@ -48,7 +48,7 @@ def _lines(answer: Answer) -> Iterable[Row]:
     for line in answer["lines"]:
         yield {"section": "line", "name": line["line"], "usd": _cents(line["usd"]), "basis": line["basis"]}
     for overhead in answer["overhead"]:
-        named = {"section": "overhead", "name": overhead["line"], "basis": overhead["basis"]}
+        named = {"section": "overhead", "name": overhead["line"], "tier": overhead["tier"] or "", "basis": overhead["basis"]}
         yield named | {"usd": _cents(overhead["usd"]), "share": overhead["share"]}
 
 

@@ -15,7 +15,7 @@ from service.formats.program_sections import footer, sections
 
 def write(answer: Mapping[str, Any]) -> bytes:
     """The page in UTF-8. Whatever it was given as text is text in it."""
-    page = _environment().get_template("program.html")
+    page = environment().get_template("program.html")
     said = {"title": answer["name"], "sections": sections(answer), "footer": footer(answer), "pictures": _pictures(answer)}
     return page.render(**said, policy=content_policy()).encode()
 
@@ -28,14 +28,14 @@ def content_policy() -> str:
 
 
 @cache
-def _environment() -> Environment:
+def environment() -> Environment:
     loader = PackageLoader("service.formats")
     return Environment(loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
 
 
 @cache
 def _style() -> str:
-    return _environment().get_template("program.css").render()
+    return environment().get_template("program.css").render()
 
 
 def _pictures(answer: Mapping[str, Any]) -> dict[str, str]:

@@ -81,7 +81,7 @@ def _overheads(live: Live) -> list[Decimal]:
     costs = [exact(tier["cost_usd"]) for tier in live.answer["tiers"]]
     sums = [Decimal(0)] * len(costs)
     for row, overhead in enumerate(live.answer["overhead"], FIRST_ROW):
-        counted = _counted_on(overhead, live.answer["tiers"])
+        counted = overhead["tier"] or ALL
         named = [tier["tier"] for tier in live.answer["tiers"]]
         parts = [
             rounded(exact(overhead["share"]) * cost) if counted in {ALL, name} else Decimal(0)
@@ -90,12 +90,6 @@ def _overheads(live: Live) -> list[Decimal]:
         live.shares.row(row, _overhead_cells(live, row, overhead, (counted, parts)))
         sums = [before + part for before, part in zip(sums, parts, strict=True)]
     return sums
-
-
-def _counted_on(overhead: Answer, tiers: Sequence[Answer]) -> str:
-    """The tiers whose runs an overhead is a share of: all, or the one whose cost times the share is its amount."""
-    bases: dict[str, float] = {ALL: sum(tier["cost_usd"] for tier in tiers)} | {tier["tier"]: tier["cost_usd"] for tier in tiers}
-    return min(bases, key=lambda of: float(round(abs(overhead["share"] * bases[of] - overhead["usd"]), 1)))
 
 
 def _overhead_cells(live: Live, row: int, overhead: Answer, parts: tuple[str, list[Decimal]]) -> tuple[Cell, ...]:
@@ -153,19 +147,16 @@ def _slice(live: Live, line: Answer) -> Formula:
 
 
 def _contingency(live: Live, line: Answer) -> Formula:
-    """Expected losses, and a margin that is a share of what runs and overheads cost.
-
-    A contingency below the expected losses can only be one that was stated, a share of everything that is no reserve.
-    """
+    """A share of everything that is no reserve where one is stated, else expected losses and a share of what runs and overheads cost."""
     row = FIRST_ROW + len(live.answer["overhead"]) + 1
     usd = exact(line["usd"])
-    losses = sum((exact(risk["expected_loss_usd"]) for risk in live.answer["risks"]), Decimal(0))
     lines = [each for each in live.answer["lines"] if each["line"] not in {SLICE, CONTINGENCY}]
-    if usd < losses:
+    if live.answer["reserves"]["contingency"] is not None:
         count, base = len(lines), sum((exact(each["usd"]) for each in lines), Decimal(0))
         return _of_share(live, row, (CONTINGENCY, "all but reserves"), (base, _sum_of_lines(live, count)), usd, "")
     kept = [each for at, each in enumerate(lines) if at < len(live.answer["tiers"]) or each["line"].startswith("overhead:")]
     base = sum((exact(each["usd"]) for each in kept), Decimal(0))
+    losses = sum((exact(risk["expected_loss_usd"]) for risk in live.answer["risks"]), Decimal(0))
     named = ("contingency beyond expected losses", "runs and overheads")
     return _of_share(live, row, named, (base, _sum_of_lines(live, len(kept))), usd - losses, f"+{live.losses}", float(usd))
 

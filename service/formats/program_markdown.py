@@ -15,19 +15,19 @@ _BREAKS = re.compile(r"\s+")
 
 def write(answer: Mapping[str, Any]) -> bytes:
     """The document in UTF-8."""
-    parts = [f"# {_plain(answer['name'])}", *(_section(section) for section in sections(answer)), _plain(footer(answer))]
+    parts = [f"# {cell_text(answer['name'])}", *(markdown_section(section) for section in sections(answer)), cell_text(footer(answer))]
     return ("\n\n".join(parts) + "\n").encode()
 
 
-def _section(section: Section) -> str:
+def markdown_section(section: Section) -> str:
     parts = [f"## {section.title}"]
     if section.listed:
-        parts.append("\n".join(f"- {_plain(said)}" for said in section.listed))
+        parts.append("\n".join(f"- {cell_text(said)}" for said in section.listed))
     return "\n\n".join([*parts, *(_table(table) for table in section.tables)])
 
 
 def _table(table: Table) -> str:
-    rows = [[_plain(cell) for cell in row] for row in (table.head, *table.rows)]
+    rows = [[cell_text(cell) for cell in row] for row in (table.head, *table.rows)]
     widths = [max(3, *(len(row[at]) for row in rows)) for at in range(len(table.head))]
     # The last column is left ragged: padding a long source would only fill the screen with blanks.
     widths[-1] = widths[-1] if len(widths) - 1 in table.numeric else 3
@@ -42,6 +42,6 @@ def _row(cells: Sequence[str], widths: Sequence[int], table: Table) -> str:
     return "| " + " | ".join(padded) + " |"
 
 
-def _plain(said: str) -> str:
+def cell_text(said: str) -> str:
     """Text that no reader of Markdown takes for markup, on one line."""
     return _MARKUP.sub(r"\\\1", _BREAKS.sub(" ", said).strip())

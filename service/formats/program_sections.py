@@ -16,11 +16,12 @@ GAINS = ("gain_per_usd", "loss_avoided_per_usd", "allocated_usd")
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Cells as text; `numeric` are the columns that are aligned by their last digit. `total`: the last row is a sum."""
+    """Cells as text; `numeric` are the columns aligned by their last digit, `dated` those of days. `total`: the last row is a sum."""
 
     head: tuple[str, ...]
     rows: Rows
     numeric: frozenset[int] = frozenset()
+    dated: frozenset[int] = frozenset()
     total: bool = False
 
 
@@ -135,7 +136,7 @@ def _gates(answer: Answer) -> Table:
     gates = [(tier["tier"], tier["gate"]) for tier in answer["tiers"] if tier["gate"]]
     rows = [(tier, *_gate(gate)) for tier, gate in gates]
     head = ("after", "decides", "evidence", "passed", "cost to decide, USD", "earliest", "date")
-    return Table(head, rows, frozenset({3, 4}))
+    return Table(head, rows, frozenset({3, 4}), frozenset({5, 6}))
 
 
 def _gate(gate: Answer) -> tuple[str, ...]:
@@ -186,7 +187,8 @@ def _calendar(schedule: Answer) -> Table:
         )
         for entry in schedule["calendar"]
     ]
-    return Table(("what", "kind", "start", "finish", "float, hours", "critical, probability"), rows, frozenset({4, 5}))
+    head = ("what", "kind", "start", "finish", "float, hours", "critical, probability")
+    return Table(head, rows, frozenset({4, 5}), frozenset({2, 3}))
 
 
 def _buy_back(schedule: Answer) -> Table:

@@ -43,6 +43,7 @@ class ElectricityPrice:
     source: str
 
 
+@functools.lru_cache(maxsize=256)
 def find_power(accelerator: Accelerator) -> PowerModel:
     """Measured whole-system power where published, else TDP x rated node power per TDP x load factor.
 

@@ -20,18 +20,18 @@ from service.domain.utilisation import Utilisation
 _FILE = Path(__file__).parent / "data" / "utilisation.toml"
 Key = tuple[str, str]
 Known = Literal["layout", "goal"]
+Kernels = Literal["own", "earlier"]
 
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """What a family reaches at a precision class: shares of the dense peak, and of the 16-bit peak in attention's kernels.
+    """What a family's products reach of the dense peak at a precision class.
 
     `watts_per_tflop`: data-sheet power over 16-bit peak of the parts it was measured on; 0 where none is published.
     `accelerators`: those parts.
     """
 
     share: float
-    attention_share: float
     watts_per_tflop: float
     source: str
     accelerators: tuple[str, ...] = ()
@@ -63,6 +63,8 @@ class Scale:
 class Parameters:
     """All of the throughput model's parameters. `shared` holds for every accelerator, `matmul` and `other` by (family, class).
 
+    `attention`: share of the 16-bit peak that flash attention reaches, by family and by whom its kernels were written for: the family's
+    `own`, or `earlier` ones that run on it. `earlier_attention`: families and classes whose software takes the latter by itself.
     `relatives` names, nearest first, the families a family without data borrows from; `neighbours` likewise the classes.
     A borrowed spread is raised to the power `borrowed_power`, that of another part of the same family to `kin_power`. `compiled`:
     families whose whole step is one program, launched at once; `overlapping`: families whose software runs tensor exchanges beside
@@ -71,12 +73,14 @@ class Parameters:
 
     shared: Mapping[str, float]
     matmul: Mapping[Key, Share]
+    attention: Mapping[Key, float]
     other: Mapping[Key, float]
     classes: Mapping[str, str]
     neighbours: Mapping[str, tuple[str, ...]]
     relatives: Mapping[str, tuple[str, ...]]
     compiled: frozenset[str]
     overlapping: frozenset[str]
+    earlier_attention: frozenset[Key]
     largest_share: float
     borrowed_power: float
     kin_power: float
@@ -113,9 +117,10 @@ def utilisation(parameters: Parameters, accelerator: Accelerator, precision: str
     kin = accelerator.name not in found.accelerators
     power = parameters.borrowed_power if borrowed else parameters.kin_power if kin else 1.0
     eager = accelerator.family not in parameters.compiled
+    kernels: Kernels = "earlier" if wanted in parameters.earlier_attention else "own"
     return Utilisation(
         matmul_share=min(found.share * _power_factor(parameters, found, accelerator, borrowed=borrowed), parameters.largest_share),
-        attention_share=found.attention_share,
+        attention_share=attention_share(parameters, accelerator.family, kernels),
         routed_share=shared["routed_share"],
         operand_share=shared["operand_share"],
         tile_s=shared["tile_s"],
@@ -136,6 +141,13 @@ def utilisation(parameters: Parameters, accelerator: Accelerator, precision: str
         borrowed=borrowed or kin,
         other_share=parameters.other[nearest(parameters, parameters.other, wanted)],
     )
+
+
+def attention_share(parameters: Parameters, family: str, kernels: Kernels) -> float:
+    """Share of the dense 16-bit peak that flash attention reaches in such kernels; the nearest family's where nothing was measured."""
+    found = parameters.attention
+    families = (family, *parameters.relatives.get(family, ()), *parameters.relatives["*"])
+    return next(found[name, kind] for name in families for kind in (kernels, "own") if (name, kind) in found)
 
 
 def watts_per_tflop(accelerator: Accelerator) -> float:
@@ -190,6 +202,7 @@ def load_parameters() -> Parameters:
     return Parameters(
         shared=MappingProxyType({name: row["value"] for name, row in document["shared"].items()}),
         matmul=MappingProxyType({_key(row): _share(row) for row in document["matmul"]}),
+        attention=MappingProxyType({(row["family"], row["kernels"]): row["share"] for row in document["attention"]}),
         other=MappingProxyType({_key(row): row["share"] for row in document["other"]}),
         spreads=tuple(Spread(**row) for row in document["spread"]),
         scales=tuple(Scale(**row) for row in document["scale"]),
@@ -205,6 +218,7 @@ def frame_of(document: Mapping[str, Any]) -> dict[str, Any]:
         "relatives": _orders(document["relatives"]),
         "compiled": frozenset(document["software"]["compiled"]),
         "overlapping": frozenset(document["software"]["overlapping"]),
+        "earlier_attention": frozenset((family, kind) for family, kind in document["software"]["earlier_attention"]),
         "largest_share": document["limits"]["largest_share"],
         "borrowed_power": document["borrowed"]["spread_power"],
         "kin_power": document["borrowed"]["kin_spread_power"],
@@ -216,7 +230,7 @@ def _key(row: Mapping[str, Any]) -> Key:
 
 
 def _share(row: Mapping[str, Any]) -> Share:
-    return Share(row["share"], row["attention_share"], row["watts_per_tflop"], row["source"], tuple(row["accelerators"]))
+    return Share(row["share"], row["watts_per_tflop"], row["source"], tuple(row["accelerators"]))
 
 
 def _orders(table: Mapping[str, list[str]]) -> Mapping[str, tuple[str, ...]]:

@@ -1,28 +1,50 @@
-"""What the service remembers: jobs, workers' heartbeats and price snapshots, in SQLite or PostgreSQL. The only room that knows SQL."""
+"""What the service remembers: jobs, heartbeats, prices, teams and what they track. SQLite or PostgreSQL; the only room that knows SQL."""
 
 from __future__ import annotations
 
 from sqlalchemy import text
 from sqlalchemy.exc import DBAPIError
 
+from service.store.alerts import AlertRow, AlertRows, DeliveryRow, Judgement, Outgoing, RuleRow
 from service.store.books import NO_HEADS, BookRows, Head, Heads, Overtaken, ProviderState
 from service.store.database import StoreNotReady, StoreUnavailable, told_plainly
+from service.store.events import Added, EventRows, Fold, LoggedEvent, RunLog
 from service.store.history import HistoryFilter, HistoryRows, PriceChange
+from service.store.idempotency import Answer, AnswerRows, IdempotencyKeyReused, Remembered, Repeated
 from service.store.jobs import ATTEMPT_CAP, Grip, Job, JobRows, State
+from service.store.keys import KeyRows
+from service.store.lessons import LessonRows
 from service.store.prices import PriceRows, Snapshot
 from service.store.tables import HEAD
+from service.store.tracking import Moved, ProgramRow, RunRow, TrackRows
 
 __all__ = [
     "ATTEMPT_CAP",
     "NO_HEADS",
+    "Added",
+    "AlertRow",
+    "Answer",
+    "DeliveryRow",
+    "Fold",
     "Grip",
     "Head",
     "Heads",
     "HistoryFilter",
+    "IdempotencyKeyReused",
     "Job",
+    "Judgement",
+    "LoggedEvent",
+    "Moved",
+    "Outgoing",
     "Overtaken",
     "PriceChange",
+    "ProgramRow",
     "ProviderState",
+    "Remembered",
+    "Repeated",
+    "RuleRow",
+    "RunLog",
+    "RunRow",
     "Snapshot",
     "State",
     "Store",
@@ -31,7 +53,7 @@ __all__ = [
 ]
 
 
-class Store(JobRows, PriceRows, BookRows, HistoryRows):
+class Store(JobRows, PriceRows, BookRows, HistoryRows, KeyRows, AnswerRows, TrackRows, EventRows, AlertRows, LessonRows):
     """Domain in, domain out. Every method is one short transaction; raises StoreUnavailable when the database cannot do it now."""
 
     def migrate(self) -> None:

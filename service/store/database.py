@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -21,11 +21,38 @@ _SYNCHRONOUS_FULL = 2
 
 
 class StoreUnavailable(Exception):
-    """The database is away, full, locked for too long or read-only: nothing was committed, try again later."""
+    """The database is away, full, locked for too long or read-only: nothing was committed, try again later.
+
+    `told` is what somebody who may not know more of the database reads.
+    """
+
+    told = "The database cannot be reached right now; try again."
+
+
+class StoreFull(StoreUnavailable):
+    """The database's disk is full."""
+
+    told = "The database has no space left; nothing of this request was kept. Try again when there is some."
+
+
+class StoreReadOnly(StoreUnavailable):
+    """The database takes no changes, as a standby does, or one on a file system that went read-only."""
+
+    told = "The database takes no changes right now; nothing of this request was kept. Try again later."
 
 
 class StoreNotReady(Exception):
     """The database answers but its schema is not the one this release needs."""
+
+
+_PRIMARY = 0xFF  # what is above tells more about one of SQLite's errors
+_KINDS: Mapping[str | int, type[StoreUnavailable]] = {
+    sqlite3.SQLITE_FULL: StoreFull,
+    "53100": StoreFull,
+    sqlite3.SQLITE_READONLY: StoreReadOnly,
+    "25006": StoreReadOnly,
+}
+"""By SQLite's result code, or by the SQLSTATE of PostgreSQL's appendix A."""
 
 
 def make_engine(database_url: str) -> Engine:
@@ -87,6 +114,15 @@ class Database:
             yield connection
 
     @contextmanager
+    def _snapshot(self) -> Iterator[Connection]:
+        """Several reads of one moment: SQLite's transactions are that anyway."""
+        level = {} if self.engine.dialect.name == "sqlite" else {"isolation_level": "REPEATABLE READ"}
+        with told_plainly(), self.engine.connect() as plain:
+            connection = plain.execution_options(**level)
+            with connection.begin():
+                yield connection
+
+    @contextmanager
     def _write(self) -> Iterator[Connection]:
         with told_plainly(), self.engine.connect() as plain:
             connection = plain.execution_options(outlay_write=True)
@@ -100,11 +136,16 @@ def told_plainly() -> Iterator[None]:
     try:
         yield
     except (OperationalError, InternalError, PoolTimeout) as error:
-        raise StoreUnavailable(str(getattr(error, "orig", None) or error).strip()) from error
+        raise _unavailable(getattr(error, "orig", None) or error) from error
     except DBAPIError as error:
         if not error.connection_invalidated:
             raise
-        raise StoreUnavailable(str(error.orig).strip()) from error
+        raise _unavailable(error.orig or error) from error
+
+
+def _unavailable(cause: BaseException) -> StoreUnavailable:
+    code = getattr(cause, "sqlstate", None) or getattr(cause, "sqlite_errorcode", 0) & _PRIMARY
+    return _KINDS.get(code, StoreUnavailable)(str(cause).strip())
 
 
 def storable(text: str) -> str:

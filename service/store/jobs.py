@@ -189,6 +189,17 @@ class JobRows(Database):
         with self._read() as connection:
             return connection.scalar(select(heartbeats.c.at).order_by(heartbeats.c.at.desc()).limit(1))
 
+    def workers_alive(self, since: datetime) -> int:
+        """How many workers were heard of since then."""
+        with self._read() as connection:
+            return int(connection.execute(select(func.count()).select_from(heartbeats).where(heartbeats.c.at >= since)).scalar_one())
+
+    def forget_jobs(self, kind: str, before: datetime) -> int:
+        """Forget jobs of a kind that were over before then; returns how many."""
+        over = and_(jobs.c.kind == kind, jobs.c.state.not_in(("queued", "running")), jobs.c.updated_at < before)
+        with self._write() as connection:
+            return connection.execute(delete(jobs).where(over)).rowcount
+
     def _end(self, job: Job, now: datetime, **values: object) -> bool:
         over = {"lease_owner": None, "lease_expires_at": None, "sent_at": None, "updated_at": now, "single": None}
         return self._change(job, {**over, **values})

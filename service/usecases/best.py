@@ -43,10 +43,11 @@ def variant_blocks(seen: Seen, order: Ints, workloads: Sequence[Workload]) -> It
 
 def fresh_instead(seen: Seen, order: Ints) -> int | None:
     """The best feasible option with a price that is not stale, where that of the first is; None where there is no need or none."""
-    rented = order[(seen.table.feasible & (seen.table.row >= 0))[order]]
-    if not seen.table.feasible[order[0]] or not _stale(seen, order[0]):
+    fresh, best = seen.table.feasible & (seen.table.row >= 0), int(order[0])
+    if not fresh[best] or not seen.stale[seen.table.row[best]]:
         return None
-    return next((at for at in rented.tolist() if not _stale(seen, at)), None)
+    fresh[fresh] = ~seen.stale[seen.table.row[fresh]]
+    return _first(order, fresh)
 
 
 def fresh_option(seen: Seen, at: int) -> str:
@@ -56,10 +57,10 @@ def fresh_option(seen: Seen, at: int) -> str:
     return f"the first option's price is stale; the best with a price that is not: {option.id}{usd}"
 
 
-def rivals(seen: Seen, order: Ints, shown: Flags, workloads: Sequence[Workload]) -> list[int]:
+def rivals(seen: Seen, order: Ints, shown: Flags, workloads: Sequence[Workload]) -> Flags:
     """Rented options to weigh against what is owned: those shown and the best of each kind of pricing, of each variant.
 
-    Only feasible ones where the variant has any that is rented, in order.
+    Only feasible ones where the variant has any that is rented.
     """
     chosen = np.zeros(len(order), dtype=bool)
     for work in workloads:
@@ -69,7 +70,7 @@ def rivals(seen: Seen, order: Ints, shown: Flags, workloads: Sequence[Workload])
         chosen |= pool & shown
         best = (_first(order, pool & _sold(seen, pricings)) for pricings in PRICING_KINDS)
         chosen[[at for at in best if at is not None]] = True
-    return [int(at) for at in order[chosen[order]]]
+    return chosen
 
 
 def verdict_where_none(seen: Seen, at: int) -> str:
@@ -83,11 +84,11 @@ def nearest_if_none(seen: Seen) -> int | None:
     return None if seen.table.feasible.any() else nearest(seen.table, seen.machines, seen.constraints, ~seen.table.feasible)
 
 
-def options_at(positions: Sequence[int], order: Ints, seen: Seen, front: Flags) -> tuple[Option, ...]:
-    """The options at positions of the table, with their ranks."""
-    ranks = np.empty(len(order), dtype=np.int64)
-    ranks[order] = np.arange(len(order)) + 1
-    return tuple(option_of(int(ranks[at]), at, seen, on_front=bool(front[at])) for at in positions)
+def options_of(chosen: Flags, order: Ints, seen: Seen, front: Flags) -> tuple[Option, ...]:
+    """The chosen options in order, with their ranks."""
+    ranks = np.flatnonzero(chosen[order])
+    ranked = zip(ranks.tolist(), order[ranks].tolist(), strict=True)
+    return tuple(option_of(rank + 1, at, seen, on_front=bool(front[at])) for rank, at in ranked)
 
 
 def _of(seen: Seen, work: Workload) -> Flags:
@@ -107,10 +108,4 @@ def _sold(seen: Seen, pricings: Sequence[str]) -> Flags:
 
 def _first(order: Ints, wanted: Flags) -> int | None:
     """The first position in order of those wanted."""
-    found = order[wanted[order]]
-    return int(found[0]) if len(found) else None
-
-
-def _stale(seen: Seen, at: int) -> bool:
-    row = int(seen.table.row[at])
-    return row >= 0 and seen.book.stale(seen.book.offers[row], seen.now)
+    return int(order[wanted[order].argmax()]) if wanted.any() else None

@@ -29,7 +29,7 @@ from service.usecases.best import (
     fresh_instead,
     fresh_option,
     nearest_if_none,
-    options_at,
+    options_of,
     rivals,
     variant_blocks,
     verdict_where_none,
@@ -46,7 +46,17 @@ from service.usecases.candidates import (
 )
 from service.usecases.evaluation import Part, Stall, Table, evaluated, stalls, together
 from service.usecases.limits import limited
-from service.usecases.machines import Machine, Workload, assumptions_of, interruptible, kind, machine, search_weight, warnings_of, workload
+from service.usecases.machines import (
+    Machine,
+    Workload,
+    assumptions_of,
+    interruptible,
+    kind,
+    machines_in_networks,
+    search_weight,
+    warnings_of,
+    workload,
+)
 from service.usecases.no_offers import check_known, no_offer, recent
 from service.usecases.notes import Notes
 from service.usecases.options import Seen
@@ -107,12 +117,12 @@ def compare(desk: Desk, request: Given) -> Comparison:
         parts.append(evaluated_owned(owned, len(machines), plants[which], which))
         machines.append(owned)
     table = limited(together(parts, constraints), machines, book, constraints, notes)
-    seen = Seen(book, now, constraints, table, machines, [offer_of(plant) for plant in plants])
+    seen = Seen(book, book.stale_rows(now), constraints, table, machines, [offer_of(plant) for plant in plants])
     order = _order(request.get("objective", USUAL_OBJECTIVE), table)
     shown, verdicts = _shown(request, seen, order, workloads)
     front = _front(table)
-    options = options_at(order[shown[order]].tolist(), order, seen, front)
-    beside = options_at(rivals(seen, order, shown, workloads) if plants else (), order, seen, front)
+    options = options_of(shown, order, seen, front)
+    beside = options_of(rivals(seen, order, shown, workloads), order, seen, front) if plants else ()
     return Comparison(
         options=options,
         considered=len(table.row),
@@ -121,7 +131,7 @@ def compare(desk: Desk, request: Given) -> Comparison:
         on_prem=tuple(owned_block(plant) for plant in plants),
         break_even=break_evens(plants, options, beside),
         prices_as_of=min((option.offer.observed_at for option in options if option.offer.observed_at), default=None),
-        stale_providers=_stale_providers(rows, book, now),
+        stale_providers=_stale_providers(rows[seen.stale[rows]], book),
         price_snapshot=book.name,
         engine_version=engine_version(),
         assumptions=(*notes.assumptions, *assumptions_of(machines), *(each for plant in plants for each in plant.assumptions)),
@@ -276,19 +286,28 @@ def _rented(
     """Every workload on every kind of accelerator in every count, and their offers."""
     machines: list[Machine] = []
     parts: list[Part] = []
-    for work, (name, sold) in itertools.product(workloads, _by_accelerator(for_sale)):
-        accelerators = kind(work, name)
-        rates = {stall.inter_node_gbps for stall in sold}
-        # Layouts of one count are searched together: they are the same in every network.
-        steady = {(count, rate): machine(desk, accelerators, count, rate) for count in counts for rate in rates}
-        for stall in sold:
-            found = [steady[count, stall.inter_node_gbps] for count in counts]
-            found = [interruptible(each) for each in found] if stall.interruptible else found
-            for alike in ([each for each in found if each.timing], [each for each in found if not each.timing]):
-                if alike:
-                    parts.append(evaluated(alike, len(machines), stall))
-                    machines += alike
+    for work in workloads:
+        steady = _steady(desk, work, for_sale, counts)
+        for stall in for_sale:
+            wanted = [[steady[stall.accelerator, count][rate] for rate in stall.inter_node_gbps] for count in counts]
+            wanted = [interruptible(each) for each in wanted] if stall.interruptible else wanted
+            parts.append(evaluated(wanted, len(machines), stall))
+            machines += itertools.chain.from_iterable(wanted)
     return machines, parts
+
+
+def _steady(desk: Desk, work: Workload, for_sale: Sequence[Stall], counts: Sequence[int]) -> dict[tuple[str, int], dict[float, Machine]]:
+    """A workload on every kind of accelerator in every count, which nobody takes away: the machines by their networks' rates.
+
+    Layouts of one count are much the same on every accelerator, and quite the same in every network: they are searched one after
+    the other.
+    """
+    rates = {name: sorted({rate for stall in sold for rate in stall.inter_node_gbps}) for name, sold in _by_accelerator(for_sale)}
+    kinds = {name: kind(work, name) for name in rates}
+    return {
+        (name, count): dict(zip(rates[name], machines_in_networks(desk, kinds[name], count, rates[name]), strict=True))
+        for count, name in itertools.product(counts, kinds)
+    }
 
 
 def _by_accelerator(for_sale: Sequence[Stall]) -> list[tuple[str, list[Stall]]]:
@@ -309,14 +328,10 @@ def _front(table: Table) -> Flags:
     return front
 
 
-def _stale_providers(rows: Ints, book: PriceBook, now: datetime) -> tuple[str, ...]:
-    """Providers of whose prices here any is stale: of each source it is the oldest that is so first."""
-    columns = book.columns
-    told_by = columns.provider.codes[rows] * len(columns.source.names) + columns.source.codes[rows]
-    by_age = np.lexsort((columns.observed_s[rows], told_by))
-    _, first = np.unique(told_by[by_age], return_index=True)
-    offers = (book.offers[row] for row in rows[by_age[first]].tolist())
-    return tuple(sorted({offer.provider for offer in offers if book.stale(offer, now)}))
+def _stale_providers(stale: Ints, book: PriceBook) -> tuple[str, ...]:
+    """Providers of these rows, which are stale."""
+    provider = book.columns.provider
+    return tuple(sorted(provider.names[code] for code in np.unique(provider.codes[stale])))
 
 
 def _unpriced(candidates: Given, accelerators: Sequence[str], sold: Collection[str]) -> tuple[str, ...]:

@@ -12,11 +12,12 @@ from service.domain.errors import InvalidRequest
 from service.domain.estimate import Estimate
 from service.domain.model import Transformer
 from service.domain.quantity import Assumption
-from service.domain.run import Run
+from service.domain.run import Cluster, Run
 from service.domain.utilisation import Utilisation
 from service.engine import estimate as engine
 from service.presets.utilisation import planning_spread
 from service.presets.version import engine_version
+from service.usecases.lessons import with_lessons
 from service.usecases.notes import Notes
 from service.usecases.pricing import Price
 from service.usecases.runs import achieved, resolve_machine, resolve_run
@@ -48,17 +49,38 @@ class EstimateAnswer:
     warnings: tuple[str, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class Machine:
+    """What a request runs on, the price taken of it, and the name of the book that price stands in."""
+
+    cluster: Cluster
+    price: Price
+    price_snapshot: str
+
+
 def estimate(desk: Desk, request: Given) -> EstimateAnswer:
     """The estimate of a request as the schema gives it. Raises the domain's Problems, with pointers into the request."""
     notes = Notes()
+    machine = find_machine(desk, request, notes)
+    request = with_lessons(desk, request, machine.cluster.accelerator, notes)
+    return answer(desk, request, resolve_run(request, machine.cluster, machine.price, notes), machine, notes)
+
+
+def find_machine(desk: Desk, request: Given, notes: Notes) -> Machine:
+    """The machine of a request, at its price: `hardware` and `price` alone decide it. Raises Problems, with pointers into the request."""
     book = desk.catalog.book(request.get("price", {}).get("snapshot"))
     cluster, price = resolve_machine(desk, request, book, notes)
-    run = resolve_run(request, cluster, price, notes)
+    return Machine(cluster, price, book.name)
+
+
+def answer(desk: Desk, request: Given, run: Run, machine: Machine, notes: Notes) -> EstimateAnswer:
+    """The estimate of a request's run on its machine. Raises Problems, with pointers into the request."""
     found = _imaginable(run, achieved(desk, run, notes))
     _note_patches(request["data"], run, notes)
     _note_layout(run, found, notes)
-    _note_surprises(request, run, found, price, notes)
-    return EstimateAnswer(found, price, book.name, engine_version(), notes.assumptions, (*notes.warnings, *found.warnings))
+    _note_surprises(request, run, found, machine.price, notes)
+    warnings = (*notes.warnings, *found.warnings)
+    return EstimateAnswer(found, machine.price, machine.price_snapshot, engine_version(), notes.assumptions, warnings)
 
 
 def _note_surprises(request: Given, run: Run, found: Estimate, price: Price, notes: Notes) -> None:

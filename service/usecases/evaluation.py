@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
 from service.columns import Flags, Floats, Ints, OfferColumns
 from service.domain.comparison import Constraints
-from service.domain.quantity import Range
 from service.domain.run import Run
 from service.engine.bill import Prices, Totals, totals
 from service.engine.energy import mwh_at, tco2e_at
@@ -39,13 +39,13 @@ TORUS = "torus"
 
 @dataclass(frozen=True, slots=True)
 class Stall:
-    """Offers of one accelerator with one network between nodes, interruptible or not: rows of the book with all that does not depend
-    on the run.
+    """Offers of one accelerator, interruptible or not, the slowest networks between nodes first [Gbit/s]: rows of the book with all
+    that does not depend on the run.
     """
 
     accelerator: str
     interruptible: bool
-    inter_node_gbps: float
+    inter_node_gbps: tuple[float, ...]
     rows: Ints
     prices: Prices
     pue: Floats
@@ -54,28 +54,27 @@ class Stall:
 
 
 def stalls(columns: OfferColumns, rows: Ints, constraints: Constraints) -> list[Stall]:
-    """The rows by accelerator, in order of name, within it those that stay before those that are taken back, the slowest networks first."""
-    codes = columns.accelerator.codes[rows]
+    """The rows by accelerator, in order of name, within it those that stay before those that are taken back."""
+    codes, spot = columns.accelerator.codes[rows], columns.pricing.among(("spot",))[rows]
     names = {columns.accelerator.names[code]: code for code in np.unique(codes)}
-    return [stall for name in sorted(names) for stall in _stalls_of(name, columns, rows[codes == names[name]], constraints)]
+    kinds = ((name, kind, rows[(codes == names[name]) & (spot == kind)]) for name, kind in itertools.product(sorted(names), (False, True)))
+    return [_stall(name, kind, columns, found, constraints) for name, kind, found in kinds if len(found)]
 
 
-def _stalls_of(accelerator: str, columns: OfferColumns, rows: Ints, constraints: Constraints) -> Iterator[Stall]:
-    """The stalls of one accelerator."""
-    spot, rates = columns.pricing.among(("spot",))[rows], inter_node_gbps(columns, rows, accelerator)
-    for kind, rate in itertools.product((False, True), np.unique(rates)):
-        found = rows[(spot == kind) & (rates == rate)]
-        if len(found):
-            yield _stall((accelerator, kind, float(rate)), columns, found, constraints)
-
-
-def _stall(kind: tuple[str, bool, float], columns: OfferColumns, rows: Ints, constraints: Constraints) -> Stall:
-    """The rows as one stall of a `kind`: its accelerator, whether it is interruptible, its network."""
+def _stall(accelerator: str, kind: bool, columns: OfferColumns, rows: Ints, constraints: Constraints) -> Stall:
+    """The rows as one stall."""
+    rates = inter_node_gbps(columns, rows, accelerator)
+    networks = np.unique(rates)
+    network = np.searchsorted(networks, rates)
+    order = np.argsort(network, kind="stable")
+    rows, network = rows[order], network[order]
     places, at = places_of(columns.place.names), columns.place.codes[rows]
     return Stall(
-        *kind,
+        accelerator,
+        interruptible=kind,
+        inter_node_gbps=tuple(networks.tolist()),
         rows=rows,
-        prices=Prices(columns.usd_per_accelerator_hour[rows], columns.accelerator_count[rows], columns.term_hours[rows]),
+        prices=Prices(columns.usd_per_accelerator_hour[rows], columns.accelerator_count[rows], columns.term_hours[rows], network),
         pue=places.pue[at],
         grid_gco2_per_kwh=places.grid_gco2_per_kwh[at],
         ruled_out=_ruled_out(constraints, columns, rows),
@@ -95,20 +94,19 @@ class Part:
     """Options of some machines, one machine after the other: its position, the row of the book, figures (NaN where it cannot run), and
     what rules them out beside the limits.
 
-    `finish_hours` is the wall-clock p50 `hours` with the time until the machine is there.
+    `finish_hours` is the wall-clock p50 with the time until the machine is there.
     """
 
     machine: Ints
     row: Ints
     cost: Totals
-    hours: Floats
     finish_hours: Floats
     mwh: Floats
     tco2e: Floats
     ruled_out: Mapping[str, Flags]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Table:
     """All options as columns: the machine and the row of the book, figures as in a `Part`, and what rules an option out, by reason."""
 
@@ -120,11 +118,13 @@ class Table:
     tco2e: Floats
     ruled_out: Mapping[str, Flags]
 
-    @property
+    @cached_property
     def feasible(self) -> Flags:
         """Options that nothing rules out."""
-        ruled_out: Flags = np.logical_or.reduce([*self.ruled_out.values(), np.zeros(len(self.row), dtype=bool)])
-        return ~ruled_out
+        found = np.ones(len(self.row), dtype=bool)
+        for flags in self.ruled_out.values():
+            found &= ~flags
+        return found
 
     @property
     def infeasible(self) -> dict[str, int]:
@@ -137,54 +137,64 @@ class Table:
         return [reason for reason in REASONS if reason in self.ruled_out and self.ruled_out[reason][at]]
 
 
-def evaluated(machines: Sequence[Machine], first: int, stall: Stall) -> Part:
-    """All offers of machines of one kind, which all can run or all cannot. `first` is the position of the first."""
-    at, row = np.repeat(np.arange(len(machines)) + first, len(stall.rows)), np.tile(stall.rows, len(machines))
-    ruled_out = {reason: np.tile(flags, len(machines)) for reason, flags in stall.ruled_out.items()}
-    runs = [each.run for each in machines if each.run and each.timing]
-    hours = [each.timing.wall_clock_hours for each in machines if each.timing]
+def evaluated(machines: Sequence[Sequence[Machine]], first: int, stall: Stall) -> Part:
+    """All offers of machines of one kind: a row of them for each count, one for each of the stall's networks.
+
+    `first` is the position of the first machine, the others following row by row.
+    """
+    counts, networks = len(machines), len(stall.inter_node_gbps)
+    at = (first + np.arange(counts)[:, np.newaxis] * networks + stall.prices.network).ravel()
+    row, ruled_out = np.tile(stall.rows, counts), {reason: np.tile(flags, counts) for reason, flags in stall.ruled_out.items()}
+    runs = [each[0].run for each in machines if each[0].run]
     if not runs:
         return unknown(at, row, ruled_out)
-    mwh, tco2e = _footprint(machines[0], runs, hours, stall)
+    hours = np.array([[_percentiles(each) for each in of_count] for of_count in machines]).transpose(2, 0, 1)
+    p50 = hours[1].take(stall.prices.network, axis=-1)
+    mwh, tco2e = _footprint(machines[0][0], runs, p50, stall)
     cost = totals(runs, hours, mwh, checkpoint_tb(runs[0]), stall.prices)
-    p50 = np.repeat([each.p50 for each in hours], len(stall.rows))
+    cannot_run = np.isnan(p50).ravel()
     splits = stall.prices.billed_in < np.array([[joined(run)] for run in runs])
     return Part(
         machine=at,
         row=row,
         cost=Totals(cost.p10.ravel(), cost.p50.ravel(), cost.p90.ravel()),
-        hours=p50,
-        finish_hours=p50 + runs[0].schedule.queue_hours,
+        finish_hours=p50.ravel() + runs[0].schedule.queue_hours,
         mwh=mwh.ravel(),
         tco2e=tco2e.ravel(),
-        ruled_out=ruled_out | {"splits_nodes": splits.ravel()},
+        ruled_out=ruled_out | {"cannot_run": cannot_run, "splits_nodes": splits.ravel() & ~cannot_run},
     )
+
+
+def _percentiles(machine: Machine) -> tuple[float, float, float]:
+    """Of the hours of its run, NaN where it cannot run."""
+    if machine.timing is None:
+        return np.nan, np.nan, np.nan
+    hours = machine.timing.wall_clock_hours
+    return hours.p10, hours.p50, hours.p90
 
 
 def unknown(machine: Ints, row: Ints, ruled_out: Mapping[str, Flags]) -> Part:
     """Options of machines that cannot run the workload."""
     none, every = np.full(len(row), np.nan), np.ones(len(row), dtype=bool)
-    return Part(machine, row, Totals(none, none, none), none, none, none, none, {**ruled_out, "cannot_run": every})
+    return Part(machine, row, Totals(none, none, none), none, none, none, {**ruled_out, "cannot_run": every})
 
 
 def together(parts: Sequence[Part], constraints: Constraints) -> Table:
     """The options of all machines, in their order, with what the limits rule out."""
     cost = Totals(*(np.concatenate([getattr(part.cost, name) for part in parts]) for name in Totals.__slots__))
-    machine, row, hours, finish_hours, mwh, tco2e = (
-        np.concatenate([getattr(part, name) for part in parts]) for name in ("machine", "row", "hours", "finish_hours", "mwh", "tco2e")
+    machine, row, finish_hours, mwh, tco2e = (
+        np.concatenate([getattr(part, name) for part in parts]) for name in ("machine", "row", "finish_hours", "mwh", "tco2e")
     )
     table = Table(machine, row, cost, finish_hours, mwh, tco2e, _joined_reasons(parts))
-    return replace(table, ruled_out={**table.ruled_out, **_beyond_limits(table, hours, constraints)})
+    return replace(table, ruled_out={**table.ruled_out, **_beyond_limits(table, constraints)})
 
 
-def _beyond_limits(table: Table, hours: Floats, constraints: Constraints) -> dict[str, Flags]:
+def _beyond_limits(table: Table, constraints: Constraints) -> dict[str, Flags]:
     """What the limits that are set rule out, and what nobody could pay."""
     deadline = deadline_hours(constraints)
     found: dict[str, Flags] = {"beyond_reason": table.cost.p90 > MOST_USD}
     if deadline is not None:
         found["misses_deadline"] = table.finish_hours > deadline
-    if constraints.max_wall_clock_days is not None:
-        found["takes_too_long"] = hours / 24 > constraints.max_wall_clock_days
     if constraints.max_cost_usd is not None:
         found["over_budget"] = table.cost.p50 > constraints.max_cost_usd
     if constraints.max_tco2e is not None:
@@ -206,14 +216,14 @@ def deadline_hours(constraints: Constraints) -> float | None:
     return ((constraints.deadline - constraints.start).days + 1) * 24.0
 
 
-def _footprint(machine: Machine, runs: Sequence[Run], hours: Sequence[Range], stall: Stall) -> tuple[Floats, Floats]:
+def _footprint(machine: Machine, runs: Sequence[Run], hours: Floats, stall: Stall) -> tuple[Floats, Floats]:
     """MWh and tCO2e by run and offer: at the caller's PUE and grid where they state them or a region, else at the offer's own."""
-    stated, energy, size = machine.workload.request.get("energy", {}), runs[0].energy, len(stall.rows)
+    stated, energy = machine.workload.request.get("energy", {}), runs[0].energy
     own_region = stated.get("region") is not None
-    pue = np.full(size, energy.pue) if own_region or stated.get("pue") is not None else stall.pue
+    pue = energy.pue if own_region or stated.get("pue") is not None else stall.pue
     grid_stated = own_region or stated.get("grid_gco2_per_kwh") is not None
-    grid = np.full(size, energy.grid_gco2_per_kwh) if grid_stated else stall.grid_gco2_per_kwh
-    accelerator_hours = np.array([[each.p50 * run.cluster.count] for run, each in zip(runs, hours, strict=True)])
+    grid = energy.grid_gco2_per_kwh if grid_stated else stall.grid_gco2_per_kwh
+    accelerator_hours = hours * np.array([[run.cluster.count] for run in runs])
     mwh = mwh_at(accelerator_hours, energy, pue)
     return mwh, tco2e_at(accelerator_hours, energy, mwh, grid)
 

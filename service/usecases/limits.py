@@ -19,10 +19,12 @@ from service.usecases.pricing import country_of
 
 
 def limited(table: Table, machines: Sequence[Machine], book: PriceBook, constraints: Constraints, notes: Notes) -> Table:
-    """The table with what the deadline's probability, the horizon and the jurisdictions rule out."""
+    """The table with what the deadline's probability, the days of the run and the jurisdictions rule out."""
     found: dict[str, Flags] = {}
     if constraints.min_deadline_probability is not None:
         found["misses_deadline"] = in_time(table, machines, constraints) < constraints.min_deadline_probability
+    if constraints.max_wall_clock_days is not None:
+        found["takes_too_long"] = _days(table, machines) > constraints.max_wall_clock_days
     if constraints.horizon_days is not None:
         found["beyond_horizon"] = _days(table, machines) > constraints.horizon_days
     if constraints.countries is not None:

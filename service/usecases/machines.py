@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from service.desk import Desk
@@ -12,10 +13,9 @@ from service.domain.errors import InvalidRequest, Problem
 from service.domain.model import Model, Transformer
 from service.domain.quantity import Assumption
 from service.domain.run import Failures, Run
-from service.domain.utilisation import Utilisation
 from service.engine.advice import does_not_fit
-from service.engine.search import choose_layout
-from service.engine.timing import Timing, timing_in, timing_with_other_failures
+from service.engine.search import Choice, choose_layouts
+from service.engine.timing import Timing, timings_in, timings_with_other_failures
 from service.presets.utilisation import planning_spread
 from service.usecases.estimate import BEYOND_REASON, MOST_ACCELERATOR_HOURS
 from service.usecases.models import resolve_model
@@ -65,9 +65,10 @@ class Kind:
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """One kind in one number. `timing` is None where it cannot run, `why_impossible` says why.
+    """One kind in one number and one network. `timing` is None where it cannot run, `why_impossible` says why.
 
-    Of the notes later ones stand for earlier ones of the same field.
+    `choice` is its layout in that network, whose rate is `internode_gbit_per_s`: `run` and the notes are the same in all networks, and
+    `run` has the data sheet's. Of the notes later ones stand for earlier ones of the same field.
     """
 
     kind: Kind
@@ -75,7 +76,8 @@ class Machine:
     interruptible: bool
     notes: tuple[Notes, ...]
     run: Run | None = None
-    utilisation: Utilisation | None = None
+    internode_gbit_per_s: float = 0.0
+    choice: Choice | None = None
     timing: Timing | None = None
     impossible: str = ""
 
@@ -98,7 +100,7 @@ class Machine:
     def inter_node_gbps(self) -> float | None:
         """The network of a node that is modelled, one direction [Gbit/s]; None within one node, and where there is none."""
         cluster = self.run.cluster if self.run else None
-        return cluster.internode_gbit_per_s * cluster.accelerators_per_node or None if cluster and cluster.nodes > 1 else None
+        return self.internode_gbit_per_s * cluster.accelerators_per_node or None if cluster and cluster.nodes > 1 else None
 
     @property
     def way(self) -> str:
@@ -136,41 +138,60 @@ def kind(workload: Workload, accelerator: str) -> Kind:
     return Kind(workload, accelerator, notes, preempted, run, failures)
 
 
-def machine(desk: Desk, kind: Kind, count: int, inter_node_gbps: float | None = None) -> Machine:
-    """So many of them, which nobody takes away, their nodes joined by such a network [Gbit/s], by default the data sheet's."""
+def machine(desk: Desk, kind: Kind, count: int) -> Machine:
+    """So many of them, which nobody takes away, in the data sheet's network."""
+    return machines_in_networks(desk, kind, count, None)[0]
+
+
+def machines_in_networks(desk: Desk, kind: Kind, count: int, inter_node_gbps: Sequence[float] | None) -> list[Machine]:
+    """So many of them, which nobody takes away, their nodes joined by each of several networks [Gbit/s], None being the data sheet's."""
     notes = Notes()
-    noted = (kind.workload.notes, kind.notes, notes)
+    in_network = partial(Machine, kind, count, interruptible=False, notes=(kind.workload.notes, kind.notes, notes))
     if kind.run is None:
-        return Machine(kind, count, interruptible=False, notes=noted, impossible=kind.impossible)
-    run = _in_number(kind, kind.run, {"count": count, "inter_node_gbps": inter_node_gbps}, notes)
-    utilisation = achieved(desk, run, notes)
-    timed, impossible = _timed(run, lambda: _layout_timed(run, utilisation))
-    return Machine(kind, count, interruptible=False, notes=noted, run=run, utilisation=utilisation, timing=timed, impossible=impossible)
+        return [in_network(impossible=kind.impossible) for _ in inter_node_gbps or (None,)]
+    run = _in_number(kind, kind.run, count, notes)
+    utilisation, cluster = achieved(desk, run, notes), run.cluster
+    networks = tuple(rate / cluster.accelerators_per_node for rate in inter_node_gbps or ()) or (cluster.internode_gbit_per_s,)
+    try:
+        choices = choose_layouts(run.model, run.training, cluster, utilisation, networks)
+    except InvalidRequest as problem:
+        return [in_network(run=run, impossible=problem.message) for _ in networks]
+    # A layout fits in every network or in none. One of the caller's own that does not is no option either.
+    fits = choices[0].fits
+    outcomes = _outcomes(run, lambda: timings_in(run, choices, utilisation, planning_spread())) if fits else itertools.repeat((None, ""))
+    return [
+        in_network(run=run, internode_gbit_per_s=network, choice=choice, timing=timing, impossible=impossible)
+        for network, choice, (timing, impossible) in zip(networks, choices, outcomes, strict=False)
+    ]
 
 
-def interruptible(machine: Machine) -> Machine:
-    """The same machine as capacity that is taken back: preempted, with work lost and restarts."""
-    steady, failures = machine.timing, machine.kind.preempted
-    noted = (*machine.notes, machine.kind.preempted_notes)
-    if machine.run is None or steady is None or failures is None:
-        return replace(machine, interruptible=True, notes=noted)
-    run = replace(machine.run, failures=failures)
-    timed, impossible = _timed(run, lambda: timing_with_other_failures(run, steady, planning_spread()))
-    return replace(machine, interruptible=True, notes=noted, run=run, timing=timed, impossible=impossible)
+def interruptible(steady: Sequence[Machine]) -> list[Machine]:
+    """The same machines, of one count, as capacity that is taken back: preempted, with work lost and restarts."""
+    run, kind, timed = steady[0].run, steady[0].kind, [each.timing for each in steady if each.timing]
+    notes = (*steady[0].notes, kind.preempted_notes)
+    if run is None or kind.preempted is None or not timed:
+        return [replace(each, interruptible=True, notes=notes) for each in steady]
+    preempted = replace(run, failures=kind.preempted)
+    outcomes = iter(_outcomes(preempted, lambda: timings_with_other_failures(preempted, timed, planning_spread())))
+    now = [next(outcomes) if each.timing else (None, each.impossible) for each in steady]
+    in_network = partial(Machine, kind, steady[0].count, interruptible=True, notes=notes, run=preempted)
+    return [
+        in_network(internode_gbit_per_s=each.internode_gbit_per_s, choice=each.choice, timing=timing, impossible=impossible)
+        for each, (timing, impossible) in zip(steady, now, strict=True)
+    ]
 
 
 def why_impossible(machine: Machine) -> str:
     """Why it cannot run; what would fit is searched for only here, for those who ask."""
-    run, utilisation = machine.run, machine.utilisation
-    if machine.impossible or run is None or utilisation is None:
+    run, choice = machine.run, machine.choice
+    if machine.impossible or run is None or choice is None:
         return machine.impossible
-    choice = choose_layout(run.model, run.training, run.cluster, utilisation)
     return does_not_fit(run.model, run.training, run.cluster, choice).message
 
 
-def _in_number(kind: Kind, run: Run, hardware: Given, notes: Notes) -> Run:
-    """The kind's run on so many of its accelerators in that network."""
-    cluster = resolve_cluster({"accelerator": kind.accelerator, **hardware}, notes)
+def _in_number(kind: Kind, run: Run, count: int, notes: Notes) -> Run:
+    """The kind's run on so many of its accelerators."""
+    cluster = replace(run.cluster, count=count)
     given, training = kind.workload.request.get("training", {}), run.training
     batch = global_batch(given, run.model, training.method, training.seq_len, cluster, notes)
     return replace(run, cluster=cluster, training=replace(training, global_batch=batch))
@@ -186,26 +207,19 @@ def _without(given: Given, field: str) -> Given:
     return {name: value for name, value in given.items() if name != field}
 
 
-def _layout_timed(run: Run, utilisation: Utilisation) -> Timing | None:
-    """The run's time, or None where it does not fit: a layout of the caller's own that does not is no option either."""
-    choice = choose_layout(run.model, run.training, run.cluster, utilisation)
-    return timing_in(run, choice, utilisation, planning_spread()) if choice.fits else None
-
-
-def _timed(run: Run, timing: Callable[[], Timing | None]) -> tuple[Timing | None, str]:
-    """The run's time, or None and why there is none; that it does not fit is said by `why_impossible`."""
+def _outcomes(run: Run, timings: Callable[[], Sequence[Timing]]) -> Iterable[tuple[Timing | None, str]]:
+    """The run's time in each network, or None and why there is none."""
     try:
-        timed = timing()
+        timed = timings()
     except InvalidRequest as problem:
-        return None, problem.message
-    if timed and timed.wall_clock_hours.p90 * run.cluster.count > MOST_ACCELERATOR_HOURS:
-        return None, BEYOND_REASON
-    return timed, ""
+        return itertools.repeat((None, problem.message))
+    longest = MOST_ACCELERATOR_HOURS / run.cluster.count
+    return [(None, BEYOND_REASON) if each.wall_clock_hours.p90 > longest else (each, "") for each in timed]
 
 
 def assumptions_of(machines: Sequence[Machine]) -> tuple[Assumption, ...]:
     """What was assumed of all that can run: one value where it is the same for all, else one by accelerator, by kind or by machine."""
-    machines = _running(machines)
+    machines = _told(machines)
     by_field: dict[str, dict[int, Assumption]] = {}
     for notes, about in _notes_of(machines):
         for found in notes.assumptions:
@@ -215,7 +229,7 @@ def assumptions_of(machines: Sequence[Machine]) -> tuple[Assumption, ...]:
 
 def warnings_of(machines: Sequence[Machine]) -> tuple[str, ...]:
     """What is to be careful about: what holds for every machine that can run once, the rest with whom it is about."""
-    machines = _running(machines)
+    machines = _told(machines)
     found: dict[str, set[int]] = {}
     for notes, about in _notes_of(machines):
         for warning, index in itertools.product(notes.warnings, about):
@@ -233,9 +247,10 @@ def _notes_of(machines: Sequence[Machine]) -> Iterator[tuple[Notes, list[int]]]:
         yield from shared.values()
 
 
-def _running(machines: Sequence[Machine]) -> Sequence[Machine]:
-    """The machines that can run; all of them where none can."""
-    return [each for each in machines if each.timing] or machines
+def _told(machines: Sequence[Machine]) -> Sequence[Machine]:
+    """The machines that can run, all of them where none can; of those in several networks, which share their notes, one."""
+    running = [each for each in machines if each.timing] or machines
+    return list({id(each.notes): each for each in running}.values())
 
 
 # How machines are told apart, the coarsest first; the last tells them all apart.

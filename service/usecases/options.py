@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
 
 from providers.offer import TERM_HOURS, Offer
+from service.columns import Flags
 from service.domain.comparison import Commitment, Constraints, EnergyBlock, OfferBlock, Option, ThroughputBlock, TimeBlock
 from service.domain.estimate import FinishDates
 from service.domain.quantity import Range
@@ -23,10 +23,10 @@ from service.usecases.pricing import country_of
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """What options are read from: the book, the time, the constraints, the table, its machines, and what is owned."""
+    """What options are read from: the book, which of its rows are stale, the constraints, the table, its machines, and what is owned."""
 
     book: PriceBook
-    now: datetime
+    stale: Flags
     constraints: Constraints
     table: Table
     machines: Sequence[Machine]
@@ -44,8 +44,7 @@ class Seen:
         """The offer of a row of the book; rows below 0 are what is owned, -1 the first."""
         if row < 0:
             return self.owned[-1 - row]
-        offer = self.book.offers[row]
-        return offer_block(offer, stale=self.book.stale(offer, self.now))
+        return offer_block(self.book.offers[row], stale=bool(self.stale[row]))
 
 
 @dataclass(frozen=True, slots=True)

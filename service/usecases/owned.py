@@ -84,14 +84,15 @@ def evaluated_owned(each: Machine, at: int, owned: Owned, position: int) -> Part
     accelerator_hours = hours.p50 * run.cluster.count
     mwh = mwh_at(accelerator_hours, run.energy, np.array([run.energy.pue]))
     tco2e = tco2e_at(accelerator_hours, run.energy, mwh, np.array([run.energy.grid_gco2_per_kwh]))
-    price = Prices(np.array([owned.cost.usd_per_delivered_accelerator_hour]), np.ones(1, dtype=np.int64), np.zeros(1))
-    cost = totals([run], [hours], mwh[np.newaxis], checkpoint_tb(run), price)
+    usd_per_hour, one = np.array([owned.cost.usd_per_delivered_accelerator_hour]), np.ones(1, dtype=np.int64)
+    price = Prices(usd_per_hour, billed_in=one, term_hours=np.zeros(1), network=one - 1)
+    percentiles = np.array([hours.p10, hours.p50, hours.p90]).reshape(3, 1, 1)
+    cost = totals([run], percentiles, mwh[np.newaxis], checkpoint_tb(run), price)
     waiting = run.schedule.queue_hours + float(owned.plant.lead_time_months) * HOURS_PER_MONTH
     return Part(
         machine=machine,
         row=row,
         cost=Totals(cost.p10[0], cost.p50[0], cost.p90[0]),
-        hours=np.array([hours.p50]),
         finish_hours=np.array([hours.p50 + waiting]),
         mwh=mwh,
         tco2e=tco2e,

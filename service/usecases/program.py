@@ -24,18 +24,22 @@ from service.domain.program_answer import (
 from service.domain.quantity import Assumption
 from service.domain.schedule import BurnWeek, Schedule, Spending
 from service.engine.burn_plan import burn_plan
+from service.engine.buy_back import Wanted
 from service.engine.cents import split, total
+from service.engine.duration_draws import Deviations
+from service.engine.linked_network import linked
 from service.engine.plan_difference import PlanDifference, difference
 from service.engine.program import plan as roll_up
 from service.engine.program_checks import check
 from service.engine.program_gates import stages
-from service.engine.schedule_network import deviations, forward, linked, median_hours, network_end, schedule
+from service.engine.schedule_network import forward, latest_network_start, median_hours, network_end, schedule
+from service.engine.work_calendar import clock, hours_until, opens, start_day, working_week
 from service.presets.program import program_default
 from service.presets.version import engine_version
 from service.usecases import program_lines as lines
 from service.usecases.estimate import EstimateAnswer
 from service.usecases.notes import Notes
-from service.usecases.program_deadline import SEED, Draft, Planner, bought_back, latest_start, resolve_start, wanted_probability
+from service.usecases.program_deadline import Draft, Planner, bought_back, drawn, resolve_start, wanted_probability
 from service.usecases.program_runs import Estimated, Estimates, resolve_tiers, run_warnings
 from service.usecases.program_schedule import Placed, activity_name, earliest_finishes, gate_name, placed, reporting
 from service.usecases.program_tokens import program_tokens, spend_choices
@@ -96,10 +100,10 @@ def plan(desk: Desk, request: Given) -> ProgramAnswer:
     notes, estimates = Notes(), Estimates(desk)
     found = resolve(estimates, request, desk.clock().date(), notes)
     network = found.placed.network
-    drawn = deviations((activity.name for activity in network.activities), np.random.default_rng(SEED))
-    timed = schedule(network, drawn, request.get("deadline"))
+    draws = drawn(network)
+    timed = schedule(network, draws, request.get("deadline"))
     weeks = burn_plan(network.start, _spendings(found, timed))
-    dates = _schedule(found, timed, estimates, notes)
+    dates = _schedule(found, timed, draws, estimates, notes)
     tokens = program_tokens(request, tuple(found.runs.values()), notes)
     choices = spend_choices(request, found.plan, notes)
     reports = reporting(request, dates.start, dates.finish.p50, notes)
@@ -110,7 +114,7 @@ def plan(desk: Desk, request: Given) -> ProgramAnswer:
         estimates={key: one.answer for key, one in found.runs.items()},
         schedule=dates,
         gates=_gates(found, timed),
-        midpoint=_midpoint(found.plan, weeks),
+        midpoint=_midpoint(found, weeks),
         burn_plan=weeks,
         reporting=reports,
         tokens=tokens,
@@ -171,15 +175,15 @@ def _program(request: Given, tiers: tuple[Tier, ...], notes: Notes) -> Program:
     )
 
 
-def _schedule(found: Resolved, timed: Schedule, estimates: Estimates, notes: Notes) -> ProgramSchedule:
+def _schedule(found: Resolved, timed: Schedule, draws: Deviations, estimates: Estimates, notes: Notes) -> ProgramSchedule:
     request, deadline = found.request, found.request.get("deadline")
     network = found.placed.network
-    wanted = None if deadline is None else wanted_probability(request, notes)
-    latest = None if wanted is None else latest_start(network, request["deadline"], wanted)
-    at_risk = wanted is not None and timed.deadline_probability is not None and timed.deadline_probability < wanted
+    target = None if deadline is None else Wanted(deadline, wanted_probability(request, notes), draws)
+    latest = None if target is None else latest_network_start(network, draws, target.deadline, target.probability)
     planner = Planner(
         lambda changed: resolve(estimates, {**changed, "start": network.start}, network.start, Notes()).draft,
         lambda tiers: _rolled_up(request, replace(found.program, tiers=tiers), found.runs, network.start, Notes()).draft,
+        lambda day: _rolled_up(request, found.program, found.runs, day, Notes()).draft,
     )
     return ProgramSchedule(
         start=network.start,
@@ -188,10 +192,16 @@ def _schedule(found: Resolved, timed: Schedule, estimates: Estimates, notes: Not
         calendar=_calendar(found, timed),
         finish=timed.finish,
         deadline_probability=timed.deadline_probability,
-        wanted_probability=wanted,
+        wanted_probability=None if target is None else target.probability,
         latest_start=latest,
-        buy_back=bought_back(request, found.draft, found.program.tiers, wanted, planner, notes) if at_risk and wanted else (),
+        buy_back=()
+        if target is None or _in_time(timed, target)
+        else bought_back(request, found.draft, found.program.tiers, target, planner, notes),
     )
+
+
+def _in_time(timed: Schedule, target: Wanted) -> bool:
+    return timed.deadline_probability is None or timed.deadline_probability >= target.probability
 
 
 def _calendar(found: Resolved, timed: Schedule) -> tuple[CalendarEntry, ...]:
@@ -222,25 +232,35 @@ def _gates(found: Resolved, timed: Schedule) -> dict[str, GateDates]:
 def _spendings(found: Resolved, timed: Schedule) -> Iterator[Spending]:
     """The whole budget on the runs' own days: each run with its part of all that is spent with its tier."""
     times = {one.name: one for one in timed.activities}
+    queues = {each.name: each.queue_hours.p50 for each in found.placed.network.activities}
     plan = found.plan
     for stage, tier in zip(stages(found.program, plan.tiers, plan.envelope.reserve_usd), plan.tiers, strict=True):
         shares = split(stage.usd + stage.reserve_usd, [block.cost_usd for block in tier.runs])
         for block, usd in zip(tier.runs, shares, strict=True):
             name = activity_name(tier.tier, block.run.name)
             one = times[name]
-            begun = min(one.start_hours + found.placed.queue_hours[name], one.finish_hours)
+            begun = min(one.start_hours + queues[name], one.finish_hours)
             written = block.run.wall_clock_hours.p50 * 60 / block.run.checkpoint_interval_minutes
             yield Spending(
                 begun, one.finish_hours, usd, block.accelerator_hours.p50, round(block.tokens), round(written * block.equivalents)
             )
 
 
-def _midpoint(plan: ProgramPlan, weeks: Sequence[BurnWeek]) -> MidpointDate | None:
-    if plan.midpoint is None:
+def _midpoint(found: Resolved, weeks: Sequence[BurnWeek]) -> MidpointDate | None:
+    midpoint = found.plan.midpoint
+    if midpoint is None:
         return None
-    due, spent = plan.midpoint.at_usd, total(())
+    due, spent = midpoint.at_usd, total(())
     for week in weeks:
         spent += week.usd
         if spent >= due:
             break
-    return MidpointDate(week.monday, due, plan.midpoint.tier)
+    return MidpointDate(_working_day(found, week.monday), due, midpoint.tier)
+
+
+def _working_day(found: Resolved, day: date) -> date:
+    """The first working day from a day on, and from the program's first."""
+    start = found.placed.network.start
+    week = clock(working_week(found.request.get("schedule", {}).get("holidays", ())), start)
+    first = opens(week, np.array([max(0.0, hours_until(start, day))]))
+    return start_day(start, float(first[0]))

@@ -4,25 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import date
+from datetime import date, timedelta
 from typing import Any
 
 import numpy as np
 
 from service.domain.errors import DoesNotFit, InvalidRequest
 from service.domain.program import PlannedRun, ProgramPlan, Repetition, RunLine, Tier
-from service.domain.schedule import Alternative, BuyBack, LatestStart, Network
+from service.domain.schedule import Alternative, BuyBack, Network
 from service.engine.buy_back import Wanted, buy_backs, earlier_start
 from service.engine.cents import part
-from service.engine.schedule_network import Deviations, deadline_hours, deviations, latest_network_start
+from service.engine.duration_draws import Deviations, deviations
+from service.engine.schedule_network import deadline_hours, latest_network_start
 from service.presets.program import program_default
 from service.usecases.notes import Notes
 from service.usecases.program_runs import merged
 
 Given = Mapping[str, Any]
 
-# Alternatives are compared on the same draws, so that few are plenty.
-COMPARED_DRAWS = 2000
 SEED = 0
 NOT_STATED = "not stated: today"
 
@@ -37,15 +36,16 @@ class Draft:
 
 @dataclass(frozen=True, slots=True)
 class Planner:
-    """How an alternative is planned: a request from the beginning, or the same request with other runs."""
+    """How an alternative is planned: a request from the beginning, or the same request with other runs or from another day on."""
 
     of_request: Callable[[Given], Draft]
     of_tiers: Callable[[tuple[Tier, ...]], Draft]
+    of_start: Callable[[date], Draft]
 
 
-def compared(network: Network) -> Deviations:
-    """The draws that alternatives are compared on."""
-    return deviations((activity.name for activity in network.activities), np.random.default_rng(SEED), COMPARED_DRAWS)
+def drawn(network: Network) -> Deviations:
+    """The draws that a program and its alternatives are judged on, the same whenever it starts: a start found on them is enough on them."""
+    return deviations(network.activities, np.random.default_rng(SEED))
 
 
 def wanted_probability(request: Given, notes: Notes) -> float:
@@ -66,7 +66,8 @@ def resolve_start(request: Given, today: date, network: Callable[[date], Network
     if stated is not None:
         deadline_hours(stated, deadline)
         return stated  # type: ignore[no-any-return]
-    latest = latest_start(network(min(today, deadline)), deadline, wanted_probability(request, notes))
+    earliest = network(min(today, deadline))
+    latest = latest_network_start(earliest, drawn(earliest), deadline, wanted_probability(request, notes))
     if latest.start is None:
         raise InvalidRequest(
             f"no start meets the deadline with that probability, fixed dates leave {latest.best_probability:.0%}: move one of them",
@@ -77,17 +78,11 @@ def resolve_start(request: Given, today: date, network: Callable[[date], Network
     return notes.assume("start", latest.start, f"the last day that meets the deadline with {latest.probability:.0%}")  # type: ignore[no-any-return]
 
 
-def latest_start(network: Network, deadline: date, wanted: float) -> LatestStart:
-    """The last day to begin on."""
-    return latest_network_start(network, compared(network), deadline, wanted)
-
-
-def bought_back(request: Given, draft: Draft, tiers: Sequence[Tier], wanted: float, planner: Planner, notes: Notes) -> tuple[BuyBack, ...]:
+def bought_back(request: Given, draft: Draft, tiers: Sequence[Tier], target: Wanted, planner: Planner, notes: Notes) -> tuple[BuyBack, ...]:
     """What each lever does to the deadline, and its price: each alternative is planned and priced whole."""
-    target = Wanted(request["deadline"], wanted, compared(draft.network))
     plan = _alternative("", "", draft)
     found = [*_accelerators(request, planner, notes), *_scope(request, tiers, planner, notes)]
-    earlier = earlier_start(plan, target, lambda _days: plan.total_usd)
+    earlier = earlier_start(plan, target, lambda days: planner.of_start(plan.network.start - timedelta(days=days)).plan.total_usd.p50)
     return buy_backs(plan, [*found, *([earlier] if earlier else [])], target)
 
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from typing import Any
 
+from service.domain.errors import InvalidRequest
 from service.domain.program import (
     Criteria,
     MidpointGate,
@@ -104,6 +105,8 @@ def _storage(request: Given, runs: Sequence[Estimated], months: float, notes: No
 def _checkpoints_tb(given: Given, runs: Sequence[Estimated], notes: Notes) -> float:
     """What is kept of all runs: a number of checkpoints of each, or as many as its hours are times a cadence."""
     every: float | None = given.get("checkpoint_every_hours")
+    if every and "checkpoints_kept" in given:
+        raise InvalidRequest("state how many are kept, or checkpoint_every_hours, one of the two", "/storage/checkpoints_kept")
     fixed = 0 if every else notes.choose(given, "storage.checkpoints_kept")
     held = 0.0
     for one in runs:

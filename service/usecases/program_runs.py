@@ -9,14 +9,17 @@ from typing import Any
 
 from service.desk import Desk
 from service.domain.errors import InvalidRequest, Problem
+from service.domain.model import Model
 from service.domain.program import Gate, PlannedRun, Repetition, Rung, RunLine, Tier
+from service.domain.run import Cluster, Run, Training
 from service.engine.program import successive_halving
 from service.presets.accelerators import find_accelerator
 from service.presets.program import program_default
-from service.usecases.estimate import EstimateAnswer, estimate
+from service.usecases.estimate import EstimateAnswer, Machine, answer, find_machine
+from service.usecases.lessons import with_lessons
 from service.usecases.machines import search_weight
-from service.usecases.models import resolve_model
 from service.usecases.notes import Notes
+from service.usecases.runs import resolve_run
 
 Given = Mapping[str, Any]
 
@@ -28,8 +31,7 @@ OF_THE_PROGRAM: Mapping[str, Mapping[str, float]] = {
     "overhead": {"evaluation": 0.0, "debugging": 0.0, "reruns": 0.0},
 }
 NEEDED = (("model",), ("data",), ("hardware", "accelerator"), ("hardware", "count"))
-# What the search of a layout depends on, and how much of it one request may cost.
-SEARCHED = ("model", "training", "hardware")
+# How much searching of layouts one request may cost.
 MOST_WORK = 600
 MOST_RUN_WARNINGS = 20
 MOST_RUNS_STARTED = 10_000_000
@@ -37,26 +39,43 @@ MOST_RUNS_STARTED = 10_000_000
 
 @dataclass(frozen=True, slots=True)
 class Estimates:
-    """A desk that makes the same estimate once, however many runs ask for it."""
+    """A desk that makes the same estimate once, however many runs ask for it, and prices the same machine once."""
 
     desk: Desk
     _made: dict[str, EstimateAnswer] = field(default_factory=dict)
-    _searched: dict[str, int] = field(default_factory=dict)
+    _machines: dict[str, tuple[Machine, Notes]] = field(default_factory=dict)
+    _searched: dict[tuple[Model, Training, Cluster], int] = field(default_factory=dict)
 
     def of(self, request: Given) -> EstimateAnswer:
         """The estimate of a whole request. Raises the domain's Problems, with pointers into it."""
         key = _key(request)
         if key not in self._made:
-            self._count(request)
-            self._made[key] = estimate(self.desk, request)
+            notes = Notes()
+            machine = self._machine(request, notes)
+            taught = with_lessons(self.desk, request, machine.cluster.accelerator, notes)
+            run = resolve_run(taught, machine.cluster, machine.price, notes)
+            self._count(run)
+            self._made[key] = answer(self.desk, taught, run, machine, notes)
         return self._made[key]
 
-    def _count(self, request: Given) -> None:
+    def _machine(self, request: Given, notes: Notes) -> Machine:
+        """The request's machine, noting what was assumed of it."""
+        key = _key({name: request.get(name) for name in ("hardware", "price")})
+        if key not in self._machines:
+            said = Notes()
+            self._machines[key] = find_machine(self.desk, request, said), said
+        machine, said = self._machines[key]
+        for one in said.assumptions:
+            notes.assume(one.field, one.value, one.source)
+        notes.warn(*said.warnings)
+        return machine
+
+    def _count(self, run: Run) -> None:
         """Raises InvalidRequest where layouts of more models and machines are searched than one request may cost."""
-        key = _key({name: request.get(name) for name in SEARCHED})
+        key = (run.model, run.training, run.cluster)
         if key in self._searched:
             return
-        self._searched[key] = search_weight(resolve_model(request["model"], Notes())[0])
+        self._searched[key] = search_weight(run.model)
         if sum(self._searched.values()) > MOST_WORK:
             raise InvalidRequest(
                 f"the layouts of {len(self._searched)} models, trainings and machines are to be searched, more than the {MOST_WORK} units"
@@ -176,12 +195,12 @@ def _at_once(request: Given, given: Given, count: int, once: Repetition, notes: 
 
 def _rungs(given: Given, candidates: int, pointer: str) -> tuple[Rung, ...]:
     stopping = given.get("early_stopping")
-    if not stopping:
+    if stopping is None:
         return ()
+    if stopping.keys() not in ({"rungs"}, {"factor", "least_share"}):
+        raise InvalidRequest("state rungs, or factor and least_share of successive halving", f"{pointer}/early_stopping")
     if "rungs" in stopping:
         return tuple(Rung(rung["at"], rung["keep"]) for rung in stopping["rungs"])
-    if "factor" not in stopping or "least_share" not in stopping:
-        raise InvalidRequest("state rungs, or factor and least_share of successive halving", f"{pointer}/early_stopping")
     return successive_halving(candidates, stopping["factor"], stopping["least_share"])
 
 

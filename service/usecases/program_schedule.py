@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, timedelta
 from difflib import get_close_matches
@@ -12,14 +12,14 @@ from typing import Any
 import numpy as np
 
 from service.domain.errors import InvalidRequest, UnknownName
-from service.domain.program import Tier, TierName
+from service.domain.program import Gate, PlannedRun, Tier, TierName
 from service.domain.program_answer import Kind, Reporting
 from service.domain.quantity import Range
 from service.domain.schedule import Activity, Closure, Network, WeeklyWindow, WorkCalendar
+from service.engine.linked_network import linked
 from service.engine.program import lasting_hours
-from service.engine.program_spread import combined
-from service.engine.schedule_network import forward, linked
-from service.engine.work_calendar import HOURS_PER_DAY, finish_day, working_week
+from service.engine.schedule_network import forward
+from service.engine.work_calendar import HOURS_PER_DAY, clock, finish_day, working_week
 from service.presets.program import program_default
 from service.usecases.notes import Notes
 from service.usecases.program_runs import Estimated
@@ -33,11 +33,10 @@ LONGEST_NAME = 80
 
 @dataclass(frozen=True, slots=True)
 class Placed:
-    """A program's network, what kind each activity is, and the hours of queue (median) that a run's activity begins with."""
+    """A program's network, and what kind each activity is."""
 
     network: Network
     kinds: Mapping[str, tuple[Kind, TierName | None]]
-    queue_hours: Mapping[str, float]
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,45 +47,80 @@ class Ends:
     last: tuple[str, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """An activity, and what kind it is."""
+
+    activity: Activity
+    kind: Kind
+    tier: TierName | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """What all activities are placed by: what names stand for, when the machine and people work, and the error that runs share."""
+
+    schedule: Given
+    known: Mapping[str, Ends]
+    machine: WorkCalendar
+    work: WorkCalendar
+    common_share: float
+
+
 def placed(request: Given, tiers: Sequence[Tier], runs: Mapping[tuple[str, str], Estimated], start: date, notes: Notes) -> Placed:
     """The program's network from a start on. Raises InvalidRequest and UnknownName, with pointers."""
     schedule = request.get("schedule", {})
     known = _names(request, tiers)
     held = _held_back(schedule, known)
     common = program_default("common_share")
-    notes.assume("schedule.common_share", common.value, common.source)
-    machine = _machine(schedule)
-    work = working_week(schedule.get("holidays", ()))
-    kinds: dict[str, tuple[Kind, TierName | None]] = {}
-    queues: dict[str, float] = {}
-    activities: list[Activity] = []
+    share = notes.assume("schedule.common_share", common.value, common.source)
+    setting = Setting(schedule, known, _machine(schedule), working_week(schedule.get("holidays", ())), share)
+    entries = (*_runs_and_gates(request, tiers, runs, setting, notes), *_milestones(setting), *_release(setting, tiers[-1]))
+    linked_up = (replace(one, predecessors=_once((*one.predecessors, *held[one.name]))) for one in (each.activity for each in entries))
+    return Placed(
+        Network(start, tuple(linked_up)),
+        {each.activity.name: (each.kind, each.tier) for each in entries},
+    )
+
+
+def _runs_and_gates(
+    request: Given, tiers: Sequence[Tier], runs: Mapping[tuple[str, str], Estimated], setting: Setting, notes: Notes
+) -> Iterator[Entry]:
+    """Tier by tier the runs, then the gate that they wait for."""
     before: tuple[str, ...] = ()
     for at, tier in enumerate(tiers):
         for place, run in enumerate(tier.runs):
             one = runs[tier.tier, run.name]
-            name, queue = activity_name(tier.tier, run.name), _queue(schedule, one)
-            waits = _waits(request["tiers"][at]["runs"], place, tier, before, known, one.pointer)
-            duration = combined([lasting_hours(run), queue], 0.0)
-            activities.append(
-                Activity(name, duration, "hours", waits, None, _calendar(machine, one, notes), common.value, pointer=one.pointer)
-            )
-            kinds[name], queues[name] = ("run", tier.tier), queue.p50
+            waits = _waits(request["tiers"][at]["runs"], place, tier, before, setting.known, one.pointer)
+            yield Entry(_run_activity(tier, run, one, waits, setting, notes), "run", tier.tier)
         if tier.gate is not None:
-            gate = Activity(
-                gate_name(tier.tier), Range.exactly(tier.gate.sign_off_days), "days", known[tier.tier].first, None, work,
-                pointer=f"/tiers/{at}/gate",
-            )  # fmt: skip
-            activities.append(gate)
-            kinds[gate.name] = ("gate", tier.tier)
-        before = known[tier.tier].last
-    for at, milestone in enumerate(schedule.get("milestones", ())):
-        activities.append(_milestone(milestone, known, work, f"/schedule/milestones/{at}"))
-        kinds[milestone["name"]] = ("milestone", None)
-    if "release_days" in schedule:
-        activities.append(Activity(RELEASE, schedule["release_days"], "days", before, None, work, pointer="/schedule/release_days"))
-        kinds[RELEASE] = ("release", None)
-    linked_up = (replace(each, predecessors=_once((*each.predecessors, *held[each.name]))) for each in activities)
-    return Placed(Network(start, tuple(linked_up)), kinds, queues)
+            yield _gate(tier, tier.gate, setting, f"/tiers/{at}/gate")
+        before = setting.known[tier.tier].last
+
+
+def _run_activity(tier: Tier, run: PlannedRun, one: Estimated, waits: tuple[str, ...], setting: Setting, notes: Notes) -> Activity:
+    """A run on the calendar with its queue; of its estimate only what is asked, as its scope may be another's."""
+    calendar, queue = _calendar(setting.machine, one, notes), _queue(setting.schedule, one)
+    name = activity_name(tier.tier, run.name)
+    return Activity(name, lasting_hours(run), "hours", waits, None, calendar, setting.common_share, queue, one.pointer)
+
+
+def _gate(tier: Tier, gate: Gate, setting: Setting, pointer: str) -> Entry:
+    waits = setting.known[tier.tier].first
+    days = Range.exactly(gate.sign_off_days)
+    return Entry(Activity(gate_name(tier.tier), days, "days", waits, None, setting.work, pointer=pointer), "gate", tier.tier)
+
+
+def _milestones(setting: Setting) -> Iterator[Entry]:
+    for at, given in enumerate(setting.schedule.get("milestones", ())):
+        yield Entry(_milestone(given, setting.known, setting.work, f"/schedule/milestones/{at}"), "milestone")
+
+
+def _release(setting: Setting, last: Tier) -> Iterator[Entry]:
+    """The release process, after the last tier."""
+    if "release_days" in setting.schedule:
+        days, waits = setting.schedule["release_days"], setting.known[last.tier].last
+        yield Entry(Activity(RELEASE, days, "days", waits, None, setting.work, pointer="/schedule/release_days"), "release")
 
 
 def activity_name(tier: str, run: str) -> str:
@@ -100,9 +134,9 @@ def gate_name(tier: str) -> str:
 
 
 def earliest_finishes(network: Network) -> dict[str, date]:
-    """The day on which each activity is over with every duration at its p10."""
+    """The day on which each activity is over with every duration and queue at its p10."""
     net = linked(network)
-    times = forward(net, np.array([[activity.hours.p10] for activity in net.activities]))
+    times = forward(net, np.array([[activity.queue_hours.p10 + activity.hours.p10] for activity in net.activities]))
     return {activity.name: finish_day(net.start, float(times.finishes[row, 0])) for row, activity in enumerate(net.activities)}
 
 
@@ -179,10 +213,19 @@ def _machine(schedule: Given) -> WorkCalendar:
     windows = tuple(
         WeeklyWindow(WEEKDAYS.index(given["weekday"]), given["start_hour"], given["hours"]) for given in schedule.get("maintenance", ())
     )
+    _check_windows(windows)
     for at, given in enumerate(schedule.get("upgrades", ())):
         if given["last"] < given["first"]:
             raise InvalidRequest(f"the last day {given['last']} is before the first, {given['first']}", f"/schedule/upgrades/{at}/last")
     return WorkCalendar(windows, tuple(Closure(given["first"], given["last"]) for given in schedule.get("upgrades", ())))
+
+
+def _check_windows(windows: tuple[WeeklyWindow, ...]) -> None:
+    """Raises InvalidRequest, where the request states them, for windows that are none or leave nothing open. The day means nothing."""
+    try:
+        clock(WorkCalendar(windows), date.min)
+    except InvalidRequest as problem:
+        raise problem.below("/schedule/maintenance") from problem
 
 
 def _calendar(machine: WorkCalendar, one: Estimated, notes: Notes) -> WorkCalendar:

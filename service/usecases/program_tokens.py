@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from difflib import get_close_matches
 from typing import Any
 
-from service.domain.errors import InvalidRequest, Problem
+from service.domain.errors import InvalidRequest, Problem, UnknownName
 from service.domain.program import ProgramPlan
 from service.domain.program_answer import ChoiceBlock, ProgramTokens, SpendChoices, SuggestedTokens
 from service.domain.scaling import PARAMETERS, ParametricLaw, ScalingLaw
@@ -29,9 +30,7 @@ def program_tokens(request: Given, runs: Sequence[Estimated], notes: Notes) -> P
     """The data that the program states; None where it states none."""
     given = request.get("data", {})
     flow = _flow(given, notes) if "raw_tokens" in given else None
-    params = given.get("params") or (
-        runs[-1].request["model"].get("params") if "complexity" in given or "generalisation" in given else None
-    )
+    params = _params(given, runs[-1], notes)
     if flow is None and params is None:
         return None
     if flow is not None:
@@ -41,6 +40,16 @@ def program_tokens(request: Given, runs: Sequence[Estimated], notes: Notes) -> P
     notes.assume("data.retention_worth", worth.value, f"{worth.source}; {source}")
     suggested = None if params is None else _suggested(given, params, notes)
     return ProgramTokens(None if flow is None else plain(flow), suggested, epochs_until(worth.value, rule))
+
+
+def _params(given: Given, last: Estimated, notes: Notes) -> float | None:
+    """The size that a first target is suggested for: the one stated, else the last run's where a domain or its reach is stated."""
+    if "params" in given or not given.keys() & {"complexity", "generalisation"}:
+        return given.get("params")
+    params: float | None = last.request["model"].get("params")
+    if params is None:
+        notes.warn(f"no first target of tokens is suggested, as {last.run.name} states no params of its model: state data.params")
+    return params
 
 
 def spend_choices(request: Given, plan: ProgramPlan, notes: Notes) -> SpendChoices | None:
@@ -55,6 +64,7 @@ def spend_choices(request: Given, plan: ProgramPlan, notes: Notes) -> SpendChoic
         divided = None if budget is None else allocate(curves, budget, given.get("gain_per_usd_of_loss", 0.0))
     except Problem as problem:
         raise problem.below("/spend_choices") from problem
+    _check_addressed(request, spent_on={curve.choice for curve in curves})
     spent = None if divided is None else divided.usd
     return SpendChoices(
         tuple(
@@ -69,12 +79,22 @@ def spend_choices(request: Given, plan: ProgramPlan, notes: Notes) -> SpendChoic
     )
 
 
+def _check_addressed(request: Given, spent_on: Collection[str]) -> None:
+    """Raises UnknownName for a risk that is addressed by what nothing can be spent on."""
+    for at, risk in enumerate(request.get("risks", ())):
+        name = risk.get("addressed_by")
+        if name is not None and name not in spent_on:
+            raise UnknownName(
+                f"no spend choice is called {name!r}; there are {', '.join(sorted(spent_on))}",
+                f"/risks/{at}/addressed_by",
+                tuple(get_close_matches(name, spent_on, n=3)),
+            )
+
+
 def _flow(given: Given, notes: Notes) -> TokenFlow:
     kept, source = filter_yield()
     yields = notes.take(given, "data.filter_yield", kept.p50, source), notes.choose(given, "data.dedupe_yield")
     parts = [MixturePart(part["name"], part["share"], part.get("unique_tokens")) for part in given.get("mixture", ())]
-    if sum(part.share for part in parts) > 1 + 1e-9:
-        raise InvalidRequest(f"the parts' shares add up to {sum(part.share for part in parts):.0%}: 100 % is all there is", "/data/mixture")
     return token_flow(float(given["raw_tokens"]), *yields, notes.choose(given, "data.epochs"), parts, repetition()[0])
 
 

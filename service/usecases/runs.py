@@ -21,6 +21,7 @@ from service.presets.utilisation import Known, find_utilisation, load_parameters
 from service.pricebook import PriceBook
 from service.usecases import resolve
 from service.usecases.calibrate import as_measured
+from service.usecases.lessons import as_learned
 from service.usecases.models import resolve_model
 from service.usecases.notes import Notes
 from service.usecases.pricing import Price, find_price
@@ -110,7 +111,8 @@ def achieved(desk: Desk, run: Run, notes: Notes) -> Utilisation:
     utilisation = find_utilisation(cluster.accelerator, run.training.precision, known, cluster.count)
     if run.efficiency.stated:
         return utilisation
-    utilisation = _with_doubt(run, as_measured(desk, run, utilisation, notes), known, notes)
+    measured = as_measured(desk, run, utilisation, notes)
+    utilisation = _with_doubt(run, as_learned(desk, run, measured, notes), known, notes)
     _note_planning(run, notes)
     return utilisation
 

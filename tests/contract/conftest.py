@@ -7,8 +7,12 @@ from contextlib import ExitStack, closing
 from pathlib import Path
 
 import pytest
+from flask import Flask
 
+from service import create_app
+from service.config import load_settings
 from service.store import Store
+from tests.conftest import new_database
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])
@@ -34,3 +38,15 @@ def store(open_store: Callable[[str], Store], url: str) -> Store:
     made = open_store(url)
     made.migrate()
     return made
+
+
+@pytest.fixture(scope="module", params=["sqlite", "postgresql"])
+def tracking_app(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Flask]:
+    """The service on each kind of database, one for a whole module: its tests make programs of their own and look at nothing else."""
+    with ExitStack() as stack:
+        env = {"OUTLAY_DATA_DIR": str(tmp_path_factory.mktemp("served") / "data"), "OUTLAY_OFFLINE": "1"}
+        if request.param == "postgresql":
+            env["OUTLAY_DATABASE_URL"] = stack.enter_context(new_database(request.getfixturevalue("postgres_server")))
+        app = create_app(load_settings(env))
+        stack.enter_context(closing(app.extensions["desk"].store)).migrate()
+        yield app

@@ -54,6 +54,13 @@ class TestEveryCache:
         cache.set("a", b"1", 0.02)
         wait_for(lambda: cache.get("a") is None, "the value to expire")
 
+    def test_counts_begin_again_with_each_window(self, cache: Cache) -> None:
+        """Each key has a window of its own, begun by its first count; the time left never exceeds it."""
+        found = [cache.count("a", 60), cache.count("a", 60), cache.count("b", 1)]
+        assert [entry and entry[0] for entry in found] == [1, 2, 1]
+        assert all(entry and 0 < entry[1] <= 60 for entry in found)
+        wait_for(lambda: (cache.count("b", 1) or (0, 0))[0] == 1, "a new window")
+
     def test_it_answers_a_ping(self, cache: Cache) -> None:
         """A healthy cache says so."""
         assert cache.ping()
@@ -82,6 +89,7 @@ class TestRedisInTrouble:
         cache = RedisCache(f"redis://127.0.0.1:{free_port}")
         cache.set("a", b"1", 60)
         assert cache.get("a") is None
+        assert cache.count("a", 60) is None
         assert not cache.ping()
 
     def test_a_hung_redis_is_asked_once(self, clock: Clock) -> None:

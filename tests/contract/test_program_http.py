@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import base64
 import copy
+import hashlib
 import json
 import math
+from datetime import date, timedelta
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -20,10 +23,11 @@ from service.api.program_answer_schema import ProgramAnswerSchema, ProgramDiffer
 from service.api.program_schema import ProgramRequestSchema
 from service.api.schema import ProblemSchema
 from service.config import Settings
+from service.formats.program_html import content_policy
 from tests.contract.test_fuzz import RUBBISH, numbers
 
 ADDRESS = "/v1/estimate/program"
-EXAMPLES = sorted((Path(__file__).parents[2] / "examples").glob("program-*.json"))
+EXAMPLES = sorted((Path(__file__).parents[2] / "examples").glob("*.json"))
 CONTRACT = {
     *("outcome", "total_usd", "expected_usd", "envelope", "tiers", "overhead", "lines", "schedule", "risks", "burn_plan"),
     *("assumptions", "warnings"),
@@ -80,7 +84,8 @@ def test_the_contracts_example_is_answered_whole(client: FlaskClient) -> None:
         assert {"cost_usd", "accelerator_hours", "wall_clock_hours"} <= tier.keys()
         assert {"decides", "pass_probability", "cost_to_decide_usd", "earliest", "date"} <= tier["gate"].keys()
         assert all({"name", "repeat", "cost_usd", "estimate"} <= run.keys() for run in tier["runs"])
-    assert {"line", "usd", "share", "basis"} == body["overhead"][0].keys()
+    assert {"line", "tier", "usd", "share", "basis"} == body["overhead"][0].keys()
+    assert body["reserves"] == {"evaluation_and_debugging": 0.05, "contingency": None, "confidence": 0.8}
     assert {"critical_path", "calendar", "finish", "deadline_probability"} <= body["schedule"].keys()
     assert {"what", "start", "finish"} <= body["schedule"]["calendar"][0].keys()
     assert {"week", "tokens", "accelerator_hours", "usd", "checkpoints"} <= body["burn_plan"][0].keys()
@@ -90,13 +95,15 @@ def test_the_contracts_example_is_answered_whole(client: FlaskClient) -> None:
 @pytest.mark.parametrize("file", EXAMPLES, ids=lambda file: file.stem)
 def test_examples_are_answered(client: FlaskClient, file: Path) -> None:
     """Complete programs: gates, a midpoint gate, reviews, risks, data and choices, without loose ends."""
-    body = ask(client, json.loads(file.read_text(encoding="utf-8")))
+    request = json.loads(file.read_text(encoding="utf-8"))
+    body = ask(client, request)
     added_up(body)
     assert all(tier["gate"] for tier in body["tiers"])
     assert all(run["estimate"]["memory"]["fits"] for tier in body["tiers"] for run in tier["runs"])
     assert body["midpoint_gate"]["date"]
     assert body["schedule"]["deadline_probability"] > 0.5
-    assert body["tokens"]["flow"]
+    assert (body["tokens"]["flow"] is not None) == ("raw_tokens" in request["data"])
+    assert body["tokens"]["suggested"] or body["tokens"]["flow"]
     assert body["risks"]
 
 
@@ -129,6 +136,45 @@ def test_a_plan_is_had_as_a_document(client: FlaskClient, wanted: str, kind: str
     assert (by_name.status_code, by_name.mimetype) == (200, kind)
     assert by_accept.mimetype == kind
     assert len(by_name.get_data()) == pytest.approx(len(by_accept.get_data()), rel=0.01)
+
+
+def test_a_page_is_sent_under_the_policy_that_lets_its_own_style_in(client: FlaskClient) -> None:
+    """The header names the digest of the style that stands in the page, and lets in nothing else; no other document may load anything."""
+    answer = client.post(f"{ADDRESS}?format=html", json=EXAMPLE)
+    style = answer.get_data(as_text=True).split("<style>")[1].split("</style>")[0]
+    digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
+    policy = answer.headers["Content-Security-Policy"]
+    assert policy == f"default-src 'none'; style-src 'sha256-{digest}'; frame-ancestors 'none'"
+    assert policy.startswith(content_policy())
+    assert "style-src" not in client.post(f"{ADDRESS}?format=md", json=EXAMPLE).headers["Content-Security-Policy"]
+
+
+def test_what_overheads_and_reserves_were_made_with_is_answered(client: FlaskClient) -> None:
+    """The tier an overhead was stated for, and a contingency that was stated."""
+    overhead = {"reruns": {"share": 0.1, "tier": "production"}, "sweeps": 0.02}
+    body = ask(client, changed(overhead=overhead, reserves={"contingency": 0.2}))
+    assert {line["line"]: line["tier"] for line in body["overhead"]} == {"reruns": "production", "sweeps": None}
+    assert body["reserves"]["contingency"] == 0.2
+
+
+@pytest.mark.parametrize(("start", "holidays", "day"), [("2027-01-04", [], 0), ("2027-01-04", [0], 1), ("2027-01-09", [], 0)])
+def test_the_midpoint_gate_is_on_a_working_day(client: FlaskClient, start: str, holidays: list[int], day: int) -> None:
+    """The week's Monday in which the share is spent, the next day where that is a holiday, never before the program begins."""
+    plain = ask(client, changed(start=start, schedule={}))
+    spent, half = 0.0, plain["total_usd"]["p50"] / 2
+    weeks = plain["burn_plan"]
+    due = next(week for week in weeks if (spent := spent + week["usd"]) >= half)
+    monday = date.fromisoformat(due["monday"])
+    off = [str(monday + timedelta(days=each)) for each in holidays]
+    found = ask(client, changed(start=start, schedule={"holidays": off}))["midpoint_gate"]
+    assert date.fromisoformat(found["date"]) == monday + timedelta(days=day)
+
+
+def test_a_midpoint_before_the_programs_first_monday_waits_for_it(client: FlaskClient) -> None:
+    """A program that begins on a Saturday and is half spent by Sunday has its gate on Monday."""
+    found = ask(client, changed(start="2027-01-09", schedule={}, midpoint_gate={"at_spend_share": 0.0, "continue_if": {}}))
+    assert found["burn_plan"][0]["monday"] == "2027-01-04"
+    assert found["midpoint_gate"]["date"] == "2027-01-11"
 
 
 def test_accept_that_takes_json_or_anything_has_json(client: FlaskClient) -> None:
@@ -213,7 +259,10 @@ def test_a_circle_is_named(client: FlaskClient) -> None:
     """All who wait for each other."""
     (message,) = told(client, changed(schedule=CIRCLE)).values()
     assert "circle" in message
-    assert "review" in message
+    found = message.split(": ", 1)[1].split(";")[0].split(" → ")
+    assert found[0] == found[-1]
+    runs = {"prototype: ablations", "validation: scale check", "production: main"}
+    assert set(found) == {"review", *runs, "gate: prototype", "gate: validation", "gate: production"}
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=60)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
@@ -15,7 +16,7 @@ from providers.offer import Fetched, Offer, Provider
 from service.cache import MemoryCache
 from service.catalog import FIRST_WAIT_S, IDLE_S, LOOK_S, LOOKER, Catalog, price_book
 from service.domain.errors import UnknownName
-from service.pricebook import offer_key
+from service.pricebook import Promise, offer_key
 from service.shelf import HEADS_KEY, Shelf
 from service.store import Heads, ProviderState, Store, StoreUnavailable
 
@@ -121,6 +122,19 @@ class TestBook:
         book = price_book("b", [offer()], timedelta(days=180))
         assert not book.stale(offer(), NOW + timedelta(days=180))
         assert book.stale(offer(), NOW + timedelta(days=180, seconds=1))
+
+    @pytest.mark.parametrize("days", [0, 2, 40, 400])
+    def test_rows_are_stale_as_their_offers_are(self, days: int) -> None:
+        """Whichever provider and source they are of and whenever they were read, in the future included."""
+        read = [NOW + timedelta(days=ago) for ago in (-30, -30, -1, 1)]
+        rows = [offer(provider=name, region=f"r{at}", observed_at=each) for name in ("aws", "gcp") for at, each in enumerate(read)]
+        promises = {
+            ("aws", rows[0].source): Promise("aws", timedelta(days=3)),
+            ("gcp", rows[0].source): Promise("gcp", HOUR, reached=False),
+        }
+        book = replace(price_book("b", rows, timedelta(days=60)), promises=promises)
+        now = NOW + timedelta(days=days)
+        assert book.stale_rows(now).tolist() == [book.stale(row, now) for row in book.offers]
 
 
 class TestShippedPrices:

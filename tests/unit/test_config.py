@@ -55,6 +55,10 @@ BAD = [
     ("OUTLAY_REDIS_URL", "localhost:6379", "redis://"),
     ("OUTLAY_OFFLINE", "maybe", "true"),
     ("OUTLAY_LOG_LEVEL", "loud", "warning"),
+    ("OUTLAY_RATE_LIMIT", "600", "such as 600/minute"),
+    ("OUTLAY_RATE_LIMIT", "0/minute", "such as 600/minute"),
+    ("OUTLAY_RATE_LIMIT", "600/fortnight", "such as 600/minute"),
+    ("OUTLAY_RATE_LIMIT", "-1/second", "such as 600/minute"),
     ("OUTLAY_PROVIDERS", "aws, all", "names of providers"),
     ("OUTLAY_PROVIDER_URLS", "https://mirror", "name=https://"),
     ("OUTLAY_PROVIDER_URLS", "aws=ftp://mirror", "name=https://"),
@@ -67,6 +71,14 @@ def test_a_bad_value_is_named_with_what_would_be_right(name: str, value: str, ri
     with pytest.raises(BadSetting, match=right) as caught:
         load_settings({name: value})
     assert f"{name}={value!r}" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "quota"), [("", (600, 60)), ("5/second", (5, 1)), (" 10 / Hour ", (10, 3600)), ("1000000/day", (10**6, 86400))]
+)
+def test_a_rate_is_a_number_of_requests_and_a_time(text: str, quota: tuple[int, int]) -> None:
+    """In any of the usual units, in seconds inside."""
+    assert load_settings({"OUTLAY_RATE_LIMIT": text}).quota == quota
 
 
 def test_a_password_is_not_repeated() -> None:
@@ -132,8 +144,14 @@ def test_a_child_process_gets_the_same_settings() -> None:
     prices = {"OUTLAY_PROVIDERS": "aws, gcp", "OUTLAY_PROVIDER_URLS": "aws=https://m,gcp=https://n", "OUTLAY_PRICE_FILES": "/a b.csv,/c"}
     for env in (
         {},
-        prices,
-        {"OUTLAY_OFFLINE": "1", "OUTLAY_REDIS_URL": "redis://r/1", "OUTLAY_DATA_DIR": "/a b", "OUTLAY_LOG_LEVEL": "DEBUG"},
+        prices | {"OUTLAY_RATE_LIMIT": "5 / second"},
+        {
+            "OUTLAY_RATE_LIMIT": "5 / second",
+            "OUTLAY_OFFLINE": "1",
+            "OUTLAY_REDIS_URL": "redis://r/1",
+            "OUTLAY_DATA_DIR": "/a b",
+            "OUTLAY_LOG_LEVEL": "DEBUG",
+        },
     ):
         settings = load_settings(env)
         assert load_settings(to_env(settings)) == settings

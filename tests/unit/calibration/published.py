@@ -11,11 +11,13 @@ import numpy as np
 from service.calibration.cases import Case, throughput_cases
 from service.calibration.frame import framed, priors
 from service.calibration.table import Floats, Table, achieved_of, predicted_rates, table_of
-from service.presets.utilisation import Key, Parameters, Share
+from service.domain.utilisation import Utilisation
+from service.presets.utilisation import Key, Parameters, Share, attention_share, utilisation
 
 OF_A_KEY = ("matmul_share", "attention_share", "attention_deviation")
 AMPERE, HOPPER = ("ampere", "16-bit"), ("hopper", "16-bit")
-SHARES = {AMPERE: Share(0.68, 0.42, 0.0, ""), HOPPER: Share(0.60, 0.35, 0.0, "")}
+SHARES = {AMPERE: Share(0.68, 0.0, ""), HOPPER: Share(0.60, 0.0, "")}
+ATTENTION = {("ampere", "own"): 0.42, ("hopper", "own"): 0.40, ("hopper", "earlier"): 0.25}
 
 
 @cache
@@ -33,12 +35,18 @@ def few_cases() -> list[Case]:
 def chosen_parameters(matmul: dict[Key, Share] | None = None, **shared: float) -> Parameters:
     """The parameters as expected before any row, but for what is given."""
     expected = {name: prior.value for name, prior in priors().items() if name not in OF_A_KEY}
-    return framed(expected | shared, matmul or SHARES, {AMPERE: 0.3})
+    return framed(expected | shared, matmul or SHARES, ATTENTION, {AMPERE: 0.3})
 
 
 def behaving(table: Table, parameters: Parameters) -> Table:
     """The table with the rates that the model predicts in place of the measured ones."""
     return replace(table, rates=predicted_rates(table, achieved_of(table, parameters)))
+
+
+def used_of(case: Case, parameters: Parameters) -> Utilisation:
+    """What the case's machine achieves, attention in the kernels that its software ran."""
+    attention = attention_share(parameters, case.accelerator.family, case.kernels)
+    return replace(utilisation(parameters, case.accelerator, case.training.precision), attention_share=attention)
 
 
 def some_layouts(cases: list[Case], least: int = 2) -> Iterator[Case]:

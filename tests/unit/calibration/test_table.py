@@ -12,8 +12,8 @@ from service.calibration.cases import Case
 from service.calibration.folds import left_out_rates, rates
 from service.calibration.table import RATES, Table, achieved_of, position_rates, power_ratio, predicted_rates, pruned, rows_of, table_of
 from service.engine.throughput import step
-from service.presets.utilisation import Share, nearest, utilisation, watts_per_tflop
-from tests.unit.calibration.published import AMPERE, HOPPER, SHARES, all_cases, chosen_parameters, few_cases, some_layouts
+from service.presets.utilisation import Share, nearest, watts_per_tflop
+from tests.unit.calibration.published import AMPERE, HOPPER, SHARES, all_cases, chosen_parameters, few_cases, some_layouts, used_of
 
 TRUTH = chosen_parameters()
 
@@ -50,7 +50,7 @@ def test_a_row_is_predicted_by_its_fastest_layout(cases: list[Case], table: Tabl
     """Case by case, by the step model itself, the best of the layouts in question; each of its own where rows are layouts."""
     found = iter(predicted_rates(table, achieved_of(table, TRUTH)))
     for case in cases:
-        used = utilisation(TRUTH, case.accelerator, case.training.precision)
+        used = used_of(case, TRUTH)
         steps = step(case.model, case.training, case.cluster, used, case.layouts)
         alone = steps.batch * case.training.seq_len / steps.total / case.cluster.count
         expected = alone.tolist() if case.each else [alone.max()]
@@ -110,7 +110,7 @@ def test_columns_hold_what_the_service_uses(table: Table) -> None:
     found = achieved_of(table, TRUTH)
     for row in (0, len(table.rates) // 2, len(table.rates) - 1):
         case = table.cases[row]
-        used = utilisation(TRUTH, case.accelerator, case.training.precision)
+        used = used_of(case, TRUTH)
         for name in RATES:
             assert set(np.asarray(getattr(found, name))[table.row == row]) == {getattr(used, name)}, name
 
@@ -128,7 +128,7 @@ def test_a_family_without_a_figure_of_its_own_borrows_its_neighbours() -> None:
     fold = chosen_parameters({AMPERE: SHARES[AMPERE]})
     assert nearest(fold, fold.matmul, HOPPER) == AMPERE
     hopper = [case for case in few_cases() if case.accelerator.family == "hopper"]
-    own, lent = (chosen_parameters({AMPERE: SHARES[AMPERE], HOPPER: share}) for share in (Share(0.8, 0.6, 0, ""), SHARES[AMPERE]))
+    own, lent = (chosen_parameters({AMPERE: SHARES[AMPERE], HOPPER: share}) for share in (Share(0.8, 0, ""), SHARES[AMPERE]))
     assert rates(hopper, fold) == pytest.approx(rates(hopper, lent))
     assert (rates(hopper, fold) < rates(hopper, own)).all()
 

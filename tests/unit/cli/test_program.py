@@ -14,7 +14,7 @@ from service.api.program import CHEAPER, EXAMPLE
 from service.config import Settings
 from tests.unit.cli.doors import output_of, run
 
-EXAMPLES = sorted((Path(__file__).parents[3] / "examples").glob("program-*.json"))
+EXAMPLES = sorted((Path(__file__).parents[3] / "examples").glob("*.json"))
 pytestmark = pytest.mark.usefixtures("at_noon")
 
 

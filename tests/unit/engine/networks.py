@@ -9,7 +9,9 @@ from hypothesis import strategies as st
 
 from service.domain.quantity import Range
 from service.domain.schedule import ALWAYS, Activity, Network, WeeklyWindow, WorkCalendar
-from service.engine.schedule_network import Deviations, deviations, drawn_hours, forward, linked, network_end
+from service.engine.duration_draws import Deviations, deviations, drawn_hours
+from service.engine.linked_network import linked
+from service.engine.schedule_network import forward, network_end
 from service.engine.work_calendar import working_week
 
 MONDAY = date(2027, 1, 4)
@@ -47,7 +49,7 @@ def wide(lanes: int, duration: Range, length: int = 1, common_share: float = 0.0
 
 
 def drawn(network: Network, seed: int = 1, draws: int = 10_000) -> Deviations:
-    return deviations((activity.name for activity in network.activities), np.random.default_rng(seed), draws)
+    return deviations(network.activities, np.random.default_rng(seed), draws)
 
 
 def ends(network: Network, drawn_for: Deviations) -> np.ndarray:

@@ -6,14 +6,12 @@ from dataclasses import replace
 from datetime import date, timedelta
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from service.domain.quantity import Range
 from service.domain.schedule import Alternative, Network
-from service.engine.buy_back import Wanted, buy_backs, earlier_start, least, with_durations, without
-from service.engine.schedule_network import finish_probability, schedule
-from tests.unit.engine.networks import MONDAY, certain, drawn, event, networks, run
+from service.engine.buy_back import Wanted, buy_backs, earlier_start
+from service.engine.schedule_network import finish_probability
+from tests.unit.engine.networks import MONDAY, drawn, event, run
 
 DEADLINE = date(2027, 3, 1)
 MAIN = Range(600, 720, 1100)
@@ -34,12 +32,18 @@ WANTED = Wanted(DEADLINE, 0.8, drawn(PLAN, 4, 2_000))
 
 def accelerators(factor: float) -> Alternative:
     """So many times the accelerators: the main run faster, but not in proportion, and dearer in all."""
-    faster = with_durations(PLAN, {"main": MAIN.scaled(factor**-0.9)})
+    faster = Network(
+        MONDAY,
+        tuple(run(each.name, MAIN.scaled(factor**-0.9), *each.predecessors) if each.name == "main" else each for each in PLAN.activities),
+    )
     return Alternative("accelerators", f"{factor:g} times the accelerators", faster, 1_000_000.0 + 70_000.0 * (factor - 1))
 
 
 def smaller() -> Alternative:
-    return Alternative("scope", "no ablations", without(PLAN, {"ablations"}), 900_000.0)
+    prototype, _, main, evaluation = PLAN.activities
+    return Alternative(
+        "scope", "no ablations", Network(MONDAY, (prototype, replace(main, predecessors=("prototype",)), evaluation)), 900_000.0
+    )
 
 
 def test_each_change_has_its_probability_and_price() -> None:
@@ -61,42 +65,6 @@ def test_what_reaches_comes_first_and_the_cheapest_of_it() -> None:
     assert [each.change for each in found if each.reaches] == ["no ablations", "2 times the accelerators", "3 times the accelerators"]
     assert [each.change for each in found if not each.reaches] == ["1.05 times the accelerators", "1.02 times the accelerators"]
     assert found == buy_backs(AS_PLANNED, offered[::-1], WANTED)
-
-
-@given(networks, st.data())
-def test_a_smaller_scope_is_never_later(network: Network, data: st.DataObject) -> None:
-    """Whatever is dropped, on the same draws the probability does not fall, and what is left keeps its order."""
-    names = [each.name for each in network.activities]
-    dropped = data.draw(st.sets(st.sampled_from(names)))
-    kept, draws = without(network, dropped), drawn(network, draws=100)
-    deadline = MONDAY + timedelta(days=data.draw(st.integers(0, 120)))
-    assert finish_probability(kept, draws, deadline) >= finish_probability(network, draws, deadline)
-    assert [each.name for each in kept.activities] == [name for name in names if name not in dropped]
-
-
-def test_what_waited_for_the_dropped_waits_for_what_that_waited_for() -> None:
-    """Dropping two links of a chain joins its ends; a wait that was there twice is there once."""
-    joined = without(PLAN, {"ablations", "main"})
-    assert joined.activities[1].predecessors == ("prototype",)
-    twice = Network(MONDAY, (certain("a", 1), certain("b", 1, "a"), certain("c", 1, "a", "b"), certain("d", 1, "c", "b")))
-    assert without(twice, {"b", "c"}).activities[1].predecessors == ("a",)
-
-
-def test_the_least_amount_that_reaches() -> None:
-    """Of rising counts the first that is enough; the one before is not."""
-    counts = [1.0, 1.1, 1.2, 1.3, 1.4, 1.5, 2.0, 3.0]
-    found = least(counts, accelerators, WANTED)
-    assert found is not None
-    place = [accelerators(count) for count in counts].index(found)
-    assert 0 < place < len(counts) - 1
-    assert finish_probability(found.network, WANTED.drawn, DEADLINE) >= 0.8
-    assert finish_probability(accelerators(counts[place - 1]).network, WANTED.drawn, DEADLINE) < 0.8
-
-
-def test_where_no_amount_is_enough_there_is_none() -> None:
-    """A deadline that no count reaches has no answer, and no amounts have none either."""
-    assert least([1.0, 1.01], accelerators, WANTED) is None
-    assert least([], accelerators, WANTED) is None
 
 
 def test_an_earlier_start_is_the_last_that_is_enough() -> None:
@@ -122,18 +90,3 @@ def test_no_earlier_start_where_none_is_needed_or_none_helps() -> None:
     found = earlier_start(AS_PLANNED, WANTED, float)
     assert found is not None
     assert earlier_start(found, WANTED, float) is None
-
-
-def test_other_durations_are_the_named_ones_only() -> None:
-    """A faster main run leaves every other activity as it was, and moves the end forward."""
-    changed = with_durations(PLAN, {"main": MAIN.scaled(0.5)})
-    assert [old.name for old, new in zip(PLAN.activities, changed.activities, strict=True) if old != new] == ["main"]
-    assert schedule(changed, WANTED.drawn, None).finish.p50 < schedule(PLAN, WANTED.drawn, None).finish.p50
-
-
-def test_a_name_that_is_not_there_is_a_fault() -> None:
-    """A change to an activity that does not exist is not silently none."""
-    with pytest.raises(KeyError, match="mian"):
-        without(PLAN, {"mian"})
-    with pytest.raises(KeyError, match="mian"):
-        with_durations(PLAN, {"mian": MAIN})

@@ -130,7 +130,7 @@ def test_a_stage_of_several_chunks_is_one_of_a_pipeline() -> None:
 def test_hundreds_of_divisors_are_tried_at_powers_of_two() -> None:
     """A machine, depth and batch with hundreds of divisors keep their meshes, and try fewer micro-batches and chunks on each."""
     deep = replace(llama(720, 1440, 1440, 1440, 5760), experts=replace(DEEPSEEK_V3.experts, experts=1680, experts_per_token=64))
-    layouts = plain_layouts(deep, training(global_batch=3_628_800), cluster(5040))
+    layouts = plain_layouts(deep, training(global_batch=3_628_800), 5040)
     assert len(layouts) < 3 * MANY_LAYOUTS
     assert len(np.unique(layouts.pipeline)) > 20
     assert np.isin(layouts.micro_batch, 2 ** np.arange(9)).all()

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from service.domain.program import OtherLine, Overhead, Program, Repetition, Reserves, Tier
 from service.domain.quantity import Range
-from service.engine.plan_difference import CAUSES, PlanDifference, difference
+from service.engine.plan_difference import CAUSES, PlanDifference, difference, summed
 from service.engine.program import plan
 from tests.unit.engine.programs import planned, program, programs, three_tiers
 
@@ -113,6 +113,7 @@ def test_the_headline_says_it_in_a_line() -> None:
     assert difference(plan(huge), plan(three_tiers())).headline == "-2.5M USD: -2.5M other lines"
     few = three_tiers(other_lines=(OtherLine("data", Decimal(25), "x"),))
     assert difference(plan(three_tiers()), plan(few)).headline == "+25 USD: 25 other lines"
+    assert summed(Decimal("2.01"), {"price": 2.0, "scope": 0.4, "failures": -0.39}).headline == "+2 USD: 2 price"
 
 
 def test_ranges_do_not_matter_to_the_difference() -> None:

@@ -28,7 +28,7 @@ from service.domain.program import (
 from service.domain.quantity import Range
 from service.engine.cents import fitted, split
 from service.engine.cost import CENT
-from service.engine.program import equivalents, plan, point_of, successive_halving
+from service.engine.program import equivalents, plan, point_of, successive_halving, turns
 from service.engine.program_spread import combined
 from tests.unit.engine.programs import planned, program, programs, repetitions, three_tiers
 
@@ -149,6 +149,22 @@ def test_a_sweep_is_its_grid_times_seeds_and_repeats() -> None:
     assert block.equivalents == 48
     assert block.cost_usd == 48 * 2000
     assert block.wall_clock_hours.p50 == pytest.approx(6 * 125)
+
+
+def test_the_last_turn_takes_as_long_as_a_full_one() -> None:
+    """12 runs eight at once are two turns; nine candidates, a third kept at a third, are 3/3 and then one turn of 2/3 three at once."""
+    assert turns(Repetition(12, at_once=8)) == 2
+    assert turns(Repetition(9, rungs=(Rung(1 / 3, 1 / 3),), at_once=3)) == pytest.approx(3 / 3 + 2 / 3)
+    assert turns(Repetition(9, rungs=(Rung(1 / 3, 1 / 3),), at_once=4)) == pytest.approx(3 / 3 + 2 / 3)
+
+
+@given(repetitions)
+def test_turns_are_no_fewer_than_the_work_fills(repetition: Repetition) -> None:
+    """At least one run long and the work over the places; one after another exactly the work, and never more for more room."""
+    work, took = equivalents(repetition), turns(repetition)
+    assert took >= max(1, work / repetition.at_once) * (1 - 1e-9)
+    assert turns(replace(repetition, at_once=1)) == pytest.approx(work)
+    assert turns(replace(repetition, at_once=repetition.at_once + 1)) <= took
 
 
 def test_runs_side_by_side_take_as_long_as_one() -> None:
@@ -277,6 +293,16 @@ def test_a_plan_that_cannot_be_defended_says_so() -> None:
     found = plan(program(Tier("production", (planned(),)))).warnings
     for word in ("midpoint_gate", "has no gate", "no risks", "no contingency", "no overhead"):
         assert any(word in warning for warning in found)
+
+
+def test_a_midpoint_gate_that_decides_nothing_is_told_of() -> None:
+    """Criteria to go on are what it is for; those to stop are not enough."""
+    empty, decided = (
+        plan(three_tiers(midpoint_gate=MidpointGate(0.5, go_on, Criteria(cpi_below=0.7)))).warnings
+        for go_on in (Criteria(), Criteria(cpi_at_least=0.9))
+    )
+    assert any("continue_if" in warning for warning in empty)
+    assert not any("continue_if" in warning for warning in decided)
 
 
 def test_explicit_overheads_are_spread_as_the_runs_cost() -> None:

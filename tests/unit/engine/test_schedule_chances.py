@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from dataclasses import replace
 from datetime import date, timedelta
 from statistics import NormalDist
 
@@ -13,9 +14,11 @@ from hypothesis import given
 
 from service.domain.quantity import Range
 from service.domain.schedule import Activity, Network
-from service.engine.schedule_network import deviations, finish_probability, schedule
+from service.engine.duration_draws import deviations
+from service.engine.linked_network import linked
+from service.engine.schedule_network import finish_probability, median_hours, schedule
 from service.engine.work_calendar import working_week
-from tests.unit.engine.networks import MONDAY, drawn, ends, event, networks, row, run, wide
+from tests.unit.engine.networks import MONDAY, certain, drawn, ends, event, networks, row, run, wide
 
 POINT = 0.01
 BRUTE_DRAWS = 200_000
@@ -168,11 +171,27 @@ def test_a_range_from_nothing_never_is_less_than_nothing() -> None:
     assert np.quantile(found, [0.5, 0.9]) == pytest.approx([10, 40], rel=0.05)
 
 
+def test_a_queue_is_drawn_by_itself() -> None:
+    """What is waited and what then is worked are added draw by draw, whatever the work shares: within a point of plain draws."""
+    work, queue = Range(80, 120, 250), Range(24, 72, 240)
+    lane = [Activity(str(at), work, "hours", (str(at - 1),) if at else (), common_share=0.5, queue_hours=queue) for at in range(3)]
+    network, generator = Network(MONDAY, tuple(lane)), np.random.default_rng(5)
+    common, hours = generator.standard_normal(BRUTE_DRAWS), np.zeros(BRUTE_DRAWS)
+    for _ in lane:
+        hours += lognormal(generator, queue)
+        hours += lognormal(generator, work, np.sqrt(0.5) * (common + generator.standard_normal(BRUTE_DRAWS)))
+    found = ends(network, drawn(network))
+    for share in (0.1, 0.3, 0.5, 0.7, 0.9):
+        assert np.mean(found <= np.quantile(hours, share)) == pytest.approx(share, abs=0.01)
+    assert median_hours(linked(network)).ravel() == pytest.approx([72 + 120] * 3)
+
+
 def test_draws_come_in_pairs_of_opposites() -> None:
     """Every deviation has its opposite in the other half, an odd number is made even, and what is shared lies in even strata."""
-    found = deviations(["b", "a", "b"], np.random.default_rng(0), 999)
-    assert sorted(found.own) == ["a", "b"]
-    for deviation in (found.own["a"], found.own["b"], found.common):
+    queued = replace(run("a", Range(1, 2, 3)), queue_hours=Range(0, 1, 4))
+    found = deviations([certain("b", 1), queued, certain("b", 1)], np.random.default_rng(0), 999)
+    assert sorted(found.own) == ["a", "a\nqueue", "b"]
+    for deviation in (*found.own.values(), found.common):
         assert deviation.size == 1000
         assert (deviation[:500] == -deviation[500:]).all()
     assert not np.array_equal(found.own["a"], found.own["b"])

@@ -15,13 +15,13 @@ from hypothesis import strategies as st
 from service.domain.errors import InvalidRequest, UnknownName
 from service.domain.quantity import Range
 from service.domain.schedule import Activity, Network, Schedule, WeeklyWindow, WorkCalendar
+from service.engine.duration_draws import deviations
+from service.engine.linked_network import linked
 from service.engine.schedule_network import (
     deadline_hours,
-    deviations,
     finish_probability,
     forward,
     latest_network_start,
-    linked,
     median_hours,
     network_end,
     schedule,
@@ -307,7 +307,7 @@ def test_an_activity_that_was_not_drawn_is_a_fault() -> None:
     """Uncertain durations without draws are no zeros."""
     network = Network(MONDAY, (run("prototype", Range(60, 100, 190)), run("sweep", Range(50, 120, 160))))
     with pytest.raises(KeyError, match="sweep"):
-        ends(network, deviations(["prototype"], np.random.default_rng(0), 10))
+        ends(network, deviations(network.activities[:1], np.random.default_rng(0), 10))
 
 
 def test_machines_stand_still_in_their_windows() -> None:

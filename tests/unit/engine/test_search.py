@@ -7,13 +7,14 @@ from typing import Any
 import pytest
 
 from service.domain.errors import DoesNotFit, InvalidRequest
+from service.domain.hardware import Accelerator
 from service.domain.model import Model
-from service.domain.run import Axes, Cluster, Training
+from service.domain.run import Axes, Cluster, Helpers, Training
 from service.engine.advice import does_not_fit, what_would_fit
 from service.engine.layouts import candidate_layouts
 from service.engine.memory import memory
-from service.engine.search import choose_layout
-from service.engine.throughput import step
+from service.engine.search import choose_layout, choose_layouts
+from service.engine.throughput import Step, step
 from tests.unit.engine.builders import (
     A100,
     A6000,
@@ -54,6 +55,23 @@ def test_nothing_that_fits_is_faster() -> None:
     steps = step(LLAMA_2_70B, chosen, machine, shares, layouts)
     choice = choose_layout(LLAMA_2_70B, chosen, machine, shares)
     assert choice.steps.batch[0] / choice.steps.total[0] == pytest.approx((steps.batch / steps.total)[fits].max())
+
+
+@pytest.mark.parametrize("part", [A100, accelerator(link_gb_per_s=None)], ids=["link", "no link"])
+@pytest.mark.parametrize(
+    ("model", "changes"),
+    [(LLAMA_2_70B, {}), (MIXTRAL, {}), (RESNET_50, {"seq_len": 1}), (LLAMA_7B, {"method": "dpo", "helpers": Helpers(reference=True)})],
+)
+def test_several_networks_at_once_are_each_alone(model: Model, changes: dict[str, Any], part: Accelerator) -> None:
+    """In each network the layout taken, its times and its memory are those of the search in that network, to the last digit."""
+    asked, machine, networks = training(global_batch=512, **changes), cluster(64, part), (0.0, 3.0, 50.0, 400.0)
+    for network, found in zip(networks, choose_layouts(model, asked, machine, utilisation(), networks), strict=True):
+        alone = choose_layout(model, asked, replace(machine, internode_gbit_per_s=network), utilisation())
+        assert found.layouts.row(0) == alone.layouts.row(0)
+        assert [getattr(found.steps, name).tolist() for name in Step.__slots__] == [
+            getattr(alone.steps, name).tolist() for name in Step.__slots__
+        ]
+        assert (found.memory_bytes, found.fits) == (alone.memory_bytes, alone.fits)
 
 
 def test_the_answer_says_what_the_caller_fixed() -> None:

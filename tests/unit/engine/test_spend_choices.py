@@ -106,10 +106,11 @@ def test_a_law_without_losses_is_refused() -> None:
         (SpendCurve("x", (1, 2), (0, 1), (0, 0), "points", "x"), "/curves/1/usd"),
         (SpendCurve("x", (0, 2, 2), (0, 1, 2), (0, 0, 0), "points", "x"), "/curves/1/usd"),
         (SpendCurve("x", (0, 2), (0, 1), (0, 0), "nats", "x"), "/curves/1/unit"),
+        (SCALE, "/curves/1/choice"),
     ],
 )
 def test_curves_that_are_none_or_do_not_compare_are_refused(bad: SpendCurve, pointer: str) -> None:
-    """Two rising points or more from 0 USD, all gains in one unit."""
+    """Two rising points or more from 0 USD, all gains in one unit, each choice once."""
     with pytest.raises(InvalidRequest) as refused:
         marginals((SCALE, bad), {})
     assert refused.value.pointer == pointer

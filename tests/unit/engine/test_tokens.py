@@ -120,14 +120,16 @@ def test_larger_models_and_wider_domains_take_more(params: float, times: float, 
         (0.0, 1.0, (), "/data/filter_yield"),
         (1.1, 1.0, (), "/data/filter_yield"),
         (1.0, 0.0, (), "/data"),
-        (1.0, 1.0, (MixturePart("quality_share", 1.2),), "/data/quality_share"),
-        (1.0, 1.0, (MixturePart("quality_share", 0.7), MixturePart("robustness_share", 0.4)), "/data/robustness_share"),
-        (1.0, 1.0, (MixturePart("quality_share", 0.3, 2e12),), "/data"),
-        (1.0, 1.0, (MixturePart("quality_share", 0.3, 1e12),), "/data"),
+        (1.0, 1.0, (MixturePart("quality", 1.2),), "/data/mixture/0/share"),
+        (1.0, 1.0, (MixturePart("quality", 0.7), MixturePart("robustness", 0.4)), "/data/mixture"),
+        (1.0, 1.0, (MixturePart("quality", 0.3), MixturePart("quality", 0.4)), "/data/mixture/1/name"),
+        (1.0, 1.0, (MixturePart("other", 0.3),), "/data/mixture/0/name"),
+        (1.0, 1.0, (MixturePart("quality", 0.3, 2e12),), "/data/mixture"),
+        (1.0, 1.0, (MixturePart("quality", 0.3, 1e12),), "/data/mixture"),
     ],
 )
 def test_data_that_contradict_themselves_are_refused(kept: float, passes: float, parts: tuple[MixturePart, ...], pointer: str) -> None:
-    """Shares of more than everything, yields of nothing, more unique tokens than there are."""
+    """Shares of more than everything, a name twice, yields of nothing, more unique tokens than there are."""
     with pytest.raises(InvalidRequest) as refused:
         token_flow(1e12, kept, 1.0, passes, parts, REPETITION)
     assert refused.value.pointer == pointer

@@ -63,7 +63,7 @@ def answer_of(asked: Program, **changes: Any) -> dict[str, Any]:
     found = plan(asked)
     body = {
         **{name: plain(getattr(found, name)) for name in ("name", "total_usd", "expected_usd", "completion_probability", "envelope")},
-        **{name: plain(getattr(found, name)) for name in ("overhead", "lines", "endings", "warnings")},
+        **{name: plain(getattr(found, name)) for name in ("overhead", "reserves", "lines", "endings", "warnings")},
         "outcome": _outcome(asked, plain(found.outcome)),
         "tiers": [_tier(plain(block), at) for at, block in enumerate(found.tiers)],
         "risks": [{**risk.pop("risk"), **risk} for risk in plain(found.risks)],

@@ -61,9 +61,11 @@ def test_libreoffice_calculates_what_the_plan_says(tmp_path: Path) -> None:
     assert amounts(calculated(workbook(answer), tmp_path)) == pytest.approx(planned_amounts(answer), abs=0.001)
 
 
-def test_a_stated_contingency_below_the_expected_losses_is_calculated_too(tmp_path: Path) -> None:
-    """A contingency that is a small share of the rest follows the rest, not the risks."""
-    answer = answer_of(replace(complete(), reserves=Reserves(0.05, 0.8, 0.01)))
+@pytest.mark.parametrize("stated", [0.01, 0.3])
+def test_a_stated_contingency_follows_the_rest(tmp_path: Path, stated: float) -> None:
+    """A contingency that is a share of the rest follows the rest, not the risks, whether it is below their expected losses or above."""
+    answer = answer_of(replace(complete(), reserves=Reserves(0.05, 0.8, stated)))
+    assert workbook(answer)["Shares"]["C9"].value == stated
     assert amounts(calculated(workbook(answer), tmp_path)) == pytest.approx(planned_amounts(answer), abs=0.001)
 
 
@@ -83,6 +85,12 @@ def test_a_changed_input_changes_the_total(tmp_path: Path) -> None:
     assert found["production"] == pytest.approx(12_000)
     assert found["reserve: evaluation and debugging"] == pytest.approx(600)
     assert found["total"] == pytest.approx(12_600)
+
+
+def test_an_overhead_is_counted_on_its_own_tier() -> None:
+    """An overhead around one tier's runs names it, one around all says so."""
+    sheet = workbook(answer_of(complete()))["Shares"]
+    assert [sheet.cell(row, 2).value for row in (5, 6, 7)] == ["all tiers", "all tiers", "production"]
 
 
 def test_surer_gates_raise_the_expected_cost_to_the_budget(tmp_path: Path) -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import tomllib
+from importlib import resources
 
 import pytest
 
@@ -21,6 +23,11 @@ from service.presets.program import (
 )
 
 LAW = default_law().law
+SHARES = {
+    *("evaluation_and_debugging", "confidence", "correlation", "rollback_share", "pass_probability", "at_spend_share"),
+    *("retention_worth", "common_share", "wanted_probability", "scope_share"),
+}
+COUNTS = {"sign_off_days", "accelerators_factor", "report_every_days"}
 
 
 @pytest.mark.parametrize("name", overhead_shares())
@@ -39,24 +46,31 @@ def test_the_contracts_overheads_are_all_there() -> None:
     assert together < min(found.share for found in development_shares())
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        "evaluation_and_debugging",
-        "confidence",
-        "correlation",
-        "rollback_share",
-        "pass_probability",
-        "at_spend_share",
-        "sign_off_days",
-        "retention_worth",
-    ],
-)
-def test_every_default_is_a_share_or_time_and_says_why(name: str) -> None:
-    """Each with a source to show in the assumptions."""
+def test_every_default_is_known_here() -> None:
+    """A default that is added to the file is one that these tests look at."""
+    file = resources.files("service.presets").joinpath("data", "program.toml").read_text(encoding="utf-8")
+    assert set(tomllib.loads(file)["default"]) == SHARES | COUNTS
+
+
+@pytest.mark.parametrize("name", sorted(SHARES | COUNTS))
+def test_every_default_says_why(name: str) -> None:
+    """Each with a source to show in the assumptions, as a sentence and not a mark."""
     found = program_default(name)
-    assert 0 <= found.value <= 1
+    assert found.value >= 0
     assert len(found.source) > 15
+
+
+@pytest.mark.parametrize("name", sorted(SHARES))
+def test_shares_and_probabilities_are_at_most_1(name: str) -> None:
+    """What is a part of a whole is no more than it."""
+    assert program_default(name).value <= 1
+
+
+def test_a_deadline_is_bought_back_with_more_machines_or_less_work() -> None:
+    """The default changes are changes: more accelerators, fewer tokens, and reports more than once a month."""
+    assert program_default("accelerators_factor").value > 1
+    assert 0 < program_default("scope_share").value < 1
+    assert 1 <= program_default("report_every_days").value <= 31
 
 
 def test_a_default_that_is_not_there_is_an_error() -> None:

@@ -14,6 +14,7 @@ from service.presets.accelerators import find_accelerator, load_accelerators
 from service.presets.utilisation import (
     Known,
     Share,
+    attention_share,
     find_utilisation,
     load_parameters,
     nearest,
@@ -68,9 +69,19 @@ def test_a_family_without_rows_borrows_and_is_less_certain() -> None:
     assert found.borrowed
     assert found.source.startswith("borrowed from hopper at 16-bit")
     assert found.matmul_share <= load_parameters().matmul["hopper", "16-bit"].share
-    assert found.attention_share == lender.attention_share
+    assert found.attention_share == attention_share(load_parameters(), "hopper", "own")
     assert found.spread.p10 < lender.spread.p10
     assert found.spread.p90 > lender.spread.p90
+
+
+def test_attention_goes_by_whom_its_kernels_were_written_for() -> None:
+    """On Hopper 16-bit software takes Ampere's kernels by itself, which are slower there; 8-bit recipes bring the family's own."""
+    parameters, part = load_parameters(), find_accelerator("H100").accelerator
+    own, earlier = attention_share(parameters, "hopper", "own"), attention_share(parameters, "hopper", "earlier")
+    assert find_utilisation(part, "fp8").attention_share == own
+    assert find_utilisation(part, "bf16").attention_share == earlier
+    assert earlier < own
+    assert attention_share(parameters, "ampere", "earlier") == attention_share(parameters, "ampere", "own")
 
 
 def test_a_precision_without_rows_borrows_within_the_family() -> None:
@@ -90,7 +101,7 @@ def powered(family: str, watts: float | None, share: float = 0.5, reference: flo
     part = replace(find_accelerator("A100-80GB").accelerator, family=family, tdp_w=watts)
     known = load_parameters()
     shared = {**known.shared, "power_exponent": exponent}
-    parameters = replace(known, shared=shared, matmul={AMPERE: Share(share, 0.4, reference, "these")})
+    parameters = replace(known, shared=shared, matmul={AMPERE: Share(share, reference, "these")})
     return utilisation(parameters, part, "bf16").matmul_share
 
 

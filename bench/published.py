@@ -1,0 +1,151 @@
+"""Fills docs/published-program.md: a published program, planned anew, beside its report. `python -m bench.published` writes it.
+
+Reported: DeepSeek-V3 Technical Report (arXiv 2412.19437v2), table 1: 2,664K H800-hours of pre-training, 119K of context extension, 5K of
+post-training, 2,788K and 5.576M USD at 2 USD an hour; section 1: 180K hours a trillion tokens, without earlier research and ablations.
+"""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from bench.readme import put
+from service.api.estimate_schema import EstimateRequestSchema
+from service.api.program_body import program_body
+from service.api.program_schema import ProgramRequestSchema
+from service.config import load_settings
+from service.desk import Desk
+from service.domain.quantity import Range
+from service.engine.program_spread import combined
+from service.engine.search import choose_layout
+from service.usecases.notes import Notes
+from service.usecases.program import plan
+from service.usecases.program_runs import merged
+from service.usecases.runs import achieved, resolve_machine, resolve_run
+from service.wiring import build_desk
+
+ROOT = Path(__file__).parents[1]
+PAGE = ROOT / "docs" / "published-program.md"
+REQUEST: dict[str, Any] = json.loads((ROOT / "examples" / "published-deepseek-v3.json").read_text(encoding="utf-8"))
+STAGES = {
+    "pre-training": (2_664e3, ("pre-training",)),
+    "context extension": (119e3, ("context to 32K", "context to 128K")),
+    "post-training": (5e3, ("supervised fine-tuning",)),
+}
+PRETRAINING = STAGES["pre-training"][0]
+REPORTED_HOURS, REPORTED_USD = 2_788e3, 5_576e3
+HOURS_PER_TRILLION = 180e3
+RATE = {"tokens_per_s_per_accelerator": 1e12 / HOURS_PER_TRILLION / 3600}
+# Sections 3.2 and 4.2: 16-way pipeline, 64-way experts, ZeRO-1, no tensor parallelism.
+LAYOUT = {"parallelism": {"tensor": 1, "pipeline": 16, "context": 1, "expert": 64}, "zero_stage": 1}
+
+
+def desk_in(folder: Path) -> Desk:
+    """A desk with the shipped prices, asking nobody."""
+    found = build_desk(load_settings({"OUTLAY_DATA_DIR": str(folder), "OUTLAY_OFFLINE": "1"}))
+    found.store.migrate()
+    return found
+
+
+def filled(text: str, desk: Desk) -> str:
+    """The page's text with its tables as they should be."""
+    answer = answered(desk, REQUEST)
+    tables = {"stages": stage_rows(answer), "causes": cause_rows(desk, answer), "budget": budget_rows(answer)}
+    for name, rows in tables.items():
+        text = put(text, name, "".join(f"{row}\n" for row in rows))
+    return text
+
+
+def answered(desk: Desk, request: dict[str, Any]) -> dict[str, Any]:
+    """What POST /v1/estimate/program answers."""
+    return program_body(plan(desk, ProgramRequestSchema().load(request)))
+
+
+def stage_hours(answer: dict[str, Any], name: str) -> Range:
+    """Accelerator-hours planned for a stage of the report."""
+    runs = {run["name"]: Range(**run["accelerator_hours"]) for tier in answer["tiers"] for run in tier["runs"]}
+    return combined([runs[each] for each in STAGES[name][1]], 0.5)
+
+
+def pretraining_hours(desk: Desk, **changes: Any) -> Range:
+    """Accelerator-hours of the pre-training, asked for with sections laid over its estimate."""
+    run = {"name": "pre-training", "estimate": _pretraining(changes)}
+    body = answered(desk, {"name": "alone", "tiers": [{"tier": "production", "runs": [run]}]})
+    return Range(**body["tiers"][0]["accelerator_hours"])
+
+
+def computing_share(desk: Desk, **changes: Any) -> float:
+    """What is left of the pre-training's step without its exchanges and its pipeline's bubble."""
+    request, notes = EstimateRequestSchema().load(_pretraining(changes)), Notes()
+    cluster, price = resolve_machine(desk, request, desk.catalog.book(None), notes)
+    run = resolve_run(request, cluster, price, notes)
+    steps = choose_layout(run.model, run.training, run.cluster, achieved(desk, run, notes)).steps
+    return 1 - float((steps.network[0] + steps.pipeline[0]) / steps.total[0])
+
+
+def pretraining_ways(desk: Desk, answer: dict[str, Any]) -> dict[str, float]:
+    """Accelerator-hours of the pre-training by what they are planned from."""
+    goal, laid_out = stage_hours(answer, "pre-training").p50, pretraining_hours(desk, training=LAYOUT).p50
+    return {
+        "the goal alone": goal,
+        "the goal alone, all exchanges hidden": goal * computing_share(desk),
+        "the report's layout": laid_out,
+        "the report's layout, exchanges and bubble hidden": laid_out * computing_share(desk, training=LAYOUT),
+        "the report's rate": pretraining_hours(desk, efficiency=RATE).p50,
+    }
+
+
+def stage_rows(answer: dict[str, Any]) -> list[str]:
+    """Each stage and the whole: reported, planned, their ratio, and whether the range holds what was reported."""
+    production = answer["tiers"][1]
+    return [
+        "| stage | reported | planned | planned / reported | reported in range |",
+        "| --- | ---: | ---: | ---: | --- |",
+        *(_stage_row(name, hours, stage_hours(answer, name)) for name, (hours, _) in STAGES.items()),
+        _stage_row("**training**", REPORTED_HOURS, Range(**production["accelerator_hours"])),
+        _stage_row("cost, thousand USD", REPORTED_USD, Range(**production["usd"])),
+    ]
+
+
+def cause_rows(desk: Desk, answer: dict[str, Any]) -> list[str]:
+    """The pre-training asked for in other ways."""
+    rows = [f"| {name} | {hours / 1e3:,.0f} | {hours / PRETRAINING:.2f} |" for name, hours in pretraining_ways(desk, answer).items()]
+    return ["| planned from | thousand hours | planned / reported |", "| --- | ---: | ---: |", *rows]
+
+
+def budget_rows(answer: dict[str, Any]) -> list[str]:
+    """What a plan made before has beside the training that is reported."""
+    ablations, training = answer["tiers"]
+    lines = [
+        ("training, as above", training["accelerator_hours"]["p50"], training["cost_usd"]),
+        ("the ablations that the report describes", ablations["accelerator_hours"]["p50"], ablations["cost_usd"]),
+        ("contingency", None, answer["envelope"]["reserve_usd"]),
+        ("**budget**", None, answer["total_usd"]["p50"]),
+    ]
+    rows = [
+        f"| {name} | {'' if hours is None else f'{hours / 1e3:,.0f}'} | {usd / 1e6:.2f} | {usd / REPORTED_USD:.2f} |"
+        for name, hours, usd in lines
+    ]
+    return ["| planned | thousand hours | million USD | of the reported cost |", "| --- | ---: | ---: | ---: |", *rows]
+
+
+def _pretraining(changes: dict[str, Any]) -> dict[str, Any]:
+    run = REQUEST["tiers"][1]["runs"][0]
+    return merged(merged(REQUEST["defaults"], run["estimate"]), changes)
+
+
+def _stage_row(name: str, reported: float, planned: Range) -> str:
+    middle, low, high = (_thousands(value) for value in (planned.p50, planned.p10, planned.p90))
+    within = "yes" if planned.p10 <= reported <= planned.p90 else "no"
+    return f"| {name} | {_thousands(reported)} | {middle} ({low} to {high}) | {planned.p50 / reported:.2f} | {within} |"
+
+
+def _thousands(value: float) -> str:
+    return f"{value / 1e3:,.0f}" if value >= 1e4 else f"{value / 1e3:.1f}"
+
+
+if __name__ == "__main__":
+    with tempfile.TemporaryDirectory() as folder:
+        PAGE.write_text(filled(PAGE.read_text(encoding="utf-8"), desk_in(Path(folder))), encoding="utf-8")

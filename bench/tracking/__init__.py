@@ -1,0 +1,1 @@
+"""Simulated runs, what forecasts and drift make of them, and the thresholds that follow."""

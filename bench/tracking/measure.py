@@ -1,0 +1,101 @@
+"""What forecasts and drift are worth on simulated runs: coverage, false alarms over a life, days to see a cut."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bench.tracking.simulate import ACCELERATORS, USD_PER_ACCELERATOR_HOUR, Floats, Runs
+from bench.tracking.thresholds import days_of, looks
+from service.domain.quantity import Range
+from service.engine.change_point import DriftRules, FailureRules, Quantity, failure_evidence, threshold
+from service.engine.forecast import ForecastRules, Prior, Series, forecast
+from service.engine.uncertainty import P90_DEVIATIONS
+
+STAGES = (0.25, 0.5, 0.75)
+# What the simulated plans say they may be off by, as a standard deviation: less than the rough ones are.
+STATED_PLAN_ERROR = 0.12
+Flags = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a simulated run still took from a report on."""
+
+    hours: float
+    usd: float
+
+
+def covered(runs: Runs, row: int, stage: float, rules: ForecastRules, planned: bool = True) -> tuple[bool, bool]:
+    """Whether the forecast made when a run first reached a share of its tokens holds what it then took: finish, cost."""
+    column = int(np.argmax(runs.tokens[row] >= stage * runs.goal[row]))
+    told = slice(0, column + 1)
+    done = Series(np.arange(column + 1.0), runs.tokens[row, told], runs.usd[row, told], runs.accelerator_hours[row, told])
+    foretold = forecast(done, runs.goal[row] - done.tokens[-1], plan_of(runs, row) if planned else Prior(), rules)
+    outcome = outcome_of(runs, row, column)
+    if foretold is None or foretold.remaining_hours is None or foretold.remaining_usd is None:
+        return False, False
+    return _within(foretold.remaining_hours, outcome.hours), _within(foretold.remaining_usd, outcome.usd)
+
+
+def plan_of(runs: Runs, row: int) -> Prior:
+    """What was planned of a run: its pace and, at the price of its start, what a token costs."""
+    pace, factor = float(runs.planned[row]), math.exp(P90_DEVIATIONS * STATED_PLAN_ERROR)
+    hours = Range(1 / pace / factor, 1 / pace, factor / pace)
+    return Prior(
+        tokens_per_hour=Range(pace / factor, pace, pace * factor),
+        usd_per_token=hours.scaled(USD_PER_ACCELERATOR_HOUR * ACCELERATORS),
+        accelerator_hours_per_token=hours.scaled(ACCELERATORS),
+    )
+
+
+def outcome_of(runs: Runs, row: int, column: int) -> Outcome:
+    """What was left of a run at a column, to the moment of its last token."""
+    end = int(runs.finish[row])
+    before, after = runs.tokens[row, end - 1], runs.tokens[row, end]
+    moment = end - 1 + float(np.clip((runs.goal[row] - before) / (after - before), 0, 1))
+    usd = float(np.interp(moment, [end - 1, end], runs.usd[row, [end - 1, end]]))
+    return Outcome(moment - column, usd - float(runs.usd[row, column]))
+
+
+def alarms(runs: Runs, rules: DriftRules) -> dict[Quantity, Flags]:
+    """Whether a look on any day of each run's life shows drift, by quantity."""
+    found = {
+        quantity: ever_passed(looks(days_of(runs, quantity, rules), rules, limits), rules, quantity)
+        for quantity, limits in rules.limits.items()
+    }
+    return {**found, "failures": too_many(runs, rules.failures)}
+
+
+def ever_passed(statistics: Floats, rules: DriftRules, quantity: Quantity) -> Flags:
+    """Whether any number of days passes its threshold."""
+    limits = rules.limits[quantity]
+    passed = np.array([threshold(days + 1, limits) for days in range(statistics.shape[1])])
+    return np.asarray((statistics > passed).any(axis=1))
+
+
+def too_many(runs: Runs, rules: FailureRules) -> Flags:
+    """Whether a look on any day of each run's life shows more interruptions than planned."""
+    counts = np.diff(runs.interruptions[:, ::24], axis=1)
+    lives, flags = runs.finish // 24, np.zeros(len(runs.goal), dtype=bool)
+    for days in range(1, int(lives.max()) + 1):
+        evidence = failure_evidence(counts[:, :days], runs.interruptions_per_hour * 24, rules).sum(axis=1)
+        flags |= (evidence > 1 / rules.false_alarm_share) & (lives >= days)
+    return flags
+
+
+def delays(runs: Runs, cut: float, day: int, rules: DriftRules) -> Floats:
+    """Days from a cut of throughput to the first look that shows it; infinite where none does in the run's life."""
+    rows = days_of(runs, "throughput", rules)
+    rows[:, day:] *= 1 - cut
+    statistics = looks(rows, rules, rules.limits["throughput"])
+    passed = statistics > np.array([threshold(days + 1, rules.limits["throughput"]) for days in range(rows.shape[1])])
+    passed[:, :day] = False
+    return np.where(passed.any(axis=1), passed.argmax(axis=1) + 1.0 - day, np.inf)
+
+
+def _within(foretold: Range, value: float) -> bool:
+    return foretold.p10 <= value <= foretold.p90

@@ -1,0 +1,104 @@
+"""Thresholds of data/tracking.toml: what days of simulated runs on their plan pass as rarely as stated, looked at every day.
+
+`python -m bench.tracking.thresholds` prints them. The false alarms of a life are spent over its days as the inverse of their number to the
+power of 1.5 falls, for most runs end within months: the stated share by STATED_DAYS, a fifth more by LIFE_DAYS. Seeds differ from those
+of the tests.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from bench.tracking.simulate import CALM, ROUGH, Floats, Regime, Runs, simulate
+from service.engine.change_point import DriftRules, Limits, Quantity, Record, daily, split_statistics
+from service.presets.tracking import drift_rules
+
+SEED, ROUNDS, RUNS_A_ROUND = 20_000, 10, 100
+LIFE_DAYS, STATED_DAYS = 400, 130
+SPANS = (10, 13, 17, 25, 40, 70, 130)
+SPENDING = -0.5
+
+
+def on_plan(regime: Regime) -> Regime:
+    """The regime without what is a change: no wander, no change of price."""
+    return replace(regime, wander_a_month=0.0, price_change_share=0.0)
+
+
+def variants(days: tuple[float, float]) -> tuple[Regime, ...]:
+    """On-plan regimes of so many planned days: calm and rough, and each with noise of another size and memory."""
+    calm, rough = (replace(on_plan(regime), days=days, plan_error=0.0) for regime in (CALM, ROUGH))
+    return (
+        calm,
+        rough,
+        replace(calm, noise=0.03, noise_memory_hours=48),
+        replace(rough, mttf_hours=30, noise_memory_hours=8),
+    )
+
+
+def record_of(runs: Runs, row: int, end: int) -> Record:
+    """A simulated run as it was told until column `end`."""
+    told = slice(0, end + 1)
+    return Record(
+        at_hours=np.arange(end + 1, dtype=np.float64),
+        tokens_trained=runs.trained[row, told],
+        productive_hours=runs.productive[row, told],
+        usd=runs.usd[row, told],
+        accelerator_hours=runs.accelerator_hours[row, told],
+        interruption_hours=np.repeat(np.arange(end) + 0.5, np.diff(runs.interruptions[row, told]).astype(np.int64)),
+    )
+
+
+def days_of(runs: Runs, quantity: Quantity, rules: DriftRules) -> Floats:
+    """A quantity of every run, a row of days each, ending in nan where days are left out."""
+    rows = np.full((len(runs.goal), int(runs.finish.max() // 24)), np.nan)
+    for row, end in enumerate(runs.finish.tolist()):
+        values = daily(record_of(runs, row, end), quantity, rules)[1]
+        rows[row, : len(values)] = values
+    return rows
+
+
+def looks(rows: Floats, rules: DriftRules, limits: Limits) -> Floats:
+    """The largest statistic of every run at each number of days; below any threshold where it has not so many."""
+    found = np.full(rows.shape, -1.0)
+    for days in range(rules.splits.before + rules.splits.after, rows.shape[1] + 1):
+        enough = np.isfinite(rows[:, days - 1])
+        found[enough, days - 1] = split_statistics(rows[enough, :days], rules.splits, limits.typical_scatter).max(axis=1)
+    return found
+
+
+def calibrate(statistics: Floats, share: float) -> list[float]:
+    """The threshold of each span at which its part of the share of runs passes for the first time."""
+    edges = [*SPANS, LIFE_DAYS + 1]
+    spent = -np.diff(np.array(edges, dtype=np.float64) ** SPENDING) / (SPANS[0] ** SPENDING - STATED_DAYS**SPENDING)
+    quiet, found = np.ones(len(statistics), dtype=bool), []
+    for begin, end, part in zip(SPANS, edges[1:], share * spent, strict=True):
+        most = np.where(quiet, statistics[:, begin - 1 : end - 1].max(axis=1), -1)
+        limit = float(np.sort(most)[-1 - round(part * len(statistics))])
+        quiet &= most <= limit
+        found.append(round(limit, 2))
+    return found
+
+
+def all_days(rules: DriftRules) -> dict[Quantity, Floats]:
+    """Days of throughput and of goodput of all simulated runs, regime by regime."""
+    parts: dict[Quantity, list[Floats]] = {"throughput": [], "goodput": []}
+    for number, regime in enumerate(variants((LIFE_DAYS, LIFE_DAYS))):
+        for round_ in range(ROUNDS):
+            runs = simulate(regime, RUNS_A_ROUND, SEED + 100 * number + round_)
+            for quantity, rows in parts.items():
+                days = days_of(runs, quantity, rules)[:, :LIFE_DAYS]
+                rows.append(np.pad(days, ((0, 0), (0, LIFE_DAYS - days.shape[1])), constant_values=np.nan))
+    return {quantity: np.concatenate(rows) for quantity, rows in parts.items()}
+
+
+def main() -> None:
+    rules = drift_rules()
+    for quantity, rows in all_days(rules).items():
+        limits = rules.limits[quantity]
+        print(quantity, "days", list(SPANS), "thresholds", calibrate(looks(rows, rules, limits), limits.false_alarm_share))
+
+
+if __name__ == "__main__":
+    main()

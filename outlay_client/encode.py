@@ -1,0 +1,101 @@
+"""Events as lines of JSON, in the names and bounds of POST /v1/track/runs/{id}/events."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+MOST_NAME = 200
+MOST_TEXT = 2000
+CUT = "…"
+TROUBLES = (TypeError, ValueError, OverflowError, RuntimeError, OSError)
+"""What the conversion of a foreign number raises: RuntimeError is what tensors do when their device has failed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """An event as it was told: `now` is when, in seconds since 1970, and `at` when it happened, if that was said."""
+
+    id: str
+    kind: str
+    now: float
+    at: datetime | float | None
+    fields: Mapping[str, Any]
+
+
+def event_line(told: Told) -> tuple[bytes, list[str]]:
+    """An event as a line of JSON, and the names of fields left out because their values are none."""
+    event: dict[str, Any] = {"id": told.id, "type": told.kind, "at": _time(told.now)}
+    odd = []
+    for name, value in {"at": told.at, **told.fields}.items():
+        if value is None:
+            continue
+        try:
+            event[name] = CONVERSIONS[name](value)
+        except TROUBLES:
+            odd.append(name)
+    return json.dumps(event, separators=(",", ":")).encode() + b"\n", odd
+
+
+def _time(value: object) -> str:
+    """A time of RFC 3339 in UTC, of a datetime or of seconds since 1970."""
+    at = value if isinstance(value, datetime) else datetime.fromtimestamp(_number(value), UTC)
+    return at.astimezone(UTC).isoformat().replace("+00:00", "Z")
+
+
+def _whole(value: Any) -> int:
+    return round(_number(value))
+
+
+def _number(value: Any) -> float:
+    """A finite number of anything that is one, tensors and numpy's scalars included."""
+    number = float(value)
+    if not math.isfinite(number):
+        raise ValueError("not finite")
+    return number
+
+
+def _loss(value: Any) -> float | str:
+    """A loss that is no number is written as text, which JSON has no other way for."""
+    number = float(value)
+    return number if math.isfinite(number) else str(number)
+
+
+def _name(value: object) -> str:
+    return _cut(" ".join(_printable(str(value)).split()) or "unknown", MOST_NAME)
+
+
+def _text(value: object) -> str:
+    return _cut(_printable(str(value)) or "-", MOST_TEXT)
+
+
+def _printable(text: str) -> str:
+    return "".join(char if char.isprintable() or char == "\n" else " " for char in text)
+
+
+def _cut(text: str, most: int) -> str:
+    return text if len(text) <= most else text[: most - 1] + CUT
+
+
+def _bytes(value: Any) -> int:
+    """A number of bytes, or the size of a file or of all files in a folder."""
+    if not isinstance(value, Path):
+        return _whole(value)
+    files = [value] if value.is_file() else [file for file in value.rglob("*") if file.is_file()]
+    return sum(file.stat().st_size for file in files)
+
+
+CONVERSIONS: Mapping[str, Callable[[Any], Any]] = {
+    **dict.fromkeys(("step", "tokens_done", "accelerators", "to_step", "from_step"), _whole),
+    **dict.fromkeys(("accelerator_hours", "cost_usd", "mfu", "share", "value", "usd"), _number),
+    **dict.fromkeys(("cause", "name", "metric", "line", "gate", "verdict", "supersedes"), _name),
+    "bytes": _bytes,
+    "loss": _loss,
+    "text": _text,
+    **dict.fromkeys(("at", "billed_until"), _time),
+}

@@ -1,0 +1,94 @@
+"""A callback of Lightning: `Trainer(…, callbacks=[OutlayCallback("https://outlay.example.com", run_id)])`."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from outlay_client.tracker import Tracker
+
+# The same framework goes by two names.
+Callback: Any = import_module("lightning.pytorch" if find_spec("lightning") else "pytorch_lightning").Callback
+
+EXIT_S = 5.0
+
+
+class OutlayCallback(Callback):  # type: ignore[misc]
+    """Tells of progress every few steps, of validations and checkpoints, and of an exception as an interruption.
+
+    Takes what `Tracker` takes; the world's first process tells alone. Tokens are the step times `tokens_per_step`. The loss is the logged
+    metric named `loss`, read every `every_steps` steps, because to read it waits for the accelerator.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        run_id: str,
+        key: str | None = None,
+        *,
+        tokens_per_step: int | None = None,
+        every_steps: int = 50,
+        loss: str = "train_loss",
+        **options: Any,
+    ) -> None:
+        super().__init__()
+        self.arguments = (url, run_id, key)
+        self.options = options
+        self.tokens_per_step = tokens_per_step
+        self.every_steps = every_steps
+        self.loss = loss
+        self.tracker: Tracker | None = None
+        self._told_step = -1
+        self._checkpoint = ""
+
+    def on_fit_start(self, trainer: Any, _module: Any) -> None:
+        """Open the tracker, which tells of the launch."""
+        if trainer.is_global_zero:
+            url, run_id, key = self.arguments
+            self.tracker = Tracker(url, run_id, key, **{"accelerators": trainer.world_size, **self.options})
+
+    def on_train_batch_end(self, trainer: Any, *_: Any) -> None:
+        """Where training stands, every few optimizer steps, and a checkpoint where one was written since the last batch."""
+        if not self.tracker:
+            return
+        step = trainer.global_step
+        if step != self._told_step and step % self.every_steps == 0:
+            self._told_step = step
+            self._progress(trainer)
+        self._tell_checkpoint(trainer)
+
+    def on_validation_end(self, trainer: Any, _module: Any) -> None:
+        """Every metric of a validation."""
+        if self.tracker and not trainer.sanity_checking:
+            for name, value in trainer.callback_metrics.items():
+                if name.startswith(("val", "eval", "test")):
+                    self.tracker.evaluation(name, value, step=trainer.global_step)
+
+    def on_exception(self, trainer: Any, _module: Any, exception: BaseException) -> None:
+        """Why training stopped."""
+        if self.tracker:
+            self.tracker.interruption(f"{type(exception).__name__}: {exception}", step=trainer.global_step)
+            self.tracker.close(EXIT_S)
+
+    def on_fit_end(self, trainer: Any, _module: Any) -> None:
+        """Where training ended, sent while there is still time."""
+        if self.tracker:
+            self._tell_checkpoint(trainer)
+            self._progress(trainer)
+            self.tracker.close(EXIT_S)
+
+    def _progress(self, trainer: Any) -> None:
+        if self.tracker:
+            step = trainer.global_step
+            tokens = None if self.tokens_per_step is None else step * self.tokens_per_step
+            self.tracker.progress(step, tokens_done=tokens, loss=trainer.callback_metrics.get(self.loss))
+
+    def _tell_checkpoint(self, trainer: Any) -> None:
+        """The newest file of the Trainer's own checkpoint callback. It is written after `on_save_checkpoint`, so it is looked for later."""
+        newest = getattr(trainer.checkpoint_callback, "best_model_path", "")
+        newest = getattr(trainer.checkpoint_callback, "_last_checkpoint_saved", "") or newest
+        if self.tracker and newest and newest != self._checkpoint:
+            self._checkpoint = newest
+            self.tracker.checkpoint(Path(newest), step=trainer.global_step)

@@ -1,0 +1,265 @@
+"""Events on disk until they are acknowledged: files of at most a thousand lines, each removed whole once the service has it.
+
+What was written is with the operating system at once and outlives the process. It is also forced to the disk (fsync) when anything but
+plain progress is written and when a file is full; progress alone may lose what the operating system had not yet written at a power cut.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import time
+import uuid
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+MOST_LINES = 1000
+"""As many events as the service takes at once."""
+LINES, LOCK, REJECTED = ".jsonl", ".lock", "rejected.jsonl"
+FREED = 0.9
+"""The share of the bound that thinning goes down to, so that not every event thins again."""
+PROGRESS = b'"type":"progress"'
+MOST_REJECTED_BYTES = 16 * 2**20
+
+
+@dataclass(slots=True, eq=False)
+class Segment:
+    """Some events in the order they came: in a file, or in memory (`lines`) where no file could be written."""
+
+    count: int
+    size: int
+    path: Path | None = None
+    lines: list[bytes] | None = None
+
+    def read(self) -> list[bytes]:
+        """Its whole lines; one that was cut off when its process was killed is none. Raises OSError."""
+        if self.lines is not None or self.path is None:
+            return self.lines or []
+        return [line for line in self.path.read_bytes().splitlines(keepends=True) if line.endswith(b"\n")]
+
+
+class Segments:
+    """The segments of one process for one run. Not thread-safe: whoever shares them holds a lock.
+
+    Files that other processes of the same run have left behind are taken over; those of processes that are alive are locked.
+    """
+
+    def __init__(self, folder: Path, most_bytes: int) -> None:
+        self.folder = folder
+        self.most_bytes = most_bytes
+        self.owner = f"{time.time_ns():016x}-{os.getpid()}-{uuid.uuid4().hex[:8]}"
+        self.sealed: deque[Segment] = deque()
+        self.active: Segment | None = None
+        self.taken: Segment | None = None
+        self.trouble = ""
+        self._file = -1
+        self._lock = -1
+        self._number = 0
+
+    @property
+    def count(self) -> int:
+        """Events that are waiting."""
+        return sum(segment.count for segment in (*self.sealed, *([self.active] if self.active else [])))
+
+    @property
+    def size(self) -> int:
+        """Bytes that are waiting."""
+        return sum(segment.size for segment in (*self.sealed, *([self.active] if self.active else [])))
+
+    def open(self) -> None:
+        """Make the folder and take over what ended processes left in it. Where it cannot be used, `trouble` says why."""
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+            self._lock = _locked(self.folder / f"{self.owner}{LOCK}")
+            self._adopt()
+        except OSError as error:
+            self.trouble = str(error)
+
+    def append(self, lines: Sequence[bytes]) -> None:
+        """Keep events: on disk, or in memory while that cannot be written to. Thins the oldest progress above the bound."""
+        for begin in range(0, len(lines), MOST_LINES):
+            self._append(lines[begin : begin + MOST_LINES])
+        if self.size > self.most_bytes:
+            self._thin()
+
+    def take(self) -> Segment | None:
+        """The oldest events that wait, no longer written to; they stay until removed."""
+        if not self.sealed:
+            self._seal()
+        self.taken = self.sealed[0] if self.sealed else None
+        return self.taken
+
+    def remove(self, segment: Segment) -> None:
+        """Forget what has been acknowledged."""
+        self.sealed.remove(segment)
+        if segment.path is not None:
+            _removed(segment.path)  # else it is sent once more by the next process, which the service counts once
+
+    def reject(self, lines: Sequence[bytes]) -> None:
+        """Keep what the service will not take, for whoever looks into it. Raises OSError."""
+        path = self.folder / REJECTED
+        if path.exists() and path.stat().st_size > MOST_REJECTED_BYTES:
+            raise OSError(f"{path} is full")
+        with path.open("ab") as file:
+            file.writelines(lines)
+
+    def close(self) -> None:
+        """Give up the files: what still waits in them is the next process's."""
+        self._seal()
+        if self._lock >= 0:
+            if not any(segment.path for segment in self.sealed):
+                _removed(self.folder / f"{self.owner}{LOCK}")
+            os.close(self._lock)
+            self._lock = -1
+
+    def _append(self, lines: Sequence[bytes]) -> None:
+        if self.active and self.active.count + len(lines) > MOST_LINES:
+            self._seal()
+        if not self._written(lines):
+            if self.active and self.active.path:
+                self._seal()
+            self.active = self.active or Segment(0, 0, lines=[])
+            self.active.lines = [*(self.active.lines or ()), *lines]
+        assert self.active is not None
+        self.active.count += len(lines)
+        self.active.size += sum(map(len, lines))
+
+    def _written(self, lines: Sequence[bytes]) -> bool:
+        """Whether the lines are in the active segment's file. One that was begun in memory stays there; the next tries the disk again."""
+        if self._lock < 0 or (self.active is not None and self.active.path is None):
+            return False
+        try:
+            if self.active is None:
+                self._begin()
+            _write(self._file, b"".join(lines))
+            if any(PROGRESS not in line for line in lines):
+                os.fsync(self._file)
+        except OSError as error:
+            self.trouble = str(error)
+            self._cut_back()
+            return False
+        self.trouble = ""
+        return True
+
+    def _begin(self) -> None:
+        path = self.folder / f"{self.owner}-{self._number:06d}{LINES}"
+        self._file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND, 0o600)
+        self._number += 1
+        self.active = Segment(0, 0, path=path)
+
+    def _cut_back(self) -> None:
+        """Take back what was written in part, so that those lines stand only in memory."""
+        if self._file >= 0 and self.active is not None:
+            with contextlib.suppress(OSError):  # a cut-off line is passed over, and whole ones carry ids that count once
+                os.ftruncate(self._file, self.active.size)
+
+    def _seal(self) -> None:
+        if self._file >= 0:
+            with contextlib.suppress(OSError):  # as safe as the disk lets it be; the lines are there to be read
+                os.fsync(self._file)
+            with contextlib.suppress(OSError):
+                os.close(self._file)
+            self._file = -1
+        if self.active is not None and self.active.count:
+            self.sealed.append(self.active)
+        elif self.active is not None and self.active.path is not None:
+            _removed(self.active.path)
+        self.active = None
+
+    def _thin(self) -> None:
+        """Drop every other progress event, oldest files first, until there is room again. Other events are never dropped."""
+        self._seal()
+        for segment in list(self.sealed)[:-1]:
+            if self.size <= self.most_bytes * FREED:
+                return
+            if segment is not self.taken:  # on its way, and perhaps there already
+                self._thin_one(segment)
+
+    def _thin_one(self, segment: Segment) -> None:
+        try:
+            kept = _thinned(segment.read())
+            if segment.path is not None:
+                _replace(segment.path, kept)
+        except OSError as error:
+            self.trouble = str(error)
+            return
+        if segment.path is None:
+            segment.lines = kept
+        segment.count, segment.size = len(kept), sum(map(len, kept))
+        if not kept:
+            self.remove(segment)
+
+    def _adopt(self) -> None:
+        """Take over the files of processes that have ended: their locks can be had."""
+        left = {path.name.rsplit("-", 1)[0] for path in self.folder.glob(f"*-*{LINES}")}
+        left |= {path.name.removesuffix(LOCK) for path in self.folder.glob(f"*{LOCK}")}
+        for owner in sorted(left - {self.owner}):
+            lock = _locked(self.folder / f"{owner}{LOCK}")
+            if lock >= 0:
+                for path in sorted(self.folder.glob(f"{owner}-*{LINES}")):
+                    self._take_over(path)
+                (self.folder / f"{owner}{LOCK}").unlink(missing_ok=True)
+                os.close(lock)
+
+    def _take_over(self, path: Path) -> None:
+        own = self.folder / f"{self.owner}-{self._number:06d}{LINES}"
+        self._number += 1
+        path.rename(own)
+        segment = Segment(0, own.stat().st_size, path=own)
+        segment.count = len(segment.read())
+        self.sealed.append(segment)
+
+
+def _locked(path: Path) -> int:
+    """A descriptor that holds the lock of this file, -1 where another process does. Raises OSError.
+
+    The lock ends with the process that has it, and with the processes it has forked.
+    """
+    while True:
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            os.close(descriptor)
+            return -1
+        with contextlib.suppress(FileNotFoundError):
+            if os.path.samestat(os.fstat(descriptor), path.stat()):
+                return descriptor
+        os.close(descriptor)  # another process has removed the file in between
+
+
+def _removed(path: Path) -> None:
+    with contextlib.suppress(OSError):  # nothing is lost by a file too many
+        path.unlink(missing_ok=True)
+
+
+def _write(descriptor: int, data: bytes) -> None:
+    """All of the data. Raises OSError, also after some of it."""
+    while data:
+        data = data[os.write(descriptor, data) :]
+
+
+def _thinned(lines: Sequence[bytes]) -> list[bytes]:
+    """The lines without every other one of progress, the first of two; a last single one goes too."""
+    kept, drop = [], True
+    for line in lines:
+        if PROGRESS not in line:
+            kept.append(line)
+            continue
+        if not drop:
+            kept.append(line)
+        drop = not drop
+    return kept
+
+
+def _replace(path: Path, lines: Sequence[bytes]) -> None:
+    """The file with these lines alone, whole at every moment. Raises OSError."""
+    new = path.with_suffix(".new")
+    with new.open("wb") as file:
+        file.writelines(lines)
+        file.flush()
+        os.fsync(file.fileno())
+    new.replace(path)

@@ -1,0 +1,114 @@
+"""One batch of events over HTTP, and what came of it."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import urllib.error
+import urllib.request
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from typing import Any
+from urllib.parse import quote, urlsplit
+
+TIMEOUT_S = 10.0
+"""To connect, and between two reads of an answer."""
+MOST_ANSWER_BYTES = 2**20
+MOST_WAIT_S = 300.0
+REFUSED = frozenset({400, 413, 415, 422})
+"""Answers about the events themselves. Others may be different tomorrow (a key that is renewed, a service that comes back)."""
+TROUBLES = (OSError, http.client.HTTPException, ValueError)
+
+
+@dataclass(frozen=True, slots=True)
+class Sent:
+    """What came of a batch: `taken` when it is durable there, `refused` when it never will be; else it is tried again later.
+
+    `rejected` are single events that were not taken, with the reason; `wait_s` is how long the service asked to be left alone.
+    """
+
+    taken: bool = False
+    refused: bool = False
+    reason: str = ""
+    wait_s: float = 0.0
+    rejected: tuple[dict[str, str], ...] = ()
+
+
+class _NoRedirect(urllib.request.HTTPRedirectHandler):
+    """A key is not carried to wherever an answer points."""
+
+    def redirect_request(self, *_: Any) -> None:
+        """No request."""
+
+
+class Door:
+    """The service's address for the events of one run."""
+
+    def __init__(self, url: str, run_id: str, key: str | None) -> None:
+        if urlsplit(url).scheme not in ("http", "https") or not urlsplit(url).hostname:
+            raise ValueError(f"the service's address is {url!r}; it has to be like https://outlay.example.com")
+        if not run_id:
+            raise ValueError("the run's id is empty; it is the `id` that POST /v1/track/programs/{id}/runs answered with")
+        self.url = f"{url.rstrip('/')}/v1/track/runs/{quote(run_id, safe='')}/events"
+        self.headers = {"Content-Type": "application/json", "User-Agent": "outlay-client"}
+        if key:
+            self.headers["Authorization"] = f"Bearer {key}"
+        self._opener = urllib.request.build_opener(_NoRedirect)
+
+    def send(self, lines: Sequence[bytes]) -> Sent:
+        """Send events, each a line of JSON. Never raises."""
+        body = b'{"events":[' + b",".join(line.rstrip(b"\n") for line in lines) + b"]}"
+        request = urllib.request.Request(self.url, body, self.headers, method="POST")  # noqa: S310 - http and https alone, see above
+        try:
+            with self._opener.open(request, timeout=TIMEOUT_S) as answer:
+                return _taken(json.loads(answer.read(MOST_ANSWER_BYTES)))
+        except urllib.error.HTTPError as error:
+            with error:
+                return _refused(error)
+        except TROUBLES as error:
+            return Sent(reason=f"{type(error).__name__}: {error}")
+
+
+def _taken(answer: Any) -> Sent:
+    """A 2xx counts when it is the service's own: what stands between might answer 200 as well."""
+    if not isinstance(answer, dict) or not isinstance(answer.get("accepted"), int):
+        return Sent(reason="the answer is not the service's: is this its address?")
+    rejected = [each for each in answer.get("rejected") or () if isinstance(each, dict) and "id" in each]
+    return Sent(taken=True, rejected=tuple({"id": str(each["id"]), "reason": str(each.get("reason"))} for each in rejected))
+
+
+def _refused(error: urllib.error.HTTPError) -> Sent:
+    reason = f"{error.code} {error.reason}{_detail(error)}"
+    return Sent(refused=error.code in REFUSED, reason=reason, wait_s=_wait_s(error.headers.get("Retry-After")))
+
+
+def _detail(error: urllib.error.HTTPError) -> str:
+    """What the problem's body says, if it is one."""
+    try:
+        problem = json.loads(error.read(MOST_ANSWER_BYTES))
+    except TROUBLES:
+        return ""
+    if not isinstance(problem, dict):
+        return ""
+    said = [problem.get("detail"), *(problem.get("errors") or ())[:1]]
+    return "".join(f": {str(each)[:300]}" for each in said if each)
+
+
+def _wait_s(header: str | None) -> float:
+    """Seconds of a Retry-After header, told as a number or a date; 0 where there is none."""
+    if not header:
+        return 0.0
+    try:
+        return min(max(float(header), 0.0), MOST_WAIT_S)
+    except ValueError:
+        return _until_s(header)
+
+
+def _until_s(header: str) -> float:
+    try:
+        left = (parsedate_to_datetime(header) - datetime.now(UTC)).total_seconds()
+    except (ValueError, TypeError):
+        return 0.0
+    return min(max(left, 0.0), MOST_WAIT_S)

@@ -1,0 +1,39 @@
+"""A plan as a program is tracked against: a program's request, planned here, or the answer it was given before."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from service.api.problems import Refusal
+from service.api.program_answer_schema import ProgramAnswerSchema
+from service.api.program_body import program_body
+from service.api.program_schema import ProgramRequestSchema
+from service.api.schema import Schema, pointers
+from service.desk import Desk
+from service.domain.errors import Problem
+from service.usecases.program import plan
+
+ANSWER, REQUEST = ProgramAnswerSchema(), ProgramRequestSchema()
+MARK = "total_usd"
+"""What an answer has and a request has not."""
+
+
+def plan_of(desk: Desk, given: Mapping[str, Any] | None) -> dict[str, Any] | None:
+    """The plan's request and answer, None without a plan; an answer's request is not known. Raises Refusal and the domain's Problems."""
+    if given is None:
+        return None
+    if MARK in given:
+        _check(given, ANSWER)
+        return {"request": None, "answer": given}
+    _check(given, REQUEST)
+    try:
+        return {"request": given, "answer": program_body(plan(desk, REQUEST.load(given)))}
+    except Problem as problem:
+        raise problem.below("/plan") from problem
+
+
+def _check(given: Mapping[str, Any], schema: Schema) -> None:
+    errors = pointers(schema.validate(given), schema)
+    if errors:
+        raise Refusal(422, errors=[entry | {"pointer": f"/plan{entry['pointer']}"} for entry in errors])

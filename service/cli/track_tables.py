@@ -1,0 +1,131 @@
+"""Tracked programs as tables for people. What is not known is shown as -; `--json` says why."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from service.cli.tables import Entry, clipped, columns, figure, percent, scaled, spread
+
+NONE = "-"
+WINDOWS = ("whole", "28d", "7d", "24h")
+SHOWN = 20
+"""Rows of an import that are told one by one."""
+
+
+def programs(entries: Sequence[Entry]) -> str:
+    """Programs with what they are held to."""
+    head = ("id", "name", "state", "budget USD", "tokens", "start", "deadline")
+    rows = [
+        (
+            entry["id"],
+            entry["name"],
+            entry["state"],
+            _figure(entry["budget_usd"]),
+            _scaled(entry["planned_tokens"]),
+            *(entry[name] or NONE for name in head[-2:]),
+        )
+        for entry in entries
+    ]
+    return columns([head, *rows])
+
+
+def started(program: Entry) -> str:
+    """A new program, and which runs its plan knows."""
+    planned = [f"  {run['tier']}: {run['name']}" for run in program["planned_runs"]]
+    held = f"{_figure(program['budget_usd'])} USD, {_scaled(program['planned_tokens'])} tokens, {program['start']} to {program['deadline']}"
+    return "\n".join([f"{program['id']}  {program['name']}: {held}", "its plan knows these runs:", *planned])
+
+
+def status(body: Entry, headline: Entry) -> str:
+    """How a program stands, its runs, and what to be careful about."""
+    parts = [
+        f"{body['name']}, {body['as_of']}",
+        headline["text"],
+        *headline["said"],
+        "",
+        columns(_summary(body)),
+        "",
+        columns([("run", "state", "tokens", "done", "USD", "CPI", "MFU", "goodput", "stops", "finish"), *map(_run, body["runs"])]),
+        *(f"warning: {warning}" for warning in body["warnings"]),
+    ]
+    return "\n".join(parts)
+
+
+def _summary(body: Entry) -> list[tuple[str, str]]:
+    spend, earned, forecast, gate = (body[name] for name in ("spend", "earned_value", "forecast", "gate"))
+    left = f"{_figure(spend['remaining_usd'])} left of {_figure(earned['bac_usd'])}"
+    return [
+        ("spent", f"{_figure(spend['usd'])} USD, {left}; {_figure(spend['accelerator_hours'])} accelerator-hours"),
+        ("earned", f"{scaled(spend['tokens'])} tokens, {_percent(earned['tokens_share'])} of the work"),
+        ("a day", _burn(body["burn_rate"])),
+        ("PV, EV, AC", " ".join(_figure(earned[name]) for name in ("pv_usd", "ev_usd", "ac_usd"))),
+        ("CPI, SPI", f"{_ratio(earned['cpi'])} {_ratio(earned['spi'])}; EAC {_figure(earned['eac_usd'])}, TCPI {_ratio(earned['tcpi'])}"),
+        ("forecast", f"{spread(forecast['cost_usd'], figure) if forecast['cost_usd'] else NONE} USD, finish {_finish(forecast)}"),
+        ("why", body["why"]["headline"] if body["why"] else NONE),
+        ("gate", f"{'due' if gate['due'] else 'decided' if gate['decided'] else 'not due'}: {'; '.join(gate['reasons'])}"),
+        ("interruptions", _failures(body["interruptions"])),
+        ("prices, engine", f"{body['price_snapshot'] or NONE}, {body['engine_version']}"),
+    ]
+
+
+def _burn(burn: Entry) -> str:
+    windows = {window["window"]: window for window in burn["windows"]}
+    found = (f"{_figure(windows[name]['usd_per_day'])} USD ({name})" for name in WINDOWS if name in windows)
+    return ", ".join(found) or NONE
+
+
+def _finish(forecast: Entry) -> str:
+    days = forecast["finish"]
+    return f"{days['p50']} ({days['p10']} - {days['p90']})" if days else NONE
+
+
+def _failures(failures: Entry) -> str:
+    causes = ", ".join(f"{cause} {count}" for cause, count in failures["causes"].items())
+    expected = f"{_figure(failures['expected'])} expected by now, {_figure(failures['budgeted'])} budgeted"
+    return f"{failures['count']}{f' ({causes})' if causes else ''}; {expected}; {figure(failures['downtime_hours'])} h down"
+
+
+def _run(run: Entry) -> tuple[str, ...]:
+    spend, earned, used = run["spend"], run["earned_value"], run["utilisation"]
+    return (
+        run["name"],
+        run["state"],
+        scaled(spend["tokens"]),
+        _percent(earned["tokens_share"]),
+        _figure(spend["usd"]),
+        _ratio(earned["cpi"]),
+        _percent(used["mfu"]),
+        _percent(used["goodput"]),
+        str(run["interruptions"]["count"]),
+        _finish(run["forecast"]),
+    )
+
+
+def taken(import_: Entry) -> str:
+    """What came of an import; what did not go in with the reason."""
+    counts = ", ".join(f"{import_[name]:,} {name}" for name in ("accepted", "duplicates", "corrected"))
+    refused = [f"rejected {each['id']}: {clipped(each['reason'])}" for each in import_["rejected"]]
+    unmatched = [f"row {each['row']} unmatched: {clipped(each['reason'])}" for each in import_["unmatched"]]
+    return "\n".join([f"events: {counts}", *_first(refused), *_first(unmatched), *import_["notes"]])
+
+
+def _first(lines: Sequence[str]) -> Iterable[str]:
+    yield from lines[:SHOWN]
+    if len(lines) > SHOWN:
+        yield f"and {len(lines) - SHOWN:,} more"
+
+
+def _figure(value: float | None) -> str:
+    return NONE if value is None else figure(value)
+
+
+def _scaled(count: float | None) -> str:
+    return NONE if count is None else scaled(count)
+
+
+def _percent(share: float | None) -> str:
+    return NONE if share is None else percent(share)
+
+
+def _ratio(value: float | None) -> str:
+    return NONE if value is None else f"{value:.3g}"

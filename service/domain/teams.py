@@ -1,0 +1,81 @@
+"""Who may do what: teams, their API keys, and on whose behalf a request is made."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Literal, get_args
+
+from service.domain.errors import InvalidRequest
+
+Scope = Literal["read", "write", "admin"]
+SCOPES: tuple[Scope, ...] = get_args(Scope)
+"""read: look and calculate; write: change what the team tracks; admin: what is the whole service's. None includes another."""
+DEFAULT_TEAM = "default"
+"""Id and name of the team that everybody belongs to as long as there is no key; a key of this team goes on with its data."""
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9 ._@+-]{0,99}")
+
+
+@dataclass(frozen=True, slots=True)
+class Team:
+    """A group of people that sees what it tracks and nothing of the others."""
+
+    id: str
+    name: str
+    created_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """An API key without its secret, which nobody has but its holder. `team` is the team's id; times are UTC, None is never."""
+
+    id: str
+    team: str
+    team_name: str
+    name: str
+    scopes: tuple[Scope, ...]
+    created_at: datetime
+    expires_at: datetime | None
+    revoked_at: datetime | None
+
+    def trouble(self, now: datetime) -> str:
+        """Why the key is not good any more; empty while it is."""
+        if self.revoked_at is not None:
+            return f"was revoked at {self.revoked_at:%Y-%m-%d %H:%M} UTC"
+        if self.expires_at is not None and self.expires_at <= now:
+            return f"expired at {self.expires_at:%Y-%m-%d %H:%M} UTC"
+        return ""
+
+
+@dataclass(frozen=True, slots=True)
+class Principal:
+    """On whose behalf a request is made: the team's id, the key's id (None where no key is needed), and what it may do."""
+
+    team: str
+    key: str | None
+    scopes: tuple[Scope, ...]
+
+    def may(self, scope: Scope) -> bool:
+        """Whether this is within its scopes."""
+        return scope in self.scopes
+
+
+EVERYBODY = Principal(DEFAULT_TEAM, None, SCOPES)
+"""Whoever reaches a service that has no keys."""
+
+
+def checked_name(text: str, pointer: str) -> str:
+    """A team's or a key's name. Raises InvalidRequest for one that cannot stand in a list or on a command line."""
+    if not _NAME.fullmatch(text):
+        raise InvalidRequest("a name has 1 to 100 letters, digits, spaces and ._@+- and starts with a letter or a digit", pointer)
+    return text
+
+
+def checked_scopes(words: Iterable[str]) -> tuple[Scope, ...]:
+    """Scopes in their usual order. Raises InvalidRequest for an unknown one, and for none at all."""
+    given = set(words)
+    if not given or given.difference(SCOPES):
+        raise InvalidRequest(f"scopes are {', '.join(SCOPES)}, with commas between several", "/scopes")
+    return tuple(scope for scope in SCOPES if scope in given)

@@ -1,0 +1,62 @@
+"""What a program uses up a day: over its whole life, and over the last days.
+
+A rate is what totals grew by over the days that it took. Tokens are those that still count.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from datetime import datetime, timedelta
+
+import numpy as np
+from numpy.typing import NDArray
+
+from service.domain.tracking_answer import BurnRate, BurnWindow, WindowName
+from service.engine.track_spend import Tracked
+
+Floats = NDArray[np.float64]
+WINDOWS: tuple[tuple[WindowName, float], ...] = (("28d", 672.0), ("7d", 168.0), ("24h", 24.0))
+HOURS_PER_DAY = 24.0
+
+
+def burn_rate(runs: Sequence[Tracked], now: datetime) -> BurnRate:
+    """Rates of runs together. The whole is from the first sign of life to the last; before time has passed there is no rate."""
+    alive = [run for run in runs if run.history.last_at is not None]
+    first = min((run.history.moment(0.0) for run in alive), default=now)
+    last = max((run.history.last_at or now for run in alive), default=now)
+    whole = _window("whole", alive, first, last)
+    windows = tuple(_window(name, alive, max(first, now - timedelta(hours=hours)), now) for name, hours in WINDOWS)
+    return BurnRate(whole.usd_per_day, whole.accelerator_hours_per_day, whole.tokens_per_day, whole.checkpoints_per_day, (whole, *windows))
+
+
+def _window(name: WindowName, runs: Sequence[Tracked], begin: datetime, end: datetime) -> BurnWindow:
+    hours = (end - begin) / timedelta(hours=1)
+    gains = (_gain(runs, what, begin, end) for what in (Tracked.usd_at, _accelerator_hours, _tokens, _checkpoints))
+    return BurnWindow(name, hours, *(None if gain is None or hours <= 0 else gain / hours * HOURS_PER_DAY for gain in gains))
+
+
+def _gain(runs: Sequence[Tracked], what: Callable[[Tracked, Floats], Floats | None], begin: datetime, end: datetime) -> float | None:
+    """What a total of all runs grew by; None where that of one is not known."""
+    gains = []
+    for run in runs:
+        totals = what(run, np.array([run.history.elapsed(begin), run.history.elapsed(end)]))
+        if totals is None:
+            return None
+        gains.append(float(totals[1] - totals[0]))
+    return math.fsum(gains) if gains else None
+
+
+def _accelerator_hours(run: Tracked, hours: Floats) -> Floats | None:
+    told = run.history.accelerator_hours
+    return None if told is None else told.at(hours)
+
+
+def _tokens(run: Tracked, hours: Floats) -> Floats:
+    line = run.history.line
+    return line.earned[np.maximum(line.index(hours), 0)] if line.earned.size else np.zeros_like(hours)
+
+
+def _checkpoints(run: Tracked, hours: Floats) -> Floats:
+    kept = run.history.checkpoints
+    return np.append(0.0, np.cumsum(kept.count))[np.searchsorted(kept.last, hours, side="right")]

@@ -1,0 +1,198 @@
+"""What is left of runs and of a program: each run's forecast from its own history and plan, and what they come to together.
+
+Runs of one program share machine, software and people and err together: percentiles add up, and the last run to finish ends the program.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, time, timedelta
+
+import numpy as np
+
+from service.domain.estimate import FinishDates
+from service.domain.quantity import Range
+from service.domain.tracking import ProgramBaseline, RunBaseline
+from service.domain.tracking_answer import TrackForecast, Unknown
+from service.engine.forecast import ForecastRules, Outlook, Prior, Series, forecast
+from service.engine.track_fold import EPOCH
+from service.engine.track_spend import Tracked
+from service.engine.track_why import planned_cost
+from service.engine.uncertainty import inverse
+
+SECONDS_PER_HOUR = 3600.0
+# Later than this is no date any more.
+LAST = datetime(9999, 1, 1, tzinfo=UTC)
+NOTHING = Range.exactly(0.0)
+# Of the program's planned tokens: less than this is rounding.
+LEAST_REST = 0.01
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """The position at which a run is done [tokens], None where nobody planned one."""
+
+    run: Tracked
+    tokens: float | None
+
+    @property
+    def left(self) -> float:
+        """Tokens to it."""
+        return (self.tokens or 0.0) - self.run.history.line.position
+
+    @property
+    def done(self) -> bool:
+        """Whether the run has got there."""
+        return self.tokens is not None and self.run.history.line.tokens.size > 0 and self.left <= 0
+
+
+def targets(program: ProgramBaseline, runs: Sequence[Tracked]) -> tuple[Target, ...]:
+    """Where each run is to end. The newest run without a plan has what the program plans beyond the others."""
+    known = [run.baseline.tokens or None for run in runs]
+    without = [place for place, tokens in enumerate(known) if tokens is None]
+    if program.planned_tokens and without:
+        newest = max(without, key=lambda place: runs[place].history.last_at or EPOCH)
+        for place in without:
+            known[place] = runs[place].history.line.position
+        others = math.fsum(tokens or 0.0 for place, tokens in enumerate(known) if place != newest)
+        known[newest] = max(program.planned_tokens - others, known[newest] or 0.0)
+    return tuple(map(Target, runs, known))
+
+
+def run_forecast(target: Target, now: datetime, rules: ForecastRules) -> TrackForecast:
+    """A run's forecast; what nobody can tell is None with the reason."""
+    run = target.run
+    if target.tokens is None:
+        return _unknown("no tokens of the run are planned: its end is not known")
+    if target.done:
+        return _finished(target)
+    found = forecast(history_so_far(run, now), target.left, _prior(run.baseline), rules)
+    if found is None or found.remaining_hours is None:
+        return _unknown(f"{run.baseline.name} has trained nothing yet, and its plan says nothing of how fast it will")
+    finish = _dates(now, found.remaining_hours, run.baseline.start if not run.history.events else None)
+    cost = None if found.remaining_usd is None or run.unknown else _plus(run.usd or 0.0, found.remaining_usd)
+    return _block(found, cost, finish, run.unknown)
+
+
+def program_forecast(program: ProgramBaseline, all_targets: Sequence[Target], forecasts: Sequence[TrackForecast]) -> TrackForecast:
+    """The program's forecast: its runs', and what is planned beyond them as it was planned."""
+    rest = _rest(program, all_targets)
+    missing = next((one for one in forecasts if one.finish is None), None)
+    if missing is not None:
+        return TrackForecast(None, None, None, None, None, missing.basis, missing.unknown)
+    if not forecasts and not rest:
+        return _unknown("no run is tracked and no tokens are planned")
+    finish = _last([one.finish for one in forecasts if one.finish], program.deadline if rest else None)
+    hours = _latest([one.remaining_hours for one in forecasts if one.remaining_hours])
+    left = _sum(one.remaining_usd for one in forecasts)
+    beyond = _as_planned(program, rest)
+    unknown = tuple(each for one in forecasts for each in one.unknown)
+    cost = None if unknown or beyond is None else _sum([*(one.cost_usd for one in forecasts), beyond])
+    return TrackForecast(
+        cost_usd=cost,
+        finish=finish,
+        remaining_hours=None if rest else hours,
+        remaining_usd=None if left is None or beyond is None else _sum([left, beyond]),
+        remaining_accelerator_hours=None if rest else _sum(one.remaining_accelerator_hours for one in forecasts),
+        basis=", ".join([*dict.fromkeys(one.basis for one in forecasts), *(["the plan for what no run is tracked of"] if rest else [])]),
+        unknown=unknown,
+    )
+
+
+def history_so_far(run: Tracked, now: datetime) -> Series:
+    """The run's history until now, one element for each moment."""
+    line, elapsed = run.history.line, max(run.history.elapsed(now), 0.0)
+    if not line.at_hours.size:
+        return Series(np.zeros(1), np.zeros(1))
+    at, tokens = np.append(line.at_hours, elapsed), np.append(line.tokens, line.position)
+    last = np.append(np.diff(at) > 0, True)
+    at, tokens = at[last], tokens[last]
+    hours = run.history.accelerator_hours
+    return Series(at, tokens, None if run.unknown else run.compute_usd(at), None if hours is None else hours.at(at))
+
+
+def _prior(baseline: RunBaseline) -> Prior:
+    """What the plan says of a token."""
+    tokens, cost = baseline.tokens, planned_cost(baseline)
+    speed = None
+    if tokens and baseline.wall_clock_hours and baseline.wall_clock_hours.p10 > 0:
+        speed = inverse(baseline.wall_clock_hours).scaled(tokens)
+    elif baseline.tokens_per_s and baseline.tokens_per_s.p10 > 0:
+        speed = baseline.tokens_per_s.scaled(SECONDS_PER_HOUR * (baseline.goodput or 1.0))
+    if not tokens or cost is None:
+        return Prior(speed)
+    return Prior(speed, Range.exactly(cost.usd / tokens), Range.exactly(cost.accelerator_hours / tokens))
+
+
+def _block(found: Outlook, cost: Range | None, finish: FinishDates | None, unknown: str | None) -> TrackForecast:
+    missing = []
+    if cost is None:
+        missing.append(Unknown("cost_usd", unknown or "neither the run nor its plan told what a token costs"))
+    if finish is None:
+        missing.append(Unknown("finish", "no end is in sight at this rate"))
+    return TrackForecast(
+        cost, finish, found.remaining_hours, found.remaining_usd, found.remaining_accelerator_hours, found.basis, tuple(missing)
+    )
+
+
+def _finished(target: Target) -> TrackForecast:
+    """Nothing is left: it was done when it reached its target on the line that counts."""
+    run = target.run
+    line = run.history.line
+    day = run.history.moment(float(line.at_hours[int(np.argmax(line.earned >= line.position + target.left))])).date()
+    unknown = (Unknown("cost_usd", run.unknown),) if run.unknown else ()
+    cost = None if run.unknown else Range.exactly(run.usd or 0.0)
+    return TrackForecast(cost, FinishDates(day, day, day), NOTHING, NOTHING, NOTHING, "finished", unknown)
+
+
+def _unknown(reason: str) -> TrackForecast:
+    return TrackForecast(None, None, None, None, None, "nothing", (Unknown("cost_usd", reason), Unknown("finish", reason)))
+
+
+def _dates(now: datetime, hours: Range, start: date | None) -> FinishDates | None:
+    """The days on which so many hours end from now on, or from a planned start; None beyond all calendars."""
+    begin = now if start is None else max(now, datetime.combine(start, time(), UTC))
+    if hours.p90 >= (LAST - begin) / timedelta(hours=1):
+        return None
+    return FinishDates(*((begin + timedelta(hours=each)).date() for each in (hours.p10, hours.p50, hours.p90)))
+
+
+def _rest(program: ProgramBaseline, all_targets: Sequence[Target]) -> float:
+    """The share of the program's planned tokens that no run is tracked of."""
+    if not program.planned_tokens:
+        return 0.0
+    rest = 1 - math.fsum(target.tokens or 0.0 for target in all_targets) / program.planned_tokens
+    return rest if rest > LEAST_REST else 0.0
+
+
+def _as_planned(program: ProgramBaseline, share: float) -> Range | None:
+    """What a share of the program was planned to cost; None where nobody planned that."""
+    if not share:
+        return NOTHING
+    whole = program.total_usd or (Range.exactly(program.budget_usd) if program.budget_usd else None)
+    return None if whole is None else whole.scaled(share)
+
+
+def _plus(usd: float, left: Range) -> Range:
+    return Range(usd + left.p10, usd + left.p50, usd + left.p90)
+
+
+def _sum(ranges: Iterable[Range | None]) -> Range | None:
+    """Percentile by percentile; None where one of them is not known."""
+    known = list(ranges)
+    found = [each for each in known if each is not None]
+    if len(found) < len(known):
+        return None
+    return Range(*(math.fsum(getattr(each, name) for each in found) for name in ("p10", "p50", "p90")))
+
+
+def _latest(ranges: Sequence[Range]) -> Range | None:
+    return Range(*(max(getattr(each, name) for each in ranges) for name in ("p10", "p50", "p90"))) if ranges else None
+
+
+def _last(finishes: Sequence[FinishDates], planned: date | None) -> FinishDates | None:
+    """The last of several ends, and of the planned one of what no run is tracked of."""
+    every = [*finishes, *([FinishDates(planned, planned, planned)] if planned else [])]
+    return FinishDates(*(max(getattr(each, name) for each in every) for name in ("p10", "p50", "p90"))) if every else None

@@ -1,0 +1,96 @@
+"""Answers remembered under a caller's key, in the transaction that makes what they tell of: both are there, or neither.
+
+The row is put in first. Whoever comes with the same key meanwhile waits for that transaction's end, in PostgreSQL on the row and in SQLite
+on the database, and then finds either the answer or nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any, NoReturn
+
+from sqlalchemy import Connection, RowMapping, and_, delete, select, update
+
+from service.domain.errors import Problem
+from service.store.database import Database, insert_into
+from service.store.tables import idempotency_keys
+
+KEPT_FOR = timedelta(hours=24)
+"""How long an answer is remembered at least."""
+_UNANSWERED = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a caller was told: HTTP status, JSON body, and where the thing made is found."""
+
+    status: int
+    body: Mapping[str, Any]
+    location: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Remembered:
+    """What an answer is remembered under: the team, the caller's key, a digest of what was asked; and how to tell of what was made."""
+
+    team: str
+    key: str
+    digest: str
+    at: datetime
+    answer: Callable[[Any], Answer]
+
+
+class Repeated(Exception):
+    """The same was asked under this key before; nothing was made now."""
+
+    def __init__(self, answer: Answer) -> None:
+        super().__init__(answer.location)
+        self.answer = answer
+
+
+class IdempotencyKeyReused(Problem):
+    """Another request came under the same key."""
+
+    title = "Idempotency-Key used before"
+
+
+def remember(connection: Connection, asked: Remembered | None) -> Callable[[Any], None]:
+    """Begin to remember, first of all in the transaction; call the result with what was made, last of all.
+
+    Raises Repeated with the first answer where the same was asked before, IdempotencyKeyReused where it was something else.
+    """
+    if asked is None:
+        return _forget
+    here = and_(idempotency_keys.c.team == asked.team, idempotency_keys.c.key == asked.key)
+    new = {"team": asked.team, "key": asked.key, "digest": asked.digest, "status": _UNANSWERED, "body": {}, "created_at": asked.at}
+    row = insert_into(connection, idempotency_keys).values(new).on_conflict_do_nothing()
+    if connection.execute(row.returning(idempotency_keys.c.key)).first() is None:
+        _repeat(asked, connection.execute(select(idempotency_keys).where(here)).mappings().one())
+
+    def answered(made: Any) -> None:
+        answer = asked.answer(made)
+        told = {"status": answer.status, "body": dict(answer.body), "location": answer.location}
+        connection.execute(update(idempotency_keys).where(here).values(told))
+
+    return answered
+
+
+def _forget(made: object) -> None:
+    del made
+
+
+def _repeat(asked: Remembered, row: RowMapping) -> NoReturn:
+    if row["digest"] != asked.digest:
+        raise IdempotencyKeyReused("this Idempotency-Key came with another request before; take a new one for a new request")
+    raise Repeated(Answer(row["status"], row["body"], row["location"]))
+
+
+class AnswerRows(Database):
+    """The part of the store that remembers answers."""
+
+    def forget_answers(self, now: datetime) -> int:
+        """Forget the answers that are old enough; returns how many."""
+        with self._write() as connection:
+            return connection.execute(delete(idempotency_keys).where(idempotency_keys.c.created_at < now - KEPT_FOR)).rowcount

@@ -1,0 +1,129 @@
+"""API keys: making one, and telling on whose behalf somebody comes who shows one."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import re
+import secrets
+import threading
+import time
+from collections.abc import Callable, Sequence
+from datetime import datetime, timedelta
+from functools import lru_cache
+
+from service.desk import Desk
+from service.domain.errors import InvalidRequest
+from service.domain.teams import EVERYBODY, Key, Principal, checked_name, checked_scopes
+from service.store import StoreUnavailable
+
+SEEN_WITHIN_S = 1.0
+"""How old what a process knows of a key may be: so soon a revocation is seen everywhere, and the first key ever made."""
+AWAY_S = 5.0
+"""How long a database that could not say whether there are keys is not asked that again."""
+REMEMBERED_KEYS = 1000
+_SECRET_BYTES = 32
+_ID_BYTES = 8
+_TOKEN = re.compile(r"outlay_([0-9a-f]{16})_([A-Za-z0-9_-]{43})")
+_NO_DIGEST = "0" * 64
+_EXPIRES = re.compile(r"([1-9][0-9]{0,4})([hd])")
+
+
+class NotLetIn(Exception):
+    """The key is missing or no good; the text says why as far as its holder may know. `shown` says whether there was one."""
+
+    def __init__(self, why: str, *, shown: bool) -> None:
+        super().__init__(why)
+        self.shown = shown
+
+
+def make_key(desk: Desk, team: str, name: str, scopes: Sequence[str], expires: str) -> tuple[Key, str]:
+    """A new key of a team, which is made where there is none, and its token: nobody can read that anywhere later.
+
+    `expires` is a time from now, such as 90d or 12h, or never. Raises InvalidRequest.
+    """
+    now = desk.clock()
+    checked_name(name, "/name")
+    allowed, until = checked_scopes(scopes), expiry(expires, now)
+    owner = desk.store.team(checked_name(team, "/team"), now)
+    key_id, secret = secrets.token_hex(_ID_BYTES), secrets.token_urlsafe(_SECRET_BYTES)
+    key = Key(key_id, owner.id, owner.name, name, allowed, now, until, None)
+    desk.store.create_key(key, digest_of(secret))
+    return key, f"outlay_{key_id}_{secret}"
+
+
+def expiry(text: str, now: datetime) -> datetime | None:
+    """When a key made now with `text` expires. Raises InvalidRequest."""
+    if text == "never":
+        return None
+    found = _EXPIRES.fullmatch(text)
+    if found is None:
+        raise InvalidRequest("a key expires after days or hours, such as 90d or 12h, or never", "/expires")
+    return now + timedelta(**{{"h": "hours", "d": "days"}[found[2]]: int(found[1])})
+
+
+def digest_of(secret: str) -> str:
+    """What is kept of a secret. It is random and long, so a quick digest is as good as a slow one."""
+    return hashlib.sha256(secret.encode()).hexdigest()
+
+
+class Doorkeeper:
+    """Knows who may come in, for one process; what it knows of a key is at most `SEEN_WITHIN_S` old."""
+
+    def __init__(self, desk: Desk, ticks: Callable[[], float] = time.monotonic) -> None:
+        self._desk = desk
+        self._ticks = ticks
+        self._needed = self._asked = False
+        self._ask_again = 0.0
+        self._asking = threading.Lock()
+        self._find = lru_cache(REMEMBERED_KEYS)(self._look_up)
+
+    def needs_keys(self) -> bool:
+        """Whether any key was ever made: from then on nobody comes in without one.
+
+        While the database is away it is as it was; raises StoreUnavailable where that is not known either.
+        """
+        due = not self._needed and self._ticks() >= self._ask_again
+        # one asks, the others go on with what was known: a hung database must not hold every thread
+        if due and self._asking.acquire(blocking=not self._asked):
+            try:
+                self._ask()
+            finally:
+                self._asking.release()
+        return self._needed
+
+    def admit(self, token: str | None) -> Principal:
+        """On whose behalf somebody comes. Raises NotLetIn, and StoreUnavailable where a key cannot be looked up: then nobody comes in."""
+        if not self.needs_keys():
+            return EVERYBODY
+        if token is None:
+            raise NotLetIn("This needs an API key: send it as Authorization: Bearer, followed by the key.", shown=False)
+        key = self._known(token)
+        trouble = key.trouble(self._desk.clock())
+        if trouble:
+            raise NotLetIn(f"This API key {trouble}; `outlay keys create` makes another.", shown=True)
+        return Principal(key.team, key.id, key.scopes)
+
+    def _known(self, token: str) -> Key:
+        parts = _TOKEN.fullmatch(token)
+        found = self._find(parts[1], int(self._ticks() / SEEN_WITHIN_S)) if parts else None
+        key, digest = found or (None, _NO_DIGEST)
+        good = hmac.compare_digest(digest, digest_of(parts[2] if parts else ""))
+        if key is None or not good:
+            raise NotLetIn("This API key is not known.", shown=True)
+        return key
+
+    def _look_up(self, key_id: str, period: int) -> tuple[Key, str] | None:
+        del period  # an entry counts for its period and is never asked for again
+        return self._desk.store.find_key(key_id)
+
+    def _ask(self) -> None:
+        wait_s = SEEN_WITHIN_S
+        try:
+            self._needed = self._desk.store.any_key() or self._needed
+            self._asked = True
+        except StoreUnavailable:
+            if not self._asked:
+                raise
+            wait_s = AWAY_S
+        self._ask_again = self._ticks() + wait_s

@@ -1,0 +1,123 @@
+"""What was planned, kept beside what is tracked: taken from a program's plan (docs/programs.md) or from what the caller states."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import date
+from typing import Any
+
+from service.domain.program import Criteria, MidpointGate, Outcome
+from service.domain.quantity import Range
+from service.domain.tracking import PlannedWeek, ProgramBaseline, RunBaseline
+
+Body = Mapping[str, Any]
+STATED = ("name", "budget_usd", "planned_tokens", "start", "deadline")
+_WEEK = ("usd", "tokens", "accelerator_hours", "checkpoints")
+
+
+def baseline_of_plan(answer: Body) -> dict[str, Any]:
+    """What a plan's answer says about budget, scope, time, gate and runs, as JSON."""
+    schedule = answer["schedule"]
+    return {
+        "budget_usd": answer["total_usd"]["p50"],
+        "planned_tokens": round(sum(tier["tokens"] for tier in answer["tiers"])),
+        "start": schedule["start"],
+        "deadline": schedule["deadline"] or schedule["finish"]["p50"],
+        "total_usd": answer["total_usd"],
+        "reserve_share": answer["envelope"]["reserve_usd"] / answer["total_usd"]["p50"] if answer["total_usd"]["p50"] else 0.0,
+        "price_snapshot": answer["price_snapshot"],
+        "midpoint_gate": answer["midpoint_gate"],
+        "outcome": answer["outcome"],
+        "weeks": [{"week": week["monday"], **{name: week[name] for name in _WEEK}} for week in answer["burn_plan"]],
+        "runs": [_run_of_plan(tier, run, answer) for tier in answer["tiers"] for run in tier["runs"]],
+    }
+
+
+def _run_of_plan(tier: Body, run: Body, answer: Body) -> dict[str, Any]:
+    estimate, throughput = run["estimate"], run["estimate"]["throughput"]
+    each, whole = throughput["tokens_per_s_per_accelerator"]["p50"], throughput["tokens_per_s"]
+    dates = {entry["what"]: entry for entry in answer["schedule"]["calendar"]}.get(f"{tier['tier']}: {run['name']}", {})
+    mfu, hours = throughput["mfu"]["p50"], run["accelerator_hours"]["p50"]
+    return {
+        "name": run["name"],
+        "tier": tier["tier"],
+        "tokens": run["tokens"],
+        "accelerator_hours": hours,
+        "usd": run["cost_usd"],
+        "start": dates.get("start"),
+        "finish": dates.get("finish"),
+        "accelerator": estimate["price"]["accelerator"],
+        "learned_ratio": _assumed(estimate, "throughput.learned"),
+        "accelerators": round(whole / each),
+        "tokens_per_s": {name: whole / each * value for name, value in throughput["tokens_per_s_per_accelerator"].items()},
+        "usd_per_accelerator_hour": run["cost_usd"] / hours if hours else None,
+        "mfu": mfu,
+        "goodput": estimate["reliability"]["goodput"],
+        "interruptions": estimate["reliability"]["expected_interruptions"] * run["equivalents"],
+        "checkpoint_interval_minutes": estimate["reliability"]["checkpoint_interval_minutes"],
+        "flops_per_token": estimate["flops"]["per_token"],
+        "peak_tflops": throughput["tflops_per_accelerator"] / mfu if mfu else None,
+        "wall_clock_hours": run["wall_clock_hours"],
+    }
+
+
+def _assumed(estimate: Body, field: str) -> Any:
+    return next((one["value"] for one in estimate["assumptions"] if one["field"] == field), None)
+
+
+def program_baseline(body: Body, first: Body) -> ProgramBaseline:
+    """The baseline in force, from a program's newest and first bodies."""
+    gate, outcome, total = body.get("midpoint_gate"), body.get("outcome"), body.get("total_usd")
+    return ProgramBaseline(
+        name=body["name"],
+        budget_usd=body.get("budget_usd"),
+        planned_tokens=body.get("planned_tokens"),
+        start=_day(body.get("start")),
+        deadline=_day(body.get("deadline")),
+        weeks=tuple(PlannedWeek(date.fromisoformat(week["week"]), *(week[name] for name in _WEEK)) for week in body.get("weeks", ())),
+        midpoint_gate=_gate(gate) if gate else None,
+        outcome=_outcome(outcome) if outcome else None,
+        original_tokens=first.get("planned_tokens"),
+        total_usd=Range(**total) if total else None,
+        reserve_share=body.get("reserve_share", 0.0),
+    )
+
+
+def planned_run(program: Body, tier: str | None, name: str) -> dict[str, Any]:
+    """What the program's plan says of the run of that tier and name; empty where it says nothing."""
+    found = (run for run in program.get("runs", ()) if (run["tier"], run["name"]) == (tier, name))
+    return {key: value for key, value in next(found, {}).items() if key not in ("tier", "name")}
+
+
+def restated(planned: Body, stated: Body) -> dict[str, Any]:
+    """What was planned with what is stated now above it; the price of an accelerator-hour follows from the two where both are stated."""
+    given = {**planned, **{name: value for name, value in stated.items() if value is not None}}
+    if given.get("usd") and given.get("accelerator_hours") and {"usd", "accelerator_hours"} & stated.keys():
+        given["usd_per_accelerator_hour"] = given["usd"] / given["accelerator_hours"]
+    return given
+
+
+def run_baseline(run: Body) -> RunBaseline:
+    """What was planned of a run."""
+    given = {name: value for name, value in run["planned"].items() if name in RunBaseline.__dataclass_fields__}
+    given |= {"name": run["name"], "tier": run.get("tier")}
+    for name in ("start", "finish"):
+        given[name] = _day(given.get(name))
+    for name in ("tokens_per_s", "wall_clock_hours"):
+        given[name] = Range(**given[name]) if given.get(name) else None
+    return RunBaseline(**given)
+
+
+def _day(text: str | None) -> date | None:
+    return None if text is None else date.fromisoformat(text)
+
+
+def _gate(gate: Body) -> MidpointGate:
+    criteria = {name: Criteria(**(gate.get(name) or {})) for name in ("continue_if", "stop_if")}
+    return MidpointGate(gate["at_spend_share"], criteria["continue_if"], criteria["stop_if"], gate.get("pivot_to"))
+
+
+def _outcome(outcome: Body) -> Outcome:
+    improvement = outcome["target"] - outcome["baseline"]
+    point = improvement / outcome["points"] if outcome["points"] else 1.0
+    return Outcome(outcome["metric"], outcome["baseline"], outcome["target"], point, outcome.get("decision"))

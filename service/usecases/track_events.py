@@ -1,0 +1,46 @@
+"""Taking a run's events: what is kept, what was there already, and what is refused, with the reason."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+
+from service.desk import Desk
+from service.domain.tracking import Event
+from service.store import RunRow
+
+MOST_AHEAD = timedelta(hours=24)
+"""How far a sender's clock may run before ours."""
+CONFLICT = "an event of this id is kept already, with another content; send a correction that supersedes it"
+AHEAD = "lies more than 24 h ahead of the server's clock, {now:%Y-%m-%dT%H:%M:%SZ}"
+ITSELF = "a correction cannot supersede itself"
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """An event that is not kept."""
+
+    id: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """What became of a batch of events."""
+
+    accepted: int
+    duplicates: int
+    rejected: tuple[Refused, ...]
+
+
+def take_events(desk: Desk, run: RunRow, events: Sequence[Event]) -> Taken:
+    """Keep the events of a run. What the answer counts as accepted or duplicate is durable. Raises StoreUnavailable."""
+    now = desk.clock()
+    latest = now + MOST_AHEAD
+    refused = [Refused(event.id, AHEAD.format(now=now)) for event in events if event.at > latest]
+    refused += [Refused(event.id, ITSELF) for event in events if event.supersedes == event.id]
+    good = [event for event in events if event.at <= latest and event.supersedes != event.id]
+    added = desk.store.add_events(run, good, now)
+    refused += [Refused(event_id, CONFLICT) for event_id in added.conflicts]
+    return Taken(len(added.accepted), len(added.duplicates), tuple(refused))

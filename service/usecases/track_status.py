@@ -1,0 +1,99 @@
+"""How a tracked program stands: its log, folded, against its baseline."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from service.desk import Desk
+from service.domain.tracking import ProgramBaseline, RunBaseline
+from service.domain.tracking_answer import LossEnd, ProgramStatus
+from service.engine.track_fold import EPOCH, effective, fold_hour, fold_to_json, hour_of
+from service.engine.track_history import RunHistory, history
+from service.engine.track_status import status
+from service.presets.tracking_status import track_rules
+from service.store import ProgramRow, RunLog, RunRow
+from service.usecases.track_baseline import program_baseline, run_baseline
+from service.usecases.track_folding import fold_run, hour_text
+from service.usecases.track_loss import find_loss_end
+
+MOST_UNFOLDED = 20_000
+"""Events a reader folds for itself; of more, the hours are made first."""
+MOST_LOSS_ENDS = 8
+"""Losses that are extrapolated at a time: those of the runs last heard of."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunTold:
+    """What was planned of a run, its history, and the folds of its hours [since 1970] that this was made of."""
+
+    baseline: RunBaseline
+    history: RunHistory
+    hours: Sequence[tuple[int, str]]
+
+
+@dataclass(frozen=True, slots=True)
+class Tracked:
+    """A program's state with what it follows from; `runs` and `told` are in the order of its `runs`.
+
+    `no_loss_end`: why nobody can tell where a run's loss will end, by the run's place.
+    """
+
+    program: ProgramRow
+    runs: tuple[RunRow, ...]
+    status: ProgramStatus
+    baseline: ProgramBaseline
+    told: tuple[RunTold, ...]
+    no_loss_end: Mapping[int, str]
+
+
+def program_status(desk: Desk, program: ProgramRow, as_of: datetime | None = None, *, with_loss_ends: bool = False) -> Tracked:
+    """The state of a program as of a moment (inclusive), by default now, from all events that are known now.
+
+    `with_loss_ends`: the losses of unfinished runs are extrapolated too, of the newest `MOST_LOSS_ENDS`, which takes up to a second each.
+    """
+    moment = as_of or desk.clock()
+    logs = _logs(desk, desk.store.runs(program.id))
+    first = desk.store.first_body(program.id) if program.version > 1 else program.body
+    told = tuple(_told(desk, log, moment) for log in logs)
+    found_ends = _loss_ends(logs, told) if with_loss_ends else {}
+    ends = {place: end for place, end in found_ends.items() if isinstance(end, LossEnd)}
+    baseline = program_baseline(program.body, first)
+    found = status(baseline, [(run.baseline, run.history) for run in told], moment, track_rules(), ends)
+    untold = {place: end for place, end in found_ends.items() if isinstance(end, str)}
+    return Tracked(program, tuple(log.run for log in logs), found, baseline, told, untold)
+
+
+def _loss_ends(logs: Sequence[RunLog], told: Sequence[RunTold]) -> dict[int, LossEnd | str]:
+    """By the run's place: the end of its loss, or why nobody can tell."""
+    losing = [place for place, run in enumerate(told) if run.history.losses.at_hours.size and not _done(run)]
+    newest = sorted(losing, key=lambda place: told[place].history.last_at or EPOCH, reverse=True)[:MOST_LOSS_ENDS]
+    return {place: find_loss_end(logs[place].run.body["planned"], told[place].history) for place in newest}
+
+
+def _done(run: RunTold) -> bool:
+    """Whether it has reached its planned tokens: its loss has ended where it is."""
+    return run.baseline.tokens is not None and run.history.line.position >= run.baseline.tokens
+
+
+def _logs(desk: Desk, runs: Sequence[RunRow]) -> list[RunLog]:
+    for run in runs:
+        if run.position - run.folded > MOST_UNFOLDED:
+            fold_run(desk, run)
+    return desk.store.logs(runs)
+
+
+def _told(desk: Desk, log: RunLog, moment: datetime) -> RunTold:
+    hours = _hours(desk, log, moment)
+    return RunTold(run_baseline(log.run.body), history(hours, moment), hours)
+
+
+def _hours(desk: Desk, log: RunLog, moment: datetime) -> list[tuple[int, str]]:
+    last = hour_of(moment)
+    hours = {hour: text for hour, text in log.hours.items() if hour < last}
+    hours |= {hour: hour_text(events, log.corrections) for hour, events in log.touched.items() if hour < last}
+    if last in log.hours or last in log.touched:
+        events, corrections = desk.store.events_of_hour(log.run, last)
+        hours[last] = fold_to_json(fold_hour(event for event in effective(events, corrections) if event.at <= moment))
+    return sorted(hours.items())
