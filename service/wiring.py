@@ -18,12 +18,13 @@ from service.presets.accelerators import canonical_accelerator
 from service.queue import CeleryQueue
 from service.shelf import Shelf
 from service.store import Store
-from service.usecases import refresh
+from service.usecases import refresh, scenario_work
 from service.usecases.calibrate import measurements
 from service.usecases.jobs import Kind
 
 JOB_KINDS: Mapping[str, Kind] = {
     refresh.KIND: refresh.refresh_prices,
+    scenario_work.KIND: scenario_work.work,
 }
 """Every kind of background job, one line each."""
 FILES = "OUTLAY_PRICE_FILES"

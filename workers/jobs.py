@@ -15,6 +15,8 @@ from service.usecases.alert_delivery import deliver_due
 from service.usecases.alerts import judge_due
 from service.usecases.jobs import Worker, run_job, sweep
 from service.usecases.refresh import refresh_due
+from service.usecases.scenario_work import tend
+from service.usecases.scenarios import forget
 from service.usecases.track_folding import fold_all
 from service.wiring import JOB_KINDS, build_desk
 from workers.shutdown import stopping
@@ -61,6 +63,7 @@ def register(app: Celery) -> None:
     def sweep_once() -> None:
         if not stopping():
             sweep(desk(), WORKER, partial(publish, app))
+            tend(desk())
 
     app.task(_run, name=RUN_JOB)
     app.task(_refresh, name=REFRESH)
@@ -85,6 +88,7 @@ def _fold() -> None:
 
 def _forget() -> None:
     desk().store.forget_answers(desk().clock())
+    forget(desk())
 
 
 def _judge() -> None:

@@ -28,6 +28,7 @@ RESOURCES: tuple[str, ...] = (
     "service.api.track_report",
     "service.api.track_imports",
     "service.api.alerts",
+    "service.api.scenarios",
     "service.api.catalogue",
     "service.api.providers",
     "service.api.health",

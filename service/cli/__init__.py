@@ -10,6 +10,7 @@ from typing import Any
 import click
 
 from service.cli.keys import keys
+from service.cli.scenario import scenario
 from service.cli.track import track
 
 PRICINGS = ("on_demand", "spot", "reserved_1y", "reserved_3y")
@@ -45,6 +46,7 @@ def main() -> None:
 
 
 main.add_command(keys)
+main.add_command(scenario)
 main.add_command(track)
 
 

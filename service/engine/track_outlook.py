@@ -121,6 +121,8 @@ def _prior(baseline: RunBaseline) -> Prior:
         speed = inverse(baseline.wall_clock_hours).scaled(tokens)
     elif baseline.tokens_per_s and baseline.tokens_per_s.p10 > 0:
         speed = baseline.tokens_per_s.scaled(SECONDS_PER_HOUR * (baseline.goodput or 1.0))
+    elif tokens and baseline.start and baseline.finish and baseline.finish > baseline.start:
+        speed = Range.exactly(tokens / ((baseline.finish - baseline.start) / timedelta(hours=1)))
     if not tokens or cost is None:
         return Prior(speed)
     return Prior(speed, Range.exactly(cost.usd / tokens), Range.exactly(cost.accelerator_hours / tokens))

@@ -15,6 +15,7 @@ from service.store.jobs import ATTEMPT_CAP, Grip, Job, JobRows, State
 from service.store.keys import KeyRows
 from service.store.lessons import LessonRows
 from service.store.prices import PriceRows, Snapshot
+from service.store.scenarios import Claim, NewScenario, OpenWork, ScenarioRow, ScenarioRows, TeamIsFull, WholeScenario
 from service.store.tables import HEAD
 from service.store.tracking import Moved, ProgramRow, RunRow, TrackRows
 
@@ -24,6 +25,7 @@ __all__ = [
     "Added",
     "AlertRow",
     "Answer",
+    "Claim",
     "DeliveryRow",
     "Fold",
     "Grip",
@@ -35,6 +37,8 @@ __all__ = [
     "Judgement",
     "LoggedEvent",
     "Moved",
+    "NewScenario",
+    "OpenWork",
     "Outgoing",
     "Overtaken",
     "PriceChange",
@@ -45,15 +49,18 @@ __all__ = [
     "RuleRow",
     "RunLog",
     "RunRow",
+    "ScenarioRow",
     "Snapshot",
     "State",
     "Store",
     "StoreNotReady",
     "StoreUnavailable",
+    "TeamIsFull",
+    "WholeScenario",
 ]
 
 
-class Store(JobRows, PriceRows, BookRows, HistoryRows, KeyRows, AnswerRows, TrackRows, EventRows, AlertRows, LessonRows):
+class Store(JobRows, PriceRows, BookRows, HistoryRows, KeyRows, AnswerRows, TrackRows, EventRows, AlertRows, ScenarioRows, LessonRows):
     """Domain in, domain out. Every method is one short transaction; raises StoreUnavailable when the database cannot do it now."""
 
     def migrate(self) -> None:

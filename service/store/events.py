@@ -13,7 +13,7 @@ from datetime import datetime
 from itertools import groupby, islice
 from typing import Any, TypeVar
 
-from sqlalchemy import ColumnElement, Connection, RowMapping, and_, delete, insert, or_, select, update
+from sqlalchemy import ARRAY, ColumnElement, Connection, RowMapping, String, and_, any_, delete, insert, literal, or_, select, update
 
 from service.domain.tracking import Event
 from service.store.database import Database, insert_into
@@ -176,8 +176,15 @@ def _kept(connection: Connection, run: int, ids: Sequence[str]) -> dict[str, tup
 
 def _rows_of(connection: Connection, run: int, ids: Sequence[str]) -> Iterator[RowMapping]:
     for chunk in _chunks(ids, _PARAMETERS):
-        query = select(*_EVENT).where(track_events.c.run == run, track_events.c.event.in_(chunk))
+        query = select(*_EVENT).where(track_events.c.run == run, _one_of(connection, track_events.c.event, chunk))
         yield from connection.execute(query).mappings()
+
+
+def _one_of(connection: Connection, column: ColumnElement[str], names: Sequence[str]) -> ColumnElement[bool]:
+    """PostgreSQL gets the names as one array: the statement is the same however many there are, and is prepared once."""
+    if connection.dialect.name == "postgresql":
+        return column == any_(literal(names, ARRAY(String)))
+    return column.in_(names)
 
 
 def _content(row: Mapping[str, Any] | RowMapping) -> tuple[Any, ...]:
@@ -221,7 +228,7 @@ def _corrections_of(connection: Connection, run: int, ids: Sequence[str]) -> lis
     """Corrections that supersede one of the ids, the oldest first."""
     found: list[Event] = []
     for chunk in _chunks(ids, _PARAMETERS):
-        query = select(*_EVENT).where(track_events.c.run == run, track_events.c.supersedes.in_(chunk))
+        query = select(*_EVENT).where(track_events.c.run == run, _one_of(connection, track_events.c.supersedes, chunk))
         found += [event_of(row) for row in connection.execute(query.order_by(track_events.c.at, track_events.c.event)).mappings()]
     return found
 

@@ -135,7 +135,7 @@ def test_llama_3_shows_its_mfu_goodput_and_interruptions(status: Status) -> None
 
 
 def test_opt_175b_shows_its_restarts(status: Status) -> None:
-    """Some 90 of them, and a day of downtime in four: 33 days of training took 57."""
+    """Some 90 of them; its sources tell no MFU, and none is made up."""
     found = status("opt-175b", end_of("opt-175b"))
     assert found["interruptions"]["count"] == 91
     assert found["runs"][0]["utilisation"]["mfu"] is None

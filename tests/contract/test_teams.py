@@ -17,6 +17,7 @@ from service import create_app
 from service.api import openapi
 from service.api.alerts import RULE_EXAMPLE
 from service.api.auth import PREFIX
+from service.api.scenarios import EXAMPLE as SCENARIO_EXAMPLE
 from service.config import Settings, load_settings
 from service.domain.teams import SCOPES
 from service.store import StoreUnavailable
@@ -51,6 +52,8 @@ BODIES: Mapping[tuple[str, str], Any] = {
     ("POST", "/v1/track/programs/<program_id>/alert-rules"): RULE_EXAMPLE,
     ("DELETE", "/v1/track/alert-rules/<rule_id>"): None,
     ("POST", "/v1/track/alert-rules/<rule_id>/test"): None,
+    ("POST", "/v1/scenarios"): SCENARIO_EXAMPLE,
+    ("DELETE", "/v1/scenarios/<scenario_id>"): None,
 }
 """A good body for every address that changes what a team has: else a test of it would only try the schema."""
 QUERIES: Mapping[str, str] = {
@@ -80,7 +83,10 @@ def ids(doors: House) -> Mapping[str, str]:
     told = doors.ask("ours", "POST", f"/v1/track/runs/{run}/events", json={"events": [EVENT]})
     assert told.get_json()["accepted"] == 1
     rule = made(doors, f"/v1/track/programs/{program}/alert-rules", RULE_EXAMPLE)
-    return {"program_id": program, "run_id": run, "rule_id": rule}
+    asked = doors.ask("ours", "POST", "/v1/scenarios", json=SCENARIO_EXAMPLE)
+    over = doors.ask("ours", "DELETE", asked.headers["Location"])  # so that its stream ends at once
+    assert over.status_code == 202, over.text
+    return {"program_id": program, "run_id": run, "rule_id": rule, "scenario_id": over.get_json()["id"]}
 
 
 def made(doors: House, path: str, body: Any) -> str:

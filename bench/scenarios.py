@@ -1,0 +1,157 @@
+"""What a million trials of a program take, beside the same program in SimPy and beside drawing their random numbers alone."""
+
+from __future__ import annotations
+
+import math
+import resource
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from statistics import fmean, stdev
+from typing import Any
+
+import numpy as np
+import simpy
+
+from service.api.scenarios_schema import ScenarioRequestSchema, given_of
+from service.config import load_settings
+from service.desk import Desk
+from service.domain.scenario import ProgramModel, RunModel
+from service.engine.scenario_bill import usd_per_hour
+from service.engine.scenario_distributions import range_values
+from service.engine.scenario_program import scored
+from service.engine.scenario_streams import stream
+from service.engine.scenario_trials import Sampler
+from service.engine.uncertainty import product
+from service.usecases import scenario_monte_carlo as monte_carlo
+from service.wiring import build_desk
+
+TRIALS, SIMPY_TRIALS = 1_000_000, 30
+MEMORY_PROMISED_MB = 500.0
+Report = Callable[..., None]
+# 1,000 nodes of 8: the whole machine fails every 6 hours.
+NODES_1000: dict[str, Any] = {
+    "name": "405B on 1,000 nodes",
+    "start": "2027-01-04",
+    "deadline": "2028-03-31",
+    "defaults": {"hardware": {"accelerator": "H100", "count": 8000}, "price": {"usd_per_accelerator_hour": 2.5}},
+    "tiers": [
+        {
+            "tier": "prototype",
+            "runs": [{"name": "ablations", "repeat": 4, "estimate": {"model": {"params": "34B"}, "data": {"tokens": "2T"}}}],
+            "gate": {"decides": "data mixture", "pass_probability": 0.8, "sign_off_days": 3},
+        },
+        {
+            "tier": "validation",
+            "runs": [{"name": "scale check", "estimate": {"model": {"params": "70B"}, "data": {"tokens": "5T"}}}],
+            "gate": {"decides": "go to production", "pass_probability": 0.9, "sign_off_days": 5},
+        },
+        {"tier": "production", "runs": [{"name": "main", "estimate": {"model": {"params": "405B"}, "data": {"tokens": "15T"}}}]},
+    ],
+    "overhead": {"evaluation": 0.05, "debugging": 0.05},
+    "schedule": {"queue_days": {"p10": 1, "p50": 3, "p90": 10}},
+    "risks": [{"name": "loss spike", "probability": 0.3, "cost_share_of_tier": 0.1, "tier": "production"}],
+}
+
+
+def scenarios(report: Report) -> None:
+    """All figures of scenarios that need no worker."""
+    with tempfile.TemporaryDirectory() as folder:
+        desk = build_desk(load_settings({"OUTLAY_DATA_DIR": folder, "OUTLAY_OFFLINE": "1", "OUTLAY_LOG_LEVEL": "error"}))
+        desk.store.migrate()
+        trials_s, sampler, mean_usd = monte_carlo_s(desk)
+    model = sampler.models[()]
+    if not isinstance(model, ProgramModel):
+        raise TypeError("the program was modelled as a run")
+    report("scenario_1m_trials_3_tiers_1000_nodes.cpu_s", trials_s, "s")
+    report("scenario_1m_trials.over_random_numbers", trials_s, "s", "random numbers alone", random_numbers_s(sampler, model))
+    simpy_s, simpy_usd, error_usd = simulated(model)
+    report("scenario_1m_trials.faster_than_simpy", simpy_s, "s of SimPy, scaled", "1m trials", trials_s)
+    report("scenario_mean_usd.standard_errors_from_simpy", abs(mean_usd - simpy_usd) / error_usd, "standard errors of SimPy's mean")
+    peak_mb = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1000
+    report("scenario_1m_trials.peak_memory", peak_mb, "MB", "promised", MEMORY_PROMISED_MB)
+
+
+def monte_carlo_s(desk: Desk) -> tuple[float, Sampler, float]:
+    """CPU seconds of a million trials from the first chunk to the result, the model made; the sampler; mean USD with all gates passed."""
+    loaded = ScenarioRequestSchema().load({"kind": "monte_carlo", "base": NODES_1000, "trials": TRIALS, "early_stop": False})
+    prepared = replace(monte_carlo.prepare(desk, given_of(loaded)), key="bench")
+    monte_carlo.run_chunk(desk, replace(prepared, units_per_chunk=1000), 0, _go_on)
+    begun = time.process_time()
+    tallies = [monte_carlo.run_chunk(desk, prepared, index, _go_on) for index in range(prepared.chunks)]
+    result = monte_carlo.finish(desk, prepared, tallies)
+    spent = time.process_time() - begun
+    return spent, monte_carlo.sampler_of(desk, prepared, _go_on)[0], result["completed"]["cost_usd"]["mean"]
+
+
+def random_numbers_s(sampler: Sampler, model: ProgramModel) -> float:
+    """CPU seconds of drawing the chances of as many trials and doing nothing with them."""
+    where = sampler.places[()]
+    begun = time.process_time()
+    for block in range(math.ceil(TRIALS / sampler.block)):
+        scored(model, where, sampler.block, stream(sampler.seed, block).columns)
+    return time.process_time() - begun
+
+
+def simulated(model: ProgramModel) -> tuple[float, float, float]:
+    """CPU seconds of the same in SimPy, scaled to a million trials; mean USD with every gate passed, and its standard error."""
+    chances = np.random.default_rng(1)
+    begun = time.process_time()
+    spent = [_one_trial(model, chances) for _ in range(SIMPY_TRIALS)]
+    return (time.process_time() - begun) / SIMPY_TRIALS * TRIALS, fmean(spent), stdev(spent) / math.sqrt(SIMPY_TRIALS)
+
+
+def _one_trial(model: ProgramModel, chances: np.random.Generator) -> float:
+    """A program in SimPy: its runs one after another, each failing as its nodes do; USD of accelerators, overheads and risks on top."""
+    environment = simpy.Environment()
+    usd: list[float] = []
+    common = chances.standard_normal(2)
+    environment.process(_program(environment, model, common, chances, usd))
+    environment.run()
+    return sum(usd)
+
+
+def _program(
+    environment: simpy.Environment, model: ProgramModel, common: Any, chances: np.random.Generator, usd: list[float]
+) -> Iterator[simpy.Event]:
+    share, rest = math.sqrt(model.correlation), math.sqrt(1 - model.correlation)
+    for at, tier in enumerate(model.tiers):
+        struck = sum(risk.cost_share for risk in model.risks if risk.tier == at and chances.random() < risk.probability)
+        for run in tier.runs:
+            scores = share * common + rest * chances.standard_normal(2)
+            yield environment.timeout(float(range_values(run.queue_hours, chances.standard_normal(1))[0]))
+            begun = environment.now
+            yield environment.process(_run(environment, run, scores, chances))
+            hours = environment.now - begun
+            usd.append(hours * usd_per_hour(run) * (1 + tier.overhead_share + model.slice_share + struck))
+
+
+def _run(environment: simpy.Environment, run: RunModel, scores: Any, chances: np.random.Generator) -> Iterator[simpy.Event]:
+    """Segments of work, each tried until it passes, each failure with its recovery."""
+    failures = run.run.failures
+    slow = float(range_values(product(1.0, (run.slowness, run.planning)), scores[:1])[0])
+    mttf = float(range_values(failures.mttf_hours_per_accelerator, -scores[1:])[0]) / run.run.cluster.count
+    recovery = (failures.detection_minutes + failures.restart_minutes) / 60
+    left = run.useful_hours * run.work * slow
+    while left > 0:
+        segment = min(left, run.interval_hours) + failures.checkpoint_write_minutes / 60
+        until = chances.exponential(mttf)
+        if until >= segment:
+            yield environment.timeout(segment)
+            left -= run.interval_hours
+            continue
+        yield environment.timeout(until)
+        while (again := chances.exponential(mttf)) < recovery:
+            yield environment.timeout(again)
+        yield environment.timeout(recovery)
+
+
+def _go_on() -> None:
+    """Nobody asks for the end."""
+
+
+if __name__ == "__main__":
+    from bench.__main__ import report
+
+    scenarios(report)

@@ -1,0 +1,165 @@
+"""`outlay scenario`: long evaluations, in the database itself. Nothing heavy is imported before a command needs it."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import threading
+import time
+import uuid
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+if TYPE_CHECKING:
+    from service.desk import Desk
+    from service.domain.teams import Principal
+    from service.store import WholeScenario
+
+LOOK_S = 0.2
+SHOWN = ("p10", "p50", "p90", "mean", "standard_error")
+TEAM = click.option("--team", default="default", show_default=True, help="The team whose scenario it is.")
+JSON = click.option("--json", "as_json", is_flag=True, help="As over HTTP.")
+
+
+@click.group("scenario")
+def scenario() -> None:
+    """What could happen, how likely, what to do about it: long evaluations by the background worker, or here where none runs."""
+
+
+@scenario.command("run")
+@click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.option("--set", "settings", multiple=True, metavar="PATH=VALUE", help="Any field, such as trials=1e6 or base.hardware.count=512.")
+@TEAM
+@JSON
+def run(file: Path, settings: tuple[str, ...], team: str, *, as_json: bool) -> None:
+    """Evaluate the JSON or YAML FILE as sent to POST /v1/scenarios, and show what comes of it. Ctrl-C leaves it running."""
+    from service.api.scenarios_schema import ScenarioRequestSchema, given_of
+    from service.cli.commands import lay_over, read_request, readable_problems, validated
+    from service.cli.keys import make_database, opened_desk
+    from service.cli.track_commands import member_of
+    from service.usecases.scenarios import submit
+
+    request = read_request(file)
+    lay_over(request, {}, {}, settings)
+    loaded = validated(ScenarioRequestSchema(), request)
+    with opened_desk() as desk, readable_problems():
+        make_database(desk)
+        who = member_of(desk, team)
+        made = submit(desk, who, given_of(loaded), request)
+        click.echo(f"scenario {made.id}", err=True)
+        _follow(desk, who, made.id, as_json=as_json)
+
+
+@scenario.command("watch")
+@click.argument("scenario_id", metavar="ID")
+@TEAM
+@JSON
+def watch(scenario_id: str, team: str, *, as_json: bool) -> None:
+    """Show how far a scenario is until it is over, and what has come of it."""
+    from service.cli.commands import readable_problems
+
+    with _at(team) as (desk, who), readable_problems():
+        _follow(desk, who, scenario_id, as_json=as_json)
+
+
+@scenario.command("cancel")
+@click.argument("scenario_id", metavar="ID")
+@TEAM
+def cancel(scenario_id: str, team: str) -> None:
+    """End a scenario at once; one that is over stays as it is."""
+    from service.cli.commands import readable_problems
+    from service.usecases import scenarios as usecase
+
+    with _at(team) as (desk, who), readable_problems():
+        row = usecase.cancel(desk, who, scenario_id).row
+    click.echo(f"scenario {row.id} is {row.state}")
+
+
+@contextmanager
+def _at(team: str) -> Iterator[tuple[Desk, Principal]]:
+    """The desk of a database that is there, and on whose behalf."""
+    from service.cli.keys import opened_desk
+    from service.cli.track_commands import member_of
+
+    with opened_desk() as desk:
+        if desk.store.absent():
+            raise click.ClickException("there are no scenarios here yet; `outlay scenario run` or POST /v1/scenarios begins one")
+        yield desk, member_of(desk, team)
+
+
+def _follow(desk: Desk, who: Principal, scenario_id: str, *, as_json: bool) -> None:
+    """Watch to the end, then show it. Raises NotFound, and ClickException where it has failed."""
+    from service.api.scenarios import scenario_body
+
+    found = _watched(desk, who, scenario_id)
+    if as_json:
+        click.echo(json.dumps(scenario_body(found), indent=2))
+    elif found.result is not None:
+        click.echo(_shown(found.result))
+    if found.row.state != "succeeded":
+        raise click.ClickException(f"scenario {found.row.id} is {found.row.state}{f': {found.row.error}' if found.row.error else ''}")
+
+
+def _watched(desk: Desk, who: Principal, scenario_id: str) -> WholeScenario:
+    """The scenario when it is over, its progress shown meanwhile; where no worker is heard of, this process is one."""
+    from service.store.scenarios import OPEN
+    from service.usecases.scenarios import find_scenario
+
+    found = find_scenario(desk, who, scenario_id)
+    with _helped(desk), click.progressbar(length=found.row.units, label=found.row.kind, file=sys.stderr) as bar:
+        bar.update(found.row.units_done)
+        while found.row.state in OPEN:
+            time.sleep(LOOK_S)
+            before, found = found.row.units_done, find_scenario(desk, who, scenario_id)
+            bar.update(found.row.units_done - before)
+    return found
+
+
+@contextmanager
+def _helped(desk: Desk) -> Iterator[None]:
+    """Somebody works on scenarios meanwhile: the workers there are, or else a thread here, which gives back what it has when this ends."""
+    from service.usecases.scenario_work import ALIVE
+
+    over = threading.Event()
+    helper = threading.Thread(target=_work_here, args=(desk, over))
+    if not desk.store.workers_alive(desk.clock() - ALIVE):
+        helper.start()
+    try:
+        yield
+    finally:
+        over.set()
+        if helper.ident:
+            helper.join()
+
+
+def _work_here(desk: Desk, over: threading.Event) -> None:
+    from service.usecases.jobs import Worker, run_job
+    from service.usecases.scenario_work import KIND, tend
+    from service.wiring import JOB_KINDS
+
+    me = Worker(f"command line:{uuid.uuid4()}/{os.getpid()}", over.is_set)
+    while not over.wait(LOOK_S):
+        tend(desk)
+        for job in desk.store.open_jobs(KIND):
+            run_job(desk, job.id, JOB_KINDS, me)
+
+
+def _shown(result: Mapping[str, Any]) -> str:
+    """What has come of it: quantities in a table, single figures, causes, and what is to be said."""
+    from service.cli.tables import columns
+
+    ranges = {name: value for name, value in result.items() if isinstance(value, Mapping) and "p50" in value}
+    table = [("", *SHOWN), *((name, *(_figure(value.get(column)) for column in SHOWN)) for name, value in ranges.items())]
+    figures = [f"{name}: {_figure(value)}" for name, value in result.items() if isinstance(value, int | float | str)]
+    causes = [f"{cause}: {share:.0%} of the variance" for cause, share in (result.get("drivers") or {}).items()]
+    said = [str(line) for name in ("statements", "warnings") for line in result.get(name) or ()]
+    return "\n".join([*([columns(table)] if ranges else []), *figures, *causes, *said, "--json shows all of it"])
+
+
+def _figure(value: object) -> str:
+    return f"{value:,.6g}" if isinstance(value, int | float) else "" if value is None else str(value)

@@ -1,0 +1,74 @@
+"""`outlay scenario`: run here where no worker is, watched, cancelled; the same as over HTTP."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from service import create_app
+from service.api.scenarios import EXAMPLE
+from service.config import Settings
+from tests.unit.cli.doors import output_of, run
+
+SMALL: dict[str, Any] = {**EXAMPLE, "trials": 2000}
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    """A small scenario's request."""
+    made = tmp_path / "scenario.json"
+    made.write_text(json.dumps(SMALL))
+    return made
+
+
+def test_it_is_evaluated_without_a_worker(settings: Settings, file: Path) -> None:
+    """On a machine where nothing was ever started; who watches it later sees the same."""
+    found = json.loads(output_of(settings, "scenario", "run", str(file), "--json"))
+    assert (found["state"], found["progress"], found["request"]) == ("succeeded", {"done": 2000, "total": 2000}, SMALL)
+    assert json.loads(output_of(settings, "scenario", "watch", found["id"], "--json")) == found
+
+
+def test_its_result_is_that_of_the_service(settings: Settings, file: Path) -> None:
+    """The same base and seed, taken over HTTP and worked on by whoever watches it."""
+    mine = json.loads(output_of(settings, "scenario", "run", str(file), "--json"))
+    taken = create_app(settings).test_client().post("/v1/scenarios", json=SMALL).get_json()
+    theirs = json.loads(output_of(settings, "scenario", "watch", taken["id"], "--json"))
+    assert theirs["result"] == mine["result"]
+
+
+def test_it_is_readable(settings: Settings, file: Path) -> None:
+    """Percentiles in a table, and where all of it is; progress and id are no part of the output."""
+    shown = run(settings, "scenario", "run", str(file), "--set", "trials=1000")
+    assert shown.exit_code == 0, shown.output
+    assert "cost_usd" in shown.stdout
+    assert "trials_done: 1,000" in shown.stdout
+    assert shown.stderr.splitlines()[1:] == ["monte_carlo"]  # the bar itself is for terminals
+
+
+def test_one_that_was_cancelled_says_so(settings: Settings, file: Path) -> None:
+    """To whoever watches it, with a status that a script sees."""
+    output_of(settings, "scenario", "run", str(file))
+    taken = create_app(settings).test_client().post("/v1/scenarios", json=SMALL).get_json()
+    assert output_of(settings, "scenario", "cancel", taken["id"]) == f"scenario {taken['id']} is cancelled\n"
+    watched = run(settings, "scenario", "watch", taken["id"])
+    assert (watched.exit_code, f"scenario {taken['id']} is cancelled" in watched.stderr) == (1, True)
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [("trials=1e12", "/trials: must lie between 1 and 1e+10"), ("kind=tea", "/kind: must be one of"), ("base.modle=1", "/base/modle")],
+)
+def test_what_cannot_be_is_told_in_a_line(settings: Settings, file: Path, change: str, told: str) -> None:
+    """With its pointer, before anything is made."""
+    refused = run(settings, "scenario", "run", str(file), "--set", change)
+    assert (refused.exit_code, told in refused.stderr) == (1, True), refused.output
+
+
+@pytest.mark.parametrize("command", ["watch", "cancel"])
+def test_without_a_database_there_are_none(settings: Settings, command: str) -> None:
+    """And none is made."""
+    assert "no scenarios here yet" in run(settings, "scenario", command, "x").stderr
+    assert not settings.data_dir.exists()

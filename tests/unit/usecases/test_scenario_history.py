@@ -1,0 +1,82 @@
+"""A price's distribution from its history: each price by how long it was asked."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from decimal import Decimal
+from typing import Any
+
+import pytest
+from sqlalchemy import insert
+
+from service.config import Settings
+from service.desk import Desk
+from service.domain.errors import InvalidRequest
+from service.store.tables import price_history
+from service.usecases import scenario_monte_carlo as monte_carlo
+from service.usecases.estimate import find_machine
+from service.usecases.notes import Notes
+from service.usecases.pricing import Price
+from service.wiring import build_desk
+from tests.unit.usecases.test_scenario_monte_carlo import CERTAIN_RUN, PRICE, asked
+
+OFFERED = {name: section for name, section in CERTAIN_RUN.items() if name != "price"}
+HISTORY: dict[str, Any] = {PRICE: {"history": {"days": 30}}}
+
+
+@pytest.fixture
+def desk(settings: Settings) -> Desk:
+    """A desk with the shipped prices."""
+    found = build_desk(settings)
+    found.store.migrate()
+    return found
+
+
+def remember(desk: Desk, price: Price, usd: Decimal | None, at: datetime, asked_of: str = "cloud") -> None:
+    """A change of the offer's price, as a refresh keeps it: of the whole instance."""
+    row = {
+        "asked": asked_of,
+        "provider": price.provider,
+        "region": price.region,
+        "instance_type": price.instance_type,
+        "accelerator": price.accelerator,
+        "accelerator_count": price.accelerators_per_instance,
+        "pricing": price.pricing,
+        "market": price.market,
+        "usd_per_hour": None if usd is None else usd * price.accelerators_per_instance,
+        "availability": "unknown",
+        "observed_at": at,
+        "source": "seen",
+    }
+    with desk.store._write() as connection:
+        connection.execute(insert(price_history), [row])
+
+
+def field_of(desk: Desk) -> dict[str, Any]:
+    prepared = monte_carlo.prepare(desk, asked(OFFERED, distributions=HISTORY))
+    found: dict[str, Any] = prepared.request["fields"][0]["stated"]
+    return found
+
+
+def test_prices_are_weighed_by_how_long_they_were_asked(desk: Desk) -> None:
+    """2 USD for ten days, nothing for five, 4 USD for five; what another source says of it is left aside."""
+    price, now = find_machine(desk, asked(OFFERED).base, Notes()).price, desk.clock()
+    for usd, days in ((Decimal(2), 20), (None, 10), (Decimal(4), 5)):
+        remember(desk, price, usd, now - timedelta(days=days))
+    remember(desk, price, Decimal(9), now - timedelta(days=7), asked_of="another")
+    found = field_of(desk)
+    assert found["choice"] == [2.0, 4.0]
+    assert found["weights"][0] / found["weights"][1] == pytest.approx(2.0, rel=1e-3)
+
+
+def test_a_price_that_never_moved_has_no_distribution(desk: Desk) -> None:
+    """Said so, with the days that were looked at."""
+    with pytest.raises(InvalidRequest, match="in 30 days") as refused:
+        field_of(desk)
+    assert refused.value.pointer == f"/distributions/{PRICE}"
+
+
+def test_a_stated_price_has_no_history(desk: Desk) -> None:
+    """Nothing to look up."""
+    with pytest.raises(InvalidRequest, match="states its price"):
+        monte_carlo.prepare(desk, asked(CERTAIN_RUN, distributions=HISTORY))
