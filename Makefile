@@ -11,7 +11,7 @@ run: $(STAMP)
 	@exec $(BIN)/outlay serve
 
 test: lint
-	$(BIN)/python -m pytest -q -m "not soak" $(PYTEST_ARGS)
+	$(BIN)/python -m pytest -q -m "not soak" -n auto --maxprocesses 4 $(PYTEST_ARGS)
 
 soak: $(DEV_STAMP)
 	@$(BIN)/python -m pytest -q -m soak -s $(PYTEST_ARGS)

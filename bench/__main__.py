@@ -70,6 +70,7 @@ def main() -> None:
     from bench.compare import compare  # it takes the measures from here
     from bench.scaling import fits
     from bench.scenarios import scenarios
+    from bench.scenarios_workers import workers
     from bench.tracking_service import tracking_service
 
     with tempfile.TemporaryDirectory() as folder:
@@ -94,6 +95,7 @@ def main() -> None:
     layout_search()
     fits(report)
     scenarios(report)
+    workers(report)
     report("web_idle_memory", estimate["idle_mb"], "MB for master and 2 workers", "flask_smorest_echo", smorest["idle_mb"])
     worst_case()
     program_of_200_runs()

@@ -7,6 +7,7 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from os import PathLike
 from pathlib import Path
 from typing import Any
 
@@ -84,9 +85,10 @@ def _cut(text: str, most: int) -> str:
 
 def _bytes(value: Any) -> int:
     """A number of bytes, or the size of a file or of all files in a folder."""
-    if not isinstance(value, Path):
+    if not isinstance(value, str | PathLike):
         return _whole(value)
-    files = [value] if value.is_file() else [file for file in value.rglob("*") if file.is_file()]
+    path = Path(value)
+    files = [path] if path.is_file() else [file for file in path.rglob("*") if file.is_file()]
     return sum(file.stat().st_size for file in files)
 
 

@@ -85,7 +85,7 @@ class Tracker:
         """The run stopped although it was not to: hardware, network, software, preemption, maintenance, loss."""
         self._put("interruption", {"cause": cause, "step": step, "accelerator_hours": self._hours()}, at)
 
-    def checkpoint(self, size_bytes: int | Path, *, step: int | None = None, at: datetime | float | None = None) -> None:
+    def checkpoint(self, size_bytes: int | str | Path, *, step: int | None = None, at: datetime | float | None = None) -> None:
         """A checkpoint of this size was written; a path is measured in the background."""
         self._put("checkpoint", {"bytes": size_bytes, "step": step, "accelerator_hours": self._hours()}, at)
 

@@ -157,7 +157,7 @@ def _shown(result: Mapping[str, Any]) -> str:
     table = [("", *SHOWN), *((name, *(_figure(value.get(column)) for column in SHOWN)) for name, value in ranges.items())]
     figures = [f"{name}: {_figure(value)}" for name, value in result.items() if isinstance(value, int | float | str)]
     causes = [f"{cause}: {share:.0%} of the variance" for cause, share in (result.get("drivers") or {}).items()]
-    said = [str(line) for name in ("statements", "warnings") for line in result.get(name) or ()]
+    said = [line["text"] for line in result.get("statements") or ()] + list(result.get("warnings") or ())
     return "\n".join([*([columns(table)] if ranges else []), *figures, *causes, *said, "--json shows all of it"])
 
 

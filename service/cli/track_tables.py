@@ -53,7 +53,7 @@ def status(body: Entry, headline: Entry) -> str:
 
 def _summary(body: Entry) -> list[tuple[str, str]]:
     spend, earned, forecast, gate = (body[name] for name in ("spend", "earned_value", "forecast", "gate"))
-    left = f"{_figure(spend['remaining_usd'])} left of {_figure(earned['bac_usd'])}"
+    left = f"{_percent(spend['share_of_budget'])} of the budget, {_figure(spend['remaining_usd'])} left"
     return [
         ("spent", f"{_figure(spend['usd'])} USD, {left}; {_figure(spend['accelerator_hours'])} accelerator-hours"),
         ("earned", f"{scaled(spend['tokens'])} tokens, {_percent(earned['tokens_share'])} of the work"),

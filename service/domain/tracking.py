@@ -153,7 +153,8 @@ class PlannedWeek:
 class ProgramBaseline:
     """What was planned of a program. `weeks` is empty without a burn plan: planned value then grows evenly from `start` to `deadline`.
 
-    `reserve_share` of the budget is held back for what nobody planned. `original_tokens` is what the first baseline planned: scope has
+    `reserve_share` of the budget is held back for what nobody planned, `around_share` is planned for what stands around the runs: people,
+    storage, overheads. `original_tokens` is what the first baseline planned: scope has
     moved where it is not `planned_tokens`.
     """
 
@@ -168,3 +169,4 @@ class ProgramBaseline:
     original_tokens: float | None = None
     total_usd: Range | None = None
     reserve_share: float = 0.0
+    around_share: float = 0.0

@@ -1,6 +1,6 @@
 """What a program uses up a day: over its whole life, and over the last days.
 
-A rate is what totals grew by over the days that it took. Tokens are those that still count.
+A rate is what totals grew by over the days that it took, straight between those that were told. Tokens are those that still count.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def burn_rate(runs: Sequence[Tracked], now: datetime) -> BurnRate:
     first = min((run.history.moment(0.0) for run in alive), default=now)
     last = max((run.history.last_at or now for run in alive), default=now)
     whole = _window("whole", alive, first, last)
-    windows = tuple(_window(name, alive, max(first, now - timedelta(hours=hours)), now) for name, hours in WINDOWS)
+    windows = tuple(_window(name, alive, now - min(now - first, timedelta(hours=hours)), now) for name, hours in WINDOWS)
     return BurnRate(whole.usd_per_day, whole.accelerator_hours_per_day, whole.tokens_per_day, whole.checkpoints_per_day, (whole, *windows))
 
 
@@ -54,7 +54,7 @@ def _accelerator_hours(run: Tracked, hours: Floats) -> Floats | None:
 
 def _tokens(run: Tracked, hours: Floats) -> Floats:
     line = run.history.line
-    return line.earned[np.maximum(line.index(hours), 0)] if line.earned.size else np.zeros_like(hours)
+    return np.interp(hours, line.at_hours, line.earned) if line.earned.size else np.zeros_like(hours)
 
 
 def _checkpoints(run: Tracked, hours: Floats) -> Floats:

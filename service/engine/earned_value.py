@@ -21,6 +21,7 @@ from service.engine.track_spend import Tracked
 
 Basis = Literal["cost", "tokens"]
 WEEK = timedelta(weeks=1)
+COMPUTE = "compute"
 # Runs whose planned tokens add up to the program's, to this share, are all its runs.
 SAME = 0.01
 
@@ -35,7 +36,7 @@ class _Figure:
 
 def earned_value(program: ProgramBaseline, runs: Sequence[Tracked], now: datetime) -> EarnedValue:
     """Earned value of a program. Where all runs are known with their costs, these weigh them; otherwise any token is worth the same."""
-    budget = _without_reserve(program) or math.fsum(run.baseline.usd or 0.0 for run in runs) or None
+    budget = _measured_budget(program, runs) or math.fsum(run.baseline.usd or 0.0 for run in runs) or None
     basis: Basis = "cost" if _all_known(program, runs) else "tokens"
     done = _cost_share(runs) if basis == "cost" else _tokens_share(program, runs)
     planned = _planned_share(program, [run.baseline for run in runs], now, basis)
@@ -44,9 +45,16 @@ def earned_value(program: ProgramBaseline, runs: Sequence[Tracked], now: datetim
     return _block(bac, done, planned, _actual(runs), words)
 
 
-def _without_reserve(program: ProgramBaseline) -> float | None:
-    """What the planned work is to cost. Reserves are of the budget and not of this (ANSI/EIA-748: outside the measurement baseline)."""
-    return None if program.budget_usd is None else program.budget_usd * (1 - program.reserve_share)
+def _measured_budget(program: ProgramBaseline, runs: Sequence[Tracked]) -> float | None:
+    """What the work whose cost is told was planned to cost.
+
+    Reserves are of the budget and not of this (ANSI/EIA-748: outside the measurement baseline). What stands around the runs is part of it
+    once a cost of such a line is told: before, it would flatter, as worth without cost.
+    """
+    if program.budget_usd is None:
+        return None
+    told = any(line.line != COMPUTE for run in runs for line in run.lines)
+    return program.budget_usd * (1 - program.reserve_share - (0.0 if told else program.around_share))
 
 
 def run_earned_value(run: Tracked, now: datetime) -> EarnedValue:
@@ -62,8 +70,9 @@ def _block(bac: _Figure, done: _Figure, planned: _Figure, actual: _Figure, basis
     pv, ev = _times(bac, planned), _times(bac, done)
     cpi, spi = _ratio(ev, actual, "nothing was spent yet"), _ratio(ev, pv, "nothing was planned to be spent by now")
     eac = _ratio(bac, cpi, "nothing was earned yet")
-    tcpi = _ratio(_less(bac, ev), _less(bac, actual), "the budget is spent: no performance brings the rest in within it")
-    if tcpi.value is not None and tcpi.value < 0:
+    left = _less(bac, actual)
+    tcpi = _ratio(_less(bac, ev), left, "the budget is spent: no performance brings the rest in within it")
+    if left.value is not None and left.value < 0:
         tcpi = _Figure(None, "the budget is overspent: no performance brings the rest in within it")
     found = {
         "pv_usd": pv,

@@ -25,12 +25,12 @@ from service.engine.uncertainty import P90_DEVIATIONS, inverse
 
 Floats = NDArray[np.float64]
 Basis = Literal["history", "history and plan", "plan"]
-# The points at which each part of the mixture is taken: enough for its 10th and 90th percentile to a few thousandths of its width.
 HOURS_PER_DAY = 24.0
 # A normal sample's standard deviation over its median distance from the median.
 NORMAL_SCALE = 1.4826
 # Of the history's mean: a level of nothing has no logarithm.
 LEAST_LEVEL = 0.01
+# The points at which each part of the mixture is taken: enough for its 10th and 90th percentile to a few thousandths of its width.
 POINTS = np.array([NormalDist().inv_cdf((point + 0.5) / 100) for point in range(100)])
 
 

@@ -85,7 +85,7 @@ def _alarms(history: RunHistory, curve: LossCurve, state: State | None, rules: L
     hours = history.losses
     at = history.moment(float(hours.at_hours[-1]))
     if hours.not_finite[-1]:
-        yield LossAlarm("not_a_number", at, f"{hours.not_finite[-1]:.0f} losses of the last hour are no numbers")
+        yield LossAlarm("not_a_number", at, f"losses of the last hour that are no numbers: {hours.not_finite[-1]:.0f}")
     spike = _spike(history, rules)
     if spike:
         yield LossAlarm("spike", at, spike)

@@ -24,8 +24,6 @@ MOST_COUNTED = 300
 LEAST_BEND = 1e-3
 # Failures in a length: below it rounding would be all that is left of an exponential time's moments.
 RAREST = 1e-4
-# [h^2]; what varies less does not vary.
-LEAST_VARIANCE = 1e-12
 # Above it a segment never ends; hours stay numbers.
 LARGEST_EXPONENT = 50.0
 
@@ -54,19 +52,14 @@ class Segment:
 
 @dataclass(frozen=True, slots=True)
 class Lost:
-    """Hours beside the useful ones in each trial, and those that were to be expected there; `variance` is that of the hours around them."""
+    """Hours beside the useful ones in each trial, and those that were to be expected there."""
 
     hours: Floats
     expected: Floats
-    variance: Floats
-
-    def surprise(self) -> Floats:
-        """How many standard deviations more was lost than expected: independent of what made the run long or its failures frequent."""
-        return np.asarray((self.hours - self.expected) / np.sqrt(np.maximum(self.variance, LEAST_VARIANCE)))
 
 
 def lost_hours(useful_hours: Floats, failures_per_hour: Floats, rhythm: Rhythm, z: Singles, ragged: np.random.Generator) -> Lost:
-    """Hours beside the useful ones, one a trial: writes, repeated work, recoveries. `z`: standard normal scores, for many failures."""
+    """Hours beside the useful ones, one a trial: writes, repeated work, recoveries. `z`: standard normal scores, of how many failures."""
     segments = useful_hours / rhythm.interval_hours
     one = segment(failures_per_hour, rhythm)
     expected, variance = segments * one.mean, segments * one.variance
@@ -78,7 +71,7 @@ def lost_hours(useful_hours: Floats, failures_per_hour: Floats, rhythm: Rhythm, 
     writes = segments * rhythm.write_hours
     extra += writes
     expected += writes
-    return Lost(extra, expected, variance)
+    return Lost(extra, expected)
 
 
 def segment(failures_per_hour: Floats, rhythm: Rhythm) -> Segment:

@@ -193,7 +193,8 @@ def _causes(model: RunModel, scores: Scores, useful: Floats, lost: Lost) -> dict
     }
     if usual.p10 < usual.p90 and "failure_rate" in scores and "failures.mttf_hours_per_accelerator" not in model.fields:
         found["failure_rate"] = lost.expected / useful * median_useful
-    return found | {"failures": _lost_sd_hours(model) * lost.surprise()}
+    # The score of their number: hours lost say how long the run was, most of all where nothing failed.
+    return found | {"failures": _lost_sd_hours(model) * scores["failures"].astype(np.float64)}
 
 
 def _lost_sd_hours(model: RunModel) -> float:

@@ -17,6 +17,8 @@ QUANTILES: Mapping[str, float] = {
     "p05": 0.05, "p10": 0.1, "p25": 0.25, "p50": 0.5, "p75": 0.75, "p80": 0.8, "p90": 0.9, "p95": 0.95,
 }  # fmt: skip
 JUDGED = ("p10", "p50", "p90")
+# Of fewer trials above a limit nothing is said: their shares would be off by ten points and more.
+LEAST_CASES = 30
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,11 +104,13 @@ def shares(found: Tally, name: str) -> dict[str, float]:
 
 
 def blame(found: Tally, name: str) -> dict[str, float]:
-    """In what share of the trials above the limit each cause did most, the largest first."""
+    """In what share of the trials above the limit each cause did most, the largest first; nothing where too few were looked at."""
     if name not in found.attributions:
         return {}
     blamed = found.attributions[name].blamed
     together = sum(blamed.values())
+    if together < LEAST_CASES:
+        return {}
     return {cause: times / together for cause, times in sorted(blamed.items(), key=lambda item: (-item[1], item[0]))}
 
 

@@ -45,7 +45,8 @@ class _Judged:
 def midpoint(program: ProgramBaseline, found: Figures, rules: GateRules) -> tuple[Gate, tuple[str, ...]]:
     """The gate, and what is to be said of it: by default criteria where none were decided."""
     gate = program.midpoint_gate or _default(rules)
-    budget, spent, metric = found.earned_value.bac_usd, found.spend.usd, _metric(program, found.evaluations)
+    budget, spent, metric = program.budget_usd, found.spend.usd, _metric(program, found.evaluations)
+    budget = found.earned_value.bac_usd if budget is None else budget
     due_usd = None if budget is None else gate.at_spend_share * budget
     closed = Gate(due=False, recommendation="not_due", reasons=(), due_usd=due_usd, metric=metric, pivot_to=gate.pivot_to)
     decided = max((one for one in found.decisions if _called(one.gate)), key=lambda one: one.at, default=None)

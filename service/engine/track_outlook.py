@@ -6,7 +6,7 @@ Runs of one program share machine, software and people and err together: percent
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
 
@@ -17,6 +17,7 @@ from service.domain.quantity import Range
 from service.domain.tracking import ProgramBaseline, RunBaseline
 from service.domain.tracking_answer import TrackForecast, Unknown
 from service.engine.forecast import ForecastRules, Outlook, Prior, Series, forecast
+from service.engine.plan_difference import COMPUTE
 from service.engine.track_fold import EPOCH
 from service.engine.track_spend import Tracked
 from service.engine.track_why import planned_cost
@@ -28,6 +29,7 @@ LAST = datetime(9999, 1, 1, tzinfo=UTC)
 NOTHING = Range.exactly(0.0)
 # Of the program's planned tokens: less than this is rounding.
 LEAST_REST = 0.01
+BEYOND = "the plan for what no run is tracked of"
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +72,7 @@ def run_forecast(target: Target, now: datetime, rules: ForecastRules) -> TrackFo
         return _finished(target)
     found = forecast(history_so_far(run, now), target.left, _prior(run.baseline), rules)
     if found is None or found.remaining_hours is None:
-        return _unknown(f"{run.baseline.name} has trained nothing yet, and its plan says nothing of how fast it will")
+        return _unknown(f"how fast {run.baseline.name} trains takes two reports of its tokens at least, and its plan says nothing of it")
     finish = _dates(now, found.remaining_hours, run.baseline.start if not run.history.events else None)
     cost = None if found.remaining_usd is None or run.unknown else _plus(run.usd or 0.0, found.remaining_usd)
     return _block(found, cost, finish, run.unknown)
@@ -79,24 +81,24 @@ def run_forecast(target: Target, now: datetime, rules: ForecastRules) -> TrackFo
 def program_forecast(program: ProgramBaseline, all_targets: Sequence[Target], forecasts: Sequence[TrackForecast]) -> TrackForecast:
     """The program's forecast: its runs', and what is planned beyond them as it was planned."""
     rest = _rest(program, all_targets)
-    missing = next((one for one in forecasts if one.finish is None), None)
+    missing = next((one for one in forecasts if one.remaining_hours is None), None)
     if missing is not None:
         return TrackForecast(None, None, None, None, None, missing.basis, missing.unknown)
     if not forecasts and not rest:
         return _unknown("no run is tracked and no tokens are planned")
-    finish = _last([one.finish for one in forecasts if one.finish], program.deadline if rest else None)
+    finish = _last([one.finish for one in forecasts], [program.deadline] if rest else [])
     hours = _latest([one.remaining_hours for one in forecasts if one.remaining_hours])
     left = _sum(one.remaining_usd for one in forecasts)
-    beyond = _as_planned(program, rest)
-    unknown = tuple(each for one in forecasts for each in one.unknown)
-    cost = None if unknown or beyond is None else _sum([*(one.cost_usd for one in forecasts), beyond])
+    beyond = _beyond(program, all_targets, rest)
+    unknown = (*(each for one in forecasts for each in one.unknown), *(_unplanned(program, beyond) if rest else ()))
+    cost = _sum([*(one.cost_usd for one in forecasts), beyond])
     return TrackForecast(
         cost_usd=cost,
         finish=finish,
         remaining_hours=None if rest else hours,
         remaining_usd=None if left is None or beyond is None else _sum([left, beyond]),
         remaining_accelerator_hours=None if rest else _sum(one.remaining_accelerator_hours for one in forecasts),
-        basis=", ".join([*dict.fromkeys(one.basis for one in forecasts), *(["the plan for what no run is tracked of"] if rest else [])]),
+        basis=", ".join([*dict.fromkeys(one.basis for one in forecasts), *([BEYOND] if rest or beyond not in (None, NOTHING) else [])]),
         unknown=unknown,
     )
 
@@ -169,12 +171,33 @@ def _rest(program: ProgramBaseline, all_targets: Sequence[Target]) -> float:
     return rest if rest > LEAST_REST else 0.0
 
 
-def _as_planned(program: ProgramBaseline, share: float) -> Range | None:
-    """What a share of the program was planned to cost; None where nobody planned that."""
-    if not share:
+def _beyond(program: ProgramBaseline, all_targets: Sequence[Target], rest: float) -> Range | None:
+    """What the program was planned to cost beside its runs: of a plan all that is neither theirs nor told already, people and reserve too.
+
+    Without a plan the budget's share of the tokens that no run is tracked of; None where nobody planned that.
+    """
+    whole = program.total_usd
+    if whole is not None and whole.p50 > 0:
+        return whole.scaled(max(0.0, 1 - math.fsum(_taken(program, whole.p50, target) for target in all_targets)))
+    if not rest:
         return NOTHING
-    whole = program.total_usd or (Range.exactly(program.budget_usd) if program.budget_usd else None)
-    return None if whole is None else whole.scaled(share)
+    return Range.exactly(program.budget_usd).scaled(rest) if program.budget_usd else None
+
+
+def _taken(program: ProgramBaseline, whole_usd: float, target: Target) -> float:
+    """A run's share of the plan's cost: what it was planned to cost, or else its share of the tokens, and what is told of other lines."""
+    planned = planned_cost(target.run.baseline)
+    tokens = (target.tokens or 0.0) / program.planned_tokens if program.planned_tokens else 0.0
+    others = math.fsum(line.usd for line in target.run.lines if line.line != COMPUTE)
+    return (tokens if planned is None else planned.usd / whole_usd) + others / whole_usd
+
+
+def _unplanned(program: ProgramBaseline, beyond: Range | None) -> Iterator[Unknown]:
+    """Why nobody can tell of the share that no run is tracked of."""
+    if beyond is None:
+        yield Unknown("cost_usd", "no run is tracked of a part of the planned tokens, and no budget is stated")
+    if program.deadline is None:
+        yield Unknown("finish", "no run is tracked of a part of the planned tokens, and no deadline is stated")
 
 
 def _plus(usd: float, left: Range) -> Range:
@@ -194,7 +217,10 @@ def _latest(ranges: Sequence[Range]) -> Range | None:
     return Range(*(max(getattr(each, name) for each in ranges) for name in ("p10", "p50", "p90"))) if ranges else None
 
 
-def _last(finishes: Sequence[FinishDates], planned: date | None) -> FinishDates | None:
-    """The last of several ends, and of the planned one of what no run is tracked of."""
-    every = [*finishes, *([FinishDates(planned, planned, planned)] if planned else [])]
-    return FinishDates(*(max(getattr(each, name) for each in every) for name in ("p10", "p50", "p90"))) if every else None
+def _last(finishes: Sequence[FinishDates | None], planned: Sequence[date | None]) -> FinishDates | None:
+    """The last of several ends, and of the planned one of what no run is tracked of; None where one of them is not known."""
+    every = [*finishes, *(day and FinishDates(day, day, day) for day in planned)]
+    known = [each for each in every if each is not None]
+    if len(known) < len(every):
+        return None
+    return FinishDates(*(max(getattr(each, name) for each in known) for name in ("p10", "p50", "p90")))

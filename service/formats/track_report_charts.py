@@ -8,6 +8,7 @@ from typing import Any
 import altair as alt
 
 from service.formats.charts import BILLIONS, COLOURS, GREY, MORE_COLOURS
+from service.formats.track_report_sections import budget_of
 
 Report = Mapping[str, Any]
 Rows = list[dict[str, Any]]
@@ -22,7 +23,7 @@ STYLES = {PLAN: (GREY, [5, 3]), ACTUAL: (COLOURS[0], [1, 0]), FORECAST: (COLOURS
 def spend_chart(report: Report) -> alt.TopLevelMixin | None:
     """Planned and actual spending, the forecast's fan, budget and deadline; None where there is nothing to draw."""
     fan = _fan(report, report["status"]["forecast"]["cost_usd"], report["status"]["spend"]["usd"])
-    rules = {"budget": report["status"]["earned_value"]["bac_usd"], "deadline": report["program"]["deadline"]}
+    rules = {"budget": budget_of(report), "deadline": report["program"]["deadline"]}
     drawn = _against_plan(report, ("planned_usd", "spent_usd"), fan, rules)
     if drawn is None:
         return None

@@ -14,7 +14,7 @@ Report = Mapping[str, Any]
 STANDINGS = {"on_track": "On track", "at_risk": "At risk", "off_track": "Off track", "unknown": "Not known"}
 NONE = "not known"
 MEANINGS = {
-    "bac_usd": ("BAC, USD", "the budget of the whole"),
+    "bac_usd": ("BAC, USD", "the budget of the whole, without its reserve"),
     "pv_usd": ("PV, USD", "was planned to be spent by now"),
     "ev_usd": ("EV, USD", "is what the work done was budgeted at"),
     "ac_usd": ("AC, USD", "is spent"),
@@ -56,13 +56,20 @@ def footer(report: Report) -> str:
     return f"{made} Program {report['program']['id']}. Ranges are p50 (p10 to p90). Times are UTC."
 
 
+def budget_of(report: Report) -> float | None:
+    """What the cost is held to, its reserve included [USD]: the budget, or what the runs were planned to cost."""
+    stated, planned = report["program"]["budget_usd"], report["status"]["earned_value"]["bac_usd"]
+    budget: float | None = planned if stated is None else stated
+    return budget
+
+
 def tiles(report: Report) -> tuple[Tile, ...]:
     """What a reader with one look takes away."""
     status, program = report["status"], report["program"]
     spend, earned, forecast = status["spend"], status["earned_value"], status["forecast"]
     finish = forecast["finish"]
     return (
-        Tile("Spent", _usd(spend["usd"]), f"of {_usd(earned['bac_usd'])} ({share(spend['share_of_budget']) or NONE})"),
+        Tile("Spent", _usd(spend["usd"]), f"of {_usd(budget_of(report))} ({share(spend['share_of_budget']) or NONE})"),
         Tile("Forecast cost", _usd(_middle(forecast["cost_usd"])), _against(report["headline"]["over_usd"])),
         Tile("Forecast end", finish["p50"] if finish else NONE, f"deadline {program['deadline'] or 'not stated'}"),
         Tile("Cost efficiency, CPI", _ratio(earned["cpi"]), "1 is as planned"),
@@ -102,7 +109,7 @@ def _spending(report: Report) -> Table:
     known = "" if spend["complete"] else "; not of every run"
     rows = (
         ("spent, USD", _usd(spend["usd"]), f"{share(spend['share_of_budget']) or NONE} of the budget{known}"),
-        ("left of the budget, USD", _usd(spend["remaining_usd"]), f"of {_usd(report['status']['earned_value']['bac_usd'])}"),
+        ("left of the budget, USD", _usd(spend["remaining_usd"]), f"of {_usd(budget_of(report))}"),
         ("accelerator-hours", _number(spend["accelerator_hours"]), "relaunches summed"),
         ("tokens earned", _tokens(spend["tokens"]), f"of {_tokens(report['program']['planned_tokens'])} planned"),
     )
@@ -144,7 +151,7 @@ def _forecast(report: Report) -> Table:
     cost, finish = forecast["cost_usd"], forecast["finish"]
     late = headline["late_days"]
     rows = (
-        ("cost, USD", _span(cost), _usd(status["earned_value"]["bac_usd"]), _against(headline["over_usd"])),
+        ("cost, USD", _span(cost), _usd(budget_of(report)), _against(headline["over_usd"])),
         ("end", days(finish) if finish else NONE, program["deadline"] or NONE, NONE if late is None else _late(late)),
         ("left to spend, USD", _span(forecast["remaining_usd"]), "", ""),
         ("left to run, hours", _span(forecast["remaining_hours"]), "", ""),

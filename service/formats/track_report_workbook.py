@@ -8,7 +8,7 @@ from typing import Any
 
 from service.formats.program_cells import FIRST_ROW, Book, Cell, Column, Formula, Input, Sheet, new_book
 from service.formats.program_words import text
-from service.formats.track_report_sections import STANDINGS, subtitle, title
+from service.formats.track_report_sections import STANDINGS, budget_of, subtitle, title
 
 Report = Mapping[str, Any]
 SUMMARY = (Column("", 38), Column("figure", 20, "number"), Column("how", 100, "wrapped"))
@@ -87,15 +87,17 @@ def _over(one: str, other: str) -> str:
     return f'=IF({other}=0,"",{one}/{other})'
 
 
-def _forecast(sheet: Sheet, report: Report, budget: str, first: int) -> None:
+def _forecast(sheet: Sheet, report: Report, at_completion: str, first: int) -> None:
     status, finish = report["status"], report["status"]["forecast"]["finish"] or {}
     cost, over = status["forecast"]["cost_usd"] or {}, report["headline"]["over_usd"]
-    p50 = sheet.at(first, 1)
+    held, bac = budget_of(report), status["earned_value"]["bac_usd"]
+    p50, reserve = sheet.at(first, 1), sheet.at(first + 3, 1)
     rows: list[tuple[str, Cell, str, str]] = [
         ("forecast cost, USD", cost.get("p50"), "usd", "median"),
         ("p10, USD", cost.get("p10"), "usd", "one time in ten it is less"),
         ("p90, USD", cost.get("p90"), "usd", "one time in ten it is more"),
-        ("over budget, USD", None if over is None else Formula(f"={p50}-{budget}", over), "usd", "below 0: within budget"),
+        ("reserve, USD", None if held is None or bac is None else Input(held - bac), "usd", "of the budget, beside BAC"),
+        ("over budget, USD", None if over is None else Formula(f"={p50}-{at_completion}-{reserve}", over), "usd", "below 0: within budget"),
         *((f"forecast end, {name}", _day(day), "date", "") for name, day in finish.items()),
         ("deadline", _day(report["program"]["deadline"]), "date", ""),
         ("goodput", status["goodput"], "share", "time of work that still counts, over wall-clock time"),

@@ -169,8 +169,12 @@ def _above_zero(value: Any) -> bool:
 
 def _check_pair(pair: Body, stated: Body, pointer: str) -> None:
     for at, path in enumerate(pair["between"]):
-        if path not in stated or "regimes" in stated[path]:
+        if path not in stated:
             raise InvalidRequest(f"{path[:80]!r} is not one of the distributions", f"{pointer}/between/{at}")
+        if isinstance(stated[path], Mapping) and "regimes" in stated[path]:
+            raise InvalidRequest(
+                "a price of regimes has no score to be correlated: give it another distribution", f"{pointer}/between/{at}"
+            )
     if pair["between"][0] == pair["between"][1]:
         raise InvalidRequest("a field's correlation with itself is 1: name two of them", f"{pointer}/between")
 

@@ -93,7 +93,11 @@ def _of_run(desk: Desk, base: Given, own: Sequence[str], regimes: Mapping[str, R
         replace(made, fields={path: path for path in own}, regimes=regimes.get("price.usd_per_accelerator_hour")),
         schedule.start,
         Limits(deadline),
-        _planned(found.estimate.cost.total_usd.p50, found.estimate.time.accelerator_hours.p50, found.estimate.time.wall_clock_hours.p50),
+        _planned(
+            found.estimate.cost.total_usd.p50,
+            found.estimate.time.accelerator_hours.p50,
+            schedule.queue_hours + found.estimate.time.wall_clock_hours.p50,
+        ),
         found.assumptions,
         found.warnings,
     )

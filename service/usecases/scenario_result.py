@@ -66,11 +66,6 @@ def _figures(spread: Spread) -> dict[str, Any]:
     return {**found.quantiles, "mean": found.mean, "standard_error": found.standard_error, "quantile_errors": dict(found.quantile_errors)}
 
 
-def _completed(found: Tally, usd: Mapping[str, Any] | None) -> dict[str, Any] | None:
-    """What a program costs whose gates are all passed; None of a run, which has none."""
-    return None if usd is None else {"cost_usd": usd, "budget_probability": _share(found, "completed_within_budget")[0]}
-
-
 def _finish(found: Tally, start: date) -> dict[str, Any]:
     """The days by whose end it is over; the mean's standard error in days."""
     mean, error = day_mean(found.days)

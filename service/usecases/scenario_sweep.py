@@ -101,7 +101,7 @@ def _list(given: Given, changes: Sequence[Body]) -> dict[str, Any]:
 def _check_cells(cells: int, given: Given, pointer: str) -> None:
     if cells > MOST_CELLS[given.shape]:
         raise InvalidRequest(
-            f"{cells:,} cells are more than the {MOST_CELLS[given.shape]:,} that a sweep of {given.shape} requests may have", pointer
+            f"{cells:,.15g} cells are more than the {MOST_CELLS[given.shape]:,} that a sweep of {given.shape} requests may have", pointer
         )
 
 

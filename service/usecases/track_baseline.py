@@ -24,7 +24,7 @@ def baseline_of_plan(answer: Body) -> dict[str, Any]:
         "start": schedule["start"],
         "deadline": schedule["deadline"] or schedule["finish"]["p50"],
         "total_usd": answer["total_usd"],
-        "reserve_share": answer["envelope"]["reserve_usd"] / answer["total_usd"]["p50"] if answer["total_usd"]["p50"] else 0.0,
+        **_shares(answer),
         "price_snapshot": answer["price_snapshot"],
         "midpoint_gate": answer["midpoint_gate"],
         "outcome": answer["outcome"],
@@ -61,6 +61,13 @@ def _run_of_plan(tier: Body, run: Body, answer: Body) -> dict[str, Any]:
     }
 
 
+def _shares(answer: Body) -> dict[str, float]:
+    """What of the budget is held in reserve, and what is planned for people, storage and overheads around the runs."""
+    total, reserve = answer["total_usd"]["p50"], answer["envelope"]["reserve_usd"]
+    runs = sum(run["cost_usd"] for tier in answer["tiers"] for run in tier["runs"])
+    return {"reserve_share": reserve / total, "around_share": (total - reserve - runs) / total} if total else {}
+
+
 def _assumed(estimate: Body, field: str) -> Any:
     return next((one["value"] for one in estimate["assumptions"] if one["field"] == field), None)
 
@@ -80,6 +87,7 @@ def program_baseline(body: Body, first: Body) -> ProgramBaseline:
         original_tokens=first.get("planned_tokens"),
         total_usd=Range(**total) if total else None,
         reserve_share=body.get("reserve_share", 0.0),
+        around_share=body.get("around_share", 0.0),
     )
 
 

@@ -43,7 +43,7 @@ class _Limit:
 def headline(baseline: ProgramBaseline, status: ProgramStatus) -> Headline:
     """The program's headline, and what else its reader has to know first."""
     cost, finish = status.forecast.cost_usd, status.forecast.finish
-    budget = status.earned_value.bac_usd
+    budget = status.earned_value.bac_usd if baseline.budget_usd is None else baseline.budget_usd
     money = _money(cost, budget) if cost and budget else None
     time = _time(finish, baseline.deadline) if finish and baseline.deadline else None
     standing, text = _standing([limit for limit in (money, time) if limit], status)

@@ -59,7 +59,9 @@ def take_import(desk: Desk, who: Principal, kind: str, content: bytes, place: Pl
     Raises InvalidRequest for a file that cannot be read as its kind, StoreUnavailable.
     """
     found = read_focus(content, basis) if kind == "focus" else READERS[kind](content)
-    directory = Directory(desk.store.team_programs(who.team), desk.store.team_runs(who.team), place)
+    runs_there = desk.store.team_runs(who.team)
+    # Programs last: none of these runs is of a program that was made since.
+    directory = Directory(desk.store.team_programs(who.team), runs_there, place)
     events, lost = _sorted_out(found.matched, directory)
     counts = Counts()
     for run, told in events.items():

@@ -48,6 +48,12 @@ def test_it_is_readable(settings: Settings, file: Path) -> None:
     assert shown.stderr.splitlines()[1:] == ["monte_carlo"]  # the bar itself is for terminals
 
 
+def test_its_statements_are_sentences(settings: Settings, file: Path) -> None:
+    """Each on a line of its own, beside the causes."""
+    shown = output_of(settings, "scenario", "run", str(file), "--set", "trials=20000", "--set", "budget_usd=400000")
+    assert any(line.startswith("if the budget is passed, in ") and line.endswith("largest cause") for line in shown.splitlines())
+
+
 def test_one_that_was_cancelled_says_so(settings: Settings, file: Path) -> None:
     """To whoever watches it, with a status that a script sees."""
     output_of(settings, "scenario", "run", str(file))

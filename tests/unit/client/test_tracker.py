@@ -92,7 +92,8 @@ class TestEvents:
         (tmp_path / "step-10" / "shards" / "0").write_bytes(b"s" * 24)
         run = tracker()
         run.checkpoint(tmp_path / "step-10")
-        assert told(service, run)[0]["bytes"] == 1024
+        run.checkpoint(str(tmp_path / "step-10"))
+        assert [event["bytes"] for event in told(service, run)] == [1024, 1024]
 
     def test_ids_are_never_told_twice(self, service: Service, tracker: Open) -> None:
         """The same step told twice is two events: a rollback repeats steps."""

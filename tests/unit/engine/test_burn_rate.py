@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime, timedelta
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -46,6 +48,22 @@ def test_the_whole_ends_with_the_last_sign_of_life() -> None:
     found = burn_rate([run(*steadily(100))], at(340))
     assert found.usd_per_day == pytest.approx(240)
     assert found.windows[-2].usd_per_day == 0.0
+
+
+def test_tokens_lie_straight_between_what_was_told() -> None:
+    """Of a run that tells once a week, the last day burned a seventh of the week's tokens, as it did of its dollars."""
+    found = burn_rate([run(event(0, tokens=0, usd=0), event(168, tokens=1680, usd=1680), until=168)], at(168))
+    assert (found.windows[-1].tokens_per_day, found.windows[-1].usd_per_day) == pytest.approx((240, 240))
+
+
+def test_windows_do_not_reach_before_the_calendar() -> None:
+    """A run of the first year's first days has a rate like any other."""
+    first = datetime(1, 1, 1, tzinfo=UTC)
+    hours = (at(0) - first) / timedelta(hours=1)
+    told = (event(-hours, tokens=0, usd=0), event(24 - hours, tokens=48, usd=48))
+    found = burn_rate([run(*told, until=24 - hours)], first + timedelta(days=1))
+    assert [window.hours for window in found.windows] == [24.0] * 4
+    assert found.usd_per_day == pytest.approx(48)
 
 
 def test_before_time_has_passed_there_is_no_rate() -> None:

@@ -13,7 +13,7 @@ from service.domain.tracking import PlannedWeek, ProgramBaseline, RunBaseline
 from service.domain.tracking_answer import EarnedValue
 from service.engine.earned_value import earned_value, run_earned_value
 from service.engine.track_spend import Tracked, tracked
-from tests.unit.engine.tracked import PROGRAM, RUN, at, event, run_of, steadily
+from tests.unit.engine.tracked import PROGRAM, RUN, at, cost, event, run_of, steadily
 
 
 def run(hours: int = 50, tokens: int = 10, usd: float = 10.0, **baseline: object) -> Tracked:
@@ -94,9 +94,10 @@ def test_spent_without_anything_earned() -> None:
 
 
 def test_a_budget_that_is_spent_out() -> None:
-    """No performance brings the rest in: TCPI is not known, at the budget and beyond it."""
+    """No performance brings the rest in: TCPI is not known, at the budget and beyond it, and neither is it where no rest is left."""
     assert "budget is spent" in reason(earned_value(PROGRAM, [run(usd=20.0)], at(72)), "tcpi")
     assert "overspent" in reason(earned_value(PROGRAM, [run(usd=30.0)], at(72)), "tcpi")
+    assert "overspent" in reason(earned_value(PROGRAM, [run(hours=100, usd=12.0)], at(240)), "tcpi")
 
 
 def test_past_the_deadline_everything_was_planned() -> None:
@@ -147,3 +148,14 @@ def test_reserves_are_no_part_of_the_budget_at_completion() -> None:
     whole, found = (earned_value(program, [], at(10)) for program in (PROGRAM, held))
     assert whole.bac_usd is not None
     assert found.bac_usd == pytest.approx(0.6 * whole.bac_usd)
+
+
+def test_what_stands_around_the_runs_counts_once_its_costs_are_told() -> None:
+    """A program on its plan that tells of its runs alone has a CPI of 1, and so has one that tells of everything."""
+    planned = replace(PROGRAM, around_share=0.5)
+    alone = earned_value(planned, [run(hours=100, usd=5.0)], at(100))
+    told = tracked(RUN, run_of(*steadily(100, 10, 5.0), cost(50.0, 500.0, "people")))
+    assert alone.bac_usd == pytest.approx(500.0)
+    assert earned_value(planned, [told], at(100)).bac_usd == pytest.approx(1000.0)
+    assert alone.cpi == pytest.approx(1.0)
+    assert earned_value(planned, [told], at(100)).cpi == pytest.approx(1.0)

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from service.domain.scenario import Attribution, Floats
+from service.domain.scenario import Attribution, Floats, Moments, Tally
 from service.engine.scenario_attribution import attribution, first_order_shares, gauges
-from service.engine.scenario_tally import unit_for
+from service.engine.scenario_summary import blame
+from service.engine.scenario_tally import EMPTY, unit_for
 
 
 def looked_at(scores: dict[str, Floats], values: Floats, limit: float | None = None) -> Attribution:
@@ -46,6 +49,15 @@ def test_what_is_only_there_together_is_nobodys_share() -> None:
     chances = np.random.default_rng(4)
     scores = {"one": chances.normal(size=80_000), "other": chances.normal(size=80_000)}
     assert sum(first_order_shares(looked_at(scores, 1000 + scores["one"] * scores["other"])).values()) < 0.02
+
+
+def test_of_a_handful_of_cases_no_cause_is_named() -> None:
+    """Thirty trials above the limit are needed to say what was mostly the cause."""
+    looked = Attribution(Moments(100, 0, 0), {}, {"queue": 20, "failures": 9})
+    few = Tally(100, {}, {}, EMPTY, {"cost_usd": looked})
+    enough = replace(few, attributions={"cost_usd": replace(looked, blamed={"queue": 24, "failures": 6})})
+    assert blame(few, "cost_usd") == {}
+    assert blame(enough, "cost_usd") == {"queue": 0.8, "failures": 0.2}
 
 
 def test_the_cause_that_did_most_is_blamed() -> None:

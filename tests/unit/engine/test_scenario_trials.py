@@ -202,3 +202,13 @@ def test_repeats_run_side_by_side() -> None:
     found = block_trials(sampler(certain_run(hours=10.0, work=12.0, lanes=8.0)), 0, 1000, causes=False)
     assert found.hours == pytest.approx(15.0, rel=1e-6)
     assert found.accelerator_hours == pytest.approx(12 * 10 * 8, rel=1e-6)
+
+
+@pytest.mark.parametrize("mttf_hours", [800.0, 4000.0, 100_000.0])
+def test_failures_are_not_blamed_for_what_makes_a_run_long(mttf_hours: float) -> None:
+    """Of 100 to 0.1 failures that lose half an hour each, none makes a hundredth of the variance of a run that takes 300 to 700 hours."""
+    seldom = failures(mttf_hours_per_accelerator=Range.exactly(mttf_hours), checkpoint_write_minutes=0)
+    made = sampler(run_model(run(failures=seldom), "run", 400.0, planning=SPREAD["planning"]))
+    found = shares(tallied(made, 40_000), "wall_clock_hours")
+    assert found["planning"] > 0.98
+    assert found["failures"] < 0.01

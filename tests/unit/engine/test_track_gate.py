@@ -37,6 +37,12 @@ def test_before_half_is_spent_it_is_not_due() -> None:
     assert found.reasons == ("499 USD are spent, the gate is due at 500 (50% of the budget)",)
 
 
+def test_it_is_due_at_a_share_of_the_whole_budget() -> None:
+    """Its reserve included, as the plan has it; of what the runs were planned to cost where no budget is stated."""
+    assert judged(replace(GATED, budget_usd=1250.0, reserve_share=0.2)).due_usd == 625.0
+    assert judged(replace(GATED, budget_usd=None)).due_usd == 500.0
+
+
 @pytest.mark.parametrize(
     ("cpi", "metric", "recommendation", "reason"),
     [
@@ -95,4 +101,4 @@ def test_what_is_not_known_is_not_due() -> None:
     """Without spend or budget nobody can tell."""
     assert "what is spent is not known" in judged(usd=None).reasons[0]
     unbudgeted = replace(figures().earned_value, bac_usd=None)
-    assert "no budget is stated" in judged(earned_value=unbudgeted).reasons[0]
+    assert "no budget is stated" in judged(replace(GATED, budget_usd=None), earned_value=unbudgeted).reasons[0]

@@ -186,6 +186,35 @@ def test_what_no_run_is_tracked_of_is_as_planned() -> None:
     assert "no run is tracked of" in answer.forecast.basis
 
 
+def test_what_a_plan_has_beside_its_runs_is_part_of_the_forecast() -> None:
+    """People, storage and reserve of a plan are no run's: they are foretold as planned, less what of them is told already."""
+    planned = replace(LONG, total_usd=Range(24_000.0, 30_000.0, 36_000.0))
+    before, after = found(baselines=(), program=planned), found([*steadily(500)], program=planned)
+    told = found([*steadily(500), cost(400, 5_000.0, "personnel")], program=planned)
+    assert before.forecast.cost_usd == Range(24_000.0, 30_000.0, 36_000.0)
+    for answer in (after, told):
+        assert answer.forecast.cost_usd is not None
+        assert answer.forecast.cost_usd.p50 == pytest.approx(30_000, rel=0.01)
+    assert told.forecast.remaining_usd is not None
+    assert told.forecast.remaining_usd.p50 == pytest.approx(20_000, rel=0.01)
+
+
+def test_what_no_run_is_tracked_of_is_not_known_without_a_plan() -> None:
+    """No budget, no deadline: what is tracked is not all, and the reasons are said."""
+    small, bare = replace(LONG_RUN, tokens=1_000.0, usd=1_000.0), replace(LONG, budget_usd=None, deadline=None)
+    answer = found([*steadily(50)], baselines=(small,), until=50, program=bare)
+    assert (answer.forecast.cost_usd, answer.forecast.finish) == (None, None)
+    assert [each.field for each in answer.forecast.unknown] == ["cost_usd", "finish"]
+
+
+def test_a_cost_is_told_where_the_end_is_beyond_all_calendars() -> None:
+    """A run that has a token a year to go for millennia costs what it costs."""
+    answer = found([event(0, tokens=0, usd=0), event(8760, tokens=1, usd=1)], until=8760, baselines=(replace(LONG_RUN, usd=None),))
+    assert answer.forecast.cost_usd is not None
+    assert answer.forecast.finish is None
+    assert [each.field for each in answer.forecast.unknown] == ["finish"]
+
+
 def test_a_stalled_run_has_no_end_in_sight_but_an_answer() -> None:
     """Hundreds of days without a token: the end moves away, and nothing breaks."""
     answer = found([*steadily(10)], until=20_000)

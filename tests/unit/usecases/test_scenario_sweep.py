@@ -115,6 +115,20 @@ def test_programs_are_swept_too(desk: Desk) -> None:
     assert all(row["accelerator_hours"]["p50"] > 0 for row in rows)
 
 
+def test_a_value_is_read_in_its_own_run(desk: Desk) -> None:
+    """Of several runs and tiers; and refused with the whole path where there is no such run or field."""
+    (tier,) = PROGRAM["tiers"]
+    (main,) = tier["runs"]
+    ablations = {"tier": "prototype", "runs": [{**main, "name": "first"}, {**main, "name": "second"}]}
+    base = {**PROGRAM, "tiers": [ablations, tier]}
+    path = "tiers.0.runs.1.estimate.data.tokens"
+    rows = swept(desk, base, axes={path: ["1B", "1T"], "tiers.1.runs.0.estimate.hardware.count": [64, 128]})
+    assert [row["inputs"][path] for row in rows] == [10**9, 10**9, 10**12, 10**12]
+    assert rows[0]["cost_usd"]["p50"] < rows[2]["cost_usd"]["p50"]
+    for nowhere in ("tiers.0.runs.2.estimate.data.tokens", "tiers.2.runs.0.estimate.data.tokens", "tiers.0.runs.1.estimate.data.tokenz"):
+        assert refused(desk, base, axes={nowhere: ["1B"]}) == f"/axes/{nowhere}"
+
+
 def test_too_many_cells_are_refused_before_any_is_made(desk: Desk) -> None:
     """A thousand million, of steps or of lists; the message says what the limit is."""
     axes = {path: {"from": 0.1, "to": 0.9, "steps": 1000} for path in ("efficiency.mfu", "failures.spare_share", "overhead.evaluation")}
@@ -122,6 +136,8 @@ def test_too_many_cells_are_refused_before_any_is_made(desk: Desk) -> None:
         kind_of("sweep").prepare(desk, given("sweep", RUN, axes=axes))
     assert refused(desk, axes={"efficiency.mfu": {"from": 0.1, "to": 0.9, "steps": 1e9}}) == "/axes"
     assert refused(desk, PROGRAM, changes=[{}] * 2001) == "/changes"
+    with pytest.raises(Exception, match=r"^1e\+300 cells"):
+        kind_of("sweep").prepare(desk, given("sweep", RUN, axes={"efficiency.mfu": {"from": 0.1, "to": 0.9, "steps": 1e300}}))
 
 
 @pytest.mark.parametrize(

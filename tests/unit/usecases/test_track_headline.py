@@ -101,6 +101,12 @@ def test_nothing_known_is_no_good_news() -> None:
     assert found.text == "Where it will end is not known: nobody told cost_usd."
 
 
+def test_the_reserve_is_of_the_budget() -> None:
+    """A program that will cost what its plan has in all, reserve included, is on track."""
+    found = standing(Range(80_000, 100_000, 100_000), IN_TIME, baseline=replace(BASELINE, reserve_share=0.2))
+    assert (found.standing, found.over_usd) == ("on_track", 0.0)
+
+
 def test_without_a_budget_nothing_is_over_it() -> None:
     """The deadline alone is judged, and the missing budget said."""
     found = standing(CHEAP, IN_TIME, baseline=replace(BASELINE, budget_usd=None))
