@@ -27,6 +27,8 @@ ACCEPTED = {
     "csv": "text/csv",
 }
 FORMATS = (*ACCEPTED, "focus")
+DOCUMENTS: dict[str, Any] = {kind: {"schema": {"type": "string", "format": "binary"}} for kind in ACCEPTED.values() if kind != JSON}
+"""What an answer may be beside JSON, for the specification."""
 EXAMPLE: dict[str, Any] = {
     "name": "support-assistant 7B",
     "outcome": {
@@ -94,6 +96,7 @@ class FormatSchema(Schema):
 @blueprint.arguments(FormatSchema, location="query")
 @blueprint.arguments(ProgramRequestSchema, example=EXAMPLE)
 @blueprint.response(200, ProgramAnswerSchema)
+@blueprint.doc(responses={200: {"content": DOCUMENTS}})
 def program(options: dict[str, Any], asked: dict[str, Any]) -> Response:
     """Plan a whole training program: budget, gates, schedule, risks
 

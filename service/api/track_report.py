@@ -8,7 +8,7 @@ from flask import Response, current_app
 
 from service.api.blueprint import Blueprint, json_response
 from service.api.problems import response_name
-from service.api.program import ACCEPTED, accepted_format
+from service.api.program import ACCEPTED, DOCUMENTS, accepted_format
 from service.api.schema import Choice, Moment, Schema
 from service.api.track import known_program
 from service.api.track_report_schema import TrackReportSchema
@@ -31,6 +31,7 @@ class ReportQuerySchema(Schema):
 @blueprint.arguments(ReportQuerySchema, location="query")
 @blueprint.response(200, TrackReportSchema)
 @blueprint.alt_response(404, response_name(404))
+@blueprint.doc(responses={200: {"content": DOCUMENTS}})
 def get_report(query: dict[str, Any], program_id: str) -> Response:
     """A program's report, as a page to send upward
 
