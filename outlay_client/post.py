@@ -156,8 +156,9 @@ class Post:
         pause = min(MOST_PAUSE_S, FIRST_PAUSE_S * 2 ** min(failures - 1, 20)) * random.uniform(0.5, 1.0)  # noqa: S311 - spreads callers
         self._say(f"http {sent.reason[:3]}", f"events are not taken ({sent.reason}): they are kept and sent later")
         with self._changed:
-            self._hurry = False
+            # somebody who came while the failed try was under way has a try of their own
             self._changed.wait_for(lambda: self._over or self._hurry, max(pause, sent.wait_s))
+            self._hurry = False
 
     def _deliver(self, segment: Segment) -> Sent:
         """Send a batch. One that is refused is halved until the events that the service does not take stand alone."""
