@@ -134,7 +134,12 @@ def _exported(body: dict[str, Any], wanted: str) -> Response:
     from service.formats.program_html import content_policy
 
     content, kind = render(body, wanted)  # type: ignore[arg-type]  # the schema takes its formats only
+    return document(content, kind, content_policy() if wanted == "html" else None)
+
+
+def document(content: bytes, kind: str, policy: str | None) -> Response:
+    """An answer that is no JSON; a page comes with the policy that it works under, and in nobody's frame."""
     answer = Response(content, content_type=kind)
-    if wanted == "html":
-        answer.headers["Content-Security-Policy"] = f"{content_policy()}; frame-ancestors 'none'"
+    if policy is not None:
+        answer.headers["Content-Security-Policy"] = f"{policy}; frame-ancestors 'none'"
     return answer

@@ -8,7 +8,7 @@ from flask import Response, current_app
 
 from service.api.blueprint import Blueprint, json_response
 from service.api.problems import response_name
-from service.api.program import ACCEPTED, DOCUMENTS, accepted_format
+from service.api.program import ACCEPTED, DOCUMENTS, accepted_format, document
 from service.api.schema import Choice, Moment, Schema
 from service.api.track import known_program
 from service.api.track_report_schema import TrackReportSchema
@@ -64,7 +64,4 @@ def _document(body: dict[str, Any], wanted: str) -> Response:
     from service.formats.track_report_html import content_policy
 
     content, kind = render(body, wanted)  # type: ignore[arg-type]  # the schema takes its formats only
-    answer = Response(content, content_type=kind)
-    if wanted == "html":
-        answer.headers["Content-Security-Policy"] = f"{content_policy()}; frame-ancestors 'none'"
-    return answer
+    return document(content, kind, content_policy() if wanted == "html" else None)

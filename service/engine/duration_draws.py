@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from statistics import NormalDist
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +24,7 @@ from service.engine.work_calendar import MOMENT_HOURS
 
 Floats = NDArray[np.float64]
 Singles = NDArray[np.float32]
+Scores = TypeVar("Scores", Floats, Singles, Floats | Singles)
 # A probability's standard error is then half a point at most on any network, and a fifth where runs share their error.
 DRAWS = 10_000
 
@@ -100,13 +102,14 @@ def _drawn(activity: Activity, drawn: Deviations) -> Floats | float:
 def _quantile(hours: Range, z: Singles) -> Floats:
     """The duration z standard deviations from the median, each side with its own, from 0 to the longest."""
     if hours.p10 < MOMENT_HOURS:
-        normal = hours.p50 + _two_sided(z, hours.p50 - hours.p10, hours.p90 - hours.p50).astype(np.float64)
+        normal = hours.p50 + two_sided(z, hours.p50 - hours.p10, hours.p90 - hours.p50).astype(np.float64)
         return np.asarray(np.clip(normal, 0.0, LONGEST_HOURS))
-    logarithms = _two_sided(z, math.log(hours.p50 / hours.p10), math.log(hours.p90 / hours.p50))
+    logarithms = two_sided(z, math.log(hours.p50 / hours.p10), math.log(hours.p90 / hours.p50))
     return hours.p50 * np.exp(np.minimum(logarithms, np.float32(math.log(LONGEST_HOURS / hours.p50)))).astype(np.float64)
 
 
-def _two_sided(z: Singles, below: float, above: float) -> Singles:
-    """Deviations times the distance to the 90th percentile above the median, and to the 10th below it."""
-    low, high = z * np.float32(below / P90_DEVIATIONS), z * np.float32(above / P90_DEVIATIONS)
-    return np.asarray(np.maximum(low, high) if above > below else np.minimum(low, high))
+def two_sided(z: Scores, below: float, above: float) -> Scores:
+    """Scores times the distance to the 90th percentile above the median, and to the 10th below it; in the scores' own precision."""
+    low, high = z * z.dtype.type(below / P90_DEVIATIONS), z * z.dtype.type(above / P90_DEVIATIONS)
+    found: Scores = np.asarray(np.maximum(low, high) if above > below else np.minimum(low, high))
+    return found

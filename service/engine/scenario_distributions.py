@@ -25,8 +25,8 @@ from service.domain.scenario import (
     Triangular,
     Uniform,
 )
+from service.engine.duration_draws import two_sided
 from service.engine.scenario_queue import wait_quantile
-from service.engine.uncertainty import P90_DEVIATIONS
 from service.engine.work_calendar import MOMENT_HOURS
 
 # Scores beyond it do not come in 1e15 trials. Between a table's points values are straight lines: off by 1e-6 of the spread.
@@ -72,12 +72,6 @@ def range_values(spread: Range, z: Floats | Singles) -> Floats:
 def log_deviation(spread: Range, z: Floats | Singles) -> Floats | Singles:
     """The logarithm of a range's value over its median."""
     return two_sided(z, math.log(spread.p50 / spread.p10), math.log(spread.p90 / spread.p50))
-
-
-def two_sided(z: Floats | Singles, below: float, above: float) -> Floats | Singles:
-    """Scores times the distance to the 90th percentile above the median, and to the 10th below it; in the scores' own precision."""
-    low, high = z * z.dtype.type(below / P90_DEVIATIONS), z * z.dtype.type(above / P90_DEVIATIONS)
-    return np.asarray(np.maximum(low, high) if above > below else np.minimum(low, high))
 
 
 def shares_of(z: Floats | Singles) -> Floats:

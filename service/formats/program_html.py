@@ -21,9 +21,10 @@ def write(answer: Mapping[str, Any]) -> bytes:
 
 
 @cache
-def content_policy() -> str:
-    """The Content-Security-Policy that the page works under, and states itself: its own style and nothing else."""
-    digest = base64.b64encode(hashlib.sha256(_style().encode()).digest()).decode()
+def content_policy(style: str = "program.css") -> str:
+    """The Content-Security-Policy that a page works under, and states itself: its own style and nothing else."""
+    content = environment().get_template(style).render()
+    digest = base64.b64encode(hashlib.sha256(content.encode()).digest()).decode()
     return f"default-src 'none'; style-src 'sha256-{digest}'"
 
 
@@ -31,11 +32,6 @@ def content_policy() -> str:
 def environment() -> Environment:
     loader = PackageLoader("service.formats")
     return Environment(loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
-
-
-@cache
-def _style() -> str:
-    return environment().get_template("program.css").render()
 
 
 def _pictures(answer: Mapping[str, Any]) -> dict[str, str]:

@@ -19,6 +19,7 @@ from service.domain.teams import Principal
 from service.engine.alert_rules import QUIET, changes, judge
 from service.outbound import Forbidden, destination
 from service.store import AlertRow, ProgramRow, Remembered, RuleRow
+from service.usecases.jobs import never
 from service.usecases.track import NOT_OURS, OPEN
 from service.usecases.track_status import Tracked, program_status
 
@@ -34,10 +35,6 @@ JUDGED_EVERY = timedelta(minutes=5)
 """How often a program is judged to which nothing happens: silence and dates are news too."""
 MOST_PROGRAMS = 100
 """Judged at a time: the worker has other things to do."""
-
-
-def _never() -> bool:
-    return False
 
 
 def create_rule(desk: Desk, program: ProgramRow, given: Given, kept: Remembered | None) -> RuleRow:
@@ -75,7 +72,7 @@ def host_of(url: str) -> str:
     return destination(url, private=True).name
 
 
-def judge_due(desk: Desk, stopping: Callable[[], bool] = _never) -> None:
+def judge_due(desk: Desk, stopping: Callable[[], bool] = never) -> None:
     """Judge the programs that something has happened to, and those that have not been judged for a while."""
     now = desk.clock()
     for judgement in desk.store.programs_to_judge(now - JUDGED_EVERY, MOST_PROGRAMS):

@@ -42,7 +42,8 @@ class LeaseLost(Stopped):
     """The lease ran out or went to another worker: nothing this one does counts any more."""
 
 
-def _never() -> bool:
+def never() -> bool:
+    """Nobody asks this process to stop."""
     return False
 
 
@@ -56,7 +57,7 @@ class Worker:
     """The process that runs jobs: its unique name, whether it is shutting down, and which other owners it knows to be dead."""
 
     owner: str
-    stopping: Callable[[], bool] = _never
+    stopping: Callable[[], bool] = never
     is_dead: Callable[[str], bool] = _nobody
 
 

@@ -8,14 +8,11 @@ from service.desk import Desk
 from service.domain.tracking import Event
 from service.engine.track_fold import effective, fold_hour, fold_to_json
 from service.store import RunRow
+from service.usecases.jobs import never
 
 CHUNK_EVENTS = 20_000
 """Events a step: what a process holds in memory, and loses of its work when it is killed."""
 MOST_RUNS = 1000
-
-
-def _never() -> bool:
-    return False
 
 
 def hour_text(events: Sequence[Event], corrections: Sequence[Event]) -> str:
@@ -23,13 +20,13 @@ def hour_text(events: Sequence[Event], corrections: Sequence[Event]) -> str:
     return fold_to_json(fold_hour(effective(events, corrections)))
 
 
-def fold_run(desk: Desk, run: RunRow, stopping: Callable[[], bool] = _never) -> None:
+def fold_run(desk: Desk, run: RunRow, stopping: Callable[[], bool] = never) -> None:
     """Make the hours of a run that are wanting, unless the process is to stop; what is made by then is kept."""
     while not stopping() and desk.store.fold(run, hour_text, CHUNK_EVENTS):
         continue
 
 
-def fold_all(desk: Desk, stopping: Callable[[], bool] = _never) -> None:
+def fold_all(desk: Desk, stopping: Callable[[], bool] = never) -> None:
     """Make the hours that are wanting, run by run."""
     for run in desk.store.unfolded_runs(MOST_RUNS):
         fold_run(desk, run, stopping)
