@@ -31,6 +31,11 @@ class Coded:
         found = np.array([name.casefold() in asked for name in self.names], dtype=bool)
         return found[self.codes] if len(self.names) else np.zeros(0, dtype=bool)
 
+    def met(self, rows: Ints) -> list[int]:
+        """Codes that the rows have, ascending."""
+        found: list[int] = np.flatnonzero(np.bincount(self.codes[rows], minlength=len(self.names))).tolist()
+        return found
+
 
 @dataclass(frozen=True, slots=True)
 class OfferColumns:

@@ -50,7 +50,8 @@ def _front(cost: Floats, hours: Floats, carbon: Floats) -> Flags:
 
 def ranking(feasible: Flags, objective: Floats, cost: Floats) -> Ints:
     """Positions in order: feasible ones first, then the lower objective, then the lower cost, then as they came. NaN stands last."""
-    return np.lexsort((cost, objective, ~feasible))
+    order = np.argsort(cost, kind="stable") if objective is cost else np.lexsort((cost, objective))
+    return np.concatenate([order[feasible[order]], order[~feasible[order]]])
 
 
 def _cleaner_than_cheaper(hours: Floats, carbon: Floats) -> Flags:

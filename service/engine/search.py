@@ -20,6 +20,10 @@ from service.engine.throughput import Step, step
 
 # A layout that needs more than this many times the memory there is tells nobody what to change: it is not timed.
 NEAR_MISS = 2.0
+# So few layouts are asked at once what they take with all savings: calls cost more than arithmetic.
+FEW_LAYOUTS = 1000
+
+Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,14 +101,14 @@ def _worth_timing(model: Model, training: Training, cluster: Cluster) -> tuple[L
     are tried only for layouts that do not fit without.
     """
     capacity = cluster.accelerator.usable_memory_bytes
+    plain = _plain(model, training, cluster.count)
+    if len(plain) <= FEW_LAYOUTS or not several_meshes(plain):
+        layouts, used = _with_all_savings(model, training, cluster.count)
+        return _take(layouts, used, _worth_it(training, layouts, used.total, capacity, some_fit=bool((used.total <= capacity).any())))
     bare, least = _barest(model, training, cluster.count)
-    if several_meshes(bare) and not (least.total <= capacity).any():
+    if not (least.total <= capacity).any():
         return _take(bare, least, least.total <= least.total.min())
-    plain, used = _plain(model, training, cluster.count)
-    if not several_meshes(plain):
-        layouts = with_savings(training, plain)
-        used = memory(model, training, layouts)
-        return _take(layouts, used, _near_or_leanest(used.total, capacity, some_fit=bool((used.total <= capacity).any())))
+    used = _plain_memory(model, training, cluster.count)
     fits = used.total <= capacity
     if fits.all():
         return plain, used
@@ -115,17 +119,37 @@ def _worth_timing(model: Model, training: Training, cluster: Cluster) -> tuple[L
         return _take(leanest, least, least.total <= least.total.min())
     tight = with_savings(training, tight.take(least.total <= NEAR_MISS * capacity))
     tight_used = memory(model, training, tight)
-    tight_fits = tight_used.total <= capacity
-    near = _near_or_leanest(tight_used.total, capacity, some_fit=bool(fits.any() or tight_fits.any()))
-    needless = np.where(tight_fits, _needlessly_lean(training, tight_fits), _needlessly_lean(training, near))
-    return _together(_take(plain, used, fits), _take(tight, tight_used, near & ~needless))
+    some_fit = bool(fits.any() or (tight_used.total <= capacity).any())
+    worth = _worth_it(training, tight, tight_used.total, capacity, some_fit=some_fit)
+    return _together(_take(plain, used, fits), _take(tight, tight_used, worth))
+
+
+def _worth_it(training: Training, layouts: Layouts, needed: Floats, capacity: float, *, some_fit: bool) -> NDArray[np.bool_]:
+    """Which of `with_savings` take at most `NEAR_MISS` times the capacity, or the least where none fits, and are not needlessly lean."""
+    near: NDArray[np.bool_] = needed <= (NEAR_MISS * capacity if some_fit else needed.min())
+    if not several_meshes(layouts):
+        return near
+    fits = needed <= capacity
+    return near & ~np.where(fits, _needlessly_lean(training, fits), _needlessly_lean(training, near))
 
 
 # What a layout takes is the same on every accelerator: where several are compared it is asked for again.
 @lru_cache(maxsize=4)
-def _plain(model: Model, training: Training, count: int) -> tuple[Layouts, Memory]:
-    """`plain_layouts` and what they take."""
-    layouts = plain_layouts(model, training, count)
+def _plain(model: Model, training: Training, count: int) -> Layouts:
+    """`plain_layouts`."""
+    return plain_layouts(model, training, count)
+
+
+@lru_cache(maxsize=4)
+def _plain_memory(model: Model, training: Training, count: int) -> Memory:
+    """What `plain_layouts` take."""
+    return memory(model, training, _plain(model, training, count))
+
+
+@lru_cache(maxsize=4)
+def _with_all_savings(model: Model, training: Training, count: int) -> tuple[Layouts, Memory]:
+    """`plain_layouts` with all savings, and what they take."""
+    layouts = with_savings(training, _plain(model, training, count))
     return layouts, memory(model, training, layouts)
 
 
@@ -145,16 +169,14 @@ def _leanest_of(training: Training, layouts: Layouts) -> Layouts:
     return replace(layouts, recompute=np.full(size, recompute), zero_stage=np.full(size, zero_stage))
 
 
-def _near_or_leanest(needed: NDArray[np.float64], capacity: float, *, some_fit: bool) -> NDArray[np.bool_]:
-    """Which take at most `NEAR_MISS` times the capacity; where none fits, the leanest."""
-    near: NDArray[np.bool_] = needed <= (NEAR_MISS * capacity if some_fit else needed.min())
-    return near
-
-
 def _needlessly_lean(training: Training, enough: NDArray[np.bool_]) -> NDArray[np.bool_]:
     """Which of `with_savings` recompute or shard more than one that is lean `enough` and the same otherwise."""
     fitting = enough.reshape(-1, len(searched_recomputes(training)), len(searched_zero_stages(training)))
-    so_far = np.logical_or.accumulate(np.logical_or.accumulate(fitting, axis=1), axis=2)
+    so_far = fitting.copy()
+    for at in range(1, so_far.shape[1]):
+        so_far[:, at] |= so_far[:, at - 1]
+    for at in range(1, so_far.shape[2]):
+        so_far[:, :, at] |= so_far[:, :, at - 1]
     needless = np.zeros_like(so_far)
     needless[:, 1:, :] |= so_far[:, :-1, :]
     needless[:, :, 1:] |= so_far[:, :, :-1]

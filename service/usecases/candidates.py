@@ -136,7 +136,7 @@ def networks_of(names: tuple[str, ...]) -> Floats:
 
 def note_networks(columns: OfferColumns, rows: Ints, notes: Notes) -> None:
     """Which network is modelled between the nodes of each option."""
-    sold = [columns.instance.names[code].split("\t") for code in np.unique(columns.instance.codes[rows])]
+    sold = [columns.instance.names[code].split("\t") for code in columns.instance.met(rows)]
     networks = {(provider, kind): find_network(provider, kind, accelerator) for provider, kind, accelerator in sold}
     told = [f"{provider}: {network.source}" for (provider, _), network in networks.items() if network]
     told += [f"not known of {provider} {kind}" for (provider, kind), network in networks.items() if network is None]

@@ -56,7 +56,7 @@ class Stall:
 def stalls(columns: OfferColumns, rows: Ints, constraints: Constraints) -> list[Stall]:
     """The rows by accelerator, in order of name, within it those that stay before those that are taken back."""
     codes, spot = columns.accelerator.codes[rows], columns.pricing.among(("spot",))[rows]
-    names = {columns.accelerator.names[code]: code for code in np.unique(codes)}
+    names = {columns.accelerator.names[code]: code for code in columns.accelerator.met(rows)}
     kinds = ((name, kind, rows[(codes == names[name]) & (spot == kind)]) for name, kind in itertools.product(sorted(names), (False, True)))
     return [_stall(name, kind, columns, found, constraints) for name, kind, found in kinds if len(found)]
 
