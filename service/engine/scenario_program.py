@@ -7,7 +7,7 @@ that is not passed ends the spending. The calendar is that of the program carrie
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -19,20 +19,32 @@ from service.engine.cost import HOURS_PER_MONTH
 from service.engine.linked_network import Linked, linked
 from service.engine.scenario_bill import usd_per_hour
 from service.engine.scenario_distributions import range_values
-from service.engine.scenario_run import SCORES, SHARED, RunTrials, Values, median_usd, price_cause, run_trials, uncertain
+from service.engine.scenario_run import SCORES, SHARED, RunTrials, Values, median_usd, run_trials, uncertain
 from service.engine.schedule_network import forward, network_end
 from service.engine.work_calendar import clock
 
 
 @dataclass(frozen=True, slots=True)
+class Needed:
+    """Which chances decide anything: scores of so many runs, scores that runs share, activities that are no runs, gates, risks."""
+
+    runs: int
+    own: frozenset[str]
+    shared: frozenset[str] = frozenset()
+    reviews: tuple[str, ...] = ()
+    gates: int = 0
+    risks: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class Scored:
-    """The chances of a block of trials: scores of each run in order, those that runs share, and of activities that are no runs; uniform
-    numbers of gates and risks. Rows are runs, activities, gates, risks; columns are trials.
+    """The chances of a block of trials: scores of each run in order, those that runs share, and of activities that are no runs by their
+    names; uniform numbers of gates and risks. Rows are runs, gates, risks; columns are trials.
     """
 
     shared: Mapping[str, Singles]
     own: Mapping[str, Singles]
-    reviews: Singles
+    reviews: Mapping[str, Singles]
     gates: Singles
     risks: Singles
 
@@ -70,17 +82,41 @@ def placed(model: ProgramModel) -> Placed:
     return Placed(net, runs, tuple(row for row in uncertain_rows if row not in runs))
 
 
-def scored(model: ProgramModel, where: Placed, trials: int, columns: np.random.Generator) -> Scored:
-    """All chances of so many trials, as many whatever the parameters are."""
+def needed(model: ProgramModel, where: Placed) -> Needed:
+    """The chances that decide anything of a program."""
     runs = all_runs(model)
-    needed = frozenset().union(*(uncertain(run) for run in runs))
-    common = [name for name in SHARED if name in needed and model.correlation > 0 and len(runs) > 1]
+    own = frozenset().union(*(uncertain(run) for run in runs))
+    return Needed(
+        runs=len(runs),
+        own=own,
+        shared=own.intersection(SHARED) if model.correlation > 0 and len(runs) > 1 else frozenset(),
+        reviews=tuple(where.net.activities[row].name for row in where.review_rows),
+        gates=len(model.tiers),
+        risks=len(model.risks),
+    )
+
+
+def needed_by_any(several: Iterable[Needed]) -> Needed:
+    """The chances that decide anything of at least one of several models: all of them draw the same."""
+    found = list(several)
+    return Needed(
+        runs=max(one.runs for one in found),
+        own=frozenset().union(*(one.own for one in found)),
+        shared=frozenset().union(*(one.shared for one in found)),
+        reviews=tuple(dict.fromkeys(name for one in found for name in one.reviews)),
+        gates=max(one.gates for one in found),
+        risks=max(one.risks for one in found),
+    )
+
+
+def scored(wanted: Needed, trials: int, columns: np.random.Generator) -> Scored:
+    """All chances of so many trials, as many whatever the parameters are."""
     return Scored(
-        shared={name: columns.standard_normal(trials, dtype=np.float32) for name in common},
-        own={name: columns.standard_normal((len(runs), trials), dtype=np.float32) for name in SCORES if name in needed},
-        reviews=columns.standard_normal((len(where.review_rows), trials), dtype=np.float32),
-        gates=columns.random((len(model.tiers), trials), dtype=np.float32),
-        risks=columns.random((len(model.risks), trials), dtype=np.float32),
+        shared={name: columns.standard_normal(trials, dtype=np.float32) for name in SHARED if name in wanted.shared},
+        own={name: columns.standard_normal((wanted.runs, trials), dtype=np.float32) for name in SCORES if name in wanted.own},
+        reviews={name: columns.standard_normal(trials, dtype=np.float32) for name in wanted.reviews},
+        gates=columns.random((wanted.gates, trials), dtype=np.float32),
+        risks=columns.random((wanted.risks, trials), dtype=np.float32),
     )
 
 
@@ -89,7 +125,8 @@ def picked(chances: Scored, trials: NDArray[np.int64]) -> Scored:
     return Scored(
         {name: row[trials] for name, row in chances.shared.items()},
         {name: rows[:, trials] for name, rows in chances.own.items()},
-        *(rows[:, trials] for rows in (chances.reviews, chances.gates, chances.risks)),
+        {name: row[trials] for name, row in chances.reviews.items()},
+        *(rows[:, trials] for rows in (chances.gates, chances.risks)),
     )
 
 
@@ -136,17 +173,18 @@ def _scores(model: ProgramModel, chances: Scored) -> Iterator[dict[str, Singles]
         }
 
 
-def _calendar(where: Placed, runs: list[RunTrials], reviews: Singles) -> tuple[Floats, Floats]:
+def _calendar(where: Placed, runs: list[RunTrials], reviews: Mapping[str, Singles]) -> tuple[Floats, Floats]:
     """When all is over [h since the start], and what the activities that are no runs take beyond their medians."""
-    hours = np.empty((len(where.net.activities), reviews.shape[1]))
-    for row, activity in enumerate(where.net.activities):
+    activities, trials = where.net.activities, runs[0].elapsed_hours.size
+    hours = np.empty((len(activities), trials))
+    for row, activity in enumerate(activities):
         hours[row] = activity.hours.p50
     for row, run in zip(where.run_rows, runs, strict=True):
         np.add(run.elapsed_hours, np.maximum(run.queue_hours, 0.0), out=hours[row])
-    beyond = np.zeros(reviews.shape[1])
-    for row, z in zip(where.review_rows, reviews, strict=True):
-        hours[row] = range_values(where.net.activities[row].hours, z)
-        beyond += hours[row] - where.net.activities[row].hours.p50
+    beyond = np.zeros(trials)
+    for row in where.review_rows:
+        hours[row] = range_values(activities[row].hours, reviews[activities[row].name])
+        beyond += hours[row] - activities[row].hours.p50
     return network_end(forward(where.net, hours)), beyond
 
 
@@ -217,16 +255,24 @@ def _time_scores(model: ProgramModel, runs: list[RunTrials], reviews: Floats) ->
 def _cost_scores(
     model: ProgramModel, runs: list[RunTrials], struck: list[NDArray[np.bool_]], passed: list[NDArray[np.bool_] | None]
 ) -> dict[str, Floats]:
-    """What each cause adds at the medians: gates by how far they let the program come."""
+    """How hard each cause struck. Prices, risks and gates, by how far they let the program come, as shares of what all costs at the
+    medians: so they are the same of a dear and a cheap model.
+    """
     found = _added(model, runs, usd_per_hour)
-    prices = [cause for run, trials in zip(all_runs(model), runs, strict=True) for cause in price_cause(run, trials).values()]
     weights = [sum(median_usd(run) for run in tier.runs) for tier in model.tiers]
+    whole = sum(weights)
+    prices = [
+        median_usd(run) / whole * trials.price_factor
+        for run, trials in zip(all_runs(model), runs, strict=True)
+        if trials.price_factor is not None
+    ]
     if prices:
         found["price"] = np.sum(prices, axis=0)
     if struck:
-        found["risks"] = np.sum([_weight(risk, weights) * happens for risk, happens in zip(model.risks, struck, strict=True)], axis=0)
+        happened = [_weight(risk, weights) / whole * happens for risk, happens in zip(model.risks, struck, strict=True)]
+        found["risks"] = np.sum(happened, axis=0)
     gates = [gate for gate in passed if gate is not None]
-    return found | ({"gates": _reached(weights, passed, gates[0].size)} if gates else {})
+    return found | ({"gates": _reached([weight / whole for weight in weights], passed, gates[0].size)} if gates else {})
 
 
 def _weight(risk: RiskModel, weights: list[float]) -> float:
@@ -234,7 +280,7 @@ def _weight(risk: RiskModel, weights: list[float]) -> float:
 
 
 def _reached(weights: list[float], passed: list[NDArray[np.bool_] | None], trials: int) -> Floats:
-    """What the tiers cost that the gates let the program come to."""
+    """The part of the tiers that the gates let the program come to."""
     found, reached = np.zeros(trials), np.ones(trials, dtype=bool)
     for weight, gate in zip(weights, passed, strict=True):
         found += weight * reached
@@ -243,9 +289,15 @@ def _reached(weights: list[float], passed: list[NDArray[np.bool_] | None], trial
 
 
 def _added(model: ProgramModel, runs: list[RunTrials], weight: Callable[[RunModel], float]) -> dict[str, Floats]:
-    """What each cause adds to all runs together."""
-    found: dict[str, Floats] = {}
+    """How hard each cause struck all runs together, each run by what a unit of it adds there; alike distributed whatever the model."""
+    several: dict[str, list[tuple[Floats, float]]] = {}
     for run, trials in zip(all_runs(model), runs, strict=True):
-        for name, hours in trials.causes.items():
-            found[name] = hours * weight(run) + found[name] if name in found else hours * weight(run)
-    return found
+        for name, cause in trials.causes.items():
+            several.setdefault(name, []).append((cause.score, cause.hours * weight(run)))
+    return {name: _together(parts) for name, parts in several.items()}
+
+
+def _together(parts: list[tuple[Floats, float]]) -> Floats:
+    """The scores of several runs as one, by their weights."""
+    whole = math.hypot(*(weight for _, weight in parts)) or 1.0
+    return np.asarray(sum(score * (weight / whole) for score, weight in parts))

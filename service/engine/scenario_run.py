@@ -13,7 +13,7 @@ from service.engine.cost import overhead_share
 from service.engine.reliability import HOURS_PER_WEEK
 from service.engine.scenario_bill import run_usd, usd_per_hour
 from service.engine.scenario_distributions import log_deviation, range_values
-from service.engine.scenario_failures import Lost, Rhythm, lost_hours, segment
+from service.engine.scenario_failures import Lost, Rhythm, Segment, lost_hours, segment
 from service.engine.scenario_prices import price_factor
 from service.engine.uncertainty import product
 
@@ -40,10 +40,18 @@ Values = Mapping[str, Floats]
 
 
 @dataclass(frozen=True, slots=True)
+class Cause:
+    """How hard something struck a run, alike distributed however long the run is, and the hours that a unit of it adds at the medians."""
+
+    score: Floats
+    hours: float
+
+
+@dataclass(frozen=True, slots=True)
 class RunTrials:
     """A run in each trial. `hours` are those of all its repeats one after another, `elapsed_hours` side by side; `queue_hours` before them.
 
-    `causes`: hours of all repeats that each cause adds, for telling causes apart.
+    `causes`: what adds hours to all repeats, for telling causes apart.
     """
 
     hours: Floats
@@ -51,7 +59,7 @@ class RunTrials:
     queue_hours: Floats
     usd: Floats
     price_factor: Floats | None
-    causes: Mapping[str, Floats]
+    causes: Mapping[str, Cause]
 
 
 def uncertain(model: RunModel) -> frozenset[str]:
@@ -104,7 +112,8 @@ def failures_per_hour(model: RunModel, scores: Scores, own: Values) -> Floats:
     rate = np.full(scores["failures"].shape, run.cluster.count / mttf.p50)
     if "failure_rate" in scores and mttf.p10 < mttf.p90:
         rate *= np.exp(-log_deviation(mttf, scores["failure_rate"]))
-    return np.asarray(rate + preempted)
+    rate += preempted
+    return rate
 
 
 def rhythm_of(model: RunModel, own: Values) -> Rhythm:
@@ -121,8 +130,7 @@ def single_run(model: RunModel, scores: Scores, values: Values, ragged: np.rando
     found = run_trials(model, scores, values, ragged, causes=causes)
     queued = np.maximum(0.0, found.queue_hours)
     hours = found.elapsed_hours + queued
-    time = {name: added / model.lanes for name, added in found.causes.items()} | _queue_cause(model, queued)
-    cost = {name: added * usd_per_hour(model) for name, added in found.causes.items()}
+    struck = {name: cause.score for name, cause in found.causes.items()}
     passed = np.ones(hours.shape, dtype=bool)
     return Trials(
         usd=found.usd,
@@ -130,14 +138,9 @@ def single_run(model: RunModel, scores: Scores, values: Values, ragged: np.rando
         hours=hours,
         accelerator_hours=found.hours * model.run.cluster.count,
         completed=passed,
-        time_scores=time if causes else {},
-        cost_scores=cost | price_cause(model, found) if causes else {},
+        time_scores=struck | _queue_cause(model, queued) if causes else {},
+        cost_scores=struck | ({} if found.price_factor is None else {"price": found.price_factor}) if causes else {},
     )
-
-
-def price_cause(model: RunModel, found: RunTrials) -> dict[str, Floats]:
-    """What a price that changes by regimes adds at the median hours."""
-    return {} if found.price_factor is None else {"price": found.price_factor * median_usd(model)}
 
 
 def median_usd(model: RunModel) -> float:
@@ -184,23 +187,26 @@ def _slowness(model: RunModel, scores: Scores) -> dict[str, Singles]:
     return {name: np.float32(width / whole) * scores[name] for name, width in widths.items() if width}
 
 
-def _causes(model: RunModel, scores: Scores, useful: Floats, lost: Lost) -> dict[str, Floats]:
-    """Hours that each cause adds to those at the medians, whatever the others do: so they are independent as the causes are."""
+def _causes(model: RunModel, scores: Scores, useful: Floats, lost: Lost) -> dict[str, Cause]:
+    """What adds hours to those at the medians, whatever the others do: so causes are independent as their chances are."""
     usual, median_useful = model.run.failures.mttf_hours_per_accelerator, model.useful_hours * model.work
-    whole = product(1.0, (model.slowness, model.planning))
+    whole, segments = product(1.0, (model.slowness, model.planning)), median_useful / model.interval_hours
     found = {
-        name: median_useful * np.expm1(log_deviation(whole, part).astype(np.float64)) for name, part in _slowness(model, scores).items()
+        name: Cause(np.expm1(log_deviation(whole, part).astype(np.float64)), median_useful)
+        for name, part in _slowness(model, scores).items()
     }
+    once = _median_segment(model)
     if usual.p10 < usual.p90 and "failure_rate" in scores and "failures.mttf_hours_per_accelerator" not in model.fields:
-        found["failure_rate"] = lost.expected / useful * median_useful
+        a_segment = lost.expected / useful * model.interval_hours - rhythm_of(model, {}).write_hours
+        found["failure_rate"] = Cause(a_segment / float(once.mean[0]), float(once.mean[0]) * segments)
     # The score of their number: hours lost say how long the run was, most of all where nothing failed.
-    return found | {"failures": _lost_sd_hours(model) * scores["failures"].astype(np.float64)}
+    lost_sd_hours = math.sqrt(segments * float(once.variance[0]))
+    return found | {"failures": Cause(scores["failures"].astype(np.float64), lost_sd_hours)}
 
 
-def _lost_sd_hours(model: RunModel) -> float:
-    """Standard deviation of what failures take of the run at its medians."""
+def _median_segment(model: RunModel) -> Segment:
+    """What failures add to a segment at the medians."""
     failures = model.run.failures
     preempted = model.run.cluster.nodes * failures.preemptions_per_node_hour
     rate = np.array([model.run.cluster.count / failures.mttf_hours_per_accelerator.p50 + preempted])
-    variance = float(segment(rate, rhythm_of(model, {})).variance[0])
-    return math.sqrt(model.useful_hours * model.work / model.interval_hours * variance)
+    return segment(rate, rhythm_of(model, {}))

@@ -11,7 +11,7 @@ import numpy as np
 
 from service.domain.scenario import Histogram, Spread, Tally
 from service.engine.scenario_attribution import first_order_shares
-from service.engine.scenario_tally import edge
+from service.engine.scenario_tally import MOST_UNITS, edge, middles
 
 QUANTILES: Mapping[str, float] = {
     "p05": 0.05, "p10": 0.1, "p25": 0.25, "p50": 0.5, "p75": 0.75, "p80": 0.8, "p90": 0.9, "p95": 0.95,
@@ -19,6 +19,8 @@ QUANTILES: Mapping[str, float] = {
 JUDGED = ("p10", "p50", "p90")
 # Of fewer trials above a limit nothing is said: their shares would be off by ten points and more.
 LEAST_CASES = 30
+# The rarest trials, whose part in the variance says whether it means anything.
+TAIL = 1e-3
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +68,20 @@ def quantile_error(found: Histogram, share: float) -> float:
     trials = int(found.counts.sum())
     off = math.sqrt(share * (1 - share) / trials)
     return (quantile(found, min(1.0, share + off)) - quantile(found, max(0.5 / trials, share - off))) / 2
+
+
+def tail_share(found: Spread) -> float:
+    """The share of the variance that the greatest thousandth of the trials makes: 1 % of a normal quantity's, half of a log-normal one's
+    with a sigma of 1.5. What is cut off in the mean is so here.
+    """
+    mean, sd = mean_and_sd(found)
+    if not sd:
+        return 0.0
+    squares = np.square(np.minimum(middles(found.histogram), float(found.unit) * MOST_UNITS) - mean)
+    counts = found.histogram.counts
+    above = np.concatenate((np.cumsum(counts[::-1])[::-1][1:], [0]))
+    in_tail = np.clip(counts.sum() * TAIL - above, 0, counts)
+    return float(in_tail @ squares) / float(counts @ squares)
 
 
 def day_quantile(found: Histogram, share: float) -> int:

@@ -59,6 +59,12 @@ def edge(index: int) -> float:
     return float(np.array([index << _SHIFT], dtype=np.int64).view(np.float64)[0])
 
 
+def middles(found: Histogram) -> Floats:
+    """The value in the middle of each bin."""
+    edges = (np.arange(found.first, found.first + found.counts.size + 1, dtype=np.int64) << _SHIFT).view(np.float64)
+    return np.asarray(edges[:-1] / 2 + edges[1:] / 2)
+
+
 def spread(values: Floats, unit: Decimal) -> Spread:
     """One quantity of a block of trials."""
     return Spread(unit, moments(units(values, unit)), histogram(values))

@@ -28,14 +28,14 @@ from service.domain.scenario import (
 )
 from service.engine.scenario_attribution import Gauge, attribution, gauges
 from service.engine.scenario_distributions import choice_index, values_at
-from service.engine.scenario_program import Placed, Scored, picked, program_trials, scored
-from service.engine.scenario_run import SCORES, single_run, uncertain
+from service.engine.scenario_program import Needed, Placed, Scored, needed, needed_by_any, picked, program_trials, scored
+from service.engine.scenario_run import single_run, uncertain
 from service.engine.scenario_streams import Stream, stream
 from service.engine.scenario_tally import EMPTY, bins, merged, spread
 from service.engine.work_calendar import HOURS_PER_DAY, MOMENT_HOURS
 
 # Arrays of a block stay in the processor's caches; of many runs at once fewer trials do.
-LARGEST_BLOCK, SMALLEST_BLOCK = 16_384, 1024
+LARGEST_BLOCK, SMALLEST_BLOCK = 32_768, 1024
 SCORES_AT_ONCE = 2**20
 # Causes are told apart in the first blocks, and then in one of so many: their shares need fewer trials than percentiles do.
 FIRST_BLOCKS_ATTRIBUTED, ATTRIBUTED_EVERY = 2, 16
@@ -65,7 +65,8 @@ class Sampler:
     """All that trials need.
 
     `block`: trials in a block. `models` by their combination of nodes (0 for fields without), `places` the programs' networks. `mixing`
-    correlates the fields' scores (None: independent). `units` are what quantities are counted in, `gauges` how causes of each are read.
+    correlates the fields' scores (None: independent). `needed`: chances that any of the models takes. `units` are what quantities are
+    counted in, `gauges` how causes of each are read.
     """
 
     seed: int
@@ -74,9 +75,17 @@ class Sampler:
     mixing: Floats | None
     models: Mapping[tuple[int, ...], Model]
     places: Mapping[tuple[int, ...], Placed]
+    needed: Needed
     limits: Limits
     units: Mapping[str, Decimal]
     gauges: Mapping[str, Mapping[str, Gauge]]
+
+
+def all_needed(models: Mapping[tuple[int, ...], Model], places: Mapping[tuple[int, ...], Placed]) -> Needed:
+    """The chances that any of the models takes."""
+    return needed_by_any(
+        needed(model, places[nodes]) if isinstance(model, ProgramModel) else Needed(1, uncertain(model)) for nodes, model in models.items()
+    )
 
 
 def block_size(runs: int) -> int:
@@ -180,7 +189,7 @@ def _by_model(
 ) -> Trials:
     """Each trial by the model of the values it drew, the models in order."""
     usual = (0,) * len(sampler.fields)
-    drawn = _chances(sampler, usual, trials, chances)
+    drawn = scored(sampler.needed, trials, chances.columns)
     if not any(field.nodes for field in sampler.fields):
         return _evaluated(sampler, usual, drawn, values, chances, causes=causes)
     combinations, which = np.unique(_nodes(sampler.fields, scores, trials), axis=1, return_inverse=True)
@@ -210,15 +219,6 @@ def _nodes(fields_: Sequence[Field], scores: Mapping[str, Floats], trials: int) 
     return found
 
 
-def _chances(sampler: Sampler, nodes: tuple[int, ...], trials: int, chances: Stream) -> Scored:
-    model = sampler.models[nodes]
-    if isinstance(model, ProgramModel):
-        return scored(model, sampler.places[nodes], trials, chances.columns)
-    needed = [name for name in SCORES if name in uncertain(model)]
-    none = np.empty((0, trials), dtype=np.float32)
-    return Scored({}, {name: chances.columns.standard_normal((1, trials), dtype=np.float32) for name in needed}, none, none, none)
-
-
 def _evaluated(
     sampler: Sampler, nodes: tuple[int, ...], drawn: Scored, values: Mapping[str, Floats], chances: Stream, *, causes: bool
 ) -> Trials:
@@ -235,11 +235,17 @@ def _joined(parts: Sequence[Trials], order: Ints) -> Trials:
     for one in fields(Trials):
         columns = [getattr(part, one.name) for part in parts]
         if isinstance(columns[0], Mapping):
-            names = [name for name in columns[0] if all(name in column for column in columns)]
-            found[one.name] = {name: np.concatenate([column[name] for column in columns])[back] for name in names}
+            found[one.name] = {name: scores[back] for name, scores in _joined_scores(parts, columns).items()}
         else:
             found[one.name] = np.concatenate(columns)[back]
     return Trials(**found)
+
+
+def _joined_scores(parts: Sequence[Trials], columns: Sequence[Mapping[str, Floats]]) -> dict[str, Floats]:
+    """Scores of every cause that there is in any part; where a part knows none it did nothing."""
+    names = dict.fromkeys(name for column in columns for name in column)
+    nothing = [np.zeros(part.usd.size) for part in parts]
+    return {name: np.concatenate([column.get(name, none) for column, none in zip(columns, nothing, strict=True)]) for name in names}
 
 
 def _with_scores(trials: Trials, scores: Mapping[str, Floats]) -> Trials:

@@ -23,7 +23,8 @@ from service.usecases.scenario_history import priced_as_before
 from service.usecases.scenario_inputs import distribution_of, ends
 from service.usecases.scenario_kinds import Given
 from service.usecases.scenario_models import is_direct
-from service.usecases.scenario_rows import changed, checked_path, counted, read_numbers, value_at
+from service.usecases.scenario_reach import check_reach, meant_path
+from service.usecases.scenario_rows import changed, checked_path, counted, read_numbers, states
 
 Body = Mapping[str, Any]
 
@@ -38,9 +39,20 @@ def read_fields(desk: Desk, given: Given) -> list[dict[str, Any]]:
     stated = given.options.get("distributions") or {}
     for at, pair in enumerate(given.options.get("correlations") or ()):
         _check_pair(pair, stated, f"/correlations/{at}")
-    paths = sorted(checked_path(path, f"/distributions/{path}") for path in stated)
-    limit = _nodes_each(given, stated, paths)
-    return [_field(given, path, _seen(desk, given, path, stated[path]), limit) for path in paths]
+    names = {name: _meant(given, name, stated[name]) for name in sorted(stated)}
+    _check_once(names)
+    limit = _nodes_each(given, {path: stated[name] for name, path in names.items()})
+    return [
+        {"name": name, **_field(given, path, _seen(desk, given, name, stated[name]), limit, f"/distributions/{name}")}
+        for name, path in names.items()
+    ]
+
+
+def reach_warnings(base: Body, fields: Sequence[Body]) -> list[str]:
+    """Which fields of a program's defaults reach some of its runs only. Raises InvalidRequest for one that reaches none."""
+    paths = {one["path"] for one in fields}
+    found = (check_reach(base, one["path"], paths, f"/distributions/{one['name']}") for one in fields)
+    return [warning for warning in found if warning is not None]
 
 
 def fields_of(stated: Sequence[Body]) -> tuple[Field, ...]:
@@ -53,9 +65,13 @@ def fields_of(stated: Sequence[Body]) -> tuple[Field, ...]:
             tuple(one["cuts"]),
             1.0 if one["path"].endswith("probability") else math.inf,
         )
-        for one in stated
-        if "regimes" not in one["stated"]
+        for one in _scored(stated)
     )
+
+
+def _scored(stated: Sequence[Body]) -> list[Body]:
+    """Those that are drawn by a score; a price of regimes is not."""
+    return [one for one in stated if "regimes" not in one["stated"]]
 
 
 def regimes_of(stated: Sequence[Body]) -> dict[str, Regimes]:
@@ -63,14 +79,14 @@ def regimes_of(stated: Sequence[Body]) -> dict[str, Regimes]:
     return {one["path"]: Regimes(**one["stated"]["regimes"]) for one in stated if "regimes" in one["stated"]}
 
 
-def mixing_of(correlations: Sequence[Body], fields: Sequence[Field]) -> Floats | None:
+def mixing_of(correlations: Sequence[Body], stated: Sequence[Body]) -> Floats | None:
     """What correlates the fields' scores; None where they are independent. Raises InvalidRequest where they cannot be so."""
     if not correlations:
         return None
-    at = {field.path: place for place, field in enumerate(fields)}
-    matrix = np.eye(len(fields))
+    at = {one["name"]: place for place, one in enumerate(_scored(stated))}
+    matrix = np.eye(len(at))
     for pair in correlations:
-        one, other = (at[path] for path in pair["between"])
+        one, other = (at[name] for name in pair["between"])
         matrix[one, other] = matrix[other, one] = pair["correlation"]
     return mixing(matrix)
 
@@ -83,8 +99,8 @@ def varied_base(base: Body, fields: Sequence[Body]) -> dict[str, Any]:
     return changed(base, {one["path"]: one["median"] for one in fields if one["median"] is not None})
 
 
-def assumptions_of(options: Body, trials: int, seed: int, relative_error: float) -> list[dict[str, Any]]:
-    """What the caller did not choose of the trials, and what every trial takes for granted."""
+def assumptions_of(options: Body, fields: Sequence[Body], trials: int, seed: int, relative_error: float) -> list[dict[str, Any]]:
+    """What the caller did not choose of the trials, what names of a run's fields stand for, and what every trial takes for granted."""
     usual = {
         "trials": (trials, "usual number"),
         "seed": (seed, "the same request and seed give the same result"),
@@ -94,6 +110,11 @@ def assumptions_of(options: Body, trials: int, seed: int, relative_error: float)
         ),
     }
     found = [{"field": name, "value": value, "source": source} for name, (value, source) in usual.items() if name not in options]
+    found += [
+        {"field": f"distributions.{one['name']}", "value": one["path"], "source": "of a program: the field of every run that states none"}
+        for one in fields
+        if one["name"] != one["path"]
+    ]
     taken = {
         "trials.failures": "exponential, each repeats work since the last checkpoint; the interval stays as planned (docs/scenarios.md)",
         "trials.calendar": "hours, finish and deadline_probability are of a program whose gates are all passed; cost_usd and"
@@ -103,8 +124,7 @@ def assumptions_of(options: Body, trials: int, seed: int, relative_error: float)
     return found + [{"field": name, "value": "model", "source": source} for name, source in taken.items()]
 
 
-def _field(given: Given, path: str, stated: Any, limit: int) -> dict[str, Any]:
-    pointer = f"/distributions/{path}"
+def _field(given: Given, path: str, stated: Any, limit: int, pointer: str) -> dict[str, Any]:
     if isinstance(stated, Mapping) and "regimes" in stated:
         return {"path": path, "stated": _regimes(given, path, stated, pointer), "nodes": [], "cuts": [], "median": None}
     distribution = _distribution(stated, pointer)
@@ -116,6 +136,24 @@ def _field(given: Given, path: str, stated: Any, limit: int) -> dict[str, Any]:
     nodes, cuts = _nodes(distribution, limit)
     read = read_numbers(given, path, nodes if isinstance(distribution, Choice) else _whole(given, path, nodes), pointer)
     return {"path": path, "stated": plain(stated), "nodes": read, "cuts": cuts, "median": read[len(read) // 2]}
+
+
+def _meant(given: Given, name: str, stated: Any) -> str:
+    """The path of the field that a name stands for. Raises InvalidRequest for one that is no path."""
+    pointer = f"/distributions/{name}"
+    path = checked_path(name, pointer)
+    if not isinstance(stated, Mapping) or set(stated) & {"regimes", "history"}:
+        return meant_path(given, path, 1.0)
+    return meant_path(given, path, float(values_at(_distribution(stated, pointer), np.zeros(1))[0]))
+
+
+def _check_once(names: Mapping[str, str]) -> None:
+    """Raises InvalidRequest where two names stand for the same field."""
+    for name, path in names.items():
+        if name != path and path in names:
+            raise InvalidRequest(
+                f"{name} is {path} of a program, which has a distribution too: leave one of them out", f"/distributions/{name}"
+            )
 
 
 def _seen(desk: Desk, given: Given, path: str, stated: Any) -> Any:
@@ -179,9 +217,9 @@ def _check_pair(pair: Body, stated: Body, pointer: str) -> None:
         raise InvalidRequest("a field's correlation with itself is 1: name two of them", f"{pointer}/between")
 
 
-def _nodes_each(given: Given, stated: Body, paths: Sequence[str]) -> int:
+def _nodes_each(given: Given, stated: Body) -> int:
     """At how many values of each continuous field the model is made, where trials have none of their own. Raises InvalidRequest."""
-    others = [path for path in paths if not is_direct(given.shape, given.base, path)]
+    others = [path for path in stated if not is_direct(given.shape, given.base, path)]
     choices = [
         len(stated[path]["choice"]) for path in others if isinstance(stated[path], Mapping) and isinstance(stated[path].get("choice"), list)
     ]
@@ -211,11 +249,4 @@ def _statable(given: Given, path: str) -> bool:
         return True
     section = path.removesuffix(".usd_per_accelerator_hour")
     sections = {section, "defaults.price"} if given.shape == "program" else {section}
-    return not any(_stated(given.base, f"{one}.{name}") for one in sections for name in PRICE_FILTERS)
-
-
-def _stated(base: Body, path: str) -> bool:
-    try:
-        return value_at(base, path) is not None
-    except KeyError:
-        return False
+    return not any(states(given.base, f"{one}.{name}") for one in sections for name in PRICE_FILTERS)

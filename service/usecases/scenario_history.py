@@ -42,7 +42,7 @@ def priced_as_before(desk: Desk, given: Given, stated: Any, pointer: str) -> dic
 def _changes(desk: Desk, price: Price, days: float) -> Sequence[PriceChange]:
     """The newest first, by whoever saw the offer last: several may tell of it."""
     among = {name: (value,) for name in OF_AN_OFFER if (value := getattr(price, name)) is not None}
-    found = desk.store.price_changes(HistoryFilter(among, since=desk.clock() - timedelta(days=days)), MOST_CHANGES)
+    found = desk.store.price_changes(HistoryFilter(among, since=desk.clock() - timedelta(days=days), team=desk.team), MOST_CHANGES)
     return [change for change in found if change.asked == found[0].asked]
 
 

@@ -17,9 +17,10 @@ from service.domain.scenario import Limits, ProgramModel, Tally
 from service.engine.scenario_program import placed
 from service.engine.scenario_summary import sure_enough
 from service.engine.scenario_tally import merged, unit_for
-from service.engine.scenario_trials import Field, Sampler, block_size, gauged, tally
-from service.usecases.scenario_fields import assumptions_of, fields_of, mixing_of, read_fields, regimes_of, varied_base
-from service.usecases.scenario_kinds import MOST_CHUNKS, Body, Given, Prepared, ScenarioKind, Step
+from service.engine.scenario_trials import Field, Sampler, all_needed, block_size, gauged, tally
+from service.usecases.scenario_base import check_base
+from service.usecases.scenario_fields import assumptions_of, fields_of, mixing_of, reach_warnings, read_fields, regimes_of, varied_base
+from service.usecases.scenario_kinds import MOST_CHUNKS, Body, Given, Prepared, ScenarioKind, Shape, Step
 from service.usecases.scenario_models import Modelled, modelled, run_count
 from service.usecases.scenario_result import result_of
 from service.usecases.scenario_rows import as_of, changed, pinned
@@ -36,10 +37,11 @@ _kept: OrderedDict[str, tuple[Sampler, Modelled]] = OrderedDict()
 
 
 def prepare(desk: Desk, given: Given) -> Prepared:
-    """The uncertain fields with how they are distributed, and how many trials. Raises InvalidRequest with a pointer into the request."""
+    """The uncertain fields with how they are distributed, and how many trials. Raises the domain's Problems, pointers into the request."""
     options = given.options
     fields = read_fields(desk, given)
-    mixed = mixing_of(options.get("correlations") or (), fields_of(fields))
+    warnings = reach_warnings(given.base, fields)
+    mixed = mixing_of(options.get("correlations") or (), fields)
     trials, runs = options.get("trials", USUAL_TRIALS), run_count(given.shape, given.base)
     block = block_size(runs)
     blocks = max(1, TRIALS_A_CHUNK // (block * (1 + runs // RUNS_A_CHUNK)), math.ceil(trials / (MOST_CHUNKS * block)))
@@ -47,6 +49,8 @@ def prepare(desk: Desk, given: Given) -> Prepared:
     chunks = math.ceil(trials / a_chunk)
     early = options.get("early_stop", True)
     base, snapshot = pinned(desk, given)
+    middle = varied_base(base, fields)
+    _check(desk, given.shape, base, middle)
     return Prepared(
         kind="monte_carlo",
         chunks=chunks,
@@ -55,17 +59,27 @@ def prepare(desk: Desk, given: Given) -> Prepared:
         checkpoints=tuple(2**power for power in range(chunks.bit_length()) if 2**power < chunks) if early else (),
         request={
             "shape": given.shape,
-            "base": varied_base(base, fields),
+            "base": middle,
             "now": desk.clock(),
             "fields": fields,
             "mixing": None if mixed is None else mixed.tolist(),
             "seed": options.get("seed", USUAL_SEED),
             "block": block,
             "budget_usd": options.get("budget_usd"),
-            "assumptions": assumptions_of(options, USUAL_TRIALS, USUAL_SEED, RELATIVE_ERROR),
+            "warnings": warnings,
+            "assumptions": assumptions_of(options, fields, USUAL_TRIALS, USUAL_SEED, RELATIVE_ERROR),
         },
         snapshot=snapshot,
     )
+
+
+def _check(desk: Desk, shape: Shape, base: Body, middle: Body) -> None:
+    """Raises the Problem of the base, or of the base with its fields at their medians, which is what is planned."""
+    try:
+        check_base(desk, shape, middle)
+    except Problem as problem:
+        check_base(desk, shape, base)
+        raise InvalidRequest(f"with each of these at its median: {problem.message}", "/distributions") from problem
 
 
 def run_chunk(desk: Desk, prepared: Prepared, index: int, step: Step) -> dict[str, Any]:
@@ -113,16 +127,18 @@ def _made(desk: Desk, prepared: Prepared, step: Step) -> tuple[Sampler, Modelled
     """Raises the domain's Problems, with pointers into the scenario's request."""
     asked = prepared.request
     fields = fields_of(asked["fields"])
-    models = _models(as_of(desk, asked["now"]), asked, fields, step)
-    places = {nodes: placed(found.model) for nodes, found in models.items() if isinstance(found.model, ProgramModel)}
-    known = models[tuple(len(field.nodes) // 2 for field in fields)]
+    made = _models(as_of(desk, asked["now"]), asked, fields, step)
+    models = {nodes: found.model for nodes, found in made.items()}
+    places = {nodes: placed(model) for nodes, model in models.items() if isinstance(model, ProgramModel)}
+    known = made[tuple(len(field.nodes) // 2 for field in fields)]
     sampler = Sampler(
         seed=asked["seed"],
         block=asked["block"],
         fields=fields,
         mixing=None if asked["mixing"] is None else np.array(asked["mixing"]),
-        models={nodes: found.model for nodes, found in models.items()},
+        models=models,
         places=places,
+        needed=all_needed(models, places),
         limits=Limits(known.limits.deadline_hours, known.limits.budget_usd if asked["budget_usd"] is None else asked["budget_usd"]),
         units={name: unit_for(value) for name, value in known.planned.items()},
         gauges={},

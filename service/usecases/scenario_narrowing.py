@@ -9,13 +9,19 @@ from typing import Any
 
 import numpy as np
 
+from providers.offer import TERM_HOURS
 from service.desk import Desk
 from service.domain.errors import Problem
+from service.engine.cost import checkpoint_interval_hours
 from service.engine.scenario_optimize import least, possible_gain
 from service.plain import plain
 from service.presets.accelerators import find_accelerator
 from service.presets.compare import usual_counts
 from service.usecases.compare import MOST_WORK
+from service.usecases.notes import Notes
+from service.usecases.pricing import Price
+from service.usecases.resolve import resolve_cluster
+from service.usecases.runs import resolve_run
 from service.usecases.scenario_commitment import commitment, notes_of
 from service.usecases.scenario_options import OWNED, Aim, Row, Sized, compared, in_order, rows_by_size, rows_of
 from service.usecases.scenario_sizes import law_of, size_of, with_tokens
@@ -45,7 +51,7 @@ def narrowed_down(desk: Desk, asked: Body, aim: Aim, best: Row) -> dict[str, Any
     quantile = aim.quantile if aim.objective == "cost_quantile" else None
     mix = commitment(found, best, demand["accelerators"], quantile) if demand else None
     return {
-        "best": dict(best),
+        "best": with_interval(asked, best),
         "gap": {"share": sum(gaps.values()), "by": gaps, "basis": BASIS if gaps else BASIS_OWNED},
         "commitment": mix,
         "assumptions": [*_assumed(asked, aim), *plain(found.assumptions)],
@@ -133,6 +139,18 @@ def _sized(asked: Body, best: Row) -> Sized:
         return own
     failures = {**asked["workload"].get("failures", {}), "checkpoint_interval_minutes": minutes}
     return replace(own, workload={**own.workload, "failures": failures}, checkpoint_interval_minutes=minutes)
+
+
+def with_interval(asked: Body, row: Row) -> Row:
+    """A row with the checkpoint interval that it is of: where it is not one that was tried, the caller's own, else Daly's."""
+    if row["checkpoint_interval_minutes"] is not None:
+        return dict(row)
+    hardware = {"accelerator": row["accelerator"], "count": row["count"]}
+    workload = {**asked["workload"], **size_of(row["params"], row["tokens"]).workload}
+    pricing = row["pricing"] if row["pricing"] in TERM_HOURS else None
+    price = Price(row["usd_per_accelerator_hour"], "", stale=False, pricing=pricing)
+    run = resolve_run(workload, resolve_cluster(hardware, Notes()), price, Notes())
+    return {**row, "checkpoint_interval_minutes": checkpoint_interval_hours(run) * 60}
 
 
 def _at(asked: Body, best: Row, counts: Sequence[int]) -> dict[str, Any]:

@@ -17,9 +17,10 @@ from service.presets.version import engine_version
 from service.usecases.candidates import accelerators_of
 from service.usecases.notes import Notes
 from service.usecases.resolve import resolve_overhead, resolve_schedule
+from service.usecases.scenario_base import MODEL, REGION, check_names
 from service.usecases.scenario_commitment import check_demand
 from service.usecases.scenario_kinds import Given, Prepared, ScenarioKind, Step, never_enough
-from service.usecases.scenario_narrowing import narrowed_down
+from service.usecases.scenario_narrowing import narrowed_down, with_interval
 from service.usecases.scenario_options import Aim, Row, compared, in_order, on_front, rows_of
 from service.usecases.scenario_rows import as_of, pinned
 from service.usecases.scenario_sizes import coarse_sizes, size_of
@@ -41,8 +42,9 @@ def prepare(desk: Desk, given: Given) -> Prepared:
         raise InvalidRequest("optimize takes an estimate request as its base", "/base")
     if (options.get("objective") == "cost_quantile") != ("quantile" in options):
         raise InvalidRequest("cost_quantile takes the quantile, and no other objective does", "/quantile")
-    _, snapshot = pinned(desk, given)
-    accelerators = accelerators_of(options.get("candidates", {}), desk.catalog.book(snapshot).columns, Notes())
+    base, snapshot = pinned(desk, given)
+    check_names(desk, given.shape, base, (REGION,) if options.get("model_size") else (MODEL, REGION))
+    accelerators = accelerators_of(options.get("candidates", {}), desk.book(snapshot).columns, Notes())
     sizes = _sizes(given)
     if len(sizes) * len(accelerators) > MOST_CHUNKS:
         raise InvalidRequest(
@@ -120,7 +122,11 @@ def finish(desk: Desk, prepared: Prepared, tallies: Iterable[Body]) -> dict[str,
         nothing: dict[str, Any] = {"best": None, "pareto_front": [], "gap": None, "commitment": None, "assumptions": []}
         return answer | nothing | {"warnings": ["nothing keeps to the constraints", *dict.fromkeys(problems)][:20]}
     desk, asked = as_of(desk, prepared.request["now"]), prepared.request
-    return answer | narrowed_down(desk, asked, Aim(**asked["aim"]), min(rows, key=in_order)) | {"pareto_front": _front(rows)}
+    return (
+        answer
+        | narrowed_down(desk, asked, Aim(**asked["aim"]), min(rows, key=in_order))
+        | {"pareto_front": [with_interval(asked, row) for row in _front(rows)]}
+    )
 
 
 def _front(rows: list[Row]) -> list[Row]:

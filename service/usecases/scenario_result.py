@@ -7,7 +7,7 @@ from datetime import date, timedelta
 from typing import Any
 
 from service.domain.scenario import Spread, Tally
-from service.engine.scenario_summary import QUANTILES, blame, day_mean, day_quantile, probability, quantity, shares
+from service.engine.scenario_summary import QUANTILES, blame, day_mean, day_quantile, probability, quantity, shares, tail_share
 from service.engine.scenario_trials import Sampler
 from service.plain import plain
 from service.presets.version import engine_version
@@ -15,6 +15,10 @@ from service.usecases.scenario_kinds import Prepared
 from service.usecases.scenario_models import Modelled
 
 LEAST_BLAMED = 0.005
+# Of a log-normal quantity's variance from a sigma of 1.2 on.
+HEAVY_TAIL = 0.25
+DRIVERS: Mapping[str, str] = {"cost_usd": "drivers", "wall_clock_hours": "time_drivers"}
+"""Quantities whose variance is told by its causes, and where."""
 SAID = {
     "throughput": "a lower throughput than estimated",
     "planning": "what planned runs take beyond their plan",
@@ -33,6 +37,7 @@ def result_of(found: Tally, sampler: Sampler, known: Modelled, prepared: Prepare
     """The result as JSON has it."""
     figures = {name: _figures(spread) for name, spread in found.spreads.items()}
     completed = figures.pop("completed_cost_usd", None)
+    names = {one["path"]: one["name"] for one in prepared.request["fields"]}
     deadline, deadline_error = _share(found, "in_time")
     budget, budget_error = _share(found, "within_budget")
     return {
@@ -49,15 +54,15 @@ def result_of(found: Tally, sampler: Sampler, known: Modelled, prepared: Prepare
         "completed": None
         if completed is None
         else {"cost_usd": completed, "budget_probability": _share(found, "completed_within_budget")[0]},
-        "drivers": shares(found, "cost_usd"),
-        "time_drivers": shares(found, "wall_clock_hours"),
-        "statements": _statements(found),
+        "drivers": _by_name(shares(found, "cost_usd"), names),
+        "time_drivers": _by_name(shares(found, "wall_clock_hours"), names),
+        "statements": _statements(found, names),
         "planned": dict(known.planned),
         "start": None if known.start is None else known.start.isoformat(),
         "price_snapshot": prepared.snapshot,
         "engine_version": engine_version(),
         "assumptions": [*prepared.request["assumptions"], *plain(known.assumptions)],
-        "warnings": list(known.warnings),
+        "warnings": [*prepared.request["warnings"], *_tail_warnings(found), *known.warnings],
     }
 
 
@@ -81,11 +86,29 @@ def _share(found: Tally, name: str) -> tuple[float | None, float | None]:
     return probability(found.counts[name], found.trials) if name in found.counts else (None, None)
 
 
-def _statements(found: Tally) -> list[dict[str, Any]]:
+def _by_name(causes: Mapping[str, float], names: Mapping[str, str]) -> dict[str, float]:
+    """Causes with fields as the request names them."""
+    return {names.get(cause, cause): share for cause, share in causes.items()}
+
+
+def _tail_warnings(found: Tally) -> list[str]:
+    """Where a few trials make the variance: then its shares are those of these few, and a cause that decides all others may have none."""
+    shares_of_tails = ((name, drivers, tail_share(found.spreads[name])) for name, drivers in DRIVERS.items())
+    return [
+        f"{name} has a heavy tail, one trial in a thousand makes {share:.0%} of its variance: {drivers} and the mean depend on these few,"
+        " percentiles and probabilities do not"
+        for name, drivers, share in shares_of_tails
+        if share > HEAVY_TAIL
+    ]
+
+
+def _statements(found: Tally, names: Mapping[str, str]) -> list[dict[str, Any]]:
     """What was mostly the cause where the deadline is missed, and where the budget is passed."""
     asked = (("deadline is missed", "in_time", "wall_clock_hours"), ("budget is passed", "within_budget", "cost_usd"))
     return [
-        one for event, counted, name in asked for one in _of_event(event, blame(found, name), found.counts.get(counted, 0) / found.trials)
+        one
+        for event, counted, name in asked
+        for one in _of_event(event, _by_name(blame(found, name), names), found.counts.get(counted, 0) / found.trials)
     ]
 
 

@@ -54,6 +54,14 @@ def value_at(body: Any, path: str) -> Any:
     return body
 
 
+def states(body: Any, path: str) -> bool:
+    """Whether the request states a field; null states nothing."""
+    try:
+        return value_at(body, path) is not None
+    except KeyError:
+        return False
+
+
 def changed(body: Body, values: Mapping[str, Any]) -> dict[str, Any]:
     """The request with these fields set, sections that were not stated made; what is not on a path is shared with the original.
 
@@ -89,9 +97,14 @@ def read_value(given: Given, path: str, value: Any, pointer: str) -> Any:
 
 
 def _alone(base: Body, path: str) -> tuple[Body, str]:
-    """A program with the one run that a path leads to, and the path there: hundreds take a tenth of a second to read."""
+    """A program with the one run that a path leads to, and the path there: hundreds take a tenth of a second to read.
+
+    Where it leads past the runs each tier keeps its first, as a tier has one.
+    """
     found = RUN_PATH.match(path)
     tiers = base.get("tiers", ())
+    if tiers and "runs" not in path.split("."):
+        return {**base, "tiers": [{**tier, "runs": tier["runs"][:1]} for tier in tiers]}, path
     if found is None or int(found["tier"]) >= len(tiers) or int(found["run"]) >= len(tiers[int(found["tier"])]["runs"]):
         return base, path
     tier = tiers[int(found["tier"])]
@@ -102,8 +115,9 @@ def _of_runs(given: Given, path: str, value: Any) -> str:
     """Where a program's runs have the field that a single run's request has at this path."""
     if given.shape != "program" or path.startswith("defaults."):
         return ""
+    body, inside = _alone(given.written, f"defaults.{path}")
     try:
-        given.read(changed(given.written, {f"defaults.{path}": value}))
+        given.read(changed(body, {inside: value}))
     except Problem:
         return ""
     return f"; of a program it is defaults.{path} for its runs, and tiers.0.runs.0.estimate.{path} for one of them"
@@ -161,7 +175,7 @@ def pinned(desk: Desk, given: Given) -> tuple[dict[str, Any], str]:
     except KeyError:
         stated = None
     try:
-        name = desk.catalog.book(stated).name
+        name = desk.book(stated).name
     except Problem as problem:
         raise problem.below("/base" if given.shape == "estimate" else "/base/defaults") from problem
     return changed(given.base, {path: name}), name

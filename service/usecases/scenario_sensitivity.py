@@ -18,6 +18,7 @@ from service.domain.errors import InvalidRequest, Problem
 from service.engine.scenario_sensitivity import Floats, Indices, design, evaluations, indices
 from service.plain import plain
 from service.presets.version import engine_version
+from service.usecases.scenario_base import check_base
 from service.usecases.scenario_inputs import distribution_of, ends, quantiles
 from service.usecases.scenario_kinds import Given, Prepared, ScenarioKind, Step, never_enough
 from service.usecases.scenario_rows import (
@@ -50,7 +51,7 @@ MOST_LEFT_OUT = 0.2
 
 
 def prepare(desk: Desk, given: Given) -> Prepared:
-    """The inputs with how they are distributed. Raises InvalidRequest with a pointer into the request."""
+    """The inputs with how they are distributed. Raises the domain's Problems with a pointer into the request, the base's among them."""
     options = given.options
     stated, swing = options.get("inputs") or {}, options.get("swing")
     if not stated and swing is None:
@@ -60,6 +61,7 @@ def prepare(desk: Desk, given: Given) -> Prepared:
     _check_limits(given, len(stated), len(swung), points)
     inputs = {path: _input(given, path, stated[path]) for path in sorted(stated)}
     base, snapshot = pinned(desk, given)
+    check_base(desk, given.shape, base)
     units = _tornado_evaluations(inputs, swung) + (evaluations(len(inputs), points) if inputs else 0)
     a_chunk = EVALUATIONS_A_CHUNK[given.shape]
     return Prepared(

@@ -12,6 +12,7 @@ from service.desk import Desk
 from service.domain.errors import InvalidRequest
 from service.plain import plain
 from service.presets.version import engine_version
+from service.usecases.scenario_base import check_names, parts_left
 from service.usecases.scenario_kinds import Given, Prepared, ScenarioKind, Step, never_enough
 from service.usecases.scenario_rows import as_of, changed, checked_path, counted, is_number, pinned, read_numbers, read_value, row_of
 
@@ -27,12 +28,13 @@ ENDS = ("from", "to")
 
 
 def prepare(desk: Desk, given: Given) -> Prepared:
-    """The axes or the list, every value read. Raises InvalidRequest with a pointer into the request."""
+    """The axes or the list, every value read. Raises the domain's Problems with a pointer into the request, the base's names included."""
     axes, changes = given.options.get("axes"), given.options.get("changes")
     if bool(axes) == bool(changes):
         raise InvalidRequest("state axes, or a list of changes: one of them", "/axes")
     base, snapshot = pinned(desk, given)
     table = _grid(given, axes) if axes else _list(given, changes or ())
+    check_names(desk, given.shape, base, parts_left(table["columns"]))
     cells, a_chunk = _cells(table), CELLS_A_CHUNK[given.shape]
     return Prepared(
         kind="sweep",

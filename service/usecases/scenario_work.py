@@ -101,16 +101,16 @@ class _Shift:
     single: str
     step: Step
     done: int = 0
-    known: dict[str, Prepared] = field(default_factory=dict)
+    known: dict[str, tuple[Prepared, Desk]] = field(default_factory=dict)
 
     def do(self, claim: Claim) -> None:
         """Make a chunk, or review those that are made. Raises what the kind raises, NotWanted and Stopped."""
-        prepared = self._prepared(claim.scenario)
+        prepared, desk = self._known(claim.scenario)
         kind, pulse = kind_of(prepared.kind), _Pulse(self, claim.scenario)
         if claim.number == REVIEW:
             self._review(claim, prepared, kind, pulse)
             return
-        tally = _json(kind.run_chunk(self.desk, prepared, claim.number, pulse))
+        tally = _json(kind.run_chunk(desk, prepared, claim.number, pulse))
         units = prepared.units_after(claim.number + 1) - prepared.units_after(claim.number)
         self.desk.store.keep_tally(claim, tally, units, self.desk.clock())
 
@@ -120,7 +120,8 @@ class _Shift:
             later = (count for count in prepared.checkpoints if count > reached)
             self.desk.store.go_on(claim, min(next(later, prepared.chunks), prepared.chunks))
             return
-        result = json.loads(_json(kind.finish(self.desk, prepared, self._tallies(claim, pulse))))
+        _, desk = self._known(claim.scenario)
+        result = json.loads(_json(kind.finish(desk, prepared, self._tallies(claim, pulse))))
         self.desk.store.succeed(claim, result, self.desk.clock())
 
     def _tallies(self, claim: Claim, pulse: _Pulse) -> Iterator[dict[str, Any]]:
@@ -131,12 +132,14 @@ class _Shift:
                 pulse()
                 yield json.loads(tally)
 
-    def _prepared(self, scenario: str) -> Prepared:
+    def _known(self, scenario: str) -> tuple[Prepared, Desk]:
+        """What the scenario consists of, and the desk with its team's prices."""
         if scenario not in self.known:
-            body = self.desk.store.scenario_prepared(scenario)
-            if body is None:
+            found = self.desk.store.scenario_prepared(scenario)
+            if found is None:
                 raise NotWanted(scenario)
-            self.known[scenario] = unpacked(body, scenario)
+            body, team = found
+            self.known[scenario] = unpacked(body, scenario), self.desk.priced_for(team)
         return self.known[scenario]
 
 

@@ -30,7 +30,7 @@ from service.domain.schedule import Activity, Network
 from service.engine.scenario_distributions import mixing, values_at
 from service.engine.scenario_failures import Rhythm, lost_hours
 from service.engine.scenario_prices import price_factor, scarce_share
-from service.engine.scenario_program import placed, program_trials, scored
+from service.engine.scenario_program import needed, placed, program_trials, scored
 from service.engine.scenario_queue import waiting_probability
 from service.engine.scenario_streams import stream
 from tests.unit.engine.scenarios import certain_run
@@ -178,7 +178,7 @@ def gated(*passes: float, risks: tuple[RiskModel, ...] = ()) -> ProgramModel:
 
 def usd_of(model: ProgramModel, seed: int) -> Floats:
     chances, where = stream(seed, 0), placed(model)
-    drawn_chances = scored(model, where, TRIALS, chances.columns)
+    drawn_chances = scored(needed(model, where), TRIALS, chances.columns)
     return program_trials(model, where, drawn_chances, {}, chances.ragged, causes=False).usd
 
 

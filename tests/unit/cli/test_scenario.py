@@ -73,6 +73,19 @@ def test_what_cannot_be_is_told_in_a_line(settings: Settings, file: Path, change
     assert (refused.exit_code, told in refused.stderr) == (1, True), refused.output
 
 
+def test_a_name_nobody_knows_is_told_with_its_place(settings: Settings, file: Path) -> None:
+    """And the names like it; nothing is begun."""
+    refused = run(settings, "scenario", "run", str(file), "--set", "base.hardware.accelerator=H1000")
+    assert (refused.exit_code, "Error: /base/hardware/accelerator: " in refused.stderr) == (1, True), refused.output
+
+
+@pytest.mark.parametrize("command", ["watch", "cancel"])
+def test_what_is_no_part_of_the_request_has_no_place(settings: Settings, file: Path, command: str) -> None:
+    """An unknown id: no pointer before the words."""
+    output_of(settings, "scenario", "run", str(file))
+    assert run(settings, "scenario", command, "nobodys").stderr == "Error: there is no scenario of this id\n"
+
+
 @pytest.mark.parametrize("command", ["watch", "cancel"])
 def test_without_a_database_there_are_none(settings: Settings, command: str) -> None:
     """And none is made."""

@@ -11,7 +11,7 @@ from service.domain.run import Run
 from service.domain.scenario import Floats, Limits, ProgramModel, RunModel, Tally
 from service.engine.scenario_program import placed
 from service.engine.scenario_tally import unit_for
-from service.engine.scenario_trials import Field, Sampler, gauged, tally
+from service.engine.scenario_trials import Field, Sampler, all_needed, gauged, tally
 from tests.unit.engine.builders import failures, run
 
 CERTAIN = Range.exactly(1.0)
@@ -55,7 +55,8 @@ def sampler(whole: RunModel | ProgramModel, *fields: Field, mixing: Floats | Non
         "units": {name: unit_for(value) for name, value in planned.items()},
         "gauges": {},
     }
-    made = Sampler(**{**settings, **changes})
+    settings |= changes
+    made = Sampler(**{"needed": all_needed(settings["models"], settings["places"]), **settings})
     return replace(made, gauges=gauged(made))
 
 

@@ -17,6 +17,7 @@ from service.engine.cost import cost_lines
 from service.engine.reliability import goodput
 from service.engine.scenario_bill import run_usd
 from service.engine.scenario_distributions import score_of
+from service.engine.scenario_program import placed
 from service.engine.scenario_summary import mean_and_sd, quantile, shares
 from service.engine.scenario_trials import Field, Sampler, block_size, block_trials
 from service.usecases.scenario_tallies import written
@@ -67,7 +68,7 @@ def test_blocks_differ() -> None:
 
 def test_blocks_of_many_runs_are_smaller() -> None:
     """Powers of two, so that chunks are whole blocks."""
-    assert [block_size(runs) for runs in (1, 60, 70, 200, 10_000)] == [16_384, 16_384, 8192, 4096, 1024]
+    assert [block_size(runs) for runs in (1, 29, 60, 70, 200, 10_000)] == [32_768, 32_768, 16_384, 8192, 4096, 1024]
 
 
 @pytest.mark.parametrize("mttf_hours", [80.0, 800.0, 1e5])
@@ -172,6 +173,37 @@ def test_a_field_that_changes_the_estimate_is_made_at_its_nodes() -> None:
     found = block_trials(made, 0, made.block, causes=True)
     assert set(np.round(found.hours, 3)) == {100.0, 200.0}
     assert ((found.cost_scores["hardware.count"] > score_of(0.5)) == (found.hours > 150)).all()
+
+
+def test_chances_are_those_of_all_nodes_and_not_of_the_first() -> None:
+    """Speed and rate of failures are uncertain at the second node only: there they spread the hours, and are causes of all trials."""
+    certain, uncertain = certain_run(hours=100.0), certain_run(hours=100.0, slowness=Range(0.5, 1.0, 2.0))
+    made = sampler(certain, Field("nodes", Choice((1.0, 2.0), (0.5, 0.5)), nodes=(1.0, 2.0)), models={(0,): certain, (1,): uncertain})
+    found = block_trials(made, 0, 4096, causes=True)
+    spread_out = np.abs(found.hours - 100.0) > 1.0
+    assert 0.4 < spread_out.mean() < 0.5
+    assert np.all(found.time_scores["throughput"][~spread_out & (found.hours == 100.0)] == 0)
+    assert found.time_scores["throughput"][spread_out].std() > 0
+
+
+def test_activities_that_are_uncertain_at_one_node_only_are_drawn() -> None:
+    """A review that takes no time at the first node, and one to nine days at the second."""
+    run = certain_run("train", hours=100.0)
+    at_once, takes_days = (_with_review(run, hours) for hours in (Range.exactly(0.0), Range(24.0, 72.0, 216.0)))
+    models = {(0,): at_once, (1,): takes_days}
+    places = {nodes: placed(model) for nodes, model in models.items()}
+    made = sampler(at_once, Field("nodes", Choice((1.0, 2.0), (0.5, 0.5)), nodes=(1.0, 2.0)), models=models, places=places)
+    hours = block_trials(made, 0, 4096, causes=True).hours
+    assert 0.45 < np.mean(hours < 101.0) < 0.55
+    assert hours.max() > 300.0
+    assert tallied(made, 8192).attributions["wall_clock_hours"].causes.keys() >= {"nodes", "reviews"}
+
+
+def _with_review(run: RunModel, hours: Range) -> ProgramModel:
+    """A run, and a review after it."""
+    activities = (Activity("train", Range.exactly(1.0)), Activity("review", hours, predecessors=("train",)))
+    tier = TierModel((run,), ("train",), 0.0, 0.0, 0.0, 1.0, 1.0)
+    return ProgramModel((tier,), Network(date(2027, 1, 4), activities), 0.0, 0.0, 0.0, 0.0, ())
 
 
 def test_correlated_fields_move_together() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import uuid
 from typing import Any
 
 from service.api.scenarios_schema import SCHEMAS, Base, given_of
@@ -36,7 +37,7 @@ def given(kind: str, base: dict[str, Any], shape: Shape = "estimate", **options:
 def prepared(desk: Desk, asked: Given) -> Prepared:
     """What the workers are told, through JSON and back."""
     found = kind_of(asked.kind).prepare(desk, asked)
-    return unpacked(json.loads(json.dumps(packed(found))), "some-id")
+    return unpacked(json.loads(json.dumps(packed(found))), str(uuid.uuid4()))
 
 
 def result_of(desk: Desk, asked: Given) -> dict[str, Any]:

@@ -15,6 +15,7 @@ from service.domain.errors import InvalidRequest, Problem
 from service.engine.scenario_optimize import mean_of, quantile_of
 from service.presets.laws import default_law
 from service.usecases.compare import Comparison, compare
+from service.usecases.estimate import estimate
 from service.usecases.scenario_kinds import kind_of
 from service.wiring import build_desk
 from tests.unit.usecases.asking import pointer_of
@@ -219,6 +220,18 @@ def test_nothing_that_keeps_the_constraints_is_an_answer_too(desk: Desk) -> None
     assert found["pareto_front"] == []
     assert found["infeasible"]["over_budget"] == found["considered"]
     assert any("over" in warning or "more than" in warning for warning in found["warnings"])
+
+
+@pytest.mark.parametrize("failures", [{}, {"checkpoint_interval_minutes": 45.0}])
+def test_the_checkpoint_interval_is_told_whoever_chose_it(desk: Desk, failures: dict[str, Any]) -> None:
+    """Daly's where none is better, the caller's where one is stated: of the best and of all that nothing beats, as their estimates say."""
+    found = optimised(desk, BASE | {"failures": failures}, candidates={"accelerators": ["H100"], "pricing": ["on_demand"]})
+    for row in found["pareto_front"]:
+        machine = {"hardware": {"accelerator": row["accelerator"], "count": row["count"]}, "failures": failures}
+        stated = given("monte_carlo", BASE | machine | {"price": {"usd_per_accelerator_hour": 2.0}}).base
+        wanted = estimate(desk, stated).estimate.reliability.checkpoint_interval_minutes
+        assert row["checkpoint_interval_minutes"] == pytest.approx(wanted)
+    assert found["best"]["checkpoint_interval_minutes"] > 0
 
 
 def test_a_chunk_is_an_accelerator_at_a_size(desk: Desk) -> None:

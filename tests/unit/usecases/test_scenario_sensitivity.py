@@ -128,10 +128,11 @@ def test_points_without_an_answer_are_told(desk: Desk) -> None:
 
 
 def test_a_base_without_an_answer_fails_with_its_reason(desk: Desk) -> None:
-    """Nothing can be compared with it."""
-    base = {name: section for name, section in RUN.items() if name != "efficiency"} | {"model": {"params": "10T"}}
+    """Nothing can be compared with it; a program of many runs is evaluated by its workers alone, and they say so."""
+    runs = [{"name": f"run {at}", "estimate": {"model": {"params": 10**13 + at}, "data": {"tokens": "1B"}}} for at in range(9)]
+    base = PROGRAM | {"tiers": [{"tier": "production", "runs": runs}]}
     with pytest.raises(InvalidRequest, match="the base request has no answer"):
-        found_for(desk, base, inputs={PRICE: {"uniform": [1, 2]}}, points=0)
+        found_for(desk, base, inputs={"overhead.evaluation": {"uniform": [0, 0.1]}}, points=0)
 
 
 def test_an_input_the_base_leaves_open_is_told(desk: Desk) -> None:
