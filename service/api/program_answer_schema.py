@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from service.api.estimate_answer_schema import AssumptionSchema, EstimateAnswerSchema, FinishSchema
 from service.api.program_fields import MOST_NAMES
 from service.api.program_runs_schema import MOST_RUNS
@@ -18,7 +20,7 @@ def _amount(**options: object) -> Number:
     return Number(required=True, maximum=1e40, **options)  # type: ignore[arg-type]
 
 
-def _tier(**options: bool) -> Choice:
+def _tier(**options: Any) -> Choice:
     return Choice(TIERS, required=True, **options)
 
 
@@ -76,7 +78,8 @@ class FailureBudgetSchema(Schema):
     lost_accelerator_hours = _amount()
     goodput = Share(required=True, maximum=1.0 + 1e-9)
     checkpoint_interval_minutes = _amount()
-    rollback_allowance_accelerator_hours = _amount()
+    rollback_allowance_accelerator_hours = _amount(description="Work redone after rollbacks, paid of overheads and reserves")
+    rollback_allowance_usd = Number(required=True, description="What the allowance's compute costs at the runs' own prices")
 
 
 class GateAnswerSchema(Schema):
@@ -177,7 +180,7 @@ class MidpointAnswerSchema(Schema):
     pivot_to = Text(required=True, allow_none=True, max_length=500)
     date = Day(required=True, description="First working day of the week in which its share of the budget is spent")
     at_usd = Number(required=True)
-    tier = _tier()
+    tier = _tier(description="The first that is not over by then")
 
 
 class CalendarEntrySchema(Schema):
@@ -350,3 +353,6 @@ class ProgramDifferenceSchema(Schema):
     usd = Number(required=True)
     causes = Items(Part(DifferenceCauseSchema), max_items=len(CAUSES), required=True)
     headline = Text(required=True, max_length=1000)
+    before_price_snapshot = Text(required=True, description="What the earlier program is priced by")
+    price_snapshot = Text(required=True, description="What the later one is priced by")
+    engine_version = Text(required=True)

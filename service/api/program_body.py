@@ -38,7 +38,9 @@ def program_body(answer: ProgramAnswer) -> Body:
 
 def difference_body(found: ProgramsCompared) -> Body:
     """Why the later program costs more."""
-    return {"before_usd": found.before_usd, "after_usd": found.after_usd, **plain(found.difference)}
+    body: Body = plain(found)
+    causes = body.pop("difference")
+    return {**causes, **body}
 
 
 def _outcome(answer: ProgramAnswer) -> Body | None:

@@ -23,7 +23,7 @@ class MaintenanceSchema(Schema):
     """Hours of every week in which the machine does nothing."""
 
     weekday = Choice(WEEKDAYS, required=True)
-    start_hour = Number(required=True, minimum=0.0, maximum=24.0)
+    start_hour = Number(required=True, minimum=0.0, below=24.0)
     hours = Number(required=True, above=0.0, maximum=167.0)
 
 

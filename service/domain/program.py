@@ -110,7 +110,7 @@ class Overhead:
 
 @dataclass(frozen=True, slots=True)
 class OtherLine:
-    """Storage, network, people, labelling, data, evaluation. `tier`: what it is spent with; None accrues as the tiers' cost does."""
+    """Storage, network, people, labelling, data, evaluation. `tier`: what it is spent with; None is the whole program's."""
 
     line: str
     usd: Decimal
@@ -221,13 +221,17 @@ class RunBlock:
 
 @dataclass(frozen=True, slots=True)
 class FailureBudget:
-    """What failures may take of a tier before the plan is off. `goodput`: useful over paid accelerator-hours."""
+    """What failures may take of a tier before the plan is off. `goodput`: useful over paid accelerator-hours.
+
+    The rollback allowance is work redone, and what its compute costs at the runs' own prices.
+    """
 
     expected_interruptions: float
     lost_accelerator_hours: float
     goodput: float
     checkpoint_interval_minutes: float
     rollback_allowance_accelerator_hours: float
+    rollback_allowance_usd: Decimal
 
 
 @dataclass(frozen=True, slots=True)
@@ -306,11 +310,10 @@ class Ending:
 
 @dataclass(frozen=True, slots=True)
 class MidpointBlock:
-    """When the midpoint gate is due: `tier` is the one in which so much of the budget is spent."""
+    """The midpoint gate, and what of the budget is spent when it is due."""
 
     gate: MidpointGate
     at_usd: Decimal
-    tier: TierName
 
 
 @dataclass(frozen=True, slots=True)

@@ -54,7 +54,10 @@ class ProgramSchedule:
 
 @dataclass(frozen=True, slots=True)
 class MidpointDate:
-    """When the midpoint gate is due, by the burn plan; `date` is the first working day of the week in which its share is spent."""
+    """When the midpoint gate is due, by the burn plan; `date` is the first working day of the week in which its share is spent.
+
+    `tier` is the first that is not over by then.
+    """
 
     date: date
     at_usd: Decimal

@@ -15,6 +15,8 @@ from service.domain.program import (
     Envelope,
     FailureBudget,
     Line,
+    MidpointBlock,
+    MidpointGate,
     Outcome,
     OutcomeBlock,
     Overhead,
@@ -30,8 +32,9 @@ from service.domain.program import (
 )
 from service.domain.quantity import Range
 from service.engine.cents import ZERO, part, split, total
+from service.engine.plan_difference import COMPUTE
 from service.engine.program_checks import check, warnings
-from service.engine.program_gates import endings, gate_blocks, mean_usd, midpoint_block, stages
+from service.engine.program_gates import endings, gate_blocks, mean_usd, stages
 from service.engine.program_spread import combined, contingency_usd, risk_blocks, total_range
 
 
@@ -64,7 +67,7 @@ def plan(program: Program) -> ProgramPlan:
         lines=(*_lines(program, tiers, overhead), *_reserve_lines(program, slice_usd, contingency)),
         risks=risks,
         endings=tree,
-        midpoint=None if program.midpoint_gate is None else midpoint_block(program.midpoint_gate, ahead),
+        midpoint=None if program.midpoint_gate is None else _midpoint(program.midpoint_gate, budget),
         warnings=warnings(program, contingency),
     )
 
@@ -162,7 +165,12 @@ def _failures(runs: Sequence[RunBlock], accelerator_hours: float, rollback_share
         goodput=useful / accelerator_hours,
         checkpoint_interval_minutes=min(block.run.checkpoint_interval_minutes for block in runs),
         rollback_allowance_accelerator_hours=rollback_share * accelerator_hours,
+        rollback_allowance_usd=total(part(rollback_share * block.equivalents, _compute_usd(block.run)) for block in runs),
     )
+
+
+def _compute_usd(run: PlannedRun) -> Decimal:
+    return total(line.usd for line in run.lines if line.line == COMPUTE)
 
 
 def _overhead_by_tier(overhead: Overhead, tiers: Sequence[TierBlock]) -> list[Decimal]:
@@ -216,6 +224,10 @@ def _counted(count: int, what: str) -> str:
 def _outcome(outcome: Outcome, budget: Decimal, tiers: Sequence[TierBlock]) -> OutcomeBlock:
     points = abs(outcome.target - outcome.baseline) / outcome.point
     return OutcomeBlock(points, float(budget) / points, sum(tier.flops for tier in tiers) / points)
+
+
+def _midpoint(gate: MidpointGate, budget: Decimal) -> MidpointBlock:
+    return MidpointBlock(gate, part(gate.at_spend_share, budget))
 
 
 def _usd(tier: TierBlock) -> Decimal:

@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import ROUND_HALF_EVEN, Decimal
 
-from service.domain.program import Ending, Gate, GateBlock, MidpointBlock, MidpointGate, Program, TierBlock, TierName
-from service.engine.cents import ZERO, part, split, total
+from service.domain.program import Ending, Gate, GateBlock, Program, TierBlock, TierName
+from service.engine.cents import ZERO, split, total
 from service.engine.cost import CENT
 
 
@@ -62,17 +62,6 @@ def gate_blocks(program: Program, ahead: Sequence[Stage]) -> list[GateBlock | No
         cost = ahead[at].own_usd
         found.append(None if tier.gate is None else GateBlock(tier.gate, cost, spent, reached, _statement(tier.gate, cost, later)))
     return found
-
-
-def midpoint_block(gate: MidpointGate, ahead: Sequence[Stage]) -> MidpointBlock:
-    """Where in the program the midpoint gate's share of the budget is spent, every gate before it passed."""
-    due = part(gate.at_spend_share, total(stage.usd + stage.reserve_usd for stage in ahead))
-    spent = ZERO
-    for stage in ahead:
-        spent += stage.usd + stage.reserve_usd
-        if spent >= due:
-            break
-    return MidpointBlock(gate, due, stage.tier)
 
 
 def _pass(gate: Gate | None) -> float:

@@ -126,10 +126,14 @@ def price_words(price: Answer) -> str:
 
 def _failures(answer: Answer) -> Table:
     blocks = [(tier["tier"], tier["failures"]) for tier in answer["tiers"]]
-    names = ("expected_interruptions", "lost_accelerator_hours", "rollback_allowance_accelerator_hours", "checkpoint_interval_minutes")
-    rows = [(tier, share(block["goodput"]), *(number(block[name]) for name in names)) for tier, block in blocks]
-    head = ("tier", "goodput", "interruptions", "lost accelerator-hours", "rollback, accelerator-hours", "checkpoint every, minutes")
-    return Table(head, rows, frozenset({1, 2, 3, 4, 5}))
+    names = ("expected_interruptions", "lost_accelerator_hours", "checkpoint_interval_minutes", "rollback_allowance_accelerator_hours")
+    rows = [
+        (tier, share(block["goodput"]), *(number(block[name]) for name in names), usd(block["rollback_allowance_usd"]))
+        for tier, block in blocks
+    ]
+    lost = ("interruptions", "lost accelerator-hours", "checkpoint every, minutes")
+    head = ("tier", "goodput", *lost, "rollback, accelerator-hours", "rollback, USD")
+    return Table(head, rows, frozenset({1, 2, 3, 4, 5, 6}))
 
 
 def _gates(answer: Answer) -> Table:

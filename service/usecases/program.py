@@ -11,7 +11,7 @@ import numpy as np
 
 from service.desk import Desk
 from service.domain.errors import InvalidRequest, Problem
-from service.domain.program import Program, ProgramPlan, Tier
+from service.domain.program import Program, ProgramPlan, Tier, TierName
 from service.domain.program_answer import (
     CalendarEntry,
     GateDates,
@@ -40,7 +40,7 @@ from service.usecases import program_lines as lines
 from service.usecases.estimate import EstimateAnswer
 from service.usecases.notes import Notes
 from service.usecases.program_deadline import Draft, Planner, bought_back, drawn, resolve_start, wanted_probability
-from service.usecases.program_runs import Estimated, Estimates, resolve_tiers, run_warnings
+from service.usecases.program_runs import Estimated, Estimates, price_snapshot, resolve_tiers, run_warnings
 from service.usecases.program_schedule import Placed, activity_name, earliest_finishes, gate_name, placed, reporting
 from service.usecases.program_tokens import program_tokens, spend_choices
 
@@ -88,11 +88,14 @@ class Resolved:
 
 @dataclass(frozen=True, slots=True)
 class ProgramsCompared:
-    """Two budgets, and why the later one is another."""
+    """Two budgets, and why the later one is another; `price_snapshot` is the later one's."""
 
     before_usd: float
     after_usd: float
     difference: PlanDifference
+    before_price_snapshot: str
+    price_snapshot: str
+    engine_version: str
 
 
 def plan(desk: Desk, request: Given) -> ProgramAnswer:
@@ -107,19 +110,20 @@ def plan(desk: Desk, request: Given) -> ProgramAnswer:
     tokens = program_tokens(request, tuple(found.runs.values()), notes)
     choices = spend_choices(request, found.plan, notes)
     reports = reporting(request, dates.start, dates.finish.p50, notes)
-    first = next(iter(found.runs.values())).answer
+    snapshot = price_snapshot(found.runs, notes)
+    lines.warn_of_little_development(found.plan, notes)
     return ProgramAnswer(
         plan=found.plan,
         request=request,
         estimates={key: one.answer for key, one in found.runs.items()},
         schedule=dates,
         gates=_gates(found, timed),
-        midpoint=_midpoint(found, weeks),
+        midpoint=_midpoint(found, timed, weeks),
         burn_plan=weeks,
         reporting=reports,
         tokens=tokens,
         spend_choices=choices,
-        price_snapshot=first.price_snapshot,
+        price_snapshot=snapshot,
         engine_version=engine_version(),
         assumptions=notes.assumptions,
         warnings=(*found.plan.warnings, *notes.warnings, *run_warnings(found.runs.values())),
@@ -129,14 +133,21 @@ def plan(desk: Desk, request: Given) -> ProgramAnswer:
 def compare(desk: Desk, request: Given) -> ProgramsCompared:
     """Why one program costs more than another. Raises as `plan`, with pointers below /before or /after."""
     estimates, today = Estimates(desk), desk.clock().date()
-    plans = []
+    programs = []
     for name in ("before", "after"):
         try:
-            plans.append(resolve(estimates, request[name], today, Notes()).plan)
+            programs.append(resolve(estimates, request[name], today, Notes()))
         except Problem as problem:
             raise problem.below(f"/{name}") from problem
-    before, after = plans
-    return ProgramsCompared(before.total_usd.p50, after.total_usd.p50, difference(before, after))
+    before, after = programs
+    return ProgramsCompared(
+        before_usd=before.plan.total_usd.p50,
+        after_usd=after.plan.total_usd.p50,
+        difference=difference(before.plan, after.plan),
+        before_price_snapshot=price_snapshot(before.runs, Notes()),
+        price_snapshot=price_snapshot(after.runs, Notes()),
+        engine_version=engine_version(),
+    )
 
 
 def resolve(estimates: Estimates, request: Given, today: date, notes: Notes) -> Resolved:
@@ -230,12 +241,15 @@ def _gates(found: Resolved, timed: Schedule) -> dict[str, GateDates]:
 
 
 def _spendings(found: Resolved, timed: Schedule) -> Iterator[Spending]:
-    """The whole budget on the runs' own days: each run with its part of all that is spent with its tier."""
+    """The whole budget in time: each run with its part of what is spent with its tier, what belongs to no tier over the whole calendar.
+
+    People are paid and data are kept while the program waits as well as while it trains.
+    """
     times = {one.name: one for one in timed.activities}
     queues = {each.name: each.queue_hours.p50 for each in found.placed.network.activities}
     plan = found.plan
     for stage, tier in zip(stages(found.program, plan.tiers, plan.envelope.reserve_usd), plan.tiers, strict=True):
-        shares = split(stage.usd + stage.reserve_usd, [block.cost_usd for block in tier.runs])
+        shares = split(stage.own_usd + stage.reserve_usd, [block.cost_usd for block in tier.runs])
         for block, usd in zip(tier.runs, shares, strict=True):
             name = activity_name(tier.tier, block.run.name)
             one = times[name]
@@ -244,9 +258,12 @@ def _spendings(found: Resolved, timed: Schedule) -> Iterator[Spending]:
             yield Spending(
                 begun, one.finish_hours, usd, block.accelerator_hours.p50, round(block.tokens), round(written * block.equivalents)
             )
+    around = total(line.usd for line in found.program.other_lines if line.tier is None)
+    if around:
+        yield Spending(0.0, max(one.finish_hours for one in timed.activities), around)
 
 
-def _midpoint(found: Resolved, weeks: Sequence[BurnWeek]) -> MidpointDate | None:
+def _midpoint(found: Resolved, timed: Schedule, weeks: Sequence[BurnWeek]) -> MidpointDate | None:
     midpoint = found.plan.midpoint
     if midpoint is None:
         return None
@@ -255,7 +272,15 @@ def _midpoint(found: Resolved, weeks: Sequence[BurnWeek]) -> MidpointDate | None
         spent += week.usd
         if spent >= due:
             break
-    return MidpointDate(_working_day(found, week.monday), due, midpoint.tier)
+    day = _working_day(found, week.monday)
+    return MidpointDate(day, due, _tier_of(found, timed, day))
+
+
+def _tier_of(found: Resolved, timed: Schedule, day: date) -> TierName:
+    """The first tier with a run that is not over before a day, by medians; the last after all of them."""
+    over = {one.name: one.finish.p50 for one in timed.activities}
+    tiers = found.program.tiers
+    return next((tier.tier for tier in tiers if any(over[activity_name(tier.tier, run.name)] >= day for run in tier.runs)), tiers[-1].tier)
 
 
 def _working_day(found: Resolved, day: date) -> date:

@@ -13,13 +13,15 @@ from service.domain.program import (
     OtherLine,
     Outcome,
     Overhead,
+    ProgramPlan,
     Reserves,
     Risk,
     Tier,
 )
+from service.engine.cents import part, total
 from service.engine.cost import HOURS_PER_MONTH, cents
 from service.engine.program import equivalents, point_of
-from service.presets.program import overhead_shares, program_default
+from service.presets.program import development_shares, overhead_shares, program_default
 from service.usecases.notes import Notes
 from service.usecases.program_runs import Estimated
 
@@ -74,6 +76,20 @@ def other_lines(request: Given, runs: Sequence[Estimated], tiers: Sequence[Tier]
         *_evaluation(request, tiers),
     ]
     return tuple(line for line in lines if line.usd)
+
+
+def warn_of_little_development(plan: ProgramPlan, notes: Notes) -> None:
+    """Where earlier tiers and overheads are a smaller part of the production runs than what any published program spent beside them."""
+    final = plan.tiers[-1]
+    if final.tier != "production" or not final.cost_usd:
+        return
+    beside = total(tier.cost_usd + tier.overhead_usd for tier in plan.tiers) - final.cost_usd
+    least = min(development_shares(), key=lambda published: published.share)
+    if beside < part(least.share, final.cost_usd):
+        notes.warn(
+            f"earlier tiers and overheads are {beside / final.cost_usd:.0%} of what the production runs cost; the least that a published"
+            f" program spent beside its final runs is {least.share:.0%} ({least.name}: {least.source})"
+        )
 
 
 def _overhead(line: str, given: Given, notes: Notes) -> Overhead:

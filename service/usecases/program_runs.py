@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from service.desk import Desk
-from service.domain.errors import InvalidRequest, Problem
+from service.domain.errors import DoesNotFit, InvalidRequest, Problem
 from service.domain.model import Model
 from service.domain.program import Gate, PlannedRun, Repetition, Rung, RunLine, Tier
 from service.domain.run import Cluster, Run, Training
@@ -34,6 +34,7 @@ NEEDED = (("model",), ("data",), ("hardware", "accelerator"), ("hardware", "coun
 # How much searching of layouts one request may cost.
 MOST_WORK = 600
 MOST_RUN_WARNINGS = 20
+MOST_NAMED = 10
 MOST_RUNS_STARTED = 10_000_000
 
 
@@ -148,6 +149,21 @@ def planned_run(name: str, answer: EstimateAnswer, request: Given, repetition: R
     )
 
 
+def price_snapshot(runs: Mapping[tuple[str, str], Estimated], notes: Notes) -> str:
+    """The price book of the first run that pins none, or of the first of all; runs that are priced by another are warned of."""
+    pins = [one.request.get("price", {}).get("snapshot") for one in runs.values()]
+    books = [one.answer.price_snapshot for one in runs.values()]
+    usual = next((book for book, pin in zip(books, pins, strict=True) if pin is None), books[0])
+    others: dict[str, list[str]] = {}
+    for (tier, run), book in zip(runs, books, strict=True):
+        if book != usual:
+            others.setdefault(book, []).append(f"{tier}/{run}")
+    for book, names in others.items():
+        more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
+        notes.warn(f"priced by snapshot {book}, not by {usual} as the others: {', '.join(names[:MOST_NAMED])}{more}")
+    return usual
+
+
 def run_warnings(runs: Iterable[Estimated]) -> list[str]:
     """What the runs' estimates warn of, each once, with the first run that it is said of."""
     said: dict[str, str] = {}
@@ -164,9 +180,25 @@ def _estimated(estimates: Estimates, request: Given, given: Given, pointer: str,
     try:
         answer = estimates.of(whole)
     except Problem as problem:
-        raise problem.below(f"{pointer}/estimate") from problem
+        raise problem.below(_stated_at(problem, request, given, pointer)) from problem
     repetition = _repetition(request, given, whole["hardware"]["count"], pointer, notes)
     return Estimated(planned_run(given["name"], answer, whole, repetition), whole, answer, pointer)
+
+
+def _stated_at(problem: Problem, request: Given, given: Given, pointer: str) -> str:
+    """Where what is wrong was stated: in the defaults if the run itself says less of it. What does not fit is always the run's."""
+    below, own = (_depth(part, problem.pointer) for part in (request.get("defaults", {}), given["estimate"]))
+    return "/defaults" if below > own and not isinstance(problem, DoesNotFit) else f"{pointer}/estimate"
+
+
+def _depth(given: Any, pointer: str) -> int:
+    """How many steps of a pointer lead to something that is stated."""
+    steps = 0
+    for name in pointer.split("/")[1:]:
+        if not isinstance(given, Mapping) or given.get(name) is None:
+            break
+        given, steps = given[name], steps + 1
+    return steps
 
 
 def _repetition(request: Given, given: Given, count: int, pointer: str, notes: Notes) -> Repetition:
@@ -183,14 +215,23 @@ def _repetition(request: Given, given: Given, count: int, pointer: str, notes: N
 
 
 def _at_once(request: Given, given: Given, count: int, once: Repetition, notes: Notes) -> int:
-    """Runs side by side: as many as the program's accelerators hold, where they are known."""
+    """Runs side by side: as many as the program's accelerators hold, where they are known; more are warned of where they are stated."""
     if once.runs == 1:
         return 1
-    cluster = request.get("defaults", {}).get("hardware", {}).get("count", count)
+    known: int | None = request.get("defaults", {}).get("hardware", {}).get("count")
+    cluster = count if known is None else known
     fits = min(once.runs, max(1, cluster // count))
-    why = f"{cluster:,} accelerators of the program over {count:,} of a run, at most all runs"
     stated: int | None = given.get("at_once")
-    return notes.assume(f"tiers.{given['name']}.at_once", fits, why) if stated is None else stated
+    if stated is None:
+        why = f"{cluster:,} accelerators of the program over {count:,} of a run, at most all runs"
+        return notes.assume(f"tiers.{given['name']}.at_once", fits, why)  # type: ignore[no-any-return]
+    side_by_side = min(stated, once.runs)
+    if known is not None and side_by_side > fits:
+        notes.warn(
+            f"{given['name']}: {side_by_side:,} runs of {count:,} accelerators side by side take {side_by_side * count:,},"
+            f" defaults.hardware.count is {known:,}: the schedule takes it that the others are there too"
+        )
+    return stated
 
 
 def _rungs(given: Given, candidates: int, pointer: str) -> tuple[Rung, ...]:

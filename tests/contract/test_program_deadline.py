@@ -12,9 +12,6 @@ import pytest
 from flask.testing import FlaskClient
 from numpy.typing import NDArray
 
-from service import create_app
-from service.config import Settings
-
 Hours = NDArray[np.float64]
 
 START = date(2027, 1, 4)
@@ -58,13 +55,6 @@ REQUEST: dict[str, Any] = {
 @pytest.fixture(scope="module")
 def generator() -> np.random.Generator:
     return np.random.default_rng(17)
-
-
-@pytest.fixture
-def client(settings: Settings) -> FlaskClient:
-    app = create_app(settings)
-    app.extensions["desk"].store.migrate()
-    return app.test_client()
 
 
 def opened(closed: list[tuple[float, float]]) -> tuple[Hours, Hours]:

@@ -15,20 +15,11 @@ from flask.testing import FlaskClient
 from icalendar import Calendar
 from openpyxl import Workbook, load_workbook
 
-from service import create_app
-from service.config import load_settings
 from tests.conftest import missing
 from tests.unit.formats.test_program_workbook import amounts, planned_amounts
 
 ADDRESS = "/v1/estimate/program"
 EXAMPLES = {file.stem: json.loads(file.read_text(encoding="utf-8")) for file in (Path(__file__).parents[2] / "examples").glob("*.json")}
-
-
-@pytest.fixture(scope="module")
-def client(tmp_path_factory: pytest.TempPathFactory) -> FlaskClient:
-    app = create_app(load_settings({"OUTLAY_DATA_DIR": str(tmp_path_factory.mktemp("data")), "OUTLAY_OFFLINE": "1"}))
-    app.extensions["desk"].store.migrate()
-    return app.test_client()
 
 
 def sent(client: FlaskClient, name: str, wanted: str) -> bytes:

@@ -17,12 +17,10 @@ from flask.testing import FlaskClient
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from service import create_app
 from service.api.program import CHEAPER, EXAMPLE
 from service.api.program_answer_schema import ProgramAnswerSchema, ProgramDifferenceSchema
 from service.api.program_schema import ProgramRequestSchema
 from service.api.schema import ProblemSchema
-from service.config import Settings
 from service.formats.program_html import content_policy
 from tests.contract.test_fuzz import RUBBISH, numbers
 
@@ -32,14 +30,6 @@ CONTRACT = {
     *("outcome", "total_usd", "expected_usd", "envelope", "tiers", "overhead", "lines", "schedule", "risks", "burn_plan"),
     *("assumptions", "warnings"),
 }
-
-
-@pytest.fixture
-def client(settings: Settings) -> FlaskClient:
-    """A client of the whole service on an empty database."""
-    app = create_app(settings)
-    app.extensions["desk"].store.migrate()
-    return app.test_client()
 
 
 def changed(**sections: Any) -> dict[str, Any]:
@@ -194,6 +184,7 @@ def test_a_difference_says_why(client: FlaskClient) -> None:
     assert sum(cents(cause["usd"]) for cause in body["causes"]) == cents(body["usd"])
     assert cents(body["usd"]) == cents(body["after_usd"]) - cents(body["before_usd"])
     assert body["causes"][0]["cause"] == "price"
+    assert body["price_snapshot"] == body["before_price_snapshot"] == client.post(ADDRESS, json=EXAMPLE).get_json()["price_snapshot"]
     wrong = {"before": EXAMPLE, "after": changed(deadline="2026-01-01")}
     assert list(told(client, wrong, f"{ADDRESS}/difference")) == ["/after/deadline"]
 

@@ -268,24 +268,22 @@ def test_the_price_of_a_point() -> None:
 
 
 def test_the_failure_budget_of_a_tier() -> None:
-    """Interruptions and lost hours of every run, the closest checkpoints, and a hundredth to roll back."""
-    runs = (planned("a", 1000, repetition=Repetition(3)), planned("b", 500, checkpoint_interval_minutes=10.0))
+    """Interruptions and lost hours of every run, the closest checkpoints, and a hundredth of the compute to roll back."""
+    runs = (planned("a", 1000, storage=500, repetition=Repetition(3)), planned("b", 500, checkpoint_interval_minutes=10.0))
     found = plan(program(Tier("prototype", runs))).tiers[0].failures
     assert found.expected_interruptions == pytest.approx(3 * 2 + 1)
     assert found.lost_accelerator_hours == pytest.approx(350)
     assert found.goodput == pytest.approx(0.9)
     assert found.checkpoint_interval_minutes == 10
     assert found.rollback_allowance_accelerator_hours == pytest.approx(35)
+    assert found.rollback_allowance_usd == 70
 
 
-def test_where_the_midpoint_falls() -> None:
-    """Half of 26,000 USD is spent during production; a tenth during validation."""
-    gates = [MidpointGate(share, Criteria(metric_at_least=0.65), Criteria(cpi_below=0.7)) for share in (0.5, 0.1)]
-    half, tenth = (plan(three_tiers(midpoint_gate=gate)).midpoint for gate in gates)
+def test_the_midpoint_is_a_share_of_the_budget() -> None:
+    """Half of 26,000 USD."""
+    half = plan(three_tiers(midpoint_gate=MidpointGate(0.5, Criteria(metric_at_least=0.65), Criteria(cpi_below=0.7)))).midpoint
     assert half is not None
-    assert tenth is not None
-    assert (half.at_usd, half.tier) == (13_000, "production")
-    assert (tenth.at_usd, tenth.tier) == (2600, "validation")
+    assert half.at_usd == 13_000
 
 
 def test_a_plan_that_cannot_be_defended_says_so() -> None:

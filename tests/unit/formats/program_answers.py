@@ -87,7 +87,7 @@ def _outcome(asked: Program, block: Any) -> dict[str, Any] | None:
 
 
 def _midpoint(block: dict[str, Any]) -> dict[str, Any]:
-    return {**block.pop("gate"), **block, "date": "2027-02-01"}
+    return {**block.pop("gate"), **block, "date": "2027-02-01", "tier": "validation"}
 
 
 def _tier(block: dict[str, Any], at: int) -> dict[str, Any]:

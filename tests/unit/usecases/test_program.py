@@ -23,6 +23,7 @@ from service.usecases.program import ProgramAnswer, compare, plan, resolve
 from service.usecases.program_deadline import scaled_run
 from service.usecases.program_runs import Estimates, merged
 from service.wiring import build_desk
+from tests.unit.usecases.market import later, offer, sell
 
 EXAMPLES = sorted((Path(__file__).parents[3] / "examples").glob("program-*.json"))
 START = date(2027, 1, 4)
@@ -143,6 +144,15 @@ def test_runs_go_side_by_side_as_the_program_has_accelerators(desk: Desk) -> Non
     assert slower == pytest.approx(12 / 2)
 
 
+def test_more_runs_side_by_side_than_the_program_has_accelerators_for_are_warned_of(desk: Desk) -> None:
+    """Eight runs of 32 fill 256; nine do not fit, and only as many as there are count."""
+    many = [answer.warnings for answer in (planned(desk, with_run(0, at_once=at_once)) for at_once in (8, 9, 1000))]
+    fits, nine, all_twelve = ([text for text in warnings if "side by side" in text] for warnings in many)
+    assert not fits
+    assert "9 runs of 32 accelerators side by side take 288, defaults.hardware.count is 256" in nine[0]
+    assert "12 runs of 32 accelerators side by side take 384" in all_twelve[0]
+
+
 def test_published_overheads_name_their_source(desk: Desk) -> None:
     """A share nobody chose is an assumption."""
     answer = planned(
@@ -188,6 +198,46 @@ def test_contingency_grows_with_the_risk_log(desk: Desk) -> None:
     without = stated.plan.envelope.exploration_usd + stated.plan.envelope.committed_usd
     assert float(stated.plan.envelope.reserve_usd) == pytest.approx(float(without) / 10, abs=0.01)
     assert any("no risks are listed" in warning for warning in calm.warnings)
+
+
+def test_the_midpoint_falls_in_the_tier_that_is_under_way_then(desk: Desk) -> None:
+    """People are half of a small program's budget: it is spent while the prototype still waits for its data."""
+    example = next(file for file in EXAMPLES if "lora" in file.stem)
+    answer = planned(desk, json.loads(example.read_text(encoding="utf-8")))
+    assert answer.midpoint is not None
+    assert answer.midpoint.tier == "prototype"
+    assert answer.midpoint.date < entry(answer, "prototype: LoRA sweep").finish
+
+
+def test_what_belongs_to_no_tier_is_spent_over_the_whole_calendar(desk: Desk) -> None:
+    """People cost the same each week, whether the machine trains or waits."""
+    without, with_people = (planned(desk, changed(personnel={"oncall_hours": hours, "usd_per_hour": 100})) for hours in (0, 1000))
+    added = [float(more.usd - less.usd) for more, less in zip(with_people.burn_plan, without.burn_plan, strict=True)]
+    assert sum(added) >= 100_000
+    whole_weeks = added[1:-2]
+    assert len(whole_weeks) >= 3
+    assert whole_weeks == pytest.approx([whole_weeks[0]] * len(whole_weeks), rel=0.02)
+
+
+def test_a_plan_that_spends_little_beside_its_last_runs_is_warned_of(desk: Desk) -> None:
+    """The least that was published is half of their cost: the example has more, but not without its overheads."""
+    little = "beside its final runs is 50% (OLMo series"
+    assert not any(little in text for text in planned(desk).warnings)
+    assert any(little in text for text in planned(desk, changed("overhead")).warnings)
+    assert not any(little in text for text in planned(desk, changed("overhead", "risks", "schedule", tiers=EXAMPLE["tiers"][:2])).warnings)
+
+
+def test_runs_priced_by_another_snapshot_are_named(desk: Desk) -> None:
+    """The answer's own is the one that is used where none is pinned, whichever run comes first."""
+    older, current = sell(desk, "november", offer(2.0)), sell(desk, "december", offer(2.5), at=later(30))
+    pinned = with_run(0)
+    pinned["tiers"][0]["runs"][0]["estimate"]["price"] = {"snapshot": older}
+    answer = planned(desk, pinned)
+    assert answer.price_snapshot == current
+    assert [text for text in answer.warnings if "snapshot" in text] == [
+        f"priced by snapshot {older}, not by {current} as the others: prototype/ablations"
+    ]
+    assert not [text for text in planned(desk).warnings if "snapshot" in text]
 
 
 def test_a_plan_without_a_midpoint_gate_is_warned_of(desk: Desk) -> None:
@@ -424,9 +474,8 @@ def test_contradictions_point_to_where_they_are(desk: Desk) -> None:
     assert refused(desk, gone | {"overhead": {"sweeps": {"share": 0.1, "tier": "prototype"}}}).pointer == "/overhead/sweeps/tier"
     assert refused(desk, gone | {"risks": [{"name": "any", "probability": 0.1, "tier": "prototype"}]}).pointer == "/risks/0/tier"
     assert refused(desk, gone | {"labelling": {"items": 1, "usd_per_item": 1, "tier": "prototype"}}).pointer == "/labelling/tier"
-    for start_hour, hours in ((24, 4), (0, 167)):
-        windows = [{"weekday": day, "start_hour": start_hour, "hours": hours} for day in ("monday", "friday")]
-        assert refused(desk, with_schedule(maintenance=windows)).pointer == "/schedule/maintenance"
+    windows = [{"weekday": day, "start_hour": 0, "hours": 167} for day in ("monday", "friday")]
+    assert refused(desk, with_schedule(maintenance=windows)).pointer == "/schedule/maintenance"
     both = {"checkpoints_kept": 5, "checkpoint_every_hours": 24}
     assert refused(desk, changed(storage=both)).pointer == "/storage/checkpoints_kept"
     risk = {"name": "leak", "probability": 0.1, "cost_usd": 10}
@@ -439,6 +488,27 @@ def test_contradictions_point_to_where_they_are(desk: Desk) -> None:
     assert found.pointer == "/schedule/milestones/0/blocks/0"
     assert isinstance(found, UnknownName)
     assert "production" in found.near
+
+
+def test_a_day_begins_before_its_24th_hour() -> None:
+    """A window may begin within the last hour of a day; midnight is the next day's."""
+    late, beyond = (with_schedule(maintenance=[{"weekday": "monday", "start_hour": hour, "hours": 4}]) for hour in (23.75, 24))
+    assert asked(late)["schedule"]["maintenance"][0]["start_hour"] == 23.75
+    assert ProgramRequestSchema().validate(beyond) == {
+        "schedule": {"maintenance": {0: {"start_hour": ["must be a number from 0 to below 24"]}}}
+    }
+
+
+def test_what_is_wrong_in_the_defaults_is_refused_there(desk: Desk) -> None:
+    """And where the run says it itself, at the run."""
+    unknown = changed(defaults=EXAMPLE["defaults"] | {"hardware": {"accelerator": "H999", "count": 256}})
+    found = refused(desk, unknown, UnknownName)
+    assert isinstance(found, UnknownName)
+    assert (found.pointer, bool(found.near)) == ("/defaults/hardware/accelerator", True)
+    own = with_run(0, estimate={"model": {"params": "1B"}, "data": {"tokens": "1B"}, "hardware": {"accelerator": "H999", "count": 8}})
+    assert refused(desk, own, UnknownName).pointer == "/tiers/0/runs/0/estimate/hardware/accelerator"
+    pinned = changed(defaults=EXAMPLE["defaults"] | {"price": {"snapshot": "none"}})
+    assert refused(desk, pinned, UnknownName).pointer == "/defaults/price/snapshot"
 
 
 def test_runs_are_refused_where_they_stand(desk: Desk) -> None:
