@@ -84,10 +84,11 @@ def _cut(text: str, most: int) -> str:
 
 
 def _bytes(value: Any) -> int:
-    """A number of bytes, or the size of a file or of all files in a folder."""
+    """A number of bytes, or the size of a file or of all files in a folder. Raises FileNotFoundError for a path to neither."""
     if not isinstance(value, str | PathLike):
         return _whole(value)
     path = Path(value)
+    path.stat()
     files = [path] if path.is_file() else [file for file in path.rglob("*") if file.is_file()]
     return sum(file.stat().st_size for file in files)
 

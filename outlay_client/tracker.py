@@ -86,7 +86,7 @@ class Tracker:
         self._put("interruption", {"cause": cause, "step": step, "accelerator_hours": self._hours()}, at)
 
     def checkpoint(self, size_bytes: int | str | Path, *, step: int | None = None, at: datetime | float | None = None) -> None:
-        """A checkpoint of this size was written; a path is measured in the background."""
+        """A checkpoint of this size was written; a path is measured in the background, and left out where nothing lies there."""
         self._put("checkpoint", {"bytes": size_bytes, "step": step, "accelerator_hours": self._hours()}, at)
 
     def rollback(

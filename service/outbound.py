@@ -42,6 +42,10 @@ _URL = re.compile(
 # The last label begins with a letter, so that no way of writing an address as one number or in octal or hexadecimal parts is a name.
 _NAME = re.compile(r"(?:[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9])?\.)*[a-z](?:[a-z0-9-]{0,61}[a-z0-9])?", re.ASCII)
 
+# Names that mean this machine or this network wherever they are asked: RFC 6761 (localhost), RFC 6762 (local), RFC 8375 (home.arpa), and
+# .internal, which ICANN reserved on 29 July 2024. Names without a dot are this network's too.
+_LOCAL_NAMES = (".localhost", ".localdomain", ".local", ".internal", ".home.arpa")
+
 # All that IANA gives out of IPv6 for use in public (RFC 4291). Other ranges hold IPv4 addresses in disguise, and what is local.
 _UNICAST = IPv6Network("2000::/3")
 _PRIVATE = (IPv4Network("10.0.0.0/8"), IPv4Network("172.16.0.0/12"), IPv4Network("192.168.0.0/16"), IPv6Network("fc00::/7"))
@@ -98,6 +102,8 @@ def destination(url: str, *, private: bool = False) -> Destination:
     literal = _literal(host, found["host"])
     if literal is not None:
         _check(host, literal, scheme, private=private)
+    elif not private and ("." not in host or host.endswith(_LOCAL_NAMES)):
+        raise Forbidden(f"{host} is a name of this machine or network, not of the public internet: alerts do not go there")
     return Destination(scheme, host, port, (found["path"] or "/") + (found["query"] or ""))
 
 

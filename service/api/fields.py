@@ -71,6 +71,8 @@ class Count(OwnField):
         self.minimum, self.maximum, self.suffixes = minimum, maximum, suffixes
 
     def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> int:  # noqa: ARG002
+        if type(value) is int and self.minimum <= value <= self.maximum:  # nearly all are
+            return value
         if isinstance(value, str) and not self.suffixes:
             raise ValidationError("write a plain number, not a text")
         try:
@@ -89,7 +91,7 @@ class Count(OwnField):
 
 
 class Number(OwnField):
-    """A finite number within bounds; `above` is exclusive. `text` is for query parameters, which are always text."""
+    """A finite number within bounds; `above` and `below` are exclusive. `text` is for query parameters, which are always text."""
 
     def __init__(
         self,
@@ -97,11 +99,12 @@ class Number(OwnField):
         minimum: float | None = None,
         maximum: float | None = MAX_NUMBER,
         above: float | None = None,
+        below: float | None = None,
         text: bool = False,
         **options: Any,
     ) -> None:
         super().__init__(**options)
-        self.minimum, self.maximum, self.above, self.text = minimum, maximum, above, text
+        self.minimum, self.maximum, self.above, self.below, self.text = minimum, maximum, above, below, text
         self._low = -MAX_NUMBER if minimum is None else minimum
         self._high = MAX_NUMBER if maximum is None else maximum
 
@@ -110,18 +113,26 @@ class Number(OwnField):
             value = float(value)
         if type(value) is not float and type(value) is not int:
             raise ValidationError("must be a number")
-        if not self._low <= value <= self._high or (self.above is not None and value <= self.above):
+        beyond = (self.above is not None and value <= self.above) or (self.below is not None and value >= self.below)
+        if beyond or not self._low <= value <= self._high:
             raise ValidationError(f"must be {self._bounds()}")
         return float(value)
 
     def _bounds(self) -> str:
         if self.above is not None:
             return f"above {self.above:g} and at most {self._high:g}"
+        if self.below is not None:
+            return f"a number from {self._low:g} to below {self.below:g}"
         return f"a number from {self._low:g} to {self._high:g}"
 
     def openapi(self) -> dict[str, Any]:
         """A number with its bounds."""
-        bounds = {"minimum": self._low if self.above is None else None, "exclusiveMinimum": self.above, "maximum": self._high}
+        bounds = {
+            "minimum": self._low if self.above is None else None,
+            "exclusiveMinimum": self.above,
+            "maximum": self._high if self.below is None else None,
+            "exclusiveMaximum": self.below,
+        }
         return {"type": "number"} | {name: bound for name, bound in bounds.items() if bound is not None}
 
 
@@ -207,7 +218,7 @@ class Text(OwnField):
             raise ValidationError("must be a text")
         if not self.min_length <= len(value) <= self.max_length:
             raise ValidationError(f"must have {self.min_length} to {self.max_length} characters")
-        if self._refused.search(value) is not None:
+        if not value.isprintable() and self._refused.search(value) is not None:  # control characters are not printable
             raise ValidationError("holds control characters")
         return value
 
@@ -293,7 +304,8 @@ class Moment(OwnField):
     def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> datetime:  # noqa: ARG002
         if isinstance(value, str) and _MOMENT.fullmatch(value):
             try:
-                return datetime.fromisoformat(value).astimezone(UTC)
+                at = datetime.fromisoformat(value)
+                return at if at.tzinfo is UTC else at.astimezone(UTC)
             except (ValueError, OverflowError):
                 raise ValidationError("no such time") from None
         raise ValidationError("must be a time with its offset, such as 2027-01-04T00:00:00Z")

@@ -19,9 +19,9 @@ MAX_NUMBER_LENGTH = 100
 MAX_ERRORS = 50
 MAX_POINTER_LENGTH = 300
 
-_STRING = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"?', re.DOTALL)
 _STRING_OR_BRACKET = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"?|[\[\]{}]', re.DOTALL)
-_NOT_BRACKETS = re.compile(r"[^\[\]{}]+")
+_SQUARE = bytes.maketrans(b"{}", b"[]")
+_NO_BRACKETS = bytes(set(range(256)) - set(b"[]{}"))
 _SUSPECT_ESCAPE = re.compile(r"\\u(?:0000|[dD][89a-fA-F])")
 _SURROGATE_OR_NUL = re.compile("[\x00\ud800-\udfff]")
 
@@ -97,10 +97,12 @@ def _syntax_message(error: json.JSONDecodeError) -> str:
 def _check_depth(text: str) -> None:
     if text.count("[") + text.count("{") <= MAX_DEPTH:
         return
+    # Every other part between quotes stands outside strings, once the escaped quotes are gone.
+    outside = "".join(text.replace("\\\\", "").replace('\\"', "").split('"')[::2])
     # Peel the innermost pairs off, one level a round: a few passes in C however many brackets there are.
-    skeleton = _NOT_BRACKETS.sub("", _STRING.sub("", text)).replace("{", "[").replace("}", "]")
+    skeleton = outside.encode().translate(_SQUARE, _NO_BRACKETS)
     for _ in range(MAX_DEPTH):
-        skeleton = skeleton.replace("[]", "")
+        skeleton = skeleton.replace(b"[]", b"")
         if not skeleton:
             return
     _find_depth(text)

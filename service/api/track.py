@@ -30,6 +30,7 @@ from service.plain import plain
 from service.presets.version import engine_version
 from service.store import ProgramRow, RunRow
 from service.usecases import track as usecase
+from service.usecases.track_baseline import gate_in_force
 from service.usecases.track_events import take_events
 
 Body = dict[str, Any]
@@ -211,8 +212,8 @@ def program_body(row: ProgramRow) -> Body:
     """A program as its JSON object."""
     body = row.body
     planned = [{"tier": run["tier"], "name": run["name"]} for run in body.get("runs", ())]
-    stated = {name: body.get(name) for name in ("budget_usd", "planned_tokens", "start", "deadline", "midpoint_gate", "caps")}
-    return {**_common(row), **stated, "planned_runs": planned}
+    stated = {name: body.get(name) for name in ("budget_usd", "planned_tokens", "start", "deadline", "caps")}
+    return {**_common(row), **stated, "midpoint_gate": gate_in_force(body), "planned_runs": planned}
 
 
 def run_body(row: RunRow) -> Body:

@@ -12,7 +12,7 @@ from marshmallow import ValidationError, post_load, validates_schema
 
 from service.api.paging import PageQuerySchema
 from service.api.schema import Choice, Count, Items, Moment, NotNegative, Number, Part, Schema, Share, Text
-from service.domain.tracking import EVENT_RULES, Event, EventRule, EventType, Verdict
+from service.domain.tracking import EVENT_RULES, TOLD_AS, Event, EventRule, EventType, Verdict
 from service.plain import plain
 from service.store import LoggedEvent
 
@@ -20,12 +20,11 @@ MOST_EVENTS = 1000
 MOST_USD = 1e12
 MICRO = 1_000_000
 NOT_FINITE = ("nan", "inf", "-inf")
-OF_DOMAIN = {"cost_usd": "cost_micro_usd", "usd": "micro_usd"}
+OF_DOMAIN = {name: domain for domain, name in TOLD_AS.items()}
 """Names of the interface, and what the domain, which counts whole micro-dollars, calls them."""
-OF_INTERFACE = {domain: name for name, domain in OF_DOMAIN.items()}
 _ALWAYS = ("id", "type", "at")
 _RULES = {
-    kind: EventRule(*(tuple(OF_INTERFACE.get(name, name) for name in names) for names in (rule.takes, rule.required, rule.any_of)))
+    kind: EventRule(*(tuple(TOLD_AS.get(name, name) for name in names) for names in (rule.takes, rule.required, rule.any_of)))
     for kind, rule in EVENT_RULES.items()
 }
 _SETS = {
@@ -65,7 +64,7 @@ class EventSchema(Schema):
     mfu = Share(description="Model FLOPs utilisation as the run measures it")
     share = Share(description="utilisation: of the accelerators' time in use")
     cause = Text(description="interruption, rollback: why, such as hardware, network, software, preemption, maintenance, loss")
-    bytes = Count(minimum=0, suffixes=False, description="checkpoint: its size")
+    bytes = Count(minimum=0, suffixes=False, description="checkpoint: its size, left out where it is not known")
     to_step = Count(minimum=0, suffixes=False, description="rollback: the step gone back to")
     from_step = Count(minimum=0, suffixes=False, description="branch: the step of the checkpoint it starts from")
     name = Text(description="branch: its name")
@@ -111,8 +110,9 @@ class EventPart(Part):
         self._read = {name: field._deserialize for name, field in schema.fields.items()}  # noqa: SLF001 - as marshmallow's List does
         self._made = schema._event  # noqa: SLF001 - what the schema does itself
 
-    def _deserialize(self, value: Any, *args: Any, **kwargs: Any) -> Any:
-        return self._good(value) or super()._deserialize(value, *args, **kwargs)
+    def deserialize(self, value: Any, *args: Any, **kwargs: Any) -> Any:
+        """The event. Raises ValidationError."""
+        return self._good(value) or super().deserialize(value, *args, **kwargs)
 
     def _good(self, given: Any) -> Event | None:
         """The event, None where something is wrong with it: fields are asked only for what was given."""
@@ -151,7 +151,7 @@ class TakenSchema(Schema):
 def event_body(logged: LoggedEvent) -> dict[str, Any]:
     """A kept event as its JSON object, without the fields that nobody stated."""
     given = {f.name: value for f in fields(Event) if (value := getattr(logged.event, f.name)) is not None}
-    for domain, name in OF_INTERFACE.items():
+    for domain, name in TOLD_AS.items():
         if domain in given:
             given[name] = given.pop(domain) / MICRO
     if not isfinite(given.get("loss", 0.0)):

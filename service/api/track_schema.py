@@ -23,8 +23,8 @@ class ProgramChangeSchema(Schema):
     """What can be changed of a program; every version is kept."""
 
     name = Text()
-    budget_usd = NotNegative(maximum=MOST_USD)
-    planned_tokens = Count(minimum=0)
+    budget_usd = Positive(maximum=MOST_USD)
+    planned_tokens = Count()
     start = Day()
     deadline = Day()
     state = Choice(STATES)
@@ -36,8 +36,8 @@ class NewProgramSchema(Schema):
 
     name = Text(required=True)
     plan = FreeObject(description="A request of POST /v1/estimate/program, or its answer")
-    budget_usd = NotNegative(maximum=MOST_USD, description="Left out: the plan's total")
-    planned_tokens = Count(minimum=0, description="Left out: those of the plan")
+    budget_usd = Positive(maximum=MOST_USD, description="Left out: the plan's total")
+    planned_tokens = Count(description="Left out: those of the plan")
     start = Day(description="Left out: the plan's")
     deadline = Day(description="Left out: the plan's, or its median end")
     midpoint_gate = Part(MidpointGateSchema, description="Left out: the plan's. Decided up front: it cannot be changed later")
@@ -72,11 +72,14 @@ class ProgramPageSchema(Schema):
 
 
 class PlannedSchema(Schema):
-    """What is planned of a run; stands above what the program's plan says of the run of its tier and name."""
+    """What is planned of a run; stands above what the program's plan says of the run of its tier and name.
 
-    tokens = Count(minimum=0)
-    accelerator_hours = NotNegative(maximum=1e12)
-    usd = NotNegative(maximum=MOST_USD)
+    Amounts are above 0: what is not planned is left out.
+    """
+
+    tokens = Count()
+    accelerator_hours = Positive(maximum=1e12)
+    usd = Positive(maximum=MOST_USD)
     start = Day()
     finish = Day()
     loss = Positive(maximum=1e6, description="Training loss at the end [nats a token]")

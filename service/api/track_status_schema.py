@@ -161,7 +161,7 @@ class StatusCheckpointsSchema(Schema):
     """Checkpoints against the planned interval; time in which the run was down does not count."""
 
     count = Count(required=True, minimum=0, suffixes=False)
-    bytes = Count(required=True, minimum=0, suffixes=False)
+    bytes = Count(required=True, minimum=0, suffixes=False, description="Of those whose size was told")
     last_at = Moment(required=True, allow_none=True)
     interval_minutes = Number(required=True, allow_none=True, description="Mean")
     longest_gap_minutes = Number(required=True, allow_none=True)

@@ -41,7 +41,7 @@ def start(file: Path, *, name: str | None, team: str, as_json: bool) -> None:
     with opened_desk() as desk, commands.readable_problems():
         make_database(desk)
         try:
-            planned = plan_of(desk, plan)
+            planned = plan_of(desk.priced_for(team), plan)
         except Refusal as refusal:
             raise click.ClickException(error_lines(refusal.errors or ())) from refusal
         given = {"name": name or plan["name"]}
@@ -114,7 +114,7 @@ def member_of(desk: Desk, team: str) -> Principal:
     known = {DEFAULT_TEAM: DEFAULT_TEAM} | {key.team_name: key.team for key in keys}
     if team not in known:
         raise click.ClickException(f"there is no team {team!r}; there is {', '.join(sorted(known))}")
-    return Principal(known[team], None, SCOPES)
+    return Principal(known[team], None, SCOPES, team)
 
 
 def _program(desk: Desk, team: str, program_id: str) -> ProgramRow:

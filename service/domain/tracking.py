@@ -73,12 +73,14 @@ class EventRule:
     any_of: tuple[str, ...] = ()
 
 
+TOLD_AS: Mapping[str, str] = {"cost_micro_usd": "cost_usd", "micro_usd": "usd"}
+"""What the interface, which is told dollars, calls the fields that count whole micro-dollars."""
 RUNNING = ("step", "tokens_done", "accelerator_hours", "cost_micro_usd", "accelerators", "loss", "mfu")
 EVENT_RULES: Mapping[EventType, EventRule] = {
     "progress": EventRule(RUNNING, any_of=RUNNING),
     "interruption": EventRule(("cause", *RUNNING), ("cause",)),
     "restart": EventRule(("text", *RUNNING)),
-    "checkpoint": EventRule(("bytes", *RUNNING), ("bytes",)),
+    "checkpoint": EventRule(("bytes", *RUNNING)),
     "rollback": EventRule(("to_step", "cause", *RUNNING), ("tokens_done",)),
     "branch": EventRule(("from_step", "name", *RUNNING), ("from_step", "name")),
     "evaluation": EventRule(("metric", "value", "step"), ("metric", "value")),

@@ -16,6 +16,7 @@ from service.domain.tracking_answer import BurnRate, BurnWindow, WindowName
 from service.engine.track_spend import Tracked
 
 Floats = NDArray[np.float64]
+Span = tuple[datetime, datetime]
 WINDOWS: tuple[tuple[WindowName, float], ...] = (("28d", 672.0), ("7d", 168.0), ("24h", 24.0))
 HOURS_PER_DAY = 24.0
 
@@ -25,26 +26,28 @@ def burn_rate(runs: Sequence[Tracked], now: datetime) -> BurnRate:
     alive = [run for run in runs if run.history.last_at is not None]
     first = min((run.history.moment(0.0) for run in alive), default=now)
     last = max((run.history.last_at or now for run in alive), default=now)
-    whole = _window("whole", alive, first, last)
-    windows = tuple(_window(name, alive, now - min(now - first, timedelta(hours=hours)), now) for name, hours in WINDOWS)
+    spans = [(first, last), *((now - min(now - first, timedelta(hours=hours)), now) for _, hours in WINDOWS)]
+    asked = [(run, np.array([run.history.elapsed(moment) for span in spans for moment in span])) for run in alive]
+    gains = [_gains(asked, what) or (None,) * len(spans) for what in (Tracked.usd_at, _accelerator_hours, _tokens, _checkpoints)]
+    names: tuple[WindowName, ...] = ("whole", *(name for name, _ in WINDOWS))
+    whole, *windows = (_window(name, span, each) for name, span, each in zip(names, spans, zip(*gains, strict=True), strict=True))
     return BurnRate(whole.usd_per_day, whole.accelerator_hours_per_day, whole.tokens_per_day, whole.checkpoints_per_day, (whole, *windows))
 
 
-def _window(name: WindowName, runs: Sequence[Tracked], begin: datetime, end: datetime) -> BurnWindow:
-    hours = (end - begin) / timedelta(hours=1)
-    gains = (_gain(runs, what, begin, end) for what in (Tracked.usd_at, _accelerator_hours, _tokens, _checkpoints))
+def _window(name: WindowName, span: Span, gains: Sequence[float | None]) -> BurnWindow:
+    hours = (span[1] - span[0]) / timedelta(hours=1)
     return BurnWindow(name, hours, *(None if gain is None or hours <= 0 else gain / hours * HOURS_PER_DAY for gain in gains))
 
 
-def _gain(runs: Sequence[Tracked], what: Callable[[Tracked, Floats], Floats | None], begin: datetime, end: datetime) -> float | None:
-    """What a total of all runs grew by; None where that of one is not known."""
+def _gains(asked: Sequence[tuple[Tracked, Floats]], what: Callable[[Tracked, Floats], Floats | None]) -> list[float]:
+    """What a total of all runs grew by in each span, of elapsed hours at which it begins and ends; empty where that of one is not known."""
     gains = []
-    for run in runs:
-        totals = what(run, np.array([run.history.elapsed(begin), run.history.elapsed(end)]))
+    for run, hours in asked:
+        totals = what(run, hours)
         if totals is None:
-            return None
-        gains.append(float(totals[1] - totals[0]))
-    return math.fsum(gains) if gains else None
+            return []
+        gains.append((totals[1::2] - totals[::2]).tolist())
+    return [math.fsum(each) for each in zip(*gains, strict=True)]
 
 
 def _accelerator_hours(run: Tracked, hours: Floats) -> Floats | None:
@@ -59,4 +62,6 @@ def _tokens(run: Tracked, hours: Floats) -> Floats:
 
 def _checkpoints(run: Tracked, hours: Floats) -> Floats:
     kept = run.history.checkpoints
+    if not kept.count.size:
+        return np.zeros_like(hours)
     return np.append(0.0, np.cumsum(kept.count))[np.searchsorted(kept.last, hours, side="right")]

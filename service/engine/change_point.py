@@ -138,7 +138,8 @@ def drift(record: Record, planned: Planned, rules: DriftRules) -> tuple[Drift, .
 
 
 def _drifts(record: Record, planned: Planned, rules: DriftRules) -> Iterator[Drift]:
-    for quantity, limits in rules.limits.items():
+    judged = rules.limits if len(_bounds(record)) > rules.splits.before + rules.splits.after else {}
+    for quantity, limits in judged.items():
         starts, values = daily(record, quantity, rules)
         yield from _drift(quantity, starts, change_point(values, rules.splits, limits))
     starts, prices = daily(record, "price", rules)
@@ -298,4 +299,5 @@ def _bounds(record: Record) -> Floats:
 
 def _gained(record: Record, totals: Floats | None, bounds: Floats) -> Floats:
     """What a total grew by in each day; where nobody told it, hours of the day."""
-    return np.asarray(np.diff(np.interp(bounds, record.at_hours, record.at_hours if totals is None else totals)))
+    at = np.interp(bounds, record.at_hours, record.at_hours if totals is None else totals)
+    return np.asarray(at[1:] - at[:-1])

@@ -6,6 +6,7 @@ import numpy as np
 
 from service.domain.errors import InvalidRequest
 from service.domain.loss_curves import LossCurve, Schedule, State
+from service.engine.median import median
 
 FEWEST_POINTS = 8
 MOST_POINTS = 150
@@ -40,14 +41,14 @@ def accepted(curve: LossCurve, plan: Schedule) -> LossCurve:
 
 def recent_loss(curve: LossCurve) -> float:
     """The median of the last tenth of a curve, of three points at least."""
-    return float(np.median(curve.loss[-max(3, len(curve.loss) // 10) :]))
+    return median(curve.loss[-max(3, len(curve.loss) // 10) :])
 
 
 def state_of(curve: LossCurve) -> State:
     """Whether the curve still falls: against its lowest level so far, and over its last third; levels are medians of five points."""
-    levels = np.array([np.median(part) for part in np.array_split(curve.loss, max(3, len(curve.loss) // 5))])
+    levels = np.array([median(part) for part in np.array_split(curve.loss, max(3, len(curve.loss) // 5))])
     steps = np.abs(np.diff(np.log(curve.loss)))
-    noise = max(LEAST_NOISE, float(np.median(steps)))
+    noise = max(LEAST_NOISE, median(steps))
     if recent_loss(curve) > levels.min() * (1 + DIVERGED * noise):
         return "diverging"
     before = levels[-1 - len(levels) // 3]

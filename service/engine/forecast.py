@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from service.domain.quantity import Range
+from service.engine.median import median
 from service.engine.uncertainty import P90_DEVIATIONS, inverse
 
 Floats = NDArray[np.float64]
@@ -116,7 +117,7 @@ class _Cut:
     def per_token(self, totals: Floats) -> Floats:
         """What each block took for each token."""
         at = np.interp(self.boundaries, self.positions, totals[self.kept])
-        return np.asarray(np.diff(at) / self.tokens)
+        return np.asarray((at[1:] - at[:-1]) / self.tokens)
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,8 +217,8 @@ def _level(models: _Models, values: Floats) -> tuple[Floats, Floats]:
 
 def _drawn_in(values: Floats, scatter: float, clip: float) -> Floats:
     """Values no further than so many deviations from their median: a single pause is no sign that the level wanders (Huber 1964)."""
-    middle = np.median(values)
-    furthest = clip * max(NORMAL_SCALE * float(np.median(np.abs(values - middle))), math.sqrt(scatter))
+    middle = median(values)
+    furthest = clip * max(NORMAL_SCALE * median(np.abs(values - middle)), math.sqrt(scatter))
     return np.asarray(np.clip(values, middle - furthest, middle + furthest))
 
 
@@ -249,11 +250,12 @@ def _percentiles(mixture: _Mixture) -> Range:
     """p10, p50 and p90 of what is left, over what it would be at the history's mean."""
     points = mixture.middle[:, None] + np.sqrt(mixture.variance)[:, None] * student_points(mixture.freedom)
     order = points.argsort(axis=None)
-    weights = np.broadcast_to(mixture.weight[:, None], points.shape).ravel()[order]
+    weights = mixture.weight.repeat(points.shape[1])[order]
     below = weights.cumsum() - weights / 2
     return Range(*np.exp(np.interp(np.array([0.1, 0.5, 0.9]) * weights.sum(), below, points.ravel()[order])).tolist())
 
 
+@functools.lru_cache(maxsize=64)
 def student_points(freedom: float) -> Floats:
     """Student t's values at the middles of a hundred equal chances, by expansion in its degrees of freedom (at least 3).
 
@@ -263,4 +265,6 @@ def student_points(freedom: float) -> Floats:
     first = (z**3 + z) / 4
     second = (5 * z**5 + 16 * z**3 + 3 * z) / 96
     third = (3 * z**7 + 19 * z**5 + 17 * z**3 - 15 * z) / 384
-    return np.asarray(z + first / freedom + second / freedom**2 + third / freedom**3)
+    points = z + first / freedom + second / freedom**2 + third / freedom**3
+    points.flags.writeable = False  # the next one to ask gets the same
+    return np.asarray(points)

@@ -46,7 +46,8 @@ def losses(history: RunHistory, rules: LossRules, end: LossEnd | None = None) ->
         return Losses(None, None, None, (), end)
     told = hours.counts & ~np.isnan(hours.middle)
     curve = LossCurve(hours.tokens[told], hours.middle[told])
-    last = hours.last[~np.isnan(hours.last)]
+    left_behind = (history.line.index(hours.at_hours) >= 0) & ~hours.counts
+    last = hours.last[~np.isnan(hours.last) & ~left_behind]
     state = _state(curve, rules)
     return Losses(
         last=float(last[-1]) if last.size else None,
@@ -75,6 +76,8 @@ def _state(curve: LossCurve, rules: LossRules) -> State | None:
     if len(curve.loss) < max(rules.fewest_hours, FEWEST_POINTS) or not (curve.loss > 0).all():
         return None
     size = -(-len(curve.loss) // MOST_POINTS)
+    if size == 1:
+        return state_of(curve)
     groups = len(curve.loss) // size
     newest = slice(len(curve.loss) - groups * size, None)
     tokens, loss = (np.median(values[newest].reshape(groups, size), axis=1) for values in (curve.tokens, curve.loss))

@@ -10,7 +10,7 @@ import json
 import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import astuple, dataclass, replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from statistics import median
 from typing import Any, get_args
@@ -153,11 +153,16 @@ def fold_to_json(fold: HourFold) -> str:
     Thousands of folds are read for a status: such texts are decoded in a tenth of the time that lists of numbers take.
     """
     blocks = (getattr(fold, name) for name, _ in BLOCKS)
-    summaries = (astuple(block) if block else (None,) * width for block, (_, width) in zip(blocks, BLOCKS, strict=True))
+    summaries = (_values(block) if block else (None,) * width for block, (_, width) in zip(blocks, BLOCKS, strict=True))
     numbers = [len(fold.samples), *fold.counts, *itertools.chain(*summaries), *itertools.chain(*fold.samples)]
     text = np.array(numbers, dtype=DOUBLES).tobytes().hex()
     marks = [(at, name, dict(given)) for at, name, given in fold.marks]
     return json.dumps([text, marks, fold.costs, fold.bills], separators=(",", ":"), allow_nan=False)
+
+
+def _values(block: Checkpoints | LossSummary | Utilised) -> list[float | None]:
+    """What `dataclasses.astuple` gives, without its copies."""
+    return [getattr(block, name) for name in block.__slots__]
 
 
 def fold_from_json(text: str) -> HourFold:

@@ -52,6 +52,8 @@ class Trace:
 
     def by(self, hours: Floats) -> Floats:
         """What was summed by elapsed hours, each amount at once."""
+        if not self.value.size:
+            return np.zeros_like(hours)
         return np.append(0.0, self.value)[np.searchsorted(self.at_hours, hours, side="right")]
 
 
@@ -125,10 +127,12 @@ class Down:
 
     def until(self, hours: Floats) -> Floats:
         """Hours of downtime until elapsed hours."""
+        if not self.begin.size:
+            return np.zeros_like(hours)
         lasts = np.cumsum(self.end - self.begin)
         at = np.column_stack([self.begin, self.end]).ravel()
         total = np.column_stack([lasts - (self.end - self.begin), lasts]).ravel()
-        return np.interp(hours, at, total) if at.size else np.zeros_like(hours)
+        return np.interp(hours, at, total)
 
 
 @dataclass(frozen=True, slots=True)
@@ -332,6 +336,8 @@ def _costs(columns: _Columns) -> CostEvents:
 
 def _summed(amounts: Mapping[float, int], started_us: float) -> Trace:
     """Amounts at microseconds since 1970, summed over time."""
+    if not amounts:
+        return Trace(np.zeros(0), np.zeros(0))
     at, values = np.array(sorted(amounts.items()), dtype=np.float64).reshape(-1, 2).T
     return Trace((at - started_us) / HOUR_US, np.cumsum(values))
 

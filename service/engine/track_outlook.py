@@ -78,8 +78,10 @@ def run_forecast(target: Target, now: datetime, rules: ForecastRules) -> TrackFo
     return _block(found, cost, finish, run.unknown)
 
 
-def program_forecast(program: ProgramBaseline, all_targets: Sequence[Target], forecasts: Sequence[TrackForecast]) -> TrackForecast:
-    """The program's forecast: its runs', and what is planned beyond them as it was planned."""
+def program_forecast(
+    program: ProgramBaseline, all_targets: Sequence[Target], forecasts: Sequence[TrackForecast], now: datetime
+) -> TrackForecast:
+    """The program's forecast: its runs', and what is planned beyond them as it was planned, until its time is over."""
     rest = _rest(program, all_targets)
     missing = next((one for one in forecasts if one.remaining_hours is None), None)
     if missing is not None:
@@ -89,7 +91,7 @@ def program_forecast(program: ProgramBaseline, all_targets: Sequence[Target], fo
     finish = _last([one.finish for one in forecasts], [program.deadline] if rest else [])
     hours = _latest([one.remaining_hours for one in forecasts if one.remaining_hours])
     left = _sum(one.remaining_usd for one in forecasts)
-    beyond = _beyond(program, all_targets, rest)
+    beyond = NOTHING if is_over(program, all_targets, now) else _beyond(program, all_targets, rest)
     unknown = (*(each for one in forecasts for each in one.unknown), *(_unplanned(program, beyond) if rest else ()))
     cost = _sum([*(one.cost_usd for one in forecasts), beyond])
     return TrackForecast(
@@ -101,6 +103,24 @@ def program_forecast(program: ProgramBaseline, all_targets: Sequence[Target], fo
         basis=", ".join([*dict.fromkeys(one.basis for one in forecasts), *([BEYOND] if rest or beyond not in (None, NOTHING) else [])]),
         unknown=unknown,
     )
+
+
+def is_over(program: ProgramBaseline, all_targets: Sequence[Target], now: datetime) -> bool:
+    """Whether all that was planned to be trained is done, and the last day that anything was planned for has passed."""
+    weeks = [week.week + timedelta(days=6) for week in program.weeks[-1:]]
+    last = max([*weeks, *([program.deadline] if program.deadline else [])], default=None)
+    done = bool(all_targets) and all(target.done for target in all_targets) and not _rest(program, all_targets)
+    return done and last is not None and now.date() > last
+
+
+def never_spent(program: ProgramBaseline, all_targets: Sequence[Target], now: datetime) -> Iterator[str]:
+    """What the forecast leaves out because nobody spends it any more."""
+    beyond = _beyond(program, all_targets, 0.0)
+    if beyond and beyond.p50 and is_over(program, all_targets, now):
+        yield (
+            f"{beyond.p50:,.0f} USD that were planned beside the runs (people, storage, overheads, reserve) are not foretold any more:"
+            " no cost of them was told, all runs are done and the planned time is over; tell a cost event of what is still to be paid"
+        )
 
 
 def history_so_far(run: Tracked, now: datetime) -> Series:

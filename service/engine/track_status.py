@@ -17,7 +17,7 @@ from service.engine.forecast import ForecastRules
 from service.engine.loss_watch import LossRules, losses
 from service.engine.track_gate import Figures, GateRules, midpoint
 from service.engine.track_history import RunHistory
-from service.engine.track_outlook import Target, program_forecast, run_forecast, targets
+from service.engine.track_outlook import Target, never_spent, program_forecast, run_forecast, targets
 from service.engine.track_run import cadence, drifts, goodput, interruptions, run_state, utilisation
 from service.engine.track_spend import spend, tracked
 from service.engine.track_why import why_at_completion, why_to_date
@@ -49,7 +49,7 @@ def status(
     blocks = tuple(_run(target, now, rules, loss_ends.get(place)) for place, target in enumerate(found))
     spent, earned = spend(all_runs, baseline.budget_usd), earned_value(baseline, all_runs, now)
     forecasts = [block.forecast for block in blocks]
-    foretold = program_forecast(baseline, found, forecasts)
+    foretold = program_forecast(baseline, found, forecasts, now)
     evaluations, decisions = ([*chain(*(getattr(run.history, name) for run in all_runs))] for name in ("evaluations", "decisions"))
     gate, said = midpoint(baseline, Figures(spent, earned, evaluations, decisions), rules.gate)
     missed = _deadline_missed(baseline, found, now)
@@ -67,7 +67,12 @@ def status(
         why=why_at_completion(baseline, all_runs, forecasts, [block.utilisation.goodput for block in blocks]),
         deadline_missed=missed,
         runs=blocks,
-        warnings=(*_warnings(baseline, foretold, missed, spent.remaining_usd), *said, *chain(*(block.warnings for block in blocks))),
+        warnings=(
+            *_warnings(baseline, foretold, missed, spent.remaining_usd),
+            *never_spent(baseline, found, now),
+            *said,
+            *chain(*(block.warnings for block in blocks)),
+        ),
     )
 
 

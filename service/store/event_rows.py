@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Callable, Mapping
 from dataclasses import fields
 from datetime import UTC, datetime, timedelta
 from operator import attrgetter
-from typing import Any
+from typing import Any, NamedTuple
 
-from sqlalchemy import RowMapping
+from sqlalchemy import Row
 
 from service.domain.tracking import Event
 
@@ -19,8 +20,20 @@ HOUR_MICROS = 3_600_000_000
 
 _COLUMNS = ("id", "type", "at", "supersedes")
 _BODY = tuple(sorted(field.name for field in fields(Event) if field.name not in _COLUMNS))
+_LABELS = tuple(f'"{name}":' for name in _BODY)
+_LOSS, _BILLED_UNTIL = _BODY.index("loss"), _BODY.index("billed_until")
 _body_of = attrgetter(*_BODY)
-_ENCODER = json.JSONEncoder(separators=(",", ":"), allow_nan=False)
+_encode = json.JSONEncoder(allow_nan=False).encode
+
+
+class EventRow(NamedTuple):
+    """The columns of an event, those that its place in the log gives aside; `at` counts microseconds since 1970."""
+
+    event: str
+    type: str
+    at: int
+    body: str
+    supersedes: str | None
 
 
 def micros(at: datetime) -> int:
@@ -38,32 +51,35 @@ def takes_back(event: Event) -> bool:
     return event.type == "correction" and body_text(event) == "{}"
 
 
-def event_row(event: Event) -> dict[str, Any]:
-    """The columns of an event, those that its place in the log gives aside."""
-    return {
-        "event": event.id,
-        "type": event.type,
-        "at": micros(event.at),
-        "body": body_text(event),
-        "supersedes": event.supersedes,
-    }
+def event_row(event: Event) -> EventRow:
+    """The columns of an event."""
+    return EventRow(event.id, event.type, micros(event.at), body_text(event), event.supersedes)
 
 
 def body_text(event: Event) -> str:
     """Everything but the columns, as JSON; a loss that is no number is written as text, which JSON has no other way for."""
-    given = {name: value for name, value in zip(_BODY, _body_of(event), strict=True) if value is not None}
+    values = list(_body_of(event))
     if event.loss is not None and not math.isfinite(event.loss):
-        given["loss"] = str(event.loss)
+        values[_LOSS] = str(event.loss)
     if event.billed_until is not None:
-        given["billed_until"] = micros(event.billed_until)
-    return _ENCODER.encode(given)
+        values[_BILLED_UNTIL] = micros(event.billed_until)
+    # Written member by member: the encoder takes twice as long to set about an object as for all its numbers.
+    members = [label + _WRITERS.get(type(value), _encode)(value) for label, value in zip(_LABELS, values, strict=True) if value is not None]
+    return "{" + ",".join(members) + "}"
 
 
-def event_of(row: RowMapping) -> Event:
+def _number(value: float) -> str:
+    return repr(value) if math.isfinite(value) else _encode(value)
+
+
+_WRITERS: Mapping[type, Callable[[Any], str]] = {int: repr, float: _number}
+
+
+def event_of(row: Row[Any]) -> Event:
     """The event of a row."""
-    given = json.loads(row["body"])
+    given = json.loads(row.body)
     if isinstance(given.get("loss"), str):
         given["loss"] = float(given["loss"])
     if "billed_until" in given:
         given["billed_until"] = moment(given["billed_until"])
-    return Event(row["event"], row["type"], moment(row["at"]), supersedes=row["supersedes"], **given)
+    return Event(row.event, row.type, moment(row.at), supersedes=row.supersedes, **given)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import date
+from itertools import accumulate
 from typing import Any
 
 from service.domain.program import Criteria, MidpointGate, Outcome
@@ -12,6 +13,7 @@ from service.domain.tracking import PlannedWeek, ProgramBaseline, RunBaseline
 
 Body = Mapping[str, Any]
 STATED = ("name", "budget_usd", "planned_tokens", "start", "deadline")
+CENT_USD = 0.01
 _WEEK = ("usd", "tokens", "accelerator_hours", "checkpoints")
 
 
@@ -89,6 +91,23 @@ def program_baseline(body: Body, first: Body) -> ProgramBaseline:
         reserve_share=body.get("reserve_share", 0.0),
         around_share=body.get("around_share", 0.0),
     )
+
+
+def gate_in_force(program: Body) -> dict[str, Any] | None:
+    """The midpoint gate as it was decided, at its share of the budget in force.
+
+    A plan says when and in which tier it falls. With another budget it falls in the week in which the burn plan reaches the amount, if any.
+    """
+    gate, budget = program.get("midpoint_gate"), program.get("budget_usd")
+    if gate is None or budget is None or gate.get("at_usd") is None:
+        return None if gate is None else dict(gate)
+    due = gate["at_spend_share"] * budget
+    if abs(due - gate["at_usd"]) < CENT_USD:
+        return dict(gate)
+    weeks = program.get("weeks", ())
+    spent = accumulate(week["usd"] for week in weeks)
+    day = next((week["week"] for week, usd in zip(weeks, spent, strict=True) if usd > due - CENT_USD), None)
+    return {**gate, "at_usd": round(due, 2), "date": None if day is None else max(day, program.get("start") or day), "tier": None}
 
 
 def planned_run(program: Body, tier: str | None, name: str) -> dict[str, Any]:

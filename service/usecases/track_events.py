@@ -9,6 +9,7 @@ from datetime import timedelta
 from service.desk import Desk
 from service.domain.tracking import Event
 from service.store import RunRow
+from service.usecases.track_corrections import foreign_fields
 
 MOST_AHEAD = timedelta(hours=24)
 """How far a sender's clock may run before ours."""
@@ -41,6 +42,9 @@ def take_events(desk: Desk, run: RunRow, events: Sequence[Event]) -> Taken:
     refused = [Refused(event.id, AHEAD.format(now=now)) for event in events if event.at > latest]
     refused += [Refused(event.id, ITSELF) for event in events if event.supersedes == event.id]
     good = [event for event in events if event.at <= latest and event.supersedes != event.id]
+    foreign = foreign_fields(desk, run, good)
+    refused += [Refused(event_id, reason) for event_id, reason in foreign.items()]
+    good = [event for event in good if event.id not in foreign]
     added = desk.store.add_events(run, good, now)
     refused += [Refused(event_id, CONFLICT) for event_id in added.conflicts]
     return Taken(len(added.accepted), len(added.duplicates), tuple(refused))

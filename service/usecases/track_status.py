@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
 from service.desk import Desk
-from service.domain.tracking import ProgramBaseline, RunBaseline
+from service.domain.tracking import Event, ProgramBaseline, RunBaseline
 from service.domain.tracking_answer import LossEnd, ProgramStatus
 from service.engine.track_fold import EPOCH, effective, fold_hour, fold_to_json, hour_of
 from service.engine.track_history import RunHistory, history
@@ -56,7 +56,7 @@ def program_status(desk: Desk, program: ProgramRow, as_of: datetime | None = Non
     moment = as_of or desk.clock()
     logs = _logs(desk, desk.store.runs(program.id))
     first = desk.store.first_body(program.id) if program.version > 1 else program.body
-    told = tuple(_told(desk, log, moment) for log in logs)
+    told = tuple(_told(desk, logs, moment))
     found_ends = _loss_ends(logs, told) if with_loss_ends else {}
     ends = {place: end for place, end in found_ends.items() if isinstance(end, LossEnd)}
     baseline = program_baseline(program.body, first)
@@ -84,16 +84,19 @@ def _logs(desk: Desk, runs: Sequence[RunRow]) -> list[RunLog]:
     return desk.store.logs(runs)
 
 
-def _told(desk: Desk, log: RunLog, moment: datetime) -> RunTold:
-    hours = _hours(desk, log, moment)
-    return RunTold(run_baseline(log.run.body), history(hours, moment), hours)
-
-
-def _hours(desk: Desk, log: RunLog, moment: datetime) -> list[tuple[int, str]]:
+def _told(desk: Desk, logs: Sequence[RunLog], moment: datetime) -> Iterator[RunTold]:
     last = hour_of(moment)
-    hours = {hour: text for hour, text in log.hours.items() if hour < last}
-    hours |= {hour: hour_text(events, log.corrections) for hour, events in log.touched.items() if hour < last}
-    if last in log.hours or last in log.touched:
-        events, corrections = desk.store.events_of_hour(log.run, last)
-        hours[last] = fold_to_json(fold_hour(event for event in effective(events, corrections) if event.at <= moment))
-    return sorted(hours.items())
+    cut = [log.run for log in logs if last in log.hours or last in log.touched]
+    cut_hours = {run.key: _until(moment, *found) for run, found in zip(cut, desk.store.events_of_hour(cut, last), strict=True)}
+    for log in logs:
+        hours = {hour: text for hour, text in log.hours.items() if hour < last}
+        hours |= {hour: hour_text(events, log.corrections) for hour, events in log.touched.items() if hour < last}
+        if log.run.key in cut_hours:
+            hours[last] = cut_hours[log.run.key]
+        known = sorted(hours.items())
+        yield RunTold(run_baseline(log.run.body), history(known, moment), known)
+
+
+def _until(moment: datetime, events: Sequence[Event], corrections: Sequence[Event]) -> str:
+    """The hour of the moment, of what happened until then."""
+    return fold_to_json(fold_hour(event for event in effective(events, corrections) if event.at <= moment))

@@ -59,7 +59,7 @@ WORK: dict[str, Callable[[Store, RunRow], object]] = {
     "events by id": lambda store, run: store.known_events(run, ["step-1", "step-2"]),
     "events as corrected": lambda store, run: store.newest_words(run, ["step-1", "step-2"]),
     "a state with hours to be made": lambda store, run: store.logs([run]),
-    "an hour": lambda store, run: store.events_of_hour(run, int(NOW.timestamp()) // 3600),
+    "an hour": lambda store, run: store.events_of_hour([run], int(NOW.timestamp()) // 3600),
     "hours made": lambda store, run: store.fold(run, told, 50),
 }
 
@@ -76,6 +76,25 @@ def test_sqlite_finds_what_it_wants_by_an_index(store: Store, run: RunRow, work:
     with store.engine.connect() as connection:
         plans = [row[3] for asked, given in seen for row in connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {asked}", given)]
     assert [step for step in plans if WHOLE_RUN.search(step)] == []
+
+
+def test_a_program_of_many_runs_takes_no_more_statements_than_one_of_few(store: Store, run: RunRow) -> None:
+    """Its hours, those to be made again, their events and its corrections: each is asked for all runs at once."""
+    program = store.program("default", run.program)
+    assert program is not None
+    runs = [run, *(store.create_run(program, f"run {number}", OPEN, NOW) for number in range(20))]
+    for each in runs:
+        store.add_events(each, [progress(number * 7) for number in range(30)], NOW)
+        store.fold(each, told, 20)
+    with statements(store) as few:
+        store.logs(runs[:2])
+        store.events_of_hour(runs[:2], int(NOW.timestamp()) // 3600)
+    with statements(store) as many:
+        logs = store.logs(runs)
+        hours = store.events_of_hour(runs, int(NOW.timestamp()) // 3600)
+    assert len(many) == len(few)
+    assert [log.touched.keys() for log in logs] == [logs[0].touched.keys()] * len(runs)
+    assert [[event.id for event in events] for events, _ in hours] == [[f"step-{number * 7}" for number in range(9)]] * len(runs)
 
 
 @pytest.mark.parametrize("url", ["postgresql"], indirect=True)

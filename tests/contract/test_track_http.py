@@ -64,6 +64,11 @@ def told(client: FlaskClient, run: Body, *events: Body) -> Body:
     return found
 
 
+def correction(name: str, of: str, **fields: Any) -> Body:
+    """A correction of the event or correction of that id."""
+    return {"id": name, "type": "correction", "at": AT, "supersedes": of, **fields}
+
+
 class TestPrograms:
     """Made by hand or from a plan, changed under their version."""
 
@@ -90,6 +95,35 @@ class TestPrograms:
         run = made(client, f"/v1/track/programs/{program['id']}/runs", {"name": planned["name"], "tier": tier, "planned": {"usd": 1000}})
         assert run["planned"]["tokens"] == planned["tokens"]
         assert run["planned"]["usd"] == 1000
+
+    def test_the_gate_follows_the_budget(self, client: FlaskClient) -> None:
+        """Its amount is its share of the budget in force, its day the week in which the burn plan reaches that."""
+        request = json.loads((EXAMPLES / "program-1b-64.json").read_text())
+        answer = client.post("/v1/estimate/program", json=request).get_json()
+        url = f"/v1/track/programs/{made(client, '/v1/track/programs', {'name': '1B', 'plan': answer})['id']}"
+
+        def gate(budget: float) -> tuple[Any, ...]:
+            changed = client.patch(url, json={"budget_usd": budget}, headers={"If-Match": "*"}).get_json()["midpoint_gate"]
+            assert changed == client.get(url).get_json()["midpoint_gate"]
+            return tuple(changed[name] for name in ("at_usd", "date", "tier"))
+
+        planned = answer["total_usd"]["p50"]
+        weeks = answer["burn_plan"]
+        assert gate(100.0) == (50.0, weeks[0]["monday"], None)
+        assert gate(2 * planned) == (planned, weeks[-1]["monday"], None)
+        assert gate(4 * planned) == (2 * planned, None, None)
+        assert gate(planned) == tuple(answer["midpoint_gate"][name] for name in ("at_usd", "date", "tier"))
+
+    @pytest.mark.parametrize("wrong", [{"budget_usd": 0}, {"planned_tokens": 0}])
+    def test_a_plan_of_nothing_is_refused(self, client: FlaskClient, program: Body, wrong: Body) -> None:
+        """What is not planned is left out; 0 would be taken for that."""
+        (name,) = wrong
+        changed = client.patch(f"/v1/track/programs/{program['id']}", json=wrong, headers={"If-Match": "*"})
+        for answer in (client.post("/v1/track/programs", json=PROGRAM | wrong), changed):
+            assert (answer.status_code, answer.get_json()["errors"][0]["pointer"]) == (422, f"/{name}")
+        for zero in ("tokens", "usd", "accelerator_hours"):
+            answer = client.post(f"/v1/track/programs/{program['id']}/runs", json={"name": "x", "planned": {zero: 0}})
+            assert (answer.status_code, answer.get_json()["errors"][0]["pointer"]) == (422, f"/planned/{zero}")
 
     def test_a_plan_that_cannot_be_read_is_told_where(self, client: FlaskClient) -> None:
         """Pointers lead into the plan."""
@@ -124,7 +158,7 @@ class TestPrograms:
             return answer.status_code
 
         with ThreadPoolExecutor(8) as pool:
-            assert sorted(pool.map(change, range(8))) == [200] + [412] * 7
+            assert sorted(pool.map(change, range(1, 9))) == [200] + [412] * 7
 
     def test_a_closed_program_takes_no_more_runs(self, client: FlaskClient, program: Body) -> None:
         """It says what to do."""
@@ -176,6 +210,26 @@ class TestEvents:
         answer = told(client, run, event(1, loss=9.0), event(2))
         assert (answer["accepted"], answer["rejected"][0]["id"]) == (1, "step-1")
         assert "correction" in answer["rejected"][0]["reason"]
+
+    def test_a_correction_with_fields_of_another_type_is_told(self, client: FlaskClient, run: Body) -> None:
+        """Which fields its event takes; through other corrections too, and in the same batch as their event."""
+        note = {"id": "note", "type": "note", "at": AT, "text": "x"}
+        answer = told(client, run, event(1), note, correction("a", "step-1", text="x", usd=3), correction("b", "step-1", loss=2.0))
+        assert (answer["accepted"], [refused["id"] for refused in answer["rejected"]]) == (3, ["a"])
+        assert answer["rejected"][0]["reason"] == (
+            "text, usd: not taken by an event of type progress, which takes"
+            " accelerator_hours, accelerators, cost_usd, loss, mfu, step, tokens_done"
+        )
+        again = told(client, run, correction("c", "b", verdict="stop"), correction("d", "note"), correction("e", "d", text="y"))
+        assert (again["accepted"], [refused["id"] for refused in again["rejected"]]) == (2, ["c"])
+        assert "of type progress" in again["rejected"][0]["reason"]
+
+    def test_a_correction_that_is_kept_stays_a_duplicate(self, client: FlaskClient, run: Body) -> None:
+        """It came before its event, whose type nobody knew then: sent again, it is still what it was."""
+        early = correction("a", "step-1", text="x")
+        assert told(client, run, early)["accepted"] == 1
+        told(client, run, event(1))
+        assert told(client, run, early) == {"accepted": 0, "duplicates": 1, "rejected": []}
 
     def test_a_clock_may_run_ahead_by_a_day_and_back_by_any_time(self, client: FlaskClient, run: Body) -> None:
         """What lies further ahead is refused by its id; the others of the batch are kept."""

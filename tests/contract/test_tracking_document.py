@@ -11,9 +11,8 @@ import pytest
 from flask import Flask
 from flask.testing import FlaskClient
 
-from service.api.track_event_schema import OF_INTERFACE
 from service.cli.track import track
-from service.domain.tracking import EVENT_RULES, RUNNING, EventRule
+from service.domain.tracking import EVENT_RULES, RUNNING, TOLD_AS, EventRule
 from service.formats.track_report import FORMATS
 from service.presets.tracking_status import track_rules
 from service.usecases.track_report import SHOWN
@@ -79,7 +78,7 @@ def words(cell: str) -> set[str]:
 
 def fields_of(names: tuple[str, ...]) -> set[str]:
     """Names as the interface has them, the running fields as the domain."""
-    return {name if name in RUNNING else OF_INTERFACE.get(name, name) for name in names}
+    return {name if name in RUNNING else TOLD_AS.get(name, name) for name in names}
 
 
 @pytest.mark.parametrize(("kind", "rule"), EVENT_RULES.items())
@@ -101,7 +100,7 @@ def test_the_table_of_events_is_the_domains(kind: str, rule: EventRule) -> None:
 def test_the_running_fields_are_the_domains() -> None:
     """The document names each, as the interface does."""
     (sentence,) = re.findall(r"The running fields are (.*?);", DOCUMENT)
-    assert words(sentence) == {OF_INTERFACE.get(name, name) for name in RUNNING}
+    assert words(sentence) == {TOLD_AS.get(name, name) for name in RUNNING}
 
 
 def test_the_stated_rates_are_the_rules() -> None:

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from marshmallow import ValidationError
 
-from service.api.track_event_schema import OF_INTERFACE, EventSchema, EventsSchema
-from service.domain.tracking import EVENT_RULES, Event
+from service.api.track_event_schema import EventSchema, EventsSchema
+from service.domain.tracking import EVENT_RULES, TOLD_AS, Event
 from service.store.event_rows import body_text, event_row
 
 ONE, MANY = EventSchema(), EventsSchema()
@@ -47,7 +47,7 @@ ANYTHING: st.SearchStrategy[Any] = st.one_of(
 def given_as_good(kind: str, names: list[str]) -> dict[str, Any]:
     """An event of that type with those of its fields, and the fields it cannot do without."""
     rule = EVENT_RULES[kind]  # type: ignore[index]
-    takes, needs = ([OF_INTERFACE.get(name, name) for name in given] for given in (rule.takes, (*rule.required, *rule.any_of[:1])))
+    takes, needs = ([TOLD_AS.get(name, name) for name in given] for given in (rule.takes, (*rule.required, *rule.any_of[:1])))
     return {"id": "e", "type": kind, "at": AT} | {name: GOOD[name] for name in takes if name in names or name in needs}
 
 

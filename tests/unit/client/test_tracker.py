@@ -95,6 +95,13 @@ class TestEvents:
         run.checkpoint(str(tmp_path / "step-10"))
         assert [event["bytes"] for event in told(service, run)] == [1024, 1024]
 
+    def test_a_checkpoint_that_is_not_there_has_no_size(self, service: Service, tracker: Open, tmp_path: Path) -> None:
+        """It is told without one, which is not the same as 0 bytes."""
+        run = tracker()
+        run.checkpoint(tmp_path / "gone", step=7)
+        (found,) = told(service, run)
+        assert (found["type"], found["step"], "bytes" in found) == ("checkpoint", 7, False)
+
     def test_ids_are_never_told_twice(self, service: Service, tracker: Open) -> None:
         """The same step told twice is two events: a rollback repeats steps."""
         run = tracker()

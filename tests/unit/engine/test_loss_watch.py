@@ -84,6 +84,16 @@ def test_a_rollback_ends_a_divergence() -> None:
     assert findings(*told(100), *bad, *back) == []
 
 
+def test_the_last_loss_is_of_the_line_that_counts() -> None:
+    """Not of hours that a rollback left behind; one that was told before any tokens, or without, is all there is."""
+    bad = [event(100 + hour, tokens=100_000 + hour * 1000, loss=9.0) for hour in range(10)]
+    kept = losses(run_of(*told(100)), RULES).last
+    assert losses(run_of(*told(100), *bad), RULES).last == 9.0
+    assert losses(run_of(*told(100), *bad, event(111, "rollback", tokens=99_950)), RULES).last == kept
+    assert losses(run_of(event(0, loss=3.0), event(2, loss=2.5)), RULES).last == 2.5
+    assert losses(run_of(event(0, loss=3.0), event(2, tokens=10)), RULES).last == 3.0
+
+
 def test_a_short_or_silent_run_says_nothing() -> None:
     """Too few hours to judge, and no loss at all."""
     short = losses(run_of(*told(3)), RULES)

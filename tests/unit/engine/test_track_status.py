@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from service.domain.quantity import Range
-from service.domain.tracking import Event, ProgramBaseline, RunBaseline
+from service.domain.tracking import Event, PlannedWeek, ProgramBaseline, RunBaseline
 from service.domain.tracking_answer import LossEnd, ProgramStatus
 from service.engine.loss_watch import LossRules
 from service.engine.track_gate import GateRules
@@ -197,6 +197,29 @@ def test_what_a_plan_has_beside_its_runs_is_part_of_the_forecast() -> None:
         assert answer.forecast.cost_usd.p50 == pytest.approx(30_000, rel=0.01)
     assert told.forecast.remaining_usd is not None
     assert told.forecast.remaining_usd.p50 == pytest.approx(20_000, rel=0.01)
+
+
+@pytest.mark.parametrize(("until", "foretold"), [(1100, 30_000), (1400, 10_000), (1700, 10_000)])
+def test_what_nobody_spends_of_a_finished_program_is_foretold_until_its_time_is_over(until: float, foretold: float) -> None:
+    """Bills come until the plan's last day; after it what nobody told is left out, and said to be."""
+    ends = at(1200).date()
+    for program in (
+        replace(LONG, deadline=ends),
+        replace(LONG, deadline=None, weeks=(PlannedWeek(ends - timedelta(days=6), 1.0, 1.0, 1.0, 1.0),)),
+    ):
+        answer = found([*steadily(1000)], until=until, program=replace(program, total_usd=Range(24_000.0, 30_000.0, 36_000.0)))
+        assert answer.runs[0].state == "finished"
+        assert answer.forecast.cost_usd is not None
+        assert answer.forecast.cost_usd.p50 == pytest.approx(foretold)
+        assert any("20,000 USD that were planned beside the runs" in text for text in answer.warnings) == (foretold == 10_000)
+
+
+def test_an_unfinished_program_keeps_what_is_planned_beside_its_runs() -> None:
+    """However late it is."""
+    late = replace(LONG, total_usd=Range(24_000.0, 30_000.0, 36_000.0), deadline=at(100).date())
+    answer = found([*steadily(500)], program=late)
+    assert answer.forecast.cost_usd is not None
+    assert answer.forecast.cost_usd.p50 == pytest.approx(30_000, rel=0.01)
 
 
 def test_what_no_run_is_tracked_of_is_not_known_without_a_plan() -> None:
