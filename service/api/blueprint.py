@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, TypeVar
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import marshmallow as ma
 from flask import Request, Response
@@ -13,6 +14,9 @@ from webargs.flaskparser import FlaskParser
 from service.api import auth, bodies, json
 from service.api.problems import Refusal, response_name
 from service.api.schema import pointers
+
+if TYPE_CHECKING:
+    from service.api.openapi import Api
 
 JSON = "application/json"
 _View = TypeVar("_View", bound=Callable[..., Any])
@@ -89,6 +93,10 @@ class Blueprint(SmorestBlueprint):  # type: ignore[misc]  # flask-smorest has no
         """As in flask-smorest; the schema is made once, not at every request."""
         decorator: Callable[[Any], Any] = super().arguments(schema() if isinstance(schema, type) else schema, **options)
         return decorator
+
+    def register_views_in_doc(self, api: Api, *args: Any, **named: Any) -> None:
+        """As in flask-smorest, when somebody asks for the specification."""
+        api.describe_later(partial(super().register_views_in_doc, api, *args, **named))
 
     def _prepare_problem_doc(self, doc: dict[str, Any], doc_info: dict[str, Any], method: str, **_: Any) -> dict[str, Any]:
         responses = doc.setdefault("responses", {})

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+from collections.abc import Callable
 from typing import Any
 
 from apispec.ext.marshmallow import MarshmallowPlugin
@@ -54,6 +56,23 @@ class Api(SmorestApi):  # type: ignore[misc]  # flask-smorest has no types
     """flask-smorest's, with our problems in the place of its error bodies."""
 
     ERROR_SCHEMA = ProblemSchema
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        self._undescribed: list[Callable[[], None]] = []
+        self._describing = threading.Lock()
+        super().__init__(*args, **kwargs)
+
+    def describe_later(self, describe: Callable[[], None]) -> None:
+        """Put off a part of the specification until somebody asks for it: it takes longer than all else at the start of a process."""
+        self._undescribed.append(describe)
+
+    def described(self) -> dict[str, Any]:
+        """The whole specification."""
+        with self._describing:
+            while self._undescribed:
+                self._undescribed.pop(0)()
+            found: dict[str, Any] = self.spec.to_dict()
+        return found
 
     def _register_responses(self) -> None:
         for status, (title, _) in KNOWN.items():
@@ -141,7 +160,7 @@ def document(app: Flask) -> dict[str, Any]:
     """The specification of `app` as plain data."""
     from service.api import json
 
-    plain: dict[str, Any] = json.parse(json.dumps(app.extensions["api"].spec.to_dict()).encode())
+    plain: dict[str, Any] = json.parse(json.dumps(app.extensions["api"].described()).encode())
     return plain
 
 
