@@ -10,8 +10,9 @@ DEV_STAMP := $(VENV)/.installed-dev
 run: $(STAMP)
 	@exec $(BIN)/outlay serve
 
+# Neighbours share what modules set up, and the dozens of processes that tests start what was compiled for the first.
 test: lint
-	$(BIN)/python -m pytest -q -m "not soak" -n auto --maxprocesses 4 $(PYTEST_ARGS)
+	PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -q -m "not soak" -n auto --maxprocesses 4 --dist worksteal $(PYTEST_ARGS)
 
 soak: $(DEV_STAMP)
 	@$(BIN)/python -m pytest -q -m soak -s $(PYTEST_ARGS)

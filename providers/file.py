@@ -1,14 +1,15 @@
 """Price sheets and negotiated price books: CSV, JSON or YAML files of the operator, named in OUTLAY_PRICE_FILES.
 
 A sheet is a list of rows; CSV files are sheets. A book is an object with `prices`, a list of such rows, and `discounts`, which are taken
-off list prices in the order stated. What the fields mean: docs/providers.md.
+off list prices in the order stated; one that names a team is that team's alone. What the fields mean: docs/providers.md.
 """
 
 from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from datetime import timedelta
 from decimal import Decimal
 from functools import cache
@@ -18,7 +19,7 @@ from typing import Any
 from providers.base import Context
 from providers.file_sheets import Sheet, files_at, known_fields, load, when
 from providers.offer import PRICINGS, Discount, Fetched, Pricing, Provider, ProviderError
-from providers.reading import BadRow, NotForUs, Reading, decimal, snapshot_name, text, usd, whole
+from providers.reading import BadRow, Reading, decimal, snapshot_name, text, usd, whole
 from providers.tables import table
 
 VARIABLE = "OUTLAY_PRICE_FILES"
@@ -36,8 +37,6 @@ PRICE_FIELDS = (
     "source",
 )
 DISCOUNT_FIELDS = ("name", "percent", "provider", "region", "pricing", "accelerator")
-HELD = "held for team {team}: served when keys name teams"
-"""Why the prices of a team's book are left out."""
 PRICING_BY_NAME: Mapping[str, Pricing] = {name: name for name in PRICINGS}
 
 
@@ -65,33 +64,40 @@ class PriceFiles(Provider):
 def parse(sheets: Iterable[Sheet], reading: Reading) -> Fetched:
     """The offers of all sheets, dated by the row, else the book, else the file. Raises ProviderError where nothing is understood.
 
-    Rows of a team's book are read like all others and then held: they would be everybody's prices.
+    Each team's are read by themselves: they are nobody else's prices, and the same thing may have another price for another team.
     """
+    by_team: dict[str | None, list[Sheet]] = {None: []}
+    for sheet in sheets:
+        by_team.setdefault(sheet.team, []).append(sheet)
+    shared = _read(by_team.pop(None), reading)
+    if not shared.discounts and (shared.rejected or not by_team):
+        _check_offers(reading.fetched())
+    teams = {str(team): _read(theirs, _anew(reading)) for team, theirs in by_team.items()}
+    return replace(shared, teams={team: read for team, read in teams.items() if read.offers or read.discounts or read.rejected})
+
+
+def _read(sheets: Sequence[Sheet], reading: Reading) -> Fetched:
     discounts: list[Discount] = []
     for sheet in sheets:
         for place, row in sheet.prices:
             with reading.row(place):
-                _add(_offer(row, sheet, reading), sheet, reading)
+                reading.add(**_offer(row, sheet, reading))
         for place, row in sheet.discounts:
             with reading.row(place):
-                discounts.append(_discount(row, sheet, reading))
-    if not discounts and not reading.left_out:
-        return _with_offers(reading.fetched())
-    name = f"{snapshot_name(reading.provider, reading.offers, reading.at)}-{hashlib.sha256(repr(discounts).encode()).hexdigest()[:6]}"
-    return Fetched(tuple(reading.offers), name, tuple(reading.rejected), dict(reading.left_out), tuple(discounts))
+                discounts.append(_discount(row, reading))
+    name = snapshot_name(reading.provider, reading.offers, reading.at)
+    if discounts:
+        name = f"{name}-{hashlib.sha256(repr(discounts).encode()).hexdigest()[:6]}"
+    return Fetched(tuple(reading.offers), name, tuple(reading.rejected), discounts=tuple(discounts))
 
 
-def _with_offers(fetched: Fetched) -> Fetched:
+def _anew(reading: Reading) -> Reading:
+    return Reading(reading.provider, reading.source, reading.at, reading.canonical)
+
+
+def _check_offers(fetched: Fetched) -> None:
     if not fetched.offers:
         raise ProviderError("the price files hold no price")
-    return fetched
-
-
-def _add(offer: dict[str, Any], sheet: Sheet, reading: Reading) -> None:
-    """Raises BadRow for what is no offer, NotForUs for a team's."""
-    if "team" in sheet.extras:
-        raise NotForUs(HELD.format(team=sheet.extras["team"]))
-    reading.add(**offer)
 
 
 def _offer(row: object, sheet: Sheet, reading: Reading) -> dict[str, Any]:
@@ -152,10 +158,8 @@ def _pricing(stated: Mapping[str, Any]) -> Pricing:
     return pricing
 
 
-def _discount(row: object, sheet: Sheet, reading: Reading) -> Discount:
-    """Raises BadRow; also for a team's discount, which would be taken off everybody's prices."""
-    if "team" in sheet.extras:
-        raise BadRow("discounts of a team's book are not taken: they would hold for every team; state the team's prices")
+def _discount(row: object, reading: Reading) -> Discount:
+    """Raises BadRow."""
     stated = known_fields(row, DISCOUNT_FIELDS)
     try:
         return Discount(

@@ -16,12 +16,17 @@ from providers import strict_json
 from providers.offer import ProviderError
 from providers.reading import BadRow, rows, text
 
+LONGEST_TEAM = 100
+"""Characters of a team's name: no team has a longer one."""
 BOOK_FIELDS = ("book", "team", "source", "observed_at", "currency", "prices", "discounts")
 
 
 @dataclass(frozen=True, slots=True)
 class Sheet:
-    """A file as it was read: each row with its place in the file; `at` and `source` hold for rows that state none."""
+    """A file as it was read: each row with its place in the file; `at` and `source` hold for rows that state none.
+
+    `team`: the prices are that team's alone.
+    """
 
     file: str
     prices: tuple[tuple[str, Any], ...]
@@ -29,6 +34,7 @@ class Sheet:
     at: datetime
     source: str
     extras: Mapping[str, str] = field(default_factory=dict)
+    team: str | None = None
 
 
 def load(path: Path, now: datetime) -> Sheet:
@@ -101,6 +107,8 @@ def _book(file: str, content: Mapping[str, Any], changed: datetime) -> Sheet:
     if book.get("currency", "USD") != "USD":
         raise BadRow(f"its currency is {book['currency']}: prices are stated in USD")
     extras: dict[str, str] = {str(name): text(book, name) for name in ("book", "team") if name in book}
+    if len(extras.get("team", "")) > LONGEST_TEAM:
+        raise BadRow(f"no team's name has more than {LONGEST_TEAM} characters")
     return Sheet(
         file,
         _numbered(f"{file}: prices", book.get("prices", [])),
@@ -108,6 +116,7 @@ def _book(file: str, content: Mapping[str, Any], changed: datetime) -> Sheet:
         when(book["observed_at"]) if "observed_at" in book else changed,
         text(book, "source") if "source" in book else extras.get("book", file),
         extras,
+        extras.get("team"),
     )
 
 

@@ -102,7 +102,8 @@ class Fetched:
 
     `left_out` counts by reason what was understood and is not for us (no accelerator, Windows, an accelerator nobody trains on).
     `discounts` are a price book's, in their order; its offers and discounts stand above list prices. `partial`: a part of the source could
-    not be read, and nobody can tell which offers were in it, so that all that were known before stay.
+    not be read, and nobody can tell which offers were in it, so that all that were known before stay. `teams` is what price files state
+    for one team alone, by its name: nobody else may learn of it, so it is in none of the other fields.
     """
 
     offers: tuple[Offer, ...]
@@ -111,6 +112,7 @@ class Fetched:
     left_out: Mapping[str, int] = field(default_factory=dict)
     discounts: tuple[Discount, ...] = ()
     partial: bool = False
+    teams: Mapping[str, Fetched] = field(default_factory=dict)
 
 
 class ProviderError(Exception):

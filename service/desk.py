@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from providers.offer import Provider
 from service.cache import Cache
-from service.catalog import Catalog
+from service.catalog import Catalog, PriceBook
 from service.config import Settings
 from service.domain.lessons import Lesson
 from service.presets.measured import Key, Measurement
@@ -36,7 +36,7 @@ def _none() -> tuple[Lesson, ...]:
 class Desk:
     """What the service consists of while it runs. `clock()` is the current time with its zone.
 
-    `lessons()` are what the finished runs of the team at the desk teach.
+    `team` is the name of the team at the desk, whose own prices count; None: nobody's do. `lessons()` are what its finished runs teach.
     `measurements()` are the user's own of this data directory; it raises BadMeasurement where its file cannot be used.
     """
 
@@ -49,3 +49,15 @@ class Desk:
     clock: Callable[[], datetime]
     measurements: Callable[[], Mapping[Key, Measurement]]
     lessons: Callable[[], tuple[Lesson, ...]] = _none
+    team: str | None = None
+
+    def book(self, name: str | None = None) -> PriceBook:
+        """The price book, by default the current one, as the team at the desk may see it: where all prices of answers come from.
+
+        Raises UnknownName (pointer /price/snapshot), StoreUnavailable.
+        """
+        return self.catalog.book(name, self.team)
+
+    def priced_for(self, team: str) -> Desk:
+        """The desk with a team at it, as far as prices go."""
+        return replace(self, team=team)

@@ -5,15 +5,17 @@
 2. Rows of price files stand above all others of the same thing, whoever brought those.
 3. Discounts of price files apply to the list prices of the others, in their order, each to what the one before has left. A price that a
    file states itself is final.
+4. What a team's own book states comes after all that, for that team alone, as in 2 and 3: its prices stand above everybody's, also those of
+   other files, and its discounts come off what the others have left.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from providers.offer import Discount, Offer
+from providers.offer import Discount, Fetched, Offer
 from service.pricebook import BUILT_IN_PROVIDER, offer_key
 
 FILES = "file"
@@ -38,16 +40,26 @@ def merged(parts: Sequence[Part]) -> tuple[Offer, ...]:
     return tuple({**{key: discounted(offer, discounts) for key, offer in others.items()}, **stated}.values())
 
 
+def with_own(offers: Iterable[Offer], own: Fetched, is_final: Callable[[Offer], bool]) -> tuple[Offer, ...]:
+    """Everybody's offers as a team with a book of its own has them: rule 4. `is_final` tells the prices that a file states itself."""
+    if own.discounts:
+        offers = [offer if is_final(offer) else discounted(offer, own.discounts) for offer in offers]
+    stated = {offer_key(offer): offer for offer in own.offers}
+    return (*(offer for offer in offers if offer_key(offer) not in stated), *stated.values())
+
+
 def discounted(offer: Offer, discounts: Iterable[Discount]) -> Offer:
-    """A list price after the discounts that match it; `extras` then say the price before and which they were."""
+    """A list price after the discounts that match it; `extras` then say the price before all and which they were."""
     price, names = offer.usd_per_hour, list[str]()
     for discount in discounts:
         if matches(discount, offer):
             price, names = price * (1 - discount.share), [*names, f"{discount.name} {(discount.share * 100).normalize():f} %"]
     if not names:
         return offer
-    extras = {**offer.extras, "list_usd_per_hour": f"{offer.usd_per_hour:f}", "discounts": ", ".join(names)}
-    return replace(offer, usd_per_hour=price, extras=extras)
+    if "discounts" in offer.extras:
+        names = [offer.extras["discounts"], *names]
+    list_price = offer.extras.get("list_usd_per_hour", f"{offer.usd_per_hour:f}")
+    return replace(offer, usd_per_hour=price, extras={**offer.extras, "list_usd_per_hour": list_price, "discounts": ", ".join(names)})
 
 
 def _one_source_each(parts: Sequence[Part]) -> list[Offer]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
 from types import MappingProxyType
@@ -103,10 +103,21 @@ def price_book(
     newest: datetime | None = None,
 ) -> PriceBook:
     """A book of the offers, ordered and indexed. `newest` is by default that of the offers as they are."""
+    ordered, by_accelerator = _indexed(offers)
+    newest = newest or max((offer.observed_at for offer in ordered), default=NEVER)
+    return PriceBook(name, ordered, fresh_for, by_accelerator, newest, promises or {})
+
+
+def extended(book: PriceBook, name: str, offers: Iterable[Offer], promises: Mapping[Origin, Promise], newest: datetime) -> PriceBook:
+    """The book under another name with these offers in the place of its own, and these promises besides; `newest` as of a book."""
+    ordered, by_accelerator = _indexed(offers)
+    newest = max((book.newest, newest))
+    return replace(book, name=name, offers=ordered, by_accelerator=by_accelerator, newest=newest, promises={**book.promises, **promises})
+
+
+def _indexed(offers: Iterable[Offer]) -> tuple[tuple[Offer, ...], MappingProxyType[str, tuple[Offer, ...]]]:
     ordered = tuple(sorted(offers, key=offer_key))
     index: dict[str, list[Offer]] = {}
     for offer in ordered:
         index.setdefault(offer.accelerator, []).append(offer)
-    by_accelerator = MappingProxyType({name: tuple(found) for name, found in index.items()})
-    newest = newest or max((offer.observed_at for offer in ordered), default=NEVER)
-    return PriceBook(name, ordered, fresh_for, by_accelerator, newest, promises or {})
+    return ordered, MappingProxyType({name: tuple(found) for name, found in index.items()})

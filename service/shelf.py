@@ -12,13 +12,15 @@ from typing import Any, Protocol
 from providers.offer import Fetched, Offer, Provider
 from service.blobs import FORMAT, pack, unpack
 from service.cache import Cache
-from service.precedence import Part, merged
-from service.pricebook import BUILT_IN_PROVIDER, NEVER, PriceBook, Promise, origin, price_book
+from service.precedence import FILES, Part, merged, with_own
+from service.pricebook import BUILT_IN_PROVIDER, NEVER, PriceBook, Promise, extended, origin, price_book
 from service.store import Head, Heads, StoreUnavailable
 
 HEADS_KEY = "prices:heads"
 HEADS_TTL_S = 1.0
 SNAPSHOT_TTL_S = 86_400.0
+AND_OWN = "~"
+"""Between the name of everybody's book and that of a team's own prices in the name of the team's book; it needs no escape in an address."""
 
 
 class PriceStore(Protocol):
@@ -28,7 +30,10 @@ class PriceStore(Protocol):
         """The newest book with its parts."""
 
     def book_heads(self, name: str) -> Heads:
-        """The book, or the single snapshot, of that name."""
+        """The book, or the single snapshot, of that name; never a team's."""
+
+    def team_head(self, team: str, snapshot: str) -> Head | None:
+        """A team's snapshot of that name, None where the team has none."""
 
     def load_snapshot(self, name: str) -> Fetched | None:
         """What was kept under a snapshot's name, or None."""
@@ -60,15 +65,33 @@ class Shelf:
         """The book of the current heads: its offers carry the time at which they were last seen to hold."""
         if heads.book is None:
             return self.shipped
-        self._at_hand = {head.snapshot: self._snapshot(head.snapshot) for head in heads.parts}
+        self._at_hand = {head.snapshot: self._snapshot(head.snapshot) for head in (*heads.parts, *heads.teams.values())}
         return self._bound(heads.book, heads.parts, now_known=True)
 
     def recorded(self, name: str) -> PriceBook | None:
-        """A book, or a single snapshot, as it was recorded; None where there is none of that name."""
+        """A book, or a single snapshot, as it was recorded; None where there is none of that name. No team's own prices are in any."""
         if name == self.shipped.name:
             return self.shipped
         heads = self._store.book_heads(name)
         return self._bound(name, heads.parts, now_known=False) if heads.parts else None
+
+    def own_head(self, team: str, snapshot: str) -> Head | None:
+        """A team's own prices as they were recorded; None where the team, whoever else has, has none of that name."""
+        return self._store.team_head(team, snapshot)
+
+    def with_own(self, book: PriceBook, head: Head, *, now_known: bool) -> PriceBook:
+        """Everybody's book as the team sees it whose own prices `head` stands for."""
+        own, promise = self._snapshot(head.snapshot), self._promise(head, now_known=now_known)
+        newest = max((offer.observed_at for offer in own.offers), default=NEVER)
+        if now_known:
+            own = replace(own, offers=tuple(_verified(offer, head) for offer in own.offers))
+        return extended(
+            book,
+            f"{book.name}{AND_OWN}{head.snapshot}",
+            with_own(book.offers, own, lambda offer: book.asked(offer) == FILES),
+            {origin(offer): promise for offer in own.offers},
+            newest,
+        )
 
     @cached_property
     def _shipped(self) -> Fetched:
@@ -128,8 +151,9 @@ def _read_heads(blob: bytes) -> Heads | None:
     """Heads as the cache has them; None for anything else that may stand there."""
     try:
         found = json.loads(blob)
-        return Heads(found["book"], tuple(_head(part) for part in found["parts"]))
-    except (ValueError, TypeError, KeyError):
+        teams = {str(team): _head(part) for team, part in found["teams"].items()}
+        return Heads(found["book"], tuple(_head(part) for part in found["parts"]), teams)
+    except (AttributeError, ValueError, TypeError, KeyError):
         return None
 
 

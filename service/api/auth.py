@@ -60,8 +60,8 @@ def principal() -> Principal:
 
 
 def team_desk() -> Desk:
-    """The desk of the present request's team, with what its finished runs have taught."""
-    return of_team(current_app.extensions["desk"], current_app.extensions["teacher"], principal().team)
+    """The desk of the present request's team, with what its finished runs have taught and its own prices."""
+    return of_team(current_app.extensions["desk"], current_app.extensions["teacher"], principal())
 
 
 def register(app: Flask) -> None:

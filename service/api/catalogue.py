@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
-from flask import Response, current_app
+from flask import Response
 
 from providers.offer import PRICINGS
 from service.api.answers import accelerator_entry, model_entry, offer_entry
+from service.api.auth import team_desk
 from service.api.blueprint import Blueprint, json_response
 from service.api.etags import ETAG, tagged
 from service.api.paging import PageQuerySchema, page_of, paginate
 from service.api.schema import Choice, Count, Flag, FreeObject, Items, Moment, Number, Part, Schema, Text
 from service.catalog import offer_key
-from service.desk import Desk
 from service.usecases import catalogue as usecase
 
 blueprint = Blueprint("catalogue", __name__, description="What is known: prices, accelerators, models")
@@ -152,7 +152,7 @@ def offers(query: dict[str, Any]) -> Response:
     Ordered by accelerator, provider, region and instance type. `price_snapshot` names the state of the prices. The ETag changes with
     whatever is shown.
     """
-    desk: Desk = current_app.extensions["desk"]
+    desk = team_desk()
     book, found = usecase.find_offers(desk, query)
     now = desk.clock()
     page = _page(query, found, offer_key, lambda offer: offer_entry(offer, stale=book.stale(offer, now)), OFFER_KEY_PARTS)

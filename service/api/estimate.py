@@ -60,7 +60,7 @@ def batch(request: dict[str, Any]) -> Response:
     answers = [
         _attempt(desk, index, entry) if time.monotonic() < until_s else _not_begun() for index, entry in enumerate(request["requests"])
     ]
-    return json_response({"answers": answers, "price_snapshot": desk.catalog.current.name, "engine_version": engine_version()})
+    return json_response({"answers": answers, "price_snapshot": desk.book().name, "engine_version": engine_version()})
 
 
 def _attempt(desk: Any, index: int, entry: dict[str, Any] | Unreadable) -> dict[str, Any]:

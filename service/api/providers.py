@@ -6,10 +6,10 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import marshmallow as ma
-from flask import Request, Response, current_app
+from flask import Request, Response
 
 from providers.offer import PRICINGS
-from service.api.auth import needs
+from service.api.auth import needs, team_desk
 from service.api.blueprint import Blueprint, StrictParser, json_response
 from service.api.paging import PageQuerySchema, cursor_of, page_of, paginate
 from service.api.problems import response_name
@@ -74,9 +74,7 @@ class ProviderSchema(Schema):
     left_out = FreeObject(required=True, description="Rows that were read and are not for us, by reason")
     quarantined = Part(CountedSchema, required=True, description="Prices that are not believed: jumps, placeholders, spot above on-demand")
     doubted = Part(CountedSchema, required=True, description="Prices of your own files that look the same way: they are served, look again")
-    warnings = Items(
-        Text(max_length=1000), max_items=100, required=True, description="Discounts that match no offer, prices held for teams"
-    )
+    warnings = Items(Text(max_length=1000), max_items=100, required=True, description="Discounts that match no offer")
 
 
 class ProviderPageSchema(Schema):
@@ -137,9 +135,9 @@ class PriceChangePageSchema(Schema):
 def providers(query: dict[str, Any]) -> Response:
     """Price sources and their freshness
 
-    One that lacks its credentials says so and is no error.
+    One that lacks its credentials says so and is no error. Of price files you see everybody's and those of your own team.
     """
-    found, cursor = paginate(list_providers(current_app.extensions["desk"]), lambda entry: (entry.name,), page_of(query, (str,)))
+    found, cursor = paginate(list_providers(team_desk()), lambda entry: (entry.name,), page_of(query, (str,)))
     return json_response({"items": plain(found), "next_cursor": cursor})
 
 
@@ -148,7 +146,7 @@ def providers(query: dict[str, Any]) -> Response:
 @blueprint.alt_response(404, response_name(404))
 def provider(name: str) -> Response:
     """One price source"""
-    return json_response(plain(find_provider(current_app.extensions["desk"], name)))
+    return json_response(plain(find_provider(team_desk(), name)))
 
 
 @blueprint.route("/v1/providers/<name>/refresh", methods=["POST"])
@@ -163,7 +161,7 @@ def refresh(body: dict[str, Any], name: str) -> Response:
     In the background: its entry, at `Location`, tells what came of it. Requests for a refresh that is under way get that one. One that
     lacks its credentials, or that the settings forbid to ask, is a conflict that names what would be right.
     """
-    entry = refresh_now(current_app.extensions["desk"], name, accept_jumps=body.get("accept_jumps", False))
+    entry = refresh_now(team_desk(), name, accept_jumps=body.get("accept_jumps", False))
     return json_response(plain(entry), 202, {"Location": f"/v1/providers/{name}"})
 
 
@@ -178,7 +176,7 @@ def history(query: dict[str, Any]) -> Response:
     """
     page = page_of(query, (int, int))
     after = None if page.after is None else (_moment(int(page.after[0])), int(page.after[1]))
-    found = find_price_changes(current_app.extensions["desk"], query, page.limit + 1, after)
+    found = find_price_changes(team_desk(), query, page.limit + 1, after)
     shown = found[: page.limit]
     cursor = cursor_of(((shown[-1].observed_at - EPOCH) // MICROSECOND, shown[-1].id)) if len(found) > page.limit else None
     return json_response({"items": [_change(row) for row in shown], "next_cursor": cursor})

@@ -14,6 +14,7 @@ from service.cli.commands import desk
 from service.cli.tables import clipped, columns
 from service.desk import Desk
 from service.plain import plain
+from service.precedence import FILES
 from service.store import StoreUnavailable
 
 ROWS_NAMED = 5
@@ -42,7 +43,7 @@ def show(*, as_json: bool, as_csv: bool) -> None:
     from service.usecases.providers import list_providers
 
     try:
-        entries = plain(list_providers(desk()))
+        entries = plain(list_providers(desk(), operator=True))
     except StoreUnavailable as error:
         raise click.ClickException(
             f"nothing is kept yet, or cannot be read ({error}); `outlay prices refresh` asks the providers"
@@ -54,6 +55,7 @@ def _refreshed(at: Desk, name: str, *, accept_jumps: bool) -> dict[str, Any]:
     """The job's own result, with the rows that were not taken."""
     from providers.registry import UnknownProvider
     from service.store.prices import no_step
+    from service.usecases.providers import unheld
     from service.usecases.refresh import refresh_prices
 
     click.echo(f"asking {name}", err=True)
@@ -64,8 +66,11 @@ def _refreshed(at: Desk, name: str, *, accept_jumps: bool) -> dict[str, Any]:
     if "snapshot" not in result:
         return result
     state = at.store.provider_state(name)
-    rows = {f"{kind}_rows": list(getattr(state, kind)) for kind in KINDS}
-    return result | rows | {"left_out": dict(state.left_out)}
+    owned = at.store.team_prices() if name == FILES else {}
+    rows = {f"{kind}_rows": [row for one in (state, *owned.values()) for row in getattr(one, kind, ())] for kind in KINDS}
+    warnings = [*result.get("warnings", ()), *(said for prices in owned.values() for said in prices.warnings), *unheld(at, owned)]
+    told = {"teams": {team: prices.offers for team, prices in owned.items()}} if owned else {}
+    return result | rows | told | {"left_out": dict(state.left_out)} | ({"warnings": warnings} if warnings else {})
 
 
 def _refresh_table(results: Sequence[Mapping[str, Any]]) -> str:
@@ -75,7 +80,7 @@ def _refresh_table(results: Sequence[Mapping[str, Any]]) -> str:
             result["provider"],
             next(word for word in ("error", "skipped", "new") if word in result) if result.get("new") is not False else "unchanged",
             *(str(result.get(count, "")) for count in ("offers", "rejected", "quarantined")),
-            clipped(str(result.get("error") or result.get("skipped") or result["snapshot"])),
+            clipped(str(result.get("error") or result.get("skipped") or result["snapshot"] or "")),
         )
         for result in results
     ]
@@ -90,7 +95,10 @@ def _named(results: Sequence[Mapping[str, Any]]) -> list[str]:
         for kind in KINDS
         for row in result.get(f"{kind}_rows", ())[:ROWS_NAMED]
     ]
-    return rows + [f"{result['provider']} warning: {warning}" for result in results for warning in result.get("warnings", ())]
+    teams = [
+        f"{result['provider']}: team {team} has {count} of its own" for result in results for team, count in result.get("teams", {}).items()
+    ]
+    return teams + rows + [f"{result['provider']} warning: {warning}" for result in results for warning in result.get("warnings", ())]
 
 
 def _table(entries: Sequence[Mapping[str, Any]]) -> str:

@@ -51,18 +51,22 @@ class Key:
 
 @dataclass(frozen=True, slots=True)
 class Principal:
-    """On whose behalf a request is made: the team's id, the key's id (None where no key is needed), and what it may do."""
+    """On whose behalf a request is made: the team's id, the key's id (None where no key is needed), and what it may do.
+
+    `team_name` is what price books call the team.
+    """
 
     team: str
     key: str | None
     scopes: tuple[Scope, ...]
+    team_name: str = ""
 
     def may(self, scope: Scope) -> bool:
         """Whether this is within its scopes."""
         return scope in self.scopes
 
 
-EVERYBODY = Principal(DEFAULT_TEAM, None, SCOPES)
+EVERYBODY = Principal(DEFAULT_TEAM, None, SCOPES, DEFAULT_TEAM)
 """Whoever reaches a service that has no keys."""
 
 

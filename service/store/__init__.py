@@ -17,6 +17,7 @@ from service.store.lessons import LessonRows
 from service.store.prices import PriceRows, Snapshot
 from service.store.scenarios import Claim, NewScenario, OpenWork, ScenarioRow, ScenarioRows, TeamIsFull, WholeScenario
 from service.store.tables import HEAD
+from service.store.team_prices import Owned, TeamPrices
 from service.store.tracking import Moved, ProgramRow, RunRow, TrackRows
 
 __all__ = [
@@ -41,6 +42,7 @@ __all__ = [
     "OpenWork",
     "Outgoing",
     "Overtaken",
+    "Owned",
     "PriceChange",
     "ProgramRow",
     "ProviderState",
@@ -56,6 +58,7 @@ __all__ = [
     "StoreNotReady",
     "StoreUnavailable",
     "TeamIsFull",
+    "TeamPrices",
     "WholeScenario",
 ]
 

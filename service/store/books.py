@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, func, insert, select, text, update
 
-from service.store.database import Database, insert_into, insert_new, storable
-from service.store.tables import length_of, price_book_parts, price_books, price_history, price_snapshots, provider_states
+from service.store.database import insert_into, insert_new, storable
+from service.store.tables import length_of, price_book_parts, price_books, price_history, price_snapshots, provider_states, team_prices
+from service.store.team_prices import Owned, TeamPriceRows, keep_owned
 
 _LOCK_KEY = 0x0071_6C61_7A  # one book at a time, so that none misses another refresh's prices
 _TEXTS = ("last_error", "unconfigured")
@@ -62,10 +63,14 @@ class Head:
 
 @dataclass(frozen=True, slots=True)
 class Heads:
-    """A book's name and its parts, by provider; no book at all where nothing was ever kept."""
+    """A book's name and its parts, by provider; no book at all where nothing was ever kept.
+
+    `teams` are the present prices that are one team's alone, by its name: they are in no book.
+    """
 
     book: str | None
     parts: tuple[Head, ...]
+    teams: Mapping[str, Head] = field(default_factory=dict)
 
 
 NO_HEADS = Heads(None, ())
@@ -75,7 +80,7 @@ class Overtaken(Exception):
     """Another answer of the provider was kept since the state was read that this one was judged by; nothing of this one was."""
 
 
-class BookRows(Database):
+class BookRows(TeamPriceRows):
     """The part of the store that remembers providers and books."""
 
     def provider_states(self) -> dict[str, ProviderState]:
@@ -91,11 +96,17 @@ class BookRows(Database):
             return ProviderState(**row) if row else ProviderState(provider)
 
     def save_state(
-        self, state: ProviderState, now: datetime, history: Sequence[Mapping[str, Any]] = (), since: ProviderState | None = None
+        self,
+        state: ProviderState,
+        now: datetime,
+        history: Sequence[Mapping[str, Any]] = (),
+        since: ProviderState | None = None,
+        owned: Owned | None = None,
     ) -> None:
         """Keep what came of asking a provider, what that changed in the price history, and the book that follows, all or nothing.
 
-        `since` is the state by which that was judged. Raises Overtaken where another answer has been kept after it.
+        `since` is the state by which that was judged. `owned` is all that teams have of their own from now on; None: what they had.
+        Raises Overtaken where another answer has been kept after `since`.
         """
         with self._write() as connection:
             _alone(connection)
@@ -103,17 +114,34 @@ class BookRows(Database):
                 _check_newest(connection, since)
             if history:
                 connection.execute(insert(price_history), list(history))
+            if owned is not None:
+                keep_owned(connection, owned)
             _keep(connection, state)
             _make_book(connection, now)
 
     def current_heads(self) -> Heads:
-        """The newest book with its parts."""
-        return self._heads(price_books.c.seq == select(func.max(price_books.c.seq)).scalar_subquery())
+        """The newest book with its parts, and what teams have of their own."""
+        newest = self._heads(price_books.c.seq == select(func.max(price_books.c.seq)).scalar_subquery())
+        return replace(newest, teams=self._team_heads())
 
     def book_heads(self, name: str) -> Heads:
-        """The book of that name with its parts; a single snapshot counts as a book of its own. No parts where there is none."""
+        """The book of that name with its parts; a single snapshot counts as a book of its own. No parts where there is none.
+
+        A team's snapshot is none: `team_head` finds it, for that team.
+        """
         found = self._heads(price_books.c.name == name)
         return found if found.parts else self._single(name)
+
+    def team_head(self, team: str, snapshot: str) -> Head | None:
+        """A team's own snapshot, present or past; None where that team has none of that name."""
+        with self._read() as connection:
+            row = connection.execute(_ONE.where(price_snapshots.c.name == snapshot, price_snapshots.c.team == team)).first()
+        return Head(*row) if row else None
+
+    def _team_heads(self) -> dict[str, Head]:
+        query = _ONE.add_columns(team_prices.c.team).join(team_prices, team_prices.c.snapshot == price_snapshots.c.name)
+        with self._read() as connection:
+            return {row[-1]: Head(*row[:-1]) for row in connection.execute(query.order_by(team_prices.c.team))}
 
     def _heads(self, which: ColumnElement[bool]) -> Heads:
         parts, states, snapshots = price_book_parts.c, provider_states.c, price_snapshots.c
@@ -126,15 +154,18 @@ class BookRows(Database):
         return Heads(rows[0][0], tuple(Head(*row[1:]) for row in rows)) if rows else NO_HEADS
 
     def _single(self, snapshot: str) -> Heads:
-        states, snapshots = provider_states.c, price_snapshots.c
-        query = select(snapshots.provider, snapshots.name, snapshots.taken_at, *_NOW_KNOWN)
-        query = query.outerjoin_from(price_snapshots, provider_states, states.provider == snapshots.provider)
         with self._read() as connection:
-            row = connection.execute(query.where(snapshots.name == snapshot, snapshots.complete)).first()
+            row = connection.execute(_ONE.where(price_snapshots.c.name == snapshot, price_snapshots.c.team.is_(None))).first()
         return Heads(snapshot, (Head(*row),)) if row else NO_HEADS
 
 
 _NOW_KNOWN = (provider_states.c.verified_at, provider_states.c.fresh_for_s, func.coalesce(provider_states.c.failures, 0))
+_ONE = (
+    select(price_snapshots.c.provider, price_snapshots.c.name, price_snapshots.c.taken_at, *_NOW_KNOWN)
+    .outerjoin_from(price_snapshots, provider_states, provider_states.c.provider == price_snapshots.c.provider)
+    .where(price_snapshots.c.complete)
+)
+"""A head of each complete snapshot: whoever uses it must say whose."""
 
 
 def _alone(connection: Connection) -> None:

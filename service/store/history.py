@@ -8,10 +8,10 @@ from datetime import datetime
 from decimal import Decimal
 from typing import Any
 
-from sqlalchemy import ColumnElement, ScalarSelect, and_, or_, select
+from sqlalchemy import ColumnElement, ScalarSelect, Select, Table, and_, or_, select
 
 from service.store.database import Database
-from service.store.tables import price_history
+from service.store.tables import price_history, team_price_history
 
 THING = ("asked", "provider", "region", "instance_type", "accelerator", "accelerator_count", "pricing", "market")
 """The columns that tell one thing's prices from another's."""
@@ -42,11 +42,15 @@ class PriceChange:
 
 @dataclass(frozen=True, slots=True)
 class HistoryFilter:
-    """What is asked for: columns with the values they may have, and the time (both ends belong to it)."""
+    """What is asked for: columns with the values they may have, and the time (both ends belong to it).
+
+    `team` is the name of the team that asks, which sees its own prices besides.
+    """
 
     among: Mapping[str, tuple[str, ...]]
     since: datetime | None = None
     until: datetime | None = None
+    team: str | None = None
 
 
 class HistoryRows(Database):
@@ -54,15 +58,27 @@ class HistoryRows(Database):
 
     def price_changes(self, wanted: HistoryFilter, limit: int, after: tuple[datetime, int] | None = None) -> tuple[PriceChange, ...]:
         """At most `limit` rows, newest first, after the row of that time and id: what is added meanwhile moves none of them."""
-        query = select(price_history, _before()).where(*_conditions(wanted), *(() if after is None else (_follows(*after),)))
-        query = query.order_by(price_history.c.observed_at.desc(), price_history.c.id.desc()).limit(limit)
         with self._read() as connection:
-            return tuple(PriceChange(**row) for row in connection.execute(query).mappings())
+            found = [PriceChange(**row) for row in connection.execute(_changes(wanted, limit, after)).mappings()]
+            if wanted.team is None:
+                return tuple(found)
+            own = _changes(wanted, limit, after, team_price_history).where(team_price_history.c.team == wanted.team)
+            found += [PriceChange(**row) for row in connection.execute(own).mappings()]
+        return tuple(sorted(found, key=lambda change: (change.observed_at, change.id), reverse=True)[:limit])
 
 
-def _conditions(wanted: HistoryFilter) -> list[ColumnElement[bool]]:
-    columns, alone = price_history.c, len(wanted.among) == 1
-    found: list[ColumnElement[bool]] = [_column(name, alone=alone).in_(values) for name, values in wanted.among.items()]
+def _changes(
+    wanted: HistoryFilter, limit: int, after: tuple[datetime, int] | None, table: Table = price_history
+) -> Select[tuple[Any, ...]]:
+    conditions = [*_conditions(table, wanted), *(() if after is None else (_follows(table, *after),))]
+    columns = (column for column in table.c if column.name != "team")
+    query = select(*columns, _before(table)).where(*conditions)
+    return query.order_by(table.c.observed_at.desc(), table.c.id.desc()).limit(limit)
+
+
+def _conditions(table: Table, wanted: HistoryFilter) -> list[ColumnElement[bool]]:
+    columns, alone = table.c, len(wanted.among) == 1
+    found: list[ColumnElement[bool]] = [_column(table, name, alone=alone).in_(values) for name, values in wanted.among.items()]
     if wanted.since is not None:
         found.append(columns.observed_at >= wanted.since)
     if wanted.until is not None:
@@ -70,21 +86,25 @@ def _conditions(wanted: HistoryFilter) -> list[ColumnElement[bool]]:
     return found
 
 
-def _column(name: str, *, alone: bool) -> ColumnElement[Any]:
+def _column(table: Table, name: str, *, alone: bool) -> ColumnElement[Any]:
     """The kind of pricing narrows least of all filters, which SQLite does not know: beside another an expression keeps its index out."""
-    column = price_history.c[name]
+    column = table.c[name]
     return column if alone or name != "pricing" else column.concat("")
 
 
-def _follows(at: datetime, row: int) -> ColumnElement[bool]:
+def _follows(table: Table, at: datetime, row: int) -> ColumnElement[bool]:
     """Written so that the first half bounds an index: of the alternatives alone neither database makes one range."""
-    columns = price_history.c
+    columns = table.c
     return and_(columns.observed_at <= at, or_(columns.observed_at < at, columns.id < row))
 
 
-def _before() -> ScalarSelect[Any]:
-    """The price in the row before of the same thing."""
-    earlier, columns = price_history.alias("earlier"), price_history.c
-    same = and_(*(earlier.c[name] == columns[name] for name in THING), earlier.c.id < columns.id)
-    found = select(earlier.c.usd_per_hour).where(same).order_by(earlier.c.id.desc()).limit(1)
-    return found.correlate(price_history).scalar_subquery().label("usd_per_hour_before")  # type: ignore[return-value]
+def _before(table: Table) -> ScalarSelect[Any]:
+    """The price in the row before of the same thing; of the same team, whose ids count down."""
+    earlier, columns = table.alias("earlier"), table.c
+    same = and_(*(earlier.c[name] == columns[name] for name in THING))
+    if table is price_history:
+        found = select(earlier.c.usd_per_hour).where(same, earlier.c.id < columns.id).order_by(earlier.c.id.desc())
+    else:
+        ours = earlier.c.team == columns.team
+        found = select(earlier.c.usd_per_hour).where(same, ours, earlier.c.id > columns.id).order_by(earlier.c.id)
+    return found.limit(1).correlate(table).scalar_subquery().label("usd_per_hour_before")  # type: ignore[return-value]

@@ -43,15 +43,15 @@ def no_step(done: int, total: int) -> None:
 class PriceRows(Database):
     """The part of the store that remembers prices."""
 
-    def save_snapshot(self, provider: str, fetched: Fetched, at: datetime, step: Step = no_step) -> int:
-        """Keep all offers of `fetched` under its snapshot name; returns how many rows were new.
+    def save_snapshot(self, provider: str, fetched: Fetched, at: datetime, step: Step = no_step, *, team: str | None = None) -> int:
+        """Keep all offers of `fetched` under its snapshot name, as a team's own where one is named; returns how many rows were new.
 
         Rows go in chunks, each its own transaction, in an order that depends on the offers alone: an interrupted save goes on where it
         stopped, and a second save of the same snapshot changes nothing. `step(done, total)` is called before each chunk and at the end;
         what it raises ends the save and leaves the snapshot incomplete, which readers do not see.
         """
         rows = sorted((_row(fetched.snapshot, offer) for offer in fetched.offers), key=_order)
-        done = begun = self._begin_snapshot(provider, fetched, at)
+        done = begun = self._begin_snapshot(provider, fetched, at, team)
         while done < len(rows):
             step(done, len(rows))
             done += self._add_rows(rows, done)
@@ -60,7 +60,7 @@ class PriceRows(Database):
         return len(rows) - begun
 
     def load_snapshot(self, name: str) -> Fetched | None:
-        """Offers and discounts of a complete snapshot, or None when there is none of that name."""
+        """Offers and discounts of a complete snapshot, whosever it is, or None when there is none of that name."""
         columns = price_snapshots.c
         with self._read() as connection:
             known = connection.execute(select(columns.discounts).where(columns.name == name, columns.complete)).first()
@@ -76,17 +76,19 @@ class PriceRows(Database):
         return newest[0].name if newest else None
 
     def snapshots(self, provider: str | None = None) -> tuple[Snapshot, ...]:
-        """All complete snapshots, of one provider or of all, newest first."""
+        """All complete snapshots of everybody's prices, of one provider or of all, newest first."""
         columns = price_snapshots.c
-        query = select(columns.name, columns.provider, columns.taken_at, columns.offer_count).where(columns.complete)
+        query = select(columns.name, columns.provider, columns.taken_at, columns.offer_count)
+        query = query.where(columns.complete, columns.team.is_(None))
         query = query.order_by(columns.taken_at.desc(), columns.name)
         with self._read() as connection:
             found = connection.execute(query if provider is None else query.where(columns.provider == provider))
             return tuple(Snapshot(*row) for row in found)
 
-    def _begin_snapshot(self, provider: str, fetched: Fetched, at: datetime) -> int:
+    def _begin_snapshot(self, provider: str, fetched: Fetched, at: datetime, team: str | None) -> int:
         """Make the snapshot's row if it is new; returns how many of its offers are there already."""
         values = {"name": fetched.snapshot, "provider": provider, "taken_at": at, "offer_count": len(fetched.offers), "complete": False}
+        values["team"] = team
         values["discounts"] = [asdict(discount) | {"share": str(discount.share)} for discount in fetched.discounts]
         with self._write() as connection:
             insert_new(connection, price_snapshots, [values])

@@ -153,11 +153,12 @@ class ScenarioRows(Database):
         with self._read() as connection:
             return connection.scalar(query) is not None
 
-    def scenario_prepared(self, scenario_id: str) -> Body | None:
-        """What the workers are told of a scenario, None where there is none."""
+    def scenario_prepared(self, scenario_id: str) -> tuple[Body, str] | None:
+        """What the workers are told of a scenario, and the name of its team; None where there is none."""
+        query = select(scenarios.c.prepared, teams.c.name).join(teams).where(scenarios.c.id == scenario_id)
         with self._read() as connection:
-            found: Body | None = connection.scalar(select(scenarios.c.prepared).where(scenarios.c.id == scenario_id))
-            return found
+            found = connection.execute(query).first()
+            return (found[0], found[1]) if found else None
 
     def cancel_scenario(self, scenario_id: str, now: datetime) -> bool:
         """End a scenario that nobody wants any more, at once; False where it was over before."""

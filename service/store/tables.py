@@ -25,7 +25,7 @@ from sqlalchemy import (
     text,
 )
 
-HEAD = "0005"
+HEAD = "0006"
 """The newest migration: what `Store.check_head` asks of the database without loading Alembic. A test holds it to the files."""
 
 
@@ -116,6 +116,7 @@ price_snapshots = Table(
     Column("offer_count", Integer, nullable=False),
     Column("complete", Boolean(create_constraint=False), nullable=False),
     Column("discounts", JSON(none_as_null=True)),
+    Column("team", String(200)),  # whose prices alone they are, by its name; null: everybody's
     Index("price_snapshots_by_provider", "provider", "taken_at"),
 )
 
@@ -181,22 +182,43 @@ price_book_parts = Table(
     Column("snapshot", String(200), ForeignKey("price_snapshots.name"), nullable=False),
 )
 
+team_prices = Table(
+    "team_prices",
+    metadata,
+    Column("team", String(200), primary_key=True),  # its name: a book may be there before the team
+    Column("snapshot", String(200), ForeignKey("price_snapshots.name"), nullable=False),
+    Column("offers", Integer, nullable=False),
+    Column("rejected_count", Integer, nullable=False),
+    Column("rejected", JSON, nullable=False),
+    Column("doubted_count", Integer, nullable=False),
+    Column("doubted", JSON, nullable=False),
+    Column("warnings", JSON, nullable=False),
+)
+
+
+def _price_change() -> tuple[Column[Any], ...]:
+    """What a row of history says."""
+    return (
+        Column("asked", String(64), nullable=False),
+        Column("provider", String(64), nullable=False),
+        Column("region", String(200), nullable=False),
+        Column("instance_type", String(200), nullable=False),
+        Column("accelerator", String(200), nullable=False),
+        Column("accelerator_count", Integer, nullable=False),
+        Column("pricing", String(32), nullable=False),
+        Column("market", String(32), nullable=False),
+        Column("usd_per_hour", ExactDecimal),
+        Column("availability", String(32), nullable=False),
+        Column("observed_at", UtcTime, nullable=False),
+        Column("source", String(500), nullable=False),
+    )
+
+
 price_history = Table(
     "price_history",
     metadata,
     Column("id", Integer, primary_key=True, autoincrement=True),
-    Column("asked", String(64), nullable=False),
-    Column("provider", String(64), nullable=False),
-    Column("region", String(200), nullable=False),
-    Column("instance_type", String(200), nullable=False),
-    Column("accelerator", String(200), nullable=False),
-    Column("accelerator_count", Integer, nullable=False),
-    Column("pricing", String(32), nullable=False),
-    Column("market", String(32), nullable=False),
-    Column("usd_per_hour", ExactDecimal),
-    Column("availability", String(32), nullable=False),
-    Column("observed_at", UtcTime, nullable=False),
-    Column("source", String(500), nullable=False),
+    *_price_change(),
     Index("price_history_by_time", "observed_at", "id"),
     Index("price_history_by_accelerator", "accelerator", "observed_at", "id"),
     Index("price_history_by_provider", "provider", "observed_at", "id"),
@@ -204,6 +226,17 @@ price_history = Table(
     Index("price_history_by_pricing", "pricing", "observed_at", "id"),
     Index("price_history_by_thing", "instance_type", "provider", "region", "pricing", "id"),
 )
+
+team_price_history = Table(
+    "team_price_history",
+    metadata,
+    Column("team", String(200), primary_key=True),
+    Column("id", Integer, primary_key=True, autoincrement=False),  # -1, -2 and so on of each team: apart from those of price_history
+    *_price_change(),
+    Index("team_price_history_by_time", "team", "observed_at", "id"),
+    Index("team_price_history_by_thing", "team", "instance_type", "provider", "region", "pricing", "id"),
+)
+"""A table of its own: gaps in the ids of a common one, which cursors show, would tell everybody that some team's prices moved."""
 
 teams = Table(
     "teams",

@@ -70,7 +70,7 @@ class Task:
 def approaches(desk: Desk, request: Given) -> ApproachesAnswer:
     """The answer to a request as the schema gives it. Raises the domain's Problems, with pointers into the request."""
     notes = Notes()
-    book = desk.catalog.book(request.get("price", {}).get("snapshot"))
+    book = desk.book(request.get("price", {}).get("snapshot"))
     rig = rig_of(desk, request, book, of_mixtures=False)
     if rig is None:
         raise InvalidRequest("approaches are trained and served on a machine: state hardware", "/hardware")

@@ -28,7 +28,7 @@ def find_offers(desk: Desk, given: Given) -> tuple[PriceBook, list[Offer]]:
     Raises UnknownName for an accelerator, a provider or a region that is not known.
     """
     with _pointing_at("/snapshot"):
-        book = desk.catalog.book(given.get("snapshot"))
+        book = desk.book(given.get("snapshot"))
     offers = book.offers
     _check_known("provider", given, lambda: {*desk.providers.names(), *(offer.provider for offer in book.offers)})
     _check_known("region", given, lambda: {offer.region for offer in book.offers})
@@ -45,7 +45,7 @@ def find_price_changes(desk: Desk, given: Given, limit: int, after: tuple[dateti
     among: dict[str, tuple[str, ...]] = {name: (given[name],) for name in columns if name in given}
     if "accelerator" in given:
         among["accelerator"] = _canonical(given["accelerator"])
-    return desk.store.price_changes(HistoryFilter(among, given.get("since"), given.get("until")), limit, after)
+    return desk.store.price_changes(HistoryFilter(among, given.get("since"), given.get("until"), desk.team), limit, after)
 
 
 def _canonical(alias: str) -> tuple[str, ...]:

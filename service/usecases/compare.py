@@ -157,7 +157,7 @@ def _shown(request: Given, seen: Seen, order: Ints, workloads: Sequence[Workload
 def _book(desk: Desk, request: Given) -> PriceBook:
     """The current prices, or those of the snapshot that is named."""
     try:
-        return desk.catalog.book(request.get("snapshot"))
+        return desk.book(request.get("snapshot"))
     except UnknownName as problem:
         raise UnknownName(problem.message, "/snapshot", problem.near) from problem
 
@@ -331,7 +331,7 @@ def _front(table: Table) -> Flags:
 def _stale_providers(stale: Ints, book: PriceBook) -> tuple[str, ...]:
     """Providers of these rows, which are stale."""
     provider = book.columns.provider
-    return tuple(sorted(provider.names[code] for code in np.unique(provider.codes[stale])))
+    return tuple(sorted(provider.names[code] for code in provider.met(stale)))
 
 
 def _unpriced(candidates: Given, accelerators: Sequence[str], sold: Collection[str]) -> tuple[str, ...]:

@@ -68,7 +68,7 @@ def estimate(desk: Desk, request: Given) -> EstimateAnswer:
 
 def find_machine(desk: Desk, request: Given, notes: Notes) -> Machine:
     """The machine of a request, at its price: `hardware` and `price` alone decide it. Raises Problems, with pointers into the request."""
-    book = desk.catalog.book(request.get("price", {}).get("snapshot"))
+    book = desk.book(request.get("price", {}).get("snapshot"))
     cluster, price = resolve_machine(desk, request, book, notes)
     return Machine(cluster, price, book.name)
 

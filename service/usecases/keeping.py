@@ -13,7 +13,7 @@ from providers.offer import Discount, Fetched, Offer, Provider, ProviderError, R
 from service.desk import Desk
 from service.precedence import FILES, matches
 from service.pricebook import BUILT_IN_PROVIDER, NEVER
-from service.store import ProviderState
+from service.store import Owned, ProviderState, TeamPrices
 from service.store.database import storable
 from service.store.history import THING
 from service.store.prices import LONGEST, LONGEST_PRICE, MOST_ACCELERATORS, Step
@@ -38,29 +38,96 @@ class Attempt:
     accept_jumps: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """What an answer says to everybody, or to one team: `fetched` as it was read, `checked` what of it is kept under the name `snapshot`.
+
+    `before` is what was known; where the answer says the same `is_news` is False, and the name the old one.
+    """
+
+    fetched: Fetched
+    checked: Checked
+    before: Mapping[Identity, Offer]
+    snapshot: str | None
+    is_news: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _Keeping:
+    """One call of `keep`."""
+
+    desk: Desk
+    attempt: Attempt
+    now: datetime
+    step: Step
+
+
 def keep(desk: Desk, attempt: Attempt, fetched: Fetched, step: Step) -> ProviderState:
-    """Make everything of `fetched` durable; returns the provider's new state.
+    """Make everything of `fetched` durable; returns the provider's new state, which says nothing of what is one team's alone.
 
     Raises ProviderError where it cannot be all there is, Overtaken where another answer was kept since the attempt read the state.
     """
     name, now, state = attempt.provider.name, desk.clock(), attempt.state
-    last = desk.store.load_snapshot(state.snapshot) or _NOTHING if state.snapshot else _NOTHING
+    at = _Keeping(desk, attempt, now, step)
+    part = _part(at, fetched, state.snapshot)
+    told = replace(_told(attempt, part.fetched, part.checked, now), snapshot=part.snapshot, configuration=configuration(desk, name))
+    if name == FILES:
+        told = replace(told, warnings=_idle(desk, fetched.discounts), **_doubted(at, part))
+    owned = _owned(at, fetched.teams) if name == FILES else None
+    desk.store.save_state(told, now, _changed(at, part), since=state, owned=owned)
+    return told
+
+
+def withdrawn(desk: Desk, provider: str, snapshot: str, now: datetime) -> list[dict[str, Any]]:
+    """Rows of history: everything in a snapshot is gone."""
+    last = desk.store.load_snapshot(snapshot) or _NOTHING
+    return changes(provider, {identity(offer): offer for offer in last.offers}, (), now)
+
+
+def _part(at: _Keeping, fetched: Fetched, known: str | None, team: str | None = None) -> _Part:
+    """What everybody, or a team, is told, beside the snapshot `known`; what is news is kept under a new name. Raises ProviderError."""
+    desk, attempt, name = at.desk, at.attempt, at.attempt.provider.name
+    last = desk.store.load_snapshot(known) or _NOTHING if known else _NOTHING
     before = {identity(offer): offer for offer in last.offers}
     if before and not fetched.offers and not attempt.provider.local:
         raise ProviderError(f"{name} brought no offer at all, where it had {len(before)}")
     fetched = _that_fit(fetched)
-    checked = _checked(attempt, fetched, before, now)
+    checked = _checked(attempt, fetched, before, at.now)
     content = _content(checked.offers, fetched, attempt.began)
-    told = replace(_told(attempt, fetched, checked, now), configuration=configuration(desk, name), warnings=_warnings(desk, name, fetched))
-    if state.snapshot and content == _content(last.offers, last, desk.store.book_heads(state.snapshot).parts[0].taken_at):
-        desk.store.save_state(told, now, since=state)
-        return told
-    doubted = _rows(doubts(checked.offers, before, attempt.known), now) if name == FILES else []
-    told = replace(told, doubted_count=len(doubted), doubted=doubted[:EXAMPLES])
-    told = replace(told, snapshot=fetched.snapshot if name == BUILT_IN_PROVIDER else _name(name, content, now))
-    desk.store.save_snapshot(name, replace(fetched, offers=checked.offers, snapshot=str(told.snapshot)), now, step)
-    desk.store.save_state(told, now, changes(name, before, checked.offers, now), since=state)
-    return told
+    if known and content == _content(last.offers, last, _taken_at(desk, known, team)):
+        return _Part(fetched, checked, before, known, is_news=False)
+    if name == FILES and not (known or team or content):  # that teams have books is nobody else's business: no new book for it
+        return _Part(fetched, checked, before, None, is_news=False)
+    snapshot = fetched.snapshot if name == BUILT_IN_PROVIDER else _name(name, [*content, *([team] if team else [])], at.now)
+    desk.store.save_snapshot(name, replace(fetched, offers=checked.offers, snapshot=snapshot), at.now, at.step, team=team)
+    return _Part(fetched, checked, before, snapshot, is_news=True)
+
+
+def _taken_at(desk: Desk, snapshot: str, team: str | None) -> datetime:
+    head = desk.store.team_head(team, snapshot) if team else desk.store.book_heads(snapshot).parts[0]
+    return head.taken_at if head else NEVER
+
+
+def _changed(at: _Keeping, part: _Part) -> list[dict[str, Any]]:
+    return changes(at.attempt.provider.name, part.before, part.checked.offers, at.now) if part.is_news else []
+
+
+def _owned(at: _Keeping, teams: Mapping[str, Fetched]) -> Owned:
+    """What each team has of its own from now on, and what that changes."""
+    known = at.desk.store.team_prices()
+    prices = list[TeamPrices]()
+    history = {team: withdrawn(at.desk, FILES, has.snapshot, at.now) for team, has in known.items() if team not in teams}
+    for team, fetched in teams.items():
+        has = known.get(team)
+        if has and not fetched.offers and not fetched.discounts:
+            prices.append(replace(has, **_rejected(fetched)))  # none of its rows was understood: its last good prices stay
+            continue
+        part = _part(at, fetched, has.snapshot if has else None, team)
+        told = TeamPrices(team, str(part.snapshot), len(part.checked.offers), warnings=_idle(at.desk, fetched.discounts))
+        doubted = {"doubted_count": has.doubted_count, "doubted": has.doubted} if has and not part.is_news else _doubted(at, part)
+        prices.append(replace(told, **_rejected(part.fetched), **doubted))
+        history[team] = _changed(at, part)
+    return Owned(prices, history)
 
 
 def changes(asked: str, before: Mapping[Identity, Offer], offers: tuple[Offer, ...], now: datetime) -> list[dict[str, Any]]:
@@ -131,8 +198,7 @@ def _told(attempt: Attempt, fetched: Fetched, checked: Checked, now: datetime) -
         retry_at=None,
         unconfigured=None,
         offers=len(checked.offers),
-        rejected_count=len(fetched.rejected),
-        rejected=[{"row": storable(row.row[:200]), "reason": storable(row.reason[:MOST_SAID])} for row in fetched.rejected[:EXAMPLES]],
+        **_rejected(fetched),
         left_out=_most_common(fetched.left_out),
         quarantined_count=len(bad),
         quarantined=bad[:EXAMPLES],
@@ -146,22 +212,28 @@ def _rows(found: Sequence[Quarantined], now: datetime) -> list[dict[str, Any]]:
     ]
 
 
-def _warnings(desk: Desk, name: str, fetched: Fetched) -> list[str]:
-    """What the owner of price files should know of them: discounts that are taken off nothing, and prices that are held."""
-    if name != FILES:
-        return []
-    held = [f"{count} {'price' if count == 1 else 'prices'} {reason}" for reason, count in fetched.left_out.items()]
-    return [storable(warning[:MOST_SAID]) for warning in (*_idle(desk, fetched.discounts), *held)][:EXAMPLES]
+def _doubted(at: _Keeping, part: _Part) -> dict[str, Any]:
+    """The state's fields about prices that look wrong; none where nothing is news, for what was doubted still is."""
+    if not part.is_news:
+        return {}
+    found = _rows(doubts(part.checked.offers, part.before, at.attempt.known), at.now)
+    return {"doubted_count": len(found), "doubted": found[:EXAMPLES]}
+
+
+def _rejected(fetched: Fetched) -> dict[str, Any]:
+    """The state's fields about rows that could not be read."""
+    rows = [{"row": storable(row.row[:200]), "reason": storable(row.reason[:MOST_SAID])} for row in fetched.rejected[:EXAMPLES]]
+    return {"rejected_count": len(fetched.rejected), "rejected": rows}
 
 
 def _idle(desk: Desk, discounts: Sequence[Discount]) -> list[str]:
-    """The discounts that match no offer of the others."""
+    """What the owner of price files should know of them: discounts that match no offer of the others."""
     if not discounts:
         return []
     book = desk.catalog.book(desk.store.current_heads().book)
     others = [offer for offer in book.offers if book.asked(offer) != FILES]
     idle = (discount for discount in discounts if not any(matches(discount, offer) for offer in others))
-    return [f"discount {discount.name} matched no offer{_aim(discount)}" for discount in idle]
+    return [storable(f"discount {discount.name} matched no offer{_aim(discount)}"[:MOST_SAID]) for discount in idle][:EXAMPLES]
 
 
 def _aim(discount: Discount) -> str:

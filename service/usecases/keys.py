@@ -102,7 +102,7 @@ class Doorkeeper:
         trouble = key.trouble(self._desk.clock())
         if trouble:
             raise NotLetIn(f"This API key {trouble}; `outlay keys create` makes another.", shown=True)
-        return Principal(key.team, key.id, key.scopes)
+        return Principal(key.team, key.id, key.scopes, key.team_name)
 
     def _known(self, token: str) -> Key:
         parts = _TOKEN.fullmatch(token)

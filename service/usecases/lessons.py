@@ -11,6 +11,7 @@ from typing import Any
 from service.desk import Desk
 from service.domain.lessons import Lesson
 from service.domain.run import Run
+from service.domain.teams import Principal
 from service.domain.utilisation import Utilisation
 from service.engine.lessons import paced, taught
 from service.presets.reliability import find_reliability
@@ -78,9 +79,9 @@ def with_lessons(desk: Desk, request: Given, accelerator: Any, notes: Notes) -> 
     return {**request, **learned}
 
 
-def of_team(desk: Desk, teacher: Teacher, team: str) -> Desk:
-    """The desk as a team sees it: with what it has learned."""
-    return replace(desk, lessons=lambda: teacher.lessons(team))
+def of_team(desk: Desk, teacher: Teacher, who: Principal) -> Desk:
+    """The desk as somebody's team sees it: with what it has learned, and its own prices."""
+    return replace(desk.priced_for(who.team_name), lessons=lambda: teacher.lessons(who.team))
 
 
 def _runs(count: int) -> str:

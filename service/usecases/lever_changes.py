@@ -51,7 +51,7 @@ class Base:
     @property
     def book(self) -> PriceBook:
         """The prices of the estimate."""
-        return self.desk.catalog.book(self.answer.price_snapshot)
+        return self.desk.book(self.answer.price_snapshot)
 
     @property
     def rents(self) -> bool:

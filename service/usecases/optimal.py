@@ -73,7 +73,7 @@ class OptimalAnswer:
 def optimal(desk: Desk, request: Given) -> OptimalAnswer:
     """The answer to a request as the schema gives it. Raises the domain's Problems, with pointers into the request."""
     notes = Notes()
-    book = desk.catalog.book(request.get("price", {}).get("snapshot"))
+    book = desk.book(request.get("price", {}).get("snapshot"))
     asked = resolved(desk, request, book, notes)
     spending, best = search(asked)
     chosen = _reasonable(best.chosen)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from difflib import get_close_matches
@@ -11,6 +11,8 @@ from typing import Any, Literal
 from providers.offer import ProviderError
 from service.desk import Desk
 from service.domain.errors import Problem, UnknownName
+from service.domain.teams import DEFAULT_TEAM
+from service.precedence import FILES
 from service.store import ProviderState
 from service.usecases.asking import NotConfigured, as_configured, barred, check_credentials, due_at, left_alone, load, unset
 from service.usecases.refresh import KIND, request_refresh
@@ -18,6 +20,8 @@ from service.usecases.refresh import KIND, request_refresh
 Condition = Literal["ok", "stale", "failing", "not_configured", "offline", "never_asked", "off"]
 CONDITIONS: tuple[Condition, ...] = ("ok", "stale", "failing", "not_configured", "offline", "never_asked", "off")
 EXAMPLES_SHOWN = 20
+NOT_TOLD = "its files cannot all be read; `outlay prices show` says why"
+"""Of price files: the error names the file, which may be some team's, and may quote it."""
 
 
 class UnknownProviderName(UnknownName):
@@ -67,19 +71,26 @@ class ProviderEntry:
     warnings: Sequence[str]
 
 
-def list_providers(desk: Desk) -> list[ProviderEntry]:
-    """All providers, ordered by name."""
+def list_providers(desk: Desk, *, operator: bool = False) -> list[ProviderEntry]:
+    """All providers, ordered by name, as the team at the desk may see them, or whoever runs the service."""
     states, running = desk.store.provider_states(), _running(desk)
-    return [_entry(desk, states.get(name, ProviderState(name)), running.get(name)) for name in desk.providers.names()]
+    entries = (_entry(desk, states.get(name, ProviderState(name)), running.get(name)) for name in desk.providers.names())
+    return [_seen(desk, entry, operator=operator) for entry in entries]
 
 
-def find_provider(desk: Desk, name: str) -> ProviderEntry:
+def find_provider(desk: Desk, name: str, *, operator: bool = False) -> ProviderEntry:
     """One of them. Raises UnknownProviderName."""
     known = desk.providers.names()
     if name not in known:
         near = tuple(get_close_matches(name[:100], known, n=3))
         raise UnknownProviderName(f"no price provider is called {name[:100]!r}; known: {', '.join(known)}", "/name", near)
-    return _entry(desk, desk.store.provider_state(name), _running(desk).get(name))
+    return _seen(desk, _entry(desk, desk.store.provider_state(name), _running(desk).get(name)), operator=operator)
+
+
+def unheld(desk: Desk, teams: Iterable[str]) -> list[str]:
+    """A warning for each of these teams, which have price books, that has no API key: a slip in the name would quietly cost money."""
+    keyed = {DEFAULT_TEAM, *(key.team_name for key in desk.store.keys())}  # noqa: SIM118 - no dictionary
+    return [f"no API key is of a team called {team}: nobody has the prices of its book" for team in teams if team not in keyed]
 
 
 def _running(desk: Desk) -> dict[str, str]:
@@ -129,6 +140,29 @@ def _entry(desk: Desk, state: ProviderState, refresh: str | None) -> ProviderEnt
         next_refresh_at=(due_at(state, provider, now) or now) if asked else None,
         breaker_open_until=state.retry_at if left_alone(state, now) else None,
     )
+
+
+def _seen(desk: Desk, entry: ProviderEntry, *, operator: bool) -> ProviderEntry:
+    """The entry of price files with what the team at the desk has of its own, or with all that teams have; others' as they are."""
+    if entry.name != FILES:
+        return entry
+    owned = desk.store.team_prices()
+    own = [prices for team, prices in owned.items() if operator or team == desk.team]
+    if not operator and entry.last_error is not None:
+        entry = replace(entry, last_error=NOT_TOLD)
+    return replace(
+        entry,
+        offers=entry.offers + sum(prices.offers for prices in own),
+        rejected=_together(entry.rejected, [Counted(prices.rejected_count, prices.rejected) for prices in own]),
+        doubted=_together(entry.doubted, [Counted(prices.doubted_count, prices.doubted) for prices in own]),
+        warnings=[*entry.warnings, *(said for prices in own for said in prices.warnings), *(unheld(desk, owned) if operator else ())],
+    )
+
+
+def _together(shared: Counted, own: Sequence[Counted]) -> Counted:
+    every = (shared, *own)
+    examples = [example for counted in every for example in counted.examples]
+    return Counted(sum(counted.count for counted in every), examples[:EXAMPLES_SHOWN])
 
 
 def _lacks(desk: Desk, state: ProviderState) -> str | None:

@@ -9,12 +9,11 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
-from providers.checks import identity
 from providers.offer import Fetched, Provider, ProviderError
 from service.desk import Desk
 from service.precedence import FILES
 from service.pricebook import BUILT_IN_PROVIDER
-from service.store import Head, Heads, Job, Overtaken, ProviderState, StoreUnavailable
+from service.store import Head, Heads, Job, Overtaken, Owned, ProviderState, StoreUnavailable
 from service.store.prices import Step, no_step
 from service.usecases.asking import (
     NotConfigured,
@@ -28,7 +27,7 @@ from service.usecases.asking import (
     load,
     pause,
 )
-from service.usecases.keeping import Attempt, changes, keep
+from service.usecases.keeping import Attempt, keep, withdrawn
 
 log = logging.getLogger(__name__)
 
@@ -118,13 +117,15 @@ def note_unconfigured(desk: Desk, state: ProviderState, reason: str, *, asked: b
 
     Nothing else could take those back.
     """
-    withdrawn = state.provider == FILES and state.snapshot is not None
-    if state.unconfigured == reason and not withdrawn and not asked:
+    unnamed = state.provider == FILES
+    owned = desk.store.team_prices() if unnamed else {}
+    if state.unconfigured == reason and not asked and not (unnamed and (state.snapshot or owned)):
         return
-    last = desk.store.load_snapshot(str(state.snapshot)) if withdrawn else None
-    gone = changes(state.provider, {identity(offer): offer for offer in last.offers}, (), desk.clock()) if last else ()
-    told = replace(as_configured(desk, state), unconfigured=reason, snapshot=None if withdrawn else state.snapshot)
-    _note(desk, replace(told, attempted_at=desk.clock()) if asked else told, state, gone)
+    now = desk.clock()
+    gone = withdrawn(desk, FILES, state.snapshot, now) if unnamed and state.snapshot else ()
+    nothing = Owned((), {team: withdrawn(desk, FILES, has.snapshot, now) for team, has in owned.items()}) if owned else None
+    told = replace(as_configured(desk, state), unconfigured=reason, snapshot=None if unnamed else state.snapshot)
+    _note(desk, replace(told, attempted_at=now) if asked else told, state, gone, nothing)
 
 
 def _not_now(desk: Desk, provider: Provider, state: ProviderState, payload: Given) -> str | None:
@@ -139,12 +140,16 @@ def _asked(desk: Desk, provider: Provider, state: ProviderState, payload: Given,
     attempt = Attempt(provider, state, desk.clock(), shipped.offers, bool(payload.get("accept_jumps")))
     with foreign_code(desk, provider.name):
         fetched = provider.fetch()
-    fetched = replace(fetched, rejected=tuple(replace(row, reason=discreet(desk, row.reason)) for row in fetched.rejected))
-    told = _kept(desk, attempt, fetched, step)
+    told = _kept(desk, attempt, _discreet(desk, fetched), step)
     counts = {"offers": told.offers, "rejected": told.rejected_count, "quarantined": told.quarantined_count}
     counts |= {"doubted": told.doubted_count} if provider.name == FILES else {}
     warned = {"warnings": list(told.warnings)} if told.warnings else {}
     return {"provider": provider.name, "snapshot": told.snapshot, "new": told.snapshot != state.snapshot, **counts, **warned}
+
+
+def _discreet(desk: Desk, fetched: Fetched) -> Fetched:
+    rejected = tuple(replace(row, reason=discreet(desk, row.reason)) for row in fetched.rejected)
+    return replace(fetched, rejected=rejected, teams={team: _discreet(desk, own) for team, own in fetched.teams.items()})
 
 
 def _kept(desk: Desk, attempt: Attempt, fetched: Fetched, step: Step) -> ProviderState:
@@ -157,10 +162,10 @@ def _kept(desk: Desk, attempt: Attempt, fetched: Fetched, step: Step) -> Provide
         return keep(desk, replace(attempt, state=desk.store.provider_state(attempt.provider.name)), fetched, step)
 
 
-def _note(desk: Desk, told: ProviderState, since: ProviderState, gone: Sequence[Given] = ()) -> None:
+def _note(desk: Desk, told: ProviderState, since: ProviderState, gone: Sequence[Given] = (), owned: Owned | None = None) -> None:
     """Keep what is no answer, unless an answer was kept meanwhile: that knows better."""
     try:
-        desk.store.save_state(told, desk.clock(), gone, since=since)
+        desk.store.save_state(told, desk.clock(), gone, since=since, owned=owned)
     except Overtaken as error:
         log.info("not noted: %s", error)
 

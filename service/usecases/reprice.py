@@ -107,7 +107,7 @@ def reprice(desk: Desk, given: Given) -> Repriced:
 def _book(desk: Desk, name: str | None, pointer: str) -> PriceBook:
     """The book of that name, by default the present one. Raises UnknownName at `pointer`."""
     try:
-        return desk.catalog.book(name)
+        return desk.book(name)
     except UnknownName as problem:
         problem.pointer = pointer
         raise

@@ -31,7 +31,7 @@ def submit(desk: Desk, who: Principal, given: Given, request: Body, kept: Rememb
 
     Raises the domain's Problems with pointers into the request, TooMuchOpen, Repeated and IdempotencyKeyReused.
     """
-    prepared = kind_of(given.kind).prepare(desk, given)
+    prepared = kind_of(given.kind).prepare(desk.priced_for(who.team_name), given)
     _check_size(prepared)
     try:
         made = desk.store.create_scenario(_new(who, prepared, request), MOST_OPEN, desk.clock(), kept)

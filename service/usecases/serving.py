@@ -64,7 +64,7 @@ class Volume:
 def serve(desk: Desk, request: Given) -> ServingAnswer:
     """The answer to a request as the schema gives it. Raises the domain's Problems, with pointers into the request."""
     notes, now = Notes(), desk.clock()
-    book = desk.catalog.book(request.get("price", {}).get("snapshot"))
+    book = desk.book(request.get("price", {}).get("snapshot"))
     model, published_seq_len = _model(request, notes)
     asked, volume = _asked(request, model, notes), _volume(request)
     lots = lots_of(request, book, notes)

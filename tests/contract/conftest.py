@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from flask import Flask
+from flask.testing import FlaskClient
 
 from service import create_app
 from service.config import load_settings
@@ -16,10 +17,21 @@ from tests.conftest import new_database
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])
-def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    """An empty database of each kind; the SQLite file lies in a directory with a name that is hard on URLs."""
-    if request.param == "postgresql":
-        return str(request.getfixturevalue("postgres_url"))
+def url(request: pytest.FixtureRequest, sqlite_url: str) -> str:
+    """A database of each kind, to be migrated."""
+    return sqlite_url if request.param == "sqlite" else str(request.getfixturevalue("postgres_url"))
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def empty_url(request: pytest.FixtureRequest, sqlite_url: str) -> Iterator[str]:
+    """A database of each kind that no migration has seen."""
+    with ExitStack() as stack:
+        yield sqlite_url if request.param == "sqlite" else stack.enter_context(new_database(request.getfixturevalue("postgres_server")))
+
+
+@pytest.fixture
+def sqlite_url(tmp_path: Path) -> str:
+    """A file that is not there yet, in a directory with a name that is hard on URLs."""
     folder = tmp_path / "a b%20c?d#e"
     folder.mkdir()
     return f"sqlite:///{folder}/outlay.db"
@@ -40,13 +52,23 @@ def store(open_store: Callable[[str], Store], url: str) -> Store:
     return made
 
 
+@pytest.fixture(scope="session")
+def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[FlaskClient]:
+    """A client of the service on an empty database, with the shipped prices; one for all calculations: they leave nothing behind."""
+    app = create_app(load_settings({"OUTLAY_DATA_DIR": str(tmp_path_factory.mktemp("calculations") / "data"), "OUTLAY_OFFLINE": "1"}))
+    with closing(app.extensions["desk"].store) as store:
+        store.migrate()
+        yield app.test_client()
+
+
 @pytest.fixture(scope="module", params=["sqlite", "postgresql"])
 def tracking_app(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Flask]:
     """The service on each kind of database, one for a whole module: its tests make programs of their own and look at nothing else."""
     with ExitStack() as stack:
         env = {"OUTLAY_DATA_DIR": str(tmp_path_factory.mktemp("served") / "data"), "OUTLAY_OFFLINE": "1"}
         if request.param == "postgresql":
-            env["OUTLAY_DATABASE_URL"] = stack.enter_context(new_database(request.getfixturevalue("postgres_server")))
+            model = request.getfixturevalue("postgres_model")
+            env["OUTLAY_DATABASE_URL"] = stack.enter_context(new_database(request.getfixturevalue("postgres_server"), model))
         app = create_app(load_settings(env))
         stack.enter_context(closing(app.extensions["desk"].store)).migrate()
         yield app

@@ -7,19 +7,9 @@ from typing import Any
 import pytest
 from flask.testing import FlaskClient
 
-from service import create_app
 from service.api.approaches import EXAMPLE
 from service.api.approaches_schema import ApproachesAnswerSchema
-from service.config import Settings
 from service.domain.approaches import APPROACHES
-
-
-@pytest.fixture
-def client(settings: Settings) -> FlaskClient:
-    """A client of the whole service on an empty database, with the shipped prices."""
-    app = create_app(settings)
-    app.extensions["desk"].store.migrate()
-    return app.test_client()
 
 
 def answered(client: FlaskClient, **changes: Any) -> dict[str, Any]:

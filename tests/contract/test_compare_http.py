@@ -12,7 +12,6 @@ from flask.testing import FlaskClient
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from service import create_app
 from service.api.compare import EXAMPLE
 from service.api.compare_answer_schema import (
     BreakEvenSchema,
@@ -25,7 +24,6 @@ from service.api.compare_answer_schema import (
 from service.api.compare_schema import CompareRequestSchema
 from service.api.estimate_answer_schema import FinishSchema
 from service.api.schema import ProblemSchema, RangeSchema
-from service.config import Settings
 from tests.contract.test_fuzz import RUBBISH, numbers, values
 
 FIELDS = {
@@ -58,14 +56,6 @@ FIELDS = {
     "break_even": {"on_prem", "against", "utilisation", "months", "usd_per_accelerator_hour"},
 }
 AVAILABILITIES = {"unknown", "listed", "offered", "advisory", "live"}
-
-
-@pytest.fixture
-def client(settings: Settings) -> FlaskClient:
-    """A client of the whole service on an empty database."""
-    app = create_app(settings)
-    app.extensions["desk"].store.migrate()
-    return app.test_client()
 
 
 def changed(**sections: Any) -> dict[str, Any]:
@@ -236,7 +226,7 @@ def requests(draw: st.DrawFn) -> dict[str, Any]:
     return request
 
 
-@settings(max_examples=150, suppress_health_check=list(HealthCheck), deadline=None, derandomize=True, database=None)
+@settings(max_examples=80, suppress_health_check=list(HealthCheck), deadline=None, derandomize=True, database=None)
 @given(request=requests())
 def test_no_request_gets_an_error_of_ours_or_a_figure_that_is_none(client: FlaskClient, request: dict[str, Any]) -> None:
     """An answer of the described shape with finite figures in order, or a problem."""

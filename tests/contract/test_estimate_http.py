@@ -9,9 +9,7 @@ from typing import Any
 import pytest
 from flask.testing import FlaskClient
 
-from service import create_app
 from service.api.estimate_answer_schema import EstimateAnswerSchema
-from service.config import Settings
 
 REQUEST: dict[str, Any] = {
     "model": {"preset": "llama-2-7b"},
@@ -35,14 +33,6 @@ BLOCKS = {
     "energy": {"mwh", "tco2e", "pue", "grid_gco2_per_kwh"},
     "price": {"provider", "region", "pricing", "observed_at", "source", "stale"},
 }
-
-
-@pytest.fixture
-def client(settings: Settings) -> FlaskClient:
-    """A client of the whole service on an empty database."""
-    app = create_app(settings)
-    app.extensions["desk"].store.migrate()
-    return app.test_client()
 
 
 def changed(path: str, value: object) -> dict[str, Any]:

@@ -8,9 +8,6 @@ from typing import Any
 import pytest
 from flask.testing import FlaskClient
 
-from service import create_app
-from service.config import Settings
-
 GIB = 2**30
 RESNET = {
     "model": {"preset": "resnet-50"},
@@ -21,14 +18,6 @@ RESNET = {
 }
 VIT = RESNET | {"model": {"preset": "vit-l-16"}, "data": {"tokens": "197B"}}
 LLAMA = RESNET | {"model": {"preset": "llama-2-7b"}, "data": {"tokens": "1T"}}
-
-
-@pytest.fixture
-def client(settings: Settings) -> FlaskClient:
-    """The whole service on an empty data directory."""
-    app = create_app(settings)
-    app.extensions["desk"].store.migrate()
-    return app.test_client()
 
 
 def ask(client: FlaskClient, request: dict[str, Any], **changes: dict[str, Any]) -> Any:

@@ -89,7 +89,7 @@ def test_every_operation_answers_as_it_is_described(specification: Any, mode: Ge
     assert {"POST /v1/estimate", "GET /v1/offers", "GET /healthz"} <= {operation.label for operation in operations}
     for operation in operations:
 
-        @settings(max_examples=30, **QUICK)
+        @settings(max_examples=15, **QUICK)
         @given(case=operation.as_strategy(generation_mode=mode))
         def answers_as_described(case: schemathesis.Case) -> None:
             case.call_and_validate(checks=CHECKS)

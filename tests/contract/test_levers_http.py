@@ -7,9 +7,7 @@ from typing import Any
 import pytest
 from flask.testing import FlaskClient
 
-from service import create_app
 from service.api.estimate_answer_schema import EstimateAnswerSchema
-from service.config import Settings
 
 REQUEST: dict[str, Any] = {
     "model": {"preset": "llama-2-7b"},
@@ -21,14 +19,6 @@ FIELDS = {
     *("lever", "title", "change", "saves_usd", "saves_days", "saves_tco2e"),
     *("total_usd", "wall_clock_days", "risk", "source"),
 }
-
-
-@pytest.fixture
-def client(settings: Settings) -> FlaskClient:
-    """A client of the whole service on an empty database, with the shipped prices."""
-    app = create_app(settings)
-    app.extensions["desk"].store.migrate()
-    return app.test_client()
 
 
 def ask(client: FlaskClient, request: dict[str, Any]) -> dict[str, Any]:

@@ -12,22 +12,12 @@ from flask.testing import FlaskClient
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from service import create_app
 from service.api.loss_curves import EXAMPLE
 from service.api.loss_curves_schema import CurveAnswerSchema, LearningRateSchema
 from service.api.schema import ProblemSchema
-from service.config import Settings
 from tests.contract.test_fuzz import RUBBISH, numbers, values
 
 ALONE = {name: EXAMPLE[name] for name in ("points", "schedule", "plan")}
-
-
-@pytest.fixture
-def client(settings: Settings) -> FlaskClient:
-    """A client of the whole service on an empty database."""
-    app = create_app(settings)
-    app.extensions["desk"].store.migrate()
-    return app.test_client()
 
 
 def ask(client: FlaskClient, request: object) -> dict[str, Any]:
@@ -162,7 +152,7 @@ def anything(draw: st.DrawFn) -> dict[str, Any]:
     return request
 
 
-@settings(max_examples=150, deadline=None, derandomize=True, database=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=80, deadline=None, derandomize=True, database=None, suppress_health_check=list(HealthCheck))
 @given(request=anything())
 def test_no_request_gets_an_error_of_ours_or_a_figure_that_is_none(client: FlaskClient, request: dict[str, Any]) -> None:
     """Whatever the curve is: finite figures in the described shape, or a problem with pointers."""

@@ -13,26 +13,16 @@ from hypothesis import HealthCheck, given
 from hypothesis import settings as examples
 from hypothesis import strategies as st
 
-from service import create_app
 from service.api.optimal import EXAMPLE
 from service.api.optimal_answer_schema import OptimalAnswerSchema
 from service.api.optimal_schema import OptimalRequestSchema
 from service.api.schema import Part, ProblemSchema
-from service.config import Settings
 from tests.contract.test_fuzz import RUBBISH, numbers, values
 
 CONTRACT = {"params", "tokens", "loss", "flops", "law", "curve", "assumptions", "warnings", "price_snapshot", "engine_version"}
 MACHINE: dict[str, Any] = {"hardware": {"accelerator": "H100", "count": 256}, "price": {"usd_per_accelerator_hour": 2.5}}
 OWN = {"E": 1.8, "A": 480.0, "B": 2085.0, "alpha": 0.35, "beta": 0.37}
 CHINCHILLA = 5.76e23
-
-
-@pytest.fixture
-def client(settings: Settings) -> FlaskClient:
-    """A client of the whole service on an empty database, with the shipped prices."""
-    app = create_app(settings)
-    app.extensions["desk"].store.migrate()
-    return app.test_client()
 
 
 def answered(client: FlaskClient, request: dict[str, Any]) -> dict[str, Any]:
@@ -264,7 +254,7 @@ def requests(draw: st.DrawFn) -> dict[str, Any]:
     return request
 
 
-@examples(max_examples=120, deadline=None, derandomize=True, database=None, suppress_health_check=list(HealthCheck))
+@examples(max_examples=60, deadline=None, derandomize=True, database=None, suppress_health_check=list(HealthCheck))
 @given(request_=requests())
 def test_no_request_gets_an_error_of_ours_or_a_figure_that_is_none(client: FlaskClient, request_: dict[str, Any]) -> None:
     """An answer as described, or a problem with pointers."""

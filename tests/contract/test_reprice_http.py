@@ -7,19 +7,9 @@ from typing import Any
 import pytest
 from flask.testing import FlaskClient
 
-from service import create_app
 from service.api.estimate import EXAMPLE as ESTIMATE
 from service.api.reprice import EXAMPLE
 from service.api.reprice_schema import RepriceAnswerSchema
-from service.config import Settings
-
-
-@pytest.fixture
-def client(settings: Settings) -> FlaskClient:
-    """A client of the whole service on an empty database, with the shipped prices."""
-    app = create_app(settings)
-    app.extensions["desk"].store.migrate()
-    return app.test_client()
 
 
 @pytest.fixture

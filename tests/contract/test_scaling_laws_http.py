@@ -12,21 +12,13 @@ from flask.testing import FlaskClient
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from service import create_app
 from service.api.scaling_laws import EXAMPLE
 from service.api.scaling_laws_schema import LawFitAnswerSchema
 from service.api.schema import ProblemSchema
-from service.config import Settings
 from tests.contract.test_fuzz import RUBBISH, numbers
 
 PARAMETERS = {"E", "A", "B", "alpha", "beta"}
 FEW = EXAMPLE | {"starts": 20, "bootstraps": 20}
-
-
-@pytest.fixture
-def client(settings: Settings) -> FlaskClient:
-    """A client of the whole service."""
-    return create_app(settings).test_client()
 
 
 def ask(client: FlaskClient, request: object) -> dict[str, Any]:
@@ -155,7 +147,7 @@ def anything(draw: st.DrawFn) -> dict[str, Any]:
     return request
 
 
-@settings(max_examples=80, deadline=None, derandomize=True, database=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=40, deadline=None, derandomize=True, database=None, suppress_health_check=list(HealthCheck))
 @given(request=anything())
 def test_no_request_gets_an_error_of_ours_or_a_figure_that_is_none(client: FlaskClient, request: dict[str, Any]) -> None:
     """Whatever the points are: finite figures in the described shape, or a problem with pointers."""

@@ -12,23 +12,13 @@ from flask.testing import FlaskClient
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from service import create_app
 from service.api.schema import ProblemSchema
 from service.api.serving import EXAMPLE
 from service.api.serving_schema import FORMATS, ServingAnswerSchema, ServingRequestSchema
-from service.config import Settings
 from tests.contract.test_fuzz import RUBBISH, numbers, values
 
 BLOCKS = {"rank", "configuration", "memory", "throughput", "latency", "fleet", "cost", "price"}
 PRICE = {"provider", "region", "pricing", "observed_at", "source", "stale"}
-
-
-@pytest.fixture
-def client(settings: Settings) -> FlaskClient:
-    """A client of the whole service on an empty database."""
-    app = create_app(settings)
-    app.extensions["desk"].store.migrate()
-    return app.test_client()
 
 
 def changed(**sections: Any) -> dict[str, Any]:
@@ -166,7 +156,7 @@ def requests(draw: st.DrawFn) -> dict[str, Any]:
     return request
 
 
-@settings(max_examples=150, suppress_health_check=list(HealthCheck), deadline=None, derandomize=True, database=None)
+@settings(max_examples=80, suppress_health_check=list(HealthCheck), deadline=None, derandomize=True, database=None)
 @given(request=requests())
 def test_no_request_gets_an_error_of_ours_or_a_figure_that_is_none(client: FlaskClient, request: dict[str, Any]) -> None:
     """An answer of the described shape with finite figures in order, or a problem."""

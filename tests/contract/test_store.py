@@ -16,7 +16,7 @@ from sqlalchemy import inspect, text
 from providers.offer import Discount, Fetched, Offer
 from providers.snapshot import SnapshotProvider
 from service.store import Job, Store, StoreNotReady, StoreUnavailable
-from service.store.migration import newest
+from service.store.migration import newest, upgrade
 from service.store.prices import CHUNK_ROWS
 from service.store.tables import HEAD, jobs, metadata
 
@@ -52,24 +52,24 @@ class TestSchema:
         """The dataclass and the table name the same things."""
         assert {f.name for f in fields(Job)} == set(jobs.columns.keys())
 
-    def test_an_unmigrated_database_is_not_ready(self, open_store: Callable[[str], Store], url: str) -> None:
+    def test_an_unmigrated_database_is_not_ready(self, open_store: Callable[[str], Store], empty_url: str) -> None:
         """A database without schema is told apart from one that is away."""
         with pytest.raises(StoreNotReady, match="no schema"):
-            open_store(url).check_head()
+            open_store(empty_url).check_head()
 
     def test_a_migrated_database_is_ready(self, store: Store) -> None:
         """After the migrations the head check passes, and migrating again changes nothing."""
         store.migrate()
         store.check_head()
 
-    def test_concurrent_migrations_wait_for_each_other(self, open_store: Callable[[str], Store], url: str) -> None:
+    def test_concurrent_migrations_wait_for_each_other(self, open_store: Callable[[str], Store], empty_url: str) -> None:
         """Four processes' worth of migrations at once all succeed."""
         failures: list[Exception] = []
-        stores = [open_store(url) for _ in range(4)]
+        stores = [open_store(empty_url) for _ in range(4)]
 
         def migrate() -> None:
             try:
-                stores.pop().migrate()
+                upgrade(stores.pop().engine)
             except Exception as error:  # noqa: BLE001  # a thread's failure must reach the test
                 failures.append(error)
 
@@ -79,7 +79,7 @@ class TestSchema:
         for thread in threads:
             thread.join()
         assert failures == []
-        open_store(url).check_head()
+        open_store(empty_url).check_head()
 
 
 class TestSnapshots:

@@ -13,9 +13,9 @@ import pytest
 from sqlalchemy import event, text
 
 from providers.offer import Fetched, Offer
-from service.store import NO_HEADS, HistoryFilter, Overtaken, PriceChange, ProviderState, Store, StoreUnavailable
+from service.store import NO_HEADS, HistoryFilter, Overtaken, Owned, PriceChange, ProviderState, Store, StoreUnavailable, TeamPrices
 from service.store.history import THING
-from service.store.tables import price_history, provider_states
+from service.store.tables import price_history, provider_states, team_price_history, team_prices
 
 NOW = datetime(2027, 1, 4, 12, tzinfo=UTC)
 HOUR = timedelta(hours=1)
@@ -47,6 +47,8 @@ class TestStates:
         assert {f.name for f in fields(ProviderState)} == set(provider_states.columns.keys())
         assert {f.name for f in fields(PriceChange)} == {*price_history.columns.keys(), "usd_per_hour_before"}
         assert set(THING) < set(price_history.columns.keys())
+        assert {f.name for f in fields(TeamPrices)} == set(team_prices.columns.keys())
+        assert set(team_price_history.columns.keys()) == {*price_history.columns.keys(), "team"}
 
     def test_a_state_comes_back_as_it_was_kept_last(self, store: Store) -> None:
         """All of it; a provider that was never asked has an empty one."""
@@ -99,9 +101,9 @@ class TestBooks:
         (folder / "outlay.db").touch()
         assert open_store(f"sqlite:///{folder}/outlay.db").current_heads() == NO_HEADS
 
-    def test_an_unmigrated_database_has_no_book(self, open_store: Callable[[str], Store], url: str) -> None:
+    def test_an_unmigrated_database_has_no_book(self, open_store: Callable[[str], Store], empty_url: str) -> None:
         """On either database."""
-        assert open_store(url).current_heads() == NO_HEADS
+        assert open_store(empty_url).current_heads() == NO_HEADS
 
     def test_an_older_schema_is_an_outage(self, store: Store) -> None:
         """Tables that are missing are told apart from prices that are."""
@@ -235,3 +237,82 @@ class TestHistory:
         with store.engine.connect() as connection:
             plan = connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {statement}", values).all()
         assert f"SEARCH price_history USING INDEX {index}" in [row[-1] for row in plan]
+
+
+def own(store: Store, *teams: str, at: datetime = NOW, history: dict[str, list[dict[str, Any]]] | None = None) -> None:
+    """These teams, and no others, have a snapshot of their own."""
+    for team in teams:
+        sold = Offer("aws", "r", "i", "NVIDIA-H100-80GB-SXM", 8, "on_demand", Decimal(30), at, "contract")
+        store.save_snapshot("file", Fetched((sold,), f"file-{team}"), at, team=team)
+    store.save_state(
+        ProviderState("file", None, 3600, at, at), at, owned=Owned([TeamPrices(team, f"file-{team}", 1) for team in teams], history or {})
+    )
+
+
+class TestTeamsOwn:
+    def test_it_stands_beside_the_book_and_in_none(self, store: Store) -> None:
+        """The book keeps its name; each team's prices carry what is known of the files they are from."""
+        keep(store, "snapshot", "snapshot-1")
+        before = store.current_heads()
+        own(store, "vision", "speech")
+        heads = store.current_heads()
+        assert (heads.book, heads.parts) == (before.book, before.parts)
+        assert {team: (head.provider, head.snapshot, head.fresh_for_s) for team, head in heads.teams.items()} == {
+            "speech": ("file", "file-speech", 3600),
+            "vision": ("file", "file-vision", 3600),
+        }
+        assert store.team_prices()["vision"] == TeamPrices("vision", "file-vision", 1, rejected=[], doubted=[], warnings=[])
+        assert [snapshot.name for snapshot in store.snapshots()] == ["snapshot-1"]
+
+    def test_nobody_else_finds_it_by_its_name(self, store: Store) -> None:
+        """Nor does the team find another's; its own past ones it does."""
+        own(store, "vision")
+        own(store, "speech")
+        assert store.book_heads("file-vision") == NO_HEADS
+        assert store.team_head("speech", "file-vision") is None
+        assert store.team_head("vision", "none") is None
+        assert store.team_head("vision", "file-vision").snapshot == "file-vision"  # type: ignore[union-attr]
+        assert set(store.current_heads().teams) == {"speech"}
+
+    def test_it_stays_when_the_files_cannot_be_read(self, store: Store) -> None:
+        """A failure says nothing of prices; what is not kept, because another answer was, changes none."""
+        own(store, "vision")
+        state = store.provider_state("file")
+        store.save_state(replace(state, failures=1), NOW, since=state)
+        assert store.current_heads().teams["vision"].failures == 1
+        with pytest.raises(Overtaken):
+            store.save_state(state, NOW, since=replace(state, verified_at=NOW - HOUR), owned=Owned((), {"vision": [change("1")]}))
+        assert set(store.team_prices()) == {"vision"}
+        assert store.price_changes(HistoryFilter({}, team="vision"), 10) == ()
+
+    def test_its_history_is_read_by_the_team_alone(self, store: Store) -> None:
+        """Beside everybody's, each with the price before of its own; everybody's rows are numbered without a gap."""
+        add(store, change("40"))
+        own(store, "vision", history={"vision": [change("30", asked="file"), change("9", region="s", asked="file")]})
+        own(store, "vision", "speech", history={"vision": [change("31", NOW + HOUR, asked="file")], "speech": [change("7", asked="file")]})
+        add(store, change("41", NOW + HOUR))
+        everybodys, visions = (store.price_changes(HistoryFilter({}, team=team), 10) for team in (None, "vision"))
+        assert [row.id for row in everybodys] == [2, 1]
+        assert [(row.asked, str(row.usd_per_hour), row.usd_per_hour_before) for row in visions] == [
+            ("aws", "41", Decimal(40)),
+            ("file", "31", Decimal(30)),
+            ("aws", "40", None),
+            ("file", "30", None),
+            ("file", "9", None),
+        ]
+        assert [str(row.usd_per_hour) for row in store.price_changes(HistoryFilter({"region": ("s",)}, team="vision"), 10)] == ["9"]
+        assert store.price_changes(HistoryFilter({}, team="plain"), 10) == everybodys
+
+    def test_pages_of_both_follow_one_another(self, store: Store) -> None:
+        """Wherever a page ends."""
+        rows = [change(str(n), NOW + (n // 3) * HOUR) for n in range(1, 8)]
+        add(store, *rows)
+        own(store, "vision", history={"vision": [row | {"asked": "file"} for row in rows]})
+        wanted = HistoryFilter({}, team="vision")
+        whole = store.price_changes(wanted, 100)
+        for limit in (1, 2, 3):
+            seen: list[PriceChange] = []
+            while page := store.price_changes(wanted, limit, (seen[-1].observed_at, seen[-1].id) if seen else None):
+                seen += page
+            assert tuple(seen) == whole
+        assert len(whole) == 14

@@ -80,7 +80,7 @@ class TestMaking:
         assert (found.row, found.request, found.result) == (second, {"kind": "toy"}, None)
         assert (second.state, second.units_done, [first.number, second.number]) == ("queued", 0, [1, 2])
         assert store.scenario("theirs", second.id) is None
-        assert store.scenario_prepared(second.id) == {"chunks": 4}
+        assert store.scenario_prepared(second.id) == ({"chunks": 4}, DEFAULT_TEAM)
 
     def test_lists_are_cut_by_number(self, store: Store) -> None:
         """In the order of making, of one team."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import threading
 import time
 from collections.abc import Iterator
@@ -14,11 +15,12 @@ from typing import Any
 import pytest
 from flask import Flask
 
-from service.catalog import LOOKER
-from service.config import Settings
+from service.catalog import BUILT_IN_PROVIDER, LOOKER
+from service.config import Settings, load_settings
 from service.desk import Desk
+from service.store.prices import no_step
 from service.usecases.jobs import Worker, run_job
-from service.usecases.refresh import KIND, refresh_due
+from service.usecases.refresh import KIND, refresh_due, refresh_prices
 from service.wiring import JOB_KINDS
 from tests.integration.outages import (
     CLOUD,
@@ -35,6 +37,23 @@ from tests.integration.outages import (
     usd_and_stale,
 )
 from tests.unit.providers.misbehaving_server import Handler, Server, listening
+
+
+@pytest.fixture(scope="module")
+def shipped(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A database with the shipped prices, as the first refresh keeps them."""
+    made = service(load_settings({"OUTLAY_DATA_DIR": str(tmp_path_factory.mktemp("shipped") / "data"), "OUTLAY_OFFLINE": "1"}))
+    refresh_prices(desk_of(made), {"provider": BUILT_IN_PROVIDER}, no_step)
+    desk_of(made).store.close()
+    return desk_of(made).settings.data_dir / "outlay.db"
+
+
+@pytest.fixture
+def settings(settings: Settings, shipped: Path) -> Settings:
+    """Those of a service with the shipped prices: keeping thousands of them anew takes far longer than a test."""
+    settings.data_dir.mkdir()
+    shutil.copyfile(shipped, settings.data_dir / "outlay.db")
+    return settings
 
 
 @pytest.fixture

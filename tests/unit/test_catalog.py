@@ -18,7 +18,7 @@ from service.catalog import FIRST_WAIT_S, IDLE_S, LOOK_S, LOOKER, Catalog, price
 from service.domain.errors import UnknownName
 from service.pricebook import Promise, offer_key
 from service.shelf import HEADS_KEY, Shelf
-from service.store import Heads, ProviderState, Store, StoreUnavailable
+from service.store import Heads, Owned, ProviderState, Store, StoreUnavailable, TeamPrices
 
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
 HOUR = timedelta(hours=1)
@@ -221,6 +221,63 @@ class TestLivePrices:
         assert len(caught.value.message) < 200
 
 
+def keep_own(store: Store, team: str, name: str, *offers: Offer, failures: int = 0) -> None:
+    """What one team, and no other, has of its own from now on."""
+    store.save_snapshot("file", Fetched(offers, name), NOW, team=team)
+    store.save_state(ProviderState("file", None, 3600, NOW, NOW, failures), NOW, owned=Owned([TeamPrices(team, name)], {}))
+
+
+class TestATeamsOwn:
+    def test_it_is_seen_by_the_team_in_everybodys_book(self, catalog: Catalog, store: Store, clock: Clock) -> None:
+        """Under a name of its own, as old and as trustworthy as its file is; the others see the book itself."""
+        keep_shipped(store)
+        keep(store, "gcp", "gcp-1", offer(provider="gcp"))
+        keep_own(store, "vision", "file-1", offer(usd_per_hour=Decimal(30), source="contract", observed_at=NOW - HOUR))
+        everybodys = looked(catalog, clock).current
+        own = catalog.book(team="vision")
+        assert [(row.provider, row.usd_per_hour) for row in own.offers] == [("aws", 30), ("gcp", Decimal("55.04"))]
+        assert (own.name, own.asked(own.offers[0])) == (f"{everybodys.name}~file-1", "file")
+        assert (own.stale(own.offers[0], NOW), own.stale(own.offers[0], NOW + HOUR)) == (False, True)
+        assert catalog.book(team="speech") is catalog.book() is everybodys
+        assert {row.provider: row.usd_per_hour for row in everybodys.offers}["aws"] != 30
+
+    def test_it_is_made_once_for_each_state_and_by_the_look(self, catalog: Catalog, store: Store, clock: Clock) -> None:
+        """A request after the first waits for no sums over all prices."""
+        keep_shipped(store)
+        keep_own(store, "vision", "file-1", offer(usd_per_hour=Decimal(30), source="contract"))
+        first = looked(catalog, clock).book(team="vision")
+        assert catalog.book(team="vision") is first is catalog.book(first.name, "vision")
+        keep_own(store, "vision", "file-2", offer(usd_per_hour=Decimal(31), source="contract"))
+        looked(catalog, clock)
+        catalog._shelf.with_own = None  # type: ignore[assignment,method-assign]
+        second = catalog.book(team="vision")
+        assert (second.name, second.offers[0].usd_per_hour) == ("snapshot-1~file-2", 31)
+
+    def test_a_past_state_is_found_by_its_name_for_that_team(self, catalog: Catalog, store: Store, clock: Clock) -> None:
+        """In any process; to everybody else, and without a team, it is unknown."""
+        keep_shipped(store)
+        keep_own(store, "vision", "file-1", offer(usd_per_hour=Decimal(30), source="contract"))
+        first = looked(catalog, clock).book(team="vision")
+        keep_own(store, "speech", "file-2", offer(usd_per_hour=Decimal(31), source="contract"))
+        other = looked(Catalog(Shelf(Shipped, store), clock), clock)
+        again = other.book(first.name, "vision")
+        assert (again.name, again.offers, again.newest) == (first.name, first.offers, first.newest)
+        for team in ("speech", "plain", None):
+            with pytest.raises(UnknownName):
+                other.book(first.name, team)
+            with pytest.raises(UnknownName):
+                other.book("file-1", team)
+        assert other.book(team="vision") is other.current
+
+    def test_a_name_that_was_unknown_may_be_known_later(self, catalog: Catalog, store: Store, clock: Clock) -> None:
+        """That it was not there is not remembered."""
+        keep_shipped(store)
+        with pytest.raises(UnknownName):
+            catalog.book("snapshot-1~file-1", "vision")
+        keep_own(store, "vision", "file-1", offer(usd_per_hour=Decimal(30)))
+        assert catalog.book("snapshot-1~file-1", "vision").offers[0].usd_per_hour == 30
+
+
 class TestLooking:
     def test_a_busy_process_looks_once_a_second_and_serves_meanwhile(self, store: Store, clock: Clock) -> None:
         """A look that hangs holds nobody up, and there is no second beside it."""
@@ -295,11 +352,14 @@ class TestWithoutTheDatabase:
         keep_shipped(store)
         keep(store, "aws", "aws-1", offer(usd_per_hour=Decimal(40)))
         catalog = Catalog(Shelf(Shipped, store), clock)
-        name = catalog.current.name
+        keep_own(store, "vision", "file-1", offer(usd_per_hour=Decimal(30), source="contract"))
+        name = looked(catalog, clock).current.name
         store.away = True
         for _ in range(3):
             book = looked(catalog, clock).current
         assert (book.name, book.stale(book.offers[0], NOW)) == (name, True)
+        own = catalog.book(team="vision")
+        assert (own.offers[0].usd_per_hour, own.stale(own.offers[0], NOW)) == (30, True)
         assert len([r for r in caplog.records if "prices cannot be read" in r.message]) == 1
         store.away = False
         book = looked(catalog, clock).current
@@ -326,10 +386,11 @@ class TestCache:
         return MemoryCache(lambda: 0.0)
 
     def test_another_process_gets_its_prices_from_the_cache(self, store: Store, cache: MemoryCache) -> None:
-        """Without a word to the store, and exactly those."""
+        """Without a word to the store, and exactly those; a team its own too."""
         keep_shipped(store)
         keep(store, "aws", "aws-1", offer(usd_per_hour=Decimal("40.10"), extras={"zone": "a"}, available_since=NOW))
-        first = Catalog(Shelf(Shipped, store, cache)).current
+        keep_own(store, "vision", "file-1", offer(usd_per_hour=Decimal(30), source="contract"))
+        first = Catalog(Shelf(Shipped, store, cache))
 
         class Nothing(Store):
             def current_heads(self) -> Heads:
@@ -338,10 +399,15 @@ class TestCache:
             def load_snapshot(self, name: str) -> Fetched | None:
                 raise AssertionError("asked the store")
 
-        second = Catalog(Shelf(Shipped, Nothing(str(store.engine.url)), cache)).current
-        assert (second.name, second.offers) == (first.name, first.offers)
+        second = Catalog(Shelf(Shipped, Nothing(str(store.engine.url)), cache))
+        for team in (None, "vision"):
+            here, there = first.book(team=team), second.book(team=team)
+            assert (there.name, there.offers) == (here.name, here.offers)
+        assert second.book(team="vision").offers[0].usd_per_hour == 30
 
-    @pytest.mark.parametrize("wrong", [b"", b"nonsense", b"null", b'{"book": 1}', b'{"book": "b", "parts": [{}]}'])
+    @pytest.mark.parametrize(
+        "wrong", [b"", b"nonsense", b"null", b'{"book": 1}', b'{"book": "b", "parts": [{}]}', b'{"book": "b", "parts": [], "teams": 1}']
+    )
     def test_what_is_wrong_in_the_cache_is_not_used(self, store: Store, cache: MemoryCache, wrong: bytes) -> None:
         """Neither as the name of the book nor as its offers."""
         keep_shipped(store)

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from providers.offer import Discount, Offer
-from service.precedence import Part, discounted, merged
+from providers.offer import Discount, Fetched, Offer
+from service.precedence import Part, discounted, merged, with_own
 
 NOW = datetime(2027, 1, 4, tzinfo=UTC)
 OLD = NOW - timedelta(days=100)
@@ -103,3 +103,23 @@ class TestDiscounts:
         """Hosts of a marketplace have no contract with anybody."""
         host = offer("100", market="marketplace")
         assert discounted(host, [Discount("d", Decimal("0.5"))]) is host
+
+
+class TestATeamsOwn:
+    def test_its_prices_stand_above_everybodys(self) -> None:
+        """Also above those of other files; what it does not state stays, what nobody else has is added."""
+        shared = [offer("55"), offer("60", region="eu-west-1"), offer("50", provider="gcp", source="contract")]
+        own = Fetched((offer("40"), offer("30", provider="gcp"), offer("9", provider="own")), "o")
+        found = with_own(shared, own, lambda each: each.source == "contract")
+        assert sorted(str(each.usd_per_hour) for each in found) == ["30", "40", "60", "9"]
+
+    def test_its_discounts_come_off_what_everybodys_have_left(self) -> None:
+        """Named together, with the price before all of them; prices that a file states are final."""
+        enterprise, team = Discount("enterprise", Decimal("0.1")), Discount("team", Decimal("0.5"))
+        shared = [discounted(offer("100"), [enterprise]), offer("50", provider="gcp", source="contract")]
+        found = {
+            each.provider: each for each in with_own(shared, Fetched((), "o", discounts=(team,)), lambda each: each.source == "contract")
+        }
+        assert (found["aws"].usd_per_hour, found["gcp"].usd_per_hour) == (45, 50)
+        assert found["aws"].extras == {"list_usd_per_hour": "100", "discounts": "enterprise 10 %, team 50 %"}
+        assert found["gcp"].extras == {}

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -15,13 +14,12 @@ from click.testing import CliRunner, Result
 from flask.testing import FlaskClient
 
 from providers.snapshot import SnapshotProvider
-from service import create_app
 from service.api.json import dumps
 from service.cli import main
 from service.config import Settings
 
 ROOT = Path(__file__).parents[3]
-NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
+pytestmark = pytest.mark.usefixtures("at_noon")
 HEAVY = ("numpy", "scipy", "flask", "flask_smorest", "sqlalchemy", "alembic", "celery", "marshmallow", "redis", "requests", "yaml")
 REQUEST: dict[str, Any] = {
     "model": {"preset": "llama-2-7b"},
@@ -34,20 +32,6 @@ FLAGS = [
     *("--model", "llama-2-7b", "--tokens", "2T", "--method", "pretrain", "--seq-len", "4096", "--batch-tokens", "4194304"),
     *("--precision", "bf16", "--accelerator", "A100-80GB", "--count", "1024", "--usd-per-hour", "2.0"),
 ]
-
-
-@pytest.fixture(autouse=True)
-def at_noon(monkeypatch: pytest.MonkeyPatch) -> None:
-    """One time for both doors, so that no midnight falls between two answers."""
-    monkeypatch.setattr("service.wiring.utc_now", lambda: NOW)
-
-
-@pytest.fixture
-def client(settings: Settings) -> FlaskClient:
-    """The HTTP door on the same settings."""
-    app = create_app(settings)
-    app.extensions["desk"].store.migrate()
-    return app.test_client()
 
 
 @pytest.fixture

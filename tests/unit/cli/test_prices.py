@@ -87,17 +87,21 @@ def test_what_is_known_is_shown_as_a_table_as_csv_and_as_json(environment: dict[
 
 
 def test_what_the_owner_of_price_files_should_know_is_said(environment: dict[str, str], tmp_path: Path) -> None:
-    """A price far from the market is taken; a discount off nothing and prices held for a team are told when asked and when shown."""
+    """A price far from the market is taken; a discount off nothing and a book of a team without keys are told when asked and when shown."""
     row = {"provider": "aws", "region": "us-east-1", "instance_type": "p5.48xlarge", "accelerator": "H100-SXM", "accelerator_count": 8}
     row |= {"pricing": "on_demand", "usd_per_hour": 0.3}
     book = {"prices": [row], "discounts": [{"name": "typo", "percent": 5, "provider": "awss"}]}
     (tmp_path / "book.json").write_text(json.dumps(book))
     (tmp_path / "team.json").write_text(json.dumps({"book": "research", "team": "vision", "prices": [row]}))
-    said = outlay(environment | {"OUTLAY_PRICE_FILES": f"{tmp_path}/book.json,{tmp_path}/team.json"}, "refresh", "file").stdout
+    environment |= {"OUTLAY_PRICE_FILES": f"{tmp_path}/book.json,{tmp_path}/team.json"}
+    said = outlay(environment, "refresh", "file").stdout
     assert "file      new  1       0         0" in said
     assert "file doubted: aws us-east-1 p5.48xlarge 8x NVIDIA-H100-80GB-SXM on_demand: 0.0375 USD" in said
     assert "file warning: discount typo matched no offer: provider awss" in said
-    assert "file warning: 1 price held for team vision: served when keys name teams" in said
+    assert "file: team vision has 1 of its own" in said
+    assert "file warning: no API key is of a team called vision: nobody has the prices of its book" in said
+    shown = {entry["name"]: entry for entry in json.loads(outlay(environment, "show", "--json").stdout)}["file"]
+    assert (shown["offers"], shown["doubted"]["count"], len(shown["warnings"])) == (2, 2, 2)
 
 
 def test_before_anything_was_kept_it_says_how_to_begin(environment: dict[str, str], tmp_path: Path) -> None:

@@ -88,7 +88,7 @@ class TestPriceFiles(Conformance):
     def test_a_folder_brings_all_price_files_in_it(self) -> None:
         """CSV, JSON and YAML; other files are none of ours."""
         assert sorted({offer.provider for offer in self.fetched().offers}) == ["azure", "coreweave", "lambda"]
-        assert self.fetched().left_out == {"held for team vision: served when keys name teams": 1}
+        assert [(team, [offer.provider for offer in own.offers]) for team, own in self.fetched().teams.items()] == [("vision", ["gcp"])]
         assert self.fetched().rejected == ()
 
     def test_files_and_folders_stand_one_after_the_other(self) -> None:
@@ -148,12 +148,28 @@ class TestPriceFiles(Conformance):
         assert [discount.name for discount in fetched.discounts] == ["good"]
         assert [rejected.row for rejected in fetched.rejected] == ["odd.json: discounts 1"]
 
-    def test_a_teams_discounts_are_refused(self) -> None:
-        """They would be taken off every team's prices."""
-        fetched = self.of(self.write("team.json", json.dumps({**BOOK, "team": "vision"})))
-        assert fetched.discounts == ()
-        assert [rejected.reason for rejected in fetched.rejected] == [fetched.rejected[0].reason] * 2
-        assert "would hold for every team" in fetched.rejected[0].reason
+    def test_a_teams_prices_and_discounts_are_apart_from_everybodys(self) -> None:
+        """Also rows that are wrong, and where nothing is everybody's."""
+        wrong = {**BOOK, "team": "vision", "prices": [ROW, {**ROW, "region": ""}]}
+        fetched = self.of(self.write("team.json", json.dumps(wrong)))
+        assert (fetched.offers, fetched.discounts, fetched.rejected) == ((), (), ())
+        own = fetched.teams["vision"]
+        assert ([offer.usd_per_hour for offer in own.offers], [one.name for one in own.discounts]) == (
+            [Decimal("17.04")],
+            ["enterprise", "volume"],
+        )
+        assert [rejected.row for rejected in own.rejected] == ["team.json: prices 2"]
+
+    def test_teams_may_have_other_prices_of_the_same_thing(self) -> None:
+        """A second book of the same team may not."""
+        for name, team, usd in (("a", None, 1), ("b", "vision", 2), ("c", "speech", 3), ("d", "vision", 4)):
+            book = {"prices": [{**ROW, "usd_per_accelerator_hour": usd}]} | ({"team": team} if team else {})
+            self.write(f"{name}.json", json.dumps(book))
+        fetched = self.of(*(self.path / f"{name}.json" for name in "abcd"))
+        assert [offer.usd_per_hour for offer in fetched.offers] == [8]
+        found = {team: [offer.usd_per_hour for offer in own.offers] for team, own in fetched.teams.items()}
+        assert found == {"vision": [16], "speech": [24]}
+        assert [rejected.row for rejected in fetched.teams["vision"].rejected] == ["d.json: prices 1"]
 
     @pytest.mark.parametrize("code", ["DE", "DEU", "de"])
     def test_a_row_may_say_in_which_country_it_stands(self, code: str) -> None:
@@ -211,13 +227,10 @@ class TestPriceFiles(Conformance):
             ("new.json: prices 1", "the same thing is listed twice, at 16 and at 24")
         ]
 
-    def test_a_teams_book_alone_brings_nothing_and_is_no_error(self) -> None:
-        """Its prices are held, for they would be everybody's; rows that are wrong are named all the same."""
-        team = {"book": "a", "team": "vision", "prices": [ROW, {**ROW, "pricing": "spot"}, {**ROW, "region": ""}]}
-        fetched = self.of(self.write("a.json", json.dumps(team)))
-        assert fetched.offers == ()
-        assert fetched.left_out == {"held for team vision: served when keys name teams": 2}
-        assert [rejected.row for rejected in fetched.rejected] == ["a.json: prices 3"]
+    def test_a_teams_book_without_a_price_is_as_none(self) -> None:
+        """What it agreed on has ended."""
+        fetched = self.of(self.write("a.json", json.dumps({"team": "vision", "prices": []})))
+        assert (fetched.offers, fetched.teams) == ((), {})
 
     def test_the_same_price_file_twice_gives_one_price(self) -> None:
         """Whichever file comes first holds, and the other row is named."""
@@ -235,6 +248,7 @@ class TestPriceFiles(Conformance):
             ("list.yaml", "prices: 17", "a number where a list was expected"),
             ("list.yaml", "{currency: EUR, prices: []}", "its currency is EUR: prices are stated in USD"),
             ("list.yaml", "{observed_at: soon, prices: []}", "observed_at is 'soon'"),
+            ("list.yaml", f"{{team: {'x' * 101}, prices: []}}", "no team's name has more than 100 characters"),
             ("list.csv", 'provider\n"open', "is no CSV"),
             ("list.csv", "provider,provider\na,b\n", "two of its columns have the same name"),
             ("list.xlsx", "", "price files end in .csv, .json, .yaml, .yml"),

@@ -19,7 +19,7 @@ from providers.base import Context
 from providers.file import DISCOUNT_FIELDS, PRICE_FIELDS, PriceFiles
 from providers.file_sheets import BOOK_FIELDS
 from providers.http import BULK_LIMITS, DEFAULT_LIMITS, REPEATED_AFTER
-from providers.offer import PRICINGS, Availability, Provider
+from providers.offer import PRICINGS, Availability, Fetched, Provider
 from providers.registry import BUILT_IN, ENTRY_POINT_GROUP, load_provider
 from providers.testing import TROUBLES
 from service.presets.accelerators import canonical_accelerator
@@ -85,12 +85,24 @@ def test_every_field_of_a_price_file_is_described() -> None:
 @pytest.mark.parametrize("kind", ["csv", "yaml"])
 def test_the_price_files_in_the_text_are_read_without_a_rejected_row(kind: str, tmp_path: Path) -> None:
     """What a reader copies works."""
-    (block,) = re.findall(rf"```{kind}\n(.*?)```", TEXT, flags=re.DOTALL)
-    path = tmp_path / f"prices.{kind}"
-    path.write_text(block, encoding="utf-8")
-    fetched = PriceFiles(Context(canonical=canonical_accelerator, env={"OUTLAY_PRICE_FILES": str(path)})).fetch()
+    fetched = read(kind, 0, tmp_path)
     assert (fetched.rejected, [offer.usd_per_hour for offer in fetched.offers]) == ((), [Decimal("17.04")])
     assert [discount.share for discount in fetched.discounts] == ([Decimal("0.12"), Decimal("0.03")] if kind == "yaml" else [])
+
+
+def test_the_teams_book_in_the_text_is_that_teams_alone(tmp_path: Path) -> None:
+    """Prices and discounts."""
+    fetched = read("yaml", 1, tmp_path)
+    assert (fetched.offers, fetched.discounts, fetched.rejected) == ((), (), ())
+    own = fetched.teams["vision"]
+    assert ([offer.usd_per_hour for offer in own.offers], [one.share for one in own.discounts]) == ([Decimal("15.84")], [Decimal("0.05")])
+
+
+def read(kind: str, position: int, folder: Path) -> Fetched:
+    """What one of the price files in the text brings."""
+    path = folder / f"prices.{kind}"
+    path.write_text(re.findall(rf"```{kind}\n(.*?)```", TEXT, flags=re.DOTALL)[position], encoding="utf-8")
+    return PriceFiles(Context(canonical=canonical_accelerator, env={"OUTLAY_PRICE_FILES": str(path)})).fetch()
 
 
 @pytest.mark.parametrize("name", ["pyproject.toml", "outlay_nimbus/__init__.py", "outlay_nimbus/test_nimbus.py"])
