@@ -84,6 +84,10 @@ class Store(JobRows, PriceRows, BookRows, HistoryRows, KeyRows, AnswerRows, Trac
                 return NO_HEADS
             raise StoreUnavailable(f"prices cannot be read: {error}") from error
 
+    def book_heads(self, name: str) -> Heads:
+        """As of the part of the store for books; nothing was recorded where no database was ever made."""
+        return NO_HEADS if self.absent() else super().book_heads(name)
+
     def check_head(self) -> None:
         """Raise StoreNotReady unless the schema is exactly this release's."""
         found = self._revision()

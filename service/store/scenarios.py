@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -119,7 +119,8 @@ class ScenarioRows(Database):
         Raises Repeated and IdempotencyKeyReused where `kept` was met before, TeamIsFull.
         """
         stamps: dict[str, Any] = {"id": str(uuid.uuid4()), "created_at": now, "updated_at": now, "error": None, "expires_at": None}
-        values = asdict(new) | stamps | {"state": "queued", "units_done": 0, "chunks_begun": 0}
+        stated = {name: getattr(new, name) for name in NewScenario.__dataclass_fields__}
+        values = stated | stamps | {"state": "queued", "units_done": 0, "chunks_begun": 0}
         with self._write() as connection:
             remembered = remember(connection, kept)
             if new.team == DEFAULT_TEAM:

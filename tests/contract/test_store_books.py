@@ -97,7 +97,8 @@ class TestBooks:
         assert store.current_heads() == NO_HEADS
         assert store.book_heads("x") == NO_HEADS
         folder = tmp_path_factory.mktemp("new")
-        assert open_store(f"sqlite:///{folder}/none/outlay.db").current_heads() == NO_HEADS
+        never_made = open_store(f"sqlite:///{folder}/none/outlay.db")
+        assert never_made.current_heads() == never_made.book_heads("x") == NO_HEADS
         (folder / "outlay.db").touch()
         assert open_store(f"sqlite:///{folder}/outlay.db").current_heads() == NO_HEADS
 
