@@ -47,9 +47,9 @@ class Book:
 
     current: Any
 
-    def book(self, name: str | None = None) -> Any:
-        """That book, by whatever name."""
-        del name
+    def book(self, name: str | None = None, team: str | None = None) -> Any:
+        """That book, by whatever name and for whatever team."""
+        del name, team
         return self.current
 
 

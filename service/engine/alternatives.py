@@ -40,7 +40,7 @@ class Timed:
 
 def several_meshes(layouts: Layouts) -> bool:
     """Whether the layouts divide the machine in more than one way."""
-    return not _family(layouts, MESH, 0).all()
+    return len(layouts) > 1 and not _family(layouts, MESH, 0).all()
 
 
 def alternatives(timed: Timed, best: int, training: Training, cluster: Cluster) -> tuple[Alternative, ...]:

@@ -101,9 +101,12 @@ def job_of(model: Model, training: Training, cluster: Cluster, layouts: Layouts)
 
 def helper_jobs(model: Model, training: Training, cluster: Cluster, layouts: Layouts) -> list[Job]:
     """One forward pass of every network run beside: teacher, reward model, reference."""
+    helpers = helper_networks(model, training)
+    if not helpers:
+        return []
     plain = replace(training, method="pretrain", helpers=Helpers())
     kept = replace(layouts, recompute=np.zeros_like(layouts.recompute))
-    return [_helper_job(helper, plain, cluster, kept) for helper in helper_networks(model, training)]
+    return [_helper_job(helper, plain, cluster, kept) for helper in helpers]
 
 
 def _helper_job(helper: Model, plain: Training, cluster: Cluster, layouts: Layouts) -> Job:

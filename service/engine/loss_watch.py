@@ -7,7 +7,7 @@ spikes do not move: Hampel 1974, The influence curve), on the line that counts.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +17,7 @@ from service.domain.loss_curves import LossCurve, Schedule, State, TypicalCurve
 from service.domain.tracking_answer import LossAlarm, LossEnd, Losses
 from service.engine.curve_checks import FEWEST_POINTS, MOST_POINTS, state_of
 from service.engine.loss_curve import extrapolate
-from service.engine.track_history import RunHistory
+from service.engine.track_history import LossHours, RunHistory
 
 Floats = NDArray[np.float64]
 # A normal sample's standard deviation over its median distance from the median.
@@ -46,14 +46,14 @@ def losses(history: RunHistory, rules: LossRules, end: LossEnd | None = None) ->
         return Losses(None, None, None, (), end)
     told = hours.counts & ~np.isnan(hours.middle)
     curve = LossCurve(hours.tokens[told], hours.middle[told])
-    left_behind = (history.line.index(hours.at_hours) >= 0) & ~hours.counts
-    last = hours.last[~np.isnan(hours.last) & ~left_behind]
+    standing = hours.counts | (history.line.index(hours.at_hours) < 0)
+    last = hours.last[~np.isnan(hours.last) & standing]
     state = _state(curve, rules)
     return Losses(
         last=float(last[-1]) if last.size else None,
         lowest=float(curve.loss.min()) if curve.loss.size else None,
         state=state,
-        alarms=tuple(_alarms(history, curve, state, rules)),
+        alarms=tuple(_alarms(history, _of(hours, standing), curve, state, rules)) if standing.any() else (),
         end=end,
     )
 
@@ -84,12 +84,17 @@ def _state(curve: LossCurve, rules: LossRules) -> State | None:
     return state_of(LossCurve(tokens, loss))
 
 
-def _alarms(history: RunHistory, curve: LossCurve, state: State | None, rules: LossRules) -> Iterator[LossAlarm]:
-    hours = history.losses
+def _of(hours: LossHours, those: NDArray[np.bool_]) -> LossHours:
+    """Some of the hours."""
+    return LossHours(*(getattr(hours, field.name)[those] for field in fields(LossHours)))
+
+
+def _alarms(history: RunHistory, hours: LossHours, curve: LossCurve, state: State | None, rules: LossRules) -> Iterator[LossAlarm]:
+    """What is wrong in the newest of the hours, which are those that no rollback or branch left behind."""
     at = history.moment(float(hours.at_hours[-1]))
     if hours.not_finite[-1]:
         yield LossAlarm("not_a_number", at, f"losses of the last hour that are no numbers: {hours.not_finite[-1]:.0f}")
-    spike = _spike(history, rules)
+    spike = _spike(hours, rules)
     if spike:
         yield LossAlarm("spike", at, spike)
     if state == "diverging" and not spike:
@@ -98,9 +103,8 @@ def _alarms(history: RunHistory, curve: LossCurve, state: State | None, rules: L
         yield LossAlarm("plateau", at, f"the loss has not fallen measurably over the last third of the run: {curve.loss[-1]:.4g}")
 
 
-def _spike(history: RunHistory, rules: LossRules) -> str | None:
+def _spike(hours: LossHours, rules: LossRules) -> str | None:
     """What the newest hour's median, or its last loss, lies above; None where they are as those before them."""
-    hours = history.losses
     before = slice(max(0, len(hours.middle) - 1 - rules.window_hours), -1)
     for name, now, past in (("median", hours.middle[-1], hours.middle[before]), ("last", hours.last[-1], hours.most[before])):
         usual = past[hours.counts[before] & ~np.isnan(past)]

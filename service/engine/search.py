@@ -47,7 +47,8 @@ def choose_layout(model: Model, training: Training, cluster: Cluster, utilisatio
 
     Raises InvalidRequest where the axes the caller fixed cannot make up the machine or cut the model.
     """
-    used, [timed] = _timed(model, training, cluster, utilisation, (cluster.internode_gbit_per_s,))
+    layouts, used = _worth_timing(model, training, cluster)
+    timed = _timed(layouts, used.total, step(model, training, cluster, utilisation, layouts), cluster)
     best = _best(timed)
     choice = _choice(timed, best, used)
     return replace(choice, alternatives=alternatives(timed, best, training, cluster)) if choice.fits else choice
@@ -58,23 +59,18 @@ def choose_layouts(
     model: Model, training: Training, cluster: Cluster, utilisation: Utilisation, networks_gbit_per_s: tuple[float, ...]
 ) -> tuple[Choice, ...]:
     """`choose_layout` in each of several networks in place of the cluster's, without a look at the alternatives. Raises InvalidRequest."""
-    used, found = _timed(model, training, cluster, utilisation, networks_gbit_per_s)
+    layouts, used = _worth_timing(model, training, cluster)
+    steps = step(model, training, cluster, utilisation, layouts, np.array(networks_gbit_per_s)[:, np.newaxis])
+    rows = zip(*np.broadcast_arrays(*(getattr(steps, name) for name in Step.__slots__)), strict=True)
+    needed = used.total
+    found = (_timed(layouts, needed, Step(*parts), cluster) for parts in rows)
     return tuple(_choice(timed, _best(timed), used) for timed in found)
 
 
-def _timed(
-    model: Model, training: Training, cluster: Cluster, utilisation: Utilisation, networks_gbit_per_s: tuple[float, ...]
-) -> tuple[Memory, list[Timed]]:
-    """What the layouts worth timing take, and their times in each network."""
-    _check_axes(model, training)
-    layouts, used = _worth_timing(model, training, cluster)
-    needed = used.total
-    fits = needed <= cluster.accelerator.usable_memory_bytes
-    steps = step(model, training, cluster, utilisation, layouts, np.array(networks_gbit_per_s)[:, np.newaxis])
+def _timed(layouts: Layouts, needed: Floats, steps: Step, cluster: Cluster) -> Timed:
+    """The layouts with the bytes they need and how long they take in one network."""
     seconds = steps.total
-    columns = np.broadcast_arrays(*(getattr(steps, name) for name in Step.__slots__), seconds, steps.batch / seconds)
-    rows = zip(*columns, strict=True)
-    return used, [Timed(layouts, Step(*parts), needed, fits, seconds, rate) for *parts, seconds, rate in rows]
+    return Timed(layouts, steps, needed, needed <= cluster.accelerator.usable_memory_bytes, seconds, steps.batch / seconds)
 
 
 def _best(timed: Timed) -> int:
@@ -100,11 +96,15 @@ def _worth_timing(model: Model, training: Training, cluster: Cluster) -> tuple[L
     More recomputation and higher ZeRO stages cost time and never save any: where the machine can be divided in several ways, they
     are tried only for layouts that do not fit without.
     """
+    _check_axes(model, training)
     capacity = cluster.accelerator.usable_memory_bytes
     plain = _plain(model, training, cluster.count)
-    if len(plain) <= FEW_LAYOUTS or not several_meshes(plain):
+    one_mesh = not several_meshes(plain)
+    if len(plain) <= FEW_LAYOUTS or one_mesh:
         layouts, used = _with_all_savings(model, training, cluster.count)
-        return _take(layouts, used, _worth_it(training, layouts, used.total, capacity, some_fit=bool((used.total <= capacity).any())))
+        some_fit = bool((used.total <= capacity).any())
+        if some_fit or one_mesh:
+            return _take(layouts, used, _worth_it(training, layouts, used.total, capacity, some_fit=some_fit))
     bare, least = _barest(model, training, cluster.count)
     if not (least.total <= capacity).any():
         return _take(bare, least, least.total <= least.total.min())

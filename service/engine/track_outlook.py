@@ -49,6 +49,16 @@ class Target:
         """Whether the run has got there."""
         return self.tokens is not None and self.run.history.line.tokens.size > 0 and self.left <= 0
 
+    @property
+    def over(self) -> bool:
+        """Whether nothing more is to come of the run: it has got there, or was closed before."""
+        return self.done or self.run.baseline.closed
+
+    @property
+    def never_began(self) -> bool:
+        """Whether it was closed before anything was told of it: it has no end."""
+        return self.run.baseline.closed and self.run.history.last_at is None
+
 
 def targets(program: ProgramBaseline, runs: Sequence[Tracked]) -> tuple[Target, ...]:
     """Where each run is to end. The newest run without a plan has what the program plans beyond the others."""
@@ -66,10 +76,10 @@ def targets(program: ProgramBaseline, runs: Sequence[Tracked]) -> tuple[Target, 
 def run_forecast(target: Target, now: datetime, rules: ForecastRules) -> TrackForecast:
     """A run's forecast; what nobody can tell is None with the reason."""
     run = target.run
+    if target.over:
+        return _finished(target) if target.done else _closed(target)
     if target.tokens is None:
         return _unknown("no tokens of the run are planned: its end is not known")
-    if target.done:
-        return _finished(target)
     found = forecast(history_so_far(run, now), target.left, _prior(run.baseline), rules)
     if found is None or found.remaining_hours is None:
         return _unknown(f"how fast {run.baseline.name} trains takes two reports of its tokens at least, and its plan says nothing of it")
@@ -82,17 +92,18 @@ def program_forecast(
     program: ProgramBaseline, all_targets: Sequence[Target], forecasts: Sequence[TrackForecast], now: datetime
 ) -> TrackForecast:
     """The program's forecast: its runs', and what is planned beyond them as it was planned, until its time is over."""
-    rest = _rest(program, all_targets)
+    rest = 0.0 if program.closed else _rest(program, all_targets)
     missing = next((one for one in forecasts if one.remaining_hours is None), None)
     if missing is not None:
         return TrackForecast(None, None, None, None, None, missing.basis, missing.unknown)
     if not forecasts and not rest:
         return _unknown("no run is tracked and no tokens are planned")
-    finish = _last([one.finish for one in forecasts], [program.deadline] if rest else [])
+    begun = [one for target, one in zip(all_targets, forecasts, strict=True) if not target.never_began]
+    finish = _last([one.finish for one in begun], [program.deadline] if rest else [])
     hours = _latest([one.remaining_hours for one in forecasts if one.remaining_hours])
     left = _sum(one.remaining_usd for one in forecasts)
     beyond = NOTHING if is_over(program, all_targets, now) else _beyond(program, all_targets, rest)
-    unknown = (*(each for one in forecasts for each in one.unknown), *(_unplanned(program, beyond) if rest else ()))
+    unknown = (*(each for one in begun or forecasts for each in one.unknown), *(_unplanned(program, beyond) if rest else ()))
     cost = _sum([*(one.cost_usd for one in forecasts), beyond])
     return TrackForecast(
         cost_usd=cost,
@@ -106,10 +117,12 @@ def program_forecast(
 
 
 def is_over(program: ProgramBaseline, all_targets: Sequence[Target], now: datetime) -> bool:
-    """Whether all that was planned to be trained is done, and the last day that anything was planned for has passed."""
+    """Whether it is closed, or all that was planned to be trained is done or closed and the last planned day of anything has passed."""
+    if program.closed:
+        return True
     weeks = [week.week + timedelta(days=6) for week in program.weeks[-1:]]
     last = max([*weeks, *([program.deadline] if program.deadline else [])], default=None)
-    done = bool(all_targets) and all(target.done for target in all_targets) and not _rest(program, all_targets)
+    done = bool(all_targets) and all(target.over for target in all_targets) and not _rest(program, all_targets)
     return done and last is not None and now.date() > last
 
 
@@ -117,9 +130,10 @@ def never_spent(program: ProgramBaseline, all_targets: Sequence[Target], now: da
     """What the forecast leaves out because nobody spends it any more."""
     beyond = _beyond(program, all_targets, 0.0)
     if beyond and beyond.p50 and is_over(program, all_targets, now):
+        why = "the program is closed" if program.closed else "all runs are done or closed and the planned time is over"
         yield (
             f"{beyond.p50:,.0f} USD that were planned beside the runs (people, storage, overheads, reserve) are not foretold any more:"
-            " no cost of them was told, all runs are done and the planned time is over; tell a cost event of what is still to be paid"
+            f" no cost of them was told, and {why}; tell a cost event of what is still to be paid"
         )
 
 
@@ -166,9 +180,21 @@ def _finished(target: Target) -> TrackForecast:
     run = target.run
     line = run.history.line
     day = run.history.moment(float(line.at_hours[int(np.argmax(line.earned >= line.position + target.left))])).date()
-    unknown = (Unknown("cost_usd", run.unknown),) if run.unknown else ()
+    return _ended(run, day, "finished")
+
+
+def _closed(target: Target) -> TrackForecast:
+    """Nothing is left: it ended with the last that was told of it, if anything was."""
+    last = target.run.history.last_at
+    return _ended(target.run, None if last is None else last.date(), "closed")
+
+
+def _ended(run: Tracked, day: date | None, basis: str) -> TrackForecast:
+    unknown = [Unknown("cost_usd", run.unknown)] if run.unknown else []
+    unknown += [Unknown("finish", f"{run.baseline.name} was closed before it began")] if day is None else []
     cost = None if run.unknown else Range.exactly(run.usd or 0.0)
-    return TrackForecast(cost, FinishDates(day, day, day), NOTHING, NOTHING, NOTHING, "finished", unknown)
+    finish = None if day is None else FinishDates(day, day, day)
+    return TrackForecast(cost, finish, NOTHING, NOTHING, NOTHING, basis, tuple(unknown))
 
 
 def _unknown(reason: str) -> TrackForecast:
@@ -238,9 +264,9 @@ def _latest(ranges: Sequence[Range]) -> Range | None:
 
 
 def _last(finishes: Sequence[FinishDates | None], planned: Sequence[date | None]) -> FinishDates | None:
-    """The last of several ends, and of the planned one of what no run is tracked of; None where one of them is not known."""
+    """The last of several ends, and of the planned one of what no run is tracked of; None where one is not known, or there is none."""
     every = [*finishes, *(day and FinishDates(day, day, day) for day in planned)]
     known = [each for each in every if each is not None]
-    if len(known) < len(every):
+    if len(known) < len(every) or not known:
         return None
     return FinishDates(*(max(getattr(each, name) for each in known) for name in ("p10", "p50", "p90")))

@@ -23,10 +23,12 @@ MINUTES_PER_HOUR = 60.0
 def run_state(target: Target) -> RunState:
     """What the run is doing."""
     history = target.run.history
-    if history.last_at is None:
-        return "not_started"
     if target.done:
         return "finished"
+    if target.over:
+        return "closed"
+    if history.last_at is None:
+        return "not_started"
     return "interrupted" if history.stops and not history.stops[-1].over else "running"
 
 

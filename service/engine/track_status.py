@@ -108,10 +108,11 @@ def _drifted(drift: Drift) -> str:
 
 
 def _deadline_missed(baseline: ProgramBaseline, found: Sequence[Target], now: datetime) -> bool | None:
-    """Whether the deadline has passed and a run is not done; None without a deadline."""
+    """Whether the deadline has passed and a run is neither done nor closed; None without a deadline."""
     if baseline.deadline is None:
         return None
-    return now.date() > baseline.deadline and not (found and all(target.done for target in found))
+    over = baseline.closed or (bool(found) and all(target.over for target in found))
+    return now.date() > baseline.deadline and not over
 
 
 def _warnings(baseline: ProgramBaseline, foretold: TrackForecast, missed: bool | None, left_usd: float | None) -> Iterator[str]:

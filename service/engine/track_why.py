@@ -1,7 +1,8 @@
 """Why cost moved: what a run costs is hours for a token x price of an hour, and what each factor changes is its part.
 
 Parts by the logarithmic mean Divisia index, as in plan_difference: complete, and to the cent. `failures` is what goodput changes of the
-hours, `utilisation` the rest of them, `scope` what was added to the plan since it was first made.
+hours, `utilisation` the rest of them, `scope` what was added to the plan since it was first made, or left untrained by a run that
+was closed.
 """
 
 from __future__ import annotations
@@ -71,8 +72,18 @@ def _at_completion(run: Tracked, forecast: TrackForecast, goodput: float | None)
         return None
     spent = actual or Cost(0.0, 0.0, None)
     whole = Cost(spent.usd + left_usd.p50, spent.accelerator_hours + left_hours.p50, spent.goodput or planned.goodput)
-    parts = _parts(planned, whole)
-    return None if parts is None else {**parts, "other lines": (run.usd or 0.0) - spent.usd}
+    share = _share_trained(run)
+    others = {"scope": planned.usd * (share - 1), "other lines": (run.usd or 0.0) - spent.usd}
+    if not share and not whole.usd:
+        return others
+    parts = _parts(Cost(planned.usd * share, planned.accelerator_hours * share, planned.goodput), whole)
+    return None if parts is None else parts | others
+
+
+def _share_trained(run: Tracked) -> float:
+    """Of the planned tokens those that the run will have trained in the end: all, but of one that was closed before."""
+    tokens = run.baseline.tokens
+    return min(1.0, run.history.line.position / tokens) if run.baseline.closed and tokens else 1.0
 
 
 def _actual(run: Tracked, goodput: float | None) -> Cost | None:
