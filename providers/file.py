@@ -18,7 +18,7 @@ from typing import Any
 
 from providers.base import Context
 from providers.file_sheets import Sheet, files_at, known_fields, load, when
-from providers.offer import PRICINGS, Discount, Fetched, Pricing, Provider, ProviderError
+from providers.offer import PRICINGS, Discount, Fetched, Pricing, Provider, ProviderError, Rejected
 from providers.reading import BadRow, Reading, decimal, snapshot_name, text, usd, whole
 from providers.tables import table
 
@@ -70,8 +70,8 @@ def parse(sheets: Iterable[Sheet], reading: Reading) -> Fetched:
     for sheet in sheets:
         by_team.setdefault(sheet.team, []).append(sheet)
     shared = _read(by_team.pop(None), reading)
-    if not shared.discounts and (shared.rejected or not by_team):
-        _check_offers(reading.fetched())
+    if not (shared.offers or shared.discounts) and (shared.rejected or not by_team):
+        raise ProviderError(_nothing(shared.rejected))
     teams = {str(team): _read(theirs, _anew(reading)) for team, theirs in by_team.items()}
     return replace(shared, teams={team: read for team, read in teams.items() if read.offers or read.discounts or read.rejected})
 
@@ -95,9 +95,11 @@ def _anew(reading: Reading) -> Reading:
     return Reading(reading.provider, reading.source, reading.at, reading.canonical)
 
 
-def _check_offers(fetched: Fetched) -> None:
-    if not fetched.offers:
-        raise ProviderError("the price files hold no price")
+def _nothing(rejected: Sequence[Rejected]) -> str:
+    """Why there is no price at all."""
+    if not rejected:
+        return "the price files hold no price"
+    return f"none of {len(rejected)} rows was understood; the first: {rejected[0].row}: {rejected[0].reason}"
 
 
 def _offer(row: object, sheet: Sheet, reading: Reading) -> dict[str, Any]:

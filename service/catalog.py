@@ -115,7 +115,9 @@ class Catalog:
             heads, last = self._shelf.current_heads(), self._present
             if last is None or last.book.cut_off or heads != last.heads:
                 book, asked = self._shelf.current(heads), last.own if last else {}
-                self._present = _Present(book, heads, {team: self._with_own(book, heads, team) for team in asked if team in heads.teams})
+                self._present = _Present(
+                    book, heads, {team: self._with_own(book, heads, team) for team in list(asked) if team in heads.teams}
+                )
             self.watch(heads)
         except StoreUnavailable as error:
             self._cut_off(error)

@@ -43,8 +43,8 @@ class OfferColumns:
 
     Times are seconds since 1970.
 
-    `read_with`: the first row of the same provider and source that was read at the same time: they go stale together. `newest`: read
-    within a day of the latest price of the same accelerator, pricing and market in that place.
+    `read_with`: the first row of the same origin (`service.pricebook`) that was read at the same time: they go stale together. `newest`:
+    read within a day of the latest price of the same accelerator, pricing and market in that place.
     """
 
     accelerator: Coded
@@ -85,7 +85,9 @@ def columns_of(offers: Sequence[Offer]) -> OfferColumns:
         accelerator_count=np.array([offer.accelerator_count for offer in offers], dtype=np.int64),
         term_hours=np.array([TERM_HOURS[offer.pricing] for offer in offers], dtype=np.float64),
         observed_s=observed_s,
-        read_with=_firsts(_coded(offers, lambda offer: (offer.provider, offer.source, offer.observed_at.isoformat()))[0]),
+        read_with=_firsts(
+            _coded(offers, lambda offer: (offer.provider, offer.source, offer.extras.get("team", ""), offer.observed_at.isoformat()))[0]
+        ),
         newest=highest_of(observed_s, sold_as[0]) - observed_s < SECONDS_PER_DAY,
     )
 

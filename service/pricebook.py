@@ -19,8 +19,8 @@ CLOCKS_DIFFER = timedelta(minutes=5)
 NEVER = datetime.min.replace(tzinfo=UTC)
 
 
-Origin = tuple[str, str]
-"""An offer's provider and source."""
+Origin = tuple[str, str, str]
+"""An offer's provider and source, and the team whose own it is: a team's file may name the source of a list price."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,7 @@ class Promise:
 class PriceBook:
     """Immutable; ordered by `offer_key`. The name says exactly which prices it holds, so that an estimate can be repeated against it.
 
-    `promises` stand by an offer's provider and source, as two providers may be asked at one mirror; `fresh_for` holds where there is
+    `promises` stand by an offer's origin, as two providers may be asked at one mirror; `fresh_for` holds where there is
     none. `newest` is when the newest price was recorded: unlike the offers' `observed_at` it does not move while the name stays.
     `cut_off`: the store is away, so all of it counts as stale.
     """
@@ -81,7 +81,7 @@ class PriceBook:
 
 def origin(offer: Offer) -> Origin:
     """What tells the offers of one fetch from those of another."""
-    return offer.provider, offer.source
+    return offer.provider, offer.source, offer.extras.get("team", "")
 
 
 def answers(offer: Offer, wanted: Mapping[str, str | None]) -> bool:

@@ -21,7 +21,7 @@ MAX_POINTER_LENGTH = 300
 
 _STRING_OR_BRACKET = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"?|[\[\]{}]', re.DOTALL)
 _SQUARE = bytes.maketrans(b"{}", b"[]")
-_NO_BRACKETS = bytes(set(range(256)) - set(b"[]{}"))
+_NO_MARKS = bytes(set(range(256)) - set(b'[]{}"'))
 _SUSPECT_ESCAPE = re.compile(r"\\u(?:0000|[dD][89a-fA-F])")
 _SURROGATE_OR_NUL = re.compile("[\x00\ud800-\udfff]")
 
@@ -97,10 +97,10 @@ def _syntax_message(error: json.JSONDecodeError) -> str:
 def _check_depth(text: str) -> None:
     if text.count("[") + text.count("{") <= MAX_DEPTH:
         return
-    # Every other part between quotes stands outside strings, once the escaped quotes are gone.
-    outside = "".join(text.replace("\\\\", "").replace('\\"', "").split('"')[::2])
+    # Every other part between quotes stands outside strings, once the escaped quotes are gone, and two quotes in a row part nothing.
+    marks = text.replace("\\\\", "").replace('\\"', "").encode().translate(_SQUARE, _NO_MARKS).replace(b'""', b"")
     # Peel the innermost pairs off, one level a round: a few passes in C however many brackets there are.
-    skeleton = outside.encode().translate(_SQUARE, _NO_BRACKETS)
+    skeleton = b"".join(marks.split(b'"')[::2])
     for _ in range(MAX_DEPTH):
         skeleton = skeleton.replace(b"[]", b"")
         if not skeleton:

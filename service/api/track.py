@@ -87,8 +87,9 @@ def start_program(given: Body) -> Response:
     With `plan`, budget, scope, burn plan, gates and what is planned of each run come of it. Up to 16 MiB.
     """
     desk = team_desk()
-    plan = plan_of(desk, given.pop("plan", None))
-    made = usecase.start_program(desk, principal(), given, plan, remembering(201, program_body, _program_url))
+    kept = remembering(201, program_body, _program_url)
+    desk.store.check_new(kept)  # a repeat is told what it was told, whatever its plan would cost today
+    made = usecase.start_program(desk, principal(), given, plan_of(desk, given.pop("plan", None)), kept)
     return versioned(json_response(program_body(made), 201, {"Location": _program_url(made)}), made.version)
 
 
@@ -191,7 +192,8 @@ def add_events(given: Body, run_id: str) -> Response:
     """Tell what happened: up to 1,000 events a call, in any order, late or twice
 
     The same `id` of a run counts once. What the answer calls accepted or duplicate is on disk; `rejected` names the others with the
-    reason: an id that is kept with another content, a time more than 24 h ahead. Nothing is edited in place: send a `correction`.
+    reason: an id that is kept with another content, a time more than 24 h ahead, a correction of itself or with fields that the corrected
+    event's type does not take. Nothing is edited in place: send a `correction`.
     The costliest call takes below 0.3 s of CPU.
     """
     return json_response(plain(take_events(current_app.extensions["desk"], known_run(run_id), given["events"])))

@@ -10,6 +10,10 @@ from service.domain.program import TIERS
 MOST_USD = 1e12
 STATES = ("open", "closed")
 DECAYS = ("constant", "cosine", "linear")
+GATE = (
+    "As it was decided; of a plan also `at_usd`, `date` and `tier`, which follow budget and start: with others than the plan's `tier` is"
+    " null, and `date` where the burn plan never reaches the amount"
+)
 
 
 class CapsSchema(Schema):
@@ -56,7 +60,7 @@ class TrackedProgramSchema(Schema):
     start = Day(required=True, allow_none=True)
     deadline = Day(required=True, allow_none=True)
     planned_runs = Items(FreeObject(), required=True, max_items=10_000, description="Tier and name of the plan's runs")
-    midpoint_gate = FreeObject(required=True, allow_none=True)
+    midpoint_gate = FreeObject(required=True, allow_none=True, description=GATE)
     caps = FreeObject(required=True, allow_none=True)
     price_snapshot = Text(required=True, allow_none=True, description="The prices the plan was made with")
     engine_version = Text(required=True)

@@ -118,7 +118,8 @@ class RunBaseline:
     """What was planned of one run; None is what nobody said. `mfu` to `loss` come of the plan's estimate, where the program has a plan.
 
     `usd_per_accelerator_hour` prices the accelerator-hours; `interruptions` is the failure budget; `flops_per_token` counts the model's own
-    arithmetic and `peak_tflops` is the accelerator's dense peak at the run's precision, so that MFU can be told from tokens.
+    arithmetic and `peak_tflops` is the accelerator's dense peak at the run's precision, so that MFU can be told from tokens. `closed`: no
+    more is to come of it.
     """
 
     name: str
@@ -138,6 +139,7 @@ class RunBaseline:
     flops_per_token: float | None = None
     peak_tflops: float | None = None
     wall_clock_hours: Range | None = None
+    closed: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,8 +158,8 @@ class ProgramBaseline:
     """What was planned of a program. `weeks` is empty without a burn plan: planned value then grows evenly from `start` to `deadline`.
 
     `reserve_share` of the budget is held back for what nobody planned, `around_share` is planned for what stands around the runs: people,
-    storage, overheads. `original_tokens` is what the first baseline planned: scope has
-    moved where it is not `planned_tokens`.
+    storage, overheads. `original_tokens` is what the first baseline planned: scope has moved where it is not `planned_tokens`. `closed`: no
+    more is to come of it, nor of any of its runs.
     """
 
     name: str
@@ -172,3 +174,4 @@ class ProgramBaseline:
     total_usd: Range | None = None
     reserve_share: float = 0.0
     around_share: float = 0.0
+    closed: bool = False

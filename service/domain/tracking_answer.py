@@ -19,7 +19,7 @@ from service.domain.tracking import Recommendation, Verdict
 DriftQuantity = Literal["throughput", "price", "goodput", "failures"]
 LossFinding = Literal["spike", "not_a_number", "plateau", "diverging"]
 WindowName = Literal["whole", "28d", "7d", "24h"]
-RunState = Literal["not_started", "running", "interrupted", "finished"]
+RunState = Literal["not_started", "running", "interrupted", "finished", "closed"]
 
 
 @dataclass(frozen=True, slots=True)

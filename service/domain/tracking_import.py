@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass, fields, replace
+from typing import Any
 
-from service.domain.tracking import Event
+from service.domain.tracking import EVENT_RULES, TOLD_AS, Event, EventType
 
 HEAD = frozenset({"id", "type", "at", "supersedes"})
 CONTENT = tuple(field.name for field in fields(Event) if field.name not in HEAD)
@@ -58,14 +59,26 @@ class Imported:
     notes: tuple[str, ...] = ()
 
 
+def fitted(event: Event, kept: EventType) -> Event:
+    """The event without what an event of the type that is kept does not take: a correction has no more than that."""
+    without: dict[str, Any] = dict.fromkeys(_foreign(event, kept))
+    return replace(event, **without)
+
+
+def left_out(event: Event, kept: EventType) -> str:
+    """What `fitted` leaves out; empty where it leaves out nothing."""
+    names = ", ".join(sorted(TOLD_AS.get(name, name) for name in _foreign(event, kept)))
+    return f"{names} of what was kept as {kept}, which takes no such field" if names else ""
+
+
 def restated(event: Event, stored: Event) -> Event | None:
-    """The correction that turns what is kept into what the source says now; None where they say the same.
+    """The correction that turns what is kept into what the source says now; None where they say the same, or the source says nothing.
 
     `stored` is the newest kept word on this event: the event itself or its newest correction, which the new correction supersedes. Its id
     follows from both, so the same restatement told twice is one. It happened when the event happened.
     """
     words = _words(event)
-    if words == _words(stored):
+    if not words or words == _words(stored):  # a correction without words would take back what is kept
         return None
     return replace(event, id=f"restated-{digest(stored.id, words)}", type="correction", at=stored.at, supersedes=stored.id)
 
@@ -73,6 +86,11 @@ def restated(event: Event, stored: Event) -> Event | None:
 def withdrawn(stored: Event) -> Event:
     """The correction that takes a kept event back, as where a bill's row has been tagged with another run since."""
     return Event(f"withdrawn-{digest(stored.id)}", "correction", stored.at, supersedes=stored.id)
+
+
+def _foreign(event: Event, kept: EventType) -> list[str]:
+    takes = EVENT_RULES[kept].takes
+    return [name for name in CONTENT if name not in takes and getattr(event, name) is not None]
 
 
 def _words(event: Event) -> str:

@@ -121,42 +121,24 @@ class BookRows(TeamPriceRows):
 
     def current_heads(self) -> Heads:
         """The newest book with its parts, and what teams have of their own."""
-        newest = self._heads(price_books.c.seq == select(func.max(price_books.c.seq)).scalar_subquery())
-        return replace(newest, teams=self._team_heads())
+        with self._snapshot() as connection:
+            newest = _heads(connection, price_books.c.seq == select(func.max(price_books.c.seq)).scalar_subquery())
+            return replace(newest, teams=_team_heads(connection))
 
     def book_heads(self, name: str) -> Heads:
         """The book of that name with its parts; a single snapshot counts as a book of its own. No parts where there is none.
 
         A team's snapshot is none: `team_head` finds it, for that team.
         """
-        found = self._heads(price_books.c.name == name)
-        return found if found.parts else self._single(name)
+        with self._snapshot() as connection:
+            found = _heads(connection, price_books.c.name == name)
+            return found if found.parts else _single(connection, name)
 
     def team_head(self, team: str, snapshot: str) -> Head | None:
         """A team's own snapshot, present or past; None where that team has none of that name."""
         with self._read() as connection:
             row = connection.execute(_ONE.where(price_snapshots.c.name == snapshot, price_snapshots.c.team == team)).first()
         return Head(*row) if row else None
-
-    def _team_heads(self) -> dict[str, Head]:
-        query = _ONE.add_columns(team_prices.c.team).join(team_prices, team_prices.c.snapshot == price_snapshots.c.name)
-        with self._read() as connection:
-            return {row[-1]: Head(*row[:-1]) for row in connection.execute(query.order_by(team_prices.c.team))}
-
-    def _heads(self, which: ColumnElement[bool]) -> Heads:
-        parts, states, snapshots = price_book_parts.c, provider_states.c, price_snapshots.c
-        query = select(parts.book, parts.provider, parts.snapshot, snapshots.taken_at, *_NOW_KNOWN).order_by(parts.provider)
-        query = query.join_from(price_book_parts, price_books, price_books.c.name == parts.book)
-        query = query.join(price_snapshots, snapshots.name == parts.snapshot)
-        query = query.outerjoin(provider_states, states.provider == parts.provider).where(which)
-        with self._read() as connection:
-            rows = connection.execute(query).all()
-        return Heads(rows[0][0], tuple(Head(*row[1:]) for row in rows)) if rows else NO_HEADS
-
-    def _single(self, snapshot: str) -> Heads:
-        with self._read() as connection:
-            row = connection.execute(_ONE.where(price_snapshots.c.name == snapshot, price_snapshots.c.team.is_(None))).first()
-        return Heads(snapshot, (Head(*row),)) if row else NO_HEADS
 
 
 _NOW_KNOWN = (provider_states.c.verified_at, provider_states.c.fresh_for_s, func.coalesce(provider_states.c.failures, 0))
@@ -166,6 +148,26 @@ _ONE = (
     .where(price_snapshots.c.complete)
 )
 """A head of each complete snapshot: whoever uses it must say whose."""
+
+
+def _heads(connection: Connection, which: ColumnElement[bool]) -> Heads:
+    parts, states, snapshots = price_book_parts.c, provider_states.c, price_snapshots.c
+    query = select(parts.book, parts.provider, parts.snapshot, snapshots.taken_at, *_NOW_KNOWN).order_by(parts.provider)
+    query = query.join_from(price_book_parts, price_books, price_books.c.name == parts.book)
+    query = query.join(price_snapshots, snapshots.name == parts.snapshot)
+    query = query.outerjoin(provider_states, states.provider == parts.provider).where(which)
+    rows = connection.execute(query).all()
+    return Heads(rows[0][0], tuple(Head(*row[1:]) for row in rows)) if rows else NO_HEADS
+
+
+def _team_heads(connection: Connection) -> dict[str, Head]:
+    query = _ONE.add_columns(team_prices.c.team).join(team_prices, team_prices.c.snapshot == price_snapshots.c.name)
+    return {row[-1]: Head(*row[:-1]) for row in connection.execute(query.order_by(team_prices.c.team))}
+
+
+def _single(connection: Connection, snapshot: str) -> Heads:
+    row = connection.execute(_ONE.where(price_snapshots.c.name == snapshot, price_snapshots.c.team.is_(None))).first()
+    return Heads(snapshot, (Head(*row),)) if row else NO_HEADS
 
 
 def _alone(connection: Connection) -> None:

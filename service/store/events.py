@@ -35,15 +35,16 @@ _NUMBERS = (
     .values(position=track_runs.c.position + bindparam("count"))
     .returning(track_runs.c.position)
 )
+# Only an event that is kept already is passed over: a number that is given already is a log whose run was set back, and no duplicate.
 _IN_SQLITE = (
     "INSERT INTO track_events (run, position, received_at, event, type, at, body, supersedes)"
-    " VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING"
+    " VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (run, event) DO NOTHING"
 )
 # A batch as one document costs PostgreSQL's driver a third of what its rows do.
 _IN_POSTGRESQL = text(
     "INSERT INTO track_events (run, position, received_at, event, type, at, body, supersedes)"
     " SELECT :run, :last + number, :received_at, row->>0, row->>1, CAST(row->>2 AS bigint), row->>3, row->>4"
-    " FROM json_array_elements(CAST(:rows AS json)) WITH ORDINALITY AS sent(row, number) ON CONFLICT DO NOTHING"
+    " FROM json_array_elements(CAST(:rows AS json)) WITH ORDINALITY AS sent(row, number) ON CONFLICT (run, event) DO NOTHING"
 )
 
 
@@ -87,7 +88,10 @@ class EventRows(Database):
     """The part of the store that keeps events."""
 
     def add_events(self, run: RunRow, events: Sequence[Event], now: datetime) -> Added:
-        """Keep those that are not there yet, all in one commit: what is accepted or a duplicate is durable when this returns."""
+        """Keep those that are not there yet, all in one commit: what is accepted or a duplicate is durable when this returns.
+
+        Raises IntegrityError, and keeps nothing, where the log holds events beyond the run's last number, as after a mixed restore.
+        """
         rows = [event_row(event) for event in events]
         received = micros(now)
         if self._all_added(run.key, rows, received):
@@ -95,7 +99,9 @@ class EventRows(Database):
         with self._write() as connection:
             connection.execute(_LOCK, {"run_key": run.key})
             added, new = _sorted_out(rows, _kept(connection, run.key, [row.event for row in rows]))
-            _append(connection, run.key, new, received)
+            appended = _append(connection, run.key, new, received)
+            if appended != len(new):
+                raise RuntimeError(f"{appended} of {len(new)} new events of run {run.id} were appended under its lock")
         return added
 
     def _all_added(self, run: int, rows: Sequence[EventRow], received: int) -> bool:

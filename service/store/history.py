@@ -39,6 +39,11 @@ class PriceChange:
     source: str
     usd_per_hour_before: Decimal | None
 
+    @property
+    def own(self) -> bool:
+        """Whether it is the price of one team alone: their ids count down from -1."""
+        return self.id < 0
+
 
 @dataclass(frozen=True, slots=True)
 class HistoryFilter:

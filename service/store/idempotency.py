@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, NoReturn
 
-from sqlalchemy import Connection, RowMapping, and_, delete, select, update
+from sqlalchemy import ColumnElement, Connection, RowMapping, and_, delete, select, update
 
 from service.domain.errors import Problem
 from service.store.database import Database, insert_into
@@ -63,7 +63,7 @@ def remember(connection: Connection, asked: Remembered | None) -> Callable[[Any]
     """
     if asked is None:
         return _forget
-    here = and_(idempotency_keys.c.team == asked.team, idempotency_keys.c.key == asked.key)
+    here = _under(asked)
     new = {"team": asked.team, "key": asked.key, "digest": asked.digest, "status": _UNANSWERED, "body": {}, "created_at": asked.at}
     row = insert_into(connection, idempotency_keys).values(new).on_conflict_do_nothing()
     if connection.execute(row.returning(idempotency_keys.c.key)).first() is None:
@@ -75,6 +75,10 @@ def remember(connection: Connection, asked: Remembered | None) -> Callable[[Any]
         connection.execute(update(idempotency_keys).where(here).values(told))
 
     return answered
+
+
+def _under(asked: Remembered) -> ColumnElement[bool]:
+    return and_(idempotency_keys.c.team == asked.team, idempotency_keys.c.key == asked.key)
 
 
 def _forget(made: object) -> None:
@@ -89,6 +93,15 @@ def _repeat(asked: Remembered, row: RowMapping) -> NoReturn:
 
 class AnswerRows(Database):
     """The part of the store that remembers answers."""
+
+    def check_new(self, asked: Remembered | None) -> None:
+        """Raises Repeated and IdempotencyKeyReused as `remember` does; for what is costly to prepare, or may be refused by now."""
+        if asked is None:
+            return
+        with self._read() as connection:
+            row = connection.execute(select(idempotency_keys).where(_under(asked))).mappings().first()
+        if row is not None:
+            _repeat(asked, row)
 
     def forget_answers(self, now: datetime) -> int:
         """Forget the answers that are old enough; returns how many."""

@@ -37,10 +37,13 @@ class Owned:
 class TeamPriceRows(Database):
     """The part of the store that remembers whose prices are not everybody's."""
 
-    def team_prices(self) -> dict[str, TeamPrices]:
-        """What every team has of its own, by its name: for who may see all of it."""
+    def team_prices(self, team: str | None = None) -> dict[str, TeamPrices]:
+        """What the team of that name has of its own, by its name; None: what every team has, for who may see all of it."""
+        query = select(team_prices).order_by(team_prices.c.team)
+        if team is not None:
+            query = query.where(team_prices.c.team == team)
         with self._read() as connection:
-            found = connection.execute(select(team_prices).order_by(team_prices.c.team)).mappings()
+            found = connection.execute(query).mappings()
             return {row["team"]: TeamPrices(**row) for row in found}
 
 

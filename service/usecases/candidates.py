@@ -67,7 +67,7 @@ def matching(given: Given, accelerators: Sequence[str], book: PriceBook) -> Ints
     never are: nobody is sold capacity at them. Which rows are taken does not depend on the other candidates.
     """
     columns = book.columns
-    live = columns.source.among(source for (_, source), promise in book.promises.items() if promise.asked != BUILT_IN_PROVIDER)
+    live = columns.source.among(source for (_, source, _), promise in book.promises.items() if promise.asked != BUILT_IN_PROVIDER)
     by_provider, by_place = given.get("providers") is not None, given.get("regions") is not None
     chosen = (live | columns.newest) & columns.accelerator.among(accelerators)
     chosen &= columns.market.among(("list", "marketplace") if by_provider else ("list",))

@@ -40,12 +40,11 @@ class Attempt:
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """What an answer says to everybody, or to one team: `fetched` as it was read, `checked` what of it is kept under the name `snapshot`.
+    """What an answer says to everybody, or to one team: `checked` is what of it is kept under the name `snapshot`.
 
     `before` is what was known; where the answer says the same `is_news` is False, and the name the old one.
     """
 
-    fetched: Fetched
     checked: Checked
     before: Mapping[Identity, Offer]
     snapshot: str | None
@@ -67,10 +66,10 @@ def keep(desk: Desk, attempt: Attempt, fetched: Fetched, step: Step) -> Provider
 
     Raises ProviderError where it cannot be all there is, Overtaken where another answer was kept since the attempt read the state.
     """
-    name, now, state = attempt.provider.name, desk.clock(), attempt.state
+    name, now, state, fetched = attempt.provider.name, desk.clock(), attempt.state, _that_fit(fetched)
     at = _Keeping(desk, attempt, now, step)
     part = _part(at, fetched, state.snapshot)
-    told = replace(_told(attempt, part.fetched, part.checked, now), snapshot=part.snapshot, configuration=configuration(desk, name))
+    told = replace(_told(attempt, fetched, part.checked, now), snapshot=part.snapshot, configuration=configuration(desk, name))
     if name == FILES:
         told = replace(told, warnings=_idle(desk, fetched.discounts), **_doubted(at, part))
     owned = _owned(at, fetched.teams) if name == FILES else None
@@ -91,16 +90,15 @@ def _part(at: _Keeping, fetched: Fetched, known: str | None, team: str | None = 
     before = {identity(offer): offer for offer in last.offers}
     if before and not fetched.offers and not attempt.provider.local:
         raise ProviderError(f"{name} brought no offer at all, where it had {len(before)}")
-    fetched = _that_fit(fetched)
     checked = _checked(attempt, fetched, before, at.now)
     content = _content(checked.offers, fetched, attempt.began)
     if known and content == _content(last.offers, last, _taken_at(desk, known, team)):
-        return _Part(fetched, checked, before, known, is_news=False)
+        return _Part(checked, before, known, is_news=False)
     if name == FILES and not (known or team or content):  # that teams have books is nobody else's business: no new book for it
-        return _Part(fetched, checked, before, None, is_news=False)
+        return _Part(checked, before, None, is_news=False)
     snapshot = fetched.snapshot if name == BUILT_IN_PROVIDER else _name(name, [*content, *([team] if team else [])], at.now)
     desk.store.save_snapshot(name, replace(fetched, offers=checked.offers, snapshot=snapshot), at.now, at.step, team=team)
-    return _Part(fetched, checked, before, snapshot, is_news=True)
+    return _Part(checked, before, snapshot, is_news=True)
 
 
 def _taken_at(desk: Desk, snapshot: str, team: str | None) -> datetime:
@@ -117,15 +115,15 @@ def _owned(at: _Keeping, teams: Mapping[str, Fetched]) -> Owned:
     known = at.desk.store.team_prices()
     prices = list[TeamPrices]()
     history = {team: withdrawn(at.desk, FILES, has.snapshot, at.now) for team, has in known.items() if team not in teams}
-    for team, fetched in teams.items():
-        has = known.get(team)
+    for team, read in teams.items():
+        has, fetched = known.get(team), _that_fit(read)
         if has and not fetched.offers and not fetched.discounts:
-            prices.append(replace(has, **_rejected(fetched)))  # none of its rows was understood: its last good prices stay
+            prices.append(replace(has, **_rejected(fetched)))  # none of its rows can be kept: its last good prices stay
             continue
         part = _part(at, fetched, has.snapshot if has else None, team)
         told = TeamPrices(team, str(part.snapshot), len(part.checked.offers), warnings=_idle(at.desk, fetched.discounts))
         doubted = {"doubted_count": has.doubted_count, "doubted": has.doubted} if has and not part.is_news else _doubted(at, part)
-        prices.append(replace(told, **_rejected(part.fetched), **doubted))
+        prices.append(replace(told, **_rejected(fetched), **doubted))
         history[team] = _changed(at, part)
     return Owned(prices, history)
 

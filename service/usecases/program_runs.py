@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from service.desk import Desk
-from service.domain.errors import DoesNotFit, InvalidRequest, Problem
+from service.domain.errors import InvalidRequest, NoOffer, Problem, UnknownName
 from service.domain.model import Model
 from service.domain.program import Gate, PlannedRun, Repetition, Rung, RunLine, Tier
 from service.domain.run import Cluster, Run, Training
@@ -49,7 +49,7 @@ class Estimates:
 
     def of(self, request: Given) -> EstimateAnswer:
         """The estimate of a whole request. Raises the domain's Problems, with pointers into it."""
-        key = _key(request)
+        key = request_key(request)
         if key not in self._made:
             notes = Notes()
             machine = self._machine(request, notes)
@@ -61,7 +61,7 @@ class Estimates:
 
     def _machine(self, request: Given, notes: Notes) -> Machine:
         """The request's machine, noting what was assumed of it."""
-        key = _key({name: request.get(name) for name in ("hardware", "price")})
+        key = request_key({name: request.get(name) for name in ("hardware", "price")})
         if key not in self._machines:
             said = Notes()
             self._machines[key] = find_machine(self.desk, request, said), said
@@ -180,15 +180,22 @@ def _estimated(estimates: Estimates, request: Given, given: Given, pointer: str,
     try:
         answer = estimates.of(whole)
     except Problem as problem:
-        raise problem.below(_stated_at(problem, request, given, pointer)) from problem
+        raise problem.below(stated_at(problem, request, given["estimate"], f"{pointer}/estimate")) from problem
     repetition = _repetition(request, given, whole["hardware"]["count"], pointer, notes)
     return Estimated(planned_run(given["name"], answer, whole, repetition), whole, answer, pointer)
 
 
-def _stated_at(problem: Problem, request: Given, given: Given, pointer: str) -> str:
-    """Where what is wrong was stated: in the defaults if the run itself says less of it. What does not fit is always the run's."""
-    below, own = (_depth(part, problem.pointer) for part in (request.get("defaults", {}), given["estimate"]))
-    return "/defaults" if below > own and not isinstance(problem, DoesNotFit) else f"{pointer}/estimate"
+def stated_at(problem: Problem, request: Given, own: Given, pointer: str) -> str:
+    """Where what is wrong was stated: in the defaults if the run says less of it, and it is wrong for every run that says no more.
+
+    That are names nobody knows, and prices that no provider has; everything else comes of what the run adds. `own` is what the run itself
+    says, which stands at the pointer.
+    """
+    stated = (request.get("defaults", {}), own)
+    below, above = (_depth(part, problem.pointer) for part in stated)
+    usual, accelerator = (_at(part, ("hardware", "accelerator")) for part in stated)
+    by_itself = isinstance(problem, UnknownName) or (isinstance(problem, NoOffer) and accelerator in (None, usual))
+    return "/defaults" if below > above and by_itself else pointer
 
 
 def _depth(given: Any, pointer: str) -> int:
@@ -245,7 +252,7 @@ def _rungs(given: Given, candidates: int, pointer: str) -> tuple[Rung, ...]:
     return successive_halving(candidates, stopping["factor"], stopping["least_share"])
 
 
-def _key(request: Given) -> str:
+def request_key(request: Given) -> str:
     """A request as text, the same for the same."""
     return json.dumps(request, sort_keys=True, default=str)
 

@@ -78,19 +78,20 @@ def list_providers(desk: Desk, *, operator: bool = False) -> list[ProviderEntry]
     return [_seen(desk, entry, operator=operator) for entry in entries]
 
 
-def find_provider(desk: Desk, name: str, *, operator: bool = False) -> ProviderEntry:
-    """One of them. Raises UnknownProviderName."""
+def find_provider(desk: Desk, name: str) -> ProviderEntry:
+    """One of them, as the team at the desk may see it. Raises UnknownProviderName."""
     known = desk.providers.names()
     if name not in known:
         near = tuple(get_close_matches(name[:100], known, n=3))
         raise UnknownProviderName(f"no price provider is called {name[:100]!r}; known: {', '.join(known)}", "/name", near)
-    return _seen(desk, _entry(desk, desk.store.provider_state(name), _running(desk).get(name)), operator=operator)
+    return _seen(desk, _entry(desk, desk.store.provider_state(name), _running(desk).get(name)), operator=False)
 
 
 def unheld(desk: Desk, teams: Iterable[str]) -> list[str]:
-    """A warning for each of these teams, which have price books, that has no API key: a slip in the name would quietly cost money."""
-    keyed = {DEFAULT_TEAM, *(key.team_name for key in desk.store.keys())}  # noqa: SIM118 - no dictionary
-    return [f"no API key is of a team called {team}: nobody has the prices of its book" for team in teams if team not in keyed]
+    """A warning for each of these teams, which have price books, without a usable API key: a slip in the name would quietly cost money."""
+    now = desk.clock()
+    keyed = {DEFAULT_TEAM, *(key.team_name for key in desk.store.keys() if not key.trouble(now))}  # noqa: SIM118 - no dictionary
+    return [f"no usable API key is of a team called {team}: nobody has the prices of its book" for team in teams if team not in keyed]
 
 
 def _running(desk: Desk) -> dict[str, str]:
@@ -146,16 +147,22 @@ def _seen(desk: Desk, entry: ProviderEntry, *, operator: bool) -> ProviderEntry:
     """The entry of price files with what the team at the desk has of its own, or with all that teams have; others' as they are."""
     if entry.name != FILES:
         return entry
-    owned = desk.store.team_prices()
-    own = [prices for team, prices in owned.items() if operator or team == desk.team]
-    if not operator and entry.last_error is not None:
-        entry = replace(entry, last_error=NOT_TOLD)
+    if operator:
+        owned = desk.store.team_prices()
+    else:
+        owned = desk.store.team_prices(desk.team) if desk.team else {}
+        entry = replace(entry, last_error=entry.last_error and NOT_TOLD)
+    own = owned.values()
     return replace(
         entry,
         offers=entry.offers + sum(prices.offers for prices in own),
         rejected=_together(entry.rejected, [Counted(prices.rejected_count, prices.rejected) for prices in own]),
         doubted=_together(entry.doubted, [Counted(prices.doubted_count, prices.doubted) for prices in own]),
-        warnings=[*entry.warnings, *(said for prices in own for said in prices.warnings), *(unheld(desk, owned) if operator else ())],
+        warnings=[
+            *entry.warnings,
+            *(said for prices in own for said in prices.warnings),
+            *(unheld(desk, owned) if operator else ()),
+        ],
     )
 
 

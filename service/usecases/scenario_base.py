@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 from service.desk import Desk
-from service.domain.errors import DoesNotFit, Problem
+from service.domain.errors import InvalidRequest, Problem
 from service.presets.regions import find_region
 from service.usecases.estimate import estimate, find_machine
 from service.usecases.models import resolve_model
 from service.usecases.notes import Notes
 from service.usecases.program import resolve
-from service.usecases.program_runs import Estimates, whole_request
+from service.usecases.program_runs import Estimates, request_key, stated_at, whole_request
 from service.usecases.scenario_kinds import Shape
 from service.usecases.scenario_models import run_count
-from service.usecases.scenario_rows import states
 
 Body = Mapping[str, Any]
 MACHINE, MODEL, REGION = PARTS = ("machine", "model", "region")
@@ -53,10 +51,15 @@ def check_base(desk: Desk, shape: Shape, base: Body) -> None:
         raise problem.below("/base") from problem
 
 
-def check_names(desk: Desk, shape: Shape, base: Body, parts: Collection[str] = PARTS) -> None:
-    """Raises the Problem of a name in the base that nobody knows, or of a price that nobody asks, its pointer below `/base`."""
+def check_names(desk: Desk, shape: Shape, base: Body, parts: Collection[str] = PARTS, swept: Collection[str] = ()) -> None:
+    """Raises the Problem of a name in the base that nobody knows, or of a price that nobody asks, its pointer below `/base`.
+
+    `swept`: paths of fields that are given other values; a run that lacks what they may supply is left aside.
+    """
+    if not parts:
+        return
     try:
-        runs = [Run("", base, base)] if shape == "estimate" else _different(_runs(base))
+        runs = [Run("", base, base)] if shape == "estimate" else _different(_runs(base, swept))
         _look_up(desk, base, runs, parts)
     except Problem as problem:
         raise problem.below("/base") from problem
@@ -99,19 +102,36 @@ def _check_runs(desk: Desk, base: Body) -> None:
         _found(base, run, estimates.of)
 
 
-def _runs(base: Body) -> Iterator[Run]:
-    """A program's runs, the defaults laid under each. Raises InvalidRequest where that is no whole request."""
+def _runs(base: Body, swept: Collection[str] = ()) -> Iterator[Run]:
+    """A program's runs, the defaults laid under each. Raises InvalidRequest where one lacks what no swept path supplies."""
     for at, tier in enumerate(base["tiers"]):
         for place, run in enumerate(tier["runs"]):
             pointer = f"/tiers/{at}/runs/{place}"
-            yield Run(f"{pointer}/estimate", whole_request(base, run, pointer, Notes()), run["estimate"])
+            try:
+                request = whole_request(base, run, pointer, Notes())
+            except InvalidRequest as lacking:
+                if not _supplied(lacking.pointer, f"{pointer}/estimate", swept):
+                    raise
+                continue
+            yield Run(f"{pointer}/estimate", request, run["estimate"])
+
+
+def _supplied(lacking: str, estimate: str, swept: Collection[str]) -> bool:
+    """Whether a swept path leads to, or through, what a run's estimate lacks, in the run itself or in the defaults."""
+    places = (lacking, lacking.replace(estimate, "/defaults", 1))
+    return any(_on_one_way(f"/{path.replace('.', '/')}", place) for path in swept for place in places)
+
+
+def _on_one_way(one: str, other: str) -> bool:
+    """Whether one of two pointers leads to the other or to what lies in it."""
+    return f"{one}/".startswith(f"{other}/") or f"{other}/".startswith(f"{one}/")
 
 
 def _different(runs: Iterable[Run]) -> Iterator[Run]:
     """The first of those that differ in nothing but their data."""
     seen = set()
     for run in runs:
-        key = _key({**run.request, "data": None})
+        key = request_key({**run.request, "data": None})
         if key not in seen:
             seen.add(key)
             yield run
@@ -122,7 +142,7 @@ def _look_up(desk: Desk, base: Body, runs: Iterable[Run], parts: Collection[str]
     known = set()
     for run in runs:
         for part in parts:
-            key = f"{part} {_key(_named(run.request, part))}"
+            key = request_key({part: _named(run.request, part)})
             if key not in known:
                 known.add(key)
                 _found(base, run, partial(_find, desk, part))
@@ -152,15 +172,8 @@ def _find(desk: Desk, part: str, request: Body) -> None:
 
 
 def _found(base: Body, run: Run, find: Callable[[Body], object]) -> None:
-    """Raises the Problem that a run's request has, at the place where what is wrong was stated. What does not fit is the run."""
+    """Raises the Problem that a run's request has, at the place where what is wrong was stated."""
     try:
         find(run.request)
     except Problem as problem:
-        path = problem.pointer.strip("/").replace("/", ".")
-        shared = states(base.get("defaults", {}), path) and not states(run.stated, path) and not isinstance(problem, DoesNotFit)
-        raise problem.below("/defaults" if shared else run.pointer) from problem
-
-
-def _key(request: Any) -> str:
-    """A request as text, the same for the same."""
-    return json.dumps(request, sort_keys=True, default=str)
+        raise problem.below(stated_at(problem, base, run.stated, run.pointer)) from problem

@@ -132,7 +132,11 @@ def _field(given: Given, path: str, stated: Any, limit: int, pointer: str) -> di
         low, high = ends(distribution)
         middle = float(values_at(distribution, np.zeros(1))[0])
         _, median, _ = read_numbers(given, path, _whole(given, path, [low, middle, high]), pointer)
-        return {"path": path, "stated": plain(stated), "nodes": [], "cuts": [], "median": median if _statable(given, path) else None}
+        if not _statable(given, path):
+            median = None
+        elif path == f"defaults.{PRICE}":
+            _check_filters(given.base, pointer)
+        return {"path": path, "stated": plain(stated), "nodes": [], "cuts": [], "median": median}
     nodes, cuts = _nodes(distribution, limit)
     read = read_numbers(given, path, nodes if isinstance(distribution, Choice) else _whole(given, path, nodes), pointer)
     return {"path": path, "stated": plain(stated), "nodes": read, "cuts": cuts, "median": read[len(read) // 2]}
@@ -250,3 +254,17 @@ def _statable(given: Given, path: str) -> bool:
     section = path.removesuffix(".usd_per_accelerator_hour")
     sections = {section, "defaults.price"} if given.shape == "program" else {section}
     return not any(states(given.base, f"{one}.{name}") for one in sections for name in PRICE_FILTERS)
+
+
+def _check_filters(base: Body, pointer: str) -> None:
+    """Raises InvalidRequest where a run chooses its price by a filter of its own, beside which the defaults' price cannot be stated."""
+    for at, tier in enumerate(base["tiers"]):
+        for place, run in enumerate(tier["runs"]):
+            for name in PRICE_FILTERS:
+                if states(run["estimate"], f"price.{name}"):
+                    section = f"tiers.{at}.runs.{place}.estimate.price"
+                    raise InvalidRequest(
+                        f"{section}.{name} chooses that run's price from offers, beside which defaults.{PRICE} cannot be stated: leave the"
+                        f" filter out, or vary {section}.usd_per_accelerator_hour in its place",
+                        pointer,
+                    )

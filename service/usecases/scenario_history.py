@@ -40,10 +40,17 @@ def priced_as_before(desk: Desk, given: Given, stated: Any, pointer: str) -> dic
 
 
 def _changes(desk: Desk, price: Price, days: float) -> Sequence[PriceChange]:
-    """The newest first, by whoever saw the offer last: several may tell of it."""
+    """The newest first: the team's own where it has a price of its own, else by whoever saw the offer last; several may tell of it."""
     among = {name: (value,) for name in OF_AN_OFFER if (value := getattr(price, name)) is not None}
-    found = desk.store.price_changes(HistoryFilter(among, since=desk.clock() - timedelta(days=days), team=desk.team), MOST_CHANGES)
-    return [change for change in found if change.asked == found[0].asked]
+    found = desk.store.price_changes(HistoryFilter(among, team=desk.team), MOST_CHANGES)
+    own = [change for change in found if change.own]
+    if own and own[0].usd_per_hour is not None:
+        told = own
+    else:
+        shared = [change for change in found if not change.own]
+        told = [change for change in shared if change.asked == shared[0].asked]
+    since = desk.clock() - timedelta(days=days)
+    return [change for change in told if change.observed_at >= since]
 
 
 def _hours_at(changes: Sequence[PriceChange], now: datetime) -> dict[float, float]:

@@ -27,12 +27,14 @@ from service.domain.scenario import (
     Triangular,
     Uniform,
 )
-from service.engine.scenario_distributions import values_at
+from service.engine.scenario_distributions import FARTHEST_SCORE, values_at
 
 # Tails beyond it are cut off: no distribution without ends says anything there, and a price below nothing has no meaning.
 TAIL = 1e-4
 FARTHEST = abs(NormalDist().inv_cdf(TAIL))
 MOST_CHOICES = 1000
+LARGEST = 1e300
+"""So that sums and differences of two values are numbers."""
 
 
 def distribution_of(given: object, pointer: str) -> Distribution:
@@ -44,9 +46,12 @@ def distribution_of(given: object, pointer: str) -> Distribution:
     if kind not in _READ or ("weights" in given and kind != "choice"):
         raise InvalidRequest("state one of uniform, triangular, pert, normal, lognormal, choice, or p10, p50 and p90", pointer)
     try:
-        return _READ[kind](given)
+        found = _READ[kind](given)
     except ValueError as error:
         raise InvalidRequest(str(error), pointer) from error
+    if not all(abs(value) <= LARGEST for value in _farthest(found)):
+        raise InvalidRequest(f"it reaches values beyond {LARGEST:g}, which nothing can be calculated with", pointer)
+    return found
 
 
 def ends(distribution: Distribution) -> tuple[float, float]:
@@ -58,6 +63,16 @@ def ends(distribution: Distribution) -> tuple[float, float]:
             return min(values), max(values)
     low, high = values_at(distribution, np.array([-FARTHEST, FARTHEST])).tolist()
     return float(f"{low:.4g}"), float(f"{high:.4g}")
+
+
+def _farthest(distribution: Distribution) -> tuple[float, float]:
+    """The least and greatest value that any trial may draw; infinite where it is too large for a number."""
+    match distribution:
+        case Normal() | LogNormal() | Percentiles():
+            with np.errstate(over="ignore"):
+                low, high = values_at(distribution, np.array([-FARTHEST_SCORE, FARTHEST_SCORE])).tolist()
+            return low, high
+    return ends(distribution)
 
 
 def quantiles(distribution: Distribution, shares: Floats) -> Floats:

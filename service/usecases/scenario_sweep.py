@@ -34,7 +34,7 @@ def prepare(desk: Desk, given: Given) -> Prepared:
         raise InvalidRequest("state axes, or a list of changes: one of them", "/axes")
     base, snapshot = pinned(desk, given)
     table = _grid(given, axes) if axes else _list(given, changes or ())
-    check_names(desk, given.shape, base, parts_left(table["columns"]))
+    check_names(desk, given.shape, base, parts_left(table["columns"]), swept=table["columns"])
     cells, a_chunk = _cells(table), CELLS_A_CHUNK[given.shape]
     return Prepared(
         kind="sweep",

@@ -29,8 +29,10 @@ class TooMuchOpen(Problem):
 def submit(desk: Desk, who: Principal, given: Given, request: Body, kept: Remembered | None = None) -> ScenarioRow:
     """A new scenario, safe and readable when this returns, whether or not a worker is there. `request` is the whole of it as it came.
 
-    Raises the domain's Problems with pointers into the request, TooMuchOpen, Repeated and IdempotencyKeyReused.
+    Raises the domain's Problems with pointers into the request, TooMuchOpen, Repeated and IdempotencyKeyReused. What was accepted before
+    is repeated whatever the prices are by now.
     """
+    desk.store.check_new(kept)
     prepared = kind_of(given.kind).prepare(desk.priced_for(who.team_name), given)
     _check_size(prepared)
     try:

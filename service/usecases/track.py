@@ -11,10 +11,10 @@ from service.domain.teams import Principal
 from service.plain import plain
 from service.store import ProgramRow, Remembered, RunRow
 from service.usecases.learning import learn
-from service.usecases.track_baseline import STATED, baseline_of_plan, planned_run, restated
+from service.usecases.track_baseline import CLOSED, STATED, baseline_of_plan, planned_run, restated, whole_gate
 
 Given = Mapping[str, Any]
-OPEN, CLOSED = "open", "closed"
+OPEN = "open"
 NOT_OURS = "there is no {what} of this id"
 
 
@@ -23,8 +23,10 @@ def start_program(desk: Desk, who: Principal, given: Given, plan: Given | None, 
 
     Raises InvalidRequest where its dates contradict one another.
     """
-    planned = baseline_of_plan(plan["answer"]) if plan else {}
+    planned = baseline_of_plan(plan["answer"], plan["request"]) if plan else {}
     stated = {name: plain(given[name]) for name in (*STATED, "midpoint_gate", "caps") if given.get(name) is not None}
+    if "midpoint_gate" in stated:
+        stated["midpoint_gate"] = whole_gate(stated["midpoint_gate"])
     body = planned | stated | {"state": OPEN}
     _check_dates(body)
     return desk.store.create_program(who.team, body, plan, desk.clock(), kept)

@@ -3,23 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import date
+from datetime import date, timedelta
 from itertools import accumulate
 from typing import Any
 
 from service.domain.program import Criteria, MidpointGate, Outcome
 from service.domain.quantity import Range
 from service.domain.tracking import PlannedWeek, ProgramBaseline, RunBaseline
+from service.engine.work_calendar import WEEKEND
+from service.presets.program import program_default
 
 Body = Mapping[str, Any]
 STATED = ("name", "budget_usd", "planned_tokens", "start", "deadline")
+CLOSED = "closed"
 CENT_USD = 0.01
 _WEEK = ("usd", "tokens", "accelerator_hours", "checkpoints")
 
 
-def baseline_of_plan(answer: Body) -> dict[str, Any]:
-    """What a plan's answer says about budget, scope, time, gate and runs, as JSON."""
-    schedule = answer["schedule"]
+def baseline_of_plan(answer: Body, request: Body | None) -> dict[str, Any]:
+    """What a plan's answer says about budget, scope, time, gate and runs, and its request, where that is known, of holidays; as JSON."""
+    schedule, asked = answer["schedule"], (request or {}).get("schedule", {})
     return {
         "budget_usd": answer["total_usd"]["p50"],
         "planned_tokens": round(sum(tier["tokens"] for tier in answer["tiers"])),
@@ -29,6 +32,7 @@ def baseline_of_plan(answer: Body) -> dict[str, Any]:
         **_shares(answer),
         "price_snapshot": answer["price_snapshot"],
         "midpoint_gate": answer["midpoint_gate"],
+        "holidays": asked.get("holidays", []),
         "outcome": answer["outcome"],
         "weeks": [{"week": week["monday"], **{name: week[name] for name in _WEEK}} for week in answer["burn_plan"]],
         "runs": [_run_of_plan(tier, run, answer) for tier in answer["tiers"] for run in tier["runs"]],
@@ -90,24 +94,53 @@ def program_baseline(body: Body, first: Body) -> ProgramBaseline:
         total_usd=Range(**total) if total else None,
         reserve_share=body.get("reserve_share", 0.0),
         around_share=body.get("around_share", 0.0),
+        closed=body["state"] == CLOSED,
     )
+
+
+def whole_gate(gate: Body) -> dict[str, Any]:
+    """The midpoint gate that was decided, at the share of the budget that a plan's gate has where nobody states one."""
+    return {"at_spend_share": program_default("at_spend_share").value, **gate}
 
 
 def gate_in_force(program: Body) -> dict[str, Any] | None:
     """The midpoint gate as it was decided, at its share of the budget in force.
 
-    A plan says when and in which tier it falls. With another budget it falls in the week in which the burn plan reaches the amount, if any.
+    A plan says when and in which tier it falls. With another budget it falls in the week in which the burn plan reaches the amount, if any,
+    on the first working day as the plan has it; with a later start not before that. A tier is told of the plan's own day and amount alone.
     """
-    gate, budget = program.get("midpoint_gate"), program.get("budget_usd")
-    if gate is None or budget is None or gate.get("at_usd") is None:
-        return None if gate is None else dict(gate)
+    decided, budget = program.get("midpoint_gate"), program.get("budget_usd")
+    if decided is None:
+        return None
+    gate = whole_gate(decided)
+    if budget is None or gate.get("at_usd") is None:
+        return gate
     due = gate["at_spend_share"] * budget
-    if abs(due - gate["at_usd"]) < CENT_USD:
-        return dict(gate)
+    as_planned = abs(due - gate["at_usd"]) < CENT_USD
+    week = _week_due(program, due)
+    same_week = as_planned or (week is not None and week == _week_due(program, gate["at_usd"]))
+    day = _working_day(program, gate.get("date") if same_week else week)
+    if as_planned and day == gate.get("date"):
+        return gate
+    return {**gate, "at_usd": gate["at_usd"] if as_planned else round(due, 2), "date": day, "tier": None}
+
+
+def _week_due(program: Body, usd: float) -> str | None:
+    """The Monday of the week in which the burn plan reaches the amount; None where it never does."""
     weeks = program.get("weeks", ())
     spent = accumulate(week["usd"] for week in weeks)
-    day = next((week["week"] for week, usd in zip(weeks, spent, strict=True) if usd > due - CENT_USD), None)
-    return {**gate, "at_usd": round(due, 2), "date": None if day is None else max(day, program.get("start") or day), "tier": None}
+    return next((week["week"] for week, sum_usd in zip(weeks, spent, strict=True) if sum_usd > usd - CENT_USD), None)
+
+
+def _working_day(program: Body, day: str | None) -> str | None:
+    """The first working day from a day on, and from the program's first; holidays are those of the plan's request, where it is known."""
+    if day is None:
+        return None
+    first = date.fromisoformat(max(day, program.get("start") or day))
+    holidays = {date.fromisoformat(each) for each in program.get("holidays", ())}
+    while first < date.max and (first.weekday() in WEEKEND or first in holidays):
+        first += timedelta(days=1)
+    return first.isoformat()
 
 
 def planned_run(program: Body, tier: str | None, name: str) -> dict[str, Any]:
@@ -124,10 +157,10 @@ def restated(planned: Body, stated: Body) -> dict[str, Any]:
     return given
 
 
-def run_baseline(run: Body) -> RunBaseline:
-    """What was planned of a run."""
+def run_baseline(run: Body, program: Body) -> RunBaseline:
+    """What was planned of a run; those of a closed program are closed."""
     given = {name: value for name, value in run["planned"].items() if name in RunBaseline.__dataclass_fields__}
-    given |= {"name": run["name"], "tier": run.get("tier")}
+    given |= {"name": run["name"], "tier": run.get("tier"), "closed": CLOSED in (run["state"], program["state"])}
     for name in ("start", "finish"):
         given[name] = _day(given.get(name))
     for name in ("tokens_per_s", "wall_clock_hours"):
@@ -141,7 +174,7 @@ def _day(text: str | None) -> date | None:
 
 def _gate(gate: Body) -> MidpointGate:
     criteria = {name: Criteria(**(gate.get(name) or {})) for name in ("continue_if", "stop_if")}
-    return MidpointGate(gate["at_spend_share"], criteria["continue_if"], criteria["stop_if"], gate.get("pivot_to"))
+    return MidpointGate(whole_gate(gate)["at_spend_share"], criteria["continue_if"], criteria["stop_if"], gate.get("pivot_to"))
 
 
 def _outcome(outcome: Body) -> Outcome:

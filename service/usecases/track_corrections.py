@@ -12,14 +12,15 @@ MOST_STEPS = 50
 """Of a chain of corrections of corrections that is followed; beyond it one is taken as it is, and fields that are none change nothing."""
 
 
-def foreign_fields(desk: Desk, run: RunRow, events: Sequence[Event]) -> dict[str, str]:
-    """Why corrections of a batch cannot be taken, by their ids; those that are kept already, or correct an unknown event, are no matter."""
-    stating = [event for event in events if event.type == "correction" and _stated(event)]
+def foreign_fields(desk: Desk, run: RunRow, events: Sequence[Event]) -> dict[int, str]:
+    """Why corrections of a batch cannot be taken, by their places; no matter are those kept already or of an unknown event."""
+    stating = [(place, event) for place, event in enumerate(events) if event.type == "correction" and _stated(event)]
     if not stating:
         return {}
     kept = _kept(desk, run, events)
-    known = {event.id: event for event in events} | kept
-    return {event.id: reason for event in stating if event.id not in kept for reason in _reasons(event, known)}
+    # Of several events of one id the log keeps the first.
+    known = {event.id: event for event in reversed(events)} | kept
+    return {place: reason for place, event in stating if event.id not in kept for reason in _reasons(event, known)}
 
 
 def _kept(desk: Desk, run: RunRow, events: Sequence[Event]) -> dict[str, Event]:

@@ -36,15 +36,19 @@ class Taken:
 
 
 def take_events(desk: Desk, run: RunRow, events: Sequence[Event]) -> Taken:
-    """Keep the events of a run. What the answer counts as accepted or duplicate is durable. Raises StoreUnavailable."""
+    """Keep the events of a run, each of which is then accepted, a duplicate or refused: what the first two count is durable.
+
+    Raises StoreUnavailable.
+    """
     now = desk.clock()
     latest = now + MOST_AHEAD
     refused = [Refused(event.id, AHEAD.format(now=now)) for event in events if event.at > latest]
-    refused += [Refused(event.id, ITSELF) for event in events if event.supersedes == event.id]
-    good = [event for event in events if event.at <= latest and event.supersedes != event.id]
-    foreign = foreign_fields(desk, run, good)
-    refused += [Refused(event_id, reason) for event_id, reason in foreign.items()]
-    good = [event for event in good if event.id not in foreign]
+    timely = [event for event in events if event.at <= latest]
+    refused += [Refused(event.id, ITSELF) for event in timely if event.supersedes == event.id]
+    sound = [event for event in timely if event.supersedes != event.id]
+    foreign = foreign_fields(desk, run, sound)
+    refused += [Refused(sound[place].id, reason) for place, reason in foreign.items()]
+    good = [event for place, event in enumerate(sound) if place not in foreign]
     added = desk.store.add_events(run, good, now)
     refused += [Refused(event_id, CONFLICT) for event_id in added.conflicts]
     return Taken(len(added.accepted), len(added.duplicates), tuple(refused))

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from service.desk import Desk
 from service.domain.teams import Principal
 from service.domain.tracking import Event
-from service.domain.tracking_import import Imported, Matched, RunReference, Unmatched, restated, withdrawn
+from service.domain.tracking_import import Imported, Matched, RunReference, Unmatched, fitted, left_out, restated, withdrawn
 from service.formats.track_dcgm import read_dcgm
 from service.formats.track_focus import CostBasis, read_focus
 from service.formats.track_mlflow import read_mlflow
@@ -70,7 +70,8 @@ def take_import(desk: Desk, who: Principal, kind: str, content: bytes, place: Pl
             _keep(desk, directory.runs[run], others, chunk, counts)
     unmatched = sorted([*found.unmatched, *lost], key=lambda one: one.row)
     runs = {run: len(told) for run, told in events.items()}
-    return Taken(counts.accepted, counts.duplicates, counts.corrected, tuple(counts.rejected), tuple(unmatched), runs, (*found.notes,))
+    notes = (*found.notes, *(f"left out: {what} ({count})" for what, count in sorted(counts.left_out.items())))
+    return Taken(counts.accepted, counts.duplicates, counts.corrected, tuple(counts.rejected), tuple(unmatched), runs, notes)
 
 
 class Counts:
@@ -79,6 +80,7 @@ class Counts:
     def __init__(self) -> None:
         self.accepted = self.duplicates = self.corrected = 0
         self.rejected: list[Refused] = []
+        self.left_out: Counter[str] = Counter()
 
 
 class Directory:
@@ -124,13 +126,19 @@ def _sorted_out(matched: Sequence[Matched], directory: Directory) -> tuple[dict[
 
 
 def _keep(desk: Desk, run: RunRow, others: Sequence[RunRow], events: Sequence[Event], counts: Counts) -> None:
-    """Keep a chunk; what is kept already with other figures is corrected, and taken back from a run it stood at before."""
+    """Keep a chunk; what is kept already with other figures is corrected, and taken back from a run it stood at before.
+
+    The type of an event stays as it was kept: what another type says beyond its fields is left out.
+    """
     ids = [event.id for event in events]
     for other, kept in desk.store.newest_words_elsewhere(others, ids):
         taken = take_events(desk, other, [withdrawn(kept)])
         counts.corrected += taken.accepted
     newest = desk.store.newest_words(run, ids)
-    corrections = [restated(event, newest[event.id]) for event in events if event.id in newest]
+    types = {name: first.type for name, first in desk.store.known_events(run, list(newest)).items()}
+    again = [event for event in events if event.id in newest]
+    corrections = [restated(fitted(event, types[event.id]), newest[event.id]) for event in again]
+    counts.left_out.update(what for event in again if (what := left_out(event, types[event.id])))
     news = take_events(desk, run, [event for event in events if event.id not in newest])
     changed = take_events(desk, run, [correction for correction in corrections if correction is not None])
     counts.accepted += news.accepted

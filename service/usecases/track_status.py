@@ -56,7 +56,7 @@ def program_status(desk: Desk, program: ProgramRow, as_of: datetime | None = Non
     moment = as_of or desk.clock()
     logs = _logs(desk, desk.store.runs(program.id))
     first = desk.store.first_body(program.id) if program.version > 1 else program.body
-    told = tuple(_told(desk, logs, moment))
+    told = tuple(_told(desk, program, logs, moment))
     found_ends = _loss_ends(logs, told) if with_loss_ends else {}
     ends = {place: end for place, end in found_ends.items() if isinstance(end, LossEnd)}
     baseline = program_baseline(program.body, first)
@@ -73,8 +73,8 @@ def _loss_ends(logs: Sequence[RunLog], told: Sequence[RunTold]) -> dict[int, Los
 
 
 def _done(run: RunTold) -> bool:
-    """Whether it has reached its planned tokens: its loss has ended where it is."""
-    return run.baseline.tokens is not None and run.history.line.position >= run.baseline.tokens
+    """Whether it has reached its planned tokens, or was closed: its loss has ended where it is."""
+    return run.baseline.closed or (run.baseline.tokens is not None and run.history.line.position >= run.baseline.tokens)
 
 
 def _logs(desk: Desk, runs: Sequence[RunRow]) -> list[RunLog]:
@@ -84,7 +84,7 @@ def _logs(desk: Desk, runs: Sequence[RunRow]) -> list[RunLog]:
     return desk.store.logs(runs)
 
 
-def _told(desk: Desk, logs: Sequence[RunLog], moment: datetime) -> Iterator[RunTold]:
+def _told(desk: Desk, program: ProgramRow, logs: Sequence[RunLog], moment: datetime) -> Iterator[RunTold]:
     last = hour_of(moment)
     cut = [log.run for log in logs if last in log.hours or last in log.touched]
     cut_hours = {run.key: _until(moment, *found) for run, found in zip(cut, desk.store.events_of_hour(cut, last), strict=True)}
@@ -94,7 +94,7 @@ def _told(desk: Desk, logs: Sequence[RunLog], moment: datetime) -> Iterator[RunT
         if log.run.key in cut_hours:
             hours[last] = cut_hours[log.run.key]
         known = sorted(hours.items())
-        yield RunTold(run_baseline(log.run.body), history(known, moment), known)
+        yield RunTold(run_baseline(log.run.body, program.body), history(known, moment), known)
 
 
 def _until(moment: datetime, events: Sequence[Event], corrections: Sequence[Event]) -> str:

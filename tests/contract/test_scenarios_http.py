@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
 from flask import Flask
 from flask.testing import FlaskClient
 
+from providers.offer import Fetched
+from providers.snapshot import SnapshotProvider
 from service.api import scenarios as resource
 from service.api.scenarios import EXAMPLE, MOST_STREAMS
 from service.api.scenarios_schema import ScenarioEntrySchema, ScenarioPageSchema, ScenarioSchema
+from service.catalog import Catalog
+from service.shelf import Shelf
 from service.store import OpenWork
 from service.usecases import scenarios as usecase
 from service.usecases.jobs import Worker, run_job
@@ -23,6 +28,14 @@ Body = dict[str, Any]
 URL = "/v1/scenarios"
 BASE: Body = EXAMPLE["base"]
 SMALL: Body = {"kind": "monte_carlo", "base": BASE, "trials": 2000, "seed": 7}
+
+
+class WithoutAws(SnapshotProvider):
+    """Other prices than those that ship with the project."""
+
+    def fetch(self) -> Fetched:
+        shipped = super().fetch()
+        return replace(shipped, offers=tuple(offer for offer in shipped.offers if offer.provider == "azure"))
 
 
 @pytest.fixture
@@ -85,6 +98,20 @@ class TestAsking:
         first, second = (client.post(URL, json=SMALL | {"seed": 11}, headers=headers) for _ in range(2))
         assert (first.get_json(), first.headers["Location"]) == (second.get_json(), second.headers["Location"])
         is_problem(client.post(URL, json=SMALL | {"seed": 12}, headers=headers), 422)
+
+    def test_what_was_accepted_is_repeated_whatever_became_of_its_prices(
+        self, tracking_app: Flask, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Nothing is prepared for it again: here the offer it was priced by is gone."""
+        asked, headers = SMALL | {"base": {**BASE, "price": {"provider": "aws"}}}, {"Idempotency-Key": "scenario-aws"}
+        first = tracking_app.test_client().post(URL, json=asked, headers=headers)
+        assert first.status_code == 202, first.text
+        desk = tracking_app.extensions["desk"]
+        later = replace(desk, catalog=Catalog(Shelf(WithoutAws, desk.store)))
+        monkeypatch.setitem(tracking_app.extensions, "desk", later)
+        client = tracking_app.test_client()
+        assert refused(client, asked)[0] == "/base/price"
+        assert client.post(URL, json=asked, headers=headers).get_json() == first.get_json()
 
     def test_lists_are_paged_while_more_are_made(self, client: FlaskClient) -> None:
         """Every scenario once, in the order of making, none with its result."""

@@ -263,6 +263,7 @@ class TestTeamsOwn:
             "vision": ("file", "file-vision", 3600),
         }
         assert store.team_prices()["vision"] == TeamPrices("vision", "file-vision", 1, rejected=[], doubted=[], warnings=[])
+        assert (set(store.team_prices("speech")), store.team_prices("plain")) == ({"speech"}, {})
         assert [snapshot.name for snapshot in store.snapshots()] == ["snapshot-1"]
 
     def test_nobody_else_finds_it_by_its_name(self, store: Store) -> None:

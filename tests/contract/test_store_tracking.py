@@ -9,10 +9,13 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from sqlalchemy import update
+from sqlalchemy.exc import IntegrityError
 
 from service.domain.tracking import Event
 from service.store import Moved, ProgramRow, RunRow, Store
 from service.store.event_rows import HOUR_MICROS, micros
+from service.store.tables import track_runs
 
 NOW = datetime(2027, 2, 1, 12, tzinfo=UTC)
 OPEN = {"name": "7B", "state": "open"}
@@ -105,6 +108,16 @@ class TestLog:
         again = store.add_events(run, [progress(1), progress(2, step=9), progress(3)], NOW)
         assert (again.accepted, again.duplicates, again.conflicts) == (("step-3",), ("step-1",), ("step-2",))
         assert [logged.position for logged in store.events(run, 0, 10)] == [1, 2, 3]
+
+    @pytest.mark.parametrize("sent", [[3], [1, 3], [3, 4, 5]], ids=["new", "new beside a duplicate", "several"])
+    def test_a_run_set_back_behind_its_log_loses_no_event_silently(self, store: Store, run: RunRow, sent: list[int]) -> None:
+        """After a mixed restore its numbers are given already: that is an error, and no event that was there before."""
+        store.add_events(run, [progress(1), progress(2)], NOW)
+        with store.engine.begin() as connection:
+            connection.execute(update(track_runs).where(track_runs.c.key == run.key).values(position=1))
+        with pytest.raises(IntegrityError):
+            store.add_events(run, [progress(number) for number in sent], NOW)
+        assert [logged.event.id for logged in store.events(run, 0, 10)] == ["step-1", "step-2"]
 
     def test_senders_at_once_leave_each_event_once_and_no_gap(self, store: Store, run: RunRow) -> None:
         """Eight threads send overlapping batches of the same 200 events."""

@@ -429,6 +429,14 @@ class TestTrouble:
         assert teams.rate("vision") == 0.1111
         assert teams.good("vision", "/v1/providers/file")["rejected"]["examples"][0]["reason"].startswith("unknown field 'provder'")
 
+    def test_nor_does_one_of_which_no_row_can_be_kept(self, teams: Teams) -> None:
+        """Understood, but too long for the database."""
+        teams.write(everybody=SHARED, **BOOKS)
+        teams.write(everybody=SHARED, vision={**BOOKS["vision"], "source": "x" * 600, "discounts": []})
+        assert teams.rate("vision") == 0.1111
+        reasons = {row["reason"] for row in teams.good("vision", "/v1/providers/file")["rejected"]["examples"]}
+        assert "source is no text that can be kept" in reasons
+
     def test_prices_of_teams_alone_are_no_news_to_others(self, teams: Teams, tmp_path: Path) -> None:
         """Where no file is everybody's, the state of the prices keeps its name."""
         fresh = opened(tmp_path, ("vision", "plain"))

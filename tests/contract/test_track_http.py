@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -113,6 +114,45 @@ class TestPrograms:
         assert gate(2 * planned) == (planned, weeks[-1]["monday"], None)
         assert gate(4 * planned) == (2 * planned, None, None)
         assert gate(planned) == tuple(answer["midpoint_gate"][name] for name in ("at_usd", "date", "tier"))
+
+    @pytest.mark.parametrize("as_answer", [True, False])
+    def test_the_gate_is_on_a_working_day_whatever_the_budget(self, client: FlaskClient, as_answer: bool) -> None:
+        """The Monday on which the plan's would be is a holiday, and a dollar more moves no day; a later start moves it."""
+        request = json.loads((EXAMPLES / "program-1b-64.json").read_text())
+        request["midpoint_gate"] |= {"at_spend_share": 0.15}
+        answer = client.post("/v1/estimate/program", json=request).get_json()
+        assert (answer["midpoint_gate"]["date"], answer["midpoint_gate"]["tier"]) == ("2027-01-19", "validation")
+        plan = {"name": "1B", "plan": answer if as_answer else request}
+        url = f"/v1/track/programs/{made(client, '/v1/track/programs', plan)['id']}"
+        changed = client.patch(url, json={"budget_usd": answer["total_usd"]["p50"] + 1}, headers={"If-Match": "*"}).get_json()
+        assert (changed["midpoint_gate"]["date"], changed["midpoint_gate"]["tier"]) == ("2027-01-19", None)
+        for more in ({}, {"budget_usd": answer["total_usd"]["p50"] + 1}):
+            late = made(client, "/v1/track/programs", plan | {"start": "2027-01-23"} | more)["midpoint_gate"]
+            assert (late["date"], late["tier"]) == ("2027-01-25", None)
+
+    def test_a_gate_without_its_share_is_at_half_of_the_budget(self, client: FlaskClient) -> None:
+        """As a plan's, and one that was kept without it."""
+        made_now = made(client, "/v1/track/programs", PROGRAM | {"midpoint_gate": {"continue_if": {"cpi_at_least": 0.9}}})
+        kept = {"name": "7B", "state": "open", "midpoint_gate": {"continue_if": {"cpi_at_least": 0.9}}, "budget_usd": 250_000.0}
+        store = client.application.extensions["desk"].store
+        made_before = store.create_program("default", kept, None, datetime(2026, 2, 1, tzinfo=UTC)).id
+        assert store.program("default", made_now["id"]).body["midpoint_gate"]["at_spend_share"] == 0.5
+        for program in (made_now["id"], made_before):
+            url = f"/v1/track/programs/{program}"
+            assert client.get(url).get_json()["midpoint_gate"]["at_spend_share"] == 0.5
+            assert client.get(f"{url}/status").get_json()["gate"]["due_usd"] == 125_000
+            assert client.get(f"{url}/report").status_code == 200
+
+    def test_what_is_closed_has_nothing_left(self, client: FlaskClient, program: Body, run: Body) -> None:
+        """A run given up half way, or all of a closed program: it ended with the last that was told, and costs what it cost."""
+        told(client, run, event(1, cost_usd=100.0))
+        url = f"/v1/track/programs/{program['id']}"
+        client.patch(f"/v1/track/runs/{run['id']}", json={"planned": {"tokens": "1T"}}, headers={"If-Match": "*"})
+        assert client.get(f"{url}/status").get_json()["runs"][0]["state"] == "running"
+        client.patch(url, json={"state": "closed"}, headers={"If-Match": "*"})
+        status = client.get(f"{url}/status").get_json()
+        assert status["runs"][0]["state"] == "closed"
+        assert (status["forecast"]["remaining_usd"]["p90"], status["forecast"]["finish"]["p90"]) == (0, AT[:10])
 
     @pytest.mark.parametrize("wrong", [{"budget_usd": 0}, {"planned_tokens": 0}])
     def test_a_plan_of_nothing_is_refused(self, client: FlaskClient, program: Body, wrong: Body) -> None:
@@ -223,6 +263,20 @@ class TestEvents:
         again = told(client, run, correction("c", "b", verdict="stop"), correction("d", "note"), correction("e", "d", text="y"))
         assert (again["accepted"], [refused["id"] for refused in again["rejected"]]) == (2, ["c"])
         assert "of type progress" in again["rejected"][0]["reason"]
+
+    def test_every_event_is_counted_once_whatever_becomes_of_it(self, client: FlaskClient, run: Body) -> None:
+        """One that shares its id with a refused correction is kept, the same refusal twice is two."""
+        wrong = {"id": "step-2", "type": "correction", "at": AT, "supersedes": "step-1", "cause": "gpu"}
+        far = {"id": "far", "type": "correction", "at": "2999-01-01T00:00:00Z", "supersedes": "far"}
+        found = told(client, run, event(1), wrong, wrong, event(2), event(2), far)
+        assert (found["accepted"], found["duplicates"], [one["id"] for one in found["rejected"]]) == (2, 1, ["far", "step-2", "step-2"])
+
+    def test_a_correction_is_held_against_the_first_event_of_an_id(self, client: FlaskClient, run: Body) -> None:
+        """That is the one that is kept."""
+        second = {"id": "step-1", "type": "note", "at": AT, "text": "another"}
+        fix = {"id": "fix", "type": "correction", "at": AT, "supersedes": "step-1", "loss": 2.0}
+        found = told(client, run, event(1), second, fix)
+        assert (found["accepted"], [one["id"] for one in found["rejected"]]) == (2, ["step-1"])
 
     def test_a_correction_that_is_kept_stays_a_duplicate(self, client: FlaskClient, run: Body) -> None:
         """It came before its event, whose type nobody knew then: sent again, it is still what it was."""

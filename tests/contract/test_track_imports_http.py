@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -114,6 +115,44 @@ class TestOtherTools:
         assert not first["rejected"]
         assert (again["accepted"], again["corrected"]) == (0, 0)
         assert again["duplicates"] == first["accepted"]
+
+
+class TestOtherType:
+    """A source that says that another kind of thing happened: the kept event's type stays, and takes what it has fields for."""
+
+    JOB = (
+        "JobID|JobName|State|Start|End|ElapsedRaw|AllocTRES\n"
+        "1|main|{state}|2027-02-01T00:00:00Z|2027-02-01T10:00:00Z|36000|gres/gpu={gpus}\n"
+    )
+
+    @pytest.mark.parametrize(("first", "then", "words"), [("COMPLETED", "NODE_FAIL", 1), ("NODE_FAIL", "COMPLETED", 0)])
+    def test_a_jobs_hours_are_restated(self, client: FlaskClient, runs: list[Body], first: str, then: str, words: int) -> None:
+        """Once: the same again is a duplicate, and what is left out is said."""
+        query = {"kind": "sacct", "program": runs[0]["program"]}
+        sent(client, self.JOB.format(state=first, gpus=64).encode(), **query)
+        assert self.hours(client, runs[0]) == 640
+        again = self.JOB.format(state=then, gpus=128).encode()
+        for corrected, duplicates in ((2, 0), (0, 2)):
+            answer = sent(client, again, **query)
+            assert (answer["accepted"], answer["corrected"], answer["duplicates"]) == (0, corrected, duplicates)
+            assert answer["rejected"] == []
+            said = [note for note in answer["notes"] if note.startswith("left out")]
+            assert said == ["left out: cause of what was kept as progress, which takes no such field (1)"] * words
+        assert self.hours(client, runs[0]) == 1280
+
+    def test_what_has_no_field_of_the_kept_type_takes_nothing_back(self, client: FlaskClient, runs: list[Body]) -> None:
+        """An MLflow run that was killed and is called failed since: the note stays."""
+        query = {"kind": "mlflow", "run": runs[0]["id"]}
+        info = {"run_id": "a" * 32, "run_name": "main", "start_time": 1_769_904_000_000, "end_time": 1_769_907_600_000}
+        for status, counts in (("KILLED", (2, 0, 0)), ("FAILED", (0, 0, 2)), ("FAILED", (0, 0, 2))):
+            answer = sent(client, json.dumps({"runs": [{"info": info | {"status": status}, "data": {}}]}).encode(), **query)
+            assert (answer["accepted"], answer["corrected"], answer["duplicates"], answer["rejected"]) == (*counts, [])
+
+    @staticmethod
+    def hours(client: FlaskClient, run: Body) -> float:
+        """The run's accelerator-hours."""
+        status = client.get(f"/v1/track/programs/{run['program']}/status").get_json()
+        return float(next(one for one in status["runs"] if one["id"] == run["id"])["spend"]["accelerator_hours"])
 
 
 class TestRefusals:

@@ -16,9 +16,9 @@ from providers.offer import Fetched, Offer, Provider
 from service.cache import MemoryCache
 from service.catalog import FIRST_WAIT_S, IDLE_S, LOOK_S, LOOKER, Catalog, price_book
 from service.domain.errors import UnknownName
-from service.pricebook import Promise, offer_key
+from service.pricebook import PriceBook, Promise, offer_key
 from service.shelf import HEADS_KEY, Shelf
-from service.store import Heads, Owned, ProviderState, Store, StoreUnavailable, TeamPrices
+from service.store import Head, Heads, Owned, ProviderState, Store, StoreUnavailable, TeamPrices
 
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
 HOUR = timedelta(hours=1)
@@ -221,10 +221,19 @@ class TestLivePrices:
         assert len(caught.value.message) < 200
 
 
-def keep_own(store: Store, team: str, name: str, *offers: Offer, failures: int = 0) -> None:
-    """What one team, and no other, has of its own from now on."""
+def keep_own(
+    store: Store,
+    team: str,
+    name: str,
+    *offers: Offer,
+    failures: int = 0,
+    fresh_for: timedelta = HOUR,
+    besides: tuple[TeamPrices, ...] = (),
+) -> None:
+    """What one team, and no other but those `besides`, has of its own from now on."""
     store.save_snapshot("file", Fetched(offers, name), NOW, team=team)
-    store.save_state(ProviderState("file", None, 3600, NOW, NOW, failures), NOW, owned=Owned([TeamPrices(team, name)], {}))
+    state = ProviderState("file", None, round(fresh_for.total_seconds()), NOW, NOW, failures)
+    store.save_state(state, NOW, owned=Owned([TeamPrices(team, name), *besides], {}))
 
 
 class TestATeamsOwn:
@@ -252,6 +261,41 @@ class TestATeamsOwn:
         catalog._shelf.with_own = None  # type: ignore[assignment,method-assign]
         second = catalog.book(team="vision")
         assert (second.name, second.offers[0].usd_per_hour) == ("snapshot-1~file-2", 31)
+
+    def test_another_team_may_ask_while_a_look_makes_them(
+        self, catalog: Catalog, store: Store, clock: Clock, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """For its first time: requests do not wait for the look, nor may they break it."""
+        keep_shipped(store)
+        keep_own(store, "vision", "file-1", offer(usd_per_hour=Decimal(30)))
+        keep_own(store, "speech", "file-2", offer(usd_per_hour=Decimal(31)), besides=(TeamPrices("vision", "file-1"),))
+        looked(catalog, clock).book(team="vision")
+        keep(store, "gcp", "gcp-1", offer(provider="gcp"))
+        with_own = Shelf.with_own
+        meanwhile = [lambda: catalog.book(team="speech")]
+
+        def interrupted(shelf: Shelf, book: PriceBook, head: Head, *, now_known: bool) -> PriceBook:
+            if meanwhile:
+                meanwhile.pop()()
+            return with_own(shelf, book, head, now_known=now_known)
+
+        monkeypatch.setattr(Shelf, "with_own", interrupted)
+        catalog.look()
+        assert [catalog.book(team=team).offers[0].usd_per_hour for team in ("vision", "speech")] == [30, 31]
+        assert catalog.book(team="speech").name.endswith("~file-2")
+
+    def test_list_prices_of_the_same_source_keep_their_own_promise(self, catalog: Catalog, store: Store, clock: Clock) -> None:
+        """A file may name the source that a list price has, and was read at the same time."""
+        keep_shipped(store)
+        keep(store, "aws", "aws-1", offer(), offer(region="eu-west-1"))
+        own = offer(usd_per_hour=Decimal(30), extras={"team": "vision"})
+        keep_own(store, "vision", "file-1", own, fresh_for=365 * 24 * HOUR)
+        book, later = looked(catalog, clock).book(team="vision"), NOW + 2 * HOUR
+        assert [(row.region, book.asked(row), book.stale(row, later)) for row in book.offers] == [
+            ("eu-west-1", "aws", True),
+            ("us-east-1", "file", False),
+        ]
+        assert book.stale_rows(later).tolist() == [True, False]
 
     def test_a_past_state_is_found_by_its_name_for_that_team(self, catalog: Catalog, store: Store, clock: Clock) -> None:
         """In any process; to everybody else, and without a team, it is unknown."""

@@ -63,6 +63,14 @@ def test_what_is_no_number_is_an_alarm() -> None:
     assert findings(*told(99), event(97.5, tokens=97_600, loss=math.nan)) == []
 
 
+def test_hours_that_a_rollback_left_behind_are_no_alarm() -> None:
+    """A spike, or a loss that is no number, is answered by going back before it."""
+    for bad in (4.0, math.nan):
+        after = [event(101.5, tokens=101_600, loss=bad), event(102.2, "rollback", tokens=90_000)]
+        assert findings(*told(101), after[0]) != []
+        assert findings(*told(101), *after) == []
+
+
 def test_a_plateau_is_an_alarm() -> None:
     """No fall over the last third."""
     assert findings(*told(300, lambda hour: falling(min(hour, 20)))) == ["plateau"]

@@ -214,6 +214,43 @@ def test_what_nobody_spends_of_a_finished_program_is_foretold_until_its_time_is_
         assert any("20,000 USD that were planned beside the runs" in text for text in answer.warnings) == (foretold == 10_000)
 
 
+def test_a_run_closed_half_way_has_nothing_left() -> None:
+    """It ended with the last that was told, and what it left untrained is no saving of its accelerators."""
+    closed, ends = replace(LONG_RUN, closed=True), at(600).date()
+    answer = found([*steadily(500)], until=800, baselines=(closed,), program=replace(LONG, deadline=ends))
+    assert answer.runs[0].state == "closed"
+    for block in (answer.forecast, answer.runs[0].forecast):
+        assert (block.cost_usd, block.remaining_usd) == (Range.exactly(5_000.0), Range.exactly(0.0))
+        assert block.finish is not None
+        assert block.finish.p90 == at(500).date()
+    assert answer.deadline_missed is False
+    assert answer.why is not None
+    assert {part.cause: part.usd for part in answer.why.parts if part.usd} == {"scope": -5_000.0}
+
+
+def test_a_run_closed_before_it_began_is_no_hindrance() -> None:
+    """It costs nothing and has no end; the program has that of its other run."""
+    half = replace(LONG_RUN, tokens=5_000.0, usd=5_000.0)
+    answer = found([*steadily(500)], [], until=600, baselines=(half, replace(half, name="second", closed=True)))
+    assert answer.runs[1].state == "closed"
+    assert (answer.runs[1].forecast.cost_usd, answer.runs[1].forecast.finish) == (Range.exactly(0.0), None)
+    assert answer.forecast.cost_usd == Range.exactly(5_000.0)
+    assert answer.forecast.finish is not None
+    assert answer.forecast.finish.p90 == at(500).date()
+    assert answer.forecast.unknown == ()
+
+
+def test_a_closed_program_is_over_whatever_was_planned() -> None:
+    """Tokens that no run was tracked of, people and reserve: none of it is foretold, and that is said."""
+    planned = replace(LONG, planned_tokens=20_000.0, total_usd=Range(24_000.0, 30_000.0, 36_000.0), closed=True)
+    answer = found([*steadily(500)], baselines=(replace(LONG_RUN, closed=True),), program=planned)
+    assert answer.forecast.cost_usd == Range.exactly(5_000.0)
+    assert answer.forecast.remaining_usd == Range.exactly(0.0)
+    assert answer.forecast.finish is not None
+    assert answer.forecast.finish.p90 == at(500).date()
+    assert any("the program is closed" in text for text in answer.warnings)
+
+
 def test_an_unfinished_program_keeps_what_is_planned_beside_its_runs() -> None:
     """However late it is."""
     late = replace(LONG, total_usd=Range(24_000.0, 30_000.0, 36_000.0), deadline=at(100).date())

@@ -13,9 +13,10 @@ from providers.offer import Discount, ProviderError, Rejected
 from service.config import Settings
 from service.desk import Desk
 from service.store.prices import no_step
-from service.usecases.providers import find_provider
+from service.usecases.keys import make_key
+from service.usecases.providers import ProviderEntry, find_provider, list_providers, unheld
 from service.usecases.refresh import refresh_due, refresh_prices
-from tests.unit.usecases.sources import Sheet, World, desk_of, offer
+from tests.unit.usecases.sources import HOUR, Sheet, World, desk_of, offer
 
 
 @pytest.fixture
@@ -39,6 +40,21 @@ def reading(desk: Desk, paths: str) -> Desk:
 def read(desk: Desk) -> dict[str, Any]:
     """What a refresh of the price files says."""
     return refresh_prices(desk, {"provider": "file"}, no_step)
+
+
+def by_operator(desk: Desk) -> ProviderEntry:
+    """Price files as whoever runs the service sees them."""
+    return next(entry for entry in list_providers(desk, operator=True) if entry.name == "file")
+
+
+def test_a_team_whose_keys_are_no_good_any_more_is_like_one_without(sheets: Desk, world: World) -> None:
+    """Nobody can have its prices, which only the operator can mend."""
+    made = {team: make_key(sheets, team, "k", ("read",), "1h")[0] for team in ("vision", "speech")}
+    assert unheld(sheets, ["vision", "speech"]) == []
+    sheets.store.revoke_key(made["vision"].id, world.now)
+    assert len(unheld(sheets, ["vision", "speech"])) == 1
+    world.now += 2 * HOUR
+    assert [team for team in made if any(team in said for said in unheld(sheets, made))] == ["vision", "speech"]
 
 
 class TestPriceFiles:
@@ -97,13 +113,10 @@ class TestPriceFiles:
         assert "error" in read(sheets)
         assert "left alone" in read(sheets)["skipped"]
         other = reading(sheets, "b.csv")
-        assert find_provider(other, "file", operator=True).last_error is None
+        assert by_operator(other).last_error is None
         world.answer = ProviderError("b.csv cannot be read")
         assert read(other)["error"] == "b.csv cannot be read"
-        assert (find_provider(other, "file", operator=True).last_error, sheets.store.provider_state("file").failures) == (
-            "b.csv cannot be read",
-            1,
-        )
+        assert (by_operator(other).last_error, sheets.store.provider_state("file").failures) == ("b.csv cannot be read", 1)
 
     def test_files_that_were_set_or_unset_since_are_so_at_once(self, sheets: Desk, world: World) -> None:
         """Whatever the last attempt found: what is missing is missing now."""

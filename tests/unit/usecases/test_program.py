@@ -16,7 +16,7 @@ from service.api.program import EXAMPLE
 from service.api.program_schema import ProgramRequestSchema
 from service.config import Settings
 from service.desk import Desk
-from service.domain.errors import DoesNotFit, InvalidRequest, Problem, UnknownName
+from service.domain.errors import DoesNotFit, InvalidRequest, NoOffer, Problem, UnknownName
 from service.usecases.estimate import estimate
 from service.usecases.notes import Notes
 from service.usecases.program import ProgramAnswer, compare, plan, resolve
@@ -509,6 +509,29 @@ def test_what_is_wrong_in_the_defaults_is_refused_there(desk: Desk) -> None:
     assert refused(desk, own, UnknownName).pointer == "/tiers/0/runs/0/estimate/hardware/accelerator"
     pinned = changed(defaults=EXAMPLE["defaults"] | {"price": {"snapshot": "none"}})
     assert refused(desk, pinned, UnknownName).pointer == "/defaults/price/snapshot"
+    sold_by_nobody = changed(defaults=EXAMPLE["defaults"] | {"price": {"provider": "nobody"}})
+    assert refused(desk, sold_by_nobody, NoOffer).pointer == "/defaults/price"
+
+
+@pytest.mark.parametrize(
+    ("defaults", "estimate", "pointer"),
+    [
+        (
+            {"training": {"parallelism": {"tensor": 8}}},
+            {"model": {"layers": 16, "hidden_size": 1792, "attention_heads": 7, "ffn_hidden_size": 7168, "vocab_size": 32000}},
+            "/training/parallelism/tensor",
+        ),
+        ({"model": {"params": "1B"}}, {"model": {"preset": "llama-3.1-8b"}}, "/model/params"),
+        ({"price": {"provider": "lambda"}}, {"hardware": {"accelerator": "MI250X", "count": 8}}, "/price"),
+    ],
+)
+def test_what_only_one_run_makes_wrong_is_refused_at_the_run(
+    desk: Desk, defaults: dict[str, Any], estimate: dict[str, Any], pointer: str
+) -> None:
+    """The defaults do for the others: nobody looks for the run by a fault told there."""
+    request = with_run(0, estimate={"model": {"params": "1B"}, "data": {"tokens": "1B"}} | estimate)
+    below = request | {"defaults": EXAMPLE["defaults"] | defaults}
+    assert refused(desk, below, Problem).pointer == f"/tiers/0/runs/0/estimate{pointer}"
 
 
 def test_runs_are_refused_where_they_stand(desk: Desk) -> None:

@@ -22,6 +22,7 @@ SEARCHED: Body = {name: section for name, section in RUN.items() if name != "eff
 TOO_LARGE: Body = SEARCHED | {"model": {"params": "10T"}}
 NOBODYS: Body = {"hardware": {"accelerator": "H1000", "count": 8}}
 ACCELERATOR = "/base/hardware/accelerator"
+COMPLETE: Body = {"model": {"params": "1B"}, "data": {"tokens": "20B"}, "hardware": {"accelerator": "H100", "count": 8}}
 ASKED: dict[str, Body] = {
     "monte_carlo": {},
     "sensitivity": {"inputs": {PRICE: {"uniform": [1, 2]}}, "points": 0},
@@ -132,6 +133,27 @@ class TestOtherValues:
         assert pointer_of(lambda: taken(desk, "sweep", base, axes={"hardware.count": [8, 16]}), UnknownName) == ACCELERATOR
         named = program(own(model={"preset": "llama-2-7c"}))
         assert taken(desk, "sweep", named, changes=[{"tiers.0.runs.0.estimate.model.preset": "llama-2-7b"}]).units == 1
+
+    @pytest.mark.parametrize(
+        ("lacks", "options"),
+        [
+            ("count", {"axes": {"defaults.hardware.count": [8, 16]}}),
+            ("count", {"axes": {"tiers.0.runs.0.estimate.hardware.count": [8, 16]}}),
+            ("count", {"changes": [{"defaults": COMPLETE}]}),
+            ("count", {"changes": [{"tiers": [{"tier": "production", "runs": [{"name": "r", "estimate": COMPLETE}]}]}]}),
+            ("count", {"changes": [{"tiers.0.runs.0.estimate": COMPLETE}]}),
+            ("model", {"axes": {"defaults.model": [{"params": "1B"}]}}),
+            ("model", {"axes": {"defaults.model.params": [10**9]}}),
+        ],
+    )
+    def test_a_sweep_may_give_what_a_run_lacks(self, desk: Desk, lacks: str, options: Body) -> None:
+        """The base need not be a whole request; what no path supplies is still missing."""
+        parts = {**COMPLETE, "hardware": {"accelerator": "H100"}} if lacks == "count" else {**COMPLETE, "model": None}
+        base = program({}, defaults={name: part for name, part in parts.items() if part is not None})
+        assert taken(desk, "sweep", base, **options).units
+        missing = "hardware/count" if lacks == "count" else "model"
+        place = pointer_of(lambda: taken(desk, "sweep", base, axes={"defaults.data.epochs": [1, 2]}))
+        assert place == f"/base/tiers/0/runs/0/estimate/{missing}"
 
     def test_an_optimisation_leaves_the_machine_aside(self, desk: Desk) -> None:
         """And refuses a model that nobody knows, unless its size is searched."""

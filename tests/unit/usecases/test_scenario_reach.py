@@ -90,6 +90,15 @@ def test_a_default_that_reaches_no_run_is_refused(desk: Desk, name: str) -> None
     assert "reaches no run" in message
 
 
+@pytest.mark.parametrize("name", [PRICE, f"defaults.{PRICE}"])
+def test_a_price_of_the_defaults_beside_a_runs_own_filter_is_refused(desk: Desk, name: str) -> None:
+    """By the name of the run and its filter, and with what would be right."""
+    pointer, message = refused(desk, program({}, {"price": {"provider": "aws"}}), name, {"uniform": [1, 3]})
+    assert pointer == f"/distributions/{name}"
+    assert message.startswith("tiers.0.runs.1.estimate.price.provider chooses")
+    assert f"vary tiers.0.runs.1.estimate.{PRICE}" in message
+
+
 def test_a_default_that_reaches_some_runs_says_how_many(desk: Desk) -> None:
     """One of three: the others state their own, or have a distribution of their own."""
     base = program({}, {"hardware": {"accelerator": "H100", "count": 8}}, {})
