@@ -49,8 +49,9 @@ def event(number: int) -> Body:
     at = (START + timedelta(seconds=7 * number)).isoformat()
     common: Body = {"id": f"event-{number}", "at": at}
     if number % 97 == 50:
-        change = {"loss": 1.5} if number % 2 else {}
-        return common | {"type": "correction", "supersedes": f"event-{number - 9}"} | change
+        corrected = event(number - 9)
+        change = {"loss": 1.5} if number % 2 and corrected["type"] == "progress" else {}
+        return common | {"type": "correction", "supersedes": corrected["id"]} | change
     if number % 41 == 0:
         return common | {"type": "interruption", "cause": "hardware"}
     if number % 29 == 0:
