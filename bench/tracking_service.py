@@ -25,7 +25,7 @@ from service.domain.tracking import Event
 from service.store import RunRow, Store
 from service.store.database import make_engine
 from service.store.event_rows import EventRow, event_row
-from service.store.tables import track_events
+from service.store.tracking_tables import track_events
 from service.usecases.track_folding import fold_run
 from service.wiring import build_desk
 

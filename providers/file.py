@@ -18,7 +18,7 @@ from typing import Any
 
 from providers.base import Context
 from providers.file_sheets import Sheet, files_at, known_fields, load, when
-from providers.offer import PRICINGS, Discount, Fetched, Pricing, Provider, ProviderError, Rejected
+from providers.offer import FILE, PRICINGS, Discount, Fetched, Pricing, Provider, ProviderError, Rejected
 from providers.reading import BadRow, Reading, decimal, snapshot_name, text, usd, whole
 from providers.tables import table
 
@@ -52,28 +52,37 @@ class PriceFiles(Provider):
         self.context = context
 
     def fetch(self) -> Fetched:
-        """All prices and discounts of all files. Raises ProviderError for a file that is missing or no price sheet, and without any."""
+        """All prices and discounts of all files; one that is missing or no price sheet is named, and the others count.
+
+        Raises ProviderError where no price is left, for a folder that cannot be read, and without any file.
+        """
         stated = [path for path in self.context.env.get(VARIABLE, "").split(os.pathsep) if path.strip()]
         if not stated:
             raise ProviderError(f"file needs the environment variable {VARIABLE}: files or folders, separated by {os.pathsep!r}")
-        now = self.context.clock()
-        sheets = [load(path, now) for place in stated for path in files_at(Path(place.strip()))]
-        return parse(sheets, Reading(self.name, VARIABLE, now, self.context.canonical))
+        now, sheets, unread = self.context.clock(), list[Sheet](), list[Rejected]()
+        for path in (path for place in stated for path in files_at(Path(place.strip()))):
+            try:
+                sheets.append(load(path, now))
+            except ProviderError as error:
+                unread.append(Rejected(path.name, str(error)))
+        return parse(sheets, Reading(self.name, VARIABLE, now, self.context.canonical), unread)
 
 
-def parse(sheets: Iterable[Sheet], reading: Reading) -> Fetched:
+def parse(sheets: Iterable[Sheet], reading: Reading, unread: Sequence[Rejected] = ()) -> Fetched:
     """The offers of all sheets, dated by the row, else the book, else the file. Raises ProviderError where nothing is understood.
 
     Each team's are read by themselves: they are nobody else's prices, and the same thing may have another price for another team.
+    `unread`: the files that are none of the sheets, and why.
     """
     by_team: dict[str | None, list[Sheet]] = {None: []}
     for sheet in sheets:
         by_team.setdefault(sheet.team, []).append(sheet)
     shared = _read(by_team.pop(None), reading)
     if not (shared.offers or shared.discounts) and (shared.rejected or not by_team):
-        raise ProviderError(_nothing(shared.rejected))
+        raise ProviderError(_nothing(shared.rejected, unread))
     teams = {str(team): _read(theirs, _anew(reading)) for team, theirs in by_team.items()}
-    return replace(shared, teams={team: read for team, read in teams.items() if read.offers or read.discounts or read.rejected})
+    told = {team: read for team, read in teams.items() if read.offers or read.discounts or read.rejected}
+    return replace(shared, teams=told, unread=tuple(unread))
 
 
 def _read(sheets: Sequence[Sheet], reading: Reading) -> Fetched:
@@ -84,7 +93,7 @@ def _read(sheets: Sequence[Sheet], reading: Reading) -> Fetched:
                 reading.add(**_offer(row, sheet, reading))
         for place, row in sheet.discounts:
             with reading.row(place):
-                discounts.append(_discount(row, reading))
+                discounts.append(_discount(row, sheet, reading))
     name = snapshot_name(reading.provider, reading.offers, reading.at)
     if discounts:
         name = f"{name}-{hashlib.sha256(repr(discounts).encode()).hexdigest()[:6]}"
@@ -95,11 +104,12 @@ def _anew(reading: Reading) -> Reading:
     return Reading(reading.provider, reading.source, reading.at, reading.canonical)
 
 
-def _nothing(rejected: Sequence[Rejected]) -> str:
+def _nothing(rejected: Sequence[Rejected], unread: Sequence[Rejected]) -> str:
     """Why there is no price at all."""
-    if not rejected:
-        return "the price files hold no price"
-    return f"none of {len(rejected)} rows was understood; the first: {rejected[0].row}: {rejected[0].reason}"
+    said = [file.reason for file in unread]
+    if rejected:
+        said.append(f"none of {len(rejected)} rows was understood; the first: {rejected[0].row}: {rejected[0].reason}")
+    return "; ".join(said) or "the price files hold no price"
 
 
 def _offer(row: object, sheet: Sheet, reading: Reading) -> dict[str, Any]:
@@ -119,7 +129,7 @@ def _offer(row: object, sheet: Sheet, reading: Reading) -> dict[str, Any]:
         "usd_per_hour": _usd_per_hour(stated, count),
         "observed_at": at,
         "source": text(stated, "source") if "source" in stated else sheet.source,
-        "extras": {**sheet.extras, **({"country": _country(stated)} if "country" in stated else {})},
+        "extras": {FILE: sheet.file, **sheet.extras, **({"country": _country(stated)} if "country" in stated else {})},
     }
 
 
@@ -160,7 +170,7 @@ def _pricing(stated: Mapping[str, Any]) -> Pricing:
     return pricing
 
 
-def _discount(row: object, reading: Reading) -> Discount:
+def _discount(row: object, sheet: Sheet, reading: Reading) -> Discount:
     """Raises BadRow."""
     stated = known_fields(row, DISCOUNT_FIELDS)
     try:
@@ -171,6 +181,7 @@ def _discount(row: object, reading: Reading) -> Discount:
             region=text(stated, "region") if "region" in stated else None,
             pricing=_pricing(stated) if "pricing" in stated else None,
             accelerator=_accelerator(stated, reading) if "accelerator" in stated else None,
+            file=sheet.file,
         )
     except ValueError as error:
         raise BadRow(str(error)) from error

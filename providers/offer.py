@@ -21,6 +21,8 @@ TERM_HOURS: dict[str, float] = {"on_demand": 0.0, "spot": 0.0, "reserved_1y": 87
 """Hours that are paid for whether used or not, by kind of price."""
 Availability = Literal["unknown", "listed", "offered", "advisory", "live"]
 Market = Literal["list", "marketplace", "auction_floor"]
+FILE, UNREAD_SINCE = "file", "unread_since"
+"""In the `extras` of an offer from a price file: its name; and since when it cannot be read, where the price is the last one it stated."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +83,8 @@ class Rejected:
 class Discount:
     """A share taken off list prices by contract: of one provider or of all, of some regions, kinds of pricing or accelerators.
 
-    None means any. Discounts apply in the order in which their price book lists them, each to what the one before has left.
+    None means any. Discounts apply in the order in which their price book lists them, each to what the one before has left. `file` is the
+    price file that states it.
     """
 
     name: str
@@ -90,6 +93,7 @@ class Discount:
     region: str | None = None
     pricing: Pricing | None = None
     accelerator: str | None = None
+    file: str | None = None
 
     def __post_init__(self) -> None:
         if not (self.share.is_finite() and 0 < self.share < 1):
@@ -103,7 +107,8 @@ class Fetched:
     `left_out` counts by reason what was understood and is not for us (no accelerator, Windows, an accelerator nobody trains on).
     `discounts` are a price book's, in their order; its offers and discounts stand above list prices. `partial`: a part of the source could
     not be read, and nobody can tell which offers were in it, so that all that were known before stay. `teams` is what price files state
-    for one team alone, by its name: nobody else may learn of it, so it is in none of the other fields.
+    for one team alone, by its name: nobody else may learn of it, so it is in none of the other fields. `unread` names the price files that
+    could not be read; what is wrong with one may quote a team's book.
     """
 
     offers: tuple[Offer, ...]
@@ -113,6 +118,7 @@ class Fetched:
     discounts: tuple[Discount, ...] = ()
     partial: bool = False
     teams: Mapping[str, Fetched] = field(default_factory=dict)
+    unread: tuple[Rejected, ...] = ()
 
 
 class ProviderError(Exception):

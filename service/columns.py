@@ -9,7 +9,7 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from providers.offer import TERM_HOURS, Offer
+from providers.offer import TERM_HOURS, UNREAD_SINCE, Offer
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -85,11 +85,14 @@ def columns_of(offers: Sequence[Offer]) -> OfferColumns:
         accelerator_count=np.array([offer.accelerator_count for offer in offers], dtype=np.int64),
         term_hours=np.array([TERM_HOURS[offer.pricing] for offer in offers], dtype=np.float64),
         observed_s=observed_s,
-        read_with=_firsts(
-            _coded(offers, lambda offer: (offer.provider, offer.source, offer.extras.get("team", ""), offer.observed_at.isoformat()))[0]
-        ),
+        read_with=_firsts(_coded(offers, _read_as)[0]),
         newest=highest_of(observed_s, sold_as[0]) - observed_s < SECONDS_PER_DAY,
     )
+
+
+def _read_as(offer: Offer) -> tuple[str, ...]:
+    extras = offer.extras
+    return offer.provider, offer.source, extras.get("team", ""), extras.get(UNREAD_SINCE, ""), offer.observed_at.isoformat()
 
 
 def highest_of(values: Floats, group: Ints) -> Floats:

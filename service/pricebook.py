@@ -10,7 +10,7 @@ from types import MappingProxyType
 
 import numpy as np
 
-from providers.offer import Offer
+from providers.offer import UNREAD_SINCE, Offer
 from service.columns import Flags, OfferColumns, columns_of
 
 BUILT_IN_PROVIDER = "snapshot"
@@ -55,10 +55,10 @@ class PriceBook:
         return columns_of(self.offers)
 
     def stale(self, offer: Offer, now: datetime) -> bool:
-        """Whether the offer is older than its provider's promise, or its provider could not be reached when last asked."""
+        """Whether the offer is older than its provider's promise, or its provider, or price file, could not be read when last asked."""
         promise = self.promises.get(origin(offer))
         fresh_for = self.fresh_for if promise is None else promise.fresh_for
-        reached = promise is None or promise.reached
+        reached = UNREAD_SINCE not in offer.extras and (promise is None or promise.reached)
         return self.cut_off or not reached or not -CLOCKS_DIFFER <= now - offer.observed_at <= fresh_for
 
     def stale_rows(self, now: datetime) -> Flags:

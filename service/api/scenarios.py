@@ -23,7 +23,7 @@ from service.domain.errors import NotFound
 from service.domain.teams import Principal
 from service.plain import plain
 from service.store import ScenarioRow, StoreUnavailable, WholeScenario
-from service.store.scenarios import OPEN
+from service.store.scenario_statements import OPEN
 from service.usecases import scenarios as usecase
 from service.usecases.scenario_kinds import kind_of
 

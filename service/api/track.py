@@ -89,7 +89,7 @@ def start_program(given: Body) -> Response:
     desk = team_desk()
     kept = remembering(201, program_body, _program_url)
     desk.store.check_new(kept)  # a repeat is told what it was told, whatever its plan would cost today
-    made = usecase.start_program(desk, principal(), given, plan_of(desk, given.pop("plan", None)), kept)
+    made = usecase.start_program(desk, principal(), given, plan_of(desk, given.pop("plan", None), "/plan"), kept)
     return versioned(json_response(program_body(made), 201, {"Location": _program_url(made)}), made.version)
 
 

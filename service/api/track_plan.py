@@ -19,21 +19,24 @@ MARK = "total_usd"
 """What an answer has and a request has not."""
 
 
-def plan_of(desk: Desk, given: Mapping[str, Any] | None) -> dict[str, Any] | None:
-    """The plan's request and answer, None without a plan; an answer's request is not known. Raises Refusal and the domain's Problems."""
+def plan_of(desk: Desk, given: Mapping[str, Any] | None, at: str) -> dict[str, Any] | None:
+    """The plan's request and answer, None without a plan; an answer's request is not known. `at`: the pointer to the plan.
+
+    Raises Refusal and the domain's Problems.
+    """
     if given is None:
         return None
     if MARK in given:
-        _check(given, ANSWER)
+        _check(given, ANSWER, at)
         return {"request": None, "answer": given}
-    _check(given, REQUEST)
+    _check(given, REQUEST, at)
     try:
         return {"request": given, "answer": program_body(plan(desk, REQUEST.load(given)))}
     except Problem as problem:
-        raise problem.below("/plan") from problem
+        raise problem.below(at) from problem
 
 
-def _check(given: Mapping[str, Any], schema: Schema) -> None:
+def _check(given: Mapping[str, Any], schema: Schema, at: str) -> None:
     errors = pointers(schema.validate(given), schema)
     if errors:
-        raise Refusal(422, errors=[entry | {"pointer": f"/plan{entry['pointer']}"} for entry in errors])
+        raise Refusal(422, errors=[entry | {"pointer": f"{at}{entry['pointer']}"} for entry in errors])

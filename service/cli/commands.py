@@ -81,10 +81,8 @@ def offers(filters: Mapping[str, Any], limit: int, *, as_json: bool) -> None:
     if "max_usd" in given:
         given["max_usd_per_accelerator_hour"] = given.pop("max_usd")
     at = desk()
-    try:
+    with readable_problems():
         book, found = find_offers(at, given)
-    except Problem as problem:
-        raise click.ClickException(problem.message) from problem
     now = at.clock()
     cheapest = sorted(found, key=lambda offer: offer.usd_per_accelerator_hour)[:limit]
     entries = [offer_entry(offer, stale=book.stale(offer, now)) for offer in cheapest]
@@ -162,7 +160,8 @@ def read_request(file: Path) -> dict[str, Any]:
         request = parse(content)
     except BadJson as error:
         if content.lstrip().startswith(b"{") and file.suffix.lower() not in YAML_SUFFIXES:
-            raise click.ClickException(f"{file}: {error.detail}\n{error_lines(error.errors)}") from error
+            placed = [entry for entry in error.errors if entry["pointer"]]
+            raise click.ClickException(f"{file}: {error.detail}\n{error_lines(placed)}".rstrip()) from error
         request = _read_yaml(file, content)
     if not isinstance(request, dict):
         raise click.ClickException(f"{file}: the request must be an object with model, data and hardware")
@@ -231,14 +230,19 @@ def validated(schema: Schema, request: dict[str, Any]) -> dict[str, Any]:
 
 @contextmanager
 def readable_problems() -> Iterator[None]:
-    """What the request cannot have, in a line, with its pointer."""
+    """What cannot be, in a line; with its pointer where it is a part of the request."""
     try:
         yield
     except Problem as problem:
-        raise click.ClickException(f"{problem.pointer or '/'}: {problem.message}") from problem
+        raise click.ClickException(_line(problem.pointer, problem.message)) from problem
     except StoreUnavailable as error:
         raise click.ClickException(f"the database cannot be read or written: {error}") from error
 
 
 def error_lines(errors: Sequence[Mapping[str, Any]]) -> str:
-    return "\n".join(f"{entry['pointer'] or '/'}: {entry['message']}" for entry in errors)
+    """A line for each."""
+    return "\n".join(_line(entry["pointer"], entry["message"]) for entry in errors)
+
+
+def _line(pointer: str | None, message: str) -> str:
+    return f"{pointer}: {message}" if pointer else message

@@ -39,7 +39,7 @@ def scenario() -> None:
 def run(file: Path, settings: tuple[str, ...], team: str, *, as_json: bool) -> None:
     """Evaluate the JSON or YAML FILE as sent to POST /v1/scenarios, and show what comes of it. Ctrl-C leaves it running."""
     from service.api.scenarios_schema import ScenarioRequestSchema, given_of
-    from service.cli.commands import lay_over, read_request, validated
+    from service.cli.commands import lay_over, read_request, readable_problems, validated
     from service.cli.keys import make_database, opened_desk
     from service.cli.track_commands import member_of
     from service.usecases.scenarios import submit
@@ -47,7 +47,7 @@ def run(file: Path, settings: tuple[str, ...], team: str, *, as_json: bool) -> N
     request = read_request(file)
     lay_over(request, {}, {}, settings)
     loaded = validated(ScenarioRequestSchema(), request)
-    with opened_desk() as desk, _readable():
+    with opened_desk() as desk, readable_problems():
         make_database(desk)
         who = member_of(desk, team)
         made = submit(desk, who, given_of(loaded), request)
@@ -61,7 +61,7 @@ def run(file: Path, settings: tuple[str, ...], team: str, *, as_json: bool) -> N
 @JSON
 def watch(scenario_id: str, team: str, *, as_json: bool) -> None:
     """Show how far a scenario is until it is over, and what has come of it."""
-    with _at(team) as (desk, who), _readable():
+    with _at(team) as (desk, who):
         _follow(desk, who, scenario_id, as_json=as_json)
 
 
@@ -72,33 +72,19 @@ def cancel(scenario_id: str, team: str) -> None:
     """End a scenario at once; one that is over stays as it is."""
     from service.usecases import scenarios as usecase
 
-    with _at(team) as (desk, who), _readable():
+    with _at(team) as (desk, who):
         row = usecase.cancel(desk, who, scenario_id).row
     click.echo(f"scenario {row.id} is {row.state}")
 
 
 @contextmanager
-def _readable() -> Iterator[None]:
-    """What cannot be, in a line; with its pointer where it is of the request, as what a team may have or an unknown id is not."""
-    from service.cli.commands import readable_problems
-    from service.domain.errors import Problem
-
-    with readable_problems():
-        try:
-            yield
-        except Problem as problem:
-            if problem.pointer:
-                raise
-            raise click.ClickException(problem.message) from problem
-
-
-@contextmanager
 def _at(team: str) -> Iterator[tuple[Desk, Principal]]:
-    """The desk of a database that is there, and on whose behalf."""
+    """The desk of a database that is there, and on whose behalf; problems are readable."""
+    from service.cli.commands import readable_problems
     from service.cli.keys import opened_desk
     from service.cli.track_commands import member_of
 
-    with opened_desk() as desk:
+    with opened_desk() as desk, readable_problems():
         if desk.store.absent():
             raise click.ClickException("there are no scenarios here yet; `outlay scenario run` or POST /v1/scenarios begins one")
         yield desk, member_of(desk, team)
@@ -119,7 +105,7 @@ def _follow(desk: Desk, who: Principal, scenario_id: str, *, as_json: bool) -> N
 
 def _watched(desk: Desk, who: Principal, scenario_id: str) -> WholeScenario:
     """The scenario when it is over, its progress shown meanwhile; where no worker is heard of, this process is one."""
-    from service.store.scenarios import OPEN
+    from service.store.scenario_statements import OPEN
     from service.usecases.scenarios import find_scenario
 
     found = find_scenario(desk, who, scenario_id)

@@ -41,7 +41,7 @@ def start(file: Path, *, name: str | None, team: str, as_json: bool) -> None:
     with opened_desk() as desk, commands.readable_problems():
         make_database(desk)
         try:
-            planned = plan_of(desk.priced_for(team), plan)
+            planned = plan_of(desk.priced_for(team), plan, "")
         except Refusal as refusal:
             raise click.ClickException(error_lines(refusal.errors or ())) from refusal
         given = {"name": name or plan["name"]}

@@ -16,8 +16,9 @@ def write(report: Mapping[str, Any]) -> bytes:
     headline = report["headline"]
     first, *rest = sections(report)
     said = {"title": title(report), "subtitle": subtitle(report), "standing": headline["standing"], "word": STANDINGS[headline["standing"]]}
-    shown = {"summary": first.listed, "sections": rest, "tiles": tiles(report), "footer": footer(report), "pictures": _pictures(report)}
-    return program_html.environment().get_template("track_report.html").render(**said, **shown, policy=content_policy()).encode()
+    shown = {"summary": first.listed, "tiles": tiles(report), "plots": _plots(report), "sections": rest, "footer": footer(report)}
+    page = program_html.environment().get_template("track_report.html")
+    return page.render(**said, **shown, pictures={}, policy=content_policy()).encode()  # no section has a picture of its own
 
 
 def content_policy() -> str:
@@ -25,7 +26,7 @@ def content_policy() -> str:
     return program_html.content_policy(STYLE)
 
 
-def _pictures(report: Mapping[str, Any]) -> list[str]:
+def _plots(report: Mapping[str, Any]) -> list[str]:
     from service.formats.charts import svg
     from service.formats.track_report_charts import drawn
 

@@ -8,8 +8,9 @@ from sqlalchemy.exc import DBAPIError
 from service.store.alerts import AlertRow, AlertRows, DeliveryRow, Judgement, Outgoing, RuleRow
 from service.store.books import NO_HEADS, BookRows, Head, Heads, Overtaken, ProviderState
 from service.store.database import StoreNotReady, StoreUnavailable, told_plainly
-from service.store.events import Added, EventRows, Fold, LoggedEvent, RunLog
+from service.store.events import Added, EventRows, LoggedEvent
 from service.store.history import HistoryFilter, HistoryRows, PriceChange
+from service.store.hours import Fold, HourRows, RunLog
 from service.store.idempotency import Answer, AnswerRows, IdempotencyKeyReused, Remembered, Repeated
 from service.store.jobs import ATTEMPT_CAP, Grip, Job, JobRows, State
 from service.store.keys import KeyRows
@@ -63,7 +64,9 @@ __all__ = [
 ]
 
 
-class Store(JobRows, PriceRows, BookRows, HistoryRows, KeyRows, AnswerRows, TrackRows, EventRows, AlertRows, ScenarioRows, LessonRows):
+class Store(
+    JobRows, PriceRows, BookRows, HistoryRows, KeyRows, AnswerRows, TrackRows, EventRows, HourRows, AlertRows, ScenarioRows, LessonRows
+):
     """Domain in, domain out. Every method is one short transaction; raises StoreUnavailable when the database cannot do it now."""
 
     def migrate(self) -> None:

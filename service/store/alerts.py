@@ -14,8 +14,8 @@ from sqlalchemy import ColumnElement, Connection, RowMapping, and_, func, insert
 from service.domain.alerts import Changes, DeliveryState, Finding, Told
 from service.store.database import Database, storable
 from service.store.idempotency import Remembered, remember
-from service.store.tables import alert_deliveries, alert_rules, alerts, track_programs, track_runs
 from service.store.tracking import ProgramRow
+from service.store.tracking_tables import alert_deliveries, alert_rules, alerts, track_programs, track_runs
 
 Body = Mapping[str, Any]
 Decide = Callable[[Sequence[Told]], Changes]

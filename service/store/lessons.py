@@ -9,7 +9,7 @@ from sqlalchemy import delete, select
 
 from service.domain.lessons import Lesson
 from service.store.database import Database, insert_into
-from service.store.tables import track_lessons
+from service.store.tracking_tables import track_lessons
 
 MOST = 1000
 """Lessons that are read: the newest."""

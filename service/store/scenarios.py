@@ -13,22 +13,22 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, RowMapping, and_, delete, exists, func, insert, or_, select, update
+from sqlalchemy import ColumnElement, Connection, RowMapping, and_, delete, func, insert, select, update
 
 from service.domain.teams import DEFAULT_TEAM
+from service.store import scenario_statements as statements
 from service.store.database import Database, insert_new, storable
 from service.store.idempotency import Remembered, remember
 from service.store.jobs import State
-from service.store.tables import jobs, scenario_chunks, scenarios, teams
+from service.store.scenario_statements import CHUNK_ATTEMPTS, FREE, HELD, OPEN
+from service.store.scenario_tables import scenario_chunks, scenarios
+from service.store.tables import teams
 
 Body = Mapping[str, Any]
 REVIEW = -1
 """The number of the chunk that is no part of the work, but asks whether what is done is enough."""
-CHUNK_ATTEMPTS = 3
-"""Attempts at a chunk that may end in failure or a lost worker."""
 KEPT_FOR = timedelta(days=30)
 """How long a scenario is kept after its end."""
-OPEN: tuple[State, ...] = ("queued", "running")
 DIED = f"its worker died or hung in each of {CHUNK_ATTEMPTS} attempts"
 _FORGOTTEN_AT_ONCE = 200
 _MOST_ERROR = 2000
@@ -176,23 +176,21 @@ class ScenarioRows(Database):
         """The next thing to do: of the team with the least under way, of its oldest scenario. None where nobody is needed."""
         for _ in range(_CLAIMS):
             with self._write() as connection:
-                found = connection.execute(_fairest(now)).mappings().first()
+                found = connection.scalar(statements.FAIREST, {"at": now})
                 if found is None:
                     return None
-                if claim := _claimed(connection, found["id"], single, now):
+                if claim := _claimed(connection, found, single, now):
                     return claim
         return None
 
     def keep_tally(self, claim: Claim, tally: str, units: int, now: datetime) -> bool:
         """Keep what a chunk of so many units gave; False, and nothing changed, where that is known or wanted no more."""
-        mine = and_(scenario_chunks.c.scenario == claim.scenario, scenario_chunks.c.number == claim.number)
-        done = update(scenario_chunks).where(mine, scenario_chunks.c.done_at.is_(None))
+        kept = {"this": claim.scenario, "chunk": claim.number, "made": tally, "at": now}
         with self._write() as connection:
             scenario = _locked(connection, claim.scenario)
-            if scenario is None or connection.execute(done.values(done_at=now, tally=tally, claimed_by=None)).rowcount != 1:
+            if scenario is None or connection.execute(statements.KEEP, kept).rowcount != 1:
                 return False
-            counted = {"units_done": scenarios.c.units_done + units, "updated_at": now}
-            connection.execute(update(scenarios).where(scenarios.c.id == claim.scenario).values(counted))
+            connection.execute(statements.COUNT, {"this": claim.scenario, "more": units, "at": now})
             _call_review(connection, claim.scenario, scenario["review_at"])
         return True
 
@@ -241,21 +239,21 @@ class ScenarioRows(Database):
 
     def close_exhausted(self, now: datetime) -> int:
         """End the scenarios of which a chunk has lost its worker too often; returns how many."""
-        lost = and_(scenario_chunks.c.done_at.is_(None), scenario_chunks.c.attempts >= CHUNK_ATTEMPTS, ~_held(now))
+        lost = and_(scenario_chunks.c.done_at.is_(None), scenario_chunks.c.attempts >= CHUNK_ATTEMPTS, ~HELD)
         query = select(scenario_chunks.c.scenario, scenario_chunks.c.error).join(scenarios).where(scenarios.c.state.in_(OPEN), lost)
         with self._read() as connection:
-            if not connection.execute(query.limit(1)).all():
+            if not connection.execute(query.limit(1), {"at": now}).all():
                 return 0
         with self._write() as connection:
-            found = connection.execute(query).all()
+            found = connection.execute(query, {"at": now}).all()
             return sum(_over(connection, scenario, "failed", now, error=error or DIED) for scenario, error in found)
 
     def claimable_chunks(self, now: datetime, most: int) -> int:
         """For how many workers there is something to do, counted up to `most`."""
         ahead = select(func.coalesce(func.sum(scenarios.c.chunks - scenarios.c.chunks_begun), 0)).where(scenarios.c.state.in_(OPEN))
-        freed = select(func.count()).select_from(scenario_chunks).join(scenarios).where(scenarios.c.state.in_(OPEN), _free(now))
+        freed = select(func.count()).select_from(scenario_chunks).join(scenarios).where(scenarios.c.state.in_(OPEN), FREE)
         with self._read() as connection:
-            return min(most, int(connection.execute(ahead).scalar_one()) + int(connection.execute(freed).scalar_one()))
+            return min(most, int(connection.execute(ahead).scalar_one()) + int(connection.execute(freed, {"at": now}).scalar_one()))
 
     def forget_chunks(self) -> int:
         """Forget chunks of scenarios that are over, some at a time; returns how many."""
@@ -286,63 +284,35 @@ def _row(found: RowMapping) -> ScenarioRow:
     return ScenarioRow(**{name: found[name] for name in ScenarioRow.__dataclass_fields__})
 
 
-def _held(now: datetime) -> ColumnElement[bool]:
-    """Whether the job that claimed a chunk is still being worked on."""
-    alive = and_(jobs.c.single == scenario_chunks.c.claimed_by, jobs.c.state == "running", jobs.c.lease_expires_at > now)
-    return exists(select(jobs.c.id).where(alive).correlate(scenario_chunks))
-
-
-def _free(now: datetime) -> ColumnElement[bool]:
-    """Whether a chunk that was begun waits for somebody to go on."""
-    return and_(scenario_chunks.c.done_at.is_(None), scenario_chunks.c.attempts < CHUNK_ATTEMPTS, ~_held(now))
-
-
 def _held_by(claim: Claim) -> ColumnElement[bool]:
     mine = and_(scenario_chunks.c.scenario == claim.scenario, scenario_chunks.c.number == claim.number)
     return and_(mine, scenario_chunks.c.claimed_by == claim.single, scenario_chunks.c.done_at.is_(None))
 
 
-def _fairest(now: datetime) -> Any:
-    """The open scenario with something to do that is next: of the team with the fewest chunks being worked on, the oldest."""
-    others = scenarios.alias()
-    busy = select(func.count()).select_from(scenario_chunks.join(others, others.c.id == scenario_chunks.c.scenario))
-    busy = busy.where(others.c.team == scenarios.c.team, scenario_chunks.c.done_at.is_(None), _held(now)).correlate(scenarios)
-    freed = exists(select(scenario_chunks.c.number).where(scenario_chunks.c.scenario == scenarios.c.id, _free(now)).correlate(scenarios))
-    ready = and_(scenarios.c.state.in_(OPEN), or_(scenarios.c.chunks_begun < scenarios.c.chunks, freed))
-    return select(scenarios.c.id).where(ready).order_by(busy.scalar_subquery(), scenarios.c.created_at, scenarios.c.id).limit(1)
-
-
 def _locked(connection: Connection, scenario_id: str) -> RowMapping | None:
     """The scenario for as long as the transaction lasts, if it is not over. Whoever changes its chunks takes it first."""
-    columns = (scenarios.c.chunks, scenarios.c.chunks_begun, scenarios.c.review_at)
-    query = select(*columns).where(scenarios.c.id == scenario_id, scenarios.c.state.in_(OPEN)).with_for_update()
-    return connection.execute(query).mappings().first()
+    return connection.execute(statements.LOCK, {"this": scenario_id}).mappings().first()
 
 
 def _claimed(connection: Connection, scenario_id: str, single: str, now: datetime) -> Claim | None:
     scenario = _locked(connection, scenario_id)
     if scenario is None:
         return None
-    waiting = select(func.min(scenario_chunks.c.number)).where(scenario_chunks.c.scenario == scenario_id, _free(now))
-    number = connection.scalar(waiting)
+    number = connection.scalar(statements.WAITING, {"this": scenario_id, "at": now})
     if number is not None:
-        one = and_(scenario_chunks.c.scenario == scenario_id, scenario_chunks.c.number == number)
-        connection.execute(update(scenario_chunks).where(one).values(claimed_by=single, attempts=scenario_chunks.c.attempts + 1))
+        connection.execute(statements.CLAIM_AGAIN, {"this": scenario_id, "chunk": number, "by": single})
         return Claim(scenario_id, number, scenario["review_at"], single)
     number = scenario["chunks_begun"]
     if number >= scenario["chunks"]:
         return None
-    connection.execute(insert(scenario_chunks).values(scenario=scenario_id, number=number, claimed_by=single, attempts=1))
-    begun = {"state": "running", "chunks_begun": number + 1, "updated_at": now}
-    connection.execute(update(scenarios).where(scenarios.c.id == scenario_id).values(begun))
+    connection.execute(statements.CLAIM_NEW, {"this": scenario_id, "chunk": number, "by": single})
+    connection.execute(statements.BEGIN, {"this": scenario_id, "begun": number + 1, "at": now})
     return Claim(scenario_id, number, scenario["review_at"], single)
 
 
 def _call_review(connection: Connection, scenario_id: str, review_at: int) -> None:
     """Where all chunks are done that the next review is about, let somebody make it."""
-    first = and_(scenario_chunks.c.scenario == scenario_id, scenario_chunks.c.number.between(0, review_at - 1))
-    done = select(func.count()).select_from(scenario_chunks).where(first, scenario_chunks.c.done_at.is_not(None))
-    if connection.execute(done).scalar_one() == review_at:
+    if connection.scalar(statements.DONE, {"this": scenario_id, "last": review_at - 1}) == review_at:
         insert_new(connection, scenario_chunks, [{"scenario": scenario_id, "number": REVIEW, "attempts": 0}])
 
 

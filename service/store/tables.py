@@ -1,4 +1,8 @@
-"""The tables, as SQLAlchemy Core sees them. A change here needs a file in `migrations/versions` and a new `HEAD`."""
+"""The tables, as SQLAlchemy Core sees them: jobs, prices, teams, and what all have in common.
+
+Those of what is tracked stand in `tracking_tables`, those of scenarios in `scenario_tables`; the package loads all three. A change in any
+of them needs a file in `migrations/versions` and a new `HEAD`.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +12,6 @@ from typing import Any
 
 from sqlalchemy import (
     JSON,
-    BigInteger,
     Boolean,
     Column,
     DateTime,
@@ -19,10 +22,7 @@ from sqlalchemy import (
     MetaData,
     String,
     Table,
-    Text,
     TypeDecorator,
-    UniqueConstraint,
-    text,
 )
 
 HEAD = "0006"
@@ -271,176 +271,4 @@ idempotency_keys = Table(
     Column("location", String(500)),
     Column("created_at", UtcTime, nullable=False),
     Index("idempotency_keys_by_time", "created_at"),
-)
-
-track_programs = Table(
-    "track_programs",
-    metadata,
-    Column("id", String(36), primary_key=True),
-    Column("team", String(36), ForeignKey("teams.id"), nullable=False),
-    Column("number", Integer, nullable=False),  # in the order of making within the team: what pages are cut by
-    Column("version", Integer, nullable=False),
-    Column("body", JSON, nullable=False),
-    Column("plan", JSON(none_as_null=True)),
-    Column("created_at", UtcTime, nullable=False),
-    Column("updated_at", UtcTime, nullable=False),
-    Column("judged_events", BigInteger, nullable=False),  # how many of its events the alert rules have seen
-    Column("judged_at", UtcTime),
-    UniqueConstraint("team", "number", name="track_programs_in_team"),
-)
-
-track_runs = Table(
-    "track_runs",
-    metadata,
-    Column("key", Integer, primary_key=True, autoincrement=True),
-    Column("id", String(36), nullable=False, unique=True),
-    Column("program", String(36), ForeignKey("track_programs.id"), nullable=False),
-    Column("team", String(36), nullable=False),
-    Column("number", Integer, nullable=False),  # in the order of making within the program
-    Column("version", Integer, nullable=False),
-    Column("name", String(200), nullable=False),
-    Column("body", JSON, nullable=False),
-    Column("created_at", UtcTime, nullable=False),
-    Column("updated_at", UtcTime, nullable=False),
-    Column("position", Integer, nullable=False),  # of the newest event in the log
-    Column("folded", Integer, nullable=False),  # up to which position the hours are made
-    UniqueConstraint("program", "number", name="track_runs_in_program"),
-    Index("track_runs_by_name", "program", "name"),
-)
-
-track_revisions = Table(
-    "track_revisions",
-    metadata,
-    Column("id", String(36), primary_key=True),  # of the program or run
-    Column("version", Integer, primary_key=True),
-    Column("body", JSON, nullable=False),
-    Column("at", UtcTime, nullable=False),
-    Column("by", String(16)),
-)
-
-track_events = Table(
-    "track_events",
-    metadata,
-    Column("run", Integer, ForeignKey("track_runs.key"), primary_key=True, autoincrement=False),
-    Column("position", Integer, primary_key=True, autoincrement=False),
-    Column("event", String(200), nullable=False),
-    Column("type", String(16), nullable=False),
-    Column("at", BigInteger, nullable=False),  # microseconds since 1970, UTC
-    Column("received_at", BigInteger, nullable=False),
-    Column("body", Text, nullable=False),
-    Column("supersedes", String(200)),
-    UniqueConstraint("run", "event", name="track_events_once"),
-    Index("track_events_by_time", "run", "at"),
-    Index(
-        "track_events_corrections",
-        "run",
-        "supersedes",
-        sqlite_where=text("supersedes IS NOT NULL"),
-        postgresql_where=text("supersedes IS NOT NULL"),
-    ),
-    sqlite_with_rowid=False,
-)
-
-track_hours = Table(
-    "track_hours",
-    metadata,
-    Column("run", Integer, ForeignKey("track_runs.key"), primary_key=True, autoincrement=False),
-    Column("hour", Integer, primary_key=True, autoincrement=False),  # since 1970, UTC
-    Column("body", Text, nullable=False),
-    sqlite_with_rowid=False,
-)
-
-alert_rules = Table(
-    "alert_rules",
-    metadata,
-    Column("id", String(36), primary_key=True),
-    Column("team", String(36), nullable=False),
-    Column("program", String(36), ForeignKey("track_programs.id"), nullable=False),
-    Column("number", Integer, nullable=False),
-    Column("body", JSON, nullable=False),
-    Column("created_at", UtcTime, nullable=False),
-    Column("ended_at", UtcTime),
-    UniqueConstraint("program", "number", name="alert_rules_in_program"),
-)
-
-alerts = Table(
-    "alerts",
-    metadata,
-    Column("id", String(36), primary_key=True),
-    Column("program", String(36), ForeignKey("track_programs.id"), nullable=False),
-    Column("number", Integer, nullable=False),
-    Column("rule", String(36), ForeignKey("alert_rules.id"), nullable=False),
-    Column("subject", String(200), nullable=False),  # what it is about: told once, however often it is judged
-    Column("episode", Integer, nullable=False),  # counts how often that came up again after it had ended
-    Column("body", JSON, nullable=False),
-    Column("at", UtcTime, nullable=False),
-    Column("ended_at", UtcTime),
-    UniqueConstraint("rule", "subject", "episode", name="alerts_once"),
-    UniqueConstraint("program", "number", name="alerts_in_program"),
-)
-
-alert_deliveries = Table(
-    "alert_deliveries",
-    metadata,
-    Column("id", String(36), primary_key=True),
-    Column("alert", String(36), ForeignKey("alerts.id"), nullable=False),
-    Column("target", Integer, nullable=False),  # which of the rule's
-    Column("state", String(16), nullable=False),
-    Column("attempts", Integer, nullable=False),
-    Column("due_at", UtcTime, nullable=False),
-    Column("claimed_until", UtcTime),
-    Column("last_error", String(2000)),
-    Column("sent_at", UtcTime),
-    UniqueConstraint("alert", "target", name="alert_deliveries_once"),
-    Index("alert_deliveries_due", "state", "due_at"),
-)
-
-track_lessons = Table(
-    "track_lessons",
-    metadata,
-    Column("run", String(36), primary_key=True),
-    Column("team", String(36), nullable=False),
-    Column("body", JSON, nullable=False),
-    Column("at", UtcTime, nullable=False),
-    Index("track_lessons_by_team", "team", "at"),
-)
-
-scenarios = Table(
-    "scenarios",
-    metadata,
-    Column("id", String(36), primary_key=True),
-    Column("team", String(36), ForeignKey("teams.id"), nullable=False),
-    Column("number", Integer, nullable=False),  # in the order of making within the team
-    Column("kind", String(32), nullable=False),
-    Column("state", String(16), nullable=False),
-    Column("units", BigInteger, nullable=False),
-    Column("units_done", BigInteger, nullable=False),
-    Column("chunks", Integer, nullable=False),
-    Column("chunks_begun", Integer, nullable=False),  # the number of the next chunk that nobody has had
-    Column("review_at", Integer, nullable=False),  # after how many chunks it is asked next whether they are enough
-    Column("price_snapshot", String(200), nullable=False),
-    Column("engine_version", String(64), nullable=False),
-    Column("error", String(2000)),
-    Column("created_at", UtcTime, nullable=False),
-    Column("updated_at", UtcTime, nullable=False),
-    Column("expires_at", UtcTime),
-    Column("request", JSON, nullable=False),
-    Column("prepared", JSON, nullable=False),
-    Column("result", JSON(none_as_null=True)),
-    UniqueConstraint("team", "number", name="scenarios_in_team"),
-    Index("scenarios_by_state", "state", "created_at"),
-    Index("scenarios_by_end", "expires_at"),
-)
-
-scenario_chunks = Table(
-    "scenario_chunks",
-    metadata,
-    Column("scenario", String(36), ForeignKey("scenarios.id", ondelete="CASCADE"), primary_key=True),
-    Column("number", Integer, primary_key=True, autoincrement=False),  # from 0; -1 is the review of those that are done
-    Column("claimed_by", String(200)),  # the `single` of the job that works on it
-    Column("attempts", Integer, nullable=False),
-    Column("done_at", UtcTime),
-    Column("error", String(2000)),
-    Column("tally", Text),
-    Index("scenario_chunks_open", "scenario", sqlite_where=text("done_at IS NULL"), postgresql_where=text("done_at IS NULL")),
 )

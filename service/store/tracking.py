@@ -13,7 +13,8 @@ from sqlalchemy import Connection, RowMapping, Table, func, insert, select, upda
 from service.domain.teams import DEFAULT_TEAM
 from service.store.database import Database, insert_new
 from service.store.idempotency import Remembered, remember
-from service.store.tables import teams, track_programs, track_revisions, track_runs
+from service.store.tables import teams
+from service.store.tracking_tables import track_programs, track_revisions, track_runs
 
 Body = Mapping[str, Any]
 

@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import Any
 
 from providers.checks import Checked, Identity, Quarantined, accept, doubts, identity
-from providers.offer import Discount, Fetched, Offer, Provider, ProviderError, Rejected
+from providers.offer import FILE, UNREAD_SINCE, Discount, Fetched, Offer, Provider, ProviderError, Rejected
 from service.desk import Desk
 from service.precedence import FILES, matches
 from service.pricebook import BUILT_IN_PROVIDER, NEVER
@@ -68,11 +68,12 @@ def keep(desk: Desk, attempt: Attempt, fetched: Fetched, step: Step) -> Provider
     """
     name, now, state, fetched = attempt.provider.name, desk.clock(), attempt.state, _that_fit(fetched)
     at = _Keeping(desk, attempt, now, step)
+    fetched = _with_last_good(at, fetched, state.snapshot)
     part = _part(at, fetched, state.snapshot)
     told = replace(_told(attempt, fetched, part.checked, now), snapshot=part.snapshot, configuration=configuration(desk, name))
     if name == FILES:
-        told = replace(told, warnings=_idle(desk, fetched.discounts), **_doubted(at, part))
-    owned = _owned(at, fetched.teams) if name == FILES else None
+        told = replace(told, warnings=_idle(desk, fetched.discounts), **_doubted(at, part), **_unread(fetched, now))
+    owned = _owned(at, fetched) if name == FILES else None
     desk.store.save_state(told, now, _changed(at, part), since=state, owned=owned)
     return told
 
@@ -110,13 +111,39 @@ def _changed(at: _Keeping, part: _Part) -> list[dict[str, Any]]:
     return changes(at.attempt.provider.name, part.before, part.checked.offers, at.now) if part.is_news else []
 
 
-def _owned(at: _Keeping, teams: Mapping[str, Fetched]) -> Owned:
+def _with_last_good(at: _Keeping, fetched: Fetched, known: str | None) -> Fetched:
+    """With what price files that cannot be read stated last, as the snapshot `known` has it: their prices, marked, and their discounts."""
+    last = at.desk.store.load_snapshot(known) if known and fetched.unread else None
+    if last is None:
+        return fetched
+    files, stated = {file.row for file in fetched.unread}, {identity(offer) for offer in fetched.offers}
+    mark = {UNREAD_SINCE: at.now.isoformat()}
+    offers = (offer for offer in last.offers if offer.extras.get(FILE) in files and identity(offer) not in stated)
+    discounts = (discount for discount in last.discounts if discount.file in files and discount not in fetched.discounts)
+    return replace(
+        fetched,
+        offers=(*fetched.offers, *(replace(offer, extras=mark | offer.extras) for offer in offers)),
+        discounts=(*fetched.discounts, *discounts),
+    )
+
+
+def _unread(fetched: Fetched, now: datetime) -> dict[str, Any]:
+    """The state's fields about price files that cannot be read."""
+    if not fetched.unread:
+        return {}
+    return {"last_error": "; ".join(file.reason for file in fetched.unread), "last_error_at": now}
+
+
+def _owned(at: _Keeping, shared: Fetched) -> Owned:
     """What each team has of its own from now on, and what that changes."""
     known = at.desk.store.team_prices()
-    prices = list[TeamPrices]()
-    history = {team: withdrawn(at.desk, FILES, has.snapshot, at.now) for team, has in known.items() if team not in teams}
-    for team, read in teams.items():
-        has, fetched = known.get(team), _that_fit(read)
+    prices, history = list[TeamPrices](), dict[str, Sequence[Mapping[str, Any]]]()
+    for team, read in {**dict.fromkeys(known, _NOTHING), **shared.teams}.items():
+        has = known.get(team)
+        fetched = _with_last_good(at, replace(_that_fit(read), unread=shared.unread), has.snapshot if has else None)
+        if has and not (fetched.offers or fetched.discounts or fetched.rejected):
+            history[team] = withdrawn(at.desk, FILES, has.snapshot, at.now)
+            continue
         if has and not fetched.offers and not fetched.discounts:
             prices.append(replace(has, **_rejected(fetched)))  # none of its rows can be kept: its last good prices stay
             continue

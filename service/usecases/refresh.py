@@ -143,13 +143,25 @@ def _asked(desk: Desk, provider: Provider, state: ProviderState, payload: Given,
     told = _kept(desk, attempt, _discreet(desk, fetched), step)
     counts = {"offers": told.offers, "rejected": told.rejected_count, "quarantined": told.quarantined_count}
     counts |= {"doubted": told.doubted_count} if provider.name == FILES else {}
-    warned = {"warnings": list(told.warnings)} if told.warnings else {}
+    warnings = [*told.warnings, *_unread(told, state)]
+    warned = {"warnings": warnings} if warnings else {}
     return {"provider": provider.name, "snapshot": told.snapshot, "new": told.snapshot != state.snapshot, **counts, **warned}
 
 
+def _unread(told: ProviderState, before: ProviderState) -> list[str]:
+    """What is wrong with price files beside others that were read; logged as a warning once."""
+    if told.last_error is None:
+        return []
+    level = logging.INFO if told.last_error == before.last_error else logging.WARNING
+    log.log(level, "the last good prices of files that cannot be read stay: %s", told.last_error)
+    return [told.last_error]
+
+
 def _discreet(desk: Desk, fetched: Fetched) -> Fetched:
-    rejected = tuple(replace(row, reason=discreet(desk, row.reason)) for row in fetched.rejected)
-    return replace(fetched, rejected=rejected, teams={team: _discreet(desk, own) for team, own in fetched.teams.items()})
+    rejected, unread = (
+        tuple(replace(row, reason=discreet(desk, row.reason)) for row in rows) for rows in (fetched.rejected, fetched.unread)
+    )
+    return replace(fetched, rejected=rejected, unread=unread, teams={team: _discreet(desk, own) for team, own in fetched.teams.items()})
 
 
 def _kept(desk: Desk, attempt: Attempt, fetched: Fetched, step: Step) -> ProviderState:

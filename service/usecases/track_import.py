@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from service.desk import Desk
@@ -16,6 +16,7 @@ from service.formats.track_mlflow import read_mlflow
 from service.formats.track_sacct import read_sacct
 from service.formats.track_wandb import read_wandb
 from service.store import ProgramRow, RunRow
+from service.store.database import chunks
 from service.usecases.track_events import Refused, take_events
 
 READERS: Mapping[str, Callable[[bytes], Imported]] = {
@@ -66,7 +67,7 @@ def take_import(desk: Desk, who: Principal, kind: str, content: bytes, place: Pl
     counts = Counts()
     for run, told in events.items():
         others = [other for other in directory.runs.values() if other.id != run]
-        for chunk in _chunks(told, CHUNK):
+        for chunk in chunks(told, CHUNK):
             _keep(desk, directory.runs[run], others, chunk, counts)
     unmatched = sorted([*found.unmatched, *lost], key=lambda one: one.row)
     runs = {run: len(told) for run, told in events.items()}
@@ -145,7 +146,3 @@ def _keep(desk: Desk, run: RunRow, others: Sequence[RunRow], events: Sequence[Ev
     counts.duplicates += news.duplicates + corrections.count(None)
     counts.corrected += changed.accepted
     counts.rejected += [*news.rejected, *changed.rejected]
-
-
-def _chunks(events: Sequence[Event], size: int) -> Iterator[Sequence[Event]]:
-    return (events[start : start + size] for start in range(0, len(events), size))

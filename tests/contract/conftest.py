@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from flask import Flask
@@ -14,6 +15,9 @@ from service import create_app
 from service.config import load_settings
 from service.store import Store
 from tests.conftest import new_database
+
+if TYPE_CHECKING:
+    from tests.contract.team_books import Teams
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])
@@ -72,3 +76,13 @@ def tracking_app(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPa
         app = create_app(load_settings(env))
         stack.enter_context(closing(app.extensions["desk"].store)).migrate()
         yield app
+
+
+@pytest.fixture(scope="module")
+def teams(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Teams]:
+    """Two teams that may have price books, and one without."""
+    from tests.contract.team_books import opened
+
+    made = opened(tmp_path_factory.mktemp("books"), ("vision", "speech", "plain"))
+    yield made
+    made.desk.store.close()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sqlite3
 import threading
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import fields, replace
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
@@ -39,8 +40,9 @@ def kept(store: Store, name: str) -> tuple[Offer, ...]:
 
 class TestSchema:
     def test_migrations_make_the_tables_the_code_uses(self, store: Store) -> None:
-        """Every column of the code's tables exists after the migrations, and no other."""
+        """Every table and column of the code exists after the migrations, and no other."""
         seen = inspect(store.engine)
+        assert {*seen.get_table_names()} == {"alembic_version", *metadata.tables}
         for table in metadata.tables.values():
             assert {c["name"] for c in seen.get_columns(table.name)} == set(table.columns.keys())
 
@@ -191,3 +193,24 @@ class TestSqlite:
             assert store.ping(timeout_s=5)
             other.execute("ROLLBACK")
         other.close()
+
+    def test_everybody_gets_a_turn(self, open_store: Callable[[str], Store], path: Path) -> None:
+        """Also beside a writer that never stops; waiting for another thing than a turn is left to SQLite."""
+        store, other = (open_store(f"sqlite:///{path}") for _ in range(2))
+        store.migrate()
+        enough = threading.Event()
+
+        def write_on() -> None:
+            while not enough.is_set():
+                other.beat("busy", NOW)
+
+        with ThreadPoolExecutor() as pool:
+            writing = pool.submit(write_on)
+            try:
+                made = {store.create_job("refresh_prices", {}, NOW).id for _ in range(10)}
+            finally:
+                enough.set()
+            writing.result()
+        assert len(made) == 10
+        with store.engine.connect() as connection:
+            assert connection.scalar(text("PRAGMA busy_timeout")) == 5000

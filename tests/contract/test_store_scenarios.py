@@ -12,8 +12,10 @@ from sqlalchemy import insert
 
 from service.domain.teams import DEFAULT_TEAM
 from service.store import Claim, Job, NewScenario, OpenWork, ScenarioRow, Store, TeamIsFull
-from service.store.scenarios import CHUNK_ATTEMPTS, DIED, KEPT_FOR, REVIEW
-from service.store.tables import scenario_chunks, scenarios, teams
+from service.store.scenario_statements import CHUNK_ATTEMPTS
+from service.store.scenario_tables import scenario_chunks, scenarios
+from service.store.scenarios import DIED, KEPT_FOR, REVIEW
+from service.store.tables import teams
 
 NOW = datetime(2027, 1, 4, 12, tzinfo=UTC)
 LEASE_S = 10.0

@@ -15,7 +15,7 @@ from sqlalchemy.exc import IntegrityError
 from service.domain.tracking import Event
 from service.store import Moved, ProgramRow, RunRow, Store
 from service.store.event_rows import HOUR_MICROS, micros
-from service.store.tables import track_runs
+from service.store.tracking_tables import track_runs
 
 NOW = datetime(2027, 2, 1, 12, tzinfo=UTC)
 OPEN = {"name": "7B", "state": "open"}

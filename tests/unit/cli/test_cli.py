@@ -269,6 +269,30 @@ class TestCatalogue:
         assert "encoder_decoder" in refused(environment, "models", "--architecture", "transformers")
 
 
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        ("track show nobodys", "there is no program of this id"),
+        ("track report nobodys", "there is no program of this id"),
+        ("scenario watch nobodys", "there is no scenario of this id"),
+        ("offers --provider awss", "/provider: no provider is called 'awss'; near names: aws"),
+        ("models --developer mta", "/developer: no developer is called 'mta'; near names: Meta"),
+        ("track start {file}", "/tiers: this field is required"),
+        ("plan {file}", "/tiers: this field is required"),
+        ("estimate {broken}", "{broken}: the body holds values that are not taken\n/model/params: NaN is not JSON"),
+        ("estimate {cut}", "{cut}: not JSON: Expecting value at line 1, column 11"),
+    ],
+)
+@pytest.mark.usefixtures("client")
+def test_every_command_tells_problems_alike(environment: dict[str, str], tmp_path: Path, arguments: str, told: str) -> None:
+    """With the pointer in what was handed over; what is no part of it has none, and is told once."""
+    contents = {"file": '{"name": "p"}', "broken": '{"model": {"params": NaN}}', "cut": '{"model": '}
+    files = {name: str(tmp_path / f"{name}.json") for name in contents}
+    for name, content in contents.items():
+        Path(files[name]).write_text(content, encoding="utf-8")
+    assert refused(environment, *arguments.format(**files).split()) == f"Error: {told.format(**files)}\n"
+
+
 class TestCatalogBuild:
     """`outlay catalog build`."""
 

@@ -104,6 +104,17 @@ def test_what_the_owner_of_price_files_should_know_is_said(environment: dict[str
     assert (shown["offers"], shown["doubted"]["count"], len(shown["warnings"])) == (2, 2, 2)
 
 
+def test_a_price_file_that_cannot_be_read_is_named_beside_those_that_count(environment: dict[str, str], tmp_path: Path) -> None:
+    """With what is wrong, when asked and when shown."""
+    (tmp_path / "cut.json").write_text("{")
+    environment |= {"OUTLAY_PRICE_FILES": f"{tmp_path}/sheet.csv,{tmp_path}/cut.json"}
+    asked = outlay(environment, "refresh", "file").stdout
+    assert "file      new  1 " in asked
+    assert f"file warning: the price file {tmp_path}/cut.json is no JSON: " in asked
+    shown = {entry["name"]: entry for entry in json.loads(outlay(environment, "show", "--json").stdout)}["file"]
+    assert (shown["state"], shown["last_error"].partition(" is no ")[0]) == ("ok", f"the price file {tmp_path}/cut.json")
+
+
 def test_before_anything_was_kept_it_says_how_to_begin(environment: dict[str, str], tmp_path: Path) -> None:
     """And makes nothing."""
     result = outlay(environment, "show")

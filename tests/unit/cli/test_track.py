@@ -18,7 +18,7 @@ from service.api.program import ACCEPTED
 from service.cli.track import FORMATS, KINDS
 from service.cli.track import track as command
 from service.config import load_settings
-from service.store.tables import track_hours
+from service.store.tracking_tables import track_hours
 from service.usecases.track_import import READERS
 from tests.contract.track_story import AS_OF, PROGRAM, told
 from tests.unit.cli.test_cli import HEAVY
@@ -170,7 +170,7 @@ class TestStarting:
         """With a pointer into it."""
         file = tmp_path / "plan.json"
         file.write_text('{"name": "x", "tiers": [{"tier": "nonsense", "runs": []}]}')
-        assert "/plan/tiers/0/tier" in complaint(environment, "start", str(file))
+        assert "Error: /tiers/0/tier: " in complaint(environment, "start", str(file))
 
 
 class TestTaking:

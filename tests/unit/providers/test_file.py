@@ -115,10 +115,11 @@ class TestPriceFiles(Conformance):
         }
 
     def test_the_offers_of_a_book_say_which_it_is(self) -> None:
-        """A sheet is no book."""
+        """And in which file it stands; a sheet is no book."""
         found = {offer.provider: offer.extras for offer in self.fetched().offers}
-        assert found["coreweave"] == {"book": "framework agreement 2026"}
-        assert found["lambda"] == {}
+        assert found["coreweave"] == {"file": "book.json", "book": "framework agreement 2026"}
+        assert found["lambda"] == {"file": "list.csv"}
+        assert {discount.file for discount in self.fetched().discounts} == {"book.json"}
 
     def test_discounts_keep_the_order_of_their_book(self) -> None:
         """Percents become shares, aliases canonical names; what is not said holds for all."""
@@ -175,7 +176,7 @@ class TestPriceFiles(Conformance):
     def test_a_row_may_say_in_which_country_it_stands(self, code: str) -> None:
         """By either code of ISO 3166-1: names of regions do not tell."""
         (offer,) = self.of_rows({**ROW, "country": code}).offers
-        assert offer.extras == {"country": "DEU"}
+        assert offer.extras["country"] == "DEU"
 
     @pytest.mark.parametrize(
         ("change", "said"),
@@ -271,7 +272,22 @@ class TestPriceFiles(Conformance):
     def test_a_missing_file_is_an_error_that_names_it(self) -> None:
         """Prices that were agreed on must not vanish silently."""
         with pytest.raises(ProviderError, match=r"gone\.csv cannot be read: No such file or directory"):
-            self.of(self.path / "list.csv", self.path / "gone.csv")
+            self.of(self.path / "gone.csv")
+
+    def test_a_file_that_cannot_be_read_is_named_and_the_others_count(self) -> None:
+        """A slip in one must not cost the prices of all."""
+        fetched = self.of(self.path / "list.csv", self.path / "gone.csv", self.write("cut.json", "[{"), self.path / "team.yaml")
+        assert ([offer.provider for offer in fetched.offers], list(fetched.teams)) == (["lambda", "azure"], ["vision"])
+        gone, cut = fetched.unread
+        assert (gone.row, cut.row) == ("gone.csv", "cut.json")
+        assert "gone.csv cannot be read: No such file or directory" in gone.reason
+        assert "cut.json is no JSON" in cut.reason
+
+    def test_what_is_wrong_with_each_is_told_where_nothing_is_left(self) -> None:
+        """Of files as of rows."""
+        wrong = self.write("rows.json", json.dumps([{**ROW, "pricing": "free"}]))
+        with pytest.raises(ProviderError, match=r"gone\.csv cannot be read: .*; none of 1 rows was .*: rows\.json: row 1"):
+            self.of(self.path / "gone.csv", wrong)
 
     def test_an_old_sheet_is_told_by_its_date(self) -> None:
         """A contract's prices hold for a year."""
