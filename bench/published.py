@@ -87,12 +87,14 @@ def computing_share(desk: Desk, **changes: Any) -> float:
 
 def pretraining_ways(desk: Desk, answer: dict[str, Any]) -> dict[str, float]:
     """Accelerator-hours of the pre-training by what they are planned from."""
+    sustained = answer["tiers"][1]["runs"][0]["estimate"]["throughput"]["sustained_share"]
     goal, laid_out = stage_hours(answer, "pre-training").p50, pretraining_hours(desk, training=LAYOUT).p50
     return {
         "the goal alone": goal,
         "the goal alone, all exchanges hidden": goal * computing_share(desk),
+        "the same, and nothing lost between nodes": goal * computing_share(desk) * sustained,
         "the report's layout": laid_out,
-        "the report's layout, exchanges and bubble hidden": laid_out * computing_share(desk, training=LAYOUT),
+        "the report's layout, exchanges and bubble hidden, nothing lost": laid_out * computing_share(desk, training=LAYOUT) * sustained,
         "the report's rate": pretraining_hours(desk, efficiency=RATE).p50,
     }
 

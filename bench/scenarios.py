@@ -18,12 +18,11 @@ from service.api.scenarios_schema import ScenarioRequestSchema, given_of
 from service.config import load_settings
 from service.desk import Desk
 from service.domain.scenario import ProgramModel, RunModel
+from service.engine.range_values import range_values
 from service.engine.scenario_bill import usd_per_hour
-from service.engine.scenario_distributions import range_values
 from service.engine.scenario_program import scored
 from service.engine.scenario_streams import stream
 from service.engine.scenario_trials import Sampler
-from service.engine.uncertainty import product
 from service.usecases import scenario_monte_carlo as monte_carlo
 from service.wiring import build_desk
 
@@ -129,7 +128,7 @@ def _program(
 def _run(environment: simpy.Environment, run: RunModel, scores: Any, chances: np.random.Generator) -> Iterator[simpy.Event]:
     """Segments of work, each tried until it passes, each failure with its recovery."""
     failures = run.run.failures
-    slow = float(range_values(product(1.0, (run.slowness, run.planning)), scores[:1])[0])
+    slow = float(range_values(run.slowness, scores[:1])[0])
     mttf = float(range_values(failures.mttf_hours_per_accelerator, -scores[1:])[0]) / run.run.cluster.count
     recovery = (failures.detection_minutes + failures.restart_minutes) / 60
     left = run.useful_hours * run.work * slow

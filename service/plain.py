@@ -21,7 +21,8 @@ def plain(value: Any) -> Any:
         return value
     names = _names(kind)
     if names is not None:
-        return {name: plain(getattr(value, name)) for name in names}
+        # Atoms are told apart here too: most calls are spared.
+        return {name: below if type(below := getattr(value, name)) in ATOMS else plain(below) for name in names}
     if isinstance(value, Mapping):
         return {key: plain(below) for key, below in value.items()}
     if isinstance(value, list | tuple):

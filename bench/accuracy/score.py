@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 from bench.accuracy.report import errors
 from service.calibration.cases import Case, goal_of, is_held_back, key_of, read, throughput_cases
 from service.calibration.folds import Folds, goal_rate, left_out_rates, rates, read_folds
-from service.calibration.runs import PublishedRun, planned_hours, published_runs
-from service.calibration.spreads import Misses, misses_of, vision_shares, widths_of, without
+from service.calibration.runs import LATER, REFERENCE, PublishedRun, published_runs, steps_hours
+from service.calibration.spreads import Misses, lost_between_nodes, misses_of, slowdown, vision_shares, widths_of, without
 from service.domain.model import Model, OtherNetwork
 from service.domain.run import Cluster, Training
 from service.engine.flops import training_flops
@@ -28,11 +28,12 @@ from service.engine.job import peak_flops
 from service.engine.memory import parameter_total
 from service.engine.parameters import count_parameters
 from service.engine.uncertainty import inverse, product
-from service.presets.utilisation import Known, find_utilisation, load_parameters, planning_spread, scale_power, spread_of
+from service.presets.utilisation import Known, find_utilisation, load_parameters, planning, scale_power, spread_of
 
 Floats = NDArray[np.float64]
 Summary = dict[str, object]
 BASELINE_MFU = 0.4
+RUNS = {"training-runs": REFERENCE, "more-training-runs": LATER}
 PREDICTED = ("predicted_left_out", "predicted_publication_out", "predicted_in_sample", "baseline", "constant")
 
 
@@ -68,21 +69,21 @@ def rows() -> tuple[ScoredRow, ...]:
     """Every scored row: with the layout as published, once more with the goal alone, and the published runs' hours."""
     cases = throughput_cases()
     goals = [goal_of(case) for case in cases if not case.each]
-    return (*_given(cases), *_alone(goals), *_hours(published_runs()))
+    return (*_given(cases), *_alone(goals), *_hours())
 
 
 def summaries() -> list[Summary]:
     """One summary a data set; totals over the tables of published lists, over all rows, and of tables alike; goals; hours of runs."""
     stated = [row for row in rows() if row.kind == "throughput" and row.layout_known != "goal"]
     goals = [row for row in rows() if row.kind == "throughput" and row.layout_known == "goal"]
-    hours = [row for row in rows() if row.kind == "hours"]
     excluded = _excluded()
     names = sorted({row.table for row in stated})
     lines = [_summary(name, [row for row in stated if row.table == name], excluded.get(name, Counter())) for name in names]
     lines += [_left_out_only(name, reasons) for name, reasons in sorted(excluded.items()) if name not in names and name != "resnet"]
     lines.append(_vision())
     lines.append(_half_of_vtrain(stated))
-    lines.append(_summary("training-runs", hours, _reasons("runs.csv")))
+    for name, file in RUNS.items():
+        lines.append(_summary(name, [row for row in rows() if row.table == name], _reasons(file)))
     lists = [row for row in stated if row.table != "vtrain"]
     lines.append(_summary("layout-stated", [row for row in lists if row.layout_known == "stated"], Counter()))
     lines.append(_summary("layout-given", lists, Counter()))
@@ -176,17 +177,25 @@ def _baseline_rate(model: Model, training: Training, cluster: Cluster) -> float:
     return peak / (6 * count_parameters(model).active)
 
 
-def _hours(runs: Sequence[PublishedRun]) -> list[ScoredRow]:
+def _hours() -> list[ScoredRow]:
+    """Published runs' hours: parameters fitted without their publication, what is lost between nodes without those or its family's runs."""
     parameters, folds = load_parameters(), read_folds().publications
-    baseline = [run.tokens / _baseline_rate(run.model, run.training, run.cluster) / 3600 for run in runs]
-    constant = float(np.median(np.array([run.hours for run in runs]) / baseline))
-    found = []
-    for run, naive in zip(runs, baseline, strict=True):
-        away = planned_hours(run, folds.get(run.publication, parameters))
+    runs = published_runs()
+    steps = np.array([steps_hours(run, folds.get(run.publication, parameters)) for run in runs])
+    return [row for name, file in RUNS.items() for row in _hours_of(name, published_runs(file), runs, steps)]
+
+
+def _hours_of(name: str, some: Sequence[PublishedRun], runs: Sequence[PublishedRun], steps: Floats) -> list[ScoredRow]:
+    """`steps`: hours of the steps of each of all `runs`, their publications left out."""
+    baseline = [run.tokens / _baseline_rate(run.model, run.training, run.cluster) / 3600 for run in some]
+    constant = float(np.median(np.array([run.hours for run in some]) / baseline))
+    whole, found = planning().lost_between_nodes, []
+    for run, naive in zip(some, baseline, strict=True):
+        away = float(steps[runs.index(run)]) * slowdown(run, _lost_without(run.kin, runs, steps))
         found.append(
             ScoredRow(
                 id=run.name,
-                table="training-runs",
+                table=name,
                 source=run.publication,
                 accelerator=run.cluster.accelerator.name,
                 family=run.cluster.accelerator.family,
@@ -198,7 +207,7 @@ def _hours(runs: Sequence[PublishedRun]) -> list[ScoredRow]:
                 measured=run.hours,
                 predicted_left_out=away,
                 predicted_publication_out=away,
-                predicted_in_sample=planned_hours(run, parameters),
+                predicted_in_sample=steps_hours(run, load_parameters()) * slowdown(run, whole),
                 baseline=naive,
                 constant=constant * naive,
                 covered=_run_covered(run, away),
@@ -207,10 +216,16 @@ def _hours(runs: Sequence[PublishedRun]) -> list[ScoredRow]:
     return found
 
 
+def _lost_without(kin: str, runs: Sequence[PublishedRun], steps: Floats) -> float:
+    others = [at for at, run in enumerate(runs) if run.kin != kin]
+    actual = np.array([runs[at].hours for at in others]) / steps[others]
+    return lost_between_nodes([runs[at] for at in others], actual)
+
+
 def _run_covered(run: PublishedRun, planned: float) -> bool:
     """Whether the actual hours lie in the range that a request with nothing but the goal is answered with."""
     speed = find_utilisation(run.cluster.accelerator, run.training.precision, "goal", run.cluster.count).spread
-    hours = product(planned, [inverse(speed), planning_spread()])
+    hours = product(planned, [inverse(speed), planning().spread])
     return hours.p10 <= run.hours <= hours.p90
 
 

@@ -35,6 +35,7 @@ class OptionThroughputSchema(Schema):
     tokens_per_s_per_accelerator = Part(RangeSchema, required=True)
     mfu = Part(RangeSchema, required=True)
     step_time_s = Number(required=True)
+    sustained_share = Number(required=True, description="What a whole run sustains of this speed, interruptions apart")
     inter_node_gbps = Number(
         required=True, allow_none=True, description="Network of one node, all its cards together, one direction, Gbit/s; null: one node"
     )

@@ -58,6 +58,10 @@ class ThroughputSchema(Schema):
     mfu = Part(RangeSchema, required=True)
     hfu = Number(required=True)
     step_time_s = Number(required=True)
+    sustained_share = Number(
+        required=True,
+        description="What a whole run sustains of this speed, interruptions apart, by published runs; time and cost are made with it",
+    )
     bound_by = Choice(("compute", "memory", "network", "pipeline", "input", "launch"), required=True)
     parallelism = FreeObject(required=True)
     alternatives = Items(Part(AlternativeSchema), max_items=5, required=True)

@@ -145,7 +145,10 @@ class HardwareSchema(Schema):
 
 
 class EfficiencySchema(Schema):
-    """What the caller measured: one of the three. Model FLOPs, recomputation not counted."""
+    """What the caller measured: one of the three. Model FLOPs, recomputation not counted.
+
+    Of a whole run, its evaluation and stalls included: nothing is taken off it but interruptions (`failures`).
+    """
 
     mfu = _above_zero(1.0, description="Share of the dense peak for the precision")
     tokens_per_s_per_accelerator = _above_zero(1e12)

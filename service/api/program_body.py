@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from service.api.answers import estimate_answer
@@ -22,7 +23,7 @@ def program_body(answer: ProgramAnswer) -> Body:
     """The whole answer."""
     plan = answer.plan
     # Runs that ask the same have the same estimate: it is written once.
-    written = {id(found): estimate_answer(found) for found in {id(one): one for one in answer.estimates.values()}.values()}
+    written = _written({id(one): one for one in answer.estimates.values()})
     return {
         "name": plan.name,
         "outcome": _outcome(answer),
@@ -41,6 +42,16 @@ def difference_body(found: ProgramsCompared) -> Body:
     body: Body = plain(found)
     causes = body.pop("difference")
     return {**causes, **body}
+
+
+def _written(answers: Mapping[int, EstimateAnswer]) -> dict[int, Body]:
+    """The estimates; what several of them assume alike is written once as well."""
+    assumed = {id(one): one for answer in answers.values() for one in answer.assumptions}
+    said = {key: plain(one) for key, one in assumed.items()}
+    written = {key: estimate_answer(replace(answer, assumptions=())) for key, answer in answers.items()}
+    for key, answer in answers.items():
+        written[key]["assumptions"] = [said[id(one)] for one in answer.assumptions]
+    return written
 
 
 def _outcome(answer: ProgramAnswer) -> Body | None:

@@ -150,7 +150,9 @@ class StatusUtilisationSchema(Schema):
     """What the accelerators did against the plan, in shares of 1."""
 
     mfu = Number(required=True, allow_none=True, description="Model FLOPs utilisation")
-    planned_mfu = Number(required=True, allow_none=True)
+    planned_mfu = Number(
+        required=True, allow_none=True, description="Of the plan's steps where the run told its own, else what a whole run sustains of that"
+    )
     goodput = Number(required=True, allow_none=True, description="Time of work that still counts, over wall-clock time")
     planned_goodput = Number(required=True, allow_none=True)
     share = Number(required=True, allow_none=True, description="Of the accelerators' time in use, by utilisation events")

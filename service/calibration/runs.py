@@ -22,10 +22,14 @@ from service.presets.utilisation import Parameters
 
 @dataclass(frozen=True)
 class PublishedRun:
-    """A run that was done: what was trained on which machine, and the accelerator-hours it took."""
+    """A run that was done: what was trained on which machine, and the accelerator-hours it took.
+
+    `publication`: whose benchmarks would give its speed away; `kin`: that, or else its family of models: runs left out together.
+    """
 
     name: str
     publication: str
+    kin: str
     model: Model
     training: Training
     cluster: Cluster
@@ -33,13 +37,16 @@ class PublishedRun:
     hours: float
 
 
-def published_runs() -> list[PublishedRun]:
-    """Every run of runs.csv that is not excluded."""
-    return [_run(row) for row in read("runs.csv") if not row["excluded"]]
+REFERENCE, LATER = "runs.csv", "more_runs.csv"
 
 
-def planned_hours(run: PublishedRun, parameters: Parameters) -> float:
-    """Accelerator-hours the engine plans, interruptions included."""
+def published_runs(file: str | None = None) -> list[PublishedRun]:
+    """Every run of a file, else of both, that is not excluded."""
+    return [_run(row) for name in ([file] if file else [REFERENCE, LATER]) for row in read(name) if not row["excluded"]]
+
+
+def steps_hours(run: PublishedRun, parameters: Parameters) -> float:
+    """Accelerator-hours of the run's steps as the engine models them, interruptions included."""
     per_s = searched_rate(run.model, run.training, run.cluster, parameters)
     mttf = find_reliability(run.cluster.accelerator).mttf_hours
     goodput = reliability(_failures(mttf), run.cluster, 0.0, mttf.p50).goodput
@@ -77,7 +84,8 @@ def _run(row: Row) -> PublishedRun:
         sequence_parallel=flash,
     )
     tokens = float(row["tokens"]) * (float(row["epochs"] or 1) if other else 1.0)
-    return PublishedRun(row["id"], row["publication"], model, training, cluster, tokens, float(row["hours"]))
+    kin = row["publication"] or row["id"].partition("-")[0]
+    return PublishedRun(row["id"], row["publication"], kin, model, training, cluster, tokens, float(row["hours"]))
 
 
 def _batch(row: Row, model: Model, seq_len: int) -> int:

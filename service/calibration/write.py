@@ -8,7 +8,7 @@ from pathlib import Path
 from service.calibration.cases import read
 from service.calibration.frame import FILE as FRAME
 from service.calibration.frame import priors
-from service.calibration.spreads import Planning
+from service.calibration.spreads import WholeRuns
 from service.calibration.table import Table
 from service.presets.utilisation import Parameters
 
@@ -23,12 +23,12 @@ HEAD = """\
 #            only model, accelerator, count, sequence length and batch were
 # [[scale]]  the power that those are raised to on machines of so many accelerators and more
 # [[other]]  share of the dense peak of networks counted by samples (ResNet-50 v1.5)
-# [planning] actual over planned accelerator-hours of published runs; `whole_*` and `median` as observed, p10 and
-#            p90 what is left of that beside the speed's own spread
+# [planning] published runs' accelerator-hours: `lost_between_nodes`, what they took beyond their steps on ever more nodes, over these;
+#            `whole_*` and `median`, actual hours over those planned with it; p10 and p90, what is left beside the speed's own spread
 """
 
 
-def write_utilisation(parameters: Parameters, table: Table, planning: Planning) -> None:
+def write_utilisation(parameters: Parameters, table: Table, planning: WholeRuns) -> None:
     """Write utilisation.toml: the fit, then the frame it was made in."""
     lines = [HEAD, f'source = "{len(table.cases)} published measurements, service/calibration/data"\n', "[shared]"]
     lines += (
@@ -36,12 +36,13 @@ def write_utilisation(parameters: Parameters, table: Table, planning: Planning) 
     )
     lines += [
         "\n[planning]",
+        f"lost_between_nodes = {planning.lost_between_nodes:g}",
         f"p10 = {planning.beyond_p10:.3f}",
         f"p90 = {planning.beyond_p90:.3f}",
         f"whole_p10 = {planning.p10:.3f}",
         f"whole_p90 = {planning.p90:.3f}",
         f"median = {planning.median:.3f}",
-        f'source = "{planning.runs} published training runs, service/calibration/data/runs.csv"',
+        f'source = "{planning.runs} published training runs, service/calibration/data/runs.csv and more_runs.csv"',
         "",
         FRAME.read_text(encoding="utf-8").partition("\n[limits]\n")[2].join(("[limits]\n", "")).rstrip(),
         "\n# Publications named above.\n[publications]",

@@ -28,7 +28,7 @@ WORKLOAD_OPTIONS = (
     click.option("--seq-len", type=int, help="Tokens a sequence."),
     click.option("--batch-tokens", help="Tokens a step, such as 4M."),
     click.option("--precision", help="bf16, fp16, fp8, …"),
-    click.option("--mfu", type=float, help="Model FLOPs utilisation you measured; left out: modelled."),
+    click.option("--mfu", type=float, help="Model FLOPs utilisation you measured of a whole run; left out: modelled."),
 )
 
 

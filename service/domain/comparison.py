@@ -59,6 +59,7 @@ class ThroughputBlock:
     tokens_per_s_per_accelerator: Range
     mfu: Range
     step_time_s: float
+    sustained_share: float
     inter_node_gbps: float | None
     bound_by: str
     parallelism: dict[str, int | str]

@@ -55,6 +55,7 @@ class ThroughputBlock:
     mfu: Range
     hfu: float
     step_time_s: float
+    sustained_share: float
     bound_by: str
     parallelism: dict[str, int | str]
     alternatives: tuple[Alternative, ...]

@@ -95,7 +95,7 @@ class Regimes:
 class RunModel:
     """What a trial of a run is made of.
 
-    `useful_hours`: training alone, on the wall clock, at the median speed. `slowness` and `planning`: factors on it, p50 1.
+    `useful_hours`: training alone, on the wall clock, at the median speed. `slowness`: the factor on it that runs like it took, p50 1.
     `interval_hours`: between checkpoints, as planned. `energy_mwh_per_hour`: of wall clock. `work`: whole runs' worth that repeats
     make, `lanes` of them at once. `fields`: paths of the fields that trials have values of their own for, by the field of an estimate.
     """
@@ -104,7 +104,6 @@ class RunModel:
     run: Run
     useful_hours: float
     slowness: Range
-    planning: Range
     queue_hours: Range
     interval_hours: float
     checkpoint_tb: float

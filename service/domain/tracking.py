@@ -117,6 +117,8 @@ EVENT_RULES: Mapping[EventType, EventRule] = {
 class RunBaseline:
     """What was planned of one run; None is what nobody said. `mfu` to `loss` come of the plan's estimate, where the program has a plan.
 
+    `tokens_per_s` is what the whole run sustains while it goes, `mfu` its steps', and `sustained_share` the one over the other.
+
     `usd_per_accelerator_hour` prices the accelerator-hours; `interruptions` is the failure budget; `flops_per_token` counts the model's own
     arithmetic and `peak_tflops` is the accelerator's dense peak at the run's precision, so that MFU can be told from tokens. `closed`: no
     more is to come of it.
@@ -133,6 +135,7 @@ class RunBaseline:
     tokens_per_s: Range | None = None
     usd_per_accelerator_hour: float | None = None
     mfu: float | None = None
+    sustained_share: float = 1.0
     goodput: float | None = None
     interruptions: float | None = None
     checkpoint_interval_minutes: float | None = None

@@ -8,6 +8,18 @@ from service.domain.quantity import Range
 
 
 @dataclass(frozen=True, slots=True)
+class Planning:
+    """How published runs went against plans made of their steps alone.
+
+    `lost_between_nodes`: time a whole run loses beyond its steps' and its failures', over theirs, on ever more nodes; a job of one node
+    loses nothing. `spread`: actual over planned hours beyond the speed's own error, p50 1.
+    """
+
+    lost_between_nodes: float
+    spread: Range
+
+
+@dataclass(frozen=True, slots=True)
 class Utilisation:
     """What an accelerator family achieves at a precision, from measurements.
 

@@ -28,7 +28,7 @@ from service.engine.ownership import (
     variable_usd_per_hour,
     waiting,
 )
-from service.engine.uncertainty import P90_DEVIATIONS
+from service.engine.range_values import range_values
 
 if TYPE_CHECKING:
     from service.domain.ownership import Amount
@@ -114,8 +114,8 @@ def drawn(plant: Plant, ranges: Mapping[str, Range], generator: np.random.Genera
 
     Draws beyond an input's bounds are set to them. Independence is an assumption: hardware and cloud prices tend to fall together.
     """
-    deviations = generator.standard_normal((len(ranges), draws)) / P90_DEVIATIONS
-    values = {name: _between(name, _quantile(ranges[name], z)) for name, z in zip(ranges, deviations, strict=True)}
+    deviations = generator.standard_normal((len(ranges), draws))
+    values = {name: _between(name, range_values(ranges[name], z)) for name, z in zip(ranges, deviations, strict=True)}
     return _with(plant, values)
 
 
@@ -165,14 +165,6 @@ def _npv_difference_usd(plant: Plant, saved: Floats) -> Floats:
 def _ratio(above: Floats, below: Floats) -> Floats:
     """Above over below, infinite where below is not positive."""
     return np.asarray(np.divide(above, below, out=np.full(below.shape, np.inf), where=below > 0))
-
-
-def _quantile(quantity: Range, z: Floats) -> Floats:
-    """The value z away from the median, in units of the distance to the 90th (above) or the 10th percentile (below)."""
-    if quantity.p10 <= 0:
-        return quantity.p50 + z * np.where(z > 0, quantity.p90 - quantity.p50, quantity.p50 - quantity.p10)
-    ratio = np.where(z > 0, quantity.p90 / quantity.p50, quantity.p50 / quantity.p10)
-    return np.asarray(quantity.p50 * ratio**z)
 
 
 def _between(name: str, values: Amount) -> Amount:

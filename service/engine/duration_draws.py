@@ -7,11 +7,10 @@ never add (Hammersley and Morton 1956).
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from statistics import NormalDist
-from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,14 +18,14 @@ from numpy.typing import NDArray
 from service.domain.quantity import Range
 from service.domain.schedule import Activity
 from service.engine.linked_network import LONGEST_HOURS, Linked
-from service.engine.uncertainty import P90_DEVIATIONS
-from service.engine.work_calendar import MOMENT_HOURS
+from service.engine.range_values import range_values
 
 Floats = NDArray[np.float64]
 Singles = NDArray[np.float32]
-Scores = TypeVar("Scores", Floats, Singles, Floats | Singles)
 # A probability's standard error is then half a point at most on any network, and a fifth where runs share their error.
 DRAWS = 10_000
+# Of a seed so many activities' draws are remembered, in powers of two: 20 MB at the most.
+LEAST_KEPT, MOST_KEPT = 64, 512
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,8 +45,22 @@ def deviations(activities: Iterable[Activity], generator: np.random.Generator, d
     What activities share decides most where they share anything: it is not left to chance but has one draw in each of as many equally
     probable strata as there are pairs (Latin hypercube in one dimension, McKay et al. 1979).
     """
-    ordered, pairs = sorted({name for activity in activities for name in _drawn_names(activity)}), -(-draws // 2)
-    half = generator.standard_normal((len(ordered), pairs), dtype=np.float32)
+    ordered, pairs = _ordered(activities), -(-draws // 2)
+    return _paired(ordered, generator.standard_normal((len(ordered), pairs), dtype=np.float32))
+
+
+def seeded_deviations(activities: Iterable[Activity], seed: int) -> Deviations:
+    """`deviations` of a new generator with that seed."""
+    ordered, pairs = _ordered(activities), DRAWS // 2
+    if len(ordered) > MOST_KEPT:
+        return _paired(ordered, _normals(seed, len(ordered), pairs))
+    kept = max(LEAST_KEPT, 1 << (len(ordered) - 1).bit_length())
+    return _paired(ordered, _kept_normals(seed, kept, pairs)[: len(ordered)])
+
+
+def _paired(ordered: Sequence[str], half: Singles) -> Deviations:
+    """Half of the draws, one row a name, and their opposites."""
+    pairs = half.shape[1]
     own = np.empty((len(ordered), 2 * pairs), dtype=np.float32)
     own[:, :pairs] = half
     np.negative(half, out=own[:, pairs:])
@@ -62,8 +75,25 @@ def drawn_hours(net: Linked, drawn: Deviations) -> Floats:
     """
     hours = np.empty((len(net.activities), drawn.common.size))
     for row, activity in enumerate(net.activities):
-        hours[row] = _drawn(activity, drawn)
+        np.add(_waited(activity, drawn), _lasting(activity, drawn), out=hours[row])
     return hours
+
+
+def _ordered(activities: Iterable[Activity]) -> list[str]:
+    """What is drawn, in the order of names."""
+    return sorted({name for activity in activities for name in _drawn_names(activity)})
+
+
+def _normals(seed: int, rows: int, pairs: int) -> Singles:
+    return np.random.default_rng(seed).standard_normal((rows, pairs), dtype=np.float32)
+
+
+@lru_cache(maxsize=4)
+def _kept_normals(seed: int, rows: int, pairs: int) -> Singles:
+    """`_normals`, remembered: the first rows are the same however many follow."""
+    found = _normals(seed, rows, pairs)
+    found.flags.writeable = False
+    return found
 
 
 @lru_cache(maxsize=4)
@@ -88,28 +118,23 @@ def _queue_name(activity: Activity) -> str:
     return f"{activity.name}\nqueue"
 
 
-def _drawn(activity: Activity, drawn: Deviations) -> Floats | float:
-    """The activity's queue and duration in each draw [open h]."""
-    hours, queue, share = activity.hours, activity.queue_hours, activity.common_share
-    waited = queue.p50 if _is_certain(queue) else _quantile(queue, drawn.own[_queue_name(activity)])
+def _waited(activity: Activity, drawn: Deviations) -> Floats | float:
+    """The activity's queue in each draw [open h]."""
+    queue = activity.queue_hours
+    return queue.p50 if _is_certain(queue) else _bounded(queue, drawn.own[_queue_name(activity)])
+
+
+def _lasting(activity: Activity, drawn: Deviations) -> Floats | float:
+    """The activity's duration in each draw [open h]."""
+    hours, share = activity.hours, activity.common_share
     if _is_certain(hours):
-        return waited + hours.p50
+        return hours.p50
     own = drawn.own[activity.name]
     mixed = own if share == 0 else np.float32(math.sqrt(share)) * drawn.common + np.float32(math.sqrt(1 - share)) * own
-    return waited + _quantile(hours, mixed)
+    return _bounded(hours, mixed)
 
 
-def _quantile(hours: Range, z: Singles) -> Floats:
-    """The duration z standard deviations from the median, each side with its own, from 0 to the longest."""
-    if hours.p10 < MOMENT_HOURS:
-        normal = hours.p50 + two_sided(z, hours.p50 - hours.p10, hours.p90 - hours.p50).astype(np.float64)
-        return np.asarray(np.clip(normal, 0.0, LONGEST_HOURS))
-    logarithms = two_sided(z, math.log(hours.p50 / hours.p10), math.log(hours.p90 / hours.p50))
-    return hours.p50 * np.exp(np.minimum(logarithms, np.float32(math.log(LONGEST_HOURS / hours.p50)))).astype(np.float64)
-
-
-def two_sided(z: Scores, below: float, above: float) -> Scores:
-    """Scores times the distance to the 90th percentile above the median, and to the 10th below it; in the scores' own precision."""
-    low, high = z * z.dtype.type(below / P90_DEVIATIONS), z * z.dtype.type(above / P90_DEVIATIONS)
-    found: Scores = np.asarray(np.maximum(low, high) if above > below else np.minimum(low, high))
-    return found
+def _bounded(hours: Range, z: Singles) -> Floats:
+    """The durations at the scores, up to the longest."""
+    found = range_values(hours, z)
+    return np.minimum(found, LONGEST_HOURS, out=found)

@@ -20,7 +20,7 @@ from service.domain.estimate import (
 from service.domain.model import OtherNetwork, Transformer
 from service.domain.quantity import Range
 from service.domain.run import FROZEN_BASE, Run
-from service.domain.utilisation import Utilisation
+from service.domain.utilisation import Planning, Utilisation
 from service.engine.advice import what_would_fit
 from service.engine.cost import cost_lines, total_usd
 from service.engine.energy import carbon_tco2e, energy_mwh
@@ -36,21 +36,22 @@ from service.engine.widths import element_bytes, optimizer_bytes
 LOW_GOODPUT = 0.5
 
 
-def estimate(run: Run, utilisation: Utilisation, planning_spread: Range) -> Estimate:
+def estimate(run: Run, utilisation: Utilisation, planning: Planning) -> Estimate:
     """What the run takes, how long, what it costs.
 
-    `planning_spread`: actual over planned hours of published runs; added to the ranges of hours and cost
-    where the caller gave neither a layout nor an efficiency. A layout of the caller's that does not fit is reported, not refused.
+    `planning`: how published runs went against such plans. What they lost between nodes is in hours and cost unless the caller gave an
+    efficiency, how they scattered in the ranges of these where neither that nor a layout was given. A layout of the caller's that does
+    not fit is reported, not refused.
     Raises DoesNotFit where no layout that was searched fits, InvalidRequest.
     """
-    timed = timing(run, utilisation, planning_spread)
+    timed = timing(run, utilisation, planning)
     flops, choice, reliable, hours = timed.flops, timed.choice, timed.reliable, timed.wall_clock_hours
     accelerator_hours = hours.scaled(run.cluster.count)
     mwh = energy_mwh(accelerator_hours.p50, run.energy)
     checkpoint = checkpoint_tb(run)
     lines = cost_lines(run, hours.p50, mwh, checkpoint)
     total = total_usd(run, hours, mwh, checkpoint)
-    useful_hours = hours.p50 * reliable.goodput
+    useful_hours = hours.p50 * reliable.goodput * timed.sustained_share
     executed = float(hardware_flops(run.model, run.training, choice.layouts)[0])
     return Estimate(
         flops=_flops_block(run, flops, executed),
@@ -130,6 +131,7 @@ def _throughput_block(run: Run, timed: Timing, executed: float) -> ThroughputBlo
         mfu=mfu(run, timed),
         hfu=rate.p50 * executed / peak_flops(run.cluster.accelerator, run.training.precision),
         step_time_s=step_time_s(run, timed),
+        sustained_share=timed.sustained_share,
         bound_by=choice.steps.bound_by(0),
         parallelism=choice.layouts.named(0),
         # The model's rates of other layouts do not compare with a speed that was measured.

@@ -11,7 +11,7 @@ from service.domain.run import FROZEN_BASE
 from service.engine.flops import attention_width
 from service.engine.job import Floats, Job, collective_passes, sweeps
 from service.engine.layouts import stack_depth
-from service.engine.memory import data_ranks, expert_replicas, local_adapters, local_parameters
+from service.engine.memory import data_ranks, expert_replicas, local_adapters
 from service.engine.parameters import expert_layer_count
 from service.engine.widths import element_bytes
 
@@ -31,18 +31,19 @@ class Link:
         return Link(self.inside * factor, self.beyond * factor, self.hops * factor)
 
 
-def _exchange(job: Job, payload: Floats, ranks: Floats, side_by_side: Floats | float = 1.0, span: Floats | None = None) -> Link:
+def _exchange(
+    job: Job, payload: Floats, ranks: Floats | float, side_by_side: Floats | float = 1.0, span: Floats | float | None = None
+) -> Link:
     """One gather or scatter of `payload` bytes round a ring: (ranks - 1) / ranks of it passes every link.
 
     The group's ring lies on the fast link where its `span` of accelerators does, else on the network cards, of which it uses
     those of its `side_by_side` members in one node together. A link nobody publishes costs nothing. Of several networks each has a row.
     """
-    span = ranks if span is None else span
-    across = np.asarray(job.internode_gbit_per_s) / 8 * 1e9
-    inside = (job.cluster.accelerator.link_gb_per_s or 0.0) / 2 * 1e9 or np.where(across > 0, across, np.inf)
-    beyond = np.where(across > 0, np.minimum(across * side_by_side, inside), inside)
+    across = job.network_bytes_per_s
+    inside = (job.cluster.accelerator.link_gb_per_s or 0.0) / 2 * 1e9 or across
+    beyond = np.minimum(across * side_by_side, inside)
     passing = payload * (ranks - 1) / ranks
-    near = span <= job.cluster.link_domain
+    near = (ranks if span is None else span) <= job.cluster.link_domain
     return Link(np.where(near, passing / inside, 0.0), np.where(near, 0.0, passing / beyond), np.log2(ranks))
 
 
@@ -80,6 +81,8 @@ def context_link(job: Job) -> Link:
     """Keys and values round the ring of context ranks, once forward, twice backward (Liu et al. 2023, arXiv 2310.01889, section 3)."""
     assert isinstance(job.model, Transformer)
     ranks = job.layouts.context.astype(float)
+    if (ranks == 1).all():
+        return Link(job.nothing, job.nothing, job.nothing)
     width = attention_width(job.model) * job.model.kv_heads / job.model.attention_heads
     payload = element_bytes(job.training) * job.layouts.micro_batch * job.training.seq_len * width / job.layouts.tensor
     return _exchange(job, payload, ranks, span=ranks * job.layouts.tensor).times(3 * sweeps(job) * job.layers)
@@ -101,7 +104,7 @@ def expert_link(job: Job) -> Link:
     domains = ranks / domain
     visited = (domains - 1) * (1 - (1 - 1 / domains) ** experts.experts_per_token)
     # A ring of two passes half of its payload.
-    across = _exchange(job, 2 * rows * visited, np.full(len(ranks), 2.0), span=ranks)
+    across = _exchange(job, 2 * rows * visited, 2.0, span=ranks)
     inside = _exchange(job, rows * experts.experts_per_token, domain)
     one = Link(inside.inside, np.where(domains > 1, across.beyond, 0.0), inside.hops)
     return one.times(2 * collective_passes(job) * expert_layer_count(job.model) / stack_depth(job.model) * job.layers)
@@ -115,7 +118,7 @@ def stage_link(job: Job) -> Link:
     assert isinstance(job.model, Transformer)
     payload = element_bytes(job.training) * job.tokens * job.model.hidden_size / job.layouts.tensor
     # Two ranks of a ring of two pass half of what one hands to the other.
-    one = _exchange(job, 2 * payload, np.full(len(payload), 2.0), span=np.full(len(payload), float(job.cluster.count)))
+    one = _exchange(job, 2 * payload, 2.0, span=job.cluster.count)
     calls = (job.forward_passes + job.backward_passes) * job.layouts.virtual_pipeline
     return one.times(np.where(job.layouts.pipeline > 1, calls, 0))
 
@@ -127,7 +130,7 @@ def gradient_link(job: Job) -> Link:
     A frozen base is exchanged under ZeRO 3 alone, at the width it is stored in; its adapters are what is trained.
     """
     layouts = job.layouts
-    dense, experts = local_parameters(job.model, layouts)
+    dense, experts = job.local
     frozen = job.training.method in FROZEN_BASE
     trained, trained_experts = local_adapters(job.model, job.training, layouts) if frozen else (dense, experts)
     ranks = data_ranks(layouts)
@@ -142,7 +145,7 @@ def gradient_link(job: Job) -> Link:
         return scattered * np.where(layouts.zero_stage >= 2, batches, 1.0) + gathered
 
     beside = np.maximum(1.0, job.cluster.link_domain / layouts.tensor)
-    calls = np.choose(layouts.zero_stage, [np.full(len(layouts), 2.0), np.full(len(layouts), 2.0), 1 + batches, 3 * batches * job.layers])
+    calls = np.choose(layouts.zero_stage, [2.0, 2.0, 1 + batches, 3 * batches * job.layers])
     shared = _exchange(job, payload(trained, dense), ranks, beside, span)
     one = Link(shared.inside, shared.beyond, shared.hops * calls)
     if isinstance(job.model, Transformer) and job.model.experts:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -12,6 +13,7 @@ from service.domain.model import Model, OtherNetwork
 from service.domain.run import FROZEN_BASE, RECOMPUTES, Cluster, Helpers, Training
 from service.engine.flops import ForwardFlops, TrainingFlops, forward_flops, helper_networks, recomputed_flops, training_flops
 from service.engine.layouts import Layouts, micro_batches, stack_depth
+from service.engine.memory import Local, local_parameters
 from service.engine.parameters import count_parameters
 from service.engine.widths import FULL_WIDTH
 
@@ -41,8 +43,9 @@ class Job:
 
     `tokens` (or samples) of one micro-batch on one context rank; `layers` of the fullest pipeline stage. `forward_passes`: how often
     a step's tokens go through the network, recomputation and sampled text apart; `backward_passes`: how often back;
-    `again`: forward passes that full recomputation adds. `micro_batches` of a step on each data rank. `internode_gbit_per_s`: the
-    cluster's, or a column of those that it may have.
+    `again`: forward passes that full recomputation adds. `micro_batches` of a step on each data rank. `local`: weights of the fullest
+    stage on one tensor rank, met by every token and of experts. `internode_gbit_per_s`: the cluster's, or a column of those that it
+    may have.
     """
 
     model: Model
@@ -57,7 +60,14 @@ class Job:
     micro_batches: Floats
     tokens: Floats
     layers: Floats
+    local: Local
     internode_gbit_per_s: Floats | float
+
+    @property
+    def network_bytes_per_s(self) -> Floats | float:
+        """Of one accelerator in one direction; infinite where nobody publishes it."""
+        rate = self.internode_gbit_per_s / 8 * 1e9
+        return np.where(rate > 0, rate, np.inf) if isinstance(rate, np.ndarray) else rate or math.inf
 
     @property
     def bandwidth(self) -> float:
@@ -70,7 +80,7 @@ class Job:
 
     @property
     def nothing(self) -> Floats:
-        return np.zeros(len(self.layouts))
+        return np.zeros(self.layouts.tensor.shape)
 
     def stage_flops(self, per_token: Floats | float) -> Floats:
         """FLOPs of one micro-batch on one device of the fullest stage, of the layers' work that costs `per_token`."""
@@ -95,6 +105,7 @@ def job_of(model: Model, training: Training, cluster: Cluster, layouts: Layouts)
         micro_batches=micro_batches(training, layouts),
         tokens=layouts.micro_batch * training.seq_len / layouts.context,
         layers=_stage_layers(model, layouts),
+        local=local_parameters(model, layouts),
         internode_gbit_per_s=cluster.internode_gbit_per_s,
     )
 
@@ -120,10 +131,11 @@ def _helper_job(helper: Model, plain: Training, cluster: Cluster, layouts: Layou
         forward=forward,
         forward_passes=1.0,
         backward_passes=0.0,
-        again=np.zeros(len(layouts)),
+        again=np.zeros(layouts.tensor.shape),
         micro_batches=micro_batches(plain, layouts),
         tokens=layouts.micro_batch * plain.seq_len / layouts.context,
         layers=_stage_layers(helper, layouts),
+        local=local_parameters(helper, layouts),
         internode_gbit_per_s=cluster.internode_gbit_per_s,
     )
 

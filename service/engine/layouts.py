@@ -41,7 +41,7 @@ BATCH_ROUNDING_SHARE = 0.1
 
 @dataclass(frozen=True, slots=True)
 class Layouts:
-    """Columns of equal length. `recompute` indexes `RECOMPUTES`; `micro_batch` counts sequences (or samples)."""
+    """Columns of equal length, or numbers (`only`). `recompute` indexes `RECOMPUTES`; `micro_batch` counts sequences (or samples)."""
 
     tensor: Ints
     pipeline: Ints
@@ -54,7 +54,11 @@ class Layouts:
     recompute: Ints
 
     def __len__(self) -> int:
-        return len(self.tensor)
+        return self.tensor.size
+
+    def only(self) -> Layouts:
+        """A single layout as numbers: arithmetic on columns of one takes twice as long."""
+        return Layouts(*(getattr(self, name)[0] for name in Layouts.__slots__))
 
     def take(self, chosen: NDArray[np.int64] | NDArray[np.bool_]) -> Layouts:
         return Layouts(*(getattr(self, name)[chosen] for name in Layouts.__slots__))
@@ -116,12 +120,26 @@ def plain_layouts(model: Model, training: Training, count: int) -> Layouts:
 
 def with_savings(training: Training, layouts: Layouts) -> Layouts:
     """Each layout with every recomputation and, within each, every ZeRO stage worth trying, side by side, the fastest first."""
-    recompute, zero_stage = np.array(list(itertools.product(searched_recomputes(training), searched_zero_stages(training)))).T
-    if len(recompute) == 1:
-        return layouts
-    number = len(layouts)
-    repeated = layouts.take(np.repeat(np.arange(number), len(recompute)))
-    return replace(repeated, recompute=np.tile(recompute, number), zero_stage=np.tile(zero_stage, number))
+    shape = len(layouts), len(searched_recomputes(training)), len(searched_zero_stages(training))
+    row, recompute, zero_stage = np.nonzero(np.ones(shape))
+    return saved(training, layouts, (recompute, zero_stage, row))
+
+
+def savings_grid(training: Training, layouts: Layouts) -> Layouts:
+    """`with_savings` as columns that broadcast to a grid: recomputations along its first axis, then ZeRO stages, the layouts along its
+    last one.
+    """
+    recompute, zero_stage = np.array(searched_recomputes(training)), np.array(searched_zero_stages(training))
+    if len(layouts) == recompute.size == zero_stage.size == 1:
+        return layouts.only()
+    return replace(layouts, recompute=recompute[:, np.newaxis, np.newaxis], zero_stage=zero_stage[:, np.newaxis])
+
+
+def saved(training: Training, layouts: Layouts, places: tuple[Ints, ...]) -> Layouts:
+    """The layouts at places of `savings_grid`, one array an axis."""
+    recompute, zero_stage, row = places
+    recomputes, zero_stages = np.array(searched_recomputes(training)), np.array(searched_zero_stages(training))
+    return replace(layouts.take(row), recompute=recomputes[recompute], zero_stage=zero_stages[zero_stage])
 
 
 def searched_recomputes(training: Training) -> list[int]:
@@ -138,13 +156,14 @@ def _with_micro_batches(meshes: list[Mesh], training: Training) -> Layouts:
     """Each mesh with each micro-batch that keeps the asked batch, or with all of them where none does."""
     fixed, batch = training.axes.micro_batch, training.global_batch
     sizes = _not_too_many([(fixed,) if fixed else _micro_batch_sizes(-(-batch // data)) for _, _, data, _, _ in meshes])
-    repeated = np.repeat(np.array(meshes, dtype=np.int64).T, [len(each) for each in sizes], axis=1)
+    repeated = np.repeat(np.array(meshes, dtype=np.int64).T, list(map(len, sizes)), axis=1)
     tensor, pipeline, data, context, expert = repeated
+    micro_batch = np.fromiter(itertools.chain.from_iterable(sizes), dtype=np.int64)
     one = np.ones(len(tensor), dtype=np.int64)
     stage, recompute = one * searched_zero_stages(training)[0], one * searched_recomputes(training)[0]
-    layouts = Layouts(tensor, pipeline, data, context, expert, one, np.concatenate(sizes), stage, recompute)
+    layouts = Layouts(tensor, pipeline, data, context, expert, one, micro_batch, stage, recompute)
     kept = np.abs(rounded_batch(training, layouts) / batch - 1) <= BATCH_ROUNDING_SHARE
-    return layouts.take(kept) if kept.any() else layouts
+    return layouts.take(kept) if kept.any() and not kept.all() else layouts
 
 
 def _no_layout(training: Training, count: int) -> str:
@@ -162,15 +181,18 @@ def _with_chunks(layouts: Layouts, rounds: NDArray[np.bool_], fixed: int | None,
 
     Interleaving takes micro-batches in whole rounds of the stages (Narayanan et al. 2021, arXiv 2104.04473, section 2.2).
     """
+    if fixed:
+        return replace(layouts, virtual_pipeline=np.full(len(layouts), fixed))
+    by_pipeline = {pipeline: _virtual_sizes(depth, pipeline) for pipeline in set(layouts.pipeline.tolist())}
     pairs = zip(layouts.pipeline.tolist(), rounds.tolist(), strict=True)
-    sizes = _not_too_many([(fixed,) if fixed else _virtual_sizes(depth, pipeline) if whole else (1,) for pipeline, whole in pairs])
-    repeated = layouts.take(np.repeat(np.arange(len(layouts)), [len(each) for each in sizes]))
+    sizes = _not_too_many([by_pipeline[pipeline] if whole else (1,) for pipeline, whole in pairs])
+    repeated = layouts.take(np.repeat(np.arange(len(layouts)), list(map(len, sizes))))
     return replace(repeated, virtual_pipeline=np.fromiter(itertools.chain.from_iterable(sizes), dtype=np.int64))
 
 
 def _not_too_many(sizes: list[tuple[int, ...]]) -> list[tuple[int, ...]]:
     """The sizes of each layout, or only powers of two (and a size that stands alone) where they make too many layouts."""
-    if sum(len(each) for each in sizes) <= MANY_LAYOUTS:
+    if sum(map(len, sizes)) <= MANY_LAYOUTS:
         return sizes
     return [_powers_of_two(each) for each in sizes]
 

@@ -8,12 +8,16 @@ networks' own workspaces.
 
 from __future__ import annotations
 
+import functools
+import operator
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from service.domain.footprint import Footprint
 from service.domain.model import Model, OtherNetwork, Transformer
 from service.domain.run import FROZEN_BASE, Training
 from service.engine.activations import activations, logits
@@ -31,30 +35,88 @@ Unit = dict[str, Floats]
 
 @dataclass(frozen=True, slots=True)
 class Memory:
-    """Bytes on the fullest accelerator, one position a layout; `parts` add up to `total`."""
+    """Bytes on the fullest accelerator: one position a layout, or a grid of them where the layouts' columns broadcast.
 
-    parts: dict[str, Floats]
+    `units`, by part, are bytes that go with one of what the fuller of the `stages` holds, the front of the pipeline or its end; parts
+    `beside` are the same on every stage. What the device and its allocator hold is on top of both.
+    """
+
+    units: Mapping[str, Unit]
+    stages: tuple[Stage, ...]
+    beside: Mapping[str, Floats]
+    footprint: Footprint
 
     @property
     def total(self) -> Floats:
-        return _sum(self.parts.values())
+        """All parts together."""
+        held = [_sum([term for unit in self.units.values() for term in _terms(unit, stage)]) for stage in self.stages]
+        used = _sum([*self.beside.values(), *([np.maximum(*held)] if held else [])])
+        return used + self._reserve(used)
+
+    @property
+    def parts(self) -> dict[str, Floats]:
+        """Each part, in the order of an answer."""
+        held = [{part: _added(_terms(unit, stage)) for part, unit in self.units.items()} for stage in self.stages]
+        found = {**(_fuller(*held) if held else {}), **self.beside}
+        return {**found, "reserve": self._reserve(_added(found.values()))}
+
+    def at(self, place: tuple[int, ...]) -> dict[str, float]:
+        """The parts of the layout at a place of the grid."""
+        units = {part: {name: _at(size, place) for name, size in unit.items()} for part, unit in self.units.items()}
+        stages = tuple(Stage(*(_at(getattr(stage, name), place) for name in Stage.__slots__)) for stage in self.stages)
+        beside = {part: _at(size, place) for part, size in self.beside.items()}
+        return {part: float(size) for part, size in Memory(units, stages, beside, self.footprint).parts.items()}
+
+    def _reserve(self, used: Floats) -> Floats:
+        return self.footprint.reserve_bytes + self.footprint.fragmentation_share * used
 
 
 def memory(model: Model, training: Training, layouts: Layouts) -> Memory:
     """What a run takes on its fullest accelerator, in bytes by part."""
-    parts = _other(model, training, layouts) if isinstance(model, OtherNetwork) else _transformer(model, training, layouts)
-    parts["helpers"] = helpers(model, training, layouts)
-    parts["reserve"] = training.footprint.reserve_bytes + training.footprint.fragmentation_share * _sum(parts.values())
-    return Memory(parts)
+    beside = {"helpers": helpers(model, training, layouts)}
+    if isinstance(model, OtherNetwork):
+        return Memory({}, (), {**_other(model, training, layouts), **beside}, training.footprint)
+    if training.method == "rl":
+        beside = {"kv_cache": kv_cache(model, training, layouts), **beside}
+    units = {
+        **states(model, training, layouts),
+        "activations": activations(model, training, layouts),
+        "logits": logits(model, training, layouts),
+        "buffers": buffers(model, training, layouts),
+    }
+    return Memory(units, pipeline_stages(model, training, layouts), beside, training.footprint)
+
+
+def _terms(unit: Unit, stage: Stage) -> list[Floats]:
+    """Bytes of a part on a stage: what it has of each quantity times the bytes that go with one of it."""
+    return [size if name == "once" else size * getattr(stage, name) for name, size in unit.items()]
+
+
+def _fuller(front: Mapping[str, Floats], last: Mapping[str, Floats]) -> dict[str, Floats]:
+    """The parts of that one of two stages that all of them together make fuller, layout by layout."""
+    in_front = _added(front.values()) >= _added(last.values())
+    return {part: np.where(in_front, size, last[part]) for part, size in front.items()}
+
+
+def _added(parts: Iterable[Floats]) -> Floats:
+    """Their sum."""
+    return functools.reduce(operator.add, parts)
 
 
 def _sum(parts: Iterable[Floats]) -> Floats:
-    """Their sum, made in place: most of the time of large searches goes into fresh arrays."""
-    first, *others = parts
-    total = first.copy()
-    for part in others:
-        total += part
-    return total
+    """Their sum, those of equal shape first: what does not change along an axis of the grid is not added up along it."""
+    by_shape: dict[tuple[int, ...], Floats] = {}
+    for part in parts:
+        before = by_shape.get(part.shape)
+        by_shape[part.shape] = part if before is None else before + part
+    return _added(sorted(by_shape.values(), key=np.size))
+
+
+def _at(values: Any, place: tuple[int, ...]) -> Any:
+    """The value at a place of the grid that the values broadcast to."""
+    if np.ndim(values) == 0:
+        return values
+    return values[tuple([at if size > 1 else 0 for at, size in zip(place[-values.ndim :], values.shape, strict=True)])]
 
 
 def _other(model: OtherNetwork, training: Training, layouts: Layouts) -> dict[str, Floats]:
@@ -67,37 +129,10 @@ def _other(model: OtherNetwork, training: Training, layouts: Layouts) -> dict[st
     }
 
 
-def _transformer(model: Transformer, training: Training, layouts: Layouts) -> dict[str, Floats]:
-    """The parts of the fuller of the two stages that can be the fullest."""
-    parts = states(model, training, layouts)
-    parts["activations"] = activations(model, training, layouts)
-    parts["logits"] = logits(model, training, layouts)
-    parts["buffers"] = buffers(model, training, layouts)
-    stage = _fuller(parts, *pipeline_stages(model, training, layouts))
-    found = {name: _on_stage(unit, stage) for name, unit in parts.items()}
-    if training.method == "rl":
-        found["kv_cache"] = kv_cache(model, training, layouts)
-    return found
-
-
-def _fuller(parts: Mapping[str, Unit], front: Stage, last: Stage) -> Stage:
-    """Of two stages, layout by layout, the one that all parts together make fuller."""
-    names = {name for part in parts.values() for name in part}
-    unit = {name: _sum(part[name] for part in parts.values() if name in part) for name in names}
-    in_front = _on_stage(unit, front) >= _on_stage(unit, last)
-    met = {name: np.where(in_front, getattr(front, name), getattr(last, name)) for name in unit if name != "once"}
-    return replace(front, **met)
-
-
-def _on_stage(unit: Unit, stage: Stage) -> Floats:
-    """Bytes of a part on a stage: what it has of each quantity times the bytes that go with one of it."""
-    return _sum(size if name == "once" else size * getattr(stage, name) for name, size in unit.items())
-
-
 def local_parameters(model: Model, layouts: Layouts) -> Local:
     """Weights of the fullest pipeline stage on one tensor rank: (shared by all data ranks, experts on this rank)."""
     if isinstance(model, OtherNetwork):
-        return (model.params or 0.0) / (layouts.tensor * layouts.pipeline), np.zeros(len(layouts))
+        return (model.params or 0.0) / (layouts.tensor * layouts.pipeline), np.zeros(layouts.tensor.shape)
     counts = count_parameters(model)
     layers = stage_layers(model, layouts)
     body = counts.total - counts.embedding - counts.head - counts.expert_stored
@@ -157,7 +192,7 @@ def _shares(model: Transformer, layouts: Layouts) -> dict[int, Local]:
     """Of one (shared, expert) weight of a stage, what a rank keeps of it where ZeRO divides it from stage 1, 2 or 3 on."""
     dense = _divided(1.0 / layouts.tensor, data_ranks(layouts), layouts)
     if model.experts is None:
-        nothing = np.zeros(1)
+        nothing = np.zeros(())
         return {stage: (share, nothing) for stage, share in dense.items()}
     experts = _divided(1.0 / expert_split(layouts), expert_replicas(layouts), layouts)
     return {stage: (share, experts[stage]) for stage, share in dense.items()}
@@ -188,7 +223,7 @@ def _divided(weights: Floats, ranks: Floats, layouts: Layouts) -> dict[int, Floa
 def local_adapters(model: Model, training: Training, layouts: Layouts) -> Local:
     """Adapter weights of the fullest pipeline stage on one tensor rank: (met by every token, those of the experts on this rank)."""
     if isinstance(model, OtherNetwork):
-        return np.zeros(len(layouts)), np.zeros(len(layouts))
+        return np.zeros(layouts.tensor.shape), np.zeros(layouts.tensor.shape)
     layers = stage_layers(model, layouts)
     dense = shared_adapter_parameters(model, training.lora_rank) * (layers / stack_depth(model)) / layouts.tensor
     number = model.experts.experts if model.experts else 0
@@ -224,7 +259,7 @@ def kv_cache(model: Transformer, training: Training, layouts: Layouts) -> Floats
 
     Heads divide over tensor ranks, as far as there are any; a latent cache is whole on each (DeepSeek-V2, section 2.1).
     """
-    heads = np.ones(len(layouts)) if model.latent else np.minimum(layouts.tensor, model.kv_heads)
+    heads = np.ones(1) if model.latent else np.minimum(layouts.tensor, model.kv_heads)
     sequences = layouts.micro_batch / layouts.context
     return sequences * key_value_bytes_per_sequence(model, training.seq_len) / (heads * layouts.pipeline)
 
@@ -239,12 +274,12 @@ def key_value_bytes_per_sequence(model: Transformer, seq_len: float) -> float:
 
 def helpers(model: Model, training: Training, layouts: Layouts) -> Floats:
     """Bytes of 16-bit weights of teacher, reward model, reference and a network's own frozen parts, split as the trained weights are."""
-    total = np.zeros(len(layouts))
+    total = np.zeros(layouts.tensor.shape)
     for helper in helper_networks(model, training):
         total = total + 2.0 * sharded(local_parameters(helper, layouts), layouts, 3)
     if isinstance(model, OtherNetwork):
         frozen = model.frozen_params / (layouts.tensor * layouts.pipeline)
-        total = total + 2.0 * sharded((frozen, np.zeros(len(layouts))), layouts, 3)
+        total = total + 2.0 * sharded((frozen, np.zeros(1)), layouts, 3)
     return total
 
 

@@ -14,6 +14,8 @@ from service.engine.layouts import stack_depth
 from service.engine.parameters import count_parameters, expert_layer_count, feed_forward_parameters
 from service.engine.widths import element_bytes, input_bytes
 
+# Share of layers that have it, rows, inputs, outputs, weight matrices side by side.
+LayerProduct = tuple[float, Floats, Floats | float, Floats | float, Floats | float]
 # Flash attention's backward pass computes the scores once more: five products where the forward pass has two
 # (Dao 2023, arXiv 2307.08691, section 3.1).
 FLASH_BACKWARD = 2.5
@@ -91,48 +93,45 @@ def product_costs(job: Job) -> Products:
     weights = 0.0 if job.training.method in FROZEN_BASE else activations
     element = input_bytes(job.training)
     width = element_bytes(job.training) / element
-    moved, depth = job.nothing, job.nothing
-    for share, rows, inputs, outputs, copies in _layer_products(job):
-        elements = rows * inputs + copies * inputs * outputs + rows * outputs
-        moved = moved + share * times * elements
-        depth = depth + share * (forward * inputs + activations * outputs + weights * rows / copies)
-    return Products(moved * job.layers * element / job.bandwidth, depth * job.layers / width)
+    products = _layer_products(job)
+    elements = sum(share * (rows * (inputs + outputs) + copies * inputs * outputs) for share, rows, inputs, outputs, copies in products)
+    depth = forward * sum(share * inputs for share, _, inputs, _, _ in products)
+    depth = depth + activations * sum(share * outputs for share, _, _, outputs, _ in products)
+    depth = depth + weights * sum(share * rows / copies for share, rows, _, _, copies in products)
+    return Products(times * elements * job.layers * element / job.bandwidth, depth * job.layers / width)
 
 
-def _layer_products(job: Job) -> list[tuple[float, Floats, Floats, Floats, Floats]]:
-    """A layer's products on one device: (share of layers that have it, rows, inputs, outputs, weight matrices side by side)."""
+def _layer_products(job: Job) -> list[LayerProduct]:
+    """A layer's products on one device."""
     model = job.model
     assert isinstance(model, Transformer)
-    tensor, tokens, one = job.layouts.tensor, job.tokens, np.ones(len(job.layouts))
-    hidden = one * model.hidden_size
-    found = [(1.0, tokens, hidden * inputs, outputs / tensor, one) for inputs, outputs in _attention_inputs(model)]
-    found.append((1.0, tokens, values_width(model) / tensor, hidden, one))
+    tensor, tokens, hidden = job.layouts.tensor, job.tokens, float(model.hidden_size)
+    found: list[LayerProduct] = [(1.0, tokens, hidden * inputs, outputs / tensor, 1.0) for inputs, outputs in _attention_inputs(model)]
+    found.append((1.0, tokens, values_width(model) / tensor, hidden, 1.0))
     routed = expert_layer_count(model) / model.layers
     gates = 2 if model.gated_ffn else 1
     if routed < 1:
-        found += _feed_forward(1 - routed, tokens, hidden, one * model.ffn_hidden_size / tensor, gates, one)
+        found += _feed_forward(1 - routed, tokens, hidden, model.ffn_hidden_size / tensor, gates, 1.0)
     if model.experts:
         found += _routed(routed, job, model.experts, hidden, gates)
     return found
 
 
-def _feed_forward(
-    share: float, rows: Floats, hidden: Floats, inner: Floats, gates: int, copies: Floats
-) -> list[tuple[float, Floats, Floats, Floats, Floats]]:
+def _feed_forward(share: float, rows: Floats, hidden: float, inner: Floats, gates: int, copies: Floats | float) -> list[LayerProduct]:
     return [(share, rows, hidden, gates * inner, copies), (share, rows, inner, hidden, copies)]
 
 
-def _routed(share: float, job: Job, experts: Experts, hidden: Floats, gates: int) -> list[tuple[float, Floats, Floats, Floats, Floats]]:
+def _routed(share: float, job: Job, experts: Experts, hidden: float, gates: int) -> list[LayerProduct]:
     """Experts on one device as one grouped product of the rows routed to it, and the shared experts."""
-    tensor, tokens, one = job.layouts.tensor, job.tokens, np.ones(len(job.layouts))
+    tensor, tokens = job.layouts.tensor, job.tokens
     # Fewer expert ranks than tensor ranks: those of one set of experts divide their width.
     split = tensor / np.minimum(job.layouts.expert, tensor)
     held = experts.experts / job.layouts.expert
     rows = _routed_rows(job, experts)
-    found = _feed_forward(share, rows, hidden, one * experts.ffn_hidden_size / split, gates, held)
+    found = _feed_forward(share, rows, hidden, experts.ffn_hidden_size / split, gates, held)
     if experts.shared_experts:
         width = experts.shared_experts * (experts.shared_ffn_hidden_size or experts.ffn_hidden_size)
-        found += _feed_forward(share, tokens, hidden, one * width / tensor, gates, one)
+        found += _feed_forward(share, tokens, hidden, width / tensor, gates, 1.0)
     return found
 
 

@@ -10,7 +10,6 @@ from typing import assert_never
 import numpy as np
 
 from service.domain.errors import InvalidRequest
-from service.domain.quantity import Range
 from service.domain.scenario import (
     Choice,
     Distribution,
@@ -25,9 +24,8 @@ from service.domain.scenario import (
     Triangular,
     Uniform,
 )
-from service.engine.duration_draws import two_sided
+from service.engine.range_values import range_values
 from service.engine.scenario_queue import wait_quantile
-from service.engine.work_calendar import MOMENT_HOURS
 
 # Scores beyond it do not come in 1e15 trials. Between a table's points values are straight lines: off by 1e-6 of the spread.
 FARTHEST_SCORE = 8.0
@@ -58,20 +56,6 @@ def choice_index(choice: Choice, z: Floats | Singles) -> Ints:
     """Which of the values each score stands for."""
     shares = np.cumsum(choice.weights)[:-1]
     return np.searchsorted([score_of(float(share)) for share in shares], z, side="right")
-
-
-def range_values(spread: Range, z: Floats | Singles) -> Floats:
-    """A range's values: log-normal on either side of the median; normal, and not below 0, where it reaches 0."""
-    if spread.p10 == spread.p90:
-        return np.full(z.shape, spread.p50)
-    if spread.p10 < MOMENT_HOURS:
-        return np.maximum(0.0, spread.p50 + two_sided(z, spread.p50 - spread.p10, spread.p90 - spread.p50))
-    return spread.p50 * np.exp(log_deviation(spread, z).astype(np.float64))
-
-
-def log_deviation(spread: Range, z: Floats | Singles) -> Floats | Singles:
-    """The logarithm of a range's value over its median."""
-    return two_sided(z, math.log(spread.p50 / spread.p10), math.log(spread.p90 / spread.p50))
 
 
 def shares_of(z: Floats | Singles) -> Floats:

@@ -17,8 +17,8 @@ from service.domain.scenario import Floats, ProgramModel, RiskModel, RunModel, S
 from service.domain.schedule import ALWAYS
 from service.engine.cost import HOURS_PER_MONTH
 from service.engine.linked_network import Linked, linked
+from service.engine.range_values import range_values
 from service.engine.scenario_bill import usd_per_hour
-from service.engine.scenario_distributions import range_values
 from service.engine.scenario_run import SCORES, SHARED, RunTrials, Values, median_usd, run_trials, uncertain
 from service.engine.schedule_network import forward, network_end
 from service.engine.work_calendar import clock

@@ -10,12 +10,11 @@ import numpy as np
 
 from service.domain.scenario import Floats, RunModel, Singles, Trials
 from service.engine.cost import overhead_share
+from service.engine.range_values import log_deviation, range_values
 from service.engine.reliability import HOURS_PER_WEEK
 from service.engine.scenario_bill import run_usd, usd_per_hour
-from service.engine.scenario_distributions import log_deviation, range_values
 from service.engine.scenario_failures import Lost, Rhythm, Segment, lost_hours, segment
 from service.engine.scenario_prices import price_factor
-from service.engine.uncertainty import product
 
 # What trials may have values of their own for, by the field of an estimate's request.
 DIRECT_FIELDS = (
@@ -30,9 +29,9 @@ DIRECT_FIELDS = (
     "overhead.debugging",
     "overhead.reruns",
 )
-SCORES = ("throughput", "planning", "failure_rate", "failures", "queue")
+SCORES = ("throughput", "failure_rate", "failures", "queue")
 """A run's own chances, each a standard normal score a trial."""
-SHARED = ("throughput", "planning", "failure_rate")
+SHARED = ("throughput", "failure_rate")
 """Those whose errors different runs have in common."""
 
 Scores = Mapping[str, Singles]
@@ -65,7 +64,7 @@ class RunTrials:
 def uncertain(model: RunModel) -> frozenset[str]:
     """Which of the scores decide anything of this run."""
     mttf = model.run.failures.mttf_hours_per_accelerator
-    spreads = {"throughput": model.slowness, "planning": model.planning, "failure_rate": mttf, "queue": model.queue_hours}
+    spreads = {"throughput": model.slowness, "failure_rate": mttf, "queue": model.queue_hours}
     return frozenset({name for name, spread in spreads.items() if spread.p10 < spread.p90} | {"failures"})
 
 
@@ -94,12 +93,10 @@ def run_trials(model: RunModel, scores: Scores, values: Values, ragged: np.rando
 
 def useful_hours(model: RunModel, scores: Scores) -> Floats:
     """Hours of training alone, all repeats, which share the error of their estimate."""
-    median, parts = model.useful_hours * model.work, _slowness(model, scores)
-    if not parts:
+    median = model.useful_hours * model.work
+    if "throughput" not in scores:
         return np.full(scores["failures"].shape, median)
-    whole = product(1.0, (model.slowness, model.planning))
-    first, *rest = parts.values()
-    return median * np.exp(log_deviation(whole, sum(rest, start=first))).astype(np.float64)
+    return median * np.exp(log_deviation(model.slowness, scores["throughput"])).astype(np.float64)
 
 
 def failures_per_hour(model: RunModel, scores: Scores, own: Values) -> Floats:
@@ -175,26 +172,13 @@ def _around(model: RunModel, own: Values) -> Floats | float:
     return stated
 
 
-def _slowness(model: RunModel, scores: Scores) -> dict[str, Singles]:
-    """What makes a run slow, as parts of one score: their variances are those of the logarithms.
-
-    One score with the range that `uncertainty.product` gives has the plan's own median and ends. Two skewed factors multiplied have not:
-    the median of a product is not the product of the medians.
-    """
-    spreads = {name: spread for name, spread in (("throughput", model.slowness), ("planning", model.planning)) if name in scores}
-    widths = {name: math.hypot(math.log(spread.p50 / spread.p10), math.log(spread.p90 / spread.p50)) for name, spread in spreads.items()}
-    whole = math.hypot(*widths.values())
-    return {name: np.float32(width / whole) * scores[name] for name, width in widths.items() if width}
-
-
 def _causes(model: RunModel, scores: Scores, useful: Floats, lost: Lost) -> dict[str, Cause]:
     """What adds hours to those at the medians, whatever the others do: so causes are independent as their chances are."""
     usual, median_useful = model.run.failures.mttf_hours_per_accelerator, model.useful_hours * model.work
-    whole, segments = product(1.0, (model.slowness, model.planning)), median_useful / model.interval_hours
-    found = {
-        name: Cause(np.expm1(log_deviation(whole, part).astype(np.float64)), median_useful)
-        for name, part in _slowness(model, scores).items()
-    }
+    segments, found = median_useful / model.interval_hours, {}
+    if "throughput" in scores:
+        slower = log_deviation(model.slowness, scores["throughput"]).astype(np.float64)
+        found["throughput"] = Cause(np.expm1(slower), median_useful)
     once = _median_segment(model)
     if usual.p10 < usual.p90 and "failure_rate" in scores and "failures.mttf_hours_per_accelerator" not in model.fields:
         a_segment = lost.expected / useful * model.interval_hours - rhythm_of(model, {}).write_hours

@@ -8,6 +8,7 @@ where paths run side by side (MacCrimmon and Ryavec 1964). Criticality index: Va
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import date
 
@@ -59,8 +60,8 @@ def forward(net: Linked, hours: Floats) -> Times:
     """The earliest times: each activity begins when its date has come and the last of what it waits for is over."""
     starts, finishes = np.empty_like(hours), np.empty_like(hours)
     for row, (before, own) in enumerate(zip(net.before, net.clocks, strict=True)):
-        starts[row] = net.earliest[row]
-        for other in before:
+        np.maximum(net.earliest[row], finishes[before[0]] if before else 0.0, out=starts[row])
+        for other in before[1:]:
             np.maximum(starts[row], finishes[other], out=starts[row])
         finishes[row] = finish(own, starts[row], hours[row])
     return Times(starts, finishes)
@@ -96,12 +97,13 @@ def critical_path(net: Linked, times: Times) -> tuple[str, ...]:
     return tuple(net.activities[row].name for row in reversed(chain))
 
 
-def criticality(net: Linked, times: Times) -> Floats:
+def criticality(net: Linked, times: Times, end_hours: Floats) -> Floats:
     """Share of draws in which the end waits for each activity: it is the last to finish, or one that is waited for ends with it."""
-    critical = times.finishes == network_end(times)
+    critical = times.finishes == end_hours
     for row in reversed(range(len(net.activities))):
         for other in net.before[row]:
-            critical[other] |= critical[row] & (times.starts[row] == times.finishes[other])
+            waited_for = critical[row] if _follows(net, row) else critical[row] & (times.starts[row] == times.finishes[other])
+            critical[other] |= waited_for
     return np.asarray(np.count_nonzero(critical, axis=1) / critical.shape[1])
 
 
@@ -111,25 +113,29 @@ def float_hours(net: Linked, hours: Floats, times: Times) -> Floats:
 
 
 def schedule(network: Network, drawn: Deviations, deadline: date | None) -> Schedule:
-    """The network's calendar, critical path and chances, activities in the order given.
+    """The network's calendar, critical path and chances, activities in the order given. Raises as `linked` and `schedule_linked`."""
+    return schedule_linked(linked(network), network.activities, drawn, deadline)
 
-    Raises what `linked` and `deadline_hours` raise, KeyError for an activity that was not drawn.
+
+def schedule_linked(net: Linked, activities: Iterable[Activity], drawn: Deviations, deadline: date | None) -> Schedule:
+    """`schedule` of a network that is linked already, its activities in the order given here.
+
+    Raises what `deadline_hours` raises, KeyError for an activity that was not drawn.
     """
-    net = linked(network)
     times, certain = forward(net, drawn_hours(net, drawn)), forward(net, median_hours(net))
+    ends, end = _percentiles(times.finishes), network_end(times)
     figures = zip(
         net.activities,
         net.clocks,
-        _middles(times.starts),
-        _percentiles(times.finishes),
+        _median_starts(net, times, ends[:, PERCENTILES.index(0.5)]),
+        ends,
         float_hours(net, median_hours(net), certain)[:, 0],
-        criticality(net, times),
+        criticality(net, times, end),
         strict=True,
     )
     found = {row[0].name: _scheduled(net.start, *row) for row in figures}
-    end = network_end(times)
     return Schedule(
-        tuple(found[activity.name] for activity in network.activities),
+        tuple(found[activity.name] for activity in activities),
         critical_path(net, certain),
         _finish_dates(net.start, _percentiles(end[np.newaxis])[0]),
         None if deadline is None else _share_by(end, deadline_hours(net.start, deadline)),
@@ -172,9 +178,18 @@ def _percentiles(rows: Floats) -> Floats:
     return found
 
 
-def _middles(rows: Floats) -> Floats:
-    middle = _place(0.5, rows.shape[1])
-    return np.asarray(np.partition(rows, middle, axis=1)[:, middle])
+def _median_starts(net: Linked, times: Times, median_finishes: Floats) -> list[float]:
+    """Medians of the starts: what waits for one other activity alone starts when that is over."""
+    middle = _place(0.5, times.starts.shape[1])
+    return [
+        float(median_finishes[before[0]] if _follows(net, row) else np.partition(times.starts[row], middle)[middle])
+        for row, before in enumerate(net.before)
+    ]
+
+
+def _follows(net: Linked, row: int) -> bool:
+    """Whether an activity begins whenever one other is over."""
+    return len(net.before[row]) == 1 and net.earliest[row] == 0
 
 
 def _place(share: float, draws: int) -> int:

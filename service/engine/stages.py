@@ -26,11 +26,11 @@ class Stage:
 
     layers: Floats
     dense: Floats
-    tables: Floats
+    tables: Floats | float
     routed: Floats
     stacked: Floats
     decoder: Floats
-    head: Floats
+    head: Floats | float
 
 
 def pipeline_stages(model: Transformer, training: Training, layouts: Layouts) -> tuple[Stage, Stage]:
@@ -47,24 +47,24 @@ def pipeline_stages(model: Transformer, training: Training, layouts: Layouts) ->
     spare = most * pipeline - stack_depth(model)
     first_short = (spare >= 2).astype(float)
     ahead = np.minimum(in_flight(pipeline, chunks, pipeline - first_short), count)
-    behind = np.minimum(in_flight(pipeline, chunks, np.ones(1)), count)
+    behind = np.minimum(in_flight(pipeline, chunks, 1.0), count)
     # Without a pipeline no layer is spare: the one stage holds both tables.
     front = _stage(model, most, only * counts.head + (1 - first_short) * counts.embedding, ahead, only)
-    last = _stage(model, most - (spare >= 1), np.full(len(layouts), counts.head or counts.embedding), behind, np.ones(len(layouts)))
+    last = _stage(model, most - (spare >= 1), counts.head or counts.embedding, behind, 1.0)
     if model.decoder_layers:
         front = replace(front, decoder=np.clip((first_short + 1.0) * most - model.layers, 0.0, most) * ahead)
         last = replace(last, decoder=np.minimum(last.layers, model.decoder_layers) * behind)
     return front, last
 
 
-def _stage(model: Transformer, layers: Floats, tables: Floats, ahead: Floats, head: Floats) -> Stage:
+def _stage(model: Transformer, layers: Floats, tables: Floats | float, ahead: Floats, head: Floats | float) -> Stage:
     counts = count_parameters(model)
     body = counts.total - counts.embedding - counts.head - counts.expert_stored
     routed = counts.expert_stored * routed_share(model, layers) if model.experts else layers
     return Stage(layers, layers * (body / stack_depth(model)) + tables, tables, routed, layers * ahead, layers, head)
 
 
-def in_flight(pipeline: Floats, chunks: Floats, later: Floats) -> Floats:
+def in_flight(pipeline: Floats, chunks: Floats, later: Floats | float) -> Floats:
     """Micro-batches in flight on a stage, as many as its layers hold, with `later` stages from it on, itself included.
 
     1F1B: p - rank, which is `later` (Narayanan et al. 2021, arXiv 2104.04473, section 2.2.1). Interleaved, of each chunk's 1/v of the

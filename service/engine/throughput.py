@@ -99,6 +99,9 @@ def step(
     """Seconds of one optimizer step on every layout; in each of a column of networks, where one is given in place of the cluster's."""
     if isinstance(model, OtherNetwork) and utilisation.other_share:
         utilisation = replace(utilisation, matmul_share=utilisation.other_share)
+    if len(layouts) == 1:
+        one = timed(work(model, training, cluster, layouts.only(), networks_gbit_per_s), utilisation)
+        return Step(*(np.atleast_1d(getattr(one, name)) for name in Step.__slots__))
     return timed(work(model, training, cluster, layouts, networks_gbit_per_s), utilisation)
 
 

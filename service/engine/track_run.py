@@ -53,14 +53,18 @@ def goodput(runs: Sequence[RunHistory]) -> float | None:
 
 
 def utilisation(run: Tracked) -> Utilisation:
-    """MFU as it was told, or else of the tokens trained in the accelerator-hours, with goodput, against the plan."""
+    """MFU as it was told, or else of the tokens trained in the accelerator-hours, with goodput, against the plan.
+
+    What a run tells is of its steps; tokens over hours are of all its hours, of which a plan sustains a part of its steps' MFU.
+    """
     history, planned = run.history, run.baseline
-    mfu, basis = history.mfu, "told by the run"
+    mfu, basis, expected = history.mfu, "told by the run", planned.mfu
     if mfu is None:
         mfu, basis = _mfu(run), "tokens trained in the accelerator-hours"
+        expected = None if planned.mfu is None else planned.mfu * planned.sustained_share
     return Utilisation(
         mfu=mfu,
-        planned_mfu=planned.mfu,
+        planned_mfu=expected,
         goodput=goodput([history]),
         planned_goodput=planned.goodput,
         share=history.share,

@@ -9,7 +9,7 @@ from service.domain.run import FROZEN_BASE
 from service.engine.flops import mean_context
 from service.engine.job import FULL, SELECTIVE, Floats, Job, sweeps
 from service.engine.layouts import rounded_batch
-from service.engine.memory import key_value_bytes_per_sequence, local_parameters, sharded
+from service.engine.memory import key_value_bytes_per_sequence, sharded
 from service.engine.parameters import expert_layer_count
 from service.engine.products import values_width
 from service.engine.stages import expert_split
@@ -86,7 +86,7 @@ def optimizer_seconds(job: Job) -> Floats:
     """One pass of the optimizer: weights, gradients and its states of a rank's share are read and written once."""
     if job.training.method in FROZEN_BASE:
         return job.nothing
-    share = sharded(local_parameters(job.model, job.layouts), job.layouts, 1)
+    share = sharded(job.local, job.layouts, 1)
     moved = job.backward_passes * 2 * (2 * element_bytes(job.training) + optimizer_bytes(job.training)) * share
     seconds: Floats = moved / job.bandwidth
     return seconds
@@ -99,7 +99,7 @@ def dequantisation_seconds(job: Job) -> Floats:
     if job.training.method != "qlora":
         return job.nothing
     passes = np.where(job.layouts.recompute == FULL, 3.0, 2.0)
-    dense, experts = local_parameters(job.model, job.layouts)
+    dense, experts = job.local
     seconds: Floats = passes * (job.training.footprint.nf4_bytes + 2 * 2.0) * (dense + experts) / job.bandwidth
     return seconds
 
@@ -115,7 +115,7 @@ def generation_seconds(job: Job) -> Floats:
         return job.nothing
     devices = (layouts.tensor * layouts.context).astype(float)
     sequences = rounded_batch(training, layouts) / layouts.data
-    dense, experts = local_parameters(model, layouts)
+    dense, experts = job.local
     weights = (dense * layouts.tensor + experts * expert_split(layouts)) * layouts.pipeline * min(weight_bytes(training), 2.0)
     key_value = key_value_bytes_per_sequence(model, training.seq_len / 2)
     read = (weights + sequences * key_value) / (job.bandwidth * devices)

@@ -121,8 +121,8 @@ def _own(job: Job) -> Work:
         generation=generation_seconds(job),
         chunk_stages=chunk_stages,
         micro_batches=count,
-        hidden_batches=np.choose(layouts.zero_stage, [nothing, nothing + 1, (count + 1) / 2, count]),
-        doublings=np.full(len(layouts), np.log2(cluster.nodes)),
+        hidden_batches=np.choose(layouts.zero_stage, [0.0, 1.0, (count + 1) / 2, count]),
+        doublings=nothing + np.log2(cluster.nodes),
         input=_input_seconds(training, cluster, batch),
         batch=batch,
     )
@@ -141,5 +141,5 @@ def _together(asked: Work, helper: Work) -> Work:
 
 def _input_seconds(training: Training, cluster: Cluster, batch: Floats) -> Floats:
     if training.input_tokens_per_s_per_node is None:
-        return np.zeros(len(batch))
+        return np.zeros(batch.shape)
     return batch * training.seq_len / (training.input_tokens_per_s_per_node * cluster.nodes)

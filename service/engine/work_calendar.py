@@ -8,7 +8,7 @@ Holidays are the caller's: which days a team has off is data, not arithmetic.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from datetime import date, timedelta
 
@@ -57,6 +57,13 @@ def working_week(holidays: Iterable[date] = (), weekend: Iterable[int] = WEEKEND
     """Whole working days: closed at weekends (weekdays, 0 is Monday) and on holidays."""
     windows = tuple(WeeklyWindow(weekday, 0.0, HOURS_PER_DAY) for weekday in weekend)
     return WorkCalendar(windows, tuple(Closure(day, day) for day in holidays))
+
+
+def working_day(day: date, holidays: Collection[date] = ()) -> date:
+    """The first working day from a day on, neither at a weekend nor a holiday; the last day there is where none is left."""
+    while day < date.max and (day.weekday() in WEEKEND or day in holidays):
+        day += timedelta(days=1)
+    return day
 
 
 def clock(calendar: WorkCalendar, origin: date) -> Clock:

@@ -15,7 +15,7 @@ from typing import Any, Literal
 
 from service.domain.hardware import Accelerator
 from service.domain.quantity import Range
-from service.domain.utilisation import Utilisation
+from service.domain.utilisation import Planning, Utilisation
 
 _FILE = Path(__file__).parent / "data" / "utilisation.toml"
 Key = tuple[str, str]
@@ -97,14 +97,10 @@ def find_utilisation(accelerator: Accelerator, precision: str, known: Known = "l
     return utilisation(load_parameters(), accelerator, precision, known, count)
 
 
-def planning_spread() -> Range:
-    """Published runs' actual over planned hours, beyond the spread of the speed itself; p50 is the plan.
-
-    The median run took longer than its plan, but for reasons that are its time's (older software, slower networks; runs on
-    Hopper took less): it is not laid on every plan, it makes the range reach further up than down.
-    """
+def planning() -> Planning:
+    """How published runs went against plans made of their steps alone (service/calibration/spreads.py)."""
     row = _document()["planning"]
-    return Range(row["p10"], 1.0, row["p90"])
+    return Planning(row["lost_between_nodes"], Range(row["p10"], 1.0, row["p90"]))
 
 
 def utilisation(parameters: Parameters, accelerator: Accelerator, precision: str, known: Known = "layout", count: int = 1) -> Utilisation:

@@ -15,7 +15,7 @@ from service.domain.quantity import Assumption
 from service.domain.run import Cluster, Run
 from service.domain.utilisation import Utilisation
 from service.engine import estimate as engine
-from service.presets.utilisation import planning_spread
+from service.presets.utilisation import planning
 from service.presets.version import engine_version
 from service.usecases.lessons import with_lessons
 from service.usecases.notes import Notes
@@ -101,7 +101,7 @@ def _note_surprises(request: Given, run: Run, found: Estimate, price: Price, not
 def _imaginable(run: Run, utilisation: Utilisation) -> Estimate:
     """The engine's estimate. Raises InvalidRequest where it is beyond anything that could be run or paid."""
     try:
-        found = engine.estimate(run, utilisation, planning_spread())
+        found = engine.estimate(run, utilisation, planning())
     except InvalidOperation as error:  # an amount with more digits than money has
         raise InvalidRequest(BEYOND_REASON) from error
     if found.cost.total_usd.p90 > MOST_USD or found.time.accelerator_hours.p90 > MOST_ACCELERATOR_HOURS:

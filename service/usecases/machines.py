@@ -16,7 +16,7 @@ from service.domain.run import Failures, Run
 from service.engine.advice import does_not_fit
 from service.engine.search import Choice, choose_layouts
 from service.engine.timing import Timing, timings_in, timings_with_other_failures
-from service.presets.utilisation import planning_spread
+from service.presets.utilisation import planning
 from service.usecases.estimate import BEYOND_REASON, MOST_ACCELERATOR_HOURS
 from service.usecases.models import resolve_model
 from service.usecases.notes import Notes
@@ -158,7 +158,7 @@ def machines_in_networks(desk: Desk, kind: Kind, count: int, inter_node_gbps: Se
         return [in_network(run=run, impossible=problem.message) for _ in networks]
     # A layout fits in every network or in none. One of the caller's own that does not is no option either.
     fits = choices[0].fits
-    outcomes = _outcomes(run, lambda: timings_in(run, choices, utilisation, planning_spread())) if fits else itertools.repeat((None, ""))
+    outcomes = _outcomes(run, lambda: timings_in(run, choices, utilisation, planning())) if fits else itertools.repeat((None, ""))
     return [
         in_network(run=run, internode_gbit_per_s=network, choice=choice, timing=timing, impossible=impossible)
         for network, choice, (timing, impossible) in zip(networks, choices, outcomes, strict=False)
@@ -172,7 +172,7 @@ def interruptible(steady: Sequence[Machine]) -> list[Machine]:
     if run is None or kind.preempted is None or not timed:
         return [replace(each, interruptible=True, notes=notes) for each in steady]
     preempted = replace(run, failures=kind.preempted)
-    outcomes = iter(_outcomes(preempted, lambda: timings_with_other_failures(preempted, timed, planning_spread())))
+    outcomes = iter(_outcomes(preempted, lambda: timings_with_other_failures(preempted, timed, planning())))
     now = [next(outcomes) if each.timing else (None, each.impossible) for each in steady]
     in_network = partial(Machine, kind, steady[0].count, interruptible=True, notes=notes, run=preempted)
     return [

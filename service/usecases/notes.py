@@ -27,6 +27,15 @@ class Notes:
         """All that was assumed."""
         return tuple(self._by_field.values())
 
+    def add(self, said: Notes) -> None:
+        """All that other notes hold, as if it were noted now."""
+        for field, assumption in said._by_field.items():
+            if field in self._by_field:
+                self.assume(field, assumption.value, assumption.source)
+            else:
+                self._by_field[field] = assumption
+        self.warnings.extend(said.warnings)
+
     def take(self, given: Mapping[str, Any], path: str, value: Any, source: str) -> Any:
         """What the caller gave for the last part of `path` in their section `given`, else `value`, noted."""
         stated = given.get(path.rpartition(".")[2])

@@ -30,7 +30,7 @@ from service.presets.accelerators import find_accelerator
 from service.presets.laws import mixture_total_per_active
 from service.presets.optimal import optimal_default
 from service.presets.serving import find_format, serving_defaults, serving_machine, typical_shape
-from service.presets.utilisation import planning_spread
+from service.presets.utilisation import planning
 from service.pricebook import PriceBook
 from service.usecases.notes import Notes
 from service.usecases.pricing import Price, find_price
@@ -169,7 +169,7 @@ def row_of(rig: Rig, params: float, model: Transformer) -> Row:
     choice = choose_layout(run.model, run.training, run.cluster, utilisation)
     if not choice.fits:
         raise DoesNotFit(f"{params:.3g} parameters do not fit on {rig.cluster.count:,} x {rig.cluster.accelerator.name}", "/hardware")
-    hours = timing_in(run, choice, utilisation, planning_spread()).wall_clock_hours.p50
+    hours = timing_in(run, choice, utilisation, planning()).wall_clock_hours.p50
     checkpoint = checkpoint_tb(run)
 
     def bill(wall_clock_hours: float) -> float:

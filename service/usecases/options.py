@@ -152,6 +152,7 @@ def _figures(machine: Machine, finish_hours: float, constraints: Constraints) ->
             tokens_per_s_per_accelerator=timed.speed.tokens_per_s_per_accelerator,
             mfu=mfu(run, timed),
             step_time_s=step_time_s(run, timed),
+            sustained_share=timed.sustained_share,
             inter_node_gbps=machine.inter_node_gbps,
             bound_by=choice.steps.bound_by(0),
             parallelism=choice.layouts.named(0),

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 from typing import Any
-
-import numpy as np
 
 from service.desk import Desk
 from service.domain.errors import InvalidRequest, Problem
@@ -27,13 +26,13 @@ from service.engine.burn_plan import burn_plan
 from service.engine.buy_back import Wanted
 from service.engine.cents import split, total
 from service.engine.duration_draws import Deviations
-from service.engine.linked_network import linked
+from service.engine.linked_network import Linked, linked
 from service.engine.plan_difference import PlanDifference, difference
 from service.engine.program import plan as roll_up
 from service.engine.program_checks import check
 from service.engine.program_gates import stages
-from service.engine.schedule_network import forward, latest_network_start, median_hours, network_end, schedule
-from service.engine.work_calendar import clock, hours_until, opens, start_day, working_week
+from service.engine.schedule_network import forward, latest_network_start, median_hours, network_end, schedule_linked
+from service.engine.work_calendar import working_day
 from service.presets.program import program_default
 from service.presets.version import engine_version
 from service.usecases import program_lines as lines
@@ -79,6 +78,7 @@ class Resolved:
     runs: Runs
     program: Program
     placed: Placed
+    net: Linked
     plan: ProgramPlan
 
     @property
@@ -100,11 +100,11 @@ class ProgramsCompared:
 
 def plan(desk: Desk, request: Given) -> ProgramAnswer:
     """The plan of a program's request as the schema gives it. Raises the domain's Problems, with pointers into the request."""
-    notes, estimates = Notes(), Estimates(desk)
+    notes, estimates = Notes(), _estimates(desk)
     found = resolve(estimates, request, desk.clock().date(), notes)
     network = found.placed.network
     draws = drawn(network)
-    timed = schedule(network, draws, request.get("deadline"))
+    timed = schedule_linked(found.net, network.activities, draws, request.get("deadline"))
     weeks = burn_plan(network.start, _spendings(found, timed))
     dates = _schedule(found, timed, draws, estimates, notes)
     tokens = program_tokens(request, tuple(found.runs.values()), notes)
@@ -132,7 +132,7 @@ def plan(desk: Desk, request: Given) -> ProgramAnswer:
 
 def compare(desk: Desk, request: Given) -> ProgramsCompared:
     """Why one program costs more than another. Raises as `plan`, with pointers below /before or /after."""
-    estimates, today = Estimates(desk), desk.clock().date()
+    estimates, today = _estimates(desk), desk.clock().date()
     programs = []
     for name in ("before", "after"):
         try:
@@ -148,6 +148,11 @@ def compare(desk: Desk, request: Given) -> ProgramsCompared:
         price_snapshot=price_snapshot(after.runs, Notes()),
         engine_version=engine_version(),
     )
+
+
+def _estimates(desk: Desk) -> Estimates:
+    """Estimates with one reading of the user's measurements for all runs."""
+    return Estimates(replace(desk, measurements=functools.cache(desk.measurements)))
 
 
 def resolve(estimates: Estimates, request: Given, today: date, notes: Notes) -> Resolved:
@@ -167,7 +172,7 @@ def _rolled_up(request: Given, program: Program, runs: Runs, start: date, notes:
         raise InvalidRequest(f"begun on {start} it takes {months / 12:,.0f} years: check start, milestones and runs", "/start")
     other = lines.other_lines(request, tuple(runs.values()), program.tiers, months, notes)
     whole = replace(program, other_lines=other)
-    return Resolved(request, runs, whole, where, roll_up(whole))
+    return Resolved(request, runs, whole, where, net, roll_up(whole))
 
 
 def _program(request: Given, tiers: tuple[Tier, ...], notes: Notes) -> Program:
@@ -234,7 +239,7 @@ def _calendar(found: Resolved, timed: Schedule) -> tuple[CalendarEntry, ...]:
 
 
 def _gates(found: Resolved, timed: Schedule) -> dict[str, GateDates]:
-    earliest = earliest_finishes(found.placed.network)
+    earliest = earliest_finishes(found.net)
     finishes = {one.name: one.finish for one in timed.activities}
     names = {tier.tier: gate_name(tier.tier) for tier in found.program.tiers if tier.gate is not None}
     return {tier: GateDates(earliest[name], finishes[name]) for tier, name in names.items()}
@@ -272,7 +277,8 @@ def _midpoint(found: Resolved, timed: Schedule, weeks: Sequence[BurnWeek]) -> Mi
         spent += week.usd
         if spent >= due:
             break
-    day = _working_day(found, week.monday)
+    holidays = found.request.get("schedule", {}).get("holidays", ())
+    day = working_day(max(week.monday, found.placed.network.start), holidays)
     return MidpointDate(day, due, _tier_of(found, timed, day))
 
 
@@ -281,11 +287,3 @@ def _tier_of(found: Resolved, timed: Schedule, day: date) -> TierName:
     over = {one.name: one.finish.p50 for one in timed.activities}
     tiers = found.program.tiers
     return next((tier.tier for tier in tiers if any(over[activity_name(tier.tier, run.name)] >= day for run in tier.runs)), tiers[-1].tier)
-
-
-def _working_day(found: Resolved, day: date) -> date:
-    """The first working day from a day on, and from the program's first."""
-    start = found.placed.network.start
-    week = clock(working_week(found.request.get("schedule", {}).get("holidays", ())), start)
-    first = opens(week, np.array([max(0.0, hours_until(start, day))]))
-    return start_day(start, float(first[0]))

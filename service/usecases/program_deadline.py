@@ -7,14 +7,12 @@ from dataclasses import dataclass, replace
 from datetime import date, timedelta
 from typing import Any
 
-import numpy as np
-
 from service.domain.errors import DoesNotFit, InvalidRequest
 from service.domain.program import PlannedRun, ProgramPlan, Repetition, RunLine, Tier
 from service.domain.schedule import Alternative, BuyBack, Network
 from service.engine.buy_back import Wanted, buy_backs, earlier_start
 from service.engine.cents import part
-from service.engine.duration_draws import Deviations, deviations
+from service.engine.duration_draws import Deviations, seeded_deviations
 from service.engine.schedule_network import deadline_hours, latest_network_start
 from service.presets.program import program_default
 from service.usecases.notes import Notes
@@ -45,7 +43,7 @@ class Planner:
 
 def drawn(network: Network) -> Deviations:
     """The draws that a program and its alternatives are judged on, the same whenever it starts: a start found on them is enough on them."""
-    return deviations(network.activities, np.random.default_rng(SEED))
+    return seeded_deviations(network.activities, SEED)
 
 
 def wanted_probability(request: Given, notes: Notes) -> float:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 from service.desk import Desk
 from service.domain.errors import InvalidRequest, NoOffer, Problem, UnknownName
@@ -19,9 +19,12 @@ from service.usecases.estimate import EstimateAnswer, Machine, answer, find_mach
 from service.usecases.lessons import with_lessons
 from service.usecases.machines import search_weight
 from service.usecases.notes import Notes
-from service.usecases.runs import resolve_run
+from service.usecases.resolve import resolve_data
+from service.usecases.runs import resolve_around, resolve_trained
 
 Given = Mapping[str, Any]
+Found = TypeVar("Found")
+Key = tuple[str, ...]
 
 # What a program says of itself as a whole is left out of its runs.
 OF_THE_PROGRAM: Mapping[str, Mapping[str, float]] = {
@@ -31,6 +34,9 @@ OF_THE_PROGRAM: Mapping[str, Mapping[str, float]] = {
     "overhead": {"evaluation": 0.0, "debugging": 0.0, "reruns": 0.0},
 }
 NEEDED = (("model",), ("data",), ("hardware", "accelerator"), ("hardware", "count"))
+# What a machine and its price are read from, and what is trained on it and how.
+OF_A_MACHINE = ("hardware", "price")
+OF_TRAINING = ("model", "training", *OF_A_MACHINE)
 # How much searching of layouts one request may cost.
 MOST_WORK = 600
 MOST_RUN_WARNINGS = 20
@@ -40,36 +46,43 @@ MOST_RUNS_STARTED = 10_000_000
 
 @dataclass(frozen=True, slots=True)
 class Estimates:
-    """A desk that makes the same estimate once, however many runs ask for it, and prices the same machine once."""
+    """A desk that makes the same estimate once, however many runs ask for it, and reads once what several of their requests say alike."""
 
     desk: Desk
-    _made: dict[str, EstimateAnswer] = field(default_factory=dict)
-    _machines: dict[str, tuple[Machine, Notes]] = field(default_factory=dict)
+    _made: dict[Key, EstimateAnswer] = field(default_factory=dict)
+    _read: dict[tuple[str, Key], tuple[Any, Notes]] = field(default_factory=dict)
     _searched: dict[tuple[Model, Training, Cluster], int] = field(default_factory=dict)
 
     def of(self, request: Given) -> EstimateAnswer:
         """The estimate of a whole request. Raises the domain's Problems, with pointers into it."""
-        key = request_key(request)
+        key = _sections_key(request, request)
         if key not in self._made:
             notes = Notes()
-            machine = self._machine(request, notes)
+            machine = self._once("machine", request, OF_A_MACHINE, lambda said: find_machine(self.desk, request, said), notes)
             taught = with_lessons(self.desk, request, machine.cluster.accelerator, notes)
-            run = resolve_run(taught, machine.cluster, machine.price, notes)
+            run = self._run(taught, machine, notes)
             self._count(run)
             self._made[key] = answer(self.desk, taught, run, machine, notes)
         return self._made[key]
 
-    def _machine(self, request: Given, notes: Notes) -> Machine:
-        """The request's machine, noting what was assumed of it."""
-        key = request_key({name: request.get(name) for name in ("hardware", "price")})
-        if key not in self._machines:
+    def _run(self, request: Given, machine: Machine, notes: Notes) -> Run:
+        """`resolve_run`."""
+        cluster, price = machine.cluster, machine.price
+        model, training = self._once("trained", request, OF_TRAINING, lambda said: resolve_trained(request, cluster, said), notes)
+        data = resolve_data(request["data"], model, training.seq_len, notes)
+        rest = [name for name in request if name not in ("model", "data", "training")]
+        around = self._once("around", request, rest, lambda said: resolve_around(request, cluster.accelerator, price, said), notes)
+        return Run(model=model, data=data, training=training, cluster=cluster, **around)
+
+    def _once(self, what: str, request: Given, sections: Iterable[str], read: Callable[[Notes], Found], notes: Notes) -> Found:
+        """What is read of sections of a request, noting what was assumed of them; the same sections are read once."""
+        key = what, _sections_key(request, sections)
+        if key not in self._read:
             said = Notes()
-            self._machines[key] = find_machine(self.desk, request, said), said
-        machine, said = self._machines[key]
-        for one in said.assumptions:
-            notes.assume(one.field, one.value, one.source)
-        notes.warn(*said.warnings)
-        return machine
+            self._read[key] = read(said), said
+        found, said = self._read[key]
+        notes.add(said)
+        return found  # type: ignore[no-any-return]
 
     def _count(self, run: Run) -> None:
         """Raises InvalidRequest where layouts of more models and machines are searched than one request may cost."""
@@ -255,6 +268,11 @@ def _rungs(given: Given, candidates: int, pointer: str) -> tuple[Rung, ...]:
 def request_key(request: Given) -> str:
     """A request as text, the same for the same."""
     return json.dumps(request, sort_keys=True, default=str)
+
+
+def _sections_key(request: Given, sections: Iterable[str]) -> Key:
+    """Some sections of a request as text, the same only for the same: a request whose fields come in another order is read anew."""
+    return tuple(f"{name}={request.get(name)!r}" for name in sections)
 
 
 def _gate(given: Given, notes: Notes) -> Gate | None:

@@ -16,7 +16,7 @@ from service.domain.program import Gate, PlannedRun, Tier, TierName
 from service.domain.program_answer import Kind, Reporting
 from service.domain.quantity import Range
 from service.domain.schedule import Activity, Closure, Network, WeeklyWindow, WorkCalendar
-from service.engine.linked_network import linked
+from service.engine.linked_network import Linked
 from service.engine.program import lasting_hours
 from service.engine.schedule_network import forward
 from service.engine.work_calendar import HOURS_PER_DAY, clock, finish_day, working_week
@@ -133,9 +133,8 @@ def gate_name(tier: str) -> str:
     return f"gate: {tier}"
 
 
-def earliest_finishes(network: Network) -> dict[str, date]:
+def earliest_finishes(net: Linked) -> dict[str, date]:
     """The day on which each activity is over with every duration and queue at its p10."""
-    net = linked(network)
     times = forward(net, np.array([[activity.queue_hours.p10 + activity.hours.p10] for activity in net.activities]))
     return {activity.name: finish_day(net.start, float(times.finishes[row, 0])) for row, activity in enumerate(net.activities)}
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import lru_cache
 from typing import Any
 
 from providers.offer import TERM_HOURS
@@ -13,11 +14,12 @@ from service.domain.model import Model, OtherNetwork
 from service.domain.quantity import Range
 from service.domain.run import Cluster, Energy, Run, Training
 from service.domain.utilisation import Utilisation
+from service.engine.timing import peers_elsewhere, scatter, sustained_share
 from service.presets.accelerators import find_accelerator
 from service.presets.energy import find_power
 from service.presets.models import find_model
 from service.presets.regions import Region, find_region, region_of_offer
-from service.presets.utilisation import Known, find_utilisation, load_parameters, nearest, planning_spread, scale_power, spread_of
+from service.presets.utilisation import Known, find_utilisation, load_parameters, nearest, planning, scale_power, spread_of
 from service.pricebook import PriceBook
 from service.usecases import resolve
 from service.usecases.calibrate import as_measured
@@ -46,7 +48,13 @@ def resolve_machine(desk: Desk, request: Given, book: PriceBook, notes: Notes) -
 
 def resolve_run(request: Given, cluster: Cluster, price: Price, notes: Notes) -> Run:
     """The run of a request on a machine at a price. Raises the domain's Problems, with pointers into the request."""
-    return run_of(request, resolve_model(request["model"], notes), cluster, price, notes)
+    return run_trained(request, *resolve_trained(request, cluster, notes), cluster, price, notes)
+
+
+def resolve_trained(request: Given, cluster: Cluster, notes: Notes) -> tuple[Model, Training]:
+    """What is trained, and how: of a request `model` and `training`. Raises the domain's Problems, with pointers into the request."""
+    model, published_seq_len = resolve_model(request["model"], notes)
+    return model, resolve.resolve_training(request.get("training", {}), model, published_seq_len, cluster, notes)
 
 
 def run_of(request: Given, described: tuple[Model, int | None], cluster: Cluster, price: Price, notes: Notes) -> Run:
@@ -58,23 +66,25 @@ def run_of(request: Given, described: tuple[Model, int | None], cluster: Cluster
 
 def run_trained(request: Given, model: Model, training: Training, cluster: Cluster, price: Price, notes: Notes) -> Run:
     """`run_of` where it is known how the model is trained: of the cluster only the accelerator says anything more."""
-    return Run(
-        model=model,
-        data=resolve.resolve_data(request["data"], model, training.seq_len, notes),
-        training=training,
-        cluster=cluster,
-        efficiency=resolve.resolve_efficiency(request.get("efficiency", {})),
-        failures=resolve.resolve_failures(request.get("failures", {}), cluster.accelerator, price.pricing, notes),
-        storage=resolve.resolve_storage(request.get("storage", {}), notes),
-        network=resolve.resolve_network(request.get("network", {}), notes),
-        personnel=resolve.resolve_personnel(request.get("personnel", {}), notes),
-        overhead=resolve.resolve_overhead(request.get("overhead", {}), notes),
-        energy=resolve_energy(request.get("energy", {}), cluster.accelerator, price, notes),
-        schedule=resolve.resolve_schedule(request.get("schedule", {}), notes),
-        usd_per_accelerator_hour=price.usd_per_accelerator_hour,
-        billed_in=price.accelerators_per_instance,
-        term_hours=TERM_HOURS[price.pricing] if price.pricing else 0.0,
-    )
+    data = resolve.resolve_data(request["data"], model, training.seq_len, notes)
+    return Run(model=model, data=data, training=training, cluster=cluster, **resolve_around(request, cluster.accelerator, price, notes))
+
+
+def resolve_around(request: Given, accelerator: Accelerator, price: Price, notes: Notes) -> dict[str, Any]:
+    """The rest of a run, by the names of its fields: all that neither model, data nor training say."""
+    return {
+        "efficiency": resolve.resolve_efficiency(request.get("efficiency", {})),
+        "failures": resolve.resolve_failures(request.get("failures", {}), accelerator, price.pricing, notes),
+        "storage": resolve.resolve_storage(request.get("storage", {}), notes),
+        "network": resolve.resolve_network(request.get("network", {}), notes),
+        "personnel": resolve.resolve_personnel(request.get("personnel", {}), notes),
+        "overhead": resolve.resolve_overhead(request.get("overhead", {}), notes),
+        "energy": resolve_energy(request.get("energy", {}), accelerator, price, notes),
+        "schedule": resolve.resolve_schedule(request.get("schedule", {}), notes),
+        "usd_per_accelerator_hour": price.usd_per_accelerator_hour,
+        "billed_in": price.accelerators_per_instance,
+        "term_hours": TERM_HOURS[price.pricing] if price.pricing else 0.0,
+    }
 
 
 def resolve_energy(given: Given, accelerator: Accelerator, price: Price, notes: Notes) -> Energy:
@@ -108,13 +118,19 @@ def achieved(desk: Desk, run: Run, notes: Notes) -> Utilisation:
     """What the run's machine achieves: published or the user's own figures, with what is not known of them said."""
     cluster = run.cluster
     known: Known = "layout" if run.training.axes.mesh_known(cluster.count) else "goal"
-    utilisation = find_utilisation(cluster.accelerator, run.training.precision, known, cluster.count)
+    utilisation = _published(cluster.accelerator, run.training.precision, known, cluster.count)
     if run.efficiency.stated:
         return utilisation
     measured = as_measured(desk, run, utilisation, notes)
     utilisation = _with_doubt(run, as_learned(desk, run, measured, notes), known, notes)
     _note_planning(run, notes)
     return utilisation
+
+
+@lru_cache(maxsize=1024)
+def _published(accelerator: Accelerator, precision: str, known: Known, count: int) -> Utilisation:
+    """`find_utilisation`."""
+    return find_utilisation(accelerator, precision, known, count)
 
 
 def _with_doubt(run: Run, utilisation: Utilisation, known: Known, notes: Notes) -> Utilisation:
@@ -155,11 +171,19 @@ def _raised(spread: Range, power: float) -> Range:
 
 
 def _note_planning(run: Run, notes: Notes) -> None:
-    """What the ranges of hours and cost hold beside the speed's own error."""
-    if run.training.axes.mesh_known(run.cluster.count):
+    """What hours and cost hold beside the speed, and their ranges beside the speed's own error."""
+    found = planning()
+    if peers_elsewhere(run.cluster) > 0:
+        source = (
+            f"whole published runs on many nodes took 1 + {found.lost_between_nodes:g} times the hours of their steps in the middle, on one"
+            " node no more; the loss goes with the share of peers on other nodes; state a whole run's efficiency to leave it out"
+        )
+        notes.assume("throughput.sustained_share", sustained_share(run, found), source)
+    spread = scatter(run, found)
+    if spread == Range.exactly(1.0):
         return
-    spread = planning_spread()
     source = (
-        "published runs' actual over planned hours: the ranges of time and cost hold it; state the layout or an efficiency to leave it out"
+        "published runs' actual over planned hours, beyond what the speed's own range holds: the ranges of time and cost hold it; state an"
+        " efficiency, or on one node the layout, to leave it out"
     )
     notes.assume("time.actual_over_planned", {"p10": spread.p10, "p50": spread.p50, "p90": spread.p90}, source)

@@ -20,10 +20,10 @@ from service.engine.linked_network import linked
 from service.engine.program import equivalents, turns
 from service.engine.scenario_run import DIRECT_FIELDS
 from service.engine.schedule_network import deadline_hours, forward, median_hours, network_end
-from service.engine.timing import Timing, timing
-from service.engine.uncertainty import inverse
+from service.engine.timing import Timing, scatter, timing
+from service.engine.uncertainty import inverse, product
 from service.engine.work_calendar import HOURS_PER_DAY
-from service.presets.utilisation import planning_spread
+from service.presets.utilisation import planning
 from service.usecases import estimate as single
 from service.usecases import program_lines as lines
 from service.usecases.estimate import find_machine
@@ -110,9 +110,8 @@ def run_model(name: str, run: Run, timed: Timing, repetition: Repetition, queue_
     return RunModel(
         name=name,
         run=run,
-        useful_hours=run.data.trained_tokens / (rate.p50 * run.cluster.count) / 3600,
-        slowness=inverse(rate).scaled(rate.p50),
-        planning=_planning(run),
+        useful_hours=run.data.trained_tokens / (rate.p50 * timed.sustained_share * run.cluster.count) / 3600,
+        slowness=product(1.0, (inverse(rate), scatter(run, planning()))),
         queue_hours=Range.exactly(run.schedule.queue_hours) if queue_hours is None else queue_hours,
         interval_hours=checkpoint_interval_hours(run),
         checkpoint_tb=checkpoint_tb(run),
@@ -126,15 +125,7 @@ def _timed(desk: Desk, request: Given, notes: Notes) -> tuple[Run, Timing]:
     machine = find_machine(desk, request, notes)
     request = with_lessons(desk, request, machine.cluster.accelerator, notes)
     run = resolve_run(request, machine.cluster, machine.price, notes)
-    return run, timing(run, achieved(desk, run, notes), planning_spread())
-
-
-def _planning(run: Run) -> Range:
-    """Published runs' actual over planned hours, where neither the layout nor an efficiency is stated; as in `engine.timing`."""
-    if run.efficiency.stated or run.training.axes.mesh_known(run.cluster.count):
-        return Range.exactly(1.0)
-    spread = planning_spread()
-    return spread.scaled(1 / spread.p50)
+    return run, timing(run, achieved(desk, run, notes), planning())
 
 
 def _of_program(desk: Desk, base: Given, own: Sequence[str], regimes: Mapping[str, Regimes]) -> Modelled:

@@ -31,6 +31,8 @@ USUAL_TRIALS, USUAL_SEED = 100_000, 1
 TRIALS_A_CHUNK, RUNS_A_CHUNK = 65_536, 8
 # Trials end when mean, p10, p50 and p90 are known to this share of themselves, and probabilities to a quarter of a point.
 RELATIVE_ERROR = 0.0025
+# Each worker makes them before its first chunk. They place causes in 64 groups, whose sizes are counted: 128 trials a group are enough.
+TRIALS_AHEAD = 8192
 SAMPLERS_KEPT = 4
 
 _kept: OrderedDict[str, tuple[Sampler, Modelled]] = OrderedDict()
@@ -143,7 +145,8 @@ def _made(desk: Desk, prepared: Prepared, step: Step) -> tuple[Sampler, Modelled
         units={name: unit_for(value) for name, value in known.planned.items()},
         gauges={},
     )
-    return replace(sampler, gauges=gauged(sampler)), known
+    ahead = replace(sampler, block=min(sampler.block, TRIALS_AHEAD))
+    return replace(sampler, gauges=gauged(ahead)), known
 
 
 def _models(desk: Desk, asked: Body, fields: tuple[Field, ...], step: Step) -> dict[tuple[int, ...], Modelled]:

@@ -20,8 +20,7 @@ HEAVY_TAIL = 0.25
 DRIVERS: Mapping[str, str] = {"cost_usd": "drivers", "wall_clock_hours": "time_drivers"}
 """Quantities whose variance is told by its causes, and where."""
 SAID = {
-    "throughput": "a lower throughput than estimated",
-    "planning": "what planned runs take beyond their plan",
+    "throughput": "a slower run than planned",
     "failure_rate": "a higher rate of failures",
     "failures": "more failures than their rate lets expect",
     "queue": "queue time",

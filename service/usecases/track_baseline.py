@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import date, timedelta
+from datetime import date
 from itertools import accumulate
 from typing import Any
 
 from service.domain.program import Criteria, MidpointGate, Outcome
 from service.domain.quantity import Range
 from service.domain.tracking import PlannedWeek, ProgramBaseline, RunBaseline
-from service.engine.work_calendar import WEEKEND
+from service.engine.work_calendar import working_day
 from service.presets.program import program_default
 
 Body = Mapping[str, Any]
@@ -43,7 +43,7 @@ def _run_of_plan(tier: Body, run: Body, answer: Body) -> dict[str, Any]:
     estimate, throughput = run["estimate"], run["estimate"]["throughput"]
     each, whole = throughput["tokens_per_s_per_accelerator"]["p50"], throughput["tokens_per_s"]
     dates = {entry["what"]: entry for entry in answer["schedule"]["calendar"]}.get(f"{tier['tier']}: {run['name']}", {})
-    mfu, hours = throughput["mfu"]["p50"], run["accelerator_hours"]["p50"]
+    mfu, hours, sustained = throughput["mfu"]["p50"], run["accelerator_hours"]["p50"], throughput["sustained_share"]
     return {
         "name": run["name"],
         "tier": tier["tier"],
@@ -55,9 +55,10 @@ def _run_of_plan(tier: Body, run: Body, answer: Body) -> dict[str, Any]:
         "accelerator": estimate["price"]["accelerator"],
         "learned_ratio": _assumed(estimate, "throughput.learned"),
         "accelerators": round(whole / each),
-        "tokens_per_s": {name: whole / each * value for name, value in throughput["tokens_per_s_per_accelerator"].items()},
+        "tokens_per_s": {name: whole / each * value * sustained for name, value in throughput["tokens_per_s_per_accelerator"].items()},
         "usd_per_accelerator_hour": run["cost_usd"] / hours if hours else None,
         "mfu": mfu,
+        "sustained_share": sustained,
         "goodput": estimate["reliability"]["goodput"],
         "interruptions": estimate["reliability"]["expected_interruptions"] * run["equivalents"],
         "checkpoint_interval_minutes": estimate["reliability"]["checkpoint_interval_minutes"],
@@ -136,11 +137,9 @@ def _working_day(program: Body, day: str | None) -> str | None:
     """The first working day from a day on, and from the program's first; holidays are those of the plan's request, where it is known."""
     if day is None:
         return None
-    first = date.fromisoformat(max(day, program.get("start") or day))
+    first = max(day, program.get("start") or day)
     holidays = {date.fromisoformat(each) for each in program.get("holidays", ())}
-    while first < date.max and (first.weekday() in WEEKEND or first in holidays):
-        first += timedelta(days=1)
-    return first.isoformat()
+    return working_day(date.fromisoformat(first), holidays).isoformat()
 
 
 def planned_run(program: Body, tier: str | None, name: str) -> dict[str, Any]:

@@ -52,20 +52,22 @@ def test_the_reports_stages_add_up() -> None:
 
 
 def test_the_plan_is_within_the_bounds_that_the_page_states(answer: dict[str, Any]) -> None:
-    """About half too much in all, within a fifth on the context extension; dollars are hours at the report's 2 USD."""
-    assert "asks for about half too much" in SAID
+    """About twice as much in all, nearer on the context extension; dollars are hours at the report's 2 USD."""
+    assert "asks for about twice as much" in SAID
     production = answer["tiers"][1]
-    assert 1.3 < production["accelerator_hours"]["p50"] / REPORTED_HOURS < 1.7
-    assert 0.8 < stage_hours(answer, "context extension").p50 / STAGES["context extension"][0] < 1.2
+    whole = production["accelerator_hours"]["p50"] / REPORTED_HOURS
+    assert 1.7 < whole < 2.2
+    assert 1 < stage_hours(answer, "context extension").p50 / STAGES["context extension"][0] < whole
     assert production["usd"]["p50"] == pytest.approx(2 * production["accelerator_hours"]["p50"], abs=1)
 
 
 def test_exchanges_that_are_hidden_are_the_cause(desk: Desk, answer: dict[str, Any]) -> None:
-    """Without them the plan is nearer to the report; the report's layout is worse where they show; its rate leaves failures."""
+    """Without them the plan is nearer, and at the report with nothing lost between nodes; its layout is worse, its rate leaves failures."""
     ratios = {name: hours / PRETRAINING for name, hours in pretraining_ways(desk, answer).items()}
-    assert abs(ratios["the goal alone, all exchanges hidden"] - 1) < 0.2 < ratios["the goal alone"] - 1
+    assert 1.2 < ratios["the goal alone, all exchanges hidden"] < (1 + ratios["the goal alone"]) / 2
+    assert abs(ratios["the same, and nothing lost between nodes"] - 1) < 0.1
     assert ratios["the report's layout"] > ratios["the goal alone"]
-    assert abs(ratios["the report's layout, exchanges and bubble hidden"] - 1) < 0.3
+    assert abs(ratios["the report's layout, exchanges and bubble hidden, nothing lost"] - 1) < 0.3
     goodput = answer["tiers"][1]["runs"][0]["estimate"]["reliability"]["goodput"]
     assert ratios["the report's rate"] == pytest.approx(1 / goodput, rel=0.001)
     assert f"{100 * (1 - goodput):.0f} % of its hours" in SAID
@@ -86,9 +88,9 @@ def test_long_contexts_are_attention(answer: dict[str, Any]) -> None:
 
 
 def test_ablations_and_the_range_are_what_a_plan_has_beside(answer: dict[str, Any]) -> None:
-    """The ablations are more than a tenth of the reported cost, and contingency the larger part of the budget."""
+    """The ablations are more than a tenth of the reported cost, and contingency about as much of the budget as the training."""
     assert answer["envelope"]["exploration_usd"] == answer["tiers"][0]["cost_usd"] > REPORTED_USD / 10
-    assert answer["envelope"]["reserve_usd"] > answer["total_usd"]["p50"] / 2
+    assert answer["envelope"]["reserve_usd"] > answer["total_usd"]["p50"] / 3
 
 
 def test_the_suggested_tokens_are_said(answer: dict[str, Any]) -> None:

@@ -147,7 +147,7 @@ def test_what_overheads_and_reserves_were_made_with_is_answered(client: FlaskCli
     assert body["reserves"]["contingency"] == 0.2
 
 
-@pytest.mark.parametrize(("start", "holidays", "day"), [("2027-01-04", [], 0), ("2027-01-04", [0], 1), ("2027-01-09", [], 0)])
+@pytest.mark.parametrize(("start", "holidays", "day"), [("2027-01-04", [], 0), ("2026-12-30", [0], 1), ("2027-01-09", [], 0)])
 def test_the_midpoint_gate_is_on_a_working_day(client: FlaskClient, start: str, holidays: list[int], day: int) -> None:
     """The week's Monday in which the share is spent, the next day where that is a holiday, never before the program begins."""
     plain = ask(client, changed(start=start, schedule={}))

@@ -10,21 +10,28 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from service.calibration.runs import published_runs
 from service.calibration.spreads import (
     DOCUMENTS_FOR_OWN_SPREAD,
     LEAST_POWER,
     ROWS_THAT_COUNT,
     SIZES,
     Misses,
+    lost_between_nodes,
     misses_of,
     quantiles,
+    slowdown,
     weighted_quantile,
     widths_of,
     without,
 )
+from service.domain.quantity import Range
+from service.domain.utilisation import Planning
+from service.engine.timing import sustained_share
 from service.presets.accelerators import find_accelerator
 from service.presets.utilisation import Scale, Spread, scale_power, spread_of, utilisation
 from tests.unit.calibration.published import AMPERE, HOPPER, chosen_parameters, few_cases, table_of_few
+from tests.unit.engine.builders import run
 
 laws = settings(deadline=None, derandomize=True, database=None, max_examples=60)
 values = st.lists(st.tuples(st.floats(-2, 2), st.floats(0.01, 10)), min_size=1, max_size=40)
@@ -34,6 +41,22 @@ def misses(*rows: tuple[float, tuple[str, str], int, str]) -> Misses:
     """Rows of (log of measured over predicted, key, count, document), weighing the same."""
     log_ratio, key, count, document = zip(*rows, strict=True)
     return Misses(np.array(log_ratio), np.ones(len(rows)), list(key), np.array(count), np.array(document))
+
+
+@pytest.mark.parametrize("lost", [0.0, 0.2, 0.6])
+def test_what_runs_lose_between_nodes_is_found_whatever_a_few_of_them_took(lost: float) -> None:
+    """Of runs that took as long as that loss says, but for a fifth of them that took twice or half as long."""
+    runs = [run for run in published_runs() if run.cluster.nodes > 1]
+    luck = np.where(np.arange(len(runs)) % 10 == 0, 2.0, np.where(np.arange(len(runs)) % 10 == 5, 0.5, 1.0))
+    actual = luck * np.array([slowdown(run, lost) for run in runs])
+    assert lost_between_nodes(runs, actual) == pytest.approx(lost, abs=0.01)
+
+
+def test_runs_are_slowed_down_by_what_the_engine_says_they_do_not_sustain() -> None:
+    """One formula serves the fit and the plans made with it."""
+    for published in published_runs()[::5]:
+        share = sustained_share(run(cluster=published.cluster), Planning(0.3, Range.exactly(1.0)))
+        assert slowdown(published, 0.3) * share == pytest.approx(1.0)
 
 
 def spread(family: str, p10: float, p90: float) -> Spread:

@@ -31,7 +31,6 @@ def run_model(whole: Run, name: str, hours: float, **changes: Any) -> RunModel:
         "run": whole,
         "useful_hours": hours,
         "slowness": CERTAIN,
-        "planning": CERTAIN,
         "queue_hours": Range.exactly(0.0),
         "interval_hours": 1.0,
         "checkpoint_tb": 0.0,

@@ -7,13 +7,17 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from service.domain.errors import DoesNotFit, InvalidRequest
 from service.domain.estimate import Estimate
 from service.domain.quantity import Range
 from service.domain.run import METHODS, Axes, Data, Efficiency, Energy, Helpers, Overhead, Personnel, Run, Schedule, Storage
+from service.domain.utilisation import Planning
 from service.engine.estimate import checkpoint_tb, estimate
 from service.engine.flops import FLOPS_PER_PETAFLOP_S_DAY
+from service.engine.timing import scatter, sustained_share
 from tests.unit.engine.builders import (
     DEEPSEEK_V3,
     GPT_3,
@@ -34,11 +38,11 @@ from tests.unit.engine.builders import (
     with_training,
 )
 
-PLANNERS = Range(0.8, 1.0, 1.6)
+PLANNERS = Planning(0.25, Range(0.8, 1.0, 1.6))
 
 
-def answer(asked: Run, spread: Range = PLANNERS) -> Estimate:
-    return estimate(asked, utilisation(), spread)
+def answer(asked: Run, planning: Planning = PLANNERS) -> Estimate:
+    return estimate(asked, utilisation(), planning)
 
 
 def numbers(value: object) -> list[float]:
@@ -84,7 +88,7 @@ def test_every_method_is_answered(method: Any) -> None:
 
 
 def test_blocks_follow_from_each_other() -> None:
-    """Tokens over rate over goodput are the hours; hours times count times price the money; times power the energy."""
+    """On one node tokens over rate over goodput are the hours; hours times count times price the money; times power the energy."""
     found = answer(run(usd_per_accelerator_hour=3.0))
     seconds = found.tokens.trained / found.throughput.tokens_per_s
     assert found.time.wall_clock_hours.p50 == pytest.approx(seconds / 3600 / found.reliability.goodput)
@@ -98,6 +102,46 @@ def test_blocks_follow_from_each_other() -> None:
     assert found.reliability.expected_interruptions == pytest.approx(found.time.wall_clock_hours.p50 / found.reliability.mttf_hours)
     assert sum(found.memory.breakdown_gb.values()) == pytest.approx(found.memory.per_accelerator_gb)
     assert found.cost.usd_per_million_tokens == pytest.approx(found.cost.total_usd.p50 / 1e5)
+
+
+@pytest.mark.parametrize(("nodes", "share"), [(1, 1.0), (2, 1 / 1.125), (512, 1 / (1 + 0.25 * 511 / 512))])
+def test_jobs_of_many_nodes_sustain_less_than_their_steps(nodes: int, share: float) -> None:
+    """What whole runs lose between nodes is in hours and money, not in the speed; it grows with the share of peers on other nodes."""
+    found = answer(run(cluster=cluster(8 * nodes), usd_per_accelerator_hour=3.0))
+    hours = found.tokens.trained / found.throughput.tokens_per_s / 3600
+    assert found.throughput.sustained_share == pytest.approx(share)
+    assert found.time.wall_clock_hours.p50 == pytest.approx(hours / share / found.reliability.goodput)
+    assert found.cost.total_usd.p50 == pytest.approx(found.time.accelerator_hours.p50 * 3, abs=0.01)
+
+
+@given(count=st.integers(1, 4000), more=st.integers(1, 64))
+@settings(deadline=None, derandomize=True, database=None, max_examples=200)
+def test_more_accelerators_as_fast_each_never_take_longer(count: int, more: int) -> None:
+    """What is lost between nodes grows less than the machine does, part-filled nodes included."""
+    few, many = (each * sustained_share(run(cluster=cluster(each)), PLANNERS) for each in (count, count + more))
+    assert many >= few
+
+
+@pytest.mark.parametrize(
+    ("asked", "scattered"),
+    [
+        (run(), True),
+        (run(cluster=cluster(64)), True),
+        (with_training(run(), axes=Axes(tensor=1, pipeline=1, data=8, context=1)), False),
+        (with_training(run(cluster=cluster(64)), axes=Axes(tensor=8, pipeline=1, data=8, context=1)), True),
+        (run(cluster=cluster(64), efficiency=Efficiency(mfu=0.4)), False),
+    ],
+)
+def test_runs_scatter_about_their_plans_where_more_is_open_than_the_speed(asked: Run, scattered: bool) -> None:
+    """Not with a stated efficiency, nor with a stated layout on one node."""
+    assert scatter(asked, PLANNERS) == (PLANNERS.spread if scattered else Range.exactly(1.0))
+
+
+def test_a_stated_efficiency_is_sustained() -> None:
+    """The caller's figure is of their runs: nothing is taken off it, on many nodes either."""
+    found = answer(run(cluster=cluster(512), efficiency=Efficiency(mfu=0.4), failures=NEVER_FAILS))
+    assert found.throughput.sustained_share == 1.0
+    assert found.time.wall_clock_hours.p50 == pytest.approx(found.tokens.trained / found.throughput.tokens_per_s / 3600)
 
 
 def test_lines_add_up_to_the_total_to_the_cent() -> None:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from service.domain.model import Model, OtherNetwork
 from service.domain.run import OPTIMIZERS, RECOMPUTES, Helpers, Training
-from service.engine.layouts import Layouts
+from service.engine.layouts import Layouts, savings_grid, with_savings
 from service.engine.memory import key_value_bytes_per_sequence, kv_cache, memory
 from service.engine.parameters import count_parameters
 from tests.unit.engine.builders import DEEPSEEK_V3, LLAMA_2_70B, LLAMA_7B, MISTRAL_7B, MIXTRAL, RESNET_50, T5_11B, gpt, llama, training
@@ -276,3 +276,29 @@ def test_layouts_are_counted_one_by_one() -> None:
     for model in (LLAMA_2_70B, T5_11B):
         chosen = training(seq_len=512, decoder_seq_len=114)
         assert memory(model, chosen, together).total == pytest.approx([memory(model, chosen, one).total[0] for one in alone])
+
+
+@pytest.mark.parametrize(
+    ("model", "method"),
+    [(LLAMA_2_70B, "lora"), (LLAMA_2_70B, "rl"), (MIXTRAL, "pretrain"), (MIXTRAL, "lora"), (T5_11B, "pretrain"), (RESNET_50, "pretrain")],
+)
+def test_a_grid_of_savings_is_counted_as_its_layouts(model: Model, method: str) -> None:
+    """All recomputations and ZeRO stages at once take what each layout takes alone, in sum and by part."""
+    chosen = training(method=method, lora_rank=16, seq_len=4096, decoder_seq_len=512)
+    plain = Layouts(
+        *(np.array(column) for column in ([1, 2, 2], [1, 2, 4], [8, 4, 2], [1, 1, 2], [1, 1, 2], [1, 1, 2], [1, 4, 2], [1] * 3, [0] * 3))
+    )
+    grid, together = memory(model, chosen, savings_grid(chosen, plain)), with_savings(chosen, plain)
+    one_by_one = memory(model, chosen, together)
+    totals = np.broadcast_to(grid.total, (3, 3, 3)).transpose(2, 0, 1).ravel()
+    assert totals == pytest.approx(one_by_one.total, rel=1e-12)
+    for place in range(len(together)):
+        row, recompute, zero_stage = np.unravel_index(place, (3, 3, 3))
+        alone = {name: float(np.broadcast_to(size, len(together))[place]) for name, size in one_by_one.parts.items()}
+        assert grid.at((int(recompute), int(zero_stage), int(row))) == pytest.approx(alone, rel=1e-12)
+
+
+def test_a_single_layout_is_counted_in_numbers_too() -> None:
+    """Numbers in place of columns of one give the same bytes."""
+    one = Layouts.single(tensor=2, pipeline=4, data=4, virtual_pipeline=2, recompute=FULL, zero_stage=1)
+    assert float(memory(MIXTRAL, training(), one.only()).total) == pytest.approx(memory(MIXTRAL, training(), one).total[0], rel=1e-12)

@@ -14,7 +14,7 @@ from hypothesis import given
 
 from service.domain.quantity import Range
 from service.domain.schedule import Activity, Network
-from service.engine.duration_draws import deviations
+from service.engine.duration_draws import MOST_KEPT, deviations, seeded_deviations
 from service.engine.linked_network import linked
 from service.engine.schedule_network import finish_probability, median_hours, schedule
 from service.engine.work_calendar import working_week
@@ -184,6 +184,16 @@ def test_a_queue_is_drawn_by_itself() -> None:
     for share in (0.1, 0.3, 0.5, 0.7, 0.9):
         assert np.mean(found <= np.quantile(hours, share)) == pytest.approx(share, abs=0.01)
     assert median_hours(linked(network)).ravel() == pytest.approx([72 + 120] * 3)
+
+
+@pytest.mark.parametrize("count", [1, 65, MOST_KEPT, MOST_KEPT + 1])
+def test_draws_of_a_seed_are_those_of_its_generator(count: int) -> None:
+    """However many activities are drawn, and whether or not their draws are remembered."""
+    activities = [run(f"{at:04}", Range(1, 2, 3)) for at in range(count)]
+    found, again = seeded_deviations(activities, 0), deviations(activities, np.random.default_rng(0))
+    assert found.own.keys() == again.own.keys()
+    assert all((found.own[name] == again.own[name]).all() for name in again.own)
+    assert (found.common == again.common).all()
 
 
 def test_draws_come_in_pairs_of_opposites() -> None:

@@ -20,6 +20,7 @@ from service.engine.work_calendar import (
     open_hours,
     opens,
     start_day,
+    working_day,
     working_week,
 )
 
@@ -109,6 +110,17 @@ def test_a_review_over_easter() -> None:
     origin = date(2027, 3, 22)
     assert finish_day(origin, done(working_week(EASTER), origin, 0.0, 240.0)) == date(2027, 4, 6)
     assert finish_day(origin, done(working_week(), origin, 0.0, 240.0)) == date(2027, 4, 2)
+
+
+@given(days, st.lists(days, max_size=30))
+def test_the_first_working_day_is_the_one_that_others_find(day: date, holidays: list[date]) -> None:
+    """A working day is itself; of a weekend or a holiday it is the next that is neither, as numpy's business days have it."""
+    assert working_day(day, holidays) == np.busday_offset(day, 0, roll="forward", holidays=holidays).astype(date)
+
+
+def test_where_no_working_day_is_left_it_is_the_last_day_there_is() -> None:
+    """The calendar ends: a holiday on its last day has no day after it."""
+    assert working_day(date.max, [date.max]) == date.max
 
 
 def test_another_weekend() -> None:

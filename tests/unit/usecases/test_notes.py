@@ -15,6 +15,21 @@ def test_a_later_note_of_a_field_stands_for_both() -> None:
     assert [(n.field, n.value, n.source) for n in notes.assumptions] == [("training.seq_len", 2048, "published; rounded")]
 
 
+def test_notes_of_others_are_added_as_if_made_now() -> None:
+    """New fields after what is there, a field of both with both reasons, and the warnings."""
+    said, notes = Notes(), Notes()
+    said.assume("training.seq_len", 2048, "rounded")
+    said.assume("data.epochs", 1, "once")
+    said.warn("mind the gap")
+    notes.assume("training.seq_len", 4096, "published")
+    notes.add(said)
+    assert [(n.field, n.value, n.source) for n in notes.assumptions] == [
+        ("training.seq_len", 2048, "published; rounded"),
+        ("data.epochs", 1, "once"),
+    ]
+    assert notes.warnings == ["mind the gap"]
+
+
 def test_a_given_value_is_chosen_without_a_note() -> None:
     """Zero and false are given; null is not."""
     notes = Notes()

@@ -96,6 +96,18 @@ def test_the_median_of_an_uncertain_run_is_near_the_estimates(desk: Desk) -> Non
     assert found["wall_clock_hours"]["p90"] == pytest.approx(wanted.p90, rel=0.1)
 
 
+def test_a_run_of_many_nodes_loses_between_them_in_trials_as_in_the_estimate(desk: Desk) -> None:
+    """The median and the ends are the estimate's, with nothing but the goal stated; what runs differ by is blamed on how slow they are."""
+    base = {"model": {"preset": "llama-3-8b"}, "data": {"tokens": "1T"}, "hardware": {"accelerator": "H100", "count": 128}}
+    base |= {"price": {"usd_per_accelerator_hour": 2.0}}
+    found = result(desk, base, trials=50_000)
+    wanted = estimate(desk, asked(base).base).estimate
+    assert wanted.throughput.sustained_share < 0.9
+    for name, share in (("p10", 0.05), ("p50", 0.03), ("p90", 0.1)):
+        assert found["wall_clock_hours"][name] == pytest.approx(getattr(wanted.time.wall_clock_hours, name), rel=share)
+    assert found["time_drivers"]["throughput"] > 0.9
+
+
 def certain_program() -> dict[str, Any]:
     tiers = [
         {
