@@ -38,6 +38,7 @@ from service.wiring import build_desk, utc_now
 ROOT = Path(__file__).parents[1]
 TRIALS, MORE_TRIALS = 1_000_000, 8_000_000
 COUNTS, PROMISED = (1, 2), 1.8
+READY_S = 60.0
 LOOK_S = 0.01
 REPEATS, MORE_REPEATS = 9, 3
 CLAIMERS, CHUNKS = 8, 400
@@ -138,7 +139,7 @@ def _worker(settings: Settings) -> Iterator[None]:
 def _bare(count: int) -> Iterator[Pool]:
     """So many processes that make chunks and nothing else: no service, no database, no queue but a pipe."""
     context = get_context("spawn")
-    ready = context.Barrier(count + 1)
+    ready = context.Barrier(count + 1, timeout=READY_S)
     with context.Pool(count, _warm_up, (ready,)) as pool:
         ready.wait()
         yield pool

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from providers.base import Context
-from providers.file_sheets import Sheet, files_at, known_fields, load, when
+from providers.file_sheets import Sheet, file_id, files_at, known_fields, load, when
 from providers.offer import FILE, PRICINGS, Discount, Fetched, Pricing, Provider, ProviderError, Rejected
 from providers.reading import BadRow, Reading, decimal, snapshot_name, text, usd, whole
 from providers.tables import table
@@ -64,7 +64,7 @@ class PriceFiles(Provider):
             try:
                 sheets.append(load(path, now))
             except ProviderError as error:
-                unread.append(Rejected(path.name, str(error)))
+                unread.append(Rejected(file_id(path), str(error)))
         return parse(sheets, Reading(self.name, VARIABLE, now, self.context.canonical), unread)
 
 

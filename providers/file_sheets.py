@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import csv
+import hashlib
 import io
+import os
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Any
@@ -25,7 +27,7 @@ BOOK_FIELDS = ("book", "team", "source", "observed_at", "currency", "prices", "d
 class Sheet:
     """A file as it was read: each row with its place in the file; `at` and `source` hold for rows that state none.
 
-    `team`: the prices are that team's alone.
+    `file`: which it is among all (`file_id`). `team`: the prices are that team's alone.
     """
 
     file: str
@@ -42,13 +44,19 @@ def load(path: Path, now: datetime) -> Sheet:
     try:
         body = path.read_bytes()
         changed = datetime.fromtimestamp(path.stat().st_mtime, UTC)
-        return sheet_of(path.name, _reader(path)(body), min(changed, now))
+        return replace(sheet_of(path.name, _reader(path)(body), min(changed, now)), file=file_id(path))
     except OSError as error:
         raise ProviderError(f"the price file {path} cannot be read: {error.strerror}") from error
     except (BadRow, ProviderError) as error:
         raise ProviderError(f"the price file {path}: {error}") from error
     except (ValueError, yaml.YAMLError, csv.Error, RecursionError) as error:
         raise ProviderError(f"the price file {path} is no {path.suffix[1:].upper()}: {error}") from error
+
+
+def file_id(path: Path) -> str:
+    """The file's name with a mark of where it lies: two folders may have files of one name, and no answer shows an operator's folders."""
+    name = path.name.encode("utf-8", "replace").decode()
+    return f"{name}#{hashlib.sha256(os.fsencode(path.absolute())).hexdigest()[:8]}"
 
 
 def sheet_of(file: str, content: object, changed: datetime) -> Sheet:

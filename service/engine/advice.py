@@ -12,7 +12,7 @@ import numpy as np
 from service.domain.errors import DoesNotFit, InvalidRequest
 from service.domain.model import Model
 from service.domain.run import Axes, Cluster, Training
-from service.engine.layouts import candidate_layouts
+from service.engine.layouts import plain_layouts, savings_grid
 from service.engine.memory import memory
 from service.engine.search import Choice
 
@@ -90,13 +90,13 @@ def _smallest_count(holds: Callable[[int], bool], cluster: Cluster) -> int | Non
 
 
 def _leanest_bytes(model: Model, training: Training, cluster: Cluster) -> float:
-    """What the leanest layout of the whole search needs: all recomputed and sharded, a sequence at a time, no interleaving."""
+    """What the leanest layout of the whole search needs: all recomputed, sharded as far as it helps, a sequence at a time, whole stages."""
+    bare = replace(training, axes=Axes(micro_batch=1, virtual_pipeline=1, recompute="full"))
     try:
-        axes = Axes(micro_batch=1, virtual_pipeline=1, zero_stage=3, recompute="full")
-        layouts = candidate_layouts(model, replace(training, axes=axes), cluster)
+        layouts = plain_layouts(model, bare, cluster.count)
     except InvalidRequest:
         return float("inf")
-    return float(np.min(memory(model, training, layouts).total))
+    return float(np.min(memory(model, training, savings_grid(bare, layouts)).total))
 
 
 def does_not_fit(model: Model, training: Training, cluster: Cluster, choice: Choice) -> DoesNotFit:

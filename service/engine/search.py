@@ -14,7 +14,7 @@ from service.domain.model import Model, Transformer
 from service.domain.run import Cluster, Training
 from service.domain.utilisation import Utilisation
 from service.engine.alternatives import Timed, alternatives, several_meshes
-from service.engine.layouts import Layouts, plain_layouts, saved, savings_grid, searched_recomputes, searched_zero_stages
+from service.engine.layouts import Layouts, plain_layouts, saved, savings_grid
 from service.engine.memory import Memory, memory
 from service.engine.throughput import Step, step
 
@@ -113,9 +113,9 @@ def _worth_timing(model: Model, training: Training, cluster: Cluster) -> Weighed
     one_mesh, fits = not several_meshes(plain), needed <= capacity
     some_fit = bool(fits.any())
     if not some_fit and not one_mesh:
-        bare, least = _barest(model, training, cluster.count)
+        bare = _barest(model, training, cluster.count)
         # One that is not among the plain ones, because it makes no whole rounds of interleaving, is none that is searched.
-        return _leanest(*(_leanest_of(model, training, plain) if (least.total <= capacity).any() else (bare, least)))
+        return _leanest(training, *((plain, used, needed) if (bare[2] <= capacity).any() else bare))
     worth = needed <= (NEAR_MISS * capacity if some_fit else needed.min())
     if not one_mesh:
         worth &= ~np.where(fits, _needlessly_lean(fits), _needlessly_lean(worth))
@@ -126,37 +126,31 @@ def _worth_timing(model: Model, training: Training, cluster: Cluster) -> Weighed
     return Weighed(saved(training, plain, places), needed[places], used, places)
 
 
-def _leanest(layouts: Layouts, used: Memory) -> Weighed:
-    """Those that need the least."""
-    needed = used.total
+def _leanest(training: Training, layouts: Layouts, used: Memory, needed: Floats) -> Weighed:
+    """Those that need the least, of layouts with every saving."""
     places = np.nonzero(needed <= needed.min())
-    return Weighed(layouts.take(places[0]), needed[places], used, places)
+    return Weighed(saved(training, layouts, places), needed[places], used, places)
 
 
 # What a layout takes is the same on every accelerator: where several are compared it is asked for again.
 @lru_cache(maxsize=4)
 def _weighed(model: Model, training: Training, count: int) -> tuple[Layouts, Memory, Floats]:
     """`plain_layouts`, and what they take with every saving, as a grid."""
-    plain = plain_layouts(model, training, count)
-    grid = savings_grid(training, plain)
-    used = memory(model, training, grid)
-    return plain, used, np.broadcast_to(used.total, (grid.recompute.size, grid.zero_stage.size, len(plain)))
+    return _with_every_saving(model, training, plain_layouts(model, training, count))
 
 
 @lru_cache(maxsize=4)
-def _barest(model: Model, training: Training, count: int) -> tuple[Layouts, Memory]:
-    """Every division of the machine with one sequence at a time, whole stages and all savings, where these are not stated."""
+def _barest(model: Model, training: Training, count: int) -> tuple[Layouts, Memory, Floats]:
+    """Every division of the machine with one sequence at a time and whole stages, where these are not stated, with every saving."""
     axes = training.axes
     bare = replace(training, axes=replace(axes, micro_batch=axes.micro_batch or 1, virtual_pipeline=axes.virtual_pipeline or 1))
-    return _leanest_of(model, training, plain_layouts(model, bare, count))
+    return _with_every_saving(model, training, plain_layouts(model, bare, count))
 
 
-def _leanest_of(model: Model, training: Training, layouts: Layouts) -> tuple[Layouts, Memory]:
-    """Each layout with the most recomputation and sharding that is searched, and what it takes."""
-    recompute, zero_stage = searched_recomputes(training)[-1], searched_zero_stages(training)[-1]
-    size = len(layouts)
-    leanest = replace(layouts, recompute=np.full(size, recompute), zero_stage=np.full(size, zero_stage))
-    return leanest, memory(model, training, leanest)
+def _with_every_saving(model: Model, training: Training, layouts: Layouts) -> tuple[Layouts, Memory, Floats]:
+    grid = savings_grid(training, layouts)
+    used = memory(model, training, grid)
+    return layouts, used, np.broadcast_to(used.total, (grid.recompute.size, grid.zero_stage.size, len(layouts)))
 
 
 def _needlessly_lean(enough: NDArray[np.bool_]) -> NDArray[np.bool_]:

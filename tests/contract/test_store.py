@@ -195,7 +195,7 @@ class TestSqlite:
         other.close()
 
     def test_everybody_gets_a_turn(self, open_store: Callable[[str], Store], path: Path) -> None:
-        """Also beside a writer that never stops; waiting for another thing than a turn is left to SQLite."""
+        """Also beside a writer that never stops."""
         store, other = (open_store(f"sqlite:///{path}") for _ in range(2))
         store.migrate()
         enough = threading.Event()
@@ -212,5 +212,17 @@ class TestSqlite:
                 enough.set()
             writing.result()
         assert len(made) == 10
+
+    def test_a_turn_that_does_not_come_is_told_and_leaves_the_connection_as_it_was(
+        self, open_store: Callable[[str], Store], path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """The database is away for whoever waits too long; waiting for another thing than a turn is left to SQLite."""
+        monkeypatch.setattr("service.store.database.BUSY_TIMEOUT_S", 0.1)
+        store, other = (open_store(f"sqlite:///{path}") for _ in range(2))
+        store.migrate()
+        writing = other.engine.connect().execution_options(outlay_write=True)
+        with writing as held, held.begin(), pytest.raises(StoreUnavailable, match="locked"):
+            store.beat("late", NOW)
         with store.engine.connect() as connection:
-            assert connection.scalar(text("PRAGMA busy_timeout")) == 5000
+            assert connection.scalar(text("PRAGMA busy_timeout")) == 100
+        store.beat("late", NOW)

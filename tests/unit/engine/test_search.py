@@ -186,6 +186,23 @@ def test_adapters_train_on_machines_that_full_training_does_not_fit(changes: dic
     assert (full.fits, adapters.fits) == (False, True)
 
 
+def test_sharding_that_needs_more_than_it_saves_is_not_taken_for_the_leanest() -> None:
+    """Of frozen 4-bit weights ZeRO 3 gathers more than it shares out: stage 1 fits where it would not, and tells what is missing."""
+    asked = training(method="qlora", lora_rank=16, global_batch=512, axes=Axes(pipeline=8, recompute="full"))
+    for capacity, fits in ((4.2e9, True), (3.9e9, False)):
+        choice = choose_layout(MIXTRAL, asked, cluster(16, accelerator(usable_memory_bytes=capacity)), utilisation())
+        assert (choice.fits, choice.layouts.row(0)["zero_stage"]) == (fits, 1)
+        assert choice.total_bytes == pytest.approx(4.05e9, rel=0.01)
+
+
+def test_of_equally_fast_layouts_one_without_savings_is_taken() -> None:
+    """Where the data pipeline bounds them all, nothing is recomputed or sharded for nothing."""
+    choice = choose_layout(LLAMA_7B, training(global_batch=512, input_tokens_per_s_per_node=1000), cluster(64), utilisation())
+    row = choice.layouts.named(0)
+    assert choice.steps.bound_by(0) == "input"
+    assert (row["activation_recompute"], row["zero_stage"]) == ("none", 1)
+
+
 def test_other_networks_find_their_batch() -> None:
     """A CNN on eight accelerators takes a layout of data ranks that holds its activations."""
     choice = choose_layout(RESNET_50, training(seq_len=1, global_batch=2048), cluster(8), utilisation())

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from providers.file import PriceFiles
+from providers.file_sheets import file_id
 from providers.offer import Fetched, ProviderError
 from providers.testing import NOW
 from tests.unit.providers.conformance import Conformance
@@ -117,9 +118,18 @@ class TestPriceFiles(Conformance):
     def test_the_offers_of_a_book_say_which_it_is(self) -> None:
         """And in which file it stands; a sheet is no book."""
         found = {offer.provider: offer.extras for offer in self.fetched().offers}
-        assert found["coreweave"] == {"file": "book.json", "book": "framework agreement 2026"}
-        assert found["lambda"] == {"file": "list.csv"}
-        assert {discount.file for discount in self.fetched().discounts} == {"book.json"}
+        book, sheet = (file_id(self.path / name) for name in ("book.json", "list.csv"))
+        assert found["coreweave"] == {"file": book, "book": "framework agreement 2026"}
+        assert found["lambda"] == {"file": sheet}
+        assert {discount.file for discount in self.fetched().discounts} == {book}
+
+    def test_files_of_one_name_are_told_apart_without_showing_their_folders(self) -> None:
+        """By a mark behind the name, which is text whatever bytes the name has."""
+        here, there, odd = (file_id(self.path / name) for name in ("a/book.json", "b/book.json", os.fsdecode(b"b\xffok.json")))
+        assert here != there
+        assert here.partition("#")[0] == there.partition("#")[0] == "book.json"
+        assert str(self.path) not in here
+        assert odd.encode().startswith(b"b?ok.json#")
 
     def test_discounts_keep_the_order_of_their_book(self) -> None:
         """Percents become shares, aliases canonical names; what is not said holds for all."""
@@ -279,7 +289,7 @@ class TestPriceFiles(Conformance):
         fetched = self.of(self.path / "list.csv", self.path / "gone.csv", self.write("cut.json", "[{"), self.path / "team.yaml")
         assert ([offer.provider for offer in fetched.offers], list(fetched.teams)) == (["lambda", "azure"], ["vision"])
         gone, cut = fetched.unread
-        assert (gone.row, cut.row) == ("gone.csv", "cut.json")
+        assert (gone.row, cut.row) == (file_id(self.path / "gone.csv"), file_id(self.path / "cut.json"))
         assert "gone.csv cannot be read: No such file or directory" in gone.reason
         assert "cut.json is no JSON" in cut.reason
 

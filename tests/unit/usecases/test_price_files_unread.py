@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterator
 from datetime import timedelta
 from decimal import Decimal
@@ -87,6 +88,24 @@ def test_the_others_are_served_and_its_own_stay_marked_as_stale(desk: Desk, fold
     assert stale_by_region(desk) == {"north": True, "south": False}
     prices = {offer.region: offer.usd_per_hour for offer in book_of(desk).offers if offer.region != "east"}
     assert prices == {"north": 30, "south": 44}
+
+
+def test_another_file_of_the_same_name_is_another_file(settings: Settings, tmp_path: Path) -> None:
+    """What a readable one leaves out is gone, whatever is wrong with one of its name in another folder."""
+    here, there = tmp_path / "here", tmp_path / "there"
+    for folder in (here, there):
+        folder.mkdir()
+    write(here / "prices.json", {"prices": [NORTH]})
+    write(there / "prices.json", {"prices": [SOUTH, SOUTH | {"region": "west"}], "discounts": DISCOUNTS})
+    env, world = {"OUTLAY_PRICE_FILES": os.pathsep.join(map(str, (here, there)))}, World()
+    files = PriceFiles(Context(canonical=canonical_accelerator, env=env, clock=lambda: world.now))
+    with desk_of(settings, world, files, env) as desk:
+        read(desk)
+        world.now += timedelta(minutes=10)
+        (here / "prices.json").write_text("{", encoding="utf-8")
+        write(there / "prices.json", {"prices": [SOUTH]})
+        read(desk)
+        assert stale_by_region(desk) == {"north": True, "south": False}
 
 
 def test_it_is_named_with_what_is_wrong(desk: Desk, folder: Path) -> None:
