@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 from bench.accuracy.report import errors
 from service.calibration.cases import Case, goal_of, is_held_back, key_of, read, throughput_cases
 from service.calibration.folds import Folds, goal_rate, left_out_rates, rates, read_folds
-from service.calibration.runs import LATER, REFERENCE, PublishedRun, published_runs, steps_hours
-from service.calibration.spreads import Misses, lost_between_nodes, misses_of, slowdown, vision_shares, widths_of, without
+from service.calibration.runs import FILES, PublishedRun, published_runs, steps_hours
+from service.calibration.spreads import Misses, lost_between_nodes, misses_of, over_steps, slowdown, vision_shares, widths_of, without
 from service.domain.model import Model, OtherNetwork
 from service.domain.run import Cluster, Training
 from service.engine.flops import training_flops
@@ -33,7 +33,7 @@ from service.presets.utilisation import Known, find_utilisation, load_parameters
 Floats = NDArray[np.float64]
 Summary = dict[str, object]
 BASELINE_MFU = 0.4
-RUNS = {"training-runs": REFERENCE, "more-training-runs": LATER}
+RUNS = dict(zip(("training-runs", "more-training-runs"), FILES, strict=True))
 PREDICTED = ("predicted_left_out", "predicted_publication_out", "predicted_in_sample", "baseline", "constant")
 
 
@@ -178,24 +178,20 @@ def _baseline_rate(model: Model, training: Training, cluster: Cluster) -> float:
 
 
 def _hours() -> list[ScoredRow]:
-    """Published runs' hours: parameters fitted without their publication, what is lost between nodes without those or its family's runs."""
-    parameters, folds = load_parameters(), read_folds().publications
-    runs = published_runs()
-    steps = np.array([steps_hours(run, folds.get(run.publication, parameters)) for run in runs])
-    return [row for name, file in RUNS.items() for row in _hours_of(name, published_runs(file), runs, steps)]
-
-
-def _hours_of(name: str, some: Sequence[PublishedRun], runs: Sequence[PublishedRun], steps: Floats) -> list[ScoredRow]:
-    """`steps`: hours of the steps of each of all `runs`, their publications left out."""
-    baseline = [run.tokens / _baseline_rate(run.model, run.training, run.cluster) / 3600 for run in some]
-    constant = float(np.median(np.array([run.hours for run in some]) / baseline))
-    whole, found = planning().lost_between_nodes, []
-    for run, naive in zip(some, baseline, strict=True):
-        away = float(steps[runs.index(run)]) * slowdown(run, _lost_without(run.kin, runs, steps))
+    """Published runs' hours: parameters fitted without their publication, what is lost between nodes without it or their models' family."""
+    parameters = load_parameters()
+    tables, runs = zip(*((table, run) for table, file in RUNS.items() for run in published_runs(file)), strict=True)
+    actual = over_steps(runs, parameters, read_folds())
+    lost = {kin: _lost_without(kin, runs, actual) for kin in {run.kin for run in runs}}
+    naive = np.array([run.tokens / _baseline_rate(run.model, run.training, run.cluster) / 3600 for run in runs])
+    constant = {table: _constant(table, tables, runs, naive) for table in RUNS}
+    found = []
+    for at, (table, run) in enumerate(zip(tables, runs, strict=True)):
+        away = run.hours / float(actual[at]) * slowdown(run, lost[run.kin])
         found.append(
             ScoredRow(
                 id=run.name,
-                table=name,
+                table=table,
                 source=run.publication,
                 accelerator=run.cluster.accelerator.name,
                 family=run.cluster.accelerator.family,
@@ -207,19 +203,23 @@ def _hours_of(name: str, some: Sequence[PublishedRun], runs: Sequence[PublishedR
                 measured=run.hours,
                 predicted_left_out=away,
                 predicted_publication_out=away,
-                predicted_in_sample=steps_hours(run, load_parameters()) * slowdown(run, whole),
-                baseline=naive,
-                constant=constant * naive,
+                predicted_in_sample=steps_hours(run, parameters) * slowdown(run, planning().lost_between_nodes),
+                baseline=float(naive[at]),
+                constant=constant[table] * float(naive[at]),
                 covered=_run_covered(run, away),
             )
         )
     return found
 
 
-def _lost_without(kin: str, runs: Sequence[PublishedRun], steps: Floats) -> float:
+def _lost_without(kin: str, runs: Sequence[PublishedRun], actual: Floats) -> float:
     others = [at for at, run in enumerate(runs) if run.kin != kin]
-    actual = np.array([runs[at].hours for at in others]) / steps[others]
-    return lost_between_nodes([runs[at] for at in others], actual)
+    return lost_between_nodes([runs[at] for at in others], actual[others])
+
+
+def _constant(table: str, tables: Sequence[str], runs: Sequence[PublishedRun], naive: Floats) -> float:
+    """The table's median of actual over naive hours."""
+    return float(np.median([run.hours / hours for name, run, hours in zip(tables, runs, naive, strict=True) if name == table]))
 
 
 def _run_covered(run: PublishedRun, planned: float) -> bool:

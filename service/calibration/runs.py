@@ -19,6 +19,9 @@ from service.presets.models import find_model
 from service.presets.reliability import find_reliability, recovery_defaults
 from service.presets.utilisation import Parameters
 
+# Those that were there from the start, and those that were found later.
+FILES = ("runs.csv", "more_runs.csv")
+
 
 @dataclass(frozen=True)
 class PublishedRun:
@@ -37,12 +40,9 @@ class PublishedRun:
     hours: float
 
 
-REFERENCE, LATER = "runs.csv", "more_runs.csv"
-
-
-def published_runs(file: str | None = None) -> list[PublishedRun]:
-    """Every run of a file, else of both, that is not excluded."""
-    return [_run(row) for name in ([file] if file else [REFERENCE, LATER]) for row in read(name) if not row["excluded"]]
+def published_runs(*files: str) -> list[PublishedRun]:
+    """Every run of these files, else of all, that is not excluded."""
+    return [_run(row) for file in files or FILES for row in read(file) if not row["excluded"]]
 
 
 def steps_hours(run: PublishedRun, parameters: Parameters) -> float:

@@ -188,7 +188,7 @@ def vision_shares(parameters: Parameters) -> list[tuple[Key, float]]:
 def planning(parameters: Parameters, folds: Folds) -> WholeRuns:
     """How actual hours of published runs scatter about planned ones, and how much of that the speed's spread does not hold."""
     runs = published_runs()
-    actual = np.array([run.hours / steps_hours(run, folds.publications.get(run.publication, parameters)) for run in runs])
+    actual = over_steps(runs, parameters, folds)
     lost = lost_between_nodes(runs, actual)
     ratios = np.log(actual / np.array([slowdown(run, lost) for run in runs]))
     weights = np.ones(len(ratios))
@@ -198,6 +198,11 @@ def planning(parameters: Parameters, folds: Folds) -> WholeRuns:
     beyond_low = -math.sqrt(max(low**2 - math.log(speed.p90) ** 2, 0.0)) if low < 0 else 0.0
     beyond_high = math.sqrt(max(high**2 - math.log(speed.p10) ** 2, 0.0)) if high > 0 else 0.0
     return WholeRuns(len(ratios), lost, *(math.exp(value) for value in (median, low, high, beyond_low, beyond_high)))
+
+
+def over_steps(runs: Sequence[PublishedRun], parameters: Parameters, folds: Folds) -> Floats:
+    """Hours of runs over those of their steps, with parameters fitted without their publication."""
+    return np.array([run.hours / steps_hours(run, folds.publications.get(run.publication, parameters)) for run in runs])
 
 
 def lost_between_nodes(runs: Sequence[PublishedRun], actual: Floats) -> float:

@@ -88,6 +88,7 @@ class Parameters:
     scales: tuple[Scale, ...] = ()
 
 
+@functools.lru_cache(maxsize=1024)
 def find_utilisation(accelerator: Accelerator, precision: str, known: Known = "layout", count: int = 1) -> Utilisation:
     """What the accelerator achieves at a precision; borrowed from the nearest relative where nothing was measured.
 
@@ -132,7 +133,7 @@ def utilisation(parameters: Parameters, accelerator: Accelerator, precision: str
         call_overhead_s=shared["call_overhead_s"] if eager else 0.0,
         straggler_share=shared["straggler_share"],
         launch_power=shared["launch_power"],
-        spread=_raised(spread_of(parameters.spreads, key, known), power * scale_power(parameters.scales, known, count)),
+        spread=raised(spread_of(parameters.spreads, key, known), power * scale_power(parameters.scales, known, count)),
         source=f"borrowed from {key[0]} at {key[1]}: {found.source}" if borrowed or kin else found.source,
         borrowed=borrowed or kin,
         other_share=parameters.other[nearest(parameters, parameters.other, wanted)],
@@ -176,7 +177,8 @@ def scale_power(scales: Sequence[Scale], known: Known, count: int) -> float:
     return max(found, key=lambda row: row.from_count).power if found else 1.0
 
 
-def _raised(spread: Range, power: float) -> Range:
+def raised(spread: Range, power: float) -> Range:
+    """A range of ratios with its ends raised to a power."""
     return Range(spread.p10**power, spread.p50, spread.p90**power)
 
 

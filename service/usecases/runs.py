@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from functools import lru_cache
 from typing import Any
 
 from providers.offer import TERM_HOURS
@@ -19,7 +18,7 @@ from service.presets.accelerators import find_accelerator
 from service.presets.energy import find_power
 from service.presets.models import find_model
 from service.presets.regions import Region, find_region, region_of_offer
-from service.presets.utilisation import Known, find_utilisation, load_parameters, nearest, planning, scale_power, spread_of
+from service.presets.utilisation import Known, find_utilisation, load_parameters, nearest, planning, raised, scale_power, spread_of
 from service.pricebook import PriceBook
 from service.usecases import resolve
 from service.usecases.calibrate import as_measured
@@ -118,19 +117,13 @@ def achieved(desk: Desk, run: Run, notes: Notes) -> Utilisation:
     """What the run's machine achieves: published or the user's own figures, with what is not known of them said."""
     cluster = run.cluster
     known: Known = "layout" if run.training.axes.mesh_known(cluster.count) else "goal"
-    utilisation = _published(cluster.accelerator, run.training.precision, known, cluster.count)
+    utilisation = find_utilisation(cluster.accelerator, run.training.precision, known, cluster.count)
     if run.efficiency.stated:
         return utilisation
     measured = as_measured(desk, run, utilisation, notes)
     utilisation = _with_doubt(run, as_learned(desk, run, measured, notes), known, notes)
     _note_planning(run, notes)
     return utilisation
-
-
-@lru_cache(maxsize=1024)
-def _published(accelerator: Accelerator, precision: str, known: Known, count: int) -> Utilisation:
-    """`find_utilisation`."""
-    return find_utilisation(accelerator, precision, known, count)
 
 
 def _with_doubt(run: Run, utilisation: Utilisation, known: Known, notes: Notes) -> Utilisation:
@@ -144,7 +137,7 @@ def _with_doubt(run: Run, utilisation: Utilisation, known: Known, notes: Notes) 
     if training.method in MEASURED_METHODS:
         return utilisation
     notes.warn(f"no published rates of method {training.method} stand behind this throughput: its range is widened")
-    return replace(utilisation, spread=_raised(utilisation.spread, UNMEASURED_POWER))
+    return replace(utilisation, spread=raised(utilisation.spread, UNMEASURED_POWER))
 
 
 def _of_other_network(run: Run, utilisation: Utilisation, known: Known, notes: Notes) -> Utilisation:
@@ -162,12 +155,7 @@ def _of_other_network(run: Run, utilisation: Utilisation, known: Known, notes: N
         power *= parameters.borrowed_power
         asked = f"this network on {accelerator.name} at {run.training.precision}"
         notes.warn(f"no published throughput of {asked}: borrowed from {ran}, with a wider range")
-    return replace(utilisation, spread=_raised(spread_of(parameters.spreads, taken, known), power))
-
-
-def _raised(spread: Range, power: float) -> Range:
-    """A range of ratios with its ends raised to a power."""
-    return Range(spread.p10**power, spread.p50, spread.p90**power)
+    return replace(utilisation, spread=raised(spread_of(parameters.spreads, taken, known), power))
 
 
 def _note_planning(run: Run, notes: Notes) -> None:
