@@ -20,8 +20,8 @@ from pathlib import Path
 from typing import Any
 
 from bench.servers import find_free_port
-from service.api.estimate import EXAMPLE
-from service.api.program import EXAMPLE as PROGRAM
+from service.api.resources.programs import EXAMPLE as PROGRAM
+from service.api.resources.training.estimate import EXAMPLE
 
 ROOT = Path(__file__).parents[1]
 WORKERS, CLIENTS, WARM_S, MEASURED_S = 2, 4, 1.0, 5.0
@@ -229,15 +229,15 @@ def memory_mb(pid: int) -> float:
 
 def layout_search() -> None:
     """The layout search without the service around it: 175 billion parameters on 1,024 accelerators, one core, nothing cached."""
-    from service.domain.run import RECOMPUTES, Axes
-    from service.engine.layouts import candidate_layouts
-    from service.engine.memory import memory
-    from service.engine.search import choose_layout
-    from service.engine.throughput import step
-    from service.presets.utilisation import find_utilisation
-    from service.usecases.models import resolve_model
-    from service.usecases.notes import Notes
-    from service.usecases.resolve import resolve_cluster, resolve_training
+    from service.domain.training.run import RECOMPUTES, Axes
+    from service.engine.training.layouts import candidate_layouts
+    from service.engine.training.memory import memory
+    from service.engine.training.search.layout_search import choose_layout
+    from service.engine.training.step.step_time import step
+    from service.presets.training.utilisation import find_utilisation
+    from service.usecases.resolution.assumption_log import Notes
+    from service.usecases.resolution.models import resolve_model
+    from service.usecases.resolution.resolve import resolve_cluster, resolve_training
 
     cluster = resolve_cluster(GPT_3["hardware"], Notes())
     model, seq_len = resolve_model(GPT_3["model"], Notes())

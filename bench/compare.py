@@ -79,11 +79,11 @@ def varied(section: str, field: str, above: int) -> Iterator[bytes]:
 
 def rates(folder: str) -> None:
     """Offers a second without the service around it, and those of gpuhunt over the same rows."""
-    from service.api.compare_schema import CompareRequestSchema
     from service.config import load_settings
-    from service.pricebook import price_book
-    from service.usecases.compare import compare as usecase
-    from service.wiring import build_desk
+    from service.container import build_desk
+    from service.prices.book import price_book
+    from service.schemas.comparison.request import CompareRequestSchema
+    from service.usecases.comparison.compare import compare as usecase
 
     desk = build_desk(load_settings({"OUTLAY_DATA_DIR": folder, "OUTLAY_OFFLINE": "1"}))
     request, shipped = CompareRequestSchema().load(REQUEST), desk.catalog.current
@@ -155,8 +155,8 @@ def worst_cases(folder: str) -> None:
     """CPU of the costliest comparisons that are taken, with nothing searched before."""
     from service import create_app
     from service.config import load_settings
-    from service.usecases.compare import MOST_WORK
-    from service.usecases.machines import search_weight, workload
+    from service.usecases.comparison.compare import MOST_WORK
+    from service.usecases.comparison.timed_configurations import search_weight, workload
 
     client = create_app(load_settings({"OUTLAY_DATA_DIR": folder, "OUTLAY_OFFLINE": "1", "OUTLAY_LOG_LEVEL": "error"})).test_client()
     known = sorted({offer.accelerator for offer in client.application.extensions["desk"].catalog.current.offers})

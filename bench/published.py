@@ -12,19 +12,19 @@ from pathlib import Path
 from typing import Any
 
 from bench.readme import put
-from service.api.estimate_schema import EstimateRequestSchema
-from service.api.program_body import program_body
-from service.api.program_schema import ProgramRequestSchema
 from service.config import load_settings
-from service.desk import Desk
-from service.domain.quantity import Range
-from service.engine.program_spread import combined
-from service.engine.search import choose_layout
-from service.usecases.notes import Notes
-from service.usecases.program import plan
-from service.usecases.program_runs import merged
-from service.usecases.runs import achieved, resolve_machine, resolve_run
-from service.wiring import build_desk
+from service.container import build_desk
+from service.context import Desk
+from service.domain.quantities import Range
+from service.engine.programs.contingency import combined
+from service.engine.training.search.layout_search import choose_layout
+from service.schemas.programs.presenters import program_body
+from service.schemas.programs.request import ProgramRequestSchema
+from service.schemas.training.request import EstimateRequestSchema
+from service.usecases.programs.plan import plan
+from service.usecases.programs.runs import merged
+from service.usecases.resolution.assumption_log import Notes
+from service.usecases.resolution.runs import achieved, resolve_machine, resolve_run
 
 ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "docs" / "published-program.md"

@@ -15,9 +15,9 @@ from pathlib import Path
 
 import numpy as np
 
-from service.domain.fits import Points
-from service.engine.scaling_fit import HUBER_DELTA, fit_law, law_loss
-from service.presets.scaling_fit import typical_law
+from service.domain.scaling.fits import Points
+from service.engine.scaling.law_fit import HUBER_DELTA, fit_law, law_loss
+from service.presets.scaling.law_fit import typical_law
 
 POINTS = Path(__file__).parents[1] / "tests" / "data" / "chinchilla_points.csv"
 STARTS, RESAMPLES, HELD_OUT = 500, 200, 24

@@ -14,17 +14,17 @@ from typing import Any
 import numpy as np
 import simpy
 
-from service.api.scenarios_schema import ScenarioRequestSchema, given_of
 from service.config import load_settings
-from service.desk import Desk
-from service.domain.scenario import ProgramModel, RunModel
-from service.engine.range_values import range_values
-from service.engine.scenario_bill import usd_per_hour
-from service.engine.scenario_program import scored
-from service.engine.scenario_streams import stream
-from service.engine.scenario_trials import Sampler
-from service.usecases import scenario_monte_carlo as monte_carlo
-from service.wiring import build_desk
+from service.container import build_desk
+from service.context import Desk
+from service.domain.scenarios import ProgramModel, RunModel
+from service.engine.numerics.quantiles import range_values
+from service.engine.scenarios.costs import usd_per_hour
+from service.engine.scenarios.program import scored
+from service.engine.scenarios.random_streams import stream
+from service.engine.scenarios.trials import Sampler
+from service.schemas.scenarios.request import ScenarioRequestSchema, given_of
+from service.usecases.scenarios import monte_carlo
 
 TRIALS, SIMPY_TRIALS = 1_000_000, 30
 MEMORY_PROMISED_MB = 500.0

@@ -21,19 +21,19 @@ from typing import Any
 
 from bench.scenarios import NODES_1000
 from bench.tracking_service import databases
-from service import serve
-from service.api.scenarios_schema import ScenarioRequestSchema, given_of
 from service.config import Settings, load_settings, to_env
-from service.desk import Desk
+from service.container import build_desk, utc_now
+from service.context import Desk
 from service.domain.teams import DEFAULT_TEAM, EVERYBODY
-from service.engine.scenario_trials import Sampler, tally
+from service.engine.scenarios.trials import Sampler, tally
+from service.runtime import serve
+from service.schemas.scenarios.request import ScenarioRequestSchema, given_of
 from service.store import NewScenario, OpenWork, Store
-from service.store.scenarios import REVIEW
-from service.usecases import scenario_monte_carlo as monte_carlo
-from service.usecases.scenario_kinds import Prepared
-from service.usecases.scenario_work import ALIVE
-from service.usecases.scenarios import find_scenario, submit
-from service.wiring import build_desk, utc_now
+from service.store.scenarios.scenarios import REVIEW
+from service.usecases.scenarios import monte_carlo
+from service.usecases.scenarios.registry import Prepared
+from service.usecases.scenarios.scenarios import find_scenario, submit
+from service.usecases.scenarios.worker import ALIVE
 
 ROOT = Path(__file__).parents[1]
 TRIALS, MORE_TRIALS = 1_000_000, 8_000_000

@@ -7,7 +7,7 @@ from typing import Any
 
 from flask import Flask, request
 
-from service.api.estimate_schema import EstimateRequestSchema
+from service.schemas.training.request import EstimateRequestSchema
 
 
 def find_free_port() -> int:

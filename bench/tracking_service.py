@@ -18,16 +18,16 @@ from pathlib import Path
 from typing import Any
 
 from bench.__main__ import CLIENTS, MEASURED_S, WARM_S, WORKERS, cpu_s, gunicorn, load, report
-from service.api.track_event_schema import EventsSchema
 from service.config import load_settings
+from service.container import build_desk
 from service.domain.teams import DEFAULT_TEAM
-from service.domain.tracking import Event
+from service.domain.tracking.events import Event
+from service.schemas.tracking.events import EventsSchema
 from service.store import RunRow, Store
 from service.store.database import make_engine
-from service.store.event_rows import EventRow, event_row
-from service.store.tracking_tables import track_events
-from service.usecases.track_folding import fold_run
-from service.wiring import build_desk
+from service.store.tracking.event_rows import EventRow, event_row
+from service.store.tracking.tables import track_events
+from service.usecases.tracking.projection import fold_run
 
 START = datetime(2025, 9, 1, tzinfo=UTC)
 BATCH = 100

@@ -14,7 +14,7 @@ from types import TracebackType
 from typing import Any
 
 from outlay_client.encode import Told
-from outlay_client.post import Post, Queued, default_folder
+from outlay_client.sender import Post, Queued, default_folder
 from outlay_client.sending import Door
 
 MOST_QUEUED = 10_000

@@ -16,10 +16,10 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from providers.base import RemoteProvider
+from providers.catalog_files.naming import shape_of
 from providers.common import part_of
 from providers.offer import Fetched, Pricing, ProviderError
-from providers.reading import BadRow, NotForUs, Reading, mapping, parts, rows, text, usd
-from providers.snapshot_build.naming import shape_of
+from providers.row_parsing import BadRow, NotForUs, Reading, mapping, parts, rows, text, usd
 
 QUERY = {
     "api-version": "2023-01-01-preview",

@@ -11,7 +11,7 @@ from urllib.parse import urlsplit, urlunsplit
 
 from providers.http import Http
 from providers.offer import Provider, ProviderError
-from providers.reading import Reading
+from providers.row_parsing import Reading
 
 Canonical = Callable[[str, float | None], str | None]
 """Vendor's label and memory of one device [GB or GiB] -> canonical accelerator name, or None where there is none."""

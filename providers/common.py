@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from providers.offer import ProviderError, Rejected
-from providers.reading import BadRow, NotForUs, Reading, parts
+from providers.row_parsing import BadRow, NotForUs, Reading, parts
 
 ANYWHERE = "any"
 """The region of a price without a place: it holds in all, or nobody says where."""

@@ -12,7 +12,7 @@ from typing import Any
 from providers.base import RemoteProvider
 from providers.common import ANYWHERE, read_pages, texts
 from providers.offer import Availability, Fetched
-from providers.reading import NotForUs, Reading, decimal, mapping, part, rows, text, usd, whole
+from providers.row_parsing import NotForUs, Reading, decimal, mapping, part, rows, text, usd, whole
 
 
 class DigitalOcean(RemoteProvider):

@@ -17,9 +17,9 @@ from urllib3.exceptions import HTTPError, InvalidHeader
 from urllib3.util import Retry
 
 from providers import strict_json
+from providers.error_text import is_cut_off, told, unsaid
 from providers.offer import ProviderError
 from providers.transport import TimedAdapter, ending_at, left_s
-from providers.trouble import is_cut_off, told, unsaid
 
 USER_AGENT = "outlay (price catalogue)"
 REPEATED_AFTER = frozenset({429, 502, 503, 504})

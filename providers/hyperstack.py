@@ -12,7 +12,7 @@ from typing import Any
 
 from providers.base import RemoteProvider
 from providers.offer import Fetched, ProviderError
-from providers.reading import BadRow, NotForUs, Reading, mapping, parts, rows, text, usd, whole
+from providers.row_parsing import BadRow, NotForUs, Reading, mapping, parts, rows, text, usd, whole
 
 
 class Hyperstack(RemoteProvider):

@@ -13,7 +13,7 @@ from typing import Any
 
 from providers.base import RemoteProvider
 from providers.offer import Availability, Fetched, Pricing
-from providers.reading import BadRow, Reading, decimal, mapping, rows, text, usd, whole
+from providers.row_parsing import BadRow, Reading, decimal, mapping, rows, text, usd, whole
 
 SIZES = (1, 2, 4, 8, 16)
 FREE: dict[Pricing, tuple[str, ...]] = {"on_demand": ("effective_num_free_devices", "num_free_devices"), "spot": ("spot_num_free_devices",)}

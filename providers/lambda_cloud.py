@@ -14,7 +14,7 @@ from typing import Any
 from providers.base import RemoteProvider
 from providers.common import ANYWHERE
 from providers.offer import Availability, Fetched
-from providers.reading import BadRow, Reading, cents, mapping, part, parts, text, whole
+from providers.row_parsing import BadRow, Reading, cents, mapping, part, parts, text, whole
 
 MEMORY = re.compile(r"\((\d+) GB")
 COUNT = re.compile(r"(\d+)x ")

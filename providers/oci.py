@@ -15,7 +15,7 @@ from decimal import Decimal
 from providers.base import RemoteProvider
 from providers.common import ANYWHERE
 from providers.offer import Fetched
-from providers.reading import BadRow, NotForUs, Reading, mapping, parts, rows, text, usd
+from providers.row_parsing import BadRow, NotForUs, Reading, mapping, parts, rows, text, usd
 from providers.tables import table
 
 UNIT = "GPU Per Hour"

@@ -14,7 +14,7 @@ from typing import Any
 from providers.base import RemoteProvider
 from providers.common import ANYWHERE, in_form, read_pages
 from providers.offer import Fetched
-from providers.reading import BadRow, NotForUs, Reading, decimal, mapping, part, rows, text, usd, whole
+from providers.row_parsing import BadRow, NotForUs, Reading, decimal, mapping, part, rows, text, usd, whole
 
 PAGE = 100
 IN_STOCK = ("available", "high", "medium", "low")

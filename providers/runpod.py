@@ -16,7 +16,7 @@ from typing import Any
 from providers.base import RemoteProvider
 from providers.common import ANYWHERE, part_of
 from providers.offer import Availability, Fetched, Market, Pricing, ProviderError
-from providers.reading import BadRow, NotForUs, Reading, decimal, mapping, part, parts, rows, text, usd, whole
+from providers.row_parsing import BadRow, NotForUs, Reading, decimal, mapping, part, parts, rows, text, usd, whole
 
 TYPES = """{ gpuTypes {
   id memoryInGb maxGpuCountSecureCloud maxGpuCountCommunityCloud

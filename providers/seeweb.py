@@ -15,7 +15,7 @@ from typing import Any
 
 from providers.base import RemoteProvider
 from providers.offer import Fetched, ProviderError
-from providers.reading import BadRow, NotForUs, Reading, decimal, mapping, parts, rows, text, usd, whole
+from providers.row_parsing import BadRow, NotForUs, Reading, decimal, mapping, parts, rows, text, usd, whole
 
 ECB = "https://www.ecb.europa.eu/stats/eurofxref/eurofxref-daily.xml"
 RATE = re.compile(r"""<Cube currency=['"]USD['"] rate=['"](\d\.\d{1,6})['"]""")

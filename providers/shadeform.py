@@ -14,7 +14,7 @@ from typing import Any
 from providers.base import RemoteProvider
 from providers.common import in_form
 from providers.offer import Fetched
-from providers.reading import BadRow, NotForUs, Reading, cents, decimal, mapping, parts, rows, text, usd, whole
+from providers.row_parsing import BadRow, NotForUs, Reading, cents, decimal, mapping, parts, rows, text, usd, whole
 
 
 class Shadeform(RemoteProvider):

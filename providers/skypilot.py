@@ -1,7 +1,7 @@
 """SkyPilot's public catalogue: prices of many clouds without any key, one CSV a cloud, made by SkyPilot's own fetchers.
 
 GET /skypilot-org/skypilot-catalog/master/catalogs/v8/<cloud>/vms.csv. It is read by the readers of the shipped snapshot
-(`providers.snapshot_build`) with their checks, so both know the same traps; `skypilot_clouds.csv` says which reader a cloud needs.
+(`providers.catalog_files`) with their checks, so both know the same traps; `skypilot_clouds.csv` says which reader a cloud needs.
 The resellers in it (Shadeform, Prime Intellect) are left out: they have providers of their own here, which know stock and cloud.
 The files carry no date and the host sends none: an offer is dated when it was read, and SkyPilot may have read it days before.
 """
@@ -15,13 +15,13 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 
 from providers.base import RemoteProvider
+from providers.catalog_files import READERS, checks
+from providers.catalog_files.catalog import COLUMNS
+from providers.catalog_files.model import Log, Quote, Source
+from providers.catalog_files.naming import named
 from providers.common import ANYWHERE, part_of
 from providers.offer import Fetched, ProviderError
-from providers.reading import Reading
-from providers.snapshot_build import READERS, checks
-from providers.snapshot_build.catalogue import COLUMNS
-from providers.snapshot_build.model import Log, Quote, Source
-from providers.snapshot_build.naming import named
+from providers.row_parsing import Reading
 from providers.tables import table
 
 

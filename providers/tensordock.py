@@ -15,7 +15,7 @@ from typing import Any
 from providers.base import RemoteProvider
 from providers.common import in_form
 from providers.offer import Availability, Fetched
-from providers.reading import BadRow, NotForUs, Reading, decimal, mapping, part, parts, rows, text, usd
+from providers.row_parsing import BadRow, NotForUs, Reading, decimal, mapping, part, parts, rows, text, usd
 
 COUNTS = (1, 2, 4, 8)
 LABEL = re.compile(r"(.+)-(pcie|sxm\d?|nvl)-(\d+)gb")

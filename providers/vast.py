@@ -18,7 +18,7 @@ from typing import Any
 
 from providers.base import RemoteProvider
 from providers.offer import Fetched, ProviderError, Rejected
-from providers.reading import BadRow, NotForUs, Reading, decimal, mapping, rows, text, usd, whole
+from providers.row_parsing import BadRow, NotForUs, Reading, decimal, mapping, rows, text, usd, whole
 
 FEWEST = 5
 """Machines below which a median says little; a client that watches this market takes the same floor."""

@@ -15,7 +15,7 @@ from typing import Any
 from providers.base import RemoteProvider
 from providers.common import ANYWHERE, part_of, texts
 from providers.offer import Availability, Fetched, Pricing, ProviderError
-from providers.reading import BadRow, NotForUs, Reading, decimal, mapping, part, rows, text, usd, whole
+from providers.row_parsing import BadRow, NotForUs, Reading, decimal, mapping, part, rows, text, usd, whole
 
 PRICES: tuple[tuple[Pricing, str], ...] = (("on_demand", "price_per_hour"), ("spot", "spot_price"))
 

@@ -15,7 +15,7 @@ from typing import Any
 from providers.base import RemoteProvider
 from providers.common import ANYWHERE, MOST_PAGES, part_of, texts
 from providers.offer import Availability, Fetched, Pricing, ProviderError
-from providers.reading import BadRow, NotForUs, Reading, decimal, mapping, rows, text, usd, whole
+from providers.row_parsing import BadRow, NotForUs, Reading, decimal, mapping, rows, text, usd, whole
 from providers.tables import table
 
 PARTS = (("plans", {"type": "all", "per_page": "500"}), ("plans-metal", {"per_page": "500"}))

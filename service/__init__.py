@@ -19,9 +19,10 @@ def create_app(settings: Settings | None = None) -> Flask:
 
     from flask import Flask
 
-    from service import api, logs
+    from service import api
     from service.config import load_settings
-    from service.wiring import build_desk
+    from service.container import build_desk
+    from service.runtime import logs
 
     settings = load_settings(os.environ) if settings is None else settings
     logs.configure(settings.log_level.upper())

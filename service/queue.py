@@ -87,7 +87,11 @@ def _files(settings: Settings) -> dict[str, Any]:
         folder.mkdir(parents=True, exist_ok=True)
     folders = {"data_folder_in": str(messages), "data_folder_out": str(messages), "control_folder": str(control)}
     options = {**folders, "polling_interval": POLL_S}
-    return {"broker_transport": "service.mailbox:Transport", "broker_url": "filesystem://localhost//", "broker_transport_options": options}
+    return {
+        "broker_transport": "service.runtime.filesystem_broker:Transport",
+        "broker_url": "filesystem://localhost//",
+        "broker_transport_options": options,
+    }
 
 
 def publish(app: Celery, job_id: str) -> bool:

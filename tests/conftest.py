@@ -19,8 +19,8 @@ from pathlib import Path
 import pytest
 from sqlalchemy import Engine
 
-from service.catalog import LOOKER
 from service.config import Settings, load_settings
+from service.prices.catalog import LOOKER
 from service.store import Store, database, migration
 from service.store.database import make_engine
 

@@ -7,10 +7,10 @@ import os
 
 from celery import signals
 
-from service import lifeline, logs
 from service.config import load_settings
 from service.queue import celery_app
-from workers import jobs, shutdown
+from service.runtime import logs, process_guard
+from workers import shutdown, tasks
 
 SWEEP_EVERY_S = 2
 REFRESH_EVERY_S = 60
@@ -25,16 +25,16 @@ INDISCREET = "urllib3.connectionpool"
 
 settings = load_settings(os.environ)
 app = celery_app(settings)
-jobs.register(app)
+tasks.register(app)
 app.conf.beat_schedule_filename = str(settings.data_dir / "beat-schedule")
 app.conf.beat_schedule = {
     # a sweep that found no free process in time is not worth running: the next one is on its way
-    "sweep": {"task": jobs.SWEEP, "schedule": SWEEP_EVERY_S, "options": {"expires": SWEEP_EVERY_S}},
-    "fold": {"task": jobs.FOLD, "schedule": FOLD_EVERY_S, "options": {"expires": FOLD_EVERY_S}},
-    "forget": {"task": jobs.FORGET, "schedule": FORGET_EVERY_S, "options": {"expires": FORGET_EVERY_S}},
-    "judge": {"task": jobs.JUDGE, "schedule": JUDGE_EVERY_S, "options": {"expires": JUDGE_EVERY_S}},
-    "deliver": {"task": jobs.DELIVER, "schedule": DELIVER_EVERY_S, "options": {"expires": DELIVER_EVERY_S}},
-    "refresh": {"task": jobs.REFRESH, "schedule": REFRESH_EVERY_S, "options": {"expires": REFRESH_EVERY_S}},
+    "sweep": {"task": tasks.SWEEP, "schedule": SWEEP_EVERY_S, "options": {"expires": SWEEP_EVERY_S}},
+    "fold": {"task": tasks.FOLD, "schedule": FOLD_EVERY_S, "options": {"expires": FOLD_EVERY_S}},
+    "forget": {"task": tasks.FORGET, "schedule": FORGET_EVERY_S, "options": {"expires": FORGET_EVERY_S}},
+    "judge": {"task": tasks.JUDGE, "schedule": JUDGE_EVERY_S, "options": {"expires": JUDGE_EVERY_S}},
+    "deliver": {"task": tasks.DELIVER, "schedule": DELIVER_EVERY_S, "options": {"expires": DELIVER_EVERY_S}},
+    "refresh": {"task": tasks.REFRESH, "schedule": REFRESH_EVERY_S, "options": {"expires": REFRESH_EVERY_S}},
 }
 
 
@@ -48,17 +48,17 @@ def _set_up_logging(**_signal: object) -> None:
 
 def _start_process(**_signal: object) -> None:
     """A freshly forked pool process: its own connections, its own end."""
-    jobs.desk.cache_clear()
+    tasks.desk.cache_clear()
     shutdown.give_back_on_term()
-    lifeline.follow_parent()
+    process_guard.follow_parent()
 
 
 def _start_worker(**_signal: object) -> None:
-    lifeline.follow_supervisor()
+    process_guard.follow_supervisor()
 
 
 def _start_beat(**_signal: object) -> None:
-    lifeline.follow_parent()
+    process_guard.follow_parent()
 
 
 signals.setup_logging.connect(_set_up_logging)

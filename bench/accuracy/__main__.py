@@ -16,7 +16,7 @@ from pathlib import Path
 
 from bench.accuracy.report import Line, document
 from bench.accuracy.score import summaries
-from service.calibration.cases import read
+from tools.calibration.cases import read
 
 HERE = Path(__file__).parent
 DOCS = HERE.parents[1] / "docs"

@@ -17,18 +17,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bench.accuracy.report import errors
-from service.calibration.cases import Case, goal_of, is_held_back, key_of, read, throughput_cases
-from service.calibration.folds import Folds, goal_rate, left_out_rates, rates, read_folds
-from service.calibration.runs import FILES, PublishedRun, published_runs, steps_hours
-from service.calibration.spreads import Misses, lost_between_nodes, misses_of, over_steps, slowdown, vision_shares, widths_of, without
-from service.domain.model import Model, OtherNetwork
-from service.domain.run import Cluster, Training
-from service.engine.flops import training_flops
-from service.engine.job import peak_flops
-from service.engine.memory import parameter_total
-from service.engine.parameters import count_parameters
-from service.engine.uncertainty import inverse, product
-from service.presets.utilisation import Known, find_utilisation, load_parameters, planning, scale_power, spread_of
+from service.domain.training.model import Model, OtherNetwork
+from service.domain.training.run import Cluster, Training
+from service.engine.numerics.ranges import inverse, product
+from service.engine.training.flops import training_flops
+from service.engine.training.memory import parameter_total
+from service.engine.training.parameters import count_parameters
+from service.engine.training.step.workload import peak_flops
+from service.presets.training.utilisation import Known, find_utilisation, load_parameters, planning, scale_power, spread_of
+from tools.calibration.cases import Case, goal_of, is_held_back, key_of, read, throughput_cases
+from tools.calibration.folds import Folds, goal_rate, left_out_rates, rates, read_folds
+from tools.calibration.runs import FILES, PublishedRun, published_runs, steps_hours
+from tools.calibration.spreads import Misses, lost_between_nodes, misses_of, over_steps, slowdown, vision_shares, widths_of, without
 
 Floats = NDArray[np.float64]
 Summary = dict[str, object]

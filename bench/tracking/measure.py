@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 
 from bench.tracking.simulate import ACCELERATORS, USD_PER_ACCELERATOR_HOUR, Floats, Runs
 from bench.tracking.thresholds import days_of, looks
-from service.domain.quantity import Range
-from service.engine.change_point import DriftRules, FailureRules, Quantity, failure_evidence, threshold
-from service.engine.forecast import ForecastRules, Prior, Series, forecast
-from service.engine.uncertainty import P90_DEVIATIONS
+from service.domain.quantities import Range
+from service.engine.numerics.ranges import P90_DEVIATIONS
+from service.engine.tracking.change_point import DriftRules, FailureRules, Quantity, failure_evidence, threshold
+from service.engine.tracking.forecast import ForecastRules, Prior, Series, forecast
 
 STAGES = (0.25, 0.5, 0.75)
 # What the simulated plans say they may be off by, as a standard deviation: less than the rough ones are.

@@ -10,9 +10,9 @@ import numpy as np
 from bench.tracking.measure import STAGES, alarms, covered, delays, plan_of
 from bench.tracking.simulate import CALM, REGIMES, Runs, simulate
 from bench.tracking.thresholds import record_of, variants
-from service.engine.change_point import Planned, drift
-from service.engine.forecast import Series, forecast
-from service.presets.tracking import drift_rules, forecast_rules
+from service.engine.tracking.change_point import Planned, drift
+from service.engine.tracking.forecast import Series, forecast
+from service.presets.tracking.forecast import drift_rules, forecast_rules
 
 RUNS, SEED, LOOKS = 1000, 5000, 50
 PLANNED_DAYS = (60, 120)

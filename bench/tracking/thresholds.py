@@ -12,8 +12,8 @@ from dataclasses import replace
 import numpy as np
 
 from bench.tracking.simulate import CALM, ROUGH, Floats, Regime, Runs, simulate
-from service.engine.change_point import DriftRules, Limits, Quantity, Record, daily, split_statistics
-from service.presets.tracking import drift_rules
+from service.engine.tracking.change_point import DriftRules, Limits, Quantity, Record, daily, split_statistics
+from service.presets.tracking.forecast import drift_rules
 
 SEED, ROUNDS, RUNS_A_ROUND = 20_000, 10, 100
 LIFE_DAYS, STATED_DAYS = 400, 130

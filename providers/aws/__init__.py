@@ -13,7 +13,7 @@ from providers.aws.model import RegionMarket, one_part
 from providers.aws.offers import add_offers
 from providers.base import RemoteProvider
 from providers.offer import Fetched
-from providers.reading import BadRow, Reading, mapping, text
+from providers.row_parsing import BadRow, Reading, mapping, text
 
 INDEX = "/offers/v1.0/aws/AmazonEC2/current/region_index.json"
 

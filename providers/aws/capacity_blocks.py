@@ -12,7 +12,7 @@ from typing import Any
 
 from providers.aws.model import CapacityBlock
 from providers.aws.spot import moment
-from providers.reading import BadRow, NotForUs, Reading, decimal, text, usd, whole
+from providers.row_parsing import BadRow, NotForUs, Reading, decimal, text, usd, whole
 
 MINUTES_PER_HOUR = 60
 

@@ -14,7 +14,7 @@ from requests_aws4auth import AWS4Auth
 
 from providers.http import Http
 from providers.offer import ProviderError
-from providers.reading import mapping, rows
+from providers.row_parsing import mapping, rows
 
 VERSION = "2016-11-15"
 FIRST_REGION = "us-east-1"

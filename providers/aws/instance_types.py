@@ -11,8 +11,8 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from providers.aws.model import Hardware
-from providers.reading import BadRow, NotForUs, Reading, decimal, part, parts, text, whole
-from providers.snapshot_build.naming import shape_of
+from providers.catalog_files.naming import shape_of
+from providers.row_parsing import BadRow, NotForUs, Reading, decimal, part, parts, text, whole
 
 MIB_PER_GIB = 1024
 

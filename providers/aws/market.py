@@ -9,7 +9,7 @@ from typing import Any
 from providers.aws import capacity_blocks, instance_types, spot
 from providers.aws.ec2 import Account
 from providers.aws.model import RegionMarket, one_part
-from providers.reading import Reading
+from providers.row_parsing import Reading
 
 ACCELERATED = {"Filter.1.Name": "instance-type"} | {
     f"Filter.1.Value.{number}": pattern for number, pattern in enumerate(("p*", "g*", "trn*", "dl*"), start=1)

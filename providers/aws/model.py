@@ -9,7 +9,7 @@ from datetime import datetime
 from decimal import Decimal
 
 from providers.offer import Pricing, ProviderError
-from providers.reading import BadRow, Reading
+from providers.row_parsing import BadRow, Reading
 
 
 @dataclass(frozen=True, slots=True)

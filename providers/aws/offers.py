@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from providers.aws import capacity_blocks
 from providers.aws.instance_types import accelerator_of
 from providers.aws.model import Price, RegionMarket
-from providers.reading import BadRow, Reading
+from providers.row_parsing import BadRow, Reading
 
 
 def add_offers(region: str, prices: Sequence[Price], told: RegionMarket, reading: Reading) -> None:

@@ -16,7 +16,7 @@ from operator import attrgetter, itemgetter
 from providers.aws.instance_types import is_known
 from providers.aws.model import Hardware, Price
 from providers.offer import Pricing, ProviderError, Rejected
-from providers.reading import BadRow, Reading, usd
+from providers.row_parsing import BadRow, Reading, usd
 
 LINES_BEFORE_HEADER = 5
 KEPT = {

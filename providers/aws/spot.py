@@ -9,7 +9,7 @@ from decimal import Decimal
 from statistics import median
 
 from providers.aws.model import Price
-from providers.reading import BadRow, NotForUs, Reading, text, usd
+from providers.row_parsing import BadRow, NotForUs, Reading, text, usd
 
 LINUX = "Linux/UNIX"
 

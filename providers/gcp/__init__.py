@@ -16,7 +16,7 @@ from providers.common import part_of
 from providers.gcp.machines import add_machines, add_slices
 from providers.gcp.skus import PartPrices, read_skus
 from providers.offer import Fetched, ProviderError
-from providers.reading import Reading, mapping, rows
+from providers.row_parsing import Reading, mapping, rows
 
 COMPUTE_ENGINE = "6F81-5844-456A"
 CLOUD_TPU = "E000-3F24-B8AA"

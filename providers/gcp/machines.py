@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from decimal import Decimal
 from functools import cache
 
+from providers.catalog_files.gcp import Host, hosts, slice_of
 from providers.gcp.skus import NANO_USD, PartPrices
 from providers.offer import PRICINGS, Pricing
-from providers.reading import BadRow, Reading
-from providers.snapshot_build.gcp import Host, hosts, slice_of
+from providers.row_parsing import BadRow, Reading
 from providers.tables import table
 
 

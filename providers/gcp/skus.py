@@ -9,10 +9,10 @@ from decimal import Decimal
 from functools import cache
 from types import MappingProxyType
 
+from providers.catalog_files.model import MOST_USD
 from providers.common import texts
 from providers.offer import Pricing
-from providers.reading import BadRow, NotForUs, Reading, decimal, part, parts, text, usd
-from providers.snapshot_build.model import MOST_USD
+from providers.row_parsing import BadRow, NotForUs, Reading, decimal, part, parts, text, usd
 from providers.tables import table
 
 PartPrices = Mapping[tuple[str, Pricing], Mapping[str, Decimal]]

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from providers.gpuhunt.items import Cloud, read
 from providers.offer import Fetched, Provider, ProviderError, Rejected
-from providers.reading import Reading
+from providers.row_parsing import Reading
 from providers.tables import table
 
 if TYPE_CHECKING:

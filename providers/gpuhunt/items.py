@@ -11,11 +11,11 @@ from decimal import Decimal
 from statistics import median
 from typing import Any
 
+from providers.catalog_files.gcp import slice_of
+from providers.catalog_files.model import Log, Unusable
+from providers.catalog_files.naming import Machine, accelerator_of
 from providers.offer import Market, Pricing, Rejected
-from providers.reading import BadRow, NotForUs, Reading, text, usd, whole
-from providers.snapshot_build.gcp import slice_of
-from providers.snapshot_build.model import Log, Unusable
-from providers.snapshot_build.naming import Machine, accelerator_of
+from providers.row_parsing import BadRow, NotForUs, Reading, text, usd, whole
 
 ZONE = re.compile(r"([a-z]+-[a-z]+\d+)-[a-z]")
 COMMUNITY = re.compile(r"[A-Z]{2}")

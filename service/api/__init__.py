@@ -1,6 +1,6 @@
 """The HTTP door: one module a resource, and what all of them share.
 
-Adding an endpoint: write its module with a `blueprint` (see service.api.blueprint) and add its name to RESOURCES.
+Adding an endpoint: write its module with a `blueprint` (see service.api.http.blueprint) and add its name to RESOURCES.
 """
 
 from __future__ import annotations
@@ -11,45 +11,46 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from flask import Flask
 
-    from service.api.openapi import Api
+    from service.api.http.openapi import Api
 
 RESOURCES: tuple[str, ...] = (
-    "service.api.estimate",
-    "service.api.program",
-    "service.api.reprice",
-    "service.api.compare",
-    "service.api.serving",
-    "service.api.optimal",
-    "service.api.approaches",
-    "service.api.scaling_laws",
-    "service.api.loss_curves",
-    "service.api.track",
-    "service.api.track_status",
-    "service.api.track_report",
-    "service.api.track_imports",
-    "service.api.alerts",
-    "service.api.scenarios",
-    "service.api.catalogue",
-    "service.api.providers",
-    "service.api.health",
-    "service.api.docs",
+    "service.api.resources.training.estimate",
+    "service.api.resources.programs",
+    "service.api.resources.training.reprice",
+    "service.api.resources.comparison.compare",
+    "service.api.resources.serving",
+    "service.api.resources.scaling.optimum",
+    "service.api.resources.comparison.approaches",
+    "service.api.resources.scaling.law_fit",
+    "service.api.resources.scaling.loss_curves",
+    "service.api.resources.tracking.programs",
+    "service.api.resources.tracking.status",
+    "service.api.resources.tracking.report",
+    "service.api.resources.tracking.imports",
+    "service.api.resources.tracking.alerts",
+    "service.api.resources.scenarios",
+    "service.api.resources.prices.catalog",
+    "service.api.resources.prices.providers",
+    "service.api.resources.operations.health",
+    "service.api.resources.operations.docs",
 )
 
 
 def register(app: Flask) -> Api:
     """Put the whole HTTP interface on `app`, whose extensions hold the desk. Returns the Api, to register further blueprints with."""
-    from service.api import auth, bodies, health, idempotency, metrics, openapi, problems, provider, request_ids
+    from service.api.http import auth, errors, idempotency, json_provider, metrics, openapi, request_body, request_ids
+    from service.api.resources.operations import health
 
-    app.json = provider.StrictProvider(app)
+    app.json = json_provider.StrictProvider(app)
     app.url_map.merge_slashes = False
     app.url_map.strict_slashes = True
     app.extensions["probes"] = health.probes_of(app.extensions["desk"])
     metrics.start()
     request_ids.register(app)
     auth.register(app)
-    bodies.register(app)
+    request_body.register(app)
     api = openapi.register(app)
-    problems.register(app)
+    errors.register(app)
     idempotency.register(app)
     for name in RESOURCES:
         api.register_blueprint(import_module(name).blueprint)

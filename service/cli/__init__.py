@@ -11,7 +11,7 @@ import click
 
 from service.cli.keys import keys
 from service.cli.scenario import scenario
-from service.cli.track import track
+from service.cli.tracking import track
 
 PRICINGS = ("on_demand", "spot", "reserved_1y", "reserved_3y")
 PLAN_FORMATS = ("table", "json", "md", "html", "xlsx", "ics", "csv", "focus")
@@ -56,8 +56,8 @@ def serve() -> None:
     import os
 
     from service.config import BadSetting, load_settings
-    from service.serve import CannotServe
-    from service.serve import serve as run
+    from service.runtime.serve import CannotServe
+    from service.runtime.serve import serve as run
 
     try:
         sys.exit(run(load_settings(os.environ)))
@@ -160,7 +160,7 @@ def compare_offers(file: Path | None, settings: tuple[str, ...], *, brief: bool,
 @click.option("--json", "as_json", is_flag=True, help="The whole answer, as over HTTP.")
 def optimal_plan(file: Path | None, settings: tuple[str, ...], *, plot: Path | None, brief: bool, as_json: bool, **flags: Any) -> None:
     """What to train with a budget, from flags, or from a JSON or YAML FILE as sent to POST /v1/optimal."""
-    from service.cli import optimal as command
+    from service.cli import optimum as command
 
     command.optimal(file, flags, settings, plot=plot, brief=brief, as_json=as_json)
 

@@ -17,8 +17,8 @@ from service.cli.tables import columns, figure
 
 def fitted() -> None:
     """Fit, write the data files and show the shares of the peak that were found."""
-    from service.calibration import fit
-    from service.calibration.write import FILE
+    from tools.calibration import fit
+    from tools.calibration.write import FILE
 
     if not os.access(FILE, os.W_OK):
         raise click.ClickException(f"{FILE} cannot be written: calibrate in a source checkout (pip install --editable .)")
@@ -47,10 +47,10 @@ def shares_table(text: str) -> str:
 
 def measured(options: Mapping[str, Any], out: Path | None) -> None:
     """Measure, show, keep: in the data directory where the device is an accelerator, in `out` where asked."""
-    from service.calibration.measure import CannotMeasure, Options, measure
     from service.config import BadSetting, load_settings
-    from service.presets.measured import BadMeasurement, store_measurement
-    from service.wiring import utc_now
+    from service.container import utc_now
+    from service.presets.training.measured import BadMeasurement, store_measurement
+    from service.usecases.measurement.measure import CannotMeasure, Options, measure
 
     try:
         folder = load_settings(os.environ).data_dir
@@ -93,10 +93,10 @@ def measured_table(document: Mapping[str, Any]) -> str:
 
 def used_by_estimates(document: Mapping[str, Any]) -> str:
     """What estimates take from a measurement."""
-    from service.presets.accelerators import find_accelerator
-    from service.presets.measured import parse_measurement
-    from service.presets.utilisation import find_utilisation
-    from service.usecases.calibrate import with_measurement
+    from service.presets.hardware.accelerators import find_accelerator
+    from service.presets.training.measured import parse_measurement
+    from service.presets.training.utilisation import find_utilisation
+    from service.usecases.resolution.user_measurements import with_measurement
 
     published = find_utilisation(find_accelerator(document["accelerator"]).accelerator, document["precision"])
     own = with_measurement(published, parse_measurement(document, "the measurement"))

@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from service.cli import tables
-from service.desk import Desk
+from service.context import Desk
 from service.domain.errors import Problem
 from service.store import StoreUnavailable
 
 if TYPE_CHECKING:
-    from service.api.schema import Schema
+    from service.schemas.base import Schema
 
 # Where each flag of `outlay estimate` stands in the request.
 FLAG_PATHS = {
@@ -49,7 +49,7 @@ EXPONENT = re.compile(r"\d+(?:\.\d+)?[eE][+-]?\d+$")
 def desk() -> Desk:
     """The desk of the environment's settings."""
     from service.config import BadSetting, load_settings
-    from service.wiring import build_desk
+    from service.container import build_desk
 
     try:
         return build_desk(load_settings(os.environ))
@@ -59,8 +59,8 @@ def desk() -> Desk:
 
 def estimate(file: Path | None, flags: Mapping[str, Any], settings: Sequence[str], *, levers: bool, brief: bool, as_json: bool) -> None:
     """Estimate the run of a file with the flags and settings laid over it."""
-    from service.api.answers import answered
-    from service.api.estimate_schema import EstimateRequestSchema
+    from service.schemas.training.presenters import answered
+    from service.schemas.training.request import EstimateRequestSchema
 
     request = read_request(file) if file else {}
     lay_over(request, flags, FLAG_PATHS, settings)
@@ -74,8 +74,8 @@ def estimate(file: Path | None, flags: Mapping[str, Any], settings: Sequence[str
 
 def offers(filters: Mapping[str, Any], limit: int, *, as_json: bool) -> None:
     """Show offers, cheapest first."""
-    from service.api.answers import offer_entry
-    from service.usecases.catalogue import find_offers
+    from service.schemas.training.presenters import offer_entry
+    from service.usecases.prices.catalog import find_offers
 
     given = _given(filters)
     if "max_usd" in given:
@@ -91,8 +91,8 @@ def offers(filters: Mapping[str, Any], limit: int, *, as_json: bool) -> None:
 
 def accelerators(filters: Mapping[str, Any], *, as_json: bool) -> None:
     """Show accelerators."""
-    from service.api.answers import accelerator_entry
-    from service.usecases.catalogue import find_accelerators
+    from service.schemas.training.presenters import accelerator_entry
+    from service.usecases.prices.catalog import find_accelerators
 
     with readable_problems():
         entries = [accelerator_entry(accelerator) for accelerator in find_accelerators(_given(filters))]
@@ -101,8 +101,8 @@ def accelerators(filters: Mapping[str, Any], *, as_json: bool) -> None:
 
 def models(filters: Mapping[str, Any], *, as_json: bool) -> None:
     """Show model presets."""
-    from service.api.answers import model_entry
-    from service.usecases.catalogue import find_models
+    from service.schemas.training.presenters import model_entry
+    from service.usecases.prices.catalog import find_models
 
     with readable_problems():
         entries = [model_entry(preset) for preset in find_models(_given(filters))]
@@ -112,8 +112,8 @@ def models(filters: Mapping[str, Any], *, as_json: bool) -> None:
 def build_catalog(source_dir: Path, out: Path | None, *, list_rejected: bool) -> None:
     """Build the price snapshot and say what came of it."""
     import providers
-    from providers.snapshot_build import build
-    from service.presets.accelerators import canonical_accelerator
+    from providers.catalog_files import build
+    from service.presets.hardware.accelerators import canonical_accelerator
 
     try:
         result = build(source_dir, canonical_accelerator)
@@ -136,7 +136,7 @@ def build_catalog(source_dir: Path, out: Path | None, *, list_rejected: bool) ->
 def openapi() -> None:
     """Print the description of the HTTP interface as committed in openapi.yaml."""
     from service import create_app
-    from service.api.openapi import to_yaml
+    from service.api.http.openapi import to_yaml
     from service.config import load_settings
 
     click.echo(to_yaml(create_app(load_settings({}))), nl=False)
@@ -153,7 +153,7 @@ def _given(filters: Mapping[str, Any]) -> dict[str, Any]:
 
 def read_request(file: Path) -> dict[str, Any]:
     """A request from a file, as JSON where it is JSON (then as strictly as over HTTP), else as YAML."""
-    from service.api.json import BadJson, parse
+    from service.schemas.strict_json import BadJson, parse
 
     content = file.read_bytes()
     try:
@@ -219,7 +219,7 @@ def validated(schema: Schema, request: dict[str, Any]) -> dict[str, Any]:
     """The request as the schema reads it; every mistake on a line of its own."""
     from marshmallow import ValidationError
 
-    from service.api.schema import pointers
+    from service.schemas.base import pointers
 
     try:
         loaded: dict[str, Any] = schema.load(request)

@@ -54,9 +54,9 @@ FIGURES = 6
 
 def compare(file: Path | None, flags: Mapping[str, Any], settings: Sequence[str], *, brief: bool, form: str) -> None:
     """Compare the options of a file with the flags and settings laid over it; `form` is table, csv or json."""
-    from service.api.compare_schema import CompareRequestSchema
-    from service.plain import plain
-    from service.usecases.compare import compare as usecase
+    from service.schemas.comparison.request import CompareRequestSchema
+    from service.serialization import plain
+    from service.usecases.comparison.compare import compare as usecase
 
     request = commands.read_request(file) if file else {}
     listed = {name: commands.items(value) if name in LISTS and value is not None else value for name, value in flags.items()}

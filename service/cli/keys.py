@@ -12,7 +12,7 @@ import click
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from service.desk import Desk
+    from service.context import Desk
     from service.domain.teams import Key
 
 
@@ -94,7 +94,7 @@ def _kept(at: Desk) -> tuple[Key, ...]:
 
 def _entry(key: Key, now: datetime) -> dict[str, Any]:
     """A key as it is listed."""
-    from service.plain import plain
+    from service.serialization import plain
 
     times = {"created": key.created_at, "expires": key.expires_at, "revoked": key.revoked_at}
     state = "revoked" if key.revoked_at else "expired" if key.trouble(now) else "good"

@@ -12,9 +12,9 @@ import click
 
 from service.cli.commands import desk
 from service.cli.tables import clipped, columns
-from service.desk import Desk
-from service.plain import plain
-from service.precedence import FILES
+from service.context import Desk
+from service.prices.precedence import FILES
+from service.serialization import plain
 from service.store import StoreUnavailable
 
 ROWS_NAMED = 5
@@ -40,7 +40,7 @@ def refresh(names: Sequence[str], *, accept_jumps: bool, as_json: bool) -> None:
 
 def show(*, as_json: bool, as_csv: bool) -> None:
     """Show what is known of every provider."""
-    from service.usecases.providers import list_providers
+    from service.usecases.prices.providers import list_providers
 
     try:
         entries = plain(list_providers(desk(), operator=True))
@@ -54,9 +54,9 @@ def show(*, as_json: bool, as_csv: bool) -> None:
 def _refreshed(at: Desk, name: str, *, accept_jumps: bool) -> dict[str, Any]:
     """The job's own result, with the rows that were not taken."""
     from providers.registry import UnknownProvider
-    from service.store.prices import no_step
-    from service.usecases.providers import unheld
-    from service.usecases.refresh import refresh_prices
+    from service.store.prices.snapshots import no_step
+    from service.usecases.prices.providers import unheld
+    from service.usecases.prices.refresh import refresh_prices
 
     click.echo(f"asking {name}", err=True)
     try:

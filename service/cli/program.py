@@ -14,9 +14,9 @@ from service.cli.tables import Entry
 
 def plan(file: Path, settings: Sequence[str], *, form: str, out: Path | None, brief: bool) -> None:
     """Plan the program of a file with the settings laid over it; `form` is table, json or an export's name, written to `out` if stated."""
-    from service.api.program_body import program_body
-    from service.api.program_schema import ProgramRequestSchema
-    from service.usecases.program import plan as usecase
+    from service.schemas.programs.presenters import program_body
+    from service.schemas.programs.request import ProgramRequestSchema
+    from service.usecases.programs.plan import plan as usecase
 
     request = commands.read_request(file)
     commands.lay_over(request, {}, {}, settings)
@@ -28,9 +28,9 @@ def plan(file: Path, settings: Sequence[str], *, form: str, out: Path | None, br
 
 def difference(before: Path, after: Path, *, as_json: bool) -> None:
     """Say why the program of one file costs more than that of another."""
-    from service.api.program_body import difference_body
-    from service.api.program_schema import ProgramDifferenceRequestSchema
-    from service.usecases.program import compare
+    from service.schemas.programs.presenters import difference_body
+    from service.schemas.programs.request import ProgramDifferenceRequestSchema
+    from service.usecases.programs.plan import compare
 
     request = {"before": commands.read_request(before), "after": commands.read_request(after)}
     given = commands.validated(ProgramDifferenceRequestSchema(), request)
@@ -161,7 +161,7 @@ def _written(answer: Entry, form: str, *, brief: bool) -> bytes:
         return f"{table(answer, brief=brief)}\n".encode()
     if form == "json":
         return f"{json.dumps(answer, indent=2)}\n".encode()
-    from service.formats import program as exports
+    from service.formats.documents import program as exports
 
     with commands.readable_problems():
         content, _ = exports.render(dict(answer), form)  # type: ignore[arg-type]  # click takes its formats only

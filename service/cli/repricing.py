@@ -15,9 +15,9 @@ from service.cli.tables import columns, figure, priced
 
 def reprice(request: Path, before: Path | None, since: str | None, answer: Path | None, *, as_json: bool) -> None:
     """Show what moved since the snapshot `since`, or that of the earlier answer."""
-    from service.api.reprice_schema import RepriceRequestSchema
-    from service.plain import plain
-    from service.usecases.reprice import reprice as usecase
+    from service.schemas.training.reprice import RepriceRequestSchema
+    from service.serialization import plain
+    from service.usecases.training.reprice import reprice as usecase
 
     asked = {"request": read_request(request)} | (_earlier(answer) if answer else {})
     asked |= {"before": read_request(before)} if before else {}

@@ -10,10 +10,10 @@ from typing import Any
 
 import click
 
-from service.cli import commands, drawing, tables
+from service.cli import charts, commands, tables
 from service.cli.tables import Entry
 from service.domain.counts import parse_count
-from service.domain.scaling import FLOPS_PER_PARAM_AND_TOKEN
+from service.domain.scaling.laws import FLOPS_PER_PARAM_AND_TOKEN
 
 LAW_COLUMNS, CURVE_COLUMNS = ("params", "tokens", "loss"), ("tokens", "loss")
 FIT_PATHS = {name: name for name in ("starts", "bootstraps", "seed")}
@@ -32,9 +32,9 @@ COUNTS = ("plan_tokens", "warmup", "decay_tokens")
 
 def fit(file: Path, flags: Mapping[str, Any], *, plot: Path | None, brief: bool, as_json: bool) -> None:
     """Fit a law to the runs of a file, with what the flags ask for laid over it; `plot` is where runs and law are drawn."""
-    from service.api.scaling_laws_schema import LawFitRequestSchema
-    from service.plain import plain
-    from service.usecases.scaling_laws import fit_scaling_law
+    from service.schemas.scaling.law_fit import LawFitRequestSchema
+    from service.serialization import plain
+    from service.usecases.scaling.law_fit import fit_scaling_law
 
     request = _request(file, LAW_COLUMNS)
     commands.lay_over(request, {name: flags[name] for name in FIT_PATHS}, FIT_PATHS, ())
@@ -49,9 +49,9 @@ def fit(file: Path, flags: Mapping[str, Any], *, plot: Path | None, brief: bool,
 
 def loss_curve(file: Path, flags: Mapping[str, Any], settings: Sequence[str], *, brief: bool, as_json: bool) -> None:
     """Extrapolate the curve of a file, with the flags and settings laid over it."""
-    from service.api.loss_curves_schema import CurveRequestSchema
-    from service.plain import plain
-    from service.usecases.loss_curves import extrapolate_curve
+    from service.schemas.scaling.loss_curves import CurveRequestSchema
+    from service.serialization import plain
+    from service.usecases.scaling.loss_curves import extrapolate_curve
 
     request = _request(file, CURVE_COLUMNS)
     laid = {name: _count(value) if name in COUNTS and value is not None else value for name, value in flags.items()}
@@ -66,12 +66,12 @@ def loss_curve(file: Path, flags: Mapping[str, Any], settings: Sequence[str], *,
 
 def draw_fit(runs: Sequence[Entry], answer: Entry, file: Path) -> None:
     """Write the runs, curves of equal FLOPs by the law and the runs foretold as SVG."""
-    from service.formats.charts import fit_chart, svg
-    from service.plain import plain
-    from service.usecases.iso_flops import iso_flop_curves
+    from service.formats.documents.charts import fit_chart, svg
+    from service.serialization import plain
+    from service.usecases.scaling.iso_flops import iso_flop_curves
 
     flops = [FLOPS_PER_PARAM_AND_TOKEN * run["params"] * run["tokens"] for run in (*runs, *answer["predictions"])]
-    drawing.write_svg(file, lambda: svg(fit_chart(runs, answer, plain(iso_flop_curves(answer["law"], flops)))))
+    charts.write_svg(file, lambda: svg(fit_chart(runs, answer, plain(iso_flop_curves(answer["law"], flops)))))
 
 
 def law_text(answer: Entry, *, brief: bool) -> str:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 if TYPE_CHECKING:
-    from service.desk import Desk
+    from service.context import Desk
     from service.domain.teams import Principal
     from service.store import WholeScenario
 
@@ -38,11 +38,11 @@ def scenario() -> None:
 @JSON
 def run(file: Path, settings: tuple[str, ...], team: str, *, as_json: bool) -> None:
     """Evaluate the JSON or YAML FILE as sent to POST /v1/scenarios, and show what comes of it. Ctrl-C leaves it running."""
-    from service.api.scenarios_schema import ScenarioRequestSchema, given_of
     from service.cli.commands import lay_over, read_request, readable_problems, validated
     from service.cli.keys import make_database, opened_desk
-    from service.cli.track_commands import member_of
-    from service.usecases.scenarios import submit
+    from service.cli.tracking.commands import member_of
+    from service.schemas.scenarios.request import ScenarioRequestSchema, given_of
+    from service.usecases.scenarios.scenarios import submit
 
     request = read_request(file)
     lay_over(request, {}, {}, settings)
@@ -70,7 +70,7 @@ def watch(scenario_id: str, team: str, *, as_json: bool) -> None:
 @TEAM
 def cancel(scenario_id: str, team: str) -> None:
     """End a scenario at once; one that is over stays as it is."""
-    from service.usecases import scenarios as usecase
+    from service.usecases.scenarios import scenarios as usecase
 
     with _at(team) as (desk, who):
         row = usecase.cancel(desk, who, scenario_id).row
@@ -82,7 +82,7 @@ def _at(team: str) -> Iterator[tuple[Desk, Principal]]:
     """The desk of a database that is there, and on whose behalf; problems are readable."""
     from service.cli.commands import readable_problems
     from service.cli.keys import opened_desk
-    from service.cli.track_commands import member_of
+    from service.cli.tracking.commands import member_of
 
     with opened_desk() as desk, readable_problems():
         if desk.store.absent():
@@ -92,7 +92,7 @@ def _at(team: str) -> Iterator[tuple[Desk, Principal]]:
 
 def _follow(desk: Desk, who: Principal, scenario_id: str, *, as_json: bool) -> None:
     """Watch to the end, then show it. Raises NotFound, and ClickException where it has failed."""
-    from service.api.scenarios import scenario_body
+    from service.api.resources.scenarios import scenario_body
 
     found = _watched(desk, who, scenario_id)
     if as_json:
@@ -105,8 +105,8 @@ def _follow(desk: Desk, who: Principal, scenario_id: str, *, as_json: bool) -> N
 
 def _watched(desk: Desk, who: Principal, scenario_id: str) -> WholeScenario:
     """The scenario when it is over, its progress shown meanwhile; where no worker is heard of, this process is one."""
-    from service.store.scenario_statements import OPEN
-    from service.usecases.scenarios import find_scenario
+    from service.store.scenarios.statements import OPEN
+    from service.usecases.scenarios.scenarios import find_scenario
 
     found = find_scenario(desk, who, scenario_id)
     with _helped(desk), click.progressbar(length=found.row.units, label=found.row.kind, file=sys.stderr) as bar:
@@ -121,7 +121,7 @@ def _watched(desk: Desk, who: Principal, scenario_id: str) -> WholeScenario:
 @contextmanager
 def _helped(desk: Desk) -> Iterator[None]:
     """Somebody works on scenarios meanwhile: the workers there are, or else a thread here, which gives back what it has when this ends."""
-    from service.usecases.scenario_work import ALIVE
+    from service.usecases.scenarios.worker import ALIVE
 
     over = threading.Event()
     helper = threading.Thread(target=_work_here, args=(desk, over))
@@ -136,9 +136,9 @@ def _helped(desk: Desk) -> Iterator[None]:
 
 
 def _work_here(desk: Desk, over: threading.Event) -> None:
+    from service.container import JOB_KINDS
     from service.usecases.jobs import Worker, run_job
-    from service.usecases.scenario_work import KIND, tend
-    from service.wiring import JOB_KINDS
+    from service.usecases.scenarios.worker import KIND, tend
 
     me = Worker(f"command line:{uuid.uuid4()}/{os.getpid()}", over.is_set)
     while not over.wait(LOOK_S):

@@ -11,7 +11,7 @@ from typing import Any
 
 import click
 
-from service.cli import commands, drawing, tables
+from service.cli import charts, commands, tables
 from service.cli.tables import Entry
 
 # Where the flags stand in the request; those of LISTS are several values with commas between them.
@@ -48,9 +48,9 @@ CONFIGURATION_COLUMNS = ("accelerator", "accelerators", "batch", "format", "bits
 
 def serving(file: Path | None, flags: Mapping[str, Any], settings: Sequence[str], *, plot: Path | None, brief: bool, form: str) -> None:
     """Plan the serving of a file with the flags and settings laid over it; `form` is table, csv or json, `plot` where options are drawn."""
-    from service.api.serving_schema import ServingRequestSchema
-    from service.plain import plain
-    from service.usecases.serving import serve
+    from service.schemas.serving import ServingRequestSchema
+    from service.serialization import plain
+    from service.usecases.serving.serve import serve
 
     request = commands.read_request(file) if file else {}
     listed = {name: commands.items(value) if name in LISTS and value is not None else value for name, value in flags.items()}
@@ -65,9 +65,9 @@ def serving(file: Path | None, flags: Mapping[str, Any], settings: Sequence[str]
 
 def draw(answer: Entry, limit_ms: float | None, file: Path) -> None:
     """Write what the options' tokens cost, and how soon they come, as SVG."""
-    from service.formats.charts import serving_chart, svg
+    from service.formats.documents.charts import serving_chart, svg
 
-    drawing.write_svg(file, lambda: svg(serving_chart(answer, limit_ms)))
+    charts.write_svg(file, lambda: svg(serving_chart(answer, limit_ms)))
 
 
 def table(answer: Entry, *, brief: bool) -> str:

@@ -10,8 +10,8 @@ from datetime import date
 from decimal import Decimal
 from typing import Literal
 
-from service.domain.estimate import FinishDates
-from service.domain.quantity import Range
+from service.domain.quantities import Range
+from service.domain.training.estimate import FinishDates
 
 Unit = Literal["hours", "days"]
 

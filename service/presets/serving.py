@@ -14,9 +14,9 @@ from types import MappingProxyType
 from typing import Any
 
 from service.domain.errors import UnknownName
-from service.domain.hardware import Accelerator
-from service.domain.quantity import Assumption, Range
-from service.domain.serving import Achieved, Format, Lever, Limits, Machine
+from service.domain.quantities import Assumption, Range
+from service.domain.serving.requirements import Achieved, Format, Lever, Limits, Machine
+from service.domain.training.hardware import Accelerator
 
 _FILE = Path(__file__).parent / "data" / "serving.toml"
 BORROWED = "any"

@@ -5,21 +5,21 @@ from __future__ import annotations
 from sqlalchemy import text
 from sqlalchemy.exc import DBAPIError
 
-from service.store.alerts import AlertRow, AlertRows, DeliveryRow, Judgement, Outgoing, RuleRow
-from service.store.books import NO_HEADS, BookRows, Head, Heads, Overtaken, ProviderState
 from service.store.database import StoreNotReady, StoreUnavailable, told_plainly
-from service.store.events import Added, EventRows, LoggedEvent
-from service.store.history import HistoryFilter, HistoryRows, PriceChange
-from service.store.hours import Fold, HourRows, RunLog
 from service.store.idempotency import Answer, AnswerRows, IdempotencyKeyReused, Remembered, Repeated
 from service.store.jobs import ATTEMPT_CAP, Grip, Job, JobRows, State
 from service.store.keys import KeyRows
-from service.store.lessons import LessonRows
-from service.store.prices import PriceRows, Snapshot
-from service.store.scenarios import Claim, NewScenario, OpenWork, ScenarioRow, ScenarioRows, TeamIsFull, WholeScenario
+from service.store.prices.history import HistoryFilter, HistoryRows, PriceChange
+from service.store.prices.price_books import NO_HEADS, BookRows, Head, Heads, Overtaken, ProviderState
+from service.store.prices.snapshots import PriceRows, Snapshot
+from service.store.prices.team_prices import Owned, TeamPrices
+from service.store.scenarios.scenarios import Claim, NewScenario, OpenWork, ScenarioRow, ScenarioRows, TeamIsFull, WholeScenario
 from service.store.tables import HEAD
-from service.store.team_prices import Owned, TeamPrices
-from service.store.tracking import Moved, ProgramRow, RunRow, TrackRows
+from service.store.tracking.alerts import AlertRow, AlertRows, DeliveryRow, Judgement, Outgoing, RuleRow
+from service.store.tracking.events import Added, EventRows, LoggedEvent
+from service.store.tracking.feedback import LessonRows
+from service.store.tracking.programs import Moved, ProgramRow, RunRow, TrackRows
+from service.store.tracking.projections import Fold, HourRows, RunLog
 
 __all__ = [
     "ATTEMPT_CAP",

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Self
 
-from service.desk import Desk
+from service.context import Desk
 from service.store import Job, StoreUnavailable
-from service.store.prices import Step
+from service.store.prices.snapshots import Step
 
 log = logging.getLogger(__name__)
 

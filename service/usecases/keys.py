@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 from functools import lru_cache
 
-from service.desk import Desk
+from service.context import Desk
 from service.domain.errors import InvalidRequest
 from service.domain.teams import EVERYBODY, Key, Principal, checked_name, checked_scopes
 from service.store import StoreUnavailable

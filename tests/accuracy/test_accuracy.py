@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from bench.accuracy.score import summaries
-from service.calibration.cases import read
+from tools.calibration.cases import read
 
 RECORDED = Path(__file__).parents[2] / "bench" / "accuracy" / "recorded.json"
 # Recorded figures are rounded to four digits; sums may differ in the last bits between processors.

@@ -9,13 +9,13 @@ from typing import cast
 import numpy as np
 import pytest
 
-from service.calibration.cases import Row, cluster_of, model_of, number, read
-from service.domain.hardware import Precision
-from service.domain.model import Model
-from service.domain.run import RECOMPUTES, Cluster, Method, Training
-from service.engine.layouts import Layouts
-from service.engine.memory import memory
-from service.presets.footprint import find_footprint
+from service.domain.training.hardware import Precision
+from service.domain.training.model import Model
+from service.domain.training.run import RECOMPUTES, Cluster, Method, Training
+from service.engine.training.layouts import Layouts
+from service.engine.training.memory import memory
+from service.presets.training.footprint import find_footprint
+from tools.calibration.cases import Row, cluster_of, model_of, number, read
 
 AXES = ("tensor", "pipeline", "data", "context", "expert")
 # What a source leaves open is tried: it ran with one of these.

@@ -7,11 +7,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from service.domain.ownership import Plant
-from service.engine.breakeven import BreakEven, break_even
-from service.engine.ownership import capex_usd, owned_hour, value_loss_usd_per_hour
-from service.presets.accelerators import find_accelerator
-from service.presets.ownership import complete_plant
+from service.domain.comparison.ownership import Plant
+from service.engine.comparison.breakeven import BreakEven, break_even
+from service.engine.comparison.ownership import capex_usd, owned_hour, value_loss_usd_per_hour
+from service.presets.comparison.ownership import complete_plant
+from service.presets.hardware.accelerators import find_accelerator
 
 PUBLISHED = 0.02
 # Uptime prints whole dollars and per cent, read off a chart.

@@ -23,7 +23,7 @@ from bench.published import (
     pretraining_ways,
     stage_hours,
 )
-from service.desk import Desk
+from service.context import Desk
 
 TEXT = PAGE.read_text(encoding="utf-8")
 SAID = " ".join(TEXT.split())

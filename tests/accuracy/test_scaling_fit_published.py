@@ -10,12 +10,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from service.domain.fits import Foretold, Points, ScalingFit
-from service.domain.loss_curves import LossCurve, Schedule
-from service.engine.loss_curve import extrapolate, schedule
-from service.engine.robust import Floats
-from service.engine.scaling_fit import exponent_ranges, fit_law, foretell, standard_errors
-from service.presets.scaling_fit import typical_curve, typical_law
+from service.domain.scaling.fits import Foretold, Points, ScalingFit
+from service.domain.scaling.loss_curves import LossCurve, Schedule
+from service.engine.numerics.least_squares import Floats
+from service.engine.scaling.law_fit import exponent_ranges, fit_law, foretell, standard_errors
+from service.engine.scaling.loss_curve import extrapolate, schedule
+from service.presets.scaling.law_fit import typical_curve, typical_law
 
 DATA = Path(__file__).parents[1] / "data"
 REFERENCE = Path(__file__).parents[3] / "shared" / "reference"

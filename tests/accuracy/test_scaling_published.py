@@ -7,11 +7,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from service.domain.scaling import DataLimit, ScalingLaw
-from service.engine.deviation import smaller
-from service.engine.laws import exponent, loss, optimal_params, tokens_for_loss
-from service.engine.optimum import for_flops, lifetime, lifetime_flops
-from service.presets.laws import find_law, load_laws, mixture_law, repetition
+from service.domain.scaling.laws import DataLimit, ScalingLaw
+from service.engine.scaling.laws import exponent, loss, optimal_params, tokens_for_loss
+from service.engine.scaling.neighbourhood import smaller
+from service.engine.scaling.optimum import for_flops, lifetime, lifetime_flops
+from service.presets.scaling.laws import find_law, load_laws, mixture_law, repetition
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "scaling-laws.md"
 OPTIMA = 0.05

@@ -11,8 +11,8 @@ from statistics import NormalDist
 import numpy as np
 import pytest
 
-from service.domain.quantity import Range
-from service.domain.scenario import (
+from service.domain.quantities import Range
+from service.domain.scenarios import (
     Distribution,
     Floats,
     LogNormal,
@@ -27,13 +27,13 @@ from service.domain.scenario import (
     Uniform,
 )
 from service.domain.schedule import Activity, Network
-from service.engine.scenario_distributions import mixing, values_at
-from service.engine.scenario_failures import Rhythm, lost_hours
-from service.engine.scenario_prices import price_factor, scarce_share
-from service.engine.scenario_program import needed, placed, program_trials, scored
-from service.engine.scenario_queue import waiting_probability
-from service.engine.scenario_streams import stream
-from tests.unit.engine.scenarios import certain_run
+from service.engine.scenarios.distributions import mixing, values_at
+from service.engine.scenarios.failures import Rhythm, lost_hours
+from service.engine.scenarios.prices import price_factor, scarce_share
+from service.engine.scenarios.program import needed, placed, program_trials, scored
+from service.engine.scenarios.queue import waiting_probability
+from service.engine.scenarios.random_streams import stream
+from tests.unit.engine.scenario_builders import certain_run
 
 TRIALS = 200_000
 

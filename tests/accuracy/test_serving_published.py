@@ -24,12 +24,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from service.domain.serving import Achieved, Machine, Replicas, Requests
-from service.engine.serving import decode_roofline_s, one_step, prefill_s, speed, throughput_spread
-from service.engine.serving_model import Service, largest_batch, served
-from service.presets.accelerators import find_accelerator
-from service.presets.models import find_model
+from service.domain.serving.requirements import Achieved, Machine, Replicas, Requests
+from service.engine.serving.model import Service, largest_batch, served
+from service.engine.serving.roofline import decode_roofline_s, one_step, prefill_s, speed, throughput_spread
+from service.presets.hardware.accelerators import find_accelerator
 from service.presets.serving import BORROWED, find_format, load_achieved, serving_machine
+from service.presets.training.models import find_model
 
 DATA = Path(__file__).parents[1] / "data" / "serving"
 CALIBRATED = ("trtllm-0.17", "trtllm-0.20", "rocm-vllm-0.10-latency")

@@ -12,12 +12,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from service.domain.quantity import Range
-from service.domain.tracking import Event
-from service.engine.change_point import Planned, Record, drift
-from service.engine.forecast import Prior, Series, forecast
-from service.presets.tracking import drift_rules, forecast_rules
-from tests.replay import NAMES, SEED, events, find_stops, position, published, running_hours
+from service.domain.quantities import Range
+from service.domain.tracking.events import Event
+from service.engine.tracking.change_point import Planned, Record, drift
+from service.engine.tracking.forecast import Prior, Series, forecast
+from service.presets.tracking.forecast import drift_rules, forecast_rules
+from tests.support.replay import NAMES, SEED, events, find_stops, position, published, running_hours
 
 REFERENCE = Path(__file__).parents[3] / "shared" / "reference" / "failures.csv"
 STAGES = (0.25, 0.5, 0.75)

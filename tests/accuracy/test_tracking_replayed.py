@@ -13,12 +13,12 @@ import pytest
 from flask.testing import FlaskClient
 
 from service import create_app
-from service.api.track_event_schema import event_body
 from service.config import load_settings
-from service.plain import plain
+from service.schemas.tracking.events import event_body
+from service.serialization import plain
 from service.store import LoggedEvent
-from tests import replay
-from tests.replay import published
+from tests.support import replay
+from tests.support.replay import published
 
 NAMES = ("llama-3-405b", "opt-175b")
 STAGES = (0.25, 0.5, 0.75)

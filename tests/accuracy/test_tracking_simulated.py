@@ -13,9 +13,9 @@ import pytest
 from bench.tracking.measure import STAGES, Flags, alarms, covered, delays
 from bench.tracking.simulate import REGIMES, Runs, simulate
 from bench.tracking.thresholds import record_of, variants
-from service.engine.change_point import Planned, drift
-from service.engine.robust import Floats
-from service.presets.tracking import drift_rules, forecast_rules
+from service.engine.numerics.least_squares import Floats
+from service.engine.tracking.change_point import Planned, drift
+from service.presets.tracking.forecast import drift_rules, forecast_rules
 
 RUNS, SEED = 1000, 11
 PLANNED_DAYS = (60, 120)

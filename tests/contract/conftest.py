@@ -17,7 +17,7 @@ from service.store import Store
 from tests.conftest import new_database
 
 if TYPE_CHECKING:
-    from tests.contract.team_books import Teams
+    from tests.contract.teams.team_books import Teams
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])
@@ -81,7 +81,7 @@ def tracking_app(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPa
 @pytest.fixture(scope="module")
 def teams(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Teams]:
     """Two teams that may have price books, and one without."""
-    from tests.contract.team_books import opened
+    from tests.contract.teams.team_books import opened
 
     made = opened(tmp_path_factory.mktemp("books"), ("vision", "speech", "plain"))
     yield made

@@ -14,7 +14,7 @@ from flask.testing import FlaskClient
 
 from service import create_app
 from service.config import Settings
-from service.desk import Desk
+from service.context import Desk
 from service.domain.teams import SCOPES
 from service.usecases.keys import make_key
 

@@ -11,13 +11,13 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from service import serve
 from service.config import to_env
-from service.desk import Desk
+from service.context import Desk
+from service.runtime import serve
 from service.store import ScenarioRow
-from service.usecases.scenarios import find_scenario
+from service.usecases.scenarios.scenarios import find_scenario
 from tests.conftest import DEADLINE_S, wait_for
-from tests.scenario_toy import EVERYBODY, MODULE, NAME
+from tests.support.scenario_toy import EVERYBODY, MODULE, NAME
 
 ROOT = Path(__file__).parents[2]
 APP = f'''

@@ -14,17 +14,17 @@ from pathlib import Path
 import pytest
 from standardwebhooks import Webhook
 
-from service import serve
 from service.config import Settings, to_env
-from service.desk import Desk
+from service.container import build_desk
+from service.context import Desk
 from service.domain.teams import DEFAULT_TEAM
-from service.domain.tracking import Event
+from service.domain.tracking.events import Event
 from service.queue import JOBS_QUEUE, celery_app
-from service.usecases.alerts import create_rule
-from service.wiring import build_desk
+from service.runtime import serve
+from service.usecases.tracking.alerts import create_rule
 from tests.conftest import DEADLINE_S, wait_for
 from tests.unit.providers.misbehaving_server import Server, in_turn, listening
-from workers.jobs import JUDGE
+from workers.tasks import JUDGE
 
 ROOT = Path(__file__).parents[2]
 SECRET = "whsec_" + "A" * 32

@@ -23,9 +23,9 @@ PATIENCE_S = 120.0
 CHANCE = random.Random(1)
 TRAINING = """
 import logging, sys, time
-from outlay_client import Tracker, post, segments
+from outlay_client import Tracker, sender, segments
 logging.disable()
-post.BATCH_S, post.FIRST_PAUSE_S, post.MOST_PAUSE_S = 0.01, 0.01, 0.05
+sender.BATCH_S, post.FIRST_PAUSE_S, post.MOST_PAUSE_S = 0.01, 0.01, 0.05
 append, on_disk = segments.Segments.append, [0]
 def counted(self, lines):
     append(self, lines)

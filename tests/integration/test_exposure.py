@@ -13,11 +13,11 @@ from pathlib import Path
 
 import pytest
 
-from service import exposure, serve
 from service.config import Settings, to_env
-from service.desk import Desk
+from service.container import build_desk
+from service.context import Desk
+from service.runtime import bind_guard, serve
 from service.usecases.keys import make_key
-from service.wiring import build_desk
 from tests.conftest import DEADLINE_S, listens, wait_for
 
 ROOT = Path(__file__).parents[2]
@@ -42,22 +42,22 @@ def make_a_key(desk: Desk) -> None:
 @pytest.mark.parametrize("host", ["127.0.0.1", "127.9.9.9", "::1", "localhost"])
 def test_this_machines_own_addresses_are_its_alone(host: str) -> None:
     """By number and by name."""
-    assert exposure.is_loopback(host)
+    assert bind_guard.is_loopback(host)
 
 
 @pytest.mark.parametrize("host", [PUBLIC, "::", "192.0.2.1", "2001:db8::1", "::ffff:192.0.2.1"])
 def test_others_are_not(host: str) -> None:
     """An address that stands for all of the machine's is public too."""
-    assert not exposure.is_loopback(host)
+    assert not bind_guard.is_loopback(host)
 
 
 def test_a_public_address_needs_a_key(desk: Desk) -> None:
     """The first key opens it; loopback is served without, and told so."""
-    assert not exposure.check(desk.store, ["127.0.0.1"])
-    with pytest.raises(exposure.Exposed, match=r"0\.0\.0\.0 can be reached from elsewhere.*`outlay keys create"):
-        exposure.check(desk.store, ["127.0.0.1", PUBLIC])
+    assert not bind_guard.check(desk.store, ["127.0.0.1"])
+    with pytest.raises(bind_guard.Exposed, match=r"0\.0\.0\.0 can be reached from elsewhere.*`outlay keys create"):
+        bind_guard.check(desk.store, ["127.0.0.1", PUBLIC])
     make_a_key(desk)
-    assert exposure.check(desk.store, [PUBLIC])
+    assert bind_guard.check(desk.store, [PUBLIC])
 
 
 def test_serve_refuses_a_public_address_without_keys(desk: Desk) -> None:
@@ -79,7 +79,7 @@ def test_serve_says_that_there_are_no_keys(desk: Desk, capfd: pytest.CaptureFixt
 def test_gunicorn_by_itself_refuses_too(desk: Desk, told_by: str) -> None:
     """Whoever starts it without `outlay serve` gets the same answer, wherever the address comes from."""
     host, option = (PUBLIC, []) if told_by == "the setting" else ("127.0.0.1", [f"--bind={PUBLIC}:{desk.settings.port}"])
-    command = [sys.executable, "-m", "gunicorn", "-c", "python:service.gunicorn_conf", *option, "service:create_app()"]
+    command = [sys.executable, "-m", "gunicorn", "-c", "python:service.runtime.gunicorn_conf", *option, "service:create_app()"]
     env = {**os.environ, **to_env(replace(desk.settings, host=host)), "PYTHONPATH": str(ROOT)}
     ended = subprocess.run(command, env=env, cwd=desk.settings.data_dir, capture_output=True, text=True, timeout=DEADLINE_S, check=False)
     assert ended.returncode == 1
@@ -90,7 +90,7 @@ def test_gunicorn_by_itself_refuses_too(desk: Desk, told_by: str) -> None:
 def test_a_large_body_without_a_key_gets_its_answer(desk: Desk, tmp_path: Path) -> None:
     """16 MB that nobody will look at: the client sees the 401 and not a broken connection, which stays good for the next request."""
     make_a_key(desk)
-    command = [sys.executable, "-m", "gunicorn", "-c", "python:service.gunicorn_conf", "service:create_app()"]
+    command = [sys.executable, "-m", "gunicorn", "-c", "python:service.runtime.gunicorn_conf", "service:create_app()"]
     env = {**os.environ, **to_env(desk.settings), "PYTHONPATH": str(ROOT)}
     with tmp_path.joinpath("log").open("wb") as log:
         server = subprocess.Popen(command, env=env, cwd=tmp_path, stdout=log, stderr=log)

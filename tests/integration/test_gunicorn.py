@@ -32,8 +32,8 @@ class Server:
         metrics = folder / "metrics"
         metrics.mkdir(exist_ok=True)
         self.environment = os.environ | {"PROMETHEUS_MULTIPROC_DIR": str(metrics), "PROBE_STALL_S": "0.3", "PROBE_PIPES": str(folder)}
-        self.command = [sys.executable, "-m", "gunicorn", "tests.probe_app:build()", f"--bind=127.0.0.1:{self.port}"]
-        self.command += [f"--workers={workers}", f"--threads={threads}", "--worker-class=service.api.worker.ProblemWorker"]
+        self.command = [sys.executable, "-m", "gunicorn", "tests.support.probe_app:build()", f"--bind=127.0.0.1:{self.port}"]
+        self.command += [f"--workers={workers}", f"--threads={threads}", "--worker-class=service.api.http.gunicorn_worker.ProblemWorker"]
         self.command += ["--limit-request-field_size=16380", "--no-control-socket"]
         self.command += ["--graceful-timeout=20", f"--error-logfile={folder / 'errors.log'}"]
         self.process = self.start()

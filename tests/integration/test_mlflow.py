@@ -13,10 +13,10 @@ from pathlib import Path
 
 import pytest
 
-from service.cli.track_pull import pull_mlflow
-from service.formats.track_mlflow import read_mlflow
+from service.cli.tracking.pull import pull_mlflow
+from service.formats.imports.mlflow import read_mlflow
 from tests.conftest import find_free_port, running, wait_for
-from tests.unit.formats.track_data import assert_takable, of_run, reasons
+from tests.unit.formats.imports.track_data import assert_takable, of_run, reasons
 
 LOG = """
 import sys, math, mlflow

@@ -15,13 +15,13 @@ from typing import Any
 import pytest
 from flask import Flask
 
-from service.catalog import BUILT_IN_PROVIDER, LOOKER
 from service.config import Settings, load_settings
-from service.desk import Desk
-from service.store.prices import no_step
+from service.container import JOB_KINDS
+from service.context import Desk
+from service.prices.catalog import BUILT_IN_PROVIDER, LOOKER
+from service.store.prices.snapshots import no_step
 from service.usecases.jobs import Worker, run_job
-from service.usecases.refresh import KIND, refresh_due, refresh_prices
-from service.wiring import JOB_KINDS
+from service.usecases.prices.refresh import KIND, refresh_due, refresh_prices
 from tests.integration.outages import (
     CLOUD,
     GOOD_USD,

@@ -17,16 +17,16 @@ import pytest
 from redis import Redis
 
 from service import create_app
-from service.api.scenarios import EXAMPLE
-from service.api.scenarios_schema import ScenarioRequestSchema, given_of
+from service.api.resources.scenarios import EXAMPLE
 from service.config import Settings
-from service.desk import Desk
-from service.usecases.scenario_kinds import KINDS
-from service.usecases.scenarios import cancel, find_scenario, submit
-from service.wiring import build_desk
+from service.container import build_desk
+from service.context import Desk
+from service.schemas.scenarios.request import ScenarioRequestSchema, given_of
+from service.usecases.scenarios.registry import KINDS
+from service.usecases.scenarios.scenarios import cancel, find_scenario, submit
 from tests.conftest import DEADLINE_S, find_free_port, listens, missing, redis_program, running, wait_for
 from tests.integration.scenario_workers import Workers, workers_on
-from tests.scenario_toy import EVERYBODY, MERGE, MODULE, NAME, start
+from tests.support.scenario_toy import EVERYBODY, MERGE, MODULE, NAME, start
 
 
 @pytest.fixture(params=["embedded", "redis and postgresql"])

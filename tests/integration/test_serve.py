@@ -16,14 +16,13 @@ from pathlib import Path
 
 import pytest
 
-from service import serve
 from service.config import Settings, to_env
+from service.runtime import serve
 from tests.conftest import DEADLINE_S, wait_for
 
 ROOT = Path(__file__).parents[2]
-RUN = (
-    "import os, sys; from service.config import load_settings; from service.serve import serve; sys.exit(serve(load_settings(os.environ)))"
-)
+IMPORTS = "import os, sys; from service.config import load_settings; from service.runtime.serve import serve"
+RUN = f"{IMPORTS}; sys.exit(serve(load_settings(os.environ)))"
 
 
 @pytest.fixture

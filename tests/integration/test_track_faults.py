@@ -22,8 +22,8 @@ from service.config import Settings
 from service.store import RunRow
 from service.store.database import Database
 from service.usecases.keys import make_key
+from tests.integration.event_storm import log_of, make_runs
 from tests.integration.outages import own_redis
-from tests.integration.track_storm import log_of, make_runs
 
 SMALL = "8m"
 BATCH = 200

@@ -17,11 +17,11 @@ from pathlib import Path
 import pytest
 
 from service.config import Settings
-from service.desk import Desk
-from service.usecases.track_folding import rebuild
-from service.wiring import build_desk
+from service.container import build_desk
+from service.context import Desk
+from service.usecases.tracking.projection import rebuild
 from tests.conftest import wait_for
-from tests.integration.track_storm import (
+from tests.integration.event_storm import (
     PAGE,
     as_sent,
     assert_exactly_once,

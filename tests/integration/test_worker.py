@@ -17,13 +17,13 @@ from pathlib import Path
 import pytest
 
 from providers.snapshot import SnapshotProvider
-from service import serve
 from service.config import Settings, to_env
-from service.desk import Desk
+from service.container import build_desk, utc_now
+from service.context import Desk
+from service.runtime import serve
 from service.store import Job
 from service.usecases.jobs import LEASE_S, submit
-from service.usecases.refresh import KIND, request_refresh
-from service.wiring import build_desk, utc_now
+from service.usecases.prices.refresh import KIND, request_refresh
 from tests.conftest import DEADLINE_S, wait_for
 
 ROOT = Path(__file__).parents[2]

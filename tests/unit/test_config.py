@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from service.config import ROWS, BadSetting, Settings, database_label, load_settings, markdown_table, sqlite_path, to_env
-from service.wiring import build_desk
+from service.container import build_desk
 
 
 def test_nothing_set_gives_the_embedded_defaults() -> None:

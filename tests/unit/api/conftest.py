@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from flask.testing import FlaskClient
 
-from tests.probe_app import build
+from tests.support.probe_app import build
 
 
 @pytest.fixture

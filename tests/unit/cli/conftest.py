@@ -19,7 +19,7 @@ NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
 @pytest.fixture
 def at_noon(monkeypatch: pytest.MonkeyPatch) -> None:
     """One time for both doors, so that no midnight falls between two answers."""
-    monkeypatch.setattr("service.wiring.utc_now", lambda: NOW)
+    monkeypatch.setattr("service.container.utc_now", lambda: NOW)
 
 
 @pytest.fixture
@@ -34,7 +34,7 @@ def client(served: FlaskClient, settings: Settings) -> FlaskClient:
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[FlaskClient]:
     """The HTTP door at that time; one for all tests of calculations: they leave nothing behind."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("service.wiring.utc_now", lambda: NOW)
+        patch.setattr("service.container.utc_now", lambda: NOW)
         app = create_app(load_settings({"OUTLAY_DATA_DIR": str(tmp_path_factory.mktemp("calculations") / "data"), "OUTLAY_OFFLINE": "1"}))
     with closing(app.extensions["desk"].store) as store:
         store.migrate()

@@ -12,12 +12,12 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from service.calibration import fit
-from service.calibration import measure as module
-from service.calibration.write import FILE
 from service.cli import main
-from service.presets.measured import read_measurements
-from tests.unit.calibration.machine import bench
+from service.presets.training.measured import read_measurements
+from service.usecases.measurement import measure as module
+from tests.unit.usecases.measurement.machine import bench
+from tools.calibration import fit
+from tools.calibration.write import FILE
 
 ROOT = Path(__file__).parents[3]
 HAS_TORCH = importlib.util.find_spec("torch") is not None

@@ -14,9 +14,9 @@ from click.testing import CliRunner, Result
 from flask.testing import FlaskClient
 
 from providers.snapshot import SnapshotProvider
-from service.api.json import dumps
 from service.cli import main
 from service.config import Settings
+from service.schemas.strict_json import dumps
 
 ROOT = Path(__file__).parents[3]
 pytestmark = pytest.mark.usefixtures("at_noon")

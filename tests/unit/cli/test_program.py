@@ -9,10 +9,10 @@ import pytest
 from click.testing import Result
 from flask.testing import FlaskClient
 
-from service.api.json import dumps
-from service.api.program import CHEAPER, EXAMPLE
+from service.api.resources.programs import CHEAPER, EXAMPLE
 from service.config import Settings
-from tests.unit.cli.doors import output_of, run
+from service.schemas.strict_json import dumps
+from tests.unit.cli.invoke import output_of, run
 
 EXAMPLES = sorted((Path(__file__).parents[3] / "examples").glob("*.json"))
 pytestmark = pytest.mark.usefixtures("at_noon")
@@ -55,7 +55,7 @@ def test_settings_lie_over_the_file(settings: Settings) -> None:
 
 def test_a_document_goes_to_a_file(settings: Settings, tmp_path: Path) -> None:
     """As HTTP has it."""
-    pytest.importorskip("service.formats.program")
+    pytest.importorskip("service.formats.documents.program")
     out = tmp_path / "plan.md"
     assert printed(settings, str(EXAMPLES[0]), "--format", "md", "--out", str(out)) == ""
     assert "1B base model" in out.read_text(encoding="utf-8")

@@ -11,11 +11,11 @@ import pytest
 from click.testing import Result
 from flask.testing import FlaskClient
 
-from service.api.json import dumps
-from service.api.loss_curves import EXAMPLE as CURVE
-from service.api.scaling_laws import EXAMPLE as LAW
+from service.api.resources.scaling.law_fit import EXAMPLE as LAW
+from service.api.resources.scaling.loss_curves import EXAMPLE as CURVE
 from service.config import Settings
-from tests.unit.cli.doors import output_of, run
+from service.schemas.strict_json import dumps
+from tests.unit.cli.invoke import output_of, run
 
 FIT_FLAGS = ["--predict", "13B:257B", "--next-flops", "1e21"]
 CURVE_FLAGS = [

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from service import create_app
-from service.api.scenarios import EXAMPLE
+from service.api.resources.scenarios import EXAMPLE
 from service.config import Settings
-from tests.unit.cli.doors import output_of, run
+from tests.unit.cli.invoke import output_of, run
 
 SMALL: dict[str, Any] = {**EXAMPLE, "trials": 2000}
 

@@ -16,10 +16,10 @@ import yaml
 from click.testing import Result
 from flask.testing import FlaskClient
 
-from service.api.json import dumps
-from service.api.serving import EXAMPLE
+from service.api.resources.serving import EXAMPLE
 from service.config import Settings
-from tests.unit.cli.doors import output_of, run
+from service.schemas.strict_json import dumps
+from tests.unit.cli.invoke import output_of, run
 
 ROOT = Path(__file__).parents[3]
 FLAGS = [

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from outlay_client import Tracker, post, sending
+from outlay_client import Tracker, sender, sending
 from tests.unit.client.service import RUN, Service
 from tests.unit.providers.misbehaving_server import listening
 
@@ -28,9 +28,9 @@ def service() -> Iterator[Service]:
 @pytest.fixture(autouse=True)
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     """Batches are not waited for, pauses are short, and no rank is inherited."""
-    monkeypatch.setattr(post, "BATCH_S", 0.0)
-    monkeypatch.setattr(post, "FIRST_PAUSE_S", 0.01)
-    monkeypatch.setattr(post, "MOST_PAUSE_S", 0.02)
+    monkeypatch.setattr(sender, "BATCH_S", 0.0)
+    monkeypatch.setattr(sender, "FIRST_PAUSE_S", 0.01)
+    monkeypatch.setattr(sender, "MOST_PAUSE_S", 0.02)
     monkeypatch.setattr(sending, "TIMEOUT_S", 5.0)
     for name in ("RANK", "SLURM_PROCID", "OMPI_COMM_WORLD_RANK", "NODE_RANK", "LOCAL_RANK"):
         monkeypatch.delenv(name, raising=False)

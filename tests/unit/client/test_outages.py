@@ -155,8 +155,8 @@ os.kill(os.getpid(), signal.SIGKILL)
         """Where a write fails half-way, no event is lost or told in halves. Played by the largest size a file may have."""
         script = f"""
 import resource, sys
-from outlay_client import Tracker, post
-post.BATCH_S = post.FIRST_PAUSE_S = 0.01
+from outlay_client import Tracker, sender
+sender.BATCH_S = sender.FIRST_PAUSE_S = 0.01
 resource.setrlimit(resource.RLIMIT_FSIZE, (3000, 3000))
 run = Tracker({service.url!r}, {RUN!r}, buffer_dir={str(tmp_path)!r}, launch=False)
 for step in range(500):

@@ -15,8 +15,8 @@ import pytest
 
 from outlay_client import Tracker
 from outlay_client.tracker import MOST_QUEUED
-from service.api.track_event_schema import EventSchema
-from service.domain.tracking import Event
+from service.domain.tracking.events import Event
+from service.schemas.tracking.events import EventSchema
 from tests.unit.client.conftest import PATIENCE_S, Open
 from tests.unit.client.service import RUN, Service
 
@@ -232,8 +232,8 @@ class TestForks:
         """What the parent told arrives once, and so does what the child tells."""
         script = f"""
 import os, sys
-from outlay_client import Tracker, post
-post.BATCH_S = 0.5
+from outlay_client import Tracker, sender
+sender.BATCH_S = 0.5
 run = Tracker({service.url!r}, {RUN!r}, buffer_dir={str(tmp_path)!r}, launch=False)
 for step in range(100):
     run.progress(step)

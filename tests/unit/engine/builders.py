@@ -6,11 +6,11 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
 
-from service.domain.footprint import Footprint
-from service.domain.hardware import Accelerator
-from service.domain.model import Experts, LatentAttention, OtherNetwork, Transformer
-from service.domain.quantity import Range
-from service.domain.run import (
+from service.domain.quantities import Range
+from service.domain.training.footprint import Footprint
+from service.domain.training.hardware import Accelerator
+from service.domain.training.model import Experts, LatentAttention, OtherNetwork, Transformer
+from service.domain.training.run import (
     Cluster,
     Data,
     Efficiency,
@@ -24,7 +24,7 @@ from service.domain.run import (
     Storage,
     Training,
 )
-from service.domain.utilisation import Utilisation
+from service.domain.training.utilisation import Utilisation
 
 GIB = 2**30
 

@@ -7,12 +7,12 @@ from datetime import date, timedelta
 import numpy as np
 from hypothesis import strategies as st
 
-from service.domain.quantity import Range
+from service.domain.quantities import Range
 from service.domain.schedule import ALWAYS, Activity, Network, WeeklyWindow, WorkCalendar
-from service.engine.duration_draws import Deviations, deviations, drawn_hours
-from service.engine.linked_network import linked
-from service.engine.schedule_network import forward, network_end
-from service.engine.work_calendar import working_week
+from service.engine.scheduling.activity_network import linked
+from service.engine.scheduling.calendar import working_week
+from service.engine.scheduling.critical_path import forward, network_end
+from service.engine.scheduling.durations import Deviations, deviations, drawn_hours
 
 MONDAY = date(2027, 1, 4)
 WEEK = working_week([date(2027, 1, 18), date(2027, 2, 15)])

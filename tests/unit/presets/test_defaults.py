@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from service.api.estimate_schema import EstimateRequestSchema
 from service.presets.defaults import batch_tokens, default
+from service.schemas.training.request import EstimateRequestSchema
 
 DOCUMENT = tomllib.loads(resources.files("service.presets").joinpath("data", "defaults.toml").read_text(encoding="utf-8"))
 PATHS = [f"{section}.{name}" for section, entries in DOCUMENT.items() for name, entry in entries.items() if isinstance(entry, dict)]

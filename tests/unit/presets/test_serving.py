@@ -7,12 +7,11 @@ import re
 import pytest
 
 from service.domain.errors import UnknownName
-from service.domain.hardware import Accelerator
-from service.domain.serving import Replicas, Requests
-from service.engine.serving import arithmetic_peak, speed
-from service.engine.serving_model import Service, served
-from service.presets.accelerators import load_accelerators
-from service.presets.models import find_model
+from service.domain.serving.requirements import Replicas, Requests
+from service.domain.training.hardware import Accelerator
+from service.engine.serving.model import Service, served
+from service.engine.serving.roofline import arithmetic_peak, speed
+from service.presets.hardware.accelerators import load_accelerators
 from service.presets.serving import (
     BORROWED,
     find_format,
@@ -25,6 +24,7 @@ from service.presets.serving import (
     serving_machine,
     typical_shape,
 )
+from service.presets.training.models import find_model
 
 PARTS = load_accelerators()
 H100, A100 = PARTS["NVIDIA-H100-80GB-SXM"], PARTS["NVIDIA-A100-80GB-SXM"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from providers.testing import Answer, ProviderConformance
-from service.presets.accelerators import canonical_accelerator
+from service.presets.hardware.accelerators import canonical_accelerator
 
 __all__ = ["Answer", "Conformance"]
 

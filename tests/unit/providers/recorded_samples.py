@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from providers.reading import Reading
-from service.presets.accelerators import canonical_accelerator
+from providers.row_parsing import Reading
+from service.presets.hardware.accelerators import canonical_accelerator
 
 FOLDER = Path(__file__).parents[4] / "shared" / "prices"
 AT = datetime(2026, 11, 21, 12, tzinfo=UTC)

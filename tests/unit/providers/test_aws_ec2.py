@@ -14,7 +14,7 @@ from providers.aws import capacity_blocks, instance_types, spot
 from providers.aws.ec2 import VERSION, Account, from_xml
 from providers.http import Http
 from providers.offer import ProviderError
-from providers.reading import NotForUs, Reading
+from providers.row_parsing import NotForUs, Reading
 from providers.testing import mutations
 from tests.unit.providers.aws_samples import xml
 from tests.unit.providers.recorded_samples import reading

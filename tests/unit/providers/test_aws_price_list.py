@@ -9,7 +9,7 @@ import pytest
 from providers.aws.model import Hardware
 from providers.aws.price_list import parse
 from providers.offer import ProviderError
-from providers.reading import Reading
+from providers.row_parsing import Reading
 from tests.unit.providers.aws_samples import price_list, reserved, row
 from tests.unit.providers.recorded_samples import reading
 

@@ -11,8 +11,8 @@ from providers.base import Context
 from providers.common import MOST_PAGES, in_form, part_of, read_pages
 from providers.oci import OracleCloud
 from providers.offer import ProviderError, Rejected
-from providers.reading import BadRow, NotForUs, Reading, decimal
-from service.presets.accelerators import canonical_accelerator
+from providers.row_parsing import BadRow, NotForUs, Reading, decimal
+from service.presets.hardware.accelerators import canonical_accelerator
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from providers.file import PriceFiles
-from providers.file_sheets import file_id
+from providers.file.sheets import file_id
 from providers.offer import Fetched, ProviderError
 from providers.testing import NOW
 from tests.unit.providers.conformance import Conformance

@@ -17,12 +17,12 @@ import pytest
 
 from providers.base import Context
 from providers.file import DISCOUNT_FIELDS, PRICE_FIELDS, PriceFiles
-from providers.file_sheets import BOOK_FIELDS
+from providers.file.sheets import BOOK_FIELDS
 from providers.http import BULK_LIMITS, DEFAULT_LIMITS, REPEATED_AFTER
 from providers.offer import PRICINGS, Availability, Fetched, Provider
 from providers.registry import BUILT_IN, ENTRY_POINT_GROUP, load_provider
 from providers.testing import TROUBLES
-from service.presets.accelerators import canonical_accelerator
+from service.presets.hardware.accelerators import canonical_accelerator
 
 ROOT = Path(__file__).parents[3]
 EXAMPLE = ROOT / "docs" / "examples" / "outlay-nimbus"

@@ -13,7 +13,7 @@ import pytest
 from providers.base import Context
 from providers.offer import Fetched, Provider
 from providers.registry import BUILT_IN, ENTRY_POINT_GROUP, UnknownProvider, load_provider, provider_names
-from service.presets.accelerators import canonical_accelerator
+from service.presets.hardware.accelerators import canonical_accelerator
 
 CONTEXT = Context(canonical=canonical_accelerator, env={})
 

@@ -8,9 +8,9 @@ from decimal import Decimal
 
 import pytest
 
+from providers.catalog_files import READERS
 from providers.offer import Fetched, Offer, ProviderError
 from providers.skypilot import SkyPilotCatalog, clouds, parse
-from providers.snapshot_build import READERS
 from providers.testing import WRONG_VALUES
 from tests.unit.providers.conformance import Answer, Conformance
 from tests.unit.providers.recorded_samples import reading

@@ -150,7 +150,7 @@ class TestShippedFile:
 
     def test_every_name_is_in_the_accelerator_catalogue(self, shipped: tuple[Offer, ...]) -> None:
         """An offer of an unknown part could never be estimated."""
-        accelerators = pytest.importorskip("service.presets.accelerators")
+        accelerators = pytest.importorskip("service.presets.hardware.accelerators")
         assert {o.accelerator for o in shipped} <= set(accelerators.load_accelerators())
 
     def test_no_thing_has_two_prices(self, shipped: tuple[Offer, ...]) -> None:

@@ -11,7 +11,7 @@ import pytest
 from providers.offer import Offer
 from providers.tables import table
 from providers.vultr import Vultr
-from service.presets.accelerators import canonical_accelerator
+from service.presets.hardware.accelerators import canonical_accelerator
 from tests.unit.providers.conformance import Answer, Conformance
 
 URL = "https://api.vultr.com/v2"

@@ -8,9 +8,9 @@ from typing import Any
 
 from providers.offer import Fetched, Offer
 from service.config import Settings
-from service.desk import Desk
+from service.container import build_desk
+from service.context import Desk
 from service.store import ProviderState
-from service.wiring import build_desk
 
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
 HOUR_S = 3600

@@ -11,8 +11,8 @@ from typing import Any
 
 from providers.offer import Fetched, Offer, Provider
 from service.config import Settings
-from service.desk import Desk, Providers
-from service.wiring import build_desk
+from service.container import build_desk
+from service.context import Desk, Providers
 
 NOW = datetime(2027, 1, 4, 12, tzinfo=UTC)
 HOUR = timedelta(hours=1)

@@ -11,12 +11,12 @@ from typing import Any
 import pytest
 
 from service.config import Settings
-from service.desk import Desk
+from service.container import build_desk
+from service.context import Desk
 from service.store import Job
-from service.store.prices import Step
+from service.store.prices.snapshots import Step
 from service.usecases import jobs
 from service.usecases.jobs import Kind, Worker, run_job, submit, sweep
-from service.wiring import build_desk
 from tests.conftest import wait_for
 
 ME = Worker("this/1")

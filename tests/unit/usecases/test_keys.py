@@ -11,12 +11,12 @@ from typing import Any
 import pytest
 
 from service.config import Settings
-from service.desk import Desk
+from service.container import build_desk
+from service.context import Desk
 from service.domain.errors import InvalidRequest
 from service.domain.teams import EVERYBODY
 from service.store import StoreUnavailable
 from service.usecases.keys import AWAY_S, SEEN_WITHIN_S, Doorkeeper, NotLetIn, digest_of, make_key
-from service.wiring import build_desk
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ from datetime import timedelta
 
 from providers.base import RemoteProvider
 from providers.offer import Availability, Fetched
-from providers.reading import NotForUs, Reading, cents, mapping, rows, text, whole
+from providers.row_parsing import NotForUs, Reading, cents, mapping, rows, text, whole
 
 
 class Nimbus(RemoteProvider):

@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from outlay_nimbus import Nimbus
 from providers.testing import Answer, ProviderConformance
-from service.presets.accelerators import canonical_accelerator
+from service.presets.hardware.accelerators import canonical_accelerator
 
 H100 = {"type": "n8", "region": "north", "gpu": "H100 SXM", "gpu_memory_gb": 80, "gpus": 8, "cents_per_hour": 1999, "free": 3}
 URL = "https://api.nimbus.example/v1/machines"

@@ -12,7 +12,7 @@ import pytest
 from providers.aws import capacity_blocks, instance_types, price_list, spot
 from providers.aws.ec2 import from_xml
 from providers.aws.model import Price
-from providers.snapshot_build.naming import shape_of
+from providers.catalog_files.naming import shape_of
 from tests.unit.providers.aws_samples import price_list as as_price_list
 from tests.unit.providers.aws_samples import row as list_row
 from tests.unit.providers.aws_samples import xml

@@ -1,0 +1,218 @@
+"""The two threads behind a tracker: one brings events from the queue to disk, one from disk to the service."""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import random
+import threading
+from collections.abc import Sequence
+from pathlib import Path
+from queue import Empty, SimpleQueue
+from urllib.parse import quote
+
+from outlay_client.encode import Told, event_line
+from outlay_client.sending import Door, Sent
+from outlay_client.spool import MOST_LINES, Segment, Segments
+
+log = logging.getLogger("outlay_client")
+
+Queued = Told | threading.Event | None
+"""An event, a mark to be set when all before it is acknowledged, or the end."""
+BATCH_S = 2.0
+"""How long an event waits for others to be sent with."""
+FIRST_PAUSE_S = 0.5
+MOST_PAUSE_S = 60.0
+CLOSING_S = 1.0
+"""For the threads to notice that it is over."""
+
+
+def default_folder(run_id: str, buffer_dir: Path | None = None) -> Path:
+    """Where a run's events wait: a folder of its own in `buffer_dir`, else in OUTLAY_BUFFER_DIR, else in the user's state directory."""
+    state = os.environ.get("XDG_STATE_HOME") or os.path.join(os.path.expanduser("~"), ".local", "state")  # noqa: PTH111, PTH118 - never raises
+    base = buffer_dir or Path(os.environ.get("OUTLAY_BUFFER_DIR") or os.path.join(state, "outlay", "events"))  # noqa: PTH118
+    return base / quote(run_id, safe="")
+
+
+class Post:
+    """Writes and sends the events of a queue. Starts threads, raises nothing, says each kind of trouble once in the log."""
+
+    def __init__(self, door: Door, folder: Path, queue: SimpleQueue[Queued], most_bytes: int) -> None:
+        self.dropped = 0
+        self._door = door
+        self._queue = queue
+        self._segments = Segments(folder, most_bytes)
+        self._changed = threading.Condition()
+        self._hurry = self._over = False
+        self._waiting: list[threading.Event] = []
+        self._said: set[str] = set()
+        self._threads = [threading.Thread(target=run, name=f"outlay-{run.__name__}", daemon=True) for run in (self._write, self._send)]
+
+    def start(self) -> None:
+        """Start the threads; without them events stay in the queue, which is bounded."""
+        try:
+            for thread in self._threads:
+                thread.start()
+        except RuntimeError as error:
+            self._say("threads", f"no thread can be started ({error}): nothing is sent")
+
+    def flush(self, timeout: float) -> bool:
+        """Wait until what is in the queue now is acknowledged, whatever the disk does meanwhile; whether it is."""
+        acknowledged = threading.Event()
+        self._queue.put(acknowledged)
+        return acknowledged.wait(timeout)
+
+    def close(self, timeout: float) -> None:
+        """Flush, end the threads and give the files up. A disk that hangs is waited for no longer than it takes to see that it does."""
+        done = self.flush(timeout)
+        self._over = True
+        self._queue.put(None)
+        if self._threads[0].is_alive():
+            self._threads[0].join(CLOSING_S)
+        if not self._changed.acquire(timeout=CLOSING_S):
+            log.warning("the disk with %s hangs: what it holds is the run's next process's to send", self._segments.folder)
+            return
+        try:
+            self._changed.notify_all()
+            if not done:
+                log.warning(
+                    "%d events are not sent; they wait in %s for the run's next process", self._segments.count, self._segments.folder
+                )
+            self._segments.close()
+        finally:
+            self._changed.release()
+
+    def _write(self) -> None:
+        """Thread: the queue's events to the segments, until its end."""
+        with self._changed:
+            self._segments.open()
+        self._note_disk()
+        while True:
+            queued = self._queued()
+            lines = [self._line(told) for told in queued if isinstance(told, Told)]
+            with self._changed:
+                self._segments.append(lines)
+                marks = [mark for mark in queued if isinstance(mark, threading.Event)]
+                self._hurry = self._hurry or bool(marks)
+                self._waiting += marks
+                self._tell_waiting()
+                self._changed.notify_all()
+            self._note_disk()
+            if None in queued:
+                return
+
+    def _tell_waiting(self) -> None:
+        """Whoever waits for everything to be acknowledged, once it is."""
+        if not self._segments.count:
+            while self._waiting:
+                self._waiting.pop().set()
+
+    def _queued(self) -> list[Queued]:
+        """What is in the queue, as soon as there is something."""
+        queued = [self._queue.get()]
+        try:
+            while len(queued) < MOST_LINES:
+                queued.append(self._queue.get_nowait())
+        except Empty:
+            return queued
+        return queued
+
+    def _line(self, told: Told) -> bytes:
+        line, odd = event_line(told)
+        if odd:
+            self._say("values", f"{', '.join(odd)} of an event left out: no number, time or text as it has to be")
+        return line
+
+    def _note_disk(self) -> None:
+        if self._segments.trouble:
+            self._say("disk", f"events cannot be written to {self._segments.folder} ({self._segments.trouble}): they are kept in memory")
+        if self.dropped:
+            self._say("dropped", "the disk is too slow: progress is being dropped")
+
+    def _send(self) -> None:
+        """Thread: one batch after the other, oldest first; what was not taken is tried again after a pause."""
+        failures = 0
+        while True:
+            with self._changed:
+                segment = self._next()
+                if segment is None:
+                    return
+            sent = self._deliver(segment)
+            failures = 0 if sent.taken else failures + 1
+            if not sent.taken:
+                self._pause(failures, sent)
+
+    def _next(self) -> Segment | None:
+        """The next batch, when there is one that is full or has waited long enough; None when it is over."""
+        self._changed.wait_for(lambda: self._over or self._segments.count)
+        self._changed.wait_for(lambda: self._over or self._hurry or self._segments.count >= MOST_LINES, BATCH_S)
+        if self._segments.count <= MOST_LINES:
+            self._hurry = False
+        return None if self._over else self._segments.take()
+
+    def _pause(self, failures: int, sent: Sent) -> None:
+        """Wait as long as the service asked, else twice as long each time, up to a minute; whoever is in a hurry has one try at once."""
+        pause = min(MOST_PAUSE_S, FIRST_PAUSE_S * 2 ** min(failures - 1, 20)) * random.uniform(0.5, 1.0)  # noqa: S311 - spreads callers
+        self._say(f"http {sent.reason[:3]}", f"events are not taken ({sent.reason}): they are kept and sent later")
+        with self._changed:
+            # somebody who came while the failed try was under way has a try of their own
+            self._changed.wait_for(lambda: self._over or self._hurry, max(pause, sent.wait_s))
+            self._hurry = False
+
+    def _deliver(self, segment: Segment) -> Sent:
+        """Send a batch. One that is refused is halved until the events that the service does not take stand alone."""
+        try:
+            lines = [line for line in segment.read() if _is_event(line)]
+        except FileNotFoundError as error:
+            self._say("lost", f"events are gone from the disk: {error}")
+            lines = []
+        except OSError as error:
+            return Sent(reason=f"disk: {error}")
+        sent = self._deliver_lines(lines)
+        if sent.taken:
+            with self._changed:
+                self._segments.remove(segment)
+                self._tell_waiting()
+            self._said -= {each for each in self._said if each.startswith("http")}
+        return sent
+
+    def _deliver_lines(self, lines: Sequence[bytes]) -> Sent:
+        if not lines:
+            return Sent(taken=True)
+        sent = self._door.send(lines)
+        if sent.taken:
+            self._keep_rejected(lines, {each["id"]: each["reason"] for each in sent.rejected})
+        if not sent.refused:
+            return sent
+        if len(lines) == 1:
+            self._keep_rejected(lines, {json.loads(lines[0])["id"]: sent.reason})
+            return Sent(taken=True)
+        halves = (self._deliver_lines(half) for half in (lines[: len(lines) // 2], lines[len(lines) // 2 :]))
+        return next((half for half in halves if not half.taken), Sent(taken=True))
+
+    def _keep_rejected(self, lines: Sequence[bytes], reasons: dict[str, str]) -> None:
+        if not reasons:
+            return
+        events = [(json.loads(line), line) for line in lines]
+        refused = [{"reason": reasons[event["id"]], "event": event} for event, _ in events if event["id"] in reasons]
+        kept = f"kept in {self._segments.folder}"
+        try:
+            self._segments.reject([json.dumps(each, separators=(",", ":")).encode() + b"\n" for each in refused])
+        except OSError as error:
+            kept = f"lost: {error}"
+        self._say("rejected", f"{len(refused)} events are not taken, the first because: {next(iter(reasons.values()))} ({kept})")
+
+    def _say(self, kind: str, text: str) -> None:
+        """Once for each kind of trouble, until it is over."""
+        if kind not in self._said:
+            self._said.add(kind)
+            log.warning("%s", text)
+
+
+def _is_event(line: bytes) -> bool:
+    """Whether a line is a whole event: a power cut can leave anything behind."""
+    try:
+        return "id" in json.loads(line)
+    except (ValueError, TypeError):
+        return False

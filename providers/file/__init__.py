@@ -1,0 +1,187 @@
+"""Price sheets and negotiated price books: CSV, JSON or YAML files of the operator, named in OUTLAY_PRICE_FILES.
+
+A sheet is a list of rows; CSV files are sheets. A book is an object with `prices`, a list of such rows, and `discounts`, which are taken
+off list prices in the order stated; one that names a team is that team's alone. What the fields mean: docs/providers.md.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from datetime import timedelta
+from decimal import Decimal
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from providers.base import Context
+from providers.file.sheets import Sheet, file_id, files_at, known_fields, load, when
+from providers.offer import FILE, PRICINGS, Discount, Fetched, Pricing, Provider, ProviderError, Rejected
+from providers.row_parsing import BadRow, Reading, decimal, snapshot_name, text, usd, whole
+from providers.tables import table
+
+VARIABLE = "OUTLAY_PRICE_FILES"
+PRICE_FIELDS = (
+    "provider",
+    "region",
+    "country",
+    "instance_type",
+    "accelerator",
+    "accelerator_count",
+    "pricing",
+    "usd_per_hour",
+    "usd_per_accelerator_hour",
+    "observed_at",
+    "source",
+)
+DISCOUNT_FIELDS = ("name", "percent", "provider", "region", "pricing", "accelerator")
+PRICING_BY_NAME: Mapping[str, Pricing] = {name: name for name in PRICINGS}
+
+
+class PriceFiles(Provider):
+    """The operator's own prices. They hold for a year: contracts run about as long, and older prices are not planned with unasked."""
+
+    name = "file"
+    fresh_for = timedelta(days=365)
+    credentials = (VARIABLE,)
+    local = True
+
+    def __init__(self, context: Context) -> None:
+        self.context = context
+
+    def fetch(self) -> Fetched:
+        """All prices and discounts of all files; one that is missing or no price sheet is named, and the others count.
+
+        Raises ProviderError where no price is left, for a folder that cannot be read, and without any file.
+        """
+        stated = [path for path in self.context.env.get(VARIABLE, "").split(os.pathsep) if path.strip()]
+        if not stated:
+            raise ProviderError(f"file needs the environment variable {VARIABLE}: files or folders, separated by {os.pathsep!r}")
+        now, sheets, unread = self.context.clock(), list[Sheet](), list[Rejected]()
+        for path in (path for place in stated for path in files_at(Path(place.strip()))):
+            try:
+                sheets.append(load(path, now))
+            except ProviderError as error:
+                unread.append(Rejected(file_id(path), str(error)))
+        return parse(sheets, Reading(self.name, VARIABLE, now, self.context.canonical), unread)
+
+
+def parse(sheets: Iterable[Sheet], reading: Reading, unread: Sequence[Rejected] = ()) -> Fetched:
+    """The offers of all sheets, dated by the row, else the book, else the file. Raises ProviderError where nothing is understood.
+
+    Each team's are read by themselves: they are nobody else's prices, and the same thing may have another price for another team.
+    `unread`: the files that are none of the sheets, and why.
+    """
+    by_team: dict[str | None, list[Sheet]] = {None: []}
+    for sheet in sheets:
+        by_team.setdefault(sheet.team, []).append(sheet)
+    shared = _read(by_team.pop(None), reading)
+    if not (shared.offers or shared.discounts) and (shared.rejected or not by_team):
+        raise ProviderError(_nothing(shared.rejected, unread))
+    teams = {str(team): _read(theirs, _anew(reading)) for team, theirs in by_team.items()}
+    told = {team: read for team, read in teams.items() if read.offers or read.discounts or read.rejected}
+    return replace(shared, teams=told, unread=tuple(unread))
+
+
+def _read(sheets: Sequence[Sheet], reading: Reading) -> Fetched:
+    discounts: list[Discount] = []
+    for sheet in sheets:
+        for place, row in sheet.prices:
+            with reading.row(place):
+                reading.add(**_offer(row, sheet, reading))
+        for place, row in sheet.discounts:
+            with reading.row(place):
+                discounts.append(_discount(row, sheet, reading))
+    name = snapshot_name(reading.provider, reading.offers, reading.at)
+    if discounts:
+        name = f"{name}-{hashlib.sha256(repr(discounts).encode()).hexdigest()[:6]}"
+    return Fetched(tuple(reading.offers), name, tuple(reading.rejected), discounts=tuple(discounts))
+
+
+def _anew(reading: Reading) -> Reading:
+    return Reading(reading.provider, reading.source, reading.at, reading.canonical)
+
+
+def _nothing(rejected: Sequence[Rejected], unread: Sequence[Rejected]) -> str:
+    """Why there is no price at all."""
+    said = [file.reason for file in unread]
+    if rejected:
+        said.append(f"none of {len(rejected)} rows was understood; the first: {rejected[0].row}: {rejected[0].reason}")
+    return "; ".join(said) or "the price files hold no price"
+
+
+def _offer(row: object, sheet: Sheet, reading: Reading) -> dict[str, Any]:
+    """The fields of an offer. Raises BadRow."""
+    stated = known_fields(row, PRICE_FIELDS)
+    count = whole(stated, "accelerator_count")
+    at = when(stated["observed_at"]) if "observed_at" in stated else sheet.at
+    if at > reading.at:
+        raise BadRow(f"observed_at is {at:%Y-%m-%d}, which is still to come")
+    return {
+        "provider": text(stated, "provider"),
+        "region": text(stated, "region"),
+        "instance_type": text(stated, "instance_type"),
+        "accelerator": _accelerator(stated, reading),
+        "accelerator_count": count,
+        "pricing": _pricing(stated),
+        "usd_per_hour": _usd_per_hour(stated, count),
+        "observed_at": at,
+        "source": text(stated, "source") if "source" in stated else sheet.source,
+        "extras": {FILE: sheet.file, **sheet.extras, **({"country": _country(stated)} if "country" in stated else {})},
+    }
+
+
+def _country(stated: Mapping[str, Any]) -> str:
+    """The ISO 3166-1 alpha-3 code of either code, case-blind. Raises BadRow."""
+    code = text(stated, "country")
+    if code.upper() not in _alpha_3():
+        raise BadRow(f"country is {code[:40]!r} where a code of ISO 3166-1 was expected, as DE or DEU")
+    return _alpha_3()[code.upper()]
+
+
+@cache
+def _alpha_3() -> Mapping[str, str]:
+    rows = table("countries.csv")
+    return {code: row["alpha_3"] for row in rows for code in row.values()}
+
+
+def _usd_per_hour(stated: Mapping[str, Any], count: int) -> Decimal:
+    whole_price, each = stated.get("usd_per_hour"), stated.get("usd_per_accelerator_hour")
+    if (whole_price is None) == (each is None):
+        raise BadRow("one of usd_per_hour and usd_per_accelerator_hour was expected")
+    return usd(whole_price, "usd_per_hour") if each is None else usd(each, "usd_per_accelerator_hour") * count
+
+
+def _accelerator(stated: Mapping[str, Any], reading: Reading) -> str:
+    """The canonical name. In the operator's own file an accelerator that is not known is a mistake, not something to leave out."""
+    label = text(stated, "accelerator")
+    name = reading.canonical(label, None)
+    if name is None:
+        raise BadRow(f"accelerator {label!r} names none that is known, or more than one: write it like NVIDIA-H100-80GB-SXM")
+    return name
+
+
+def _pricing(stated: Mapping[str, Any]) -> Pricing:
+    pricing = PRICING_BY_NAME.get(text(stated, "pricing"))
+    if pricing is None:
+        raise BadRow(f"pricing is {stated['pricing']!r}; known: {', '.join(PRICINGS)}")
+    return pricing
+
+
+def _discount(row: object, sheet: Sheet, reading: Reading) -> Discount:
+    """Raises BadRow."""
+    stated = known_fields(row, DISCOUNT_FIELDS)
+    try:
+        return Discount(
+            name=text(stated, "name"),
+            share=decimal(stated.get("percent"), "percent") / 100,
+            provider=text(stated, "provider") if "provider" in stated else None,
+            region=text(stated, "region") if "region" in stated else None,
+            pricing=_pricing(stated) if "pricing" in stated else None,
+            accelerator=_accelerator(stated, reading) if "accelerator" in stated else None,
+            file=sheet.file,
+        )
+    except ValueError as error:
+        raise BadRow(str(error)) from error

@@ -1,0 +1,150 @@
+"""The operator's price files as rows: CSV, JSON and YAML read into sheets, each row with its place in the file."""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import io
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import UTC, date, datetime
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from providers import strict_json
+from providers.offer import ProviderError
+from providers.row_parsing import BadRow, rows, text
+
+LONGEST_TEAM = 100
+"""Characters of a team's name: no team has a longer one."""
+BOOK_FIELDS = ("book", "team", "source", "observed_at", "currency", "prices", "discounts")
+
+
+@dataclass(frozen=True, slots=True)
+class Sheet:
+    """A file as it was read: each row with its place in the file; `at` and `source` hold for rows that state none.
+
+    `file`: which it is among all (`file_id`). `team`: the prices are that team's alone.
+    """
+
+    file: str
+    prices: tuple[tuple[str, Any], ...]
+    discounts: tuple[tuple[str, Any], ...]
+    at: datetime
+    source: str
+    extras: Mapping[str, str] = field(default_factory=dict)
+    team: str | None = None
+
+
+def load(path: Path, now: datetime) -> Sheet:
+    """The sheet in a file. Raises ProviderError that names the file where it cannot be read or is none."""
+    try:
+        body = path.read_bytes()
+        changed = datetime.fromtimestamp(path.stat().st_mtime, UTC)
+        return replace(sheet_of(path.name, _reader(path)(body), min(changed, now)), file=file_id(path))
+    except OSError as error:
+        raise ProviderError(f"the price file {path} cannot be read: {error.strerror}") from error
+    except (BadRow, ProviderError) as error:
+        raise ProviderError(f"the price file {path}: {error}") from error
+    except (ValueError, yaml.YAMLError, csv.Error, RecursionError) as error:
+        raise ProviderError(f"the price file {path} is no {path.suffix[1:].upper()}: {error}") from error
+
+
+def file_id(path: Path) -> str:
+    """The file's name with a mark of where it lies: two folders may have files of one name, and no answer shows an operator's folders."""
+    name = path.name.encode("utf-8", "replace").decode()
+    return f"{name}#{hashlib.sha256(os.fsencode(path.absolute())).hexdigest()[:8]}"
+
+
+def sheet_of(file: str, content: object, changed: datetime) -> Sheet:
+    """The rows of a file's content, a sheet or a book. Raises ProviderError and BadRow for what is neither."""
+    if isinstance(content, Mapping):
+        return _book(file, content, changed)
+    if isinstance(content, Placed):
+        return Sheet(file, tuple((f"{file}: line {line}", row) for line, row in content), (), changed, file)
+    return Sheet(file, _numbered(f"{file}: row", content), (), changed, file)
+
+
+def files_at(place: Path) -> list[Path]:
+    """The file itself, or the price files directly in the folder, by name. Raises ProviderError."""
+    try:
+        return sorted(path for path in place.iterdir() if path.suffix.lower() in READERS) if place.is_dir() else [place]
+    except OSError as error:
+        raise ProviderError(f"the folder of price files {place} cannot be read: {error.strerror}") from error
+
+
+def _reader(path: Path) -> Callable[[bytes], object]:
+    reader = READERS.get(path.suffix.lower())
+    if reader is None:
+        raise ProviderError(f"its name ends in {path.suffix!r}; price files end in {', '.join(READERS)}")
+    return reader
+
+
+class Placed(list[tuple[int, dict[str, str]]]):
+    """The rows of a CSV file with the numbers of their lines."""
+
+
+def _read_csv(body: bytes) -> Placed:
+    reader = csv.DictReader(io.StringIO(body.decode("utf-8-sig"), newline=""), restkey="a cell too many", strict=True)
+    if len(set(reader.fieldnames or ())) != len(reader.fieldnames or ()):
+        raise ValueError("two of its columns have the same name")
+    return Placed((reader.line_num, row) for row in reader)
+
+
+def _read_yaml(body: bytes) -> object:
+    return yaml.safe_load(body.decode("utf-8-sig"))
+
+
+READERS: Mapping[str, Callable[[bytes], object]] = {
+    ".csv": _read_csv,
+    ".json": strict_json.loads,
+    ".yaml": _read_yaml,
+    ".yml": _read_yaml,
+}
+
+
+def _numbered(what: str, items: object) -> tuple[tuple[str, Any], ...]:
+    return tuple((f"{what} {number}", item) for number, item in enumerate(rows(items, what), start=1))
+
+
+def _book(file: str, content: Mapping[str, Any], changed: datetime) -> Sheet:
+    book = known_fields(content, BOOK_FIELDS)
+    if book.get("currency", "USD") != "USD":
+        raise BadRow(f"its currency is {book['currency']}: prices are stated in USD")
+    extras: dict[str, str] = {str(name): text(book, name) for name in ("book", "team") if name in book}
+    if len(extras.get("team", "")) > LONGEST_TEAM:
+        raise BadRow(f"no team's name has more than {LONGEST_TEAM} characters")
+    return Sheet(
+        file,
+        _numbered(f"{file}: prices", book.get("prices", [])),
+        _numbered(f"{file}: discounts", book.get("discounts", [])),
+        when(book["observed_at"]) if "observed_at" in book else changed,
+        text(book, "source") if "source" in book else extras.get("book", file),
+        extras,
+        extras.get("team"),
+    )
+
+
+def known_fields(row: object, fields: tuple[str, ...]) -> dict[str, Any]:
+    """The fields that are filled in. Raises BadRow for one that is not known: a misspelt one would be ignored."""
+    if not isinstance(row, Mapping):
+        raise BadRow("an object of named fields was expected")
+    filled = {name: value for name, value in row.items() if value is not None and value != ""}
+    unknown = [str(name) for name in filled if name not in fields]
+    if unknown:
+        raise BadRow(f"unknown field {unknown[0]!r}; known: {', '.join(fields)}")
+    return filled
+
+
+def when(value: object) -> datetime:
+    """A date (midnight UTC) or time of ISO 8601, UTC unless it says otherwise. YAML reads dates itself. Raises BadRow."""
+    if isinstance(value, date) and not isinstance(value, datetime):
+        value = value.isoformat()
+    try:
+        at = value if isinstance(value, datetime) else datetime.fromisoformat(str(value))
+    except ValueError as error:
+        raise BadRow(f"observed_at is {str(value)[:40]!r} where a date was expected") from error
+    return at if at.tzinfo else at.replace(tzinfo=UTC)

@@ -1,0 +1,132 @@
+"""On whose behalf a request comes, whether that may ask for this, and how often.
+
+Every address under /v1/ asks for an API key as soon as one was ever made (RFC 6750, bearer tokens); the others are open to all. What a view
+needs stands on it (`needs`); one that says nothing needs `read`, and one that changes something must say so.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from flask import Flask, Response, current_app, g, request
+
+from service.api.http import request_body
+from service.api.http.errors import Refusal
+from service.cache import MemoryCache
+from service.context import Desk
+from service.domain.errors import Problem
+from service.domain.teams import Principal, Scope
+from service.usecases.keys import Doorkeeper, NotLetIn
+from service.usecases.resolution.feedback import Teacher, of_team
+
+PREFIX = "/v1/"
+SCHEME = "apiKey"
+POLICY = "default"
+HEADERS: dict[str, str] = {
+    "RateLimit-Policy": "Requests (q) that the API key may make in so many seconds (w); absent without keys",
+    "RateLimit": "Requests left (r), and in how many seconds all of them are back (t); absent without keys",
+}
+"""draft-ietf-httpapi-ratelimit-headers-10, sections 3 and 4: structured fields, a list of named policies with their parameters."""
+
+_View = TypeVar("_View", bound=Callable[..., Any])
+
+
+def needs(scope: Scope, look: Callable[..., object] | None = None) -> Callable[[_View], _View]:
+    """Mark a view as needing `scope`.
+
+    `look`, called with the view's own arguments from the address, raises NotFound where the principal may not know of what is addressed: so
+    that somebody without the scope learns no more from a 403 than from reading.
+    """
+
+    def mark(view: _View) -> _View:
+        view.scope, view.look = scope, look  # type: ignore[attr-defined]
+        view._apidoc = {**getattr(view, "_apidoc", {}), "scope": scope}  # type: ignore[attr-defined]  # noqa: SLF001 - flask-smorest's place
+        return view
+
+    return mark
+
+
+def scope_by_method(method: str) -> Scope:
+    """What a view needs that says nothing. POST is the method of calculations too."""
+    return "read" if method.upper() in ("GET", "HEAD", "OPTIONS", "POST") else "write"
+
+
+def principal() -> Principal:
+    """On whose behalf the present request is made."""
+    found: Principal = g.principal
+    return found
+
+
+def team_desk() -> Desk:
+    """The desk of the present request's team, with what its finished runs have taught and its own prices."""
+    return of_team(current_app.extensions["desk"], current_app.extensions["teacher"], principal())
+
+
+def register(app: Flask) -> None:
+    """Let nobody in who must not come in; after the request ids, before anything that reads a body."""
+    app.extensions["doorkeeper"] = Doorkeeper(app.extensions["desk"])
+    app.extensions["counts"] = MemoryCache()
+    app.extensions["teacher"] = Teacher(app.extensions["desk"].store)
+    app.before_request(_admit)
+    app.after_request(_tell_allowance)
+
+
+def _admit() -> None:
+    if not request.path.startswith(PREFIX):
+        return
+    try:
+        _let_in()
+    except (Refusal, Problem):
+        request_body.drain()
+        raise
+
+
+def _let_in() -> None:
+    doorkeeper: Doorkeeper = current_app.extensions["doorkeeper"]
+    try:
+        g.principal = doorkeeper.admit(_token())
+    except NotLetIn as error:
+        challenge = 'Bearer error="invalid_token"' if error.shown else "Bearer"
+        raise Refusal(401, str(error), headers={"WWW-Authenticate": challenge}) from error
+    if g.principal.key is not None:
+        _count(g.principal.key)
+        _check_scope()
+
+
+def _token() -> str | None:
+    scheme, _, token = request.environ.get("HTTP_AUTHORIZATION", "").partition(" ")
+    return token.strip() if scheme.lower() == "bearer" else None
+
+
+def _count(key: str) -> None:
+    """In Redis where all processes count together; in this one's memory while that is away: nobody is refused because of an outage."""
+    desk = current_app.extensions["desk"]
+    quota, window_s = desk.settings.quota
+    name = f"requests:{key}"
+    counted, left_s = desk.cache.count(name, window_s) or current_app.extensions["counts"].count(name, window_s)
+    back_s = max(1, math.ceil(left_s))
+    g.allowance = f'"{POLICY}";r={max(0, quota - counted)};t={back_s}'
+    if counted > quota:
+        raise Refusal(429, f"This API key may make {quota:,} requests in {window_s:,} s.", headers={"Retry-After": str(back_s)})
+
+
+def _check_scope() -> None:
+    view: Any = current_app.view_functions.get(request.endpoint or "")
+    view = getattr(getattr(view, "view_class", None), request.method.lower(), view)
+    scope: Scope = getattr(view, "scope", None) or scope_by_method(request.method)
+    if view is None or g.principal.may(scope):
+        return
+    if look := getattr(view, "look", None):
+        look(**(request.view_args or {}))
+    challenge = f'Bearer error="insufficient_scope", scope="{scope}"'
+    raise Refusal(403, f"This needs an API key with the scope {scope}.", headers={"WWW-Authenticate": challenge})
+
+
+def _tell_allowance(response: Response) -> Response:
+    if allowance := g.get("allowance"):
+        quota, window_s = current_app.extensions["desk"].settings.quota
+        response.headers["RateLimit-Policy"] = f'"{POLICY}";q={quota};w={window_s}'
+        response.headers["RateLimit"] = allowance
+    return response

@@ -1,0 +1,117 @@
+"""What a resource module is written with: a blueprint that reads strict JSON, refuses unknown parameters and documents its problems."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import marshmallow as ma
+from flask import Request, Response
+from flask_smorest import Blueprint as SmorestBlueprint
+from webargs.flaskparser import FlaskParser
+
+from service.api.http import auth, request_body
+from service.api.http.errors import Refusal, response_name
+from service.schemas import strict_json
+from service.schemas.base import pointers
+
+if TYPE_CHECKING:
+    from service.api.http.openapi import Api
+
+JSON = "application/json"
+_View = TypeVar("_View", bound=Callable[..., Any])
+
+# What any address may answer, then what one that reads input may answer besides.
+COMMON_PROBLEMS = (400, 500, 503)
+INPUT_PROBLEMS = (422,)
+BODY_PROBLEMS = (408, 411, 413, 415)
+KEY_PROBLEMS = (401, 403, 429)
+OPEN = ("health", "docs")
+"""Blueprints that nobody needs a key for."""
+
+
+def json_response(payload: Any, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
+    """`payload` as the answer, as it is: the quick way for views whose schema only documents. Raises ValueError on NaN."""
+    return Response(strict_json.dumps(payload), status, headers, content_type=JSON)
+
+
+class StrictParser(FlaskParser):
+    """webargs over our own JSON reader; every problem of the input is a 422 with pointers."""
+
+    DEFAULT_UNKNOWN_BY_LOCATION = FlaskParser.DEFAULT_UNKNOWN_BY_LOCATION | {"query": ma.RAISE, "querystring": ma.RAISE}
+
+    def load_json(self, req: Request, schema: ma.Schema) -> Any:  # noqa: ARG002 - webargs' signature
+        """The body, strictly read."""
+        return request_body.read_json()
+
+    def load_querystring(self, req: Request, schema: ma.Schema) -> Any:
+        """The query parameters; one given twice is an error where a list is not expected."""
+        lists = {field.data_key or name for name, field in schema.load_fields.items() if isinstance(field, ma.fields.List)}
+        twice = [name for name, values in req.args.lists() if len(values) > 1 and name not in lists]
+        if twice:
+            raise Refusal(422, errors=[{"pointer": strict_json.pointer_of([name]), "message": "given more than once"} for name in twice])
+        return super().load_querystring(req, schema)
+
+    def handle_error(self, error: ma.ValidationError, req: Request, schema: ma.Schema, **_: Any) -> Any:  # noqa: ARG002
+        """Raise the 422. webargs has put the messages under their location, which is no part of a pointer."""
+        messages: Any = error.messages
+        errors = [entry for below in messages.values() for entry in pointers(below, schema)]
+        raise Refusal(422, errors=errors)
+
+
+class Blueprint(SmorestBlueprint):  # type: ignore[misc]  # flask-smorest has no types
+    """flask-smorest's blueprint with the rules of this service."""
+
+    ARGUMENTS_PARSER = StrictParser()
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._prepare_doc_cbks.append(self._prepare_problem_doc)
+
+    def route(self, rule: str, **options: Any) -> Callable[[_View], _View]:
+        """As in flask-smorest, typed."""
+        decorator: Callable[[_View], _View] = super().route(rule, **options)
+        return decorator
+
+    def response(self, status_code: int, schema: Any = None, **options: Any) -> Callable[[_View], _View]:
+        """As in flask-smorest, typed."""
+        decorator: Callable[[_View], _View] = super().response(status_code, schema, **options)
+        return decorator
+
+    def alt_response(self, status_code: int, response: str | None = None, **options: Any) -> Callable[[_View], _View]:
+        """As in flask-smorest, typed."""
+        decorator: Callable[[_View], _View] = super().alt_response(status_code, response, **options)
+        return decorator
+
+    @staticmethod
+    def doc(**options: Any) -> Callable[[_View], _View]:
+        """As in flask-smorest, typed; `parameters` stand beside the others."""
+        decorator: Callable[[_View], _View] = SmorestBlueprint.doc(**options)
+        return decorator
+
+    def arguments(self, schema: Any, **options: Any) -> Callable[[Any], Any]:
+        """As in flask-smorest; the schema is made once, not at every request."""
+        decorator: Callable[[Any], Any] = super().arguments(schema() if isinstance(schema, type) else schema, **options)
+        return decorator
+
+    def register_views_in_doc(self, api: Api, *args: Any, **named: Any) -> None:
+        """As in flask-smorest, when somebody asks for the specification."""
+        api.describe_later(partial(super().register_views_in_doc, api, *args, **named))
+
+    def _prepare_problem_doc(self, doc: dict[str, Any], doc_info: dict[str, Any], method: str, **_: Any) -> dict[str, Any]:
+        responses = doc.setdefault("responses", {})
+        if "arguments" in doc_info:
+            responses.pop(422, None)  # flask-smorest's name for it differs between Python versions
+        manual = doc_info.get("manual_doc", {})
+        problems = COMMON_PROBLEMS + (INPUT_PROBLEMS if "arguments" in doc_info else ())
+        problems += BODY_PROBLEMS if "requestBody" in doc or "requestBody" in manual else ()
+        if self.name not in OPEN:
+            problems += KEY_PROBLEMS
+            doc["security"] = [{auth.SCHEME: [doc_info.get("scope") or auth.scope_by_method(method)]}]
+        for status in problems:
+            responses.setdefault(status, response_name(status))
+        doc["responses"] = dict(sorted(responses.items(), key=lambda entry: str(entry[0])))
+        # a view's own parameters would stand in the place of all others
+        doc.setdefault("parameters", []).extend([*manual.pop("parameters", []), "X_REQUEST_ID"])
+        return doc

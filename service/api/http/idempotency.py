@@ -1,0 +1,66 @@
+"""`Idempotency-Key` on requests that make something (draft-ietf-httpapi-idempotency-key-header-07): asked twice, made once."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from flask import Flask, Response, current_app, g, request
+
+from service.api.http.auth import principal
+from service.api.http.blueprint import json_response
+from service.api.http.errors import Refusal
+from service.api.http.preconditions import versioned
+from service.store import Answer, Remembered, Repeated
+
+HEADER = "Idempotency-Key"
+PATTERN = r'^"?[A-Za-z0-9._:/+=-]{1,200}"?$'
+IDEMPOTENT: dict[str, Any] = {
+    "parameters": [
+        {
+            "in": "header",
+            "name": HEADER,
+            "schema": {"type": "string", "pattern": PATTERN},
+            "description": "An id of your own for what is to be made, such as a UUID, with or without quotes. Sent again within "
+            "24 h with the same request it gets the first answer and makes nothing; with another request it is refused with 422",
+        }
+    ]
+}
+_ACCEPTED = re.compile(r'("?)([A-Za-z0-9._:/+=-]{1,200})\1')
+
+
+def register(app: Flask) -> None:
+    """Answer what was asked before with what was answered then."""
+    app.register_error_handler(Repeated, _on_repeated)
+
+
+def remembering(status: int, body: Callable[[Any], Mapping[str, Any]], location: Callable[[Any], str] | None = None) -> Remembered | None:
+    """What the present request's answer is to be remembered under, for the store to do so with what it makes; None without the header.
+
+    `status`, `body` and `location` make the answer of what was made. Raises Refusal.
+    """
+    given = request.headers.get(HEADER)
+    if given is None:
+        return None
+    found = _ACCEPTED.fullmatch(given)
+    if found is None:
+        raise Refusal(400, f"{HEADER} takes 1 to 200 letters, digits and ._:/+=-, with or without quotes around them.")
+    desk = current_app.extensions["desk"]
+    return Remembered(
+        principal().team, found[2], _digest(), desk.clock(), lambda made: Answer(status, body(made), location(made) if location else None)
+    )
+
+
+def _digest() -> str:
+    """Of method, address and body, byte for byte."""
+    asked = hashlib.sha256(f"{request.method} {request.full_path}\n".encode())
+    asked.update(g.get("body", b""))
+    return asked.hexdigest()
+
+
+def _on_repeated(repeated: Repeated) -> Response:
+    answer = repeated.answer
+    response = json_response(answer.body, answer.status, {"Location": answer.location} if answer.location else None)
+    return versioned(response, answer.body["version"]) if "version" in answer.body else response

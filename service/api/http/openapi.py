@@ -1,0 +1,171 @@
+"""The specification, built from the schemas the service validates with."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Any
+
+from apispec.ext.marshmallow import MarshmallowPlugin
+from apispec.ext.marshmallow.common import resolve_schema_instance
+from apispec.ext.marshmallow.openapi import OpenAPIConverter
+from flask import Flask
+from flask_smorest import Api as SmorestApi
+
+from service.api.http import auth, request_ids
+from service.api.http.errors import CONTENT_TYPE, KNOWN, response_name
+from service.api.http.paging import MAX_LIMIT
+from service.api.http.request_body import DEFAULT_BODY_BYTES, LARGE_BODY_BYTES, MIB
+from service.schemas.base import ProblemSchema
+from service.schemas.fields import Items, OrWord, OwnField
+from service.schemas.strict_json import MAX_DEPTH, MAX_ERRORS, MAX_INTEGER_DIGITS, MAX_NUMBER_LENGTH
+
+TITLE = "Outlay"
+API_VERSION = "1"
+OPENAPI_VERSION = "3.1.0"
+
+PROBLEM_HEADERS: dict[int, dict[str, str]] = {
+    401: {"WWW-Authenticate": "RFC 6750, section 3"},
+    403: {"WWW-Authenticate": "RFC 6750, section 3; its scope is the one that is missing"},
+    429: {"Retry-After": "Seconds until requests are taken again", **auth.HEADERS},
+}
+
+DESCRIPTION = f"""\
+Plans and prices the compute of AI training programs.
+
+**Input.** JSON (RFC 8259) in UTF-8 with a Content-Length; chunked bodies are refused with 411, content codings with 415. \
+Bodies hold at most {DEFAULT_BODY_BYTES // MIB} MiB, on batch addresses {LARGE_BODY_BYTES // MIB} MiB (413 beyond), \
+nested at most {MAX_DEPTH} levels deep, integers of at most {MAX_INTEGER_DIGITS} digits, numbers of at most {MAX_NUMBER_LENGTH} characters.
+
+Unknown and repeated fields, unknown query parameters, NaN and infinities are errors. A body that stalls for 3 s is answered 408.
+
+**Keys.** As long as no API key was ever made, none is needed and all that is tracked is the team default's. From then on everything under \
+`{auth.PREFIX}` needs one, sent as `Authorization: Bearer`, and shows what its key's team has: what is another team's is not found. \
+Each key may make so many requests in a time (`RateLimit-Policy`, `RateLimit`; 429 with `Retry-After` beyond).
+
+**Counts** are whole JSON numbers (1e12) or, where stated, texts with a suffix K, M, B or T for powers of 1000 ("70B").
+
+**Answers.** Every quantity's unit is in its name. Errors are `{CONTENT_TYPE}` (RFC 9457) with at most {MAX_ERRORS} entries in `errors`. \
+Every answer carries `{request_ids.HEADER}`; send your own to find it in the logs.
+
+**Lists** come in pages of at most {MAX_LIMIT} entries; pass `next_cursor` as `cursor` to get the next one.
+"""
+
+
+class Api(SmorestApi):  # type: ignore[misc]  # flask-smorest has no types
+    """flask-smorest's, with our problems in the place of its error bodies."""
+
+    ERROR_SCHEMA = ProblemSchema
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        self._undescribed: list[Callable[[], None]] = []
+        self._describing = threading.Lock()
+        super().__init__(*args, **kwargs)
+
+    def describe_later(self, describe: Callable[[], None]) -> None:
+        """Put off a part of the specification until somebody asks for it: it takes longer than all else at the start of a process."""
+        self._undescribed.append(describe)
+
+    def described(self) -> dict[str, Any]:
+        """The whole specification."""
+        with self._describing:
+            while self._undescribed:
+                self._undescribed.pop(0)()
+            found: dict[str, Any] = self.spec.to_dict()
+        return found
+
+    def _register_responses(self) -> None:
+        for status, (title, _) in KNOWN.items():
+            self.spec.components.response(response_name(status), _problem_response(status, title), lazy=True)
+        self.spec.components.response(self.DEFAULT_ERROR_RESPONSE_NAME, _problem_response(0, "Any other error"), lazy=True)
+
+    def _register_pagination_header(self) -> None:
+        """Nothing: pages carry their cursor in the body."""
+
+    def _register_error_handlers(self) -> None:
+        """Nothing: service.api.http.errors answers all errors."""
+
+
+def _problem_response(status: int, description: str) -> dict[str, Any]:
+    told = {request_ids.HEADER: "The request's id", **PROBLEM_HEADERS.get(status, {})}
+    headers = {name: {"description": text, "schema": {"type": "string"}} for name, text in told.items()}
+    return {"description": description, "headers": headers, "content": {CONTENT_TYPE: {"schema": ProblemSchema}}}
+
+
+def register(app: Flask) -> Api:
+    """An Api on `app`, to register blueprints with."""
+    plugin = Plugin(schema_name_resolver=_schema_name)
+    app.config.update(API_TITLE=TITLE, API_VERSION=API_VERSION, OPENAPI_VERSION=OPENAPI_VERSION)
+    api = Api(app, spec_kwargs={"marshmallow_plugin": plugin, "info": {"description": DESCRIPTION}})
+    api.spec.components.parameter(
+        "X_REQUEST_ID",
+        "header",
+        {
+            "name": request_ids.HEADER,
+            "description": "An id of your own for this request, given back with the answer",
+            "schema": {"type": "string", "pattern": request_ids.PATTERN},
+        },
+        lazy=True,
+    )
+    api.spec.components.security_scheme(
+        auth.SCHEME,
+        {"type": "http", "scheme": "bearer", "description": "A key from `outlay keys create`; the scopes it needs stand at each operation"},
+    )
+    app.extensions["api"] = api
+    return api
+
+
+def _schema_name(schema: Any) -> str:
+    return type(resolve_schema_instance(schema)).__name__.removesuffix("Schema")
+
+
+class Converter(OpenAPIConverter):
+    """apispec's, knowing our own fields."""
+
+    def init_attribute_functions(self) -> None:
+        """Ask our fields last, so that what they say stands."""
+        super().init_attribute_functions()  # type: ignore[no-untyped-call]
+        self.attribute_functions.append(self.own_properties)
+
+    def own_properties(self, field: Any, ret: dict[str, Any], **_: Any) -> dict[str, Any]:
+        """The JSON schema of one of our own fields, nullable where it is."""
+        if isinstance(field, OrWord):
+            properties: dict[str, Any] = {"anyOf": [{"type": "string", "const": field.word}, self.field2property(field.inner)]}
+        elif isinstance(field, OwnField | Items):
+            properties = field.openapi()
+        else:
+            return {}
+        if field.allow_none and isinstance(field, OwnField):
+            ret.pop("type", None)
+            properties = _nullable(properties)
+        return properties
+
+
+class Plugin(MarshmallowPlugin):
+    """apispec's plugin with our converter."""
+
+    Converter = Converter
+
+
+def _nullable(properties: dict[str, Any]) -> dict[str, Any]:
+    if "anyOf" in properties:
+        return properties | {"anyOf": [*properties["anyOf"], {"type": "null"}]}
+    if "type" in properties:
+        more = {"enum": [*properties["enum"], None]} if "enum" in properties else {}
+        return properties | {"type": [properties["type"], "null"]} | more
+    return properties
+
+
+def document(app: Flask) -> dict[str, Any]:
+    """The specification of `app` as plain data."""
+    from service.schemas import strict_json
+
+    plain: dict[str, Any] = strict_json.parse(strict_json.dumps(app.extensions["api"].described()).encode())
+    return plain
+
+
+def to_yaml(app: Flask) -> str:
+    """The specification as committed in openapi.yaml; the same application gives the same bytes."""
+    import yaml
+
+    return yaml.safe_dump(document(app), sort_keys=False, allow_unicode=True, width=100)

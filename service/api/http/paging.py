@@ -1,0 +1,92 @@
+"""Pages over ordered lists by the last key seen, so that what is written meanwhile moves nothing."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import re
+from bisect import bisect_right
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from flask import Response
+
+from service.api.http.blueprint import json_response
+from service.domain.errors import InvalidRequest
+from service.schemas import strict_json
+from service.schemas.base import Schema
+from service.schemas.fields import Count, Text
+
+DEFAULT_LIMIT = 100
+MAX_LIMIT = 1000
+MAX_CURSOR_LENGTH = 1000
+
+Key = tuple[str | int | float, ...]
+_Item = TypeVar("_Item")
+_BASE64URL = re.compile(r"[A-Za-z0-9_-]+")
+
+
+class PageQuerySchema(Schema):
+    """The parameters of every list; resources add their filters in a subclass."""
+
+    limit = Count(maximum=MAX_LIMIT, load_default=DEFAULT_LIMIT, description=f"Entries a page, at most {MAX_LIMIT}")
+    cursor = Text(max_length=MAX_CURSOR_LENGTH, description="`next_cursor` of the page before; opaque")
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """What is asked for: at most `limit` entries whose key comes after `after` (None: from the start)."""
+
+    limit: int = DEFAULT_LIMIT
+    after: Key | None = None
+
+
+def page_of(query: dict[str, Any], key_types: tuple[type, ...]) -> Page:
+    """The page that loaded query parameters ask for, its cursor's key checked to be of `key_types`.
+
+    Raises InvalidRequest with pointer /cursor.
+    """
+    cursor = query.get("cursor")
+    return Page(query["limit"], None if cursor is None else read_cursor(cursor, key_types))
+
+
+def cursor_of(key: Key) -> str:
+    """An opaque cursor for the entry after `key`."""
+    return base64.urlsafe_b64encode(strict_json.dumps(list(key)).encode()).decode().rstrip("=")
+
+
+def read_cursor(cursor: str, key_types: tuple[type, ...]) -> Key:
+    """The key inside a cursor. Raises InvalidRequest with pointer /cursor for anything this service did not write for such a list."""
+    values = _decoded(cursor)
+    if not isinstance(values, list) or [type(value) for value in values] != list(key_types):
+        raise InvalidRequest("not a cursor that this list has given", "/cursor")
+    return tuple(values)
+
+
+def _decoded(cursor: str) -> Any:
+    if _BASE64URL.fullmatch(cursor) is None:
+        return None
+    try:
+        return strict_json.parse(base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4)))
+    except (binascii.Error, strict_json.BadJson):
+        return None
+
+
+def paginate(items: Sequence[_Item], key: Callable[[_Item], Key], page: Page) -> tuple[list[_Item], str | None]:
+    """The page of `items` (ordered by `key`, keys unique) and the cursor of the next one, None at the end."""
+    start = 0 if page.after is None else bisect_right(items, page.after, key=key)
+    found = list(items[start : start + page.limit])
+    more = start + page.limit < len(items)
+    return found, cursor_of(key(found[-1])) if more and found else None
+
+
+def number_after(page: Page) -> int:
+    """The number after which a page of numbered entries begins."""
+    return 0 if page.after is None else int(page.after[0])
+
+
+def numbered_page(found: Sequence[_Item], limit: int, body: Callable[[_Item], dict[str, Any]], number: Callable[[_Item], int]) -> Response:
+    """The first `limit` of what was found after a number; one more than that says that there is another page."""
+    cursor = cursor_of((number(found[limit - 1]),)) if len(found) > limit else None
+    return json_response({"items": [body(entry) for entry in found[:limit]], "next_cursor": cursor})

@@ -1,0 +1,56 @@
+"""Versions, ETags and If-Match (RFC 9110): of two that change the same version, one is told."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, Protocol, TypeVar
+
+from flask import Response, request
+
+from service.api.http.errors import Refusal
+from service.store import Moved
+
+VERSIONED: dict[str, Any] = {"ETag": {"schema": {"type": "string"}, "description": "Its version; for If-Match and If-None-Match"}}
+IF_MATCH: dict[str, Any] = {
+    "parameters": [
+        {
+            "in": "header",
+            "name": "If-Match",
+            "required": True,
+            "schema": {"type": "string"},
+            "description": "The ETag of the version that is to be changed; `*` for whichever is the newest",
+        }
+    ]
+}
+MISSING = 'Say with If-Match which version is to be changed: the ETag of what you read, such as "3", or * for the newest.'
+OLD = "It has changed since you read it: it is at version {version} now."
+
+
+class _Versioned(Protocol):
+    @property
+    def version(self) -> int: ...
+
+
+_V = TypeVar("_V", bound=_Versioned)
+
+
+def versioned(response: Response, version: int) -> Response:
+    """The answer with its version for an ETag; a 304 without a body where the client has it already."""
+    response.set_etag(str(version))
+    if request.method == "GET" and not request.if_match:
+        response.make_conditional(request)
+    return response
+
+
+@contextmanager
+def matched(row: _V) -> Iterator[_V]:
+    """The version that If-Match means. Raises Refusal: 428 without one, 412 where it is not the newest, now or when it is changed."""
+    if not request.if_match:
+        raise Refusal(428, MISSING)
+    if str(row.version) not in request.if_match:
+        raise Refusal(412, OLD.format(version=row.version))
+    try:
+        yield row
+    except Moved:
+        raise Refusal(412) from None

@@ -1,0 +1,151 @@
+"""Request bodies: how large, in which coding, how long one waits for them, and the strict JSON inside."""
+
+from __future__ import annotations
+
+import socket
+import time
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from flask import Flask, current_app, g, request
+
+from service.api.http.errors import Refusal
+from service.schemas import strict_json
+
+MIB = 1024 * 1024
+DEFAULT_BODY_BYTES = MIB
+LARGE_BODY_BYTES = 16 * MIB
+STALL_S = 3.0
+WHOLE_BODY_S = 30.0
+READ_STEP_BYTES = 64 * 1024
+DRAINED_BYTES = 64 * MIB
+DRAIN_S = 2.0
+
+_View = TypeVar("_View", bound=Callable[..., Any])
+_NO_CODING = {"Accept-Encoding": "identity"}
+
+
+def body_limit(limit_bytes: int) -> Callable[[_View], _View]:
+    """Mark a view as taking bodies of up to `limit_bytes` instead of the usual 1 MiB."""
+
+    def mark(view: _View) -> _View:
+        view.body_limit_bytes = limit_bytes  # type: ignore[attr-defined]
+        return view
+
+    return mark
+
+
+def register(app: Flask) -> None:
+    """Refuse bodies of unknown length, with a content coding or too large, before any view runs."""
+    app.before_request(_check_body)
+
+
+def limit_bytes(endpoint: str | None, method: str) -> int:
+    """The largest body that an endpoint of the current application takes."""
+    view: Any = current_app.view_functions.get(endpoint or "")
+    view = getattr(getattr(view, "view_class", None), method.lower(), view)
+    limit: int = getattr(view, "body_limit_bytes", DEFAULT_BODY_BYTES)
+    return limit
+
+
+def read_json() -> Any:
+    """The strictly parsed JSON body of the current request. Raises Refusal (408, 415) or BadJson (400)."""
+    body = read_body()
+    if body:
+        _check_content_type()
+    return strict_json.parse(body)
+
+
+def read_body() -> bytes:
+    """The body of the current request, its length checked before; `g.body` from then on. Raises Refusal: 408 stalled, 400 ended early."""
+    g.body = _read_body()
+    body: bytes = g.body
+    return body
+
+
+def _read_body() -> bytes:
+    length = int(request.environ.get("CONTENT_LENGTH") or 0)
+    if not length:
+        return b""
+    connection: socket.socket | None = request.environ.get("gunicorn.socket")
+    if connection is None:
+        return _read(length)
+    usual = connection.gettimeout()
+    connection.settimeout(STALL_S)
+    try:
+        return _read(length)
+    finally:
+        connection.settimeout(usual)
+
+
+def _read(length: int) -> bytes:
+    stream = request.environ["wsgi.input"]
+    give_up_s = time.monotonic() + WHOLE_BODY_S
+    parts: list[bytes] = []
+    while length > 0:
+        try:
+            part = stream.read(min(length, READ_STEP_BYTES))
+        except TimeoutError:
+            raise Refusal(408) from None
+        if not part:
+            raise Refusal(400, "The body ended before its Content-Length.")
+        parts.append(part)
+        length -= len(part)
+        if length and time.monotonic() > give_up_s:
+            raise Refusal(408)
+    return parts[0] if len(parts) == 1 else b"".join(parts)
+
+
+def drain() -> None:
+    """Read what a client is still sending to somebody who will not look at it, so that it sees the answer; within bounds."""
+    length = request.environ.get("CONTENT_LENGTH") or "0"
+    if length.isascii() and length.isdigit():
+        _drain(int(length[:18]))
+
+
+def _check_body() -> None:
+    environ = request.environ
+    if environ.get("HTTP_TRANSFER_ENCODING"):
+        raise Refusal(411)
+    if environ.get("HTTP_CONTENT_ENCODING", "").strip().lower() not in ("", "identity"):
+        raise Refusal(415, "Bodies with a Content-Encoding are not taken; send them as they are.", headers=_NO_CODING)
+    length = environ.get("CONTENT_LENGTH") or "0"
+    if not (length.isascii() and length.isdigit()):
+        raise Refusal(400, "Content-Length is not a number.")
+    if len(length) > 4:  # shorter ones are below every limit
+        _check_size(length)
+
+
+def _check_size(length: str) -> None:
+    limit = limit_bytes(request.endpoint, request.method)
+    if len(length) > 18 or int(length) > limit:
+        _drain(int(length[:18]))
+        raise Refusal(413, f"The body is larger than the {limit:,} bytes that this address takes.")
+
+
+def _drain(length: int) -> None:
+    """Read what is being sent, within bounds: a client still writing would see a broken connection instead of the answer."""
+    connection: socket.socket | None = request.environ.get("gunicorn.socket")
+    if connection is None or not 0 < length <= DRAINED_BYTES:
+        return
+    usual = connection.gettimeout()
+    connection.settimeout(DRAIN_S / 4)
+    give_up_s = time.monotonic() + DRAIN_S
+    try:
+        while time.monotonic() < give_up_s and request.environ["wsgi.input"].read(READ_STEP_BYTES):
+            continue
+    except TimeoutError:
+        return
+    finally:
+        connection.settimeout(usual)
+
+
+def _check_content_type() -> None:
+    given = request.environ.get("CONTENT_TYPE", "")
+    if given == "application/json":
+        return
+    kind = request.mimetype
+    is_json = kind == "application/json" or (kind.startswith("application/") and kind.endswith("+json"))
+    charset = request.mimetype_params.get("charset", "utf-8").lower()
+    if not is_json or charset not in ("utf-8", "utf8"):
+        raise Refusal(415)

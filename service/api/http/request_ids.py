@@ -1,0 +1,63 @@
+"""A request id on every response, in every log line and in every problem; one log line a request."""
+
+from __future__ import annotations
+
+import logging
+import os
+import re
+import time
+
+from flask import Flask, Response, g, request
+
+from service.api.http import metrics
+from service.api.http.errors import Refusal
+from service.runtime import logs
+
+HEADER = "X-Request-Id"
+PATTERN = r"^[A-Za-z0-9][A-Za-z0-9._:-]{0,63}$"
+_ACCEPTED = re.compile(PATTERN[1:-1])
+_log = logging.getLogger("service.requests")
+
+SECURITY_HEADERS = (
+    ("Cache-Control", "no-store"),
+    ("Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'"),
+    ("Cross-Origin-Resource-Policy", "same-origin"),
+    ("Referrer-Policy", "no-referrer"),
+    ("X-Content-Type-Options", "nosniff"),
+    ("X-Frame-Options", "DENY"),
+)
+
+
+def new_request_id() -> str:
+    """96 random bits, in hex."""
+    return os.urandom(12).hex()
+
+
+def register(app: Flask) -> None:
+    """Give every request of `app` its id and its log line; must come before anything else that looks at a request."""
+    app.before_request(_begin)
+    app.after_request(_finish)
+
+
+def _begin() -> None:
+    g.started_s = time.perf_counter()
+    wanted = request.environ.get("HTTP_X_REQUEST_ID")
+    accepted = wanted is not None and _ACCEPTED.fullmatch(wanted) is not None
+    g.request_id = wanted if accepted else new_request_id()
+    logs.request_id.set(g.request_id)
+    if wanted is not None and not accepted:
+        raise Refusal(400, f"{HEADER} takes 1 to 64 letters, digits and ._:- and starts with a letter or a digit.")
+
+
+def _finish(response: Response) -> Response:
+    duration_s = time.perf_counter() - g.started_s
+    headers = response.headers
+    headers[HEADER] = g.request_id
+    for name, value in SECURITY_HEADERS:
+        headers.setdefault(name, value)
+    route = request.url_rule.rule if request.url_rule is not None else metrics.UNMATCHED
+    metrics.observe(request.method, route, response.status_code, duration_s)
+    if _log.isEnabledFor(logging.INFO):
+        fields = {"method": request.method, "route": route, "status": response.status_code, "duration_ms": round(duration_s * 1e3, 3)}
+        _log.info("request", extra={"fields": fields})
+    return response

@@ -1,0 +1,36 @@
+"""POST /v1/approaches."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from flask import Response
+
+from service.api.http.auth import team_desk
+from service.api.http.blueprint import Blueprint, json_response
+from service.schemas.comparison.approaches import ApproachesAnswerSchema, ApproachesRequestSchema
+from service.serialization import plain
+from service.usecases.comparison import approaches as usecase
+
+blueprint = Blueprint("approaches", __name__, description="The same task by prompting, fine-tuning, distillation or pre-training")
+
+EXAMPLE: dict[str, Any] = {
+    "model": {"preset": "llama-3.1-8b"},
+    "task_tokens": "50M",
+    "lifetime_inference_tokens": "1T",
+    "hardware": {"accelerator": "H100", "count": 512},
+    "price": {"usd_per_accelerator_hour": 2.5},
+    "serving": {"prompt_tokens": 1500, "output_tokens": 400},
+}
+
+
+@blueprint.route("/v1/approaches", methods=["POST"])
+@blueprint.arguments(ApproachesRequestSchema, example=EXAMPLE)
+@blueprint.response(200, ApproachesAnswerSchema)
+def approaches(request: dict[str, Any]) -> Response:
+    """Fine-tune or pre-train: what the same task costs in six ways over its lifetime
+
+    Each approach is estimated on the fewest accelerators that hold it and are done within `max_days`, up to some forty estimates in all:
+    below 0.3 s of CPU for dense models, some 1 s for the costliest mixtures of experts.
+    """
+    return json_response(plain(usecase.approaches(team_desk(), request)))

@@ -1,0 +1,65 @@
+"""POST /v1/compare."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from flask import Response
+
+from service.api.http.auth import team_desk
+from service.api.http.blueprint import Blueprint, json_response
+from service.schemas.comparison.answer import CompareAnswerSchema
+from service.schemas.comparison.request import CompareRequestSchema
+from service.serialization import plain
+from service.usecases.comparison import compare as usecase
+
+blueprint = Blueprint("compare", __name__, description="The same workload on every matching offer and on owned hardware")
+
+EXAMPLE: dict[str, Any] = {
+    "workload": {
+        "model": {"params": "7B"},
+        "data": {"tokens": "1T"},
+        "training": {"method": "pretrain", "seq_len": 4096, "precision": "bf16"},
+    },
+    "candidates": {
+        "accelerators": ["H100", "A100-80GB", "H200"],
+        "counts": [64, 128, 256],
+        "pricing": ["on_demand", "spot", "reserved_1y"],
+    },
+    "constraints": {"start": "2027-01-04", "deadline": "2027-06-30", "max_wall_clock_days": 60},
+    "on_prem": [
+        {
+            "name": "dc1",
+            "accelerator": "H100",
+            "count": 128,
+            "capex_usd_per_accelerator": 32000,
+            "years": 4,
+            "residual_share": 0.1,
+            "cost_of_capital": 0.08,
+            "utilisation": 0.7,
+            "kw_per_accelerator": 1.3,
+            "pue": 1.3,
+            "usd_per_kwh": 0.09,
+            "opex_share_per_year": 0.06,
+        }
+    ],
+    "objective": "cost",
+    "limit": 50,
+}
+
+
+@blueprint.route("/v1/compare", methods=["POST"])
+@blueprint.arguments(CompareRequestSchema, example=EXAMPLE)
+@blueprint.response(200, CompareAnswerSchema)
+def compare(request: dict[str, Any]) -> Response:
+    """Compare clouds, kinds of pricing, accelerators, counts and owned hardware
+
+    Every matching offer in every count is evaluated: whole instances, spot with what preemptions lose, reservations by whole terms.
+    Work is bounded: each variant on each accelerator in each count, and on each owned machine, is 2 units for a dense model, and for
+    experts 1 and as many as their number has divisors; 600 are taken, the costliest of which take some 5 s of CPU.
+
+    Several ways to the same goal are compared with `"variants": [{"name": "whole", "workload": {}}, {"name": "adapters", "workload":
+    {"training": {"method": "lora", "lora_rank": 16}}}]`, each the workload with what it changes. The answer's `variants` has the best
+    option of each: `{"name": "adapters", "best": "adapters:…", "cost_usd": 1200, "wall_clock_hours": 9.5, "feasible": 40}`.
+    """
+    return json_response(plain(usecase.compare(team_desk(), request)))

@@ -1,0 +1,1 @@
+"""Endpoints for operators and the documentation."""

@@ -1,0 +1,143 @@
+"""Is it alive, is it ready, how is it doing: /healthz, /readyz, /metrics."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from flask import Response, current_app
+
+from service.api.http import metrics
+from service.api.http.blueprint import Blueprint, json_response
+from service.api.http.errors import CONTENT_TYPE, RETRY_AFTER_S, problem
+from service.schemas.base import Choice, FreeObject, Items, ProblemSchema, Schema, Text
+
+DEADLINE_S = 0.2
+WORKER_SILENCE_S = 30
+
+_log = logging.getLogger(__name__)
+blueprint = Blueprint("health", __name__, description="Liveness, readiness and metrics")
+
+
+@dataclass(slots=True)
+class Probe:
+    """One thing the service leans on. `check` raises, or returns False, where it is away.
+
+    Checks run beside the request and are waited for until a deadline. One that hangs is not started a second time: a poller must not pile
+    up threads on a dead host.
+    """
+
+    name: str
+    check: Callable[[], object]
+    required: bool = False
+    _running: threading.Event | None = None
+    _outcome: str = "ok"
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def start(self) -> threading.Event:
+        """Begin a check, or join the one that is still under way; the event is set when it has ended."""
+        with self._lock:
+            if self._running is None:
+                self._running = threading.Event()
+                threading.Thread(target=self._run, args=(self._running,), name=f"probe-{self.name}", daemon=True).start()
+            return self._running
+
+    def outcome(self, done: threading.Event, deadline_s: float) -> str:
+        """'ok', 'away', or 'hung' when nothing came by `deadline_s` on the monotonic clock."""
+        return self._outcome if done.wait(max(0.0, deadline_s - time.monotonic())) else "hung"
+
+    def _run(self, done: threading.Event) -> None:
+        outcome = "away"
+        try:
+            outcome = "away" if self.check() is False else "ok"
+        except Exception as error:  # noqa: BLE001 - a probe exists to find out, whatever is raised
+            _log.warning("probe failed", extra={"fields": {"probe": self.name, "error": type(error).__name__}})
+        finally:
+            with self._lock:
+                self._outcome, self._running = outcome, None
+            done.set()
+
+
+def run(probes: tuple[Probe, ...]) -> dict[str, str]:
+    """Each probe's outcome, all checked at once and waited for until one common deadline."""
+    deadline_s = time.monotonic() + DEADLINE_S
+    started = [(probe, probe.start()) for probe in probes]
+    return {probe.name: probe.outcome(done, deadline_s) for probe, done in started}
+
+
+def probes_of(desk: Any) -> tuple[Probe, ...]:
+    """What this service leans on; only without the database is it not ready."""
+    return (
+        Probe("database", desk.store.ping, required=True),
+        Probe("cache", desk.cache.ping),
+        Probe("queue", desk.queue.ping),
+        Probe("worker", lambda: worker_alive(desk)),
+    )
+
+
+def worker_alive(desk: Any) -> bool:
+    """Whether any background worker was heard of in the last 30 s."""
+    last = desk.store.last_beat()
+    return last is not None and (desk.clock() - last).total_seconds() <= WORKER_SILENCE_S
+
+
+class HealthSchema(Schema):
+    """The process answers."""
+
+    status = Choice(("ok",), required=True)
+
+
+class ReadinessSchema(Schema):
+    """The service can work; `degraded` names what is away without stopping it."""
+
+    status = Choice(("ok", "degraded"), required=True)
+    degraded = Items(Text(), max_items=10, required=True)
+    checks = FreeObject(required=True, description="Each part's state: ok, away or hung")
+
+
+class NotReadySchema(ProblemSchema):
+    """The service cannot work."""
+
+    degraded = Items(Text(), max_items=10)
+    checks = FreeObject(description="Each part's state: ok, away or hung")
+
+
+@blueprint.route("/healthz")
+@blueprint.response(200, HealthSchema)
+def healthz() -> Response:
+    """Whether the process answers
+
+    Touches nothing else.
+    """
+    return json_response({"status": "ok"})
+
+
+@blueprint.route("/readyz")
+@blueprint.response(200, ReadinessSchema)
+@blueprint.alt_response(503, schema=NotReadySchema, content_type=CONTENT_TYPE, description="The database is away")
+def readyz() -> Response:
+    """Whether the service can work
+
+    503 only when the database is away; what else is away stands in `degraded`. Answers within 250 ms whatever hangs.
+    """
+    probes: tuple[Probe, ...] = current_app.extensions["probes"]
+    checks = run(probes)
+    degraded = [name for name, outcome in checks.items() if outcome != "ok"]
+    if any(probe.required and checks[probe.name] != "ok" for probe in probes):
+        retry = {"Retry-After": str(RETRY_AFTER_S)}
+        return problem(503, "The database is away.", headers=retry, degraded=degraded, checks=checks)
+    return json_response({"status": "degraded" if degraded else "ok", "degraded": degraded, "checks": checks})
+
+
+@blueprint.route("/metrics")
+@blueprint.response(200, content_type="text/plain", schema={"type": "string"})
+def exposition() -> Response:
+    """Metrics in Prometheus' text format
+
+    Summed over all processes; routes are templates, so the number of series does not follow the requests.
+    """
+    return metrics.exposition()

@@ -1,0 +1,1 @@
+"""Endpoints of offers, accelerators, models and price sources."""

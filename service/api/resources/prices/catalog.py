@@ -1,0 +1,187 @@
+"""GET /v1/offers, /v1/accelerators and /v1/models."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
+
+from flask import Response
+
+from providers.offer import PRICINGS
+from service.api.http.auth import team_desk
+from service.api.http.blueprint import Blueprint, json_response
+from service.api.http.etags import ETAG, tagged
+from service.api.http.paging import PageQuerySchema, page_of, paginate
+from service.prices.catalog import offer_key
+from service.schemas.base import Choice, Count, Flag, FreeObject, Items, Moment, Number, Part, Schema, Text
+from service.schemas.training.presenters import accelerator_entry, model_entry, offer_entry
+from service.usecases.prices import catalog as usecase
+
+blueprint = Blueprint("catalogue", __name__, description="What is known: prices, accelerators, models")
+
+ARCHITECTURES = ("transformer", "encoder_decoder", "vit", "cnn", "diffusion", "rnn", "other")
+OFFER_KEY_PARTS = 7
+_Item = TypeVar("_Item")
+
+
+class OfferQuerySchema(PageQuerySchema):
+    """Filters of offers."""
+
+    accelerator = Text(description="Canonical name or alias; an alias of several parts lists them all")
+    provider = Text()
+    region = Text()
+    pricing = Choice(PRICINGS)
+    max_usd_per_accelerator_hour = Number(minimum=0.0, text=True)
+    snapshot = Text(description="An older price_snapshot")
+
+
+class AcceleratorQuerySchema(PageQuerySchema):
+    """Filters of accelerators."""
+
+    vendor = Text()
+    accelerator = Text(description="Canonical name or alias of one")
+
+
+class ModelQuerySchema(PageQuerySchema):
+    """Filters of models."""
+
+    developer = Text()
+    architecture = Choice(ARCHITECTURES)
+    min_params = Count()
+    max_params = Count()
+
+
+class OfferSchema(Schema):
+    """One thing that can be bought; `usd_per_hour` is for the whole instance."""
+
+    provider = Text(required=True)
+    region = Text(required=True)
+    instance_type = Text(required=True)
+    accelerator = Text(required=True)
+    accelerator_count = Count(required=True)
+    pricing = Choice(PRICINGS, required=True)
+    usd_per_hour = Number(required=True)
+    usd_per_accelerator_hour = Number(required=True)
+    market = Choice(("list", "marketplace", "auction_floor"), required=True)
+    availability = Choice(("unknown", "listed", "offered", "advisory", "live"), required=True)
+    availability_since = Moment(required=True, allow_none=True, description="When this availability was first seen; null where unknown")
+    observed_at = Moment(required=True)
+    source = Text(required=True, max_length=1000)
+    extras = FreeObject(required=True, description="What only this vendor says; list_usd_per_hour and discounts where a contract lowers it")
+    stale = Flag(required=True, description="Older than its provider's promise, or its provider could not be reached when last asked")
+
+
+class OfferPageSchema(Schema):
+    """A page of offers."""
+
+    items = Items(Part(OfferSchema), max_items=1000, required=True)
+    next_cursor = Text(required=True, allow_none=True, max_length=1000)
+    price_snapshot = Text(required=True)
+
+
+class AcceleratorSchema(Schema):
+    """An accelerator's data sheet. GB are 1e9 bytes everywhere but in `memory_gb`, which is what the vendor calls the part."""
+
+    name = Text(required=True)
+    aliases = Items(Text(), max_items=100, required=True)
+    vendor = Text(required=True)
+    family = Text(required=True)
+    release_year = Count(required=True)
+    memory_gb = Number(
+        required=True,
+        description="Nominal, as the data sheet prints it, to tell parts apart: nearly all sheets count 2^30 bytes to their GB of memory. "
+        "What a program may allocate is usable_memory_gb, or usable_memory_gib in the usual unit of the sheets",
+    )
+    usable_memory_gb = Number(required=True, description="What a program may allocate, in 1e9 bytes, as memory.capacity_gb of an estimate")
+    usable_memory_gib = Number(required=True, description="The same in 2^30 bytes")
+    memory_bandwidth_gb_per_s = Number(required=True, description="1e9 bytes a second")
+    peak_tflops = FreeObject(required=True, description="Dense peak by precision, without sparsity, 1e12 FLOP a second")
+    link = Text(required=True, min_length=0, description="What joins the accelerators of a node (or pod)")
+    link_gb_per_s = Number(
+        required=True, allow_none=True, description="That link, the sum of both directions of one accelerator, 1e9 bytes a second"
+    )
+    internode_gbit_per_s = Number(
+        required=True, allow_none=True, description="Usual network of one accelerator beyond it, one direction, 1e9 bits a second"
+    )
+    accelerators_per_node = Count(required=True)
+    link_domain = Count(
+        required=True, description="Accelerators the fast link joins where that is more than a node (a rack, a pod), else 1"
+    )
+    tdp_w = Number(required=True, allow_none=True, description="Thermal design power of one accelerator, W; null where none is published")
+    source = Text(required=True, max_length=1000)
+    verified = Flag(required=True)
+    notes = Text(required=True, min_length=0, max_length=2000)
+
+
+class AcceleratorPageSchema(Schema):
+    """A page of accelerators."""
+
+    items = Items(Part(AcceleratorSchema), max_items=1000, required=True)
+    next_cursor = Text(required=True, allow_none=True, max_length=1000)
+
+
+class ModelEntrySchema(Schema):
+    """A published model; `shape` is what the engine counts with."""
+
+    name = Text(required=True)
+    aliases = Items(Text(), max_items=100, required=True)
+    architecture = Choice(ARCHITECTURES, required=True)
+    params = Number(required=True)
+    active_params = Number(required=True, allow_none=True)
+    seq_len = Count(required=True, allow_none=True)
+    year = Count(required=True)
+    developer = Text(required=True)
+    source = Text(required=True, max_length=1000)
+    shape = FreeObject(required=True)
+
+
+class ModelPageSchema(Schema):
+    """A page of models."""
+
+    items = Items(Part(ModelEntrySchema), max_items=1000, required=True)
+    next_cursor = Text(required=True, allow_none=True, max_length=1000)
+
+
+@blueprint.route("/v1/offers")
+@blueprint.arguments(OfferQuerySchema, location="query")
+@blueprint.response(200, OfferPageSchema, headers=ETAG)
+@blueprint.alt_response(304, schema=None, description="Nothing has changed since the answer with the ETag of If-None-Match")
+def offers(query: dict[str, Any]) -> Response:
+    """Known prices
+
+    Ordered by accelerator, provider, region and instance type. `price_snapshot` names the state of the prices. The ETag changes with
+    whatever is shown.
+    """
+    desk = team_desk()
+    book, found = usecase.find_offers(desk, query)
+    now = desk.clock()
+    page = _page(query, found, offer_key, lambda offer: offer_entry(offer, stale=book.stale(offer, now)), OFFER_KEY_PARTS)
+    return tagged(json_response(page | {"price_snapshot": book.name}))
+
+
+@blueprint.route("/v1/accelerators")
+@blueprint.arguments(AcceleratorQuerySchema, location="query")
+@blueprint.response(200, AcceleratorPageSchema)
+def accelerators(query: dict[str, Any]) -> Response:
+    """Known accelerators"""
+    return json_response(_page(query, usecase.find_accelerators(query), lambda item: (item.name,), accelerator_entry))
+
+
+@blueprint.route("/v1/models")
+@blueprint.arguments(ModelQuerySchema, location="query")
+@blueprint.response(200, ModelPageSchema)
+def models(query: dict[str, Any]) -> Response:
+    """Model presets"""
+    return json_response(_page(query, usecase.find_models(query), lambda item: (item.name,), model_entry))
+
+
+def _page(
+    query: dict[str, Any],
+    found: Sequence[_Item],
+    key: Callable[[_Item], tuple[str, ...]],
+    entry: Callable[[_Item], dict[str, Any]],
+    width: int = 1,
+) -> dict[str, Any]:
+    """A page of what was found; `width` is the number of parts of a key."""
+    items, cursor = paginate(found, key, page_of(query, (str,) * width))
+    return {"items": [entry(item) for item in items], "next_cursor": cursor}

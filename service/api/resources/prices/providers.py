@@ -1,0 +1,198 @@
+"""GET /v1/providers, POST /v1/providers/{name}/refresh and GET /v1/offers/history."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import marshmallow as ma
+from flask import Request, Response
+
+from providers.offer import PRICINGS
+from service.api.http.auth import needs, team_desk
+from service.api.http.blueprint import Blueprint, StrictParser, json_response
+from service.api.http.errors import response_name
+from service.api.http.paging import PageQuerySchema, cursor_of, page_of, paginate
+from service.domain.errors import InvalidRequest
+from service.schemas.base import Choice, Count, Flag, FreeObject, Items, Moment, Number, Part, Schema, Text
+from service.serialization import plain
+from service.store import PriceChange
+from service.usecases.prices.catalog import find_price_changes
+from service.usecases.prices.providers import CONDITIONS, EXAMPLES_SHOWN, find_provider, list_providers, refresh_now
+
+
+class BodyOptional(StrictParser):
+    """A refresh can be asked for without saying anything."""
+
+    def load_json(self, req: Request, schema: ma.Schema) -> Any:
+        """The body, strictly read; no body is an empty object."""
+        return super().load_json(req, schema) if req.content_length else {}
+
+
+class ProvidersBlueprint(Blueprint):
+    """As all others, with optional bodies."""
+
+    ARGUMENTS_PARSER = BodyOptional()
+
+
+blueprint = ProvidersBlueprint("providers", __name__, description="Where prices come from, how fresh they are, and how they moved")
+
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+MICROSECOND = timedelta(microseconds=1)
+
+
+class CountedSchema(Schema):
+    """Rows of the newest answer that did not become offers."""
+
+    count = Count(required=True, minimum=0, suffixes=False)
+    examples = Items(FreeObject(), max_items=EXAMPLES_SHOWN, required=True, description="The first of them: row, reason and what was read")
+
+
+class ProviderSchema(Schema):
+    """What is known of one price source."""
+
+    name = Text(required=True)
+    state = Choice(
+        CONDITIONS,
+        required=True,
+        description="ok; stale: older than its promise; failing: could not be reached when last asked; not_configured: see lacks; "
+        "offline: OUTLAY_OFFLINE is set; never_asked: its turn will come; off: left out by OUTLAY_PROVIDERS",
+    )
+    credentials = Items(Text(), max_items=20, required=True, description="Environment variables it needs")
+    lacks = Text(required=True, allow_none=True, max_length=1000, description="What keeps it from being asked; no error")
+    fresh_for_hours = Number(required=True, allow_none=True, description="How long its prices hold")
+    snapshot = Text(required=True, allow_none=True, description="Its newest good prices, a price_snapshot of its own")
+    offers = Count(required=True, minimum=0, suffixes=False)
+    last_success_at = Moment(required=True, allow_none=True)
+    last_attempt_at = Moment(required=True, allow_none=True)
+    last_error = Text(required=True, allow_none=True, max_length=2000)
+    last_error_at = Moment(required=True, allow_none=True)
+    next_refresh_at = Moment(required=True, allow_none=True, description="When it is asked next; null where it is not asked at all")
+    breaker_open_until = Moment(required=True, allow_none=True, description="It failed and is left alone until then")
+    refresh = Choice(("queued", "running"), required=True, allow_none=True, description="A refresh that is under way")
+    rejected = Part(CountedSchema, required=True, description="Rows that could not be read")
+    left_out = FreeObject(required=True, description="Rows that were read and are not for us, by reason")
+    quarantined = Part(CountedSchema, required=True, description="Prices that are not believed: jumps, placeholders, spot above on-demand")
+    doubted = Part(CountedSchema, required=True, description="Prices of your own files that look the same way: they are served, look again")
+    warnings = Items(Text(max_length=1000), max_items=100, required=True, description="Discounts that match no offer")
+
+
+class ProviderPageSchema(Schema):
+    """A page of providers."""
+
+    items = Items(Part(ProviderSchema), max_items=1000, required=True)
+    next_cursor = Text(required=True, allow_none=True, max_length=1000)
+
+
+class RefreshSchema(Schema):
+    """What an operator says about a refresh."""
+
+    accept_jumps = Flag(description="Believe prices that have moved tenfold since the last good ones", load_default=False)
+
+
+class HistoryQuerySchema(PageQuerySchema):
+    """Filters of price history."""
+
+    accelerator = Text(description="Canonical name or alias; an alias of several parts lists them all")
+    provider = Text(description="As /v1/offers writes it")
+    region = Text(description="As /v1/offers writes it")
+    instance_type = Text(description="As /v1/offers writes it")
+    pricing = Choice(PRICINGS)
+    since = Moment()
+    until = Moment()
+
+
+class PriceChangeSchema(Schema):
+    """What a thing cost from `observed_at` on."""
+
+    asked = Text(required=True, description="The provider that said so; it need not be the one that sells")
+    provider = Text(required=True)
+    region = Text(required=True)
+    instance_type = Text(required=True)
+    accelerator = Text(required=True)
+    accelerator_count = Count(required=True, suffixes=False)
+    pricing = Choice(PRICINGS, required=True)
+    market = Text(required=True)
+    usd_per_hour = Number(required=True, allow_none=True, description="Of the whole instance; null: not sold any more")
+    usd_per_accelerator_hour = Number(required=True, allow_none=True)
+    usd_per_hour_before = Number(required=True, allow_none=True, description="In the row before of the same thing")
+    change = Number(required=True, allow_none=True, description="Share by which the price moved since then: -0.25 is a quarter cheaper")
+    availability = Text(required=True)
+    observed_at = Moment(required=True)
+    source = Text(required=True, max_length=1000)
+
+
+class PriceChangePageSchema(Schema):
+    """A page of price history."""
+
+    items = Items(Part(PriceChangeSchema), max_items=1000, required=True)
+    next_cursor = Text(required=True, allow_none=True, max_length=1000)
+
+
+@blueprint.route("/v1/providers")
+@blueprint.arguments(PageQuerySchema, location="query")
+@blueprint.response(200, ProviderPageSchema)
+def providers(query: dict[str, Any]) -> Response:
+    """Price sources and their freshness
+
+    One that lacks its credentials says so and is no error. Of price files you see everybody's and those of your own team.
+    """
+    found, cursor = paginate(list_providers(team_desk()), lambda entry: (entry.name,), page_of(query, (str,)))
+    return json_response({"items": plain(found), "next_cursor": cursor})
+
+
+@blueprint.route("/v1/providers/<name>")
+@blueprint.response(200, ProviderSchema)
+@blueprint.alt_response(404, response_name(404))
+def provider(name: str) -> Response:
+    """One price source"""
+    return json_response(plain(find_provider(team_desk(), name)))
+
+
+@blueprint.route("/v1/providers/<name>/refresh", methods=["POST"])
+@needs("admin")
+@blueprint.arguments(RefreshSchema, required=False, example={"accept_jumps": False})
+@blueprint.response(202, ProviderSchema, headers={"Location": {"schema": {"type": "string"}, "description": "The provider"}})
+@blueprint.alt_response(404, response_name(404))
+@blueprint.alt_response(409, response_name(409))
+def refresh(body: dict[str, Any], name: str) -> Response:
+    """Ask a price source now
+
+    In the background: its entry, at `Location`, tells what came of it. Requests for a refresh that is under way get that one. One that
+    lacks its credentials, or that the settings forbid to ask, is a conflict that names what would be right.
+    """
+    entry = refresh_now(team_desk(), name, accept_jumps=body.get("accept_jumps", False))
+    return json_response(plain(entry), 202, {"Location": f"/v1/providers/{name}"})
+
+
+@blueprint.route("/v1/offers/history")
+@blueprint.arguments(HistoryQuerySchema, location="query")
+@blueprint.response(200, PriceChangePageSchema)
+def history(query: dict[str, Any]) -> Response:
+    """How prices moved
+
+    A row for every offer that was new, had another price or availability, or was gone; newest first. Pages stay as they are while rows
+    are added.
+    """
+    page = page_of(query, (int, int))
+    after = None if page.after is None else (_moment(int(page.after[0])), int(page.after[1]))
+    found = find_price_changes(team_desk(), query, page.limit + 1, after)
+    shown = found[: page.limit]
+    cursor = cursor_of(((shown[-1].observed_at - EPOCH) // MICROSECOND, shown[-1].id)) if len(found) > page.limit else None
+    return json_response({"items": [_change(row) for row in shown], "next_cursor": cursor})
+
+
+def _moment(microseconds: int) -> datetime:
+    try:
+        return EPOCH + microseconds * MICROSECOND
+    except OverflowError:
+        raise InvalidRequest("not a cursor that this list has given", "/cursor") from None
+
+
+def _change(row: PriceChange) -> dict[str, Any]:
+    body: dict[str, Any] = plain(row)
+    del body["id"]
+    price, before = row.usd_per_hour, row.usd_per_hour_before
+    body["usd_per_accelerator_hour"] = None if price is None else float(price / row.accelerator_count)
+    body["change"] = None if price is None or before is None else float(price / before - 1)
+    return body

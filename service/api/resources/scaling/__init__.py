@@ -1,0 +1,1 @@
+"""Endpoints of compute-optimal sizes, law fits and loss curves."""

@@ -1,0 +1,37 @@
+"""POST /v1/optimal."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from flask import Response
+
+from service.api.http.auth import team_desk
+from service.api.http.blueprint import Blueprint, json_response
+from service.schemas.scaling.optimum_answer import OptimalAnswerSchema, optimal_body
+from service.schemas.scaling.optimum_request import OptimalRequestSchema
+from service.usecases.scaling import optimum as usecase
+
+blueprint = Blueprint("optimal", __name__, description="Which size and how many tokens a budget is best spent on")
+
+EXAMPLE: dict[str, Any] = {
+    "budget": {"usd": 1e6},
+    "law": "besiroglu",
+    "hardware": {"accelerator": "H100", "count": 256},
+    "price": {"usd_per_accelerator_hour": 2.5},
+    "lifetime_inference_tokens": "10T",
+    "plan": {"params": "7B", "tokens": "2T"},
+}
+
+
+@blueprint.route("/v1/optimal", methods=["POST"])
+@blueprint.arguments(OptimalRequestSchema, example=EXAMPLE)
+@blueprint.response(200, OptimalAnswerSchema)
+def optimal(request: dict[str, Any]) -> Response:
+    """What to train with a budget: size, tokens, loss, dollars and days
+
+    With `lifetime_inference_tokens` the answer is the cheapest model of training and serving together that is as good as the best one for
+    the training budget: smaller, and trained for longer than the budget; `lifetime` says what that saves.
+    The step model is asked for some thirty sizes: the costliest request takes some 1 s of CPU.
+    """
+    return json_response(optimal_body(usecase.optimal(team_desk(), request)))

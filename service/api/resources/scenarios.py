@@ -1,0 +1,178 @@
+"""/v1/scenarios: long evaluations, by workers."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from functools import cache
+from typing import Any
+
+from flask import Response, current_app, g, url_for
+
+from service.api.http.auth import needs, principal
+from service.api.http.blueprint import Blueprint, json_response
+from service.api.http.errors import Refusal, response_name
+from service.api.http.idempotency import IDEMPOTENT, remembering
+from service.api.http.paging import PageQuerySchema, number_after, numbered_page, page_of
+from service.api.resources.training.estimate import EXAMPLE as ESTIMATE
+from service.context import Desk
+from service.domain.errors import NotFound
+from service.domain.teams import Principal
+from service.schemas.scenarios.request import (
+    TAKES,
+    ScenarioEntrySchema,
+    ScenarioPageSchema,
+    ScenarioRequestSchema,
+    ScenarioSchema,
+    given_of,
+)
+from service.schemas.strict_json import dumps, parse
+from service.serialization import plain
+from service.store import ScenarioRow, StoreUnavailable, WholeScenario
+from service.store.scenarios.statements import OPEN
+from service.usecases.scenarios import scenarios as usecase
+from service.usecases.scenarios.registry import kind_of
+
+Body = dict[str, Any]
+blueprint = Blueprint("scenarios", __name__, description="What could happen, how likely, and what to do about it")
+
+EXAMPLE: Body = {
+    "kind": "monte_carlo",
+    "base": ESTIMATE,
+    "trials": 100_000,
+    "seed": 7,
+    "early_stop": True,
+    "distributions": {"hardware.count": {"choice": [512, 1024], "weights": [0.3, 0.7]}},
+}
+EVENTS = "text/event-stream"
+LOOK_S = 0.5
+STREAM_S = 25.0
+"""A stream ends after that, and its client comes again: a restart of the service need not wait for it any longer."""
+RETRY_MS = 1000
+MOST_STREAMS = 2
+"""A process has 4 threads; the others stay free for short requests."""
+_streams = threading.BoundedSemaphore(MOST_STREAMS)
+for _name in TAKES:
+    kind_of(_name)  # loaded with the service, not by the first request for it
+
+
+def known_scenario(scenario_id: str) -> WholeScenario:
+    """The team's scenario of that id. Raises NotFound."""
+    return usecase.find_scenario(current_app.extensions["desk"], principal(), scenario_id)
+
+
+@blueprint.route("/v1/scenarios", methods=["POST"])
+@needs("write")
+@blueprint.arguments(ScenarioRequestSchema, example=EXAMPLE)
+@blueprint.response(202, ScenarioEntrySchema)
+@blueprint.doc(**IDEMPOTENT)
+def start_scenario(request: Body) -> Response:
+    """Have a base request evaluated many times: by chance, one input at a time, on a grid, or for the best
+
+    It is safe and can be looked at when this answers, whether or not a worker is there. The same request with the same seed has the same
+    result on any number of workers. A team has at most 100 scenarios under way, and 1e10 evaluations in them (429 beyond).
+    """
+    kept = remembering(202, entry_body, _url)
+    made = usecase.submit(current_app.extensions["desk"], principal(), given_of(request), parse(g.body), kept)
+    return json_response(entry_body(made), 202, {"Location": _url(made)})
+
+
+@blueprint.route("/v1/scenarios", methods=["GET"])
+@blueprint.arguments(PageQuerySchema, location="query")
+@blueprint.response(200, ScenarioPageSchema)
+def list_scenarios(query: Body) -> Response:
+    """The team's scenarios, in the order in which they were made"""
+    page = page_of(query, (int,))
+    found = current_app.extensions["desk"].store.scenarios(principal().team, number_after(page), page.limit + 1)
+    return numbered_page(found, page.limit, entry_body, lambda row: row.number)
+
+
+@blueprint.route("/v1/scenarios/<scenario_id>", methods=["GET"])
+@blueprint.response(200, ScenarioSchema)
+@blueprint.alt_response(404, response_name(404))
+def get_scenario(scenario_id: str) -> Response:
+    """One scenario: its state, how far it is, and its result
+
+    It is forgotten 30 days after its end.
+    """
+    return json_response(scenario_body(known_scenario(scenario_id)))
+
+
+@blueprint.route("/v1/scenarios/<scenario_id>", methods=["DELETE"])
+@needs("write", known_scenario)
+@blueprint.response(202, ScenarioSchema)
+@blueprint.alt_response(404, response_name(404))
+def cancel_scenario(scenario_id: str) -> Response:
+    """Cancel a scenario, at once; workers leave it within 2 s
+
+    One that is over stays as it is.
+    """
+    return json_response(scenario_body(usecase.cancel(current_app.extensions["desk"], principal(), scenario_id)), 202)
+
+
+@blueprint.route("/v1/scenarios/<scenario_id>/progress", methods=["GET"])
+@blueprint.response(200, {"type": "string"}, content_type=EVENTS)
+@blueprint.alt_response(404, response_name(404))
+def watch_scenario(scenario_id: str) -> Response:
+    """A scenario's progress as server-sent events, each with the scenario in short as its data
+
+    `event: progress` whenever something has changed, `event: end` when it is over. A stream lasts at most 25 s: come again, as browsers
+    do by themselves. A process keeps 2 of them (503 beyond).
+    """
+    row = known_scenario(scenario_id).row
+    if not _streams.acquire(blocking=False):
+        raise Refusal(503, f"This process has {MOST_STREAMS} streams open already; ask again.", headers={"Retry-After": "5"})
+    let_go = cache(_streams.release)  # once, at the end of the stream or where nobody has read it so far
+    events = _events(current_app.extensions["desk"], principal(), row, let_go)
+    response = Response(events, content_type=EVENTS, headers={"Cache-Control": "no-store", "X-Accel-Buffering": "no"})
+    response.call_on_close(let_go)
+    return response
+
+
+def _events(desk: Desk, who: Principal, row: ScenarioRow, let_go: Callable[[], None]) -> Iterator[str]:
+    try:
+        yield f"retry: {RETRY_MS}\n\n"
+        yield from _told(desk, who, row)
+    finally:
+        let_go()
+
+
+def _told(desk: Desk, who: Principal, row: ScenarioRow) -> Iterator[str]:
+    ends, told = time.monotonic() + STREAM_S, ""
+    while row.state in OPEN and time.monotonic() < ends:
+        data = dumps(entry_body(row))
+        yield f"event: progress\ndata: {data}\n\n" if data != told else ": still there\n\n"
+        told = data
+        time.sleep(LOOK_S)
+        try:
+            row = usecase.find_scenario(desk, who, row.id).row
+        except (StoreUnavailable, NotFound):
+            return  # the headers are sent: whoever comes again gets the right answer
+    if row.state not in OPEN:
+        yield f"event: end\ndata: {dumps(entry_body(row))}\n\n"
+
+
+def entry_body(row: ScenarioRow) -> Body:
+    """A scenario in short as its JSON object."""
+    return {
+        "id": row.id,
+        "kind": row.kind,
+        "state": row.state,
+        "progress": {"done": row.units_done, "total": row.units},
+        "error": row.error,
+        "price_snapshot": row.price_snapshot,
+        "engine_version": row.engine_version,
+        "created_at": plain(row.created_at),
+        "updated_at": plain(row.updated_at),
+        "expires_at": plain(row.expires_at),
+    }
+
+
+def scenario_body(scenario: WholeScenario) -> Body:
+    """A scenario as its JSON object."""
+    return {**entry_body(scenario.row), "request": scenario.request, "result": scenario.result}
+
+
+def _url(row: ScenarioRow) -> str:
+    return url_for("scenarios.get_scenario", scenario_id=row.id)

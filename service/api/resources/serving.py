@@ -1,0 +1,38 @@
+"""POST /v1/serving."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from flask import Response
+
+from service.api.http.auth import team_desk
+from service.api.http.blueprint import Blueprint, json_response
+from service.schemas.serving import ServingAnswerSchema, ServingRequestSchema
+from service.serialization import plain
+from service.usecases.serving import serve as usecase
+
+blueprint = Blueprint("serving", __name__, description="What a model takes and costs to serve")
+
+EXAMPLE: dict[str, Any] = {
+    "model": {"preset": "llama-3.1-70b"},
+    "traffic": {"prompt_tokens": 1500, "output_tokens": 400, "requests_per_s": 20, "lifetime_tokens": "1T"},
+    "latency": {"time_to_first_token_s": 2, "time_per_output_token_ms": 60},
+    "formats": ["bf16", "fp8"],
+    "hardware": {"accelerators": ["H100", "H200", "MI300X"]},
+    "training": {"usd": 2_000_000},
+    "levers": True,
+}
+
+
+@blueprint.route("/v1/serving", methods=["POST"])
+@blueprint.arguments(ServingRequestSchema, example=EXAMPLE)
+@blueprint.response(200, ServingAnswerSchema)
+def serving(request: dict[str, Any]) -> Response:
+    """Plan and price the serving of a model
+
+    The cheapest accelerators, format, split and batch that carry the requests within their latency, what that costs a million tokens, a
+    month and a life, and the same on other offers. Decoder-only transformers. Where nothing fits or is in time a 422 says what would.
+    The costliest request takes 0.4 s of CPU, and with `training.estimate` what that estimate takes besides.
+    """
+    return json_response(plain(usecase.serve(team_desk(), request)))

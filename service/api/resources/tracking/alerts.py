@@ -1,0 +1,165 @@
+"""/v1/track: alert rules of programs, and what they have told."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from flask import Response, current_app, url_for
+
+from service.api.http.auth import needs, principal
+from service.api.http.blueprint import Blueprint, json_response
+from service.api.http.errors import response_name
+from service.api.http.idempotency import IDEMPOTENT, remembering
+from service.api.http.paging import PageQuerySchema, number_after, numbered_page, page_of
+from service.api.resources.tracking.programs import known_program
+from service.domain.tracking.alerts import LIMITS
+from service.schemas.tracking.alerts import AlertPageSchema, NewRuleSchema, RulePageSchema, RuleSchema, TestedSchema
+from service.serialization import plain
+from service.store import AlertRow, DeliveryRow, RuleRow
+from service.store.tracking.alerts import TEST
+from service.usecases.tracking import alerts as usecase
+
+Body = dict[str, Any]
+blueprint = Blueprint("alerts", __name__, description="What tracked programs tell of themselves, and whom")
+
+RULE_EXAMPLE: Body = {"kind": "budget", "shares": [0.5, 0.8, 1.0], "targets": [{"webhook": "https://example.com/alerts"}]}
+
+
+def known_rule(rule_id: str) -> RuleRow:
+    """The team's rule of that id, if it is in force. Raises NotFound."""
+    return usecase.find_rule(current_app.extensions["desk"], principal(), rule_id)
+
+
+@blueprint.route("/v1/track/programs/<program_id>/alert-rules", methods=["POST"])
+@needs("write", known_program)
+@blueprint.arguments(NewRuleSchema, example=RULE_EXAMPLE)
+@blueprint.response(201, RuleSchema)
+@blueprint.alt_response(404, response_name(404))
+@blueprint.doc(**IDEMPOTENT)
+def create_rule(given: Body, program_id: str) -> Response:
+    """Have somebody told when something happens to a program
+
+    A webhook's secret is in this answer alone. The program is judged when events come, and every five minutes while it is open.
+    """
+    program, kept = known_program(program_id), remembering(201, made_body, _rule_url)
+    made = usecase.create_rule(current_app.extensions["desk"], program, given, kept)
+    return json_response(made_body(made), 201, {"Location": _rule_url(made)})
+
+
+@blueprint.route("/v1/track/programs/<program_id>/alert-rules", methods=["GET"])
+@blueprint.arguments(PageQuerySchema, location="query")
+@blueprint.response(200, RulePageSchema)
+@blueprint.alt_response(404, response_name(404))
+def list_rules(query: Body, program_id: str) -> Response:
+    """A program's alert rules in force, in the order in which they were made"""
+    asked, program = page_of(query, (int,)), known_program(program_id)
+    found = current_app.extensions["desk"].store.rules(program.id, number_after(asked), asked.limit + 1)
+    return numbered_page(found, asked.limit, rule_body, lambda row: row.number)
+
+
+@blueprint.route("/v1/track/alert-rules/<rule_id>", methods=["GET"])
+@blueprint.response(200, RuleSchema)
+@blueprint.alt_response(404, response_name(404))
+def get_rule(rule_id: str) -> Response:
+    """One alert rule in force"""
+    return json_response(rule_body(known_rule(rule_id)))
+
+
+@blueprint.route("/v1/track/alert-rules/<rule_id>", methods=["DELETE"])
+@needs("write", known_rule)
+@blueprint.response(204)
+@blueprint.alt_response(404, response_name(404))
+def end_rule(rule_id: str) -> Response:
+    """End an alert rule: it is judged no more, and what it has told is not sent any further
+
+    Its alerts stay in the program's list.
+    """
+    desk = current_app.extensions["desk"]
+    desk.store.end_rule(known_rule(rule_id), desk.clock())
+    return Response(status=204)
+
+
+@blueprint.route("/v1/track/alert-rules/<rule_id>/test", methods=["POST"])
+@needs("write", known_rule)
+@blueprint.response(202, TestedSchema)
+@blueprint.alt_response(404, response_name(404))
+def try_rule(rule_id: str) -> Response:
+    """Send an alert about nothing to all targets of a rule
+
+    It goes the way of all others; how it went is told in the program's alerts.
+    """
+    made = usecase.try_rule(current_app.extensions["desk"], known_rule(rule_id))
+    location = url_for("alerts.list_alerts", program_id=made.program)
+    return json_response({"alert": made.id, "program": made.program}, 202, {"Location": location})
+
+
+@blueprint.route("/v1/track/programs/<program_id>/alerts", methods=["GET"])
+@blueprint.arguments(PageQuerySchema, location="query")
+@blueprint.response(200, AlertPageSchema)
+@blueprint.alt_response(404, response_name(404))
+def list_alerts(query: Body, program_id: str) -> Response:
+    """What a program's rules have told, in that order, and how it got through"""
+    asked, program = page_of(query, (int,)), known_program(program_id)
+    found = current_app.extensions["desk"].store.alerts(program.id, number_after(asked), asked.limit + 1)
+    return numbered_page(found, asked.limit, lambda each: alert_body(*each), lambda each: each[0].number)
+
+
+def made_body(row: RuleRow) -> Body:
+    """A rule as its maker sees it, with the secrets of its webhooks."""
+    body = rule_body(row)
+    for shown, target in zip(body["targets"], row.body["targets"], strict=True):
+        if target["secret"] is not None:
+            shown["secret"] = target["secret"]
+    return body
+
+
+def rule_body(row: RuleRow) -> Body:
+    """A rule as its JSON object."""
+    limits = {name: row.body[name] for name in LIMITS}
+    targets = [_shown(target) for target in row.body["targets"]]
+    return {
+        "id": row.id,
+        "program": row.program,
+        "kind": row.body["kind"],
+        **limits,
+        "targets": targets,
+        "created_at": plain(row.created_at),
+    }
+
+
+def alert_body(alert: AlertRow, rule: RuleRow, deliveries: Sequence[DeliveryRow]) -> Body:
+    """An alert as its JSON object, with its deliveries."""
+    return {
+        "id": alert.id,
+        "program": alert.program,
+        "rule": alert.rule,
+        "kind": TEST if alert.subject == TEST else rule.body["kind"],
+        "title": alert.body["title"],
+        "text": alert.body["text"],
+        "figures": alert.body["figures"],
+        "at": plain(alert.at),
+        "ended_at": plain(alert.ended_at),
+        "deliveries": [_delivery_body(each, rule.body["targets"][each.target]) for each in deliveries],
+    }
+
+
+def _delivery_body(row: DeliveryRow, target: Body) -> Body:
+    return {
+        "id": row.id,
+        "target": row.target,
+        **_shown(target),
+        "state": row.state,
+        "attempts": row.attempts,
+        "due_at": plain(row.due_at) if row.state == "pending" else None,
+        "sent_at": plain(row.sent_at),
+        "last_error": row.last_error,
+    }
+
+
+def _shown(target: Body) -> Body:
+    return {"kind": target["kind"], "host": usecase.host_of(target["url"])}
+
+
+def _rule_url(row: RuleRow) -> str:
+    return url_for("alerts.get_rule", rule_id=row.id)

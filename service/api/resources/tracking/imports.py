@@ -1,0 +1,89 @@
+"""POST /v1/track/imports."""
+
+from __future__ import annotations
+
+from typing import Any, get_args
+
+from flask import Response, current_app
+
+from service.api.http.auth import needs, principal
+from service.api.http.blueprint import Blueprint, json_response
+from service.api.http.errors import Refusal, response_name
+from service.api.http.request_body import LARGE_BODY_BYTES, body_limit, read_body
+from service.api.resources.tracking.programs import known_program, known_run
+from service.formats.imports.focus import CostBasis
+from service.schemas.base import Choice, Count, FreeObject, Items, Part, Schema, Text
+from service.schemas.tracking.events import RefusedSchema
+from service.serialization import plain
+from service.usecases.tracking.imports import READERS, Place, take_import
+
+blueprint = Blueprint("track_imports", __name__, description="Bills, job accounts and metrics of other tools")
+
+MOST_SHOWN = 1000
+CONTENT_TYPES = ("text/csv", "text/plain", "application/json", "application/vnd.apache.parquet", "application/octet-stream")
+
+
+class ImportQuerySchema(Schema):
+    """What the body is, and whose."""
+
+    kind = Choice(
+        tuple(READERS),
+        required=True,
+        description="focus: a bill in FinOps FOCUS columns, CSV or Parquet; sacct: Slurm's `sacct --parsable2`; mlflow: what its REST "
+        "interface answers, as `outlay track pull` fetches it; wandb: an exported history; dcgm: Prometheus' answer to a range query",
+    )
+    program = Text(description="Id of the program whose runs the rows name; left out: any of the team's")
+    basis = Choice(
+        get_args(CostBasis), load_default="effective", description="focus: EffectiveCost, what commitments are spread over, or BilledCost"
+    )
+    run = Text(description="Id of the run that everything belongs to, whatever the rows say")
+
+
+class UnmatchedSchema(Schema):
+    """A row that belongs to no known run, or cannot be read."""
+
+    row = Count(required=True, suffixes=False, description="As a spreadsheet numbers it: the header is 1")
+    reason = Text(required=True, max_length=1000)
+
+
+class ImportAnswerSchema(Schema):
+    """What came of an import. What is counted is durable."""
+
+    accepted = Count(required=True, minimum=0, suffixes=False)
+    duplicates = Count(required=True, minimum=0, suffixes=False, description="Kept already, with the same figures")
+    corrected = Count(required=True, minimum=0, suffixes=False, description="Kept already with other figures, or at another run")
+    rejected = Items(Part(RefusedSchema), required=True, max_items=MOST_SHOWN)
+    unmatched = Items(Part(UnmatchedSchema), required=True, max_items=MOST_SHOWN, description="The first of them")
+    unmatched_count = Count(required=True, minimum=0, suffixes=False)
+    runs = FreeObject(required=True, description="Events by the run's id")
+    notes = Items(Text(max_length=1000), required=True, max_items=MOST_SHOWN)
+
+
+@blueprint.route("/v1/track/imports", methods=["POST"])
+@body_limit(LARGE_BODY_BYTES)
+@needs("write")
+@blueprint.arguments(ImportQuerySchema, location="query")
+@blueprint.response(200, ImportAnswerSchema)
+@blueprint.alt_response(404, response_name(404))
+@blueprint.doc(
+    requestBody={
+        "required": True,
+        "content": {kind: {"schema": {"type": "string", "format": "binary"}} for kind in CONTENT_TYPES},
+        "description": "The file as it is, up to 16 MiB; larger ones in parts, in any order",
+    }
+)
+def import_events(query: dict[str, Any]) -> Response:
+    """Import what other tools know of runs
+
+    Rows become events; the same row read again counts once, one that the source has restated becomes a correction, and rows that match no
+    run are told with the reason. A bill of 100,000 rows, the most that is taken, takes
+    some 20 s.
+    """
+    run, program = query.get("run"), query.get("program")
+    place = Place(known_program(program) if program else None, known_run(run) if run else None)
+    content = read_body()
+    if not content:
+        raise Refusal(400, "The body is empty; send the file.")
+    taken = take_import(current_app.extensions["desk"], principal(), query["kind"], content, place, query["basis"])
+    body = plain(taken) | {"unmatched_count": len(taken.unmatched)}
+    return json_response(body | {name: body[name][:MOST_SHOWN] for name in ("rejected", "unmatched", "notes")})

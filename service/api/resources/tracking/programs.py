@@ -1,0 +1,245 @@
+"""/v1/track: programs, runs and their events."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from flask import Response, current_app, url_for
+
+from service.api.http.auth import needs, principal, team_desk
+from service.api.http.blueprint import Blueprint, json_response
+from service.api.http.errors import response_name
+from service.api.http.idempotency import IDEMPOTENT, remembering
+from service.api.http.paging import PageQuerySchema, number_after, numbered_page, page_of
+from service.api.http.preconditions import IF_MATCH, VERSIONED, matched, versioned
+from service.api.http.request_body import LARGE_BODY_BYTES, body_limit
+from service.presets.version import engine_version
+from service.schemas.tracking.events import EventPageSchema, EventQuerySchema, EventsSchema, TakenSchema, event_body
+from service.schemas.tracking.plan import plan_of
+from service.schemas.tracking.programs import (
+    NewProgramSchema,
+    NewRunSchema,
+    PlannedSchema,
+    ProgramChangeSchema,
+    ProgramPageSchema,
+    RunChangeSchema,
+    RunPageSchema,
+    TrackedProgramSchema,
+    TrackedRunSchema,
+)
+from service.serialization import plain
+from service.store import ProgramRow, RunRow
+from service.usecases.tracking import programs as usecase
+from service.usecases.tracking.baseline import gate_in_force
+from service.usecases.tracking.events import take_events
+
+Body = dict[str, Any]
+PLANNED = tuple(PlannedSchema().fields)
+blueprint = Blueprint("track", __name__, description="Programs as they really go: runs, events, every one kept")
+
+PROGRAM_EXAMPLE: Body = {
+    "name": "support-assistant 7B",
+    "budget_usd": 250000,
+    "planned_tokens": "1T",
+    "start": "2027-01-04",
+    "deadline": "2027-03-31",
+}
+RUN_EXAMPLE: Body = {
+    "name": "main",
+    "tier": "production",
+    "planned": {"tokens": "1T", "accelerator_hours": 80000, "usd": 200000, "start": "2027-01-11", "finish": "2027-02-28"},
+}
+EVENTS_EXAMPLE: Body = {
+    "events": [
+        {
+            "id": "step-1000",
+            "type": "progress",
+            "at": "2027-02-01T00:00:00Z",
+            "tokens_done": 4194304000,
+            "accelerator_hours": 512.0,
+            "cost_usd": 1280.0,
+            "step": 1000,
+            "loss": 2.91,
+        }
+    ]
+}
+
+
+def known_program(program_id: str) -> ProgramRow:
+    """The team's program of that id. Raises NotFound."""
+    return usecase.find_program(current_app.extensions["desk"], principal(), program_id)
+
+
+def known_run(run_id: str) -> RunRow:
+    """The team's run of that id. Raises NotFound."""
+    return usecase.find_run(current_app.extensions["desk"], principal(), run_id)
+
+
+@blueprint.route("/v1/track/programs", methods=["POST"])
+@body_limit(LARGE_BODY_BYTES)
+@needs("write")
+@blueprint.arguments(NewProgramSchema, example=PROGRAM_EXAMPLE)
+@blueprint.response(201, TrackedProgramSchema, headers=VERSIONED)
+@blueprint.doc(**IDEMPOTENT)
+def start_program(given: Body) -> Response:
+    """Track a program, from a plan or by hand
+
+    With `plan`, budget, scope, burn plan, gates and what is planned of each run come of it. Up to 16 MiB.
+    """
+    desk = team_desk()
+    kept = remembering(201, program_body, _program_url)
+    desk.store.check_new(kept)  # a repeat is told what it was told, whatever its plan would cost today
+    made = usecase.start_program(desk, principal(), given, plan_of(desk, given.pop("plan", None), "/plan"), kept)
+    return versioned(json_response(program_body(made), 201, {"Location": _program_url(made)}), made.version)
+
+
+@blueprint.route("/v1/track/programs", methods=["GET"])
+@blueprint.arguments(PageQuerySchema, location="query")
+@blueprint.response(200, ProgramPageSchema)
+def list_programs(query: Body) -> Response:
+    """The team's programs, in the order in which they were made"""
+    page = page_of(query, (int,))
+    found = current_app.extensions["desk"].store.programs(principal().team, number_after(page), page.limit + 1)
+    return numbered_page(found, page.limit, program_body, lambda row: row.number)
+
+
+@blueprint.route("/v1/track/programs/<program_id>", methods=["GET"])
+@blueprint.response(200, TrackedProgramSchema, headers=VERSIONED)
+@blueprint.alt_response(404, response_name(404))
+def get_program(program_id: str) -> Response:
+    """One program"""
+    found = known_program(program_id)
+    return versioned(json_response(program_body(found)), found.version)
+
+
+@blueprint.route("/v1/track/programs/<program_id>", methods=["PATCH"])
+@needs("write", known_program)
+@blueprint.arguments(ProgramChangeSchema, example={"budget_usd": 300000})
+@blueprint.response(200, TrackedProgramSchema, headers=VERSIONED)
+@blueprint.alt_response(404, response_name(404))
+@blueprint.alt_response(412, response_name(412))
+@blueprint.doc(**IF_MATCH)
+def change_program(given: Body, program_id: str) -> Response:
+    """Change a program: its budget, scope, dates, name, caps, or whether it is open
+
+    Every version is kept. `If-Match` says which version is meant to be changed; of two writers one gets a 412.
+    """
+    with matched(known_program(program_id)) as program:
+        changed = usecase.change_program(current_app.extensions["desk"], principal(), program, given)
+    return versioned(json_response(program_body(changed)), changed.version)
+
+
+@blueprint.route("/v1/track/programs/<program_id>/runs", methods=["POST"])
+@needs("write", known_program)
+@blueprint.arguments(NewRunSchema, example=RUN_EXAMPLE)
+@blueprint.response(201, TrackedRunSchema, headers=VERSIONED)
+@blueprint.alt_response(404, response_name(404))
+@blueprint.doc(**IDEMPOTENT)
+def start_run(given: Body, program_id: str) -> Response:
+    """Track a run of a program
+
+    What the program's plan says of the run of the same tier and name is its baseline; `planned` stands above it.
+    """
+    program, kept = known_program(program_id), remembering(201, run_body, _run_url)
+    made = usecase.start_run(current_app.extensions["desk"], program, given, kept)
+    return versioned(json_response(run_body(made), 201, {"Location": _run_url(made)}), made.version)
+
+
+@blueprint.route("/v1/track/programs/<program_id>/runs", methods=["GET"])
+@blueprint.arguments(PageQuerySchema, location="query")
+@blueprint.response(200, RunPageSchema)
+@blueprint.alt_response(404, response_name(404))
+def list_runs(query: Body, program_id: str) -> Response:
+    """A program's runs, in the order in which they were made"""
+    page, program = page_of(query, (int,)), known_program(program_id)
+    found = current_app.extensions["desk"].store.runs(program.id, number_after(page), page.limit + 1)
+    return numbered_page(found, page.limit, run_body, lambda row: row.number)
+
+
+@blueprint.route("/v1/track/runs/<run_id>", methods=["GET"])
+@blueprint.response(200, TrackedRunSchema, headers=VERSIONED)
+@blueprint.alt_response(404, response_name(404))
+def get_run(run_id: str) -> Response:
+    """One run"""
+    found = known_run(run_id)
+    return versioned(json_response(run_body(found)), found.version)
+
+
+@blueprint.route("/v1/track/runs/<run_id>", methods=["PATCH"])
+@needs("write", known_run)
+@blueprint.arguments(RunChangeSchema, example={"state": "closed"})
+@blueprint.response(200, TrackedRunSchema, headers=VERSIONED)
+@blueprint.alt_response(404, response_name(404))
+@blueprint.alt_response(412, response_name(412))
+@blueprint.doc(**IF_MATCH)
+def change_run(given: Body, run_id: str) -> Response:
+    """Change a run: what is planned of it, its name, its tier, or whether it is open
+
+    Every version is kept. Events are taken whether it is open or closed: some come late.
+    """
+    with matched(known_run(run_id)) as run:
+        changed = usecase.change_run(current_app.extensions["desk"], principal(), run, given)
+    return versioned(json_response(run_body(changed)), changed.version)
+
+
+@blueprint.route("/v1/track/runs/<run_id>/events", methods=["POST"])
+@body_limit(LARGE_BODY_BYTES)
+@needs("write", known_run)
+@blueprint.arguments(EventsSchema, example=EVENTS_EXAMPLE)
+@blueprint.response(200, TakenSchema)
+@blueprint.alt_response(404, response_name(404))
+def add_events(given: Body, run_id: str) -> Response:
+    """Tell what happened: up to 1,000 events a call, in any order, late or twice
+
+    The same `id` of a run counts once. What the answer calls accepted or duplicate is on disk; `rejected` names the others with the
+    reason: an id that is kept with another content, a time more than 24 h ahead, a correction of itself or with fields that the corrected
+    event's type does not take. Nothing is edited in place: send a `correction`.
+    The costliest call takes below 0.3 s of CPU.
+    """
+    return json_response(plain(take_events(current_app.extensions["desk"], known_run(run_id), given["events"])))
+
+
+@blueprint.route("/v1/track/runs/<run_id>/events", methods=["GET"])
+@blueprint.arguments(EventQuerySchema, location="query")
+@blueprint.response(200, EventPageSchema)
+@blueprint.alt_response(404, response_name(404))
+def list_events(query: Body, run_id: str) -> Response:
+    """A run's log, in the order in which events were kept; what is written meanwhile comes after"""
+    page, run = page_of(query, (int,)), known_run(run_id)
+    found = current_app.extensions["desk"].store.events(run, number_after(page), page.limit + 1)
+    return numbered_page(found, page.limit, event_body, lambda logged: logged.position)
+
+
+def program_body(row: ProgramRow) -> Body:
+    """A program as its JSON object."""
+    body = row.body
+    planned = [{"tier": run["tier"], "name": run["name"]} for run in body.get("runs", ())]
+    stated = {name: body.get(name) for name in ("budget_usd", "planned_tokens", "start", "deadline", "caps")}
+    return {**_common(row), **stated, "midpoint_gate": gate_in_force(body), "planned_runs": planned}
+
+
+def run_body(row: RunRow) -> Body:
+    """A run as its JSON object."""
+    planned = {name: row.body["planned"].get(name) for name in PLANNED}
+    return {**_common(row), "program": row.program, "tier": row.body["tier"], "planned": planned, "events": row.position}
+
+
+def _common(row: ProgramRow | RunRow) -> Body:
+    return {
+        "id": row.id,
+        "name": row.body["name"],
+        "state": row.body["state"],
+        "version": row.version,
+        "price_snapshot": row.body.get("price_snapshot"),
+        "engine_version": engine_version(),
+        "created_at": plain(row.created_at),
+        "updated_at": plain(row.updated_at),
+    }
+
+
+def _program_url(row: ProgramRow) -> str:
+    return url_for("track.get_program", program_id=row.id)
+
+
+def _run_url(row: RunRow) -> str:
+    return url_for("track.get_run", run_id=row.id)

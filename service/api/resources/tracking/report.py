@@ -1,0 +1,67 @@
+"""GET /v1/track/programs/{id}/report."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from flask import Response, current_app
+
+from service.api.http.blueprint import Blueprint, json_response
+from service.api.http.errors import response_name
+from service.api.resources.programs import ACCEPTED, DOCUMENTS, accepted_format, document
+from service.api.resources.tracking.programs import known_program
+from service.api.resources.tracking.status import status_body
+from service.schemas.base import Choice, Moment, Schema
+from service.schemas.tracking.report import TrackReportSchema
+from service.serialization import plain
+from service.usecases.tracking.report import Report, program_report
+
+blueprint = Blueprint("track_report", __name__, description="What is sent upward of tracked programs")
+PROGRAM = ("name", "state", "budget_usd", "planned_tokens", "start", "deadline")
+
+
+class ReportQuerySchema(Schema):
+    """Of which moment, and how it is to be written."""
+
+    as_of = Moment(description="What had happened by then, that moment included; left out: now")
+    format = Choice(tuple(ACCEPTED), description="Left out: what Accept asks for, JSON where it does not say")
+
+
+@blueprint.route("/v1/track/programs/<program_id>/report", methods=["GET"])
+@blueprint.arguments(ReportQuerySchema, location="query")
+@blueprint.response(200, TrackReportSchema)
+@blueprint.alt_response(404, response_name(404))
+@blueprint.doc(responses={200: {"content": DOCUMENTS}})
+def get_report(query: dict[str, Any], program_id: str) -> Response:
+    """A program's report, as a page to send upward
+
+    The headline in figures, spending, earned value, forecast, gate, failures, runs, what is not known and what is assumed. `format`, or
+    Accept, gives it as a page with plots that prints, Markdown, a workbook with formulas, a calendar or CSV. Up to a second of CPU for
+    each unfinished run with losses, the newest eight of them, and one for the page's plots.
+    """
+    program = known_program(program_id)
+    wanted = query.get("format") or accepted_format()
+    body = report_body(program_report(current_app.extensions["desk"], program, query.get("as_of")))
+    return json_response(body) if wanted == "json" else _document(body, wanted)
+
+
+def report_body(report: Report) -> dict[str, Any]:
+    """A report as its JSON object."""
+    found = report.tracked
+    status = status_body(found)
+    told = ("headline", "gate_on", "moments", "losses", "interruptions", "log", "unknown", "assumptions")
+    return {
+        **{name: plain(getattr(report, name)) for name in told},
+        "program": {"id": found.program.id, **{name: found.program.body.get(name) for name in PROGRAM}},
+        "status": status,
+        "price_snapshot": status["price_snapshot"],
+        "engine_version": status["engine_version"],
+    }
+
+
+def _document(body: dict[str, Any], wanted: str) -> Response:
+    from service.formats.documents.report import render
+    from service.formats.documents.report.html import content_policy
+
+    content, kind = render(body, wanted)  # type: ignore[arg-type]  # the schema takes its formats only
+    return document(content, kind, content_policy() if wanted == "html" else None)

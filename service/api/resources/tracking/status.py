@@ -1,0 +1,47 @@
+"""GET /v1/track/programs/{id}/status."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from flask import Response, current_app
+
+from service.api.http.blueprint import Blueprint, json_response
+from service.api.http.errors import response_name
+from service.api.resources.tracking.programs import known_program
+from service.presets.version import engine_version
+from service.schemas.base import Choice, Moment, Schema
+from service.schemas.tracking.status import ProgramStatusSchema
+from service.serialization import plain
+from service.usecases.tracking.status import Tracked, program_status
+
+blueprint = Blueprint("track_status", __name__, description="How tracked programs stand")
+
+
+class StatusQuerySchema(Schema):
+    """Of which moment."""
+
+    as_of = Moment(description="What had happened by then, that moment included; left out: now")
+    loss_ends = Choice(("true", "false"), description="true: where the losses of the runs will end too, up to a second a run")
+
+
+@blueprint.route("/v1/track/programs/<program_id>/status", methods=["GET"])
+@blueprint.arguments(StatusQuerySchema, location="query")
+@blueprint.response(200, ProgramStatusSchema)
+@blueprint.alt_response(404, response_name(404))
+def get_status(query: dict[str, Any], program_id: str) -> Response:
+    """How a program stands: spend, earned value, forecast, drift, failures, and the gate
+
+    A figure that cannot be known is null, and the block says why; never a silent zero. A program of a million events takes below 0.1 s.
+    """
+    tracked = program_status(
+        current_app.extensions["desk"], known_program(program_id), query.get("as_of"), with_loss_ends=query.get("loss_ends") == "true"
+    )
+    return json_response(status_body(tracked))
+
+
+def status_body(tracked: Tracked) -> dict[str, Any]:
+    """A program's status as its JSON object."""
+    body: dict[str, Any] = plain(tracked.status)
+    body["runs"] = [{"id": row.id, **run} for row, run in zip(tracked.runs, body["runs"], strict=True)]
+    return {**body, "price_snapshot": tracked.program.body.get("price_snapshot"), "engine_version": engine_version()}

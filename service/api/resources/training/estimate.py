@@ -1,0 +1,85 @@
+"""POST /v1/estimate and /v1/estimate/batch."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+from flask import Response, g
+
+from service.api.http.auth import team_desk
+from service.api.http.blueprint import Blueprint, json_response
+from service.api.http.errors import domain_problem_body, problem_body
+from service.api.http.request_body import LARGE_BODY_BYTES, body_limit
+from service.domain.errors import Problem
+from service.presets.version import engine_version
+from service.schemas.base import pointers
+from service.schemas.strict_json import pointer_of
+from service.schemas.training.answer import BatchAnswerSchema, EstimateAnswerSchema
+from service.schemas.training.presenters import answered
+from service.schemas.training.request import BatchRequestSchema, EstimateRequestSchema, Unreadable
+
+blueprint = Blueprint("estimate", __name__, description="What a training run takes, how long, what it costs")
+
+REQUEST = EstimateRequestSchema()
+EXAMPLE: dict[str, Any] = {
+    "model": {"preset": "llama-2-7b"},
+    "data": {"tokens": "2T"},
+    "training": {"method": "pretrain", "seq_len": 4096, "global_batch_tokens": 4194304, "precision": "bf16"},
+    "hardware": {"accelerator": "A100-80GB", "count": 1024},
+    "price": {"usd_per_accelerator_hour": 2.0},
+}
+# A batch of the costliest requests would hold a thread for minutes.
+BATCH_BUDGET_S = 20.0
+
+
+@blueprint.route("/v1/estimate", methods=["POST"])
+@blueprint.arguments(EstimateRequestSchema, example=EXAMPLE)
+@blueprint.response(200, EstimateAnswerSchema)
+def estimate(request: dict[str, Any]) -> Response:
+    """Estimate one training run
+
+    Only `model`, `data` and `hardware` are required; what is assumed for the rest stands in `assumptions`.
+    The costliest single request takes below 1 s of CPU. With `levers` some twenty estimates are made: below 0.5 s for dense models, below
+    1 s for published mixtures of experts, 2 s for the costliest shapes and machines.
+    """
+    return json_response(answered(team_desk(), request))
+
+
+@blueprint.route("/v1/estimate/batch", methods=["POST"])
+@body_limit(LARGE_BODY_BYTES)
+@blueprint.arguments(BatchRequestSchema, example={"requests": [EXAMPLE]})
+@blueprint.response(200, BatchAnswerSchema)
+def batch(request: dict[str, Any]) -> Response:
+    """Estimate up to 1,000 runs
+
+    Answers come in the order of the requests, each an estimate or a problem. What is not begun after 20 s is answered with a 503.
+    """
+    desk = team_desk()
+    until_s = time.monotonic() + BATCH_BUDGET_S
+    answers = [
+        _attempt(desk, index, entry) if time.monotonic() < until_s else _not_begun() for index, entry in enumerate(request["requests"])
+    ]
+    return json_response({"answers": answers, "price_snapshot": desk.book().name, "engine_version": engine_version()})
+
+
+def _attempt(desk: Any, index: int, entry: dict[str, Any] | Unreadable) -> dict[str, Any]:
+    """One entry's estimate, or its problem with pointers into the whole batch."""
+    request_id = g.get("request_id", "")
+    if isinstance(entry, Unreadable):
+        return problem_body(422, errors=_below(index, pointers(entry.messages, REQUEST)), request_id=request_id)
+    try:
+        return answered(desk, entry)
+    except Problem as problem:
+        body = domain_problem_body(problem, request_id)
+        return body | {"errors": _below(index, body["errors"])}
+
+
+def _not_begun() -> dict[str, Any]:
+    detail = f"The batch has used its {BATCH_BUDGET_S:g} s before this request was begun; send the rest again."
+    return problem_body(503, detail, request_id=g.get("request_id", ""))
+
+
+def _below(index: int, errors: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    prefix = pointer_of(("requests", index))
+    return [entry | {"pointer": prefix + entry["pointer"]} for entry in errors]

@@ -1,0 +1,154 @@
+"""What `outlay optimal` does: the optimum of a file or of flags, readable, as JSON, and drawn."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+
+from service.cli import charts, commands, tables
+from service.cli.tables import Entry
+
+# Where the flags stand in the request.
+FLAG_PATHS = {
+    "flops": "budget.flops",
+    "usd": "budget.usd",
+    "accelerator_hours": "budget.accelerator_hours",
+    "days": "budget.days",
+    "deadline": "budget.deadline",
+    "law": "law",
+    "accelerator": "hardware.accelerator",
+    "count": "hardware.count",
+    "usd_per_hour": "price.usd_per_accelerator_hour",
+    "provider": "price.provider",
+    "region": "price.region",
+    "inference_tokens": "lifetime_inference_tokens",
+    "unique_tokens": "max_unique_tokens",
+    "params": "plan.params",
+    "tokens": "plan.tokens",
+}
+# Numbers as JSON writes them (1e13) or, but for FLOPs, texts with a suffix: read as settings are.
+COUNTS = ("flops", "inference_tokens", "unique_tokens")
+HOURS_PER_DAY = 24
+
+
+def optimal(file: Path | None, flags: Mapping[str, Any], settings: Sequence[str], *, plot: Path | None, brief: bool, as_json: bool) -> None:
+    """Answer the request of a file with the flags and settings laid over it; `plot` is where its curves are drawn."""
+    from service.schemas.scaling.optimum_answer import optimal_body
+    from service.schemas.scaling.optimum_request import OptimalRequestSchema
+    from service.usecases.scaling.optimum import optimal as usecase
+
+    request = commands.read_request(file) if file else {}
+    counts = [f"{FLAG_PATHS[name]}={flags[name]}" for name in COUNTS if flags[name] is not None]
+    others = {name: value for name, value in flags.items() if name not in COUNTS}
+    commands.lay_over(request, others, FLAG_PATHS, [*counts, *settings])
+    given = commands.validated(OptimalRequestSchema(), request)
+    with commands.readable_problems():
+        answer = optimal_body(usecase(commands.desk(), given))
+    if plot is not None:
+        draw(answer, plot)
+    click.echo(json.dumps(answer, indent=2) if as_json else table(answer, brief=brief))
+
+
+def draw(answer: Entry, file: Path) -> None:
+    """Write the curves of an answer as SVG."""
+    from service.formats.documents.charts import optimal_chart, svg
+
+    charts.write_svg(file, lambda: svg(optimal_chart(answer)))
+
+
+def table(answer: Entry, *, brief: bool) -> str:
+    """The optimum, what it takes, and what stands beside it."""
+    rows = [
+        ("parameters", tables.spread(answer["params"], tables.scaled)),
+        ("tokens", tables.spread(answer["tokens"], tables.scaled)),
+        ("loss", "" if answer["loss_range"] is None else f"{tables.spread(answer['loss_range'], _loss)} nats a token"),
+        ("training FLOPs", f"{answer['flops']:.3g}"),
+        ("law", f"{answer['law']}: {answer['law_details']['title']}"),
+        *_training(answer),
+        *_layout(answer),
+        *_lifetime(answer["lifetime"]),
+        *_smaller(answer["smaller"]),
+        *_plan(answer["plan"]),
+        ("prices, engine", f"{answer['price_snapshot']}, {answer['engine_version']}"),
+    ]
+    parts = [tables.columns([row for row in rows if row[1]]), *_beside(answer)]
+    estimated = answer["estimate"] or {"warnings": [], "assumptions": []}
+    warnings = dict.fromkeys([*answer["warnings"], *estimated["warnings"]])
+    parts += [f"warning: {warning}" for warning in warnings]
+    everything = {"assumptions": [*answer["assumptions"], *estimated["assumptions"]]}
+    return "\n".join([*parts, *tables.assumed(everything, brief=brief)])
+
+
+def _training(answer: Entry) -> list[tuple[str, str]]:
+    if answer["training"] is None:
+        return []
+    training = answer["training"]
+    days = {name: hours / HOURS_PER_DAY for name, hours in training["wall_clock_hours"].items()}
+    return [
+        ("training", f"{tables.spread(training['usd'], tables.figure)} USD by the law's uncertainty"),
+        ("", f"{tables.spread(training['accelerator_hours'], tables.figure)} accelerator-hours, {tables.spread(days, tables.figure)} days"),
+    ]
+
+
+def _layout(answer: Entry) -> list[tuple[str, str]]:
+    suggested, estimated = answer["suggestion"], answer["estimate"]
+    if suggested is None:
+        return []
+    fields = ", ".join(f"{name} {value}" for name, value in suggested["model"].items())
+    tokens = suggested["data"]["tokens"] * suggested["data"].get("epochs", 1)
+    rows = [("a layout", f"{fields}: {tables.scaled(suggested['params'])} on {tables.scaled(tokens)} tokens")]
+    if estimated is None:
+        return rows
+    days = estimated["time"]["wall_clock_hours"]["p50"] / HOURS_PER_DAY
+    cost = tables.spread(estimated["cost"]["total_usd"], tables.figure)
+    return [*rows, ("its estimate", f"{cost} USD, {tables.figure(days)} days"), ("price", tables.priced(estimated["price"]))]
+
+
+def _lifetime(lifetime: Entry | None) -> list[tuple[str, str]]:
+    if lifetime is None:
+        return []
+    alone = lifetime["training_only"]
+    served = f"{tables.scaled(lifetime['inference_tokens'])} tokens served"
+    beside = ("", f"against {tables.scaled(alone['params'])} on {tables.scaled(alone['tokens'])}, best for training alone")
+    if lifetime["saves_share"] is None or lifetime["extra_training_share"] is None:
+        return [("lifetime", f"{served}, which the best for training alone cannot be on these accelerators"), beside]
+    in_usd = lifetime["saves_usd"] is not None
+    saved = f"{tables.figure(lifetime['saves_usd'])} USD" if in_usd else f"{lifetime['saves_flops']:.3g} FLOPs"
+    more = ("", f"training costs {lifetime['extra_training_share']:.0%} more")
+    return [("lifetime", f"{served}: saves {saved} ({lifetime['saves_share']:.0%})"), beside, more]
+
+
+def _smaller(rows: Sequence[Entry]) -> list[tuple[str, str]]:
+    heads = ["price of deviating", *[""] * len(rows)]
+    return [
+        (head, f"{row['extra_share']:.0%} more: {tables.scaled(row['params'])} ({row['params_share'] - 1:.0%}), as good")
+        for head, row in zip(heads, rows, strict=False)
+    ]
+
+
+def _plan(plan: Entry | None) -> list[tuple[str, str]]:
+    if plan is None:
+        return []
+    own, best = plan["plan"], plan["same_loss"]
+    wasted = f"{plan['wasted_share']:.0%} of its FLOPs"
+    if plan["wasted_usd"] is not None:
+        wasted += f", {tables.figure(plan['wasted_usd'])} USD"
+    return [
+        ("your plan", f"{tables.scaled(own['params'])} on {tables.scaled(own['tokens'])}: loss {_loss(own['loss'])}, wastes {wasted}"),
+        ("", f"as good: {tables.scaled(best['params'])} on {tables.scaled(best['tokens'])}; of its FLOPs {plan['loss_excess']:.4f} better"),
+    ]
+
+
+def _beside(answer: Entry) -> list[str]:
+    """Other laws and published plans at the same FLOPs."""
+    rows = [(each["law"], each["params"], each["tokens"]) for each in answer["other_laws"]]
+    rows += [(each["name"], each["params"], each["tokens"]) for each in answer["published"]]
+    return [tables.columns([("the same by", "parameters", "tokens"), *((name, tables.scaled(n), tables.scaled(d)) for name, n, d in rows)])]
+
+
+def _loss(value: float) -> str:
+    return f"{value:.4f}"

@@ -1,0 +1,94 @@
+"""What `outlay track pull` asks of an MLflow server: its runs and their histories, as POST /v1/track/imports?kind=mlflow takes them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import click
+
+from providers.http import Http, Limits
+from providers.offer import ProviderError
+from service.formats.imports.metrics import known
+from service.serialization import plain
+
+API = "/api/2.0/mlflow"
+PAGE_RUNS = 100
+PAGE_EXPERIMENTS = 1000
+PAGE_POINTS = 25_000
+MOST_PAGES = 1000
+LIMITS = Limits(read_s=30.0, total_s=60.0)
+TOKEN = "MLFLOW_TRACKING_TOKEN"  # noqa: S105 - the name of MLflow's own variable
+
+
+def pull_mlflow(url: str, experiments: Sequence[str] = (), environment: Mapping[str, str] = os.environ) -> dict[str, Any]:
+    """The runs of the experiments of these names, or of all, with the histories of the metrics that an import knows.
+
+    Asks with the token of MLFLOW_TRACKING_TOKEN where that is set. Raises ClickException for an experiment that is not there and for
+    every trouble with the server, which it names.
+    """
+    server = _Server(url.rstrip("/"), environment.get(TOKEN, ""))
+    try:
+        runs = [run for experiment in server.experiments(experiments) for run in server.runs(experiment)]
+        return {"runs": runs, "histories": {run["info"]["run_id"]: list(server.history(run)) for run in runs}}
+    except ProviderError as error:
+        raise click.ClickException(str(error)) from error
+    except (KeyError, TypeError, AttributeError) as error:
+        raise click.ClickException(f"{url} answers otherwise than MLflow's REST interface does: {error!r}") from error
+
+
+class _Server:
+    """An MLflow server as its REST API 2.0 is asked, page by page."""
+
+    def __init__(self, url: str, token: str) -> None:
+        self.url = url
+        self.http = Http(LIMITS, configured=(url,))
+        self.headers = {"Authorization": f"Bearer {token}"} if token else {}
+
+    def experiments(self, names: Sequence[str]) -> list[str]:
+        """Ids of the experiments of these names, or of all that are active."""
+        given = {"max_results": str(PAGE_EXPERIMENTS)}
+        ids = {
+            each["name"]: each["experiment_id"] for page in self._pages("experiments/search", given) for each in page.get("experiments", ())
+        }
+        missing = [name for name in names if name not in ids]
+        if missing:
+            raise click.ClickException(f"{self.url} has no experiment {', '.join(missing)}; it has {', '.join(sorted(ids)) or 'none'}")
+        return [ids[name] for name in names] if names else list(ids.values())
+
+    def runs(self, experiment: str) -> Iterator[dict[str, Any]]:
+        """The active runs of an experiment, oldest first."""
+        asked: dict[str, Any] = {"experiment_ids": [experiment], "max_results": PAGE_RUNS, "order_by": ["attributes.start_time ASC"]}
+        for _ in range(MOST_PAGES):
+            page = _object(self.http.post_json(f"{self.url}{API}/runs/search", asked, headers=self.headers))
+            yield from page.get("runs", ())
+            asked["page_token"] = page.get("next_page_token")
+            if not asked["page_token"]:
+                return
+
+    def history(self, run: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+        """Every point of the metrics that an import knows."""
+        for metric in run["data"].get("metrics", ()):
+            if known(metric["key"]):
+                given = {"run_id": run["info"]["run_id"], "metric_key": metric["key"], "max_results": str(PAGE_POINTS)}
+                for page in self._pages("metrics/get-history", given):
+                    yield from page.get("metrics", ())
+
+    def _pages(self, route: str, given: Mapping[str, str]) -> Iterator[dict[str, Any]]:
+        """The answers to a GET, until there is no next page."""
+        asked = dict(given)
+        for _ in range(MOST_PAGES):
+            page = _object(self.http.get_json(f"{self.url}{API}/{route}", headers=self.headers, params=asked))
+            yield page
+            asked["page_token"] = page.get("next_page_token") or ""
+            if not asked["page_token"]:
+                return
+
+
+def _object(answer: object) -> dict[str, Any]:
+    """An answer with its numbers as JSON has them."""
+    if not isinstance(answer, dict):
+        raise TypeError(f"an answer is {type(answer).__name__} where an object was expected")
+    value: dict[str, Any] = plain(answer)
+    return value

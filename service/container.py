@@ -1,0 +1,75 @@
+"""The one composition root: settings in, desk out. Connects to nothing by itself."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from functools import cache, partial
+
+from providers import registry
+from providers.base import Context
+from providers.http import Http
+from service.cache import make_cache
+from service.config import ALL, BadSetting, Settings
+from service.context import Desk, Providers
+from service.presets.hardware.accelerators import canonical_accelerator
+from service.prices.catalog import BUILT_IN_PROVIDER, Catalog
+from service.prices.snapshots import Shelf
+from service.queue import CeleryQueue
+from service.store import Store
+from service.usecases.jobs import Kind
+from service.usecases.prices import refresh
+from service.usecases.resolution.user_measurements import measurements
+from service.usecases.scenarios import worker
+
+JOB_KINDS: Mapping[str, Kind] = {
+    refresh.KIND: refresh.refresh_prices,
+    worker.KIND: worker.work,
+}
+"""Every kind of background job, one line each."""
+FILES = "OUTLAY_PRICE_FILES"
+
+
+def build_desk(settings: Settings, env: Mapping[str, str] | None = None) -> Desk:
+    """Everything the service works with, built once a process. `env` holds the providers' credentials; by default the process's own.
+
+    Raises BadSetting where a provider is named that is not known.
+    """
+    _check_names(settings)
+    store, kept = Store(settings.database_url), make_cache(settings)
+    providers = _providers(settings, os.environ if env is None else env)
+    shelf = Shelf(partial(providers.load, BUILT_IN_PROVIDER), store, None if settings.embedded else kept)
+    desk = Desk(
+        settings=settings,
+        store=store,
+        cache=kept,
+        queue=CeleryQueue(settings),
+        providers=providers,
+        catalog=Catalog(shelf),
+        clock=utc_now,
+        measurements=partial(measurements, settings.data_dir),
+    )
+    desk.catalog.watch = refresh.Overdue(desk)
+    return desk
+
+
+def utc_now() -> datetime:
+    """The current time in UTC."""
+    return datetime.now(UTC)
+
+
+def _providers(settings: Settings, env: Mapping[str, str]) -> Providers:
+    given = {**env, FILES: os.pathsep.join(settings.price_files)}
+    http = Http(configured=tuple(settings.mirrors.values()))
+    context = Context(canonical=canonical_accelerator, http=http, env=given, urls=settings.mirrors, clock=utc_now)
+    return Providers(names=cache(registry.provider_names), load=partial(registry.load_provider, context=context), env=given)
+
+
+def _check_names(settings: Settings) -> None:
+    """Raise BadSetting for a provider nobody knows: a slip there would quietly ask nobody."""
+    named = {*settings.mirrors}.difference(registry.RATES).union(name for name in settings.providers if name != ALL)
+    if named:
+        known = registry.provider_names()
+        for name in sorted(named.difference(known)):
+            raise BadSetting(f"OUTLAY_PROVIDERS or OUTLAY_PROVIDER_URLS names {name!r}, which is no provider; known: {', '.join(known)}")

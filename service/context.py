@@ -1,0 +1,63 @@
+"""The desk a use case works at: everything it may reach for, put there by `service.container`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from providers.offer import Provider
+from service.cache import Cache
+from service.config import Settings
+from service.domain.tracking.feedback import Lesson
+from service.presets.training.measured import Key, Measurement
+from service.prices.catalog import Catalog, PriceBook
+from service.queue import Queue
+from service.store import Store
+
+
+@dataclass(frozen=True, slots=True)
+class Providers:
+    """The price sources: their names, how to get one, and the environment that holds their credentials.
+
+    `load` raises UnknownProvider for an unknown name, ImportError where an optional package is missing.
+    """
+
+    names: Callable[[], tuple[str, ...]]
+    load: Callable[[str], Provider]
+    env: Mapping[str, str]
+
+
+def _none() -> tuple[Lesson, ...]:
+    return ()
+
+
+@dataclass(frozen=True, slots=True)
+class Desk:
+    """What the service consists of while it runs. `clock()` is the current time with its zone.
+
+    `team` is the name of the team at the desk, whose own prices count; None: nobody's do. `lessons()` are what its finished runs teach.
+    `measurements()` are the user's own of this data directory; it raises BadMeasurement where its file cannot be used.
+    """
+
+    settings: Settings
+    store: Store
+    cache: Cache
+    queue: Queue
+    providers: Providers
+    catalog: Catalog
+    clock: Callable[[], datetime]
+    measurements: Callable[[], Mapping[Key, Measurement]]
+    lessons: Callable[[], tuple[Lesson, ...]] = _none
+    team: str | None = None
+
+    def book(self, name: str | None = None) -> PriceBook:
+        """The price book, by default the current one, as the team at the desk may see it: where all prices of answers come from.
+
+        Raises UnknownName (pointer /price/snapshot), StoreUnavailable.
+        """
+        return self.catalog.book(name, self.team)
+
+    def priced_for(self, team: str) -> Desk:
+        """The desk with a team at it, as far as prices go."""
+        return replace(self, team=team)

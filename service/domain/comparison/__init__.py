@@ -1,0 +1,1 @@
+"""Options that are compared, owned hardware, approaches."""

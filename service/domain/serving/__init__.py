@@ -1,0 +1,1 @@
+"""A model in service: what is asked of it and what it costs."""

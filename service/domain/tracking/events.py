@@ -1,0 +1,180 @@
+"""What really happens: events of runs, what was planned of them, and what a program's state is made of. Definitions: docs/tracking.md."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import date, datetime
+from typing import Literal
+
+from service.domain.programs.program import MidpointGate, Outcome, TierName
+from service.domain.quantities import Range
+
+EventType = Literal[
+    "progress",
+    "interruption",
+    "restart",
+    "checkpoint",
+    "rollback",
+    "branch",
+    "evaluation",
+    "cost",
+    "utilisation",
+    "decision",
+    "note",
+    "correction",
+]
+Verdict = Literal["continue", "pivot", "stop"]
+Recommendation = Literal["continue", "pivot", "stop", "not_due"]
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """Something that happened to a run, as its training script or an import told it. Never changed once it is kept.
+
+    `at` is when it happened, in UTC. `accelerator_hours` and `cost_micro_usd` are running totals of the run, `tokens_done` is the position
+    in the plan. `loss` may be not a number. `mfu` and `share` (of the accelerators' time in use) lie between 0 and 1; `billed_until` is the
+    end of the time that a billed cost pays for.
+    """
+
+    id: str
+    type: EventType
+    at: datetime
+    step: int | None = None
+    tokens_done: int | None = None
+    accelerator_hours: float | None = None
+    cost_micro_usd: int | None = None
+    accelerators: int | None = None
+    loss: float | None = None
+    mfu: float | None = None
+    share: float | None = None
+    cause: str | None = None
+    bytes: int | None = None
+    to_step: int | None = None
+    from_step: int | None = None
+    name: str | None = None
+    metric: str | None = None
+    value: float | None = None
+    micro_usd: int | None = None
+    line: str | None = None
+    billed_until: datetime | None = None
+    gate: str | None = None
+    verdict: Verdict | None = None
+    text: str | None = None
+    supersedes: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class EventRule:
+    """The fields an event type takes beside `id`, `type` and `at`, and those it cannot do without; `any_of`: at least one of them."""
+
+    takes: tuple[str, ...]
+    required: tuple[str, ...] = ()
+    any_of: tuple[str, ...] = ()
+
+
+TOLD_AS: Mapping[str, str] = {"cost_micro_usd": "cost_usd", "micro_usd": "usd"}
+"""What the interface, which is told dollars, calls the fields that count whole micro-dollars."""
+RUNNING = ("step", "tokens_done", "accelerator_hours", "cost_micro_usd", "accelerators", "loss", "mfu")
+EVENT_RULES: Mapping[EventType, EventRule] = {
+    "progress": EventRule(RUNNING, any_of=RUNNING),
+    "interruption": EventRule(("cause", *RUNNING), ("cause",)),
+    "restart": EventRule(("text", *RUNNING)),
+    "checkpoint": EventRule(("bytes", *RUNNING)),
+    "rollback": EventRule(("to_step", "cause", *RUNNING), ("tokens_done",)),
+    "branch": EventRule(("from_step", "name", *RUNNING), ("from_step", "name")),
+    "evaluation": EventRule(("metric", "value", "step"), ("metric", "value")),
+    "cost": EventRule(("micro_usd", "line", "billed_until", "text"), ("micro_usd", "line")),
+    "utilisation": EventRule(("share", "accelerators", "text"), ("share",)),
+    "decision": EventRule(("gate", "verdict", "text"), ("gate", "verdict")),
+    "note": EventRule(("text",), ("text",)),
+    "correction": EventRule(
+        (
+            "supersedes",
+            *RUNNING,
+            "cause",
+            "bytes",
+            "to_step",
+            "from_step",
+            "name",
+            "metric",
+            "value",
+            "micro_usd",
+            "line",
+            "billed_until",
+            "share",
+            "gate",
+            "verdict",
+            "text",
+        ),
+        ("supersedes",),
+    ),
+}
+"""A correction without further fields takes the event back; with them, they replace those of the event it names, at that event's time."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunBaseline:
+    """What was planned of one run; None is what nobody said. `mfu` to `loss` come of the plan's estimate, where the program has a plan.
+
+    `tokens_per_s` is what the whole run sustains while it goes, `mfu` its steps', and `sustained_share` the one over the other.
+
+    `usd_per_accelerator_hour` prices the accelerator-hours; `interruptions` is the failure budget; `flops_per_token` counts the model's own
+    arithmetic and `peak_tflops` is the accelerator's dense peak at the run's precision, so that MFU can be told from tokens. `closed`: no
+    more is to come of it.
+    """
+
+    name: str
+    tier: TierName | None
+    tokens: float | None = None
+    accelerator_hours: float | None = None
+    usd: float | None = None
+    start: date | None = None
+    finish: date | None = None
+    accelerators: int | None = None
+    tokens_per_s: Range | None = None
+    usd_per_accelerator_hour: float | None = None
+    mfu: float | None = None
+    sustained_share: float = 1.0
+    goodput: float | None = None
+    interruptions: float | None = None
+    checkpoint_interval_minutes: float | None = None
+    flops_per_token: float | None = None
+    peak_tflops: float | None = None
+    wall_clock_hours: Range | None = None
+    closed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedWeek:
+    """A week of the burn plan: what is planned to be spent and trained from its Monday to its Sunday."""
+
+    week: date
+    usd: float
+    tokens: float
+    accelerator_hours: float
+    checkpoints: float
+
+
+@dataclass(frozen=True, slots=True)
+class ProgramBaseline:
+    """What was planned of a program. `weeks` is empty without a burn plan: planned value then grows evenly from `start` to `deadline`.
+
+    `reserve_share` of the budget is held back for what nobody planned, `around_share` is planned for what stands around the runs: people,
+    storage, overheads. `original_tokens` is what the first baseline planned: scope has moved where it is not `planned_tokens`. `closed`: no
+    more is to come of it, nor of any of its runs.
+    """
+
+    name: str
+    budget_usd: float | None
+    planned_tokens: float | None
+    start: date | None
+    deadline: date | None
+    weeks: tuple[PlannedWeek, ...] = ()
+    midpoint_gate: MidpointGate | None = None
+    outcome: Outcome | None = None
+    original_tokens: float | None = None
+    total_usd: Range | None = None
+    reserve_share: float = 0.0
+    around_share: float = 0.0
+    closed: bool = False

@@ -1,0 +1,1 @@
+"""A training run as it is asked for and answered."""

@@ -1,0 +1,1 @@
+"""Offers and owned hardware compared."""

@@ -1,0 +1,1 @@
+"""Numerical tools that know nothing of training: ranges, quantiles, least squares, money in cents."""

@@ -1,0 +1,38 @@
+"""Values of a range at standard normal scores: log-normal on either side of the median; normal, and not below 0, where it reaches 0."""
+
+from __future__ import annotations
+
+import math
+from typing import TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from service.domain.quantities import Range
+from service.engine.numerics.ranges import P90_DEVIATIONS
+from service.engine.scheduling.calendar import MOMENT_HOURS
+
+Floats = NDArray[np.float64]
+Singles = NDArray[np.float32]
+Scores = TypeVar("Scores", Floats, Singles, Floats | Singles)
+
+
+def range_values(spread: Range, z: Floats | Singles) -> Floats:
+    """The values that as large a share of the range does not exceed as of a standard normal quantity does not exceed z."""
+    if spread.p10 == spread.p90:
+        return np.full(z.shape, spread.p50, dtype=np.float64)
+    if spread.p10 < MOMENT_HOURS:
+        return np.maximum(0.0, spread.p50 + two_sided(z, spread.p50 - spread.p10, spread.p90 - spread.p50).astype(np.float64))
+    return spread.p50 * np.exp(log_deviation(spread, z).astype(np.float64))
+
+
+def log_deviation(spread: Range, z: Floats | Singles) -> Floats | Singles:
+    """The logarithm of a range's value over its median."""
+    return two_sided(z, math.log(spread.p50 / spread.p10), math.log(spread.p90 / spread.p50))
+
+
+def two_sided(z: Scores, below: float, above: float) -> Scores:
+    """Scores times the distance to the 90th percentile above the median, and to the 10th below it; in the scores' own precision."""
+    low, high = z * z.dtype.type(below / P90_DEVIATIONS), z * z.dtype.type(above / P90_DEVIATIONS)
+    found: Scores = np.asarray(np.maximum(low, high) if above > below else np.minimum(low, high))
+    return found

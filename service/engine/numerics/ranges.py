@@ -1,0 +1,38 @@
+"""How ranges combine. Independent factors multiply: their logarithms' distances from the median add in squares, each side apart."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from statistics import NormalDist
+
+from service.domain.quantities import Range
+
+P90_DEVIATIONS = NormalDist().inv_cdf(0.9)
+
+
+def product(median: float, factors: Iterable[Range]) -> Range:
+    """`median` times independent uncertain factors, each given relative to its own median (p50 of any size)."""
+    below = above = 0.0
+    for factor in factors:
+        below += math.log(factor.p50 / factor.p10) ** 2
+        above += math.log(factor.p90 / factor.p50) ** 2
+    return Range(median * math.exp(-math.sqrt(below)), median, median * math.exp(math.sqrt(above)))
+
+
+def inverse(factor: Range) -> Range:
+    """The range of 1 / x."""
+    return Range(1 / factor.p90, 1 / factor.p50, 1 / factor.p10)
+
+
+def probability_below(limit: float, quantity: Range) -> float:
+    """Probability that a log-normal quantity with these percentiles stays at or under `limit`."""
+    if quantity.p10 == quantity.p90:
+        return 1.0 if quantity.p50 <= limit else 0.0
+    if limit <= 0:
+        return 0.0
+    distance = math.log(limit / quantity.p50)
+    side = math.log(quantity.p90 / quantity.p50) if distance > 0 else math.log(quantity.p50 / quantity.p10)
+    if side == 0:
+        return 0.5 * (1 + math.copysign(1.0, distance)) if distance else 0.5
+    return NormalDist().cdf(distance / side * P90_DEVIATIONS)

@@ -1,0 +1,1 @@
+"""Scaling laws, compute-optimal sizes, law fits, loss curves."""

@@ -1,0 +1,95 @@
+"""What a loss curve has to be to be extrapolated, and what is to be said of one that can't be trusted."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from service.domain.errors import InvalidRequest
+from service.domain.scaling.loss_curves import LossCurve, Schedule, State
+from service.engine.numerics.median import median
+
+FEWEST_POINTS = 8
+MOST_POINTS = 150
+# The first tenth of a curve, and its warm-up, follow no power law of the area yet.
+TRANSIENT = 0.1
+EARLY = 0.2
+SPIKE = 1.05
+UNDECAYED = 0.95
+# How far above its lowest level a curve no longer falls by its law, in steps between neighbours, which are at least a rounding's.
+DIVERGED, LEAST_NOISE = 5.0, 1e-3
+
+
+def accepted(curve: LossCurve, plan: Schedule) -> LossCurve:
+    """The curve after warm-up and its first tenth, in order, thinned to medians of neighbours, which spikes do not move.
+
+    Raises InvalidRequest for fewer than 8 finite points there, for counts of tokens below 0 or beyond the plan's end.
+    """
+    if np.any(curve.tokens < 0) or not np.all(np.isfinite(curve.tokens)):
+        raise InvalidRequest("counts of training tokens have to be numbers from 0 on", "/points")
+    reached = float(curve.tokens.max(initial=0.0))
+    if reached > plan.end * (1 + 1e-9):
+        raise InvalidRequest(f"the curve reaches {reached:g} tokens, its plan ends at {plan.end:g}", "/points")
+    whole = _in_order(curve)
+    begin = max(plan.warmup_tokens, TRANSIENT * whole.tokens[-1]) if whole.tokens.size else 0.0
+    late = (whole.tokens >= begin) & (whole.tokens > 0)
+    if late.sum() < FEWEST_POINTS:
+        raise InvalidRequest(
+            f"{late.sum()} finite losses after warm-up and the first tenth; at least {FEWEST_POINTS} are needed", "/points"
+        )
+    return _thinned(LossCurve(whole.tokens[late], whole.loss[late]))
+
+
+def recent_loss(curve: LossCurve) -> float:
+    """The median of the last tenth of a curve, of three points at least."""
+    return median(curve.loss[-max(3, len(curve.loss) // 10) :])
+
+
+def state_of(curve: LossCurve) -> State:
+    """Whether the curve still falls: against its lowest level so far, and over its last third; levels are medians of five points."""
+    levels = np.array([median(part) for part in np.array_split(curve.loss, max(3, len(curve.loss) // 5))])
+    steps = np.abs(np.diff(np.log(curve.loss)))
+    noise = max(LEAST_NOISE, median(steps))
+    if recent_loss(curve) > levels.min() * (1 + DIVERGED * noise):
+        return "diverging"
+    before = levels[-1 - len(levels) // 3]
+    return "falling" if before / levels[-1] - 1 > noise else "flat"
+
+
+def curve_warnings(given: LossCurve, kept: LossCurve, plan: Schedule, state: State) -> tuple[str, ...]:
+    """What makes an extrapolation doubtful, each in a sentence."""
+    said = []
+    done = kept.tokens[-1] / plan.end
+    if done < EARLY:
+        said.append(f"only {done:.0%} of the plan is done: the interval leans on other runs' curves")
+    bad = int(np.sum(~(np.isfinite(given.loss) & (given.loss > 0))))
+    if bad:
+        said.append(f"{bad} losses that are no positive numbers are left out")
+    spikes = int(np.sum(np.isfinite(given.loss) & (given.loss > SPIKE * np.interp(given.tokens, kept.tokens, kept.loss, left=np.inf))))
+    if spikes:
+        said.append(f"{spikes} points spike to more than {SPIKE - 1:.0%} above their neighbours; medians are fitted")
+    if state == "diverging":
+        said.append("the loss has risen above its lowest level: the run diverges, and the law does not hold for it")
+    if state == "flat":
+        said.append("the loss has not fallen measurably over the last third of the curve")
+    if np.interp(kept.tokens[-1], plan.tokens, plan.rate) > UNDECAYED > plan.rate[-1]:
+        said.append("the learning rate has not begun to fall: what its decay will take off is as other runs' curves have it")
+    return tuple(said)
+
+
+def _in_order(curve: LossCurve) -> LossCurve:
+    """Finite, positive losses by tokens; of a count met more than once the last."""
+    usable = np.isfinite(curve.loss) & (curve.loss > 0)
+    tokens, loss = curve.tokens[usable][::-1], curve.loss[usable][::-1]
+    counts, first = np.unique(tokens, return_index=True)
+    return LossCurve(counts, loss[first])
+
+
+def _thinned(curve: LossCurve) -> LossCurve:
+    """At most 150 points: medians of groups of neighbours, or of each point with the one before and after."""
+    count = len(curve.tokens)
+    if count > MOST_POINTS:
+        groups = np.array_split(np.arange(count), MOST_POINTS)
+        return LossCurve(
+            np.array([np.median(curve.tokens[rows]) for rows in groups]), np.array([np.median(curve.loss[rows]) for rows in groups])
+        )
+    return curve

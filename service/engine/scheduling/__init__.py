@@ -1,0 +1,1 @@
+"""A training program in calendar time."""

@@ -1,0 +1,1 @@
+"""Inference: memory, roofline, configurations, fleets."""

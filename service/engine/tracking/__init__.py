@@ -1,0 +1,1 @@
+"""The state of a tracked program, computed from its events."""

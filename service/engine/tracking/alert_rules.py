@@ -1,0 +1,172 @@
+"""What alert rules find in a program's status, and what of that is news."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import datetime, timedelta
+
+from service.domain.tracking.alerts import AlertKind, Changes, Figure, Finding, Rule, Standing, Told
+from service.domain.tracking.status import Drift, LossFinding, Spend
+
+HOUR = timedelta(hours=1)
+# A forecast or a drift that comes and goes within a day is one and the same; the loss is judged by whole hours.
+QUIET = timedelta(days=1)
+QUIET_OF: Mapping[AlertKind, timedelta] = {"loss": HOUR}
+LOSS: Mapping[LossFinding, str] = {
+    "spike": "the loss has spiked",
+    "not_a_number": "the loss is not a number",
+    "plateau": "the loss stands still",
+    "diverging": "the loss diverges",
+}
+
+
+def judge(rule: Rule, standing: Standing) -> tuple[Finding, ...]:
+    """What the rule finds as things stand. What is not known is no finding."""
+    return tuple(_JUDGES[rule.kind](rule, standing))
+
+
+def changes(kind: AlertKind, found: Sequence[Finding], told: Sequence[Told], now: datetime) -> Changes:
+    """What of the findings is news: each is told once, and again when it had been over for a while and has come back."""
+    quiet = QUIET_OF.get(kind, QUIET)
+    known = {one.subject: one.ended_at for one in told if one.ended_at is None or now - one.ended_at < quiet}
+    holds = {finding.subject: finding for finding in found}
+    return Changes(
+        tell=tuple(finding for subject, finding in holds.items() if subject not in known),
+        resumed=tuple(subject for subject in holds if known.get(subject) is not None),
+        ended=tuple(subject for subject, ended_at in known.items() if ended_at is None and subject not in holds),
+    )
+
+
+def _budget(rule: Rule, standing: Standing) -> Iterator[Finding]:
+    """The highest share that is reached: whoever is told of 80 % needs not be told of 50 % as well."""
+    status, budget = standing.status, standing.budget_usd
+    spent = status.spend.usd
+    if not budget or spent is None:
+        return
+    reached = [share for share in rule.shares if spent >= share * budget]
+    if reached:
+        share = max(reached)
+        text = f"{status.name}: {_spent(status.spend)} of {_usd(budget)} are spent ({spent / budget:.0%}){_rest(standing)}"
+        figures = {"share": share, "spent_usd": spent, "budget_usd": budget}
+        yield Finding(f"budget {share:g} of {budget:.2f}", f"{share:.0%} of the budget is spent", text, figures)
+
+
+def _forecast_over_budget(rule: Rule, standing: Standing) -> Iterator[Finding]:
+    status, budget = standing.status, standing.budget_usd
+    percentile = rule.percentile or "p50"
+    if not budget or status.forecast.cost_usd is None:
+        return
+    foretold = getattr(status.forecast.cost_usd, percentile)
+    if foretold > budget:
+        over = f"{foretold / budget - 1:.0%} above the budget of {_usd(budget)}"
+        text = f"{status.name}: foretold to cost {_usd(foretold)} ({percentile}), {over}"
+        figures = {f"cost_{percentile}_usd": foretold, "budget_usd": budget, "spent_usd": status.spend.usd}
+        yield Finding(f"forecast {percentile} over {budget:.2f} USD", "the forecast is over the budget", text, figures)
+
+
+def _forecast_over_deadline(rule: Rule, standing: Standing) -> Iterator[Finding]:
+    status, deadline = standing.status, standing.deadline
+    percentile = rule.percentile or "p50"
+    if deadline is None or status.forecast.finish is None:
+        return
+    foretold = getattr(status.forecast.finish, percentile)
+    if foretold > deadline:
+        late = (foretold - deadline).days
+        text = f"{status.name}: foretold to finish on {foretold} ({percentile}), {late} days after the deadline, {deadline}"
+        figures = {f"finish_{percentile}": str(foretold), "deadline": str(deadline), "days_late": late}
+        yield Finding(f"forecast {percentile} after {deadline}", "the forecast is over the deadline", text, figures)
+
+
+def _drift(_rule: Rule, standing: Standing) -> Iterator[Finding]:
+    for run, status in zip(standing.runs, standing.status.runs, strict=True):
+        for drift in status.drift:
+            way = "up" if drift.change > 0 else "down"
+            figures: dict[str, Figure] = {"run": run.id, "quantity": drift.quantity, "change": drift.change, "confidence": drift.confidence}
+            title = f"{drift.quantity} has gone {way}"
+            yield Finding(f"run {run.id} {drift.quantity} {way}", title, _drifted(standing.status.name, drift), figures)
+
+
+def _drifted(program: str, drift: Drift) -> str:
+    change = f"{drift.change:+.0%} since {drift.since:%Y-%m-%d} (confidence {drift.confidence:.1%})"
+    return f"{program}: {drift.quantity} of run {drift.run} {change}"
+
+
+def _stalled(rule: Rule, standing: Standing) -> Iterator[Finding]:
+    most = (rule.hours or 0.0) * HOUR
+    for run, status in zip(standing.runs, standing.status.runs, strict=True):
+        last = status.last_event_at
+        if not run.open or status.state not in ("running", "interrupted") or last is None:
+            continue
+        silent = standing.status.as_of - last
+        if silent >= most:
+            hours = silent / HOUR
+            stopped = "it was interrupted" if status.state == "interrupted" else "it was running"
+            text = f"{standing.status.name}: nothing is heard of run {status.name} for {hours:.1f} hours; {stopped} then"
+            figures: dict[str, Figure] = {"run": run.id, "hours": hours, "last_event_at": last.isoformat(), "state": status.state}
+            yield Finding(f"run {run.id} silent since {last.isoformat()}", "a run is stalled", text, figures)
+
+
+def _loss(_rule: Rule, standing: Standing) -> Iterator[Finding]:
+    for run, status in zip(standing.runs, standing.status.runs, strict=True):
+        for alarm in status.loss.alarms if run.open else ():
+            text = f"{standing.status.name}: run {status.name} at {alarm.at:%Y-%m-%d %H:%M} UTC: {alarm.text}"
+            figures = {"run": run.id, "finding": alarm.finding, "at": alarm.at.isoformat(), "last_loss": _number(status.loss.last)}
+            yield Finding(f"run {run.id} {alarm.finding}", LOSS[alarm.finding], text, figures)
+
+
+def _gate_missed(rule: Rule, standing: Standing) -> Iterator[Finding]:
+    gate = standing.status.gate
+    if not gate.due or not standing.gate_overdue:
+        return
+    since = f"for {rule.days:g} days" if rule.days else "now"
+    judged = f"by its criteria: {gate.recommendation} ({'; '.join(gate.reasons)})"
+    text = f"{standing.status.name}: the half-spend gate is due {since} and nobody has decided; {judged}"
+    figures = {"recommendation": gate.recommendation, "due_usd": gate.due_usd, "spent_usd": standing.status.spend.usd}
+    yield Finding("half-spend gate", "the half-spend gate is missed", text, figures)
+
+
+def _cap(_rule: Rule, standing: Standing) -> Iterator[Finding]:
+    status, caps = standing.status, standing.caps
+    yield from _capped("program", status.name, status.spend.usd, caps.program_usd)
+    for run, each in zip(standing.runs, status.runs, strict=True):
+        yield from _capped(f"run {run.id}", f"{status.name}: run {each.name}", each.spend.usd, caps.run_usd)
+    yield from _capped("team", f"{status.name}: all programs of the team together", standing.team_usd, caps.team_usd)
+
+
+def _capped(subject: str, name: str, spent: float | None, cap: float | None) -> Iterator[Finding]:
+    if cap is not None and spent is not None and spent >= cap:
+        text = f"{name}: {_usd(spent)} spent, the cap is {_usd(cap)}: stop, or raise the cap"
+        yield Finding(f"{subject} cap {cap:.2f}", "a cap is reached", text, {"of": subject, "spent_usd": spent, "cap_usd": cap})
+
+
+def _rest(standing: Standing) -> str:
+    """How long the rest of the budget lasts as it is burnt now."""
+    left, per_day = standing.status.spend.remaining_usd, standing.status.burn_rate.usd_per_day
+    if left is None or left <= 0 or not per_day:
+        return ""
+    return f"; at {_usd(per_day)} a day the rest lasts {left / per_day:,.1f} days"
+
+
+def _spent(spend: Spend) -> str:
+    return f"{'' if spend.complete else 'at least '}{_usd(spend.usd or 0.0)}"
+
+
+def _usd(usd: float) -> str:
+    return f"{usd:,.0f} USD"
+
+
+def _number(value: float | None) -> float | str | None:
+    """JSON has no other way to say that a loss is not a number."""
+    return value if value is None or abs(value) < float("inf") else str(value)
+
+
+_JUDGES: Mapping[AlertKind, Callable[[Rule, Standing], Iterator[Finding]]] = {
+    "budget": _budget,
+    "forecast_over_budget": _forecast_over_budget,
+    "forecast_over_deadline": _forecast_over_deadline,
+    "drift": _drift,
+    "stalled": _stalled,
+    "loss": _loss,
+    "gate_missed": _gate_missed,
+    "cap": _cap,
+}

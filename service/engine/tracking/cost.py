@@ -1,0 +1,147 @@
+"""What a run has cost, at any time: its bills as far as they reach, then what it told itself, and what its other lines took.
+
+A bill of compute is the truth until the newest moment that one pays for; it is spread over time as the run's own cost was. After that
+moment the run's own increments count. Accelerator-hours that no cost was told for are priced as the plan has them, with a warning.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from service.domain.tracking.events import RunBaseline
+from service.domain.tracking.status import CostLine, Spend
+from service.engine.programs.cost_variance import COMPUTE
+from service.engine.tracking.history import RunHistory, Trace
+
+Floats = NDArray[np.float64]
+CostAt = Callable[[Floats], Floats]
+MICRO = 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Tracked:
+    """A run with what was planned of it and what it cost.
+
+    `compute_usd` is what its accelerators had cost at elapsed hours; `unknown` says why that is not known, None where it is. `lines` is all
+    that is known of its cost until now.
+    """
+
+    baseline: RunBaseline
+    history: RunHistory
+    compute_usd: CostAt
+    lines: tuple[CostLine, ...]
+    unknown: str | None
+    warnings: tuple[str, ...]
+
+    @property
+    def usd(self) -> float | None:
+        """What is known of its cost until now [USD]; None where nothing is."""
+        return None if self.unknown and not self.lines else math.fsum(line.usd for line in self.lines)
+
+    def usd_at(self, hours: Floats) -> Floats | None:
+        """What it had cost at elapsed hours [USD], None where compute's cost is not known."""
+        return None if self.unknown else self.compute_usd(hours) + self.history.costs.told.by(hours) / MICRO
+
+    @property
+    def accelerator_hours(self) -> float | None:
+        """The total until now, None where the run trained and told none."""
+        told = self.history.accelerator_hours
+        return float(told.value[-1]) if told is not None else None if self.history.line.tokens.size else 0.0
+
+
+def tracked(baseline: RunBaseline, history: RunHistory) -> Tracked:
+    """The run with its cost."""
+    own, warnings = _own(baseline, history)
+    unknown = None if own is not None else _why_unknown(baseline, history)
+    compute = _billed(own or np.zeros_like, history) if history.costs.billed.value.size else own or np.zeros_like
+    usd = {line: micro / MICRO for line, micro in history.costs.lines.items()}
+    if history.events and unknown is None:
+        usd[COMPUTE] = usd.get(COMPUTE, 0.0) + float(compute(np.array([history.elapsed(history.until)]))[0])
+    lines = tuple(CostLine(line, amount) for line, amount in sorted(usd.items()))
+    return Tracked(baseline, history, compute, lines, unknown, warnings)
+
+
+def spend(runs: Sequence[Tracked], budget_usd: float | None) -> Spend:
+    """What runs have cost together, of a budget. What is not known of some is left out, and the sum is not complete."""
+    known = [run.usd for run in runs if run.usd is not None]
+    usd = math.fsum(known) if known or not runs else None
+    hours = [run.accelerator_hours for run in runs if run.accelerator_hours is not None]
+    lines: dict[str, float] = defaultdict(float)
+    for line in (line for run in runs for line in run.lines):
+        lines[line.line] += line.usd
+    return Spend(
+        usd=usd,
+        accelerator_hours=math.fsum(hours) if hours or not runs else None,
+        tokens=math.fsum(run.history.line.position for run in runs),
+        lines=tuple(CostLine(line, amount) for line, amount in sorted(lines.items())),
+        complete=all(run.unknown is None for run in runs),
+        remaining_usd=None if budget_usd is None or usd is None else budget_usd - usd,
+        share_of_budget=usd / budget_usd if budget_usd and usd is not None else None,
+    )
+
+
+def _own(baseline: RunBaseline, history: RunHistory) -> tuple[CostAt | None, tuple[str, ...]]:
+    """What the run's own totals make of its cost, and what is to be said of it; None where they make nothing of it."""
+    told, hours, price = history.micro_usd, history.accelerator_hours, baseline.usd_per_accelerator_hour
+    by_events = COMPUTE in history.costs.lines
+    if told is not None:
+        return _told(told, hours, price, baseline.name)
+    if hours is not None and price is not None and not by_events:
+        return _priced(hours, price, 0.0), (f"{baseline.name} told no cost: its accelerator-hours are priced at the plan's {price:g} USD",)
+    idle = hours is None and not history.line.tokens.size
+    return (np.zeros_like if by_events or idle or history.costs.billed.value.size else None), ()
+
+
+def _told(told: Trace, hours: Trace | None, price: float | None, name: str) -> tuple[CostAt, tuple[str, ...]]:
+    """The cost that was told, and hours after it at the plan's price."""
+    if hours is None:
+        return _scaled(told), ()
+    paid = float(hours.at(told.at_hours[-1:])[0])
+    unpaid = float(hours.value[-1]) - paid
+    if not unpaid:
+        return _scaled(told), ()
+    if price is None:
+        return _scaled(told), (f"{name} told {unpaid:,.0f} accelerator-hours after its last cost: they are not in its spend",)
+    own, later = _scaled(told), _priced(hours, price, paid)
+    said = f"{name} told {unpaid:,.0f} accelerator-hours after its last cost: they are priced at the plan's {price:g} USD"
+    return (lambda at: own(at) + later(at)), (said,)
+
+
+def _scaled(told: Trace) -> CostAt:
+    return lambda at: told.at(at) / MICRO
+
+
+def _priced(hours: Trace, price: float, paid: float) -> CostAt:
+    """Accelerator-hours beyond those that are paid already, at a price."""
+    return lambda at: np.maximum(hours.at(at) - paid, 0.0) * price
+
+
+def _billed(own: CostAt, history: RunHistory) -> CostAt:
+    """Bills as far as they reach, spread as the run's own cost was, or evenly where it told none; then its own increments."""
+    billed = history.costs.billed
+    ends = np.minimum(billed.at_hours, history.elapsed(history.until))
+    knots = np.append(min(0.0, float(ends[0])), ends)
+    bills, owned = np.append(0.0, billed.value / MICRO), own(knots)
+
+    def at(hours: Floats) -> Floats:
+        before = np.clip(np.searchsorted(knots, hours, side="right") - 1, 0, len(knots) - 2)
+        spent, lasts = np.diff(owned)[before], np.diff(knots)[before]
+        part = np.where(spent > 0, (own(hours) - owned[before]) / np.where(spent > 0, spent, 1.0), 1.0)
+        evenly = np.where(lasts > 0, (hours - knots[before]) / np.where(lasts > 0, lasts, 1.0), 1.0)
+        share = np.clip(np.where(spent > 0, part, evenly), 0.0, 1.0)
+        inside = bills[before] + np.diff(bills)[before] * share
+        return np.asarray(np.where(hours >= knots[-1], bills[-1] + own(hours) - owned[-1], inside))
+
+    return at
+
+
+def _why_unknown(baseline: RunBaseline, history: RunHistory) -> str:
+    if history.accelerator_hours is None:
+        return f"{baseline.name} told tokens, but neither cost nor accelerator-hours"
+    return f"{baseline.name} told accelerator-hours but no cost, and no price of an accelerator-hour is planned"

@@ -1,0 +1,119 @@
+"""Why cost moved: what a run costs is hours for a token x price of an hour, and what each factor changes is its part.
+
+Parts by the logarithmic mean Divisia index, as in plan_difference: complete, and to the cent. `failures` is what goodput changes of the
+hours, `utilisation` the rest of them, `scope` what was added to the plan since it was first made, or left untrained by a run that
+was closed.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+
+from service.domain.tracking.events import ProgramBaseline, RunBaseline
+from service.domain.tracking.status import TrackForecast, Why, WhyPart
+from service.engine.programs.cost_variance import COMPUTE, logarithmic_mean, summed
+from service.engine.tracking.cost import Tracked
+from service.engine.training.cost import CENT
+
+TO_DATE = "spend to date against what the tokens earned were planned to cost"
+AT_COMPLETION = "forecast at completion against the first plan"
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """What work costs: USD and accelerator-hours of compute, and how much of the time was useful, None where not known."""
+
+    usd: float
+    accelerator_hours: float
+    goodput: float | None
+
+
+def why_to_date(run: Tracked, goodput: float | None) -> Why | None:
+    """Why a run has cost more, or less, than its tokens were planned to; None where plan or spend do not say enough."""
+    planned, actual = planned_cost(run.baseline), _actual(run, goodput)
+    if planned is None or actual is None or not run.baseline.tokens:
+        return None
+    share = run.history.line.position / run.baseline.tokens
+    parts = _parts(Cost(planned.usd * share, planned.accelerator_hours * share, planned.goodput), actual)
+    return None if parts is None else _why({**parts, "other lines": (run.usd or 0.0) - actual.usd}, TO_DATE)
+
+
+def why_at_completion(
+    program: ProgramBaseline, runs: Sequence[Tracked], forecasts: Sequence[TrackForecast], goodputs: Sequence[float | None]
+) -> Why | None:
+    """Why runs will cost more, or less, than the first plan had it, by the medians; None where one of them does not say enough."""
+    sums: dict[str, float] = defaultdict(float)
+    for run, forecast, goodput in zip(runs, forecasts, goodputs, strict=True):
+        parts = _at_completion(run, forecast, goodput)
+        if parts is None:
+            return None
+        for cause, usd in parts.items():
+            sums[cause] += usd
+    sums["scope"] += _scope(program, runs)
+    return _why(sums, AT_COMPLETION) if runs else None
+
+
+def planned_cost(baseline: RunBaseline) -> Cost | None:
+    """What the whole run was planned to take; of cost, hours and price any two say the third."""
+    usd, hours, price = baseline.usd, baseline.accelerator_hours, baseline.usd_per_accelerator_hour
+    hours = hours or (usd / price if usd and price else None)
+    usd = usd or (hours * price if hours and price else None)
+    return Cost(usd, hours, baseline.goodput) if usd and hours else None
+
+
+def _at_completion(run: Tracked, forecast: TrackForecast, goodput: float | None) -> Mapping[str, float] | None:
+    planned, actual = planned_cost(run.baseline), _actual(run, goodput)
+    left_usd, left_hours = forecast.remaining_usd, forecast.remaining_accelerator_hours
+    if planned is None or run.unknown or left_usd is None or left_hours is None:
+        return None
+    spent = actual or Cost(0.0, 0.0, None)
+    whole = Cost(spent.usd + left_usd.p50, spent.accelerator_hours + left_hours.p50, spent.goodput or planned.goodput)
+    share = _share_trained(run)
+    others = {"scope": planned.usd * (share - 1), "other lines": (run.usd or 0.0) - spent.usd}
+    if not share and not whole.usd:
+        return others
+    parts = _parts(Cost(planned.usd * share, planned.accelerator_hours * share, planned.goodput), whole)
+    return None if parts is None else parts | others
+
+
+def _share_trained(run: Tracked) -> float:
+    """Of the planned tokens those that the run will have trained in the end: all, but of one that was closed before."""
+    tokens = run.baseline.tokens
+    return min(1.0, run.history.line.position / tokens) if run.baseline.closed and tokens else 1.0
+
+
+def _actual(run: Tracked, goodput: float | None) -> Cost | None:
+    """Compute until now; None where its cost or hours are not known, or nothing was spent."""
+    if run.unknown or not run.accelerator_hours:
+        return None
+    usd = math.fsum(line.usd for line in run.lines if line.line == COMPUTE)
+    return Cost(usd, run.accelerator_hours, goodput) if usd > 0 else None
+
+
+def _parts(planned: Cost, actual: Cost) -> dict[str, float] | None:
+    """What each factor adds to the planned cost, or saves; without both goodputs failures are part of utilisation."""
+    if not (planned.usd > 0 and actual.usd > 0 and planned.accelerator_hours > 0 and actual.accelerator_hours > 0):
+        return None
+    weight = logarithmic_mean(actual.usd, planned.usd)
+    price = math.log(actual.usd / actual.accelerator_hours / (planned.usd / planned.accelerator_hours))
+    failures = math.log(planned.goodput / actual.goodput) if planned.goodput and actual.goodput else 0.0
+    utilisation = math.log(actual.accelerator_hours / planned.accelerator_hours) - failures
+    return {"price": weight * price, "failures": weight * failures, "utilisation": weight * utilisation}
+
+
+def _scope(program: ProgramBaseline, runs: Sequence[Tracked]) -> float:
+    """What the plan has grown by since it was first made, at its own cost of a token [USD]."""
+    if not program.original_tokens or not program.planned_tokens:
+        return 0.0
+    planned = math.fsum(cost.usd for cost in (planned_cost(run.baseline) for run in runs) if cost)
+    return planned * (1 - program.original_tokens / program.planned_tokens)
+
+
+def _why(parts: Mapping[str, float], against: str) -> Why:
+    usd = Decimal(repr(math.fsum(parts.values()))).quantize(CENT)
+    found = summed(usd, parts)
+    return Why(against, found.usd, tuple(WhyPart(cause.cause, cause.usd) for cause in found.causes), found.headline)

@@ -1,0 +1,175 @@
+"""Earned value with tokens as the measure of progress: what was planned to be spent by now, what the work done is worth, what it cost.
+
+PV, EV and AC, CPI = EV / AC, SPI = EV / PV, EAC = BAC / CPI, VAC = BAC - EAC and TCPI = (BAC - EV) / (BAC - AC) as in ANSI/EIA-748 and the
+PMI's Standard for Earned Value Management (2019); BAC is the budget without its reserve. Work is worth the share of BAC that its tokens are
+of the planned ones, each run weighed by its planned cost where that is known of all. What is not known is None, with the reason.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, time, timedelta
+from typing import Literal
+
+import numpy as np
+
+from service.domain.tracking.events import PlannedWeek, ProgramBaseline, RunBaseline
+from service.domain.tracking.status import EarnedValue, Unknown
+from service.engine.tracking.cost import Tracked
+
+Basis = Literal["cost", "tokens"]
+WEEK = timedelta(weeks=1)
+COMPUTE = "compute"
+# Runs whose planned tokens add up to the program's, to this share, are all its runs.
+SAME = 0.01
+
+
+@dataclass(frozen=True, slots=True)
+class _Figure:
+    """A figure, or the reason why it is not known."""
+
+    value: float | None
+    reason: str = ""
+
+
+def earned_value(program: ProgramBaseline, runs: Sequence[Tracked], now: datetime) -> EarnedValue:
+    """Earned value of a program. Where all runs are known with their costs, these weigh them; otherwise any token is worth the same."""
+    budget = _measured_budget(program, runs) or math.fsum(run.baseline.usd or 0.0 for run in runs) or None
+    basis: Basis = "cost" if _all_known(program, runs) else "tokens"
+    done = _cost_share(runs) if basis == "cost" else _tokens_share(program, runs)
+    planned = _planned_share(program, [run.baseline for run in runs], now, basis)
+    bac = _Figure(budget, "no budget is stated, nor what the runs were planned to cost")
+    words = "runs weighed by their planned cost" if basis == "cost" else "each token worth the same"
+    return _block(bac, done, planned, _actual(runs), words)
+
+
+def _measured_budget(program: ProgramBaseline, runs: Sequence[Tracked]) -> float | None:
+    """What the work whose cost is told was planned to cost.
+
+    Reserves are of the budget and not of this (ANSI/EIA-748: outside the measurement baseline). What stands around the runs is part of it
+    once a cost of such a line is told: before, it would flatter, as worth without cost.
+    """
+    if program.budget_usd is None:
+        return None
+    told = any(line.line != COMPUTE for run in runs for line in run.lines)
+    return program.budget_usd * (1 - program.reserve_share - (0.0 if told else program.around_share))
+
+
+def run_earned_value(run: Tracked, now: datetime) -> EarnedValue:
+    """Earned value of one run by its own plan."""
+    planned = _span_share(run.baseline.start, run.baseline.finish, now)
+    bac = _Figure(run.baseline.usd, "no cost of the run is planned")
+    position = run.history.line.position
+    done = _share(position, run.baseline.tokens, "no tokens of the run are planned")
+    return _block(bac, done, planned, _actual([run]), "the run's own plan")
+
+
+def _block(bac: _Figure, done: _Figure, planned: _Figure, actual: _Figure, basis: str) -> EarnedValue:
+    pv, ev = _times(bac, planned), _times(bac, done)
+    cpi, spi = _ratio(ev, actual, "nothing was spent yet"), _ratio(ev, pv, "nothing was planned to be spent by now")
+    eac = _ratio(bac, cpi, "nothing was earned yet")
+    left = _less(bac, actual)
+    tcpi = _ratio(_less(bac, ev), left, "the budget is spent: no performance brings the rest in within it")
+    if left.value is not None and left.value < 0:
+        tcpi = _Figure(None, "the budget is overspent: no performance brings the rest in within it")
+    found = {
+        "pv_usd": pv,
+        "ev_usd": ev,
+        "ac_usd": actual,
+        "cpi": cpi,
+        "spi": spi,
+        "eac_usd": eac,
+        "tcpi": tcpi,
+        "bac_usd": bac,
+        "cv_usd": _less(ev, actual),
+        "sv_usd": _less(ev, pv),
+        "vac_usd": _less(bac, eac),
+        "tokens_share": done,
+    }
+    unknown = tuple(Unknown(name, figure.reason) for name, figure in found.items() if figure.value is None)
+    return EarnedValue(**{name: figure.value for name, figure in found.items()}, basis=basis, unknown=unknown)
+
+
+def _actual(runs: Sequence[Tracked]) -> _Figure:
+    """What the runs cost; not known where that of one is not: a part of it would flatter."""
+    unknown = next((run.unknown for run in runs if run.unknown), None)
+    return _Figure(None, unknown) if unknown else _Figure(math.fsum(run.usd or 0.0 for run in runs))
+
+
+def _all_known(program: ProgramBaseline, runs: Sequence[Tracked]) -> bool:
+    """Whether the runs are all that is planned, with tokens and costs of each."""
+    plans = [(run.baseline.tokens, run.baseline.usd) for run in runs]
+    if not plans or not all(tokens and usd for tokens, usd in plans):
+        return False
+    whole = math.fsum(tokens or 0.0 for tokens, _ in plans)
+    return program.planned_tokens is None or math.isclose(whole, program.planned_tokens, rel_tol=SAME)
+
+
+def _cost_share(runs: Sequence[Tracked]) -> _Figure:
+    weights = [run.baseline.usd or 0.0 for run in runs]
+    shares = [_share(run.history.line.position, run.baseline.tokens, "").value or 0.0 for run in runs]
+    return _Figure(math.fsum(np.multiply(weights, shares)) / math.fsum(weights))
+
+
+def _tokens_share(program: ProgramBaseline, runs: Sequence[Tracked]) -> _Figure:
+    """Each run's tokens until its plan, of those that the program plans, or its runs where it says nothing."""
+    tokens = math.fsum(min(run.history.line.position, run.baseline.tokens or math.inf) for run in runs)
+    planned = program.planned_tokens or math.fsum(run.baseline.tokens or 0.0 for run in runs)
+    return _share(tokens, planned, "no tokens are planned")
+
+
+def _share(tokens: float, planned: float | None, reason: str) -> _Figure:
+    """A share of what is planned; what goes beyond earns nothing more."""
+    return _Figure(min(1.0, tokens / planned)) if planned else _Figure(None, reason)
+
+
+def _planned_share(program: ProgramBaseline, runs: Sequence[RunBaseline], now: datetime, basis: Basis) -> _Figure:
+    """What share of the budget was to be spent by now: by the burn plan, the runs' dates, or evenly from start to deadline."""
+    if program.weeks:
+        return _weeks_share(program.weeks, now, basis)
+    if runs and all(run.usd and run.start and run.finish for run in runs):
+        shares = [_span_share(run.start, run.finish, now).value or 0.0 for run in runs]
+        weights = [run.usd or 0.0 for run in runs]
+        return _Figure(math.fsum(np.multiply(weights, shares)) / math.fsum(weights))
+    return _span_share(program.start, program.deadline, now)
+
+
+def _weeks_share(weeks: Sequence[PlannedWeek], now: datetime, basis: Basis) -> _Figure:
+    """The burn plan's share by now, evenly within a week: of its USD, or its tokens where they are what is earned."""
+    amounts = [week.usd if basis == "cost" else week.tokens for week in weeks]
+    parts = [min(1.0, max(0.0, (now - _midnight(week.week)) / WEEK)) for week in weeks]
+    whole = math.fsum(amounts)
+    return _Figure(math.fsum(np.multiply(amounts, parts)) / whole) if whole else _Figure(None, "the burn plan is empty")
+
+
+def _span_share(start: date | None, finish: date | None, now: datetime) -> _Figure:
+    """The share of the time from one day to another that has passed."""
+    if start is None or finish is None or finish < start:
+        return _Figure(None, "no start and deadline are planned")
+    whole = max(_midnight(finish) - _midnight(start), timedelta(days=1))
+    return _Figure(min(1.0, max(0.0, (now - _midnight(start)) / whole)))
+
+
+def _midnight(day: date) -> datetime:
+    return datetime.combine(day, time(), UTC)
+
+
+def _times(bac: _Figure, share: _Figure) -> _Figure:
+    if bac.value is None or share.value is None:
+        return _Figure(None, bac.reason if bac.value is None else share.reason)
+    return _Figure(bac.value * share.value)
+
+
+def _less(one: _Figure, other: _Figure) -> _Figure:
+    if one.value is None or other.value is None:
+        return _Figure(None, one.reason if one.value is None else other.reason)
+    return _Figure(one.value - other.value)
+
+
+def _ratio(one: _Figure, other: _Figure, nothing: str) -> _Figure:
+    """One over the other; not known where the other is 0."""
+    if one.value is None or other.value is None:
+        return _Figure(None, one.reason if one.value is None else other.reason)
+    return _Figure(one.value / other.value) if other.value else _Figure(None, nothing)

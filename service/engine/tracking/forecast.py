@@ -1,0 +1,270 @@
+"""What is left of a run: hours, USD and accelerator-hours to its last token, from its own history and, while that is short, its plan.
+
+The history is cut into blocks of equally many tokens that count (batch means: Schmeiser 1982, Batch size effects in the analysis of
+simulation output), so that noise with a memory, repairs and rollbacks average out within them. What a block takes for each token is a
+level that may wander plus noise (the local level model: Muth 1960; Harvey 1989, ch. 2); how much it wanders is not known, so that several
+shares are weighed by how likely they make the history (Bayesian model averaging: Hoeting et al. 1999). Each foretells the mean of the
+blocks to come with a Student t distribution (Gelman et al. 2013, Bayesian Data Analysis, sec. 3.2), its scatter leaning on what runs
+typically have while blocks are few; the plan counts as one more report of the level. The percentiles are those of the mixture.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from statistics import NormalDist
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from service.domain.quantities import Range
+from service.engine.numerics.median import median
+from service.engine.numerics.ranges import P90_DEVIATIONS, inverse
+
+Floats = NDArray[np.float64]
+Basis = Literal["history", "history and plan", "plan"]
+HOURS_PER_DAY = 24.0
+# A normal sample's standard deviation over its median distance from the median.
+NORMAL_SCALE = 1.4826
+# Of the history's mean: a level of nothing has no logarithm.
+LEAST_LEVEL = 0.01
+# The points at which each part of the mixture is taken: enough for its 10th and 90th percentile to a few thousandths of its width.
+POINTS = np.array([NormalDist().inv_cdf((point + 0.5) / 100) for point in range(100)])
+
+
+@dataclass(frozen=True, slots=True)
+class Series:
+    """A run so far, one element for each time it told of itself: the last one is now, whether or not anything was trained since.
+
+    `at_hours` is elapsed time, increasing. `tokens` is the position in the plan (it falls at a rollback); `usd` and `accelerator_hours`
+    are running totals, None where nobody told them.
+    """
+
+    at_hours: Floats
+    tokens: Floats
+    usd: Floats | None = None
+    accelerator_hours: Floats | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Prior:
+    """What the plan said of a run, None where it said nothing. Its weight fades as the history grows."""
+
+    tokens_per_hour: Range | None = None
+    usd_per_token: Range | None = None
+    accelerator_hours_per_token: Range | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Outlook:
+    """What is left to the last token, p10, p50 and p90; None where neither history nor plan says anything of a quantity."""
+
+    remaining_hours: Range | None
+    remaining_usd: Range | None
+    remaining_accelerator_hours: Range | None
+    basis: Basis
+
+
+@dataclass(frozen=True, slots=True)
+class ForecastRules:
+    """What a forecast leans on where a run is silent: shares of what a token takes, as standard deviations.
+
+    `blocks`: at most so many; `clip`: how many deviations from their median they may lie to say something of the level's wandering.
+    `daily_scatter`: what a run's days typically differ by, counted as `scatter_weight` blocks' worth. `plan_error`: what plans err by at
+    the least. `wandering`: how much of its noise's variance the level moves by from one block to the next, each with its weight before
+    the run is seen.
+    """
+
+    blocks: int
+    clip: float
+    daily_scatter: float
+    scatter_weight: float
+    plan_error: float
+    wandering: Mapping[str, float]
+    source: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Models:
+    """The local level models of so many blocks, one a share of wandering: what of them does not depend on the values.
+
+    `inverse` are the inverted covariances of the blocks about the level at their end, `end` the variance of that level, both in units of
+    a block's noise; `plausible` the logarithm of each model's weight before the values are seen.
+    """
+
+    wandering: Floats
+    inverse: Floats
+    end: Floats
+    plausible: Floats
+
+
+@dataclass(frozen=True, slots=True)
+class _Cut:
+    """A history cut into blocks: the reports of the line that counts, their positions, and those at which blocks begin and end."""
+
+    kept: NDArray[np.int64]
+    positions: Floats
+    boundaries: Floats
+
+    @property
+    def tokens(self) -> float:
+        """Tokens of a block."""
+        return float(self.boundaries[1] - self.boundaries[0])
+
+    def per_token(self, totals: Floats) -> Floats:
+        """What each block took for each token."""
+        at = np.interp(self.boundaries, self.positions, totals[self.kept])
+        return np.asarray((at[1:] - at[:-1]) / self.tokens)
+
+
+@dataclass(frozen=True, slots=True)
+class _Mixture:
+    """Student t distributions of the logarithm of what is left over what it would be at the history's mean, and their weights."""
+
+    middle: Floats
+    variance: Floats
+    freedom: float
+    weight: Floats
+
+
+def forecast(done: Series, remaining_tokens: float, prior: Prior, rules: ForecastRules) -> Outlook | None:
+    """Hours, USD and accelerator-hours that `remaining_tokens` will take. None where neither history nor plan says anything."""
+    left = max(float(remaining_tokens), 0.0)
+    cut = _cut(done, rules.blocks)
+    pace = prior.tokens_per_hour if prior.tokens_per_hour and prior.tokens_per_hour.p10 > 0 else None
+    plans = (inverse(pace) if pace else None, prior.usd_per_token, prior.accelerator_hours_per_token)
+    totals = (done.at_hours, done.usd, done.accelerator_hours)
+    scatter = _typical_scatter(cut, done.at_hours, rules) if cut else 0.0
+    hours, usd, accelerator_hours = (_remaining(cut, total, plan, left, scatter, rules) for total, plan in zip(totals, plans, strict=True))
+    if not (hours or usd or accelerator_hours):
+        return None
+    return Outlook(hours, usd, accelerator_hours, _basis(cut, plans))
+
+
+def _basis(cut: _Cut | None, plans: tuple[Range | None, ...]) -> Basis:
+    if cut is None:
+        return "plan"
+    return "history and plan" if any(plans) else "history"
+
+
+def _cut(done: Series, blocks: int) -> _Cut | None:
+    """The line that counts in equal blocks of tokens, fewer than it has reports. None where nothing was trained yet.
+
+    A position counts from the last time that the run passed it: what a rollback took back, and the time of standing still, is part of
+    what the tokens before it took.
+    """
+    line = np.minimum.accumulate(done.tokens[::-1])[::-1]
+    if len(line) < 2 or line[-1] <= line[0]:
+        return None
+    kept = np.append(np.flatnonzero(np.diff(line) > 0), len(line) - 1)
+    kept[0] = 0
+    boundaries = np.linspace(line[0], line[-1], min(blocks, len(kept) - 1) + 1)
+    return _Cut(kept, line[kept], boundaries)
+
+
+def _typical_scatter(cut: _Cut, at_hours: Floats, rules: ForecastRules) -> float:
+    """The variance that blocks of this length typically have: independent days add up, so that it falls with their number."""
+    block_hours = float(at_hours[-1] - at_hours[0]) / (len(cut.boundaries) - 1)
+    return rules.daily_scatter**2 * HOURS_PER_DAY / block_hours
+
+
+def _as_planned(plan: Range | None, remaining_tokens: float, rules: ForecastRules) -> Range | None:
+    """What the plan says, no narrower than plans turn out to be."""
+    if plan is None:
+        return None
+    factor = math.exp(P90_DEVIATIONS * rules.plan_error)
+    return Range(min(plan.p10, plan.p50 / factor), plan.p50, max(plan.p90, plan.p50 * factor)).scaled(remaining_tokens)
+
+
+def _remaining(
+    cut: _Cut | None, totals: Floats | None, plan: Range | None, remaining_tokens: float, scatter: float, rules: ForecastRules
+) -> Range | None:
+    """What is left of one quantity. Nothing counted so far is nothing known, never nothing to pay."""
+    if cut is None or totals is None or totals[-1] <= totals[0]:
+        return _as_planned(plan, remaining_tokens, rules)
+    if not remaining_tokens:
+        return Range.exactly(0.0)
+    values = cut.per_token(totals)
+    mean = float(values.mean())
+    mixture = _foretold(values / mean, remaining_tokens / cut.tokens, scatter, plan and plan.scaled(1 / mean), rules)
+    return _percentiles(mixture).scaled(mean * remaining_tokens)
+
+
+def _foretold(values: Floats, ahead: float, scatter: float, plan: Range | None, rules: ForecastRules) -> _Mixture:
+    """The mean of the blocks ahead by every model, from the blocks so far in units of their mean."""
+    models = _models(len(values), tuple(rules.wandering.items()))
+    freedom = rules.scatter_weight + len(values) - 1
+    typical = rules.scatter_weight * scatter
+    level, squares = _level(models, values)
+    noise = (squares + typical) / freedom / level**2
+    middle, variance = _with_plan(np.log(level), noise * models.end, plan, rules)
+    # Blocks ahead wander on from the end: their mean's variance is a third of the last one's. Log-normal, for little left differs widely.
+    variance = variance + np.log1p(noise * (1 / ahead + models.wandering * ahead / 3))
+    likely = models.plausible - freedom / 2 * np.log(_level(models, _drawn_in(values, scatter, rules.clip))[1] + typical)
+    weight = np.exp(likely - likely.max())
+    return _Mixture(middle, variance, freedom, weight / weight.sum())
+
+
+def _level(models: _Models, values: Floats) -> tuple[Floats, Floats]:
+    """By every model the level at the end of the blocks, and the sum of squares that it leaves, in units of a block's noise."""
+    weighed = models.inverse @ values
+    level = np.maximum(weighed.sum(axis=1) * models.end, LEAST_LEVEL)
+    return level, np.maximum(weighed @ values - level**2 / models.end, 0)
+
+
+def _drawn_in(values: Floats, scatter: float, clip: float) -> Floats:
+    """Values no further than so many deviations from their median: a single pause is no sign that the level wanders (Huber 1964)."""
+    middle = median(values)
+    furthest = clip * max(NORMAL_SCALE * median(np.abs(values - middle)), math.sqrt(scatter))
+    return np.asarray(np.clip(values, middle - furthest, middle + furthest))
+
+
+def _with_plan(middle: Floats, variance: Floats, plan: Range | None, rules: ForecastRules) -> tuple[Floats, Floats]:
+    """The logarithm of the level with the plan's as one more report of it, each by its precision. A plan of nothing reports nothing."""
+    if plan is None or plan.p10 <= 0:
+        return middle, variance
+    said = math.log(plan.p50)
+    deviation = max(math.log(plan.p90 / plan.p10) / (2 * P90_DEVIATIONS), rules.plan_error)
+    share = variance / (variance + deviation**2)
+    return middle + share * (said - middle), variance * (1 - share)
+
+
+@functools.lru_cache(maxsize=64)
+def _models(blocks: int, wandering: tuple[tuple[str, float], ...]) -> _Models:
+    """Covariance of block i and j about the level at the end: the noise of each, and the steps both are away from it."""
+    shares = np.array([float(share) for share, _ in wandering])
+    place = np.arange(blocks)
+    steps = blocks - np.maximum(place[:, None], place) - 0.5
+    covariance = np.eye(blocks) + shares[:, None, None] * steps
+    inverted = np.linalg.inv(covariance)
+    end = np.asarray(1 / inverted.sum(axis=(1, 2)), dtype=np.float64)
+    before = np.array([math.log(weight) for _, weight in wandering])
+    plausible = before + 0.5 * (np.log(end) - np.linalg.slogdet(covariance)[1])
+    return _Models(shares, np.asarray(inverted, dtype=np.float64), end, np.asarray(plausible, dtype=np.float64))
+
+
+def _percentiles(mixture: _Mixture) -> Range:
+    """p10, p50 and p90 of what is left, over what it would be at the history's mean."""
+    points = mixture.middle[:, None] + np.sqrt(mixture.variance)[:, None] * student_points(mixture.freedom)
+    order = points.argsort(axis=None)
+    weights = mixture.weight.repeat(points.shape[1])[order]
+    below = weights.cumsum() - weights / 2
+    return Range(*np.exp(np.interp(np.array([0.1, 0.5, 0.9]) * weights.sum(), below, points.ravel()[order])).tolist())
+
+
+@functools.lru_cache(maxsize=64)
+def student_points(freedom: float) -> Floats:
+    """Student t's values at the middles of a hundred equal chances, by expansion in its degrees of freedom (at least 3).
+
+    Abramowitz & Stegun 1964, 26.7.5.
+    """
+    z = POINTS
+    first = (z**3 + z) / 4
+    second = (5 * z**5 + 16 * z**3 + 3 * z) / 96
+    third = (3 * z**7 + 19 * z**5 + 17 * z**3 - 15 * z) / 384
+    points = z + first / freedom + second / freedom**2 + third / freedom**3
+    points.flags.writeable = False  # the next one to ask gets the same
+    return np.asarray(points)

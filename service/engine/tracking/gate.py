@@ -1,0 +1,124 @@
+"""The half-spend gate: whether it is due, and what the criteria that were decided up front make of the figures now."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from service.domain.programs.program import Criteria, MidpointGate
+from service.domain.tracking.events import ProgramBaseline, Recommendation
+from service.domain.tracking.status import EarnedValue, Gate, Spend
+from service.engine.tracking.history import Decision, Evaluation
+
+# What a decision calls the gate that it closes.
+NAMES = frozenset({"midpoint", "midpoint_gate", "half_spend", "half_spend_gate"})
+
+
+@dataclass(frozen=True, slots=True)
+class GateRules:
+    """The criteria of a program that decided none up front, and where they come from."""
+
+    at_spend_share: float
+    cpi_at_least: float
+    cpi_below: float
+    source: str
+
+
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """What the gate is judged by."""
+
+    spend: Spend
+    earned_value: EarnedValue
+    evaluations: Sequence[Evaluation]
+    decisions: Sequence[Decision]
+
+
+@dataclass(frozen=True, slots=True)
+class _Judged:
+    """A criterion: whether it holds, None where nobody can tell, and how in figures."""
+
+    holds: bool | None
+    text: str
+
+
+def midpoint(program: ProgramBaseline, found: Figures, rules: GateRules) -> tuple[Gate, tuple[str, ...]]:
+    """The gate, and what is to be said of it: by default criteria where none were decided."""
+    gate = program.midpoint_gate or _default(rules)
+    budget, spent, metric = program.budget_usd, found.spend.usd, _metric(program, found.evaluations)
+    budget = found.earned_value.bac_usd if budget is None else budget
+    due_usd = None if budget is None else gate.at_spend_share * budget
+    closed = Gate(due=False, recommendation="not_due", reasons=(), due_usd=due_usd, metric=metric, pivot_to=gate.pivot_to)
+    decided = max((one for one in found.decisions if _called(one.gate)), key=lambda one: one.at, default=None)
+    if decided is not None:
+        reason = f"decided on {decided.at:%Y-%m-%d}: {decided.verdict}"
+        return replace(closed, reasons=(reason,), decided=decided.verdict, decided_at=decided.at), ()
+    if due_usd is None or spent is None:
+        missing = "what is spent is not known" if spent is None else "no budget is stated"
+        return replace(closed, reasons=(f"{missing}: nobody can tell whether the gate is due",)), ()
+    if spent < due_usd:
+        share = f"{gate.at_spend_share:.0%} of the budget"
+        return replace(closed, reasons=(f"{spent:,.0f} USD are spent, the gate is due at {due_usd:,.0f} ({share})",)), ()
+    recommendation, reasons = _judged(gate, metric, found.earned_value, _metric_name(program))
+    said = () if program.midpoint_gate else (_said(rules),)
+    return replace(closed, due=True, recommendation=recommendation, reasons=reasons), said
+
+
+def _default(rules: GateRules) -> MidpointGate:
+    return MidpointGate(rules.at_spend_share, Criteria(cpi_at_least=rules.cpi_at_least), Criteria(cpi_below=rules.cpi_below))
+
+
+def _said(rules: GateRules) -> str:
+    return (
+        f"the half-spend gate is due and no criteria were decided up front: by default it is continue from a CPI of {rules.cpi_at_least:g} "
+        f"on, stop below {rules.cpi_below:g} ({rules.source})"
+    )
+
+
+def _judged(gate: MidpointGate, metric: float | None, earned: EarnedValue, name: str) -> tuple[Recommendation, tuple[str, ...]]:
+    """Stop where all that was decided for it holds, continue where all for that holds, otherwise pivot; with the reasons in figures."""
+    stop, go = (list(_criteria(criteria, metric, earned.cpi, name)) for criteria in (gate.stop_if, gate.continue_if))
+    if stop and all(each.holds for each in stop):
+        return "stop", tuple(each.text for each in stop)
+    if all(each.holds for each in go):
+        return "continue", tuple(each.text for each in (*go, *stop))
+    failed = tuple(each.text for each in go if not each.holds)
+    return "pivot", (*failed, *((f"decided up front: pivot to {gate.pivot_to}",) if gate.pivot_to else ()))
+
+
+def _criteria(criteria: Criteria, metric: float | None, cpi: float | None, name: str) -> Iterator[_Judged]:
+    if criteria.metric_at_least is not None:
+        yield _least(name, metric, criteria.metric_at_least)
+    if criteria.cpi_at_least is not None:
+        yield _least("CPI", cpi, criteria.cpi_at_least)
+    if criteria.cpi_below is not None:
+        yield _below(cpi, criteria.cpi_below)
+
+
+def _least(name: str, value: float | None, least: float) -> _Judged:
+    if value is None:
+        return _Judged(None, f"{name} is not known; at least {least:g} was asked for")
+    holds = value >= least
+    return _Judged(holds, f"{name} {value:.4g} is {'at least' if holds else 'below'} {least:g}")
+
+
+def _below(cpi: float | None, most: float) -> _Judged:
+    if cpi is None:
+        return _Judged(None, f"CPI is not known; below {most:g} the program was to stop")
+    return _Judged(cpi < most, f"CPI {cpi:.4g} is {'below' if cpi < most else 'not below'} {most:g}")
+
+
+def _metric(program: ProgramBaseline, evaluations: Sequence[Evaluation]) -> float | None:
+    """The newest value of the outcome's metric, or of any where no outcome is stated."""
+    wanted = None if program.outcome is None else program.outcome.metric
+    asked = (one for one in evaluations if wanted in (None, one.metric))
+    newest = max(asked, key=lambda one: one.at, default=None)
+    return None if newest is None else newest.value
+
+
+def _metric_name(program: ProgramBaseline) -> str:
+    return "the metric" if program.outcome is None else program.outcome.metric
+
+
+def _called(gate: str) -> bool:
+    return gate.strip().casefold().replace("-", "_").replace(" ", "_") in NAMES

@@ -1,0 +1,359 @@
+"""A run's history from the folds of its hours: where it stood when, what of its work still counts, when it was down, what it told of money.
+
+The surviving line is what leads to where the run stands now: work that a rollback or branch left behind is no part of it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from service.domain.tracking.events import Verdict
+from service.engine.programs.cost_variance import COMPUTE
+from service.engine.tracking.hourly_rollup import (
+    BLOCKS,
+    BRANCH,
+    DOUBLES,
+    EPOCH,
+    HEAD,
+    HOUR_US,
+    INTERRUPTION,
+    NO_MORE,
+    OPENING,
+    RESTART,
+    SAMPLE_WIDTH,
+    STEADY,
+    TYPES,
+    hour_of,
+)
+from service.engine.tracking.lineage import Line, Told, line_of
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Trace:
+    """A running total at elapsed hours, relaunches summed."""
+
+    at_hours: Floats
+    value: Floats
+
+    def at(self, hours: Floats) -> Floats:
+        """The total at elapsed hours, straight between those that were told."""
+        return np.interp(hours, self.at_hours, self.value)
+
+    def by(self, hours: Floats) -> Floats:
+        """What was summed by elapsed hours, each amount at once."""
+        if not self.value.size:
+            return np.zeros_like(hours)
+        return np.append(0.0, self.value)[np.searchsorted(self.at_hours, hours, side="right")]
+
+
+@dataclass(frozen=True, slots=True)
+class Stop:
+    """An interruption: elapsed hours, cause, and how long the run was down; `over` is False where it still is."""
+
+    at_hours: float
+    cause: str
+    downtime_hours: float
+    over: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluation:
+    at: datetime
+    metric: str
+    value: float
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    at: datetime
+    gate: str
+    verdict: Verdict
+
+
+@dataclass(frozen=True, slots=True)
+class LossHours:
+    """Losses hour by hour [nats a token], NaN where there is none: elapsed hours of the hour's last, and the tokens trained by then.
+
+    `counts` is False where the surviving line has left the hour behind.
+    """
+
+    at_hours: Floats
+    tokens: Floats
+    not_finite: Floats
+    last: Floats
+    least: Floats
+    middle: Floats
+    most: Floats
+    counts: NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True)
+class CheckpointHours:
+    """Checkpoints hour by hour: how many, their bytes, elapsed hours of the first and the last, and the longest gap between two [hours]."""
+
+    count: Floats
+    bytes: Floats
+    first: Floats
+    last: Floats
+    longest_gap: Floats
+
+
+@dataclass(frozen=True, slots=True)
+class CostEvents:
+    """What `cost` events told [micro-USD]: all but compute's bills by line, and summed over time; the bills by the end of what they pay."""
+
+    lines: Mapping[str, int]
+    told: Trace
+    billed: Trace
+
+
+@dataclass(frozen=True, slots=True)
+class Down:
+    """When the run was down, in order and apart from each other [elapsed hours]."""
+
+    begin: Floats
+    end: Floats
+
+    def until(self, hours: Floats) -> Floats:
+        """Hours of downtime until elapsed hours."""
+        if not self.begin.size:
+            return np.zeros_like(hours)
+        lasts = np.cumsum(self.end - self.begin)
+        at = np.column_stack([self.begin, self.end]).ravel()
+        total = np.column_stack([lasts - (self.end - self.begin), lasts]).ravel()
+        return np.interp(hours, at, total)
+
+
+@dataclass(frozen=True, slots=True)
+class RunHistory:
+    """A run until `until`. Elapsed hours count from `started_at`, its first sign of life; None where nothing happened yet.
+
+    `micro_usd` and `accelerator_hours` are the totals it told of itself, `mfu` and `share` (of its accelerators' time in use) the means of
+    what it told, None where it told nothing.
+    """
+
+    started_at: datetime | None
+    last_at: datetime | None
+    until: datetime
+    events: int
+    line: Line
+    down: Down
+    accelerator_hours: Trace | None
+    micro_usd: Trace | None
+    accelerators: int | None
+    stops: tuple[Stop, ...]
+    costs: CostEvents
+    checkpoints: CheckpointHours
+    losses: LossHours
+    evaluations: tuple[Evaluation, ...]
+    decisions: tuple[Decision, ...]
+    mfu: float | None
+    share: float | None
+    warnings: tuple[str, ...]
+
+    def elapsed(self, at: datetime) -> float:
+        """Hours from the start to a moment; 0 where nothing happened yet."""
+        return 0.0 if self.started_at is None else (at - self.started_at) / timedelta(hours=1)
+
+    def moment(self, hours: float) -> datetime:
+        """The moment at elapsed hours."""
+        return (self.started_at or self.until) + timedelta(hours=hours)
+
+    def uptime(self, hours: Floats) -> Floats:
+        """Hours in which the run was not down, until elapsed hours."""
+        return hours - self.down.until(hours)
+
+
+def history(hours: Sequence[tuple[int, str]], until: datetime) -> RunHistory:
+    """A run's history from its hours [since 1970] and their folds, as `fold_to_json` writes them, in any order.
+
+    Hours after `until` are left out; the fold of the hour it lies in has to be made of events until then.
+    """
+    last = hour_of(until)
+    columns = _columns(sorted(row for row in hours if row[0] <= last))
+    signs = columns.samples[0] if columns.samples.size else columns.hours * HOUR_US
+    return _history(replace(columns, started_us=float(signs[0]) if signs.size else 0.0), until)
+
+
+@dataclass(frozen=True, slots=True)
+class _Columns:
+    """Folds column by column: hours since 1970, the numbers each has of itself, all samples [microseconds since 1970].
+
+    `rest`: marks, costs and bills of the hours that have some.
+    """
+
+    hours: Floats
+    heads: Floats
+    samples: Floats
+    rest: Sequence[tuple[int, Sequence[Any]]]
+    started_us: float = 0.0
+
+    def elapsed(self, microseconds: Floats, rows: NDArray[np.bool_]) -> Floats:
+        """Elapsed hours of microseconds of the hours of rows."""
+        return self.hours[rows] + (microseconds - self.started_us) / HOUR_US
+
+    def block(self, name: str) -> tuple[NDArray[np.bool_], Floats]:
+        """In which hours there is one, and its columns there."""
+        widths = dict(BLOCKS)
+        begin = 1 + len(TYPES) + sum(widths[each] for each in list(widths)[: list(widths).index(name)])
+        rows = ~np.isnan(self.heads[begin])
+        return rows, self.heads[begin : begin + widths[name], rows]
+
+
+def _columns(known: Sequence[tuple[int, str]]) -> _Columns:
+    """The numbers of all texts are decoded in one piece; what most hours have none of is parsed only where there is some."""
+    hours = np.array([hour for hour, _ in known], dtype=np.float64)
+    ends = [text.index('"', len(OPENING)) for _, text in known]
+    texts = [text[len(OPENING) : end] for (_, text), end in zip(known, ends, strict=True)]
+    rest = {hour: f"[{text[end + 2 :]}" for (hour, text), end in zip(known, ends, strict=True) if not text.endswith(NO_MORE)}
+    numbers = np.frombuffer(bytes.fromhex("".join(texts)), dtype=DOUBLES)
+    lengths = np.array([len(text) for text in texts], dtype=np.int64) // (2 * DOUBLES.itemsize)
+    begin = np.cumsum(lengths) - lengths
+    heads = numbers[begin[:, None] + np.arange(HEAD)].T
+    kept = heads[0].astype(np.int64)
+    rows = np.repeat(begin + HEAD - SAMPLE_WIDTH * (np.cumsum(kept) - kept), kept) + SAMPLE_WIDTH * np.arange(kept.sum())
+    samples = numbers[rows[:, None] + np.arange(SAMPLE_WIDTH)].T
+    samples[0] += np.repeat(hours * HOUR_US, kept)
+    return _Columns(hours, heads, samples, tuple(zip(rest, json.loads(f"[{','.join(rest.values())}]"), strict=True)))
+
+
+def _history(columns: _Columns, until: datetime) -> RunHistory:
+    kinds, steps, tokens, told_hours, told_micro, accelerators = columns.samples[1:]
+    at = (columns.samples[0] - columns.started_us) / HOUR_US
+    started = EPOCH + timedelta(microseconds=columns.started_us)
+    marks = list(_marks(columns))
+    causes = [given["cause"] for _, kind, given in marks if kind == "interruption"]
+    stops, down = _stops(at, kinds, causes, (until - started) / timedelta(hours=1))
+    breaks = at[(kinds == RESTART) | (kinds == BRANCH)]
+    hours, hours_warnings = _total(at, told_hours, breaks, "accelerator_hours")
+    micro, micro_warnings = _total(at, told_micro, breaks, "cost_usd")
+    line = line_of(Told(at, kinds, steps, tokens, [(given["from_step"], given["name"]) for _, kind, given in marks if kind == "branch"]))
+    shares, share_sum, mfus, mfu_sum = (float(each.sum()) for each in columns.block("utilised")[1])
+    return RunHistory(
+        started_at=started if columns.hours.size else None,
+        last_at=started + timedelta(hours=float(at[-1])) if at.size else None,
+        until=until,
+        events=int(columns.heads[1 : 1 + len(TYPES)].sum()),
+        line=line,
+        down=down,
+        accelerator_hours=hours,
+        micro_usd=micro,
+        accelerators=_newest(accelerators),
+        stops=stops,
+        costs=_costs(columns),
+        checkpoints=_checkpoints(columns),
+        losses=_losses(columns, line),
+        evaluations=tuple(Evaluation(when, one["metric"], one["value"]) for when, one in _moments(marks, "evaluation") if "value" in one),
+        decisions=tuple(Decision(when, one["gate"], one["verdict"]) for when, one in _moments(marks, "decision")),
+        mfu=mfu_sum / mfus if mfus else None,
+        share=share_sum / shares if shares else None,
+        warnings=(*line.warnings, *hours_warnings, *micro_warnings),
+    )
+
+
+def _marks(columns: _Columns) -> Iterator[tuple[float, str, Mapping[str, Any]]]:
+    """Rare events with their microseconds since 1970, in order."""
+    for hour, (marks, _, _) in columns.rest:
+        for us, kind, given in marks:
+            yield hour * HOUR_US + us, kind, given
+
+
+def _moments(marks: Sequence[tuple[float, str, Mapping[str, Any]]], kind: str) -> Iterator[tuple[datetime, Mapping[str, Any]]]:
+    """The moments and fields of rare events of a kind."""
+    for us, name, given in marks:
+        if name == kind:
+            yield EPOCH + timedelta(microseconds=us), given
+
+
+def _stops(at: Floats, kinds: Floats, causes: Sequence[str], now: float) -> tuple[tuple[Stop, ...], Down]:
+    """Interruptions, and when the run was down: until its restart, or its next sign of work where none is told before the next stop.
+
+    A restart that no interruption was told before has been down since the sample before it.
+    """
+    stop, restart, steady = (np.flatnonzero(kinds == kind) for kind in (INTERRUPTION, RESTART, STEADY))
+    nothing, times = len(kinds), np.append(at, now)
+    following = np.append(stop[1:], nothing)[: len(stop)]
+    restarted, seen = (np.append(rows, nothing)[np.searchsorted(rows, stop)] for rows in (restart, steady))
+    end = np.where(restarted < following, restarted, np.minimum(seen, following))
+    told = np.append(-1, stop)[np.searchsorted(stop, restart)] > np.append(-1, restart)[: len(restart)]
+    alone = restart[~told & (restart > 0)]
+    begin, until = np.append(at[stop], at[alone - 1]), np.append(times[end], at[alone])
+    order = np.argsort(begin, kind="stable")
+    hours = zip(at[stop].tolist(), causes, (times[end] - at[stop]).tolist(), (end < nothing).tolist(), strict=True)
+    return tuple(Stop(*each) for each in hours), Down(begin[order], np.maximum(until, begin)[order])
+
+
+def _total(at: Floats, values: Floats, breaks: Floats, name: str) -> tuple[Trace | None, tuple[str, ...]]:
+    """A running total with relaunches summed: where it falls and a break lies between, the counter began again.
+
+    Another fall is an error of what told it: the highest is kept.
+    """
+    known = ~np.isnan(values)
+    told, times = values[known], at[known]
+    if not told.size:
+        return None, ()
+    falls = np.diff(told) < 0
+    broken = np.searchsorted(breaks, times[1:], side="right") > np.searchsorted(breaks, times[:-1], side="left")
+    total, before = np.empty_like(told), 0.0
+    for begin, end in pairwise([0, *(np.flatnonzero(falls & broken) + 1), len(told)]):
+        total[begin:end] = before + np.maximum.accumulate(told[begin:end])
+        before = total[end - 1]
+    odd = int((falls & ~broken).sum())
+    warnings = (f"{name} falls {odd} times without a restart or branch: the highest is kept",) if odd else ()
+    return Trace(times, total), warnings
+
+
+def _newest(values: Floats) -> int | None:
+    known = values[~np.isnan(values)]
+    return int(known[-1]) if known.size else None
+
+
+def _costs(columns: _Columns) -> CostEvents:
+    """Cost events by line, and compute's bills apart. An amount counts from the end of its hour, or the run's last sign of life in it."""
+    last = columns.samples[0, -1] if columns.samples.size else 0.0
+    lines: dict[str, int] = defaultdict(int)
+    told: dict[float, int] = defaultdict(int)
+    billed: dict[float, int] = defaultdict(int)
+    for hour, (_, costs, bills) in columns.rest:
+        for line, micro in (*costs, *((line, micro) for line, micro, _ in bills if line != COMPUTE)):
+            lines[line] += micro
+            told[min((hour + 1) * HOUR_US, max(hour * HOUR_US, last))] += micro
+        for _, micro, until in (bill for bill in bills if bill[0] == COMPUTE):
+            billed[until] += micro
+    return CostEvents(dict(sorted(lines.items())), _summed(told, columns.started_us), _summed(billed, columns.started_us))
+
+
+def _summed(amounts: Mapping[float, int], started_us: float) -> Trace:
+    """Amounts at microseconds since 1970, summed over time."""
+    if not amounts:
+        return Trace(np.zeros(0), np.zeros(0))
+    at, values = np.array(sorted(amounts.items()), dtype=np.float64).reshape(-1, 2).T
+    return Trace((at - started_us) / HOUR_US, np.cumsum(values))
+
+
+def _checkpoints(columns: _Columns) -> CheckpointHours:
+    rows, (count, size, first, last, gap) = columns.block("checkpoints")
+    return CheckpointHours(count, size, columns.elapsed(first, rows), columns.elapsed(last, rows), gap / HOUR_US)
+
+
+def _losses(columns: _Columns, line: Line) -> LossHours:
+    rows, (at, _, not_finite, last, least, middle, most) = columns.block("losses")
+    hours = columns.elapsed(at, rows)
+    holding = line.index(hours)
+    known = holding >= 0
+    if line.tokens.size:
+        return LossHours(
+            hours, np.where(known, line.tokens[holding], 0.0), not_finite, last, least, middle, most, known & line.counts[holding]
+        )
+    return LossHours(hours, np.full(len(hours), np.nan), not_finite, last, least, middle, most, known)

@@ -1,0 +1,154 @@
+"""Where a run stands in its plan, and which of the tokens it trained lead there: the surviving line.
+
+The position is what the newest event says. Wherever it falls, or a rollback or branch sets it, a new piece of work begins; it stands on the
+newest earlier piece that holds its first position. What those pieces trained beyond that is lost.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from service.engine.tracking.hourly_rollup import BRANCH, ROLLBACK
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+FIRST_LINE = "main"
+"""What a branch back to the line that a run began with calls it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """A run's samples in order: elapsed hours, kinds, steps and positions [tokens], NaN where not told, and the branches among them."""
+
+    at_hours: Floats
+    kinds: Floats
+    steps: Floats
+    tokens: Floats
+    branches: Sequence[tuple[int, str]]
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """Positions [tokens] at elapsed hours. `trained` counts what was lost as well, `earned` only what still counts; neither ever falls.
+
+    `share` is how much of the work done since the element before still counts, `counts` whether the position is one of the surviving line.
+    """
+
+    at_hours: Floats
+    tokens: Floats
+    trained: Floats
+    earned: Floats
+    share: Floats
+    counts: NDArray[np.bool_]
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def position(self) -> float:
+        """Where the run stands, 0 where it never told [tokens]."""
+        return float(self.tokens[-1]) if self.tokens.size else 0.0
+
+    @property
+    def lost(self) -> float:
+        """Tokens that were trained and no longer count."""
+        return float(self.trained[-1] - self.earned[-1]) if self.tokens.size else 0.0
+
+    def index(self, hours: Floats) -> Ints:
+        """The element that holds at elapsed hours; -1 before the first."""
+        return np.searchsorted(self.at_hours, hours, side="right") - 1
+
+
+@dataclass(frozen=True, slots=True)
+class _Pieces:
+    """Pieces of work: their first and last elements' positions [tokens], and the name of the line each is of."""
+
+    first: Floats
+    last: Floats
+    names: Sequence[str]
+
+
+def line_of(told: Told) -> Line:
+    """The line that the samples tell of."""
+    tokens, warnings = _with_branches(told)
+    rows = np.flatnonzero(~np.isnan(tokens))
+    at, position, kinds = told.at_hours[rows], tokens[rows], told.kinds[rows]
+    if not rows.size:
+        return Line(at, position, position, position, position, position > 0, warnings)
+    steps = np.diff(position, prepend=position[0])
+    highest = np.maximum.accumulate(position)
+    begins = (((kinds == ROLLBACK) | (kinds == BRANCH)) & (position <= np.append(-np.inf, highest[:-1]))) | (steps < 0)
+    begins[0] = True
+    gain = np.where(begins, 0.0, steps)
+    piece = np.cumsum(begins) - 1
+    ends = np.append(np.flatnonzero(begins)[1:], len(rows)) - 1
+    limit = _limits(_Pieces(position[begins], position[ends], _names(begins, told, tokens)))[piece]
+    kept = np.clip(np.minimum(position, limit) - (position - gain), 0.0, gain)
+    share = np.divide(kept, gain, out=np.zeros_like(gain), where=gain > 0)
+    earned = position[-1] - kept.sum() + np.cumsum(kept)
+    return Line(at, position, earned[0] + np.cumsum(gain), earned, share, position <= limit, warnings)
+
+
+def _with_branches(told: Told) -> tuple[Floats, tuple[str, ...]]:
+    """Positions with those of branches that told none: between the newest neighbours that hold the step they start from."""
+    tokens, steps = told.tokens.copy(), told.steps.copy()
+    rows = np.flatnonzero(told.kinds == BRANCH)
+    warnings = []
+    for row, (from_step, name) in zip(rows, told.branches, strict=True):
+        steps[row] = from_step
+        if np.isnan(tokens[row]):
+            tokens[row] = _position(steps[:row], tokens[:row], from_step)
+        if np.isnan(tokens[row]):
+            warnings.append(f"branch {name!r} starts from step {from_step}, of which no position was told: its tokens_done is not known")
+    return tokens, tuple(warnings)
+
+
+def _position(steps: Floats, tokens: Floats, step: int) -> float:
+    """The position at a step, on the newest stretch that passes it; NaN where none does."""
+    both = ~np.isnan(steps) & ~np.isnan(tokens)
+    known, position = np.append(0.0, steps[both]), np.append(0.0, tokens[both])
+    if known[-1] == step:
+        return float(position[-1])
+    passing = np.flatnonzero((known[:-1] <= step) & (step <= known[1:]))
+    if not passing.size:
+        return np.nan
+    at = passing[-1]
+    return float(np.interp(step, known[at : at + 2], position[at : at + 2]))
+
+
+def _names(begins: NDArray[np.bool_], told: Told, tokens: Floats) -> list[str]:
+    """The line that each piece is of: a branch begins one, or goes back to one."""
+    placed = ~np.isnan(tokens)
+    branch = told.kinds == BRANCH
+    branches = iter([name for (_, name), known in zip(told.branches, placed[branch], strict=True) if known])
+    names, now = [], FIRST_LINE
+    branched = branch[placed]
+    for row in np.flatnonzero(begins | branched):
+        now = next(branches) if branched[row] else now
+        if begins[row]:
+            names.append(now)
+    return names
+
+
+def _limits(pieces: _Pieces) -> Floats:
+    """The position until which each piece counts: -inf where the last one does not stand on it."""
+    limits = np.full(len(pieces.first), -np.inf)
+    piece, limit = len(limits) - 1, np.inf
+    while piece >= 0:
+        limits[piece] = limit
+        limit = min(limit, float(pieces.first[piece]))
+        piece = _stands_on(pieces, piece)
+    return limits
+
+
+def _stands_on(pieces: _Pieces, piece: int) -> int:
+    """The newest earlier piece of the same line, or else of any, that holds the position a piece begins at; -1 where none does."""
+    begin, name = pieces.first[piece], pieces.names[piece]
+    before = piece - 1
+    if before >= 0 and pieces.names[before] == name and pieces.first[before] <= begin <= pieces.last[before]:
+        return before
+    found = np.flatnonzero((pieces.first[:piece] <= begin) & (begin <= pieces.last[:piece]))
+    same = [int(each) for each in found if pieces.names[int(each)] == name]
+    return same[-1] if same else int(found[-1]) if found.size else -1

@@ -1,0 +1,272 @@
+"""What is left of runs and of a program: each run's forecast from its own history and plan, and what they come to together.
+
+Runs of one program share machine, software and people and err together: percentiles add up, and the last run to finish ends the program.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, time, timedelta
+
+import numpy as np
+
+from service.domain.quantities import Range
+from service.domain.tracking.events import ProgramBaseline, RunBaseline
+from service.domain.tracking.status import TrackForecast, Unknown
+from service.domain.training.estimate import FinishDates
+from service.engine.numerics.ranges import inverse
+from service.engine.programs.cost_variance import COMPUTE
+from service.engine.tracking.cost import Tracked
+from service.engine.tracking.cost_drivers import planned_cost
+from service.engine.tracking.forecast import ForecastRules, Outlook, Prior, Series, forecast
+from service.engine.tracking.hourly_rollup import EPOCH
+
+SECONDS_PER_HOUR = 3600.0
+# Later than this is no date any more.
+LAST = datetime(9999, 1, 1, tzinfo=UTC)
+NOTHING = Range.exactly(0.0)
+# Of the program's planned tokens: less than this is rounding.
+LEAST_REST = 0.01
+BEYOND = "the plan for what no run is tracked of"
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """The position at which a run is done [tokens], None where nobody planned one."""
+
+    run: Tracked
+    tokens: float | None
+
+    @property
+    def left(self) -> float:
+        """Tokens to it."""
+        return (self.tokens or 0.0) - self.run.history.line.position
+
+    @property
+    def done(self) -> bool:
+        """Whether the run has got there."""
+        return self.tokens is not None and self.run.history.line.tokens.size > 0 and self.left <= 0
+
+    @property
+    def over(self) -> bool:
+        """Whether nothing more is to come of the run: it has got there, or was closed before."""
+        return self.done or self.run.baseline.closed
+
+    @property
+    def never_began(self) -> bool:
+        """Whether it was closed before anything was told of it: it has no end."""
+        return self.run.baseline.closed and self.run.history.last_at is None
+
+
+def targets(program: ProgramBaseline, runs: Sequence[Tracked]) -> tuple[Target, ...]:
+    """Where each run is to end. The newest run without a plan has what the program plans beyond the others."""
+    known = [run.baseline.tokens or None for run in runs]
+    without = [place for place, tokens in enumerate(known) if tokens is None]
+    if program.planned_tokens and without:
+        newest = max(without, key=lambda place: runs[place].history.last_at or EPOCH)
+        for place in without:
+            known[place] = runs[place].history.line.position
+        others = math.fsum(tokens or 0.0 for place, tokens in enumerate(known) if place != newest)
+        known[newest] = max(program.planned_tokens - others, known[newest] or 0.0)
+    return tuple(map(Target, runs, known))
+
+
+def run_forecast(target: Target, now: datetime, rules: ForecastRules) -> TrackForecast:
+    """A run's forecast; what nobody can tell is None with the reason."""
+    run = target.run
+    if target.over:
+        return _finished(target) if target.done else _closed(target)
+    if target.tokens is None:
+        return _unknown("no tokens of the run are planned: its end is not known")
+    found = forecast(history_so_far(run, now), target.left, _prior(run.baseline), rules)
+    if found is None or found.remaining_hours is None:
+        return _unknown(f"how fast {run.baseline.name} trains takes two reports of its tokens at least, and its plan says nothing of it")
+    finish = _dates(now, found.remaining_hours, run.baseline.start if not run.history.events else None)
+    cost = None if found.remaining_usd is None or run.unknown else _plus(run.usd or 0.0, found.remaining_usd)
+    return _block(found, cost, finish, run.unknown)
+
+
+def program_forecast(
+    program: ProgramBaseline, all_targets: Sequence[Target], forecasts: Sequence[TrackForecast], now: datetime
+) -> TrackForecast:
+    """The program's forecast: its runs', and what is planned beyond them as it was planned, until its time is over."""
+    rest = 0.0 if program.closed else _rest(program, all_targets)
+    missing = next((one for one in forecasts if one.remaining_hours is None), None)
+    if missing is not None:
+        return TrackForecast(None, None, None, None, None, missing.basis, missing.unknown)
+    if not forecasts and not rest:
+        return _unknown("no run is tracked and no tokens are planned")
+    begun = [one for target, one in zip(all_targets, forecasts, strict=True) if not target.never_began]
+    finish = _last([one.finish for one in begun], [program.deadline] if rest else [])
+    hours = _latest([one.remaining_hours for one in forecasts if one.remaining_hours])
+    left = _sum(one.remaining_usd for one in forecasts)
+    beyond = NOTHING if is_over(program, all_targets, now) else _beyond(program, all_targets, rest)
+    unknown = (*(each for one in begun or forecasts for each in one.unknown), *(_unplanned(program, beyond) if rest else ()))
+    cost = _sum([*(one.cost_usd for one in forecasts), beyond])
+    return TrackForecast(
+        cost_usd=cost,
+        finish=finish,
+        remaining_hours=None if rest else hours,
+        remaining_usd=None if left is None or beyond is None else _sum([left, beyond]),
+        remaining_accelerator_hours=None if rest else _sum(one.remaining_accelerator_hours for one in forecasts),
+        basis=", ".join([*dict.fromkeys(one.basis for one in forecasts), *([BEYOND] if rest or beyond not in (None, NOTHING) else [])]),
+        unknown=unknown,
+    )
+
+
+def is_over(program: ProgramBaseline, all_targets: Sequence[Target], now: datetime) -> bool:
+    """Whether it is closed, or all that was planned to be trained is done or closed and the last planned day of anything has passed."""
+    if program.closed:
+        return True
+    weeks = [week.week + timedelta(days=6) for week in program.weeks[-1:]]
+    last = max([*weeks, *([program.deadline] if program.deadline else [])], default=None)
+    done = bool(all_targets) and all(target.over for target in all_targets) and not _rest(program, all_targets)
+    return done and last is not None and now.date() > last
+
+
+def never_spent(program: ProgramBaseline, all_targets: Sequence[Target], now: datetime) -> Iterator[str]:
+    """What the forecast leaves out because nobody spends it any more."""
+    beyond = _beyond(program, all_targets, 0.0)
+    if beyond and beyond.p50 and is_over(program, all_targets, now):
+        why = "the program is closed" if program.closed else "all runs are done or closed and the planned time is over"
+        yield (
+            f"{beyond.p50:,.0f} USD that were planned beside the runs (people, storage, overheads, reserve) are not foretold any more:"
+            f" no cost of them was told, and {why}; tell a cost event of what is still to be paid"
+        )
+
+
+def history_so_far(run: Tracked, now: datetime) -> Series:
+    """The run's history until now, one element for each moment."""
+    line, elapsed = run.history.line, max(run.history.elapsed(now), 0.0)
+    if not line.at_hours.size:
+        return Series(np.zeros(1), np.zeros(1))
+    at, tokens = np.append(line.at_hours, elapsed), np.append(line.tokens, line.position)
+    last = np.append(np.diff(at) > 0, True)
+    at, tokens = at[last], tokens[last]
+    hours = run.history.accelerator_hours
+    return Series(at, tokens, None if run.unknown else run.compute_usd(at), None if hours is None else hours.at(at))
+
+
+def _prior(baseline: RunBaseline) -> Prior:
+    """What the plan says of a token."""
+    tokens, cost = baseline.tokens, planned_cost(baseline)
+    speed = None
+    if tokens and baseline.wall_clock_hours and baseline.wall_clock_hours.p10 > 0:
+        speed = inverse(baseline.wall_clock_hours).scaled(tokens)
+    elif baseline.tokens_per_s and baseline.tokens_per_s.p10 > 0:
+        speed = baseline.tokens_per_s.scaled(SECONDS_PER_HOUR * (baseline.goodput or 1.0))
+    elif tokens and baseline.start and baseline.finish and baseline.finish > baseline.start:
+        speed = Range.exactly(tokens / ((baseline.finish - baseline.start) / timedelta(hours=1)))
+    if not tokens or cost is None:
+        return Prior(speed)
+    return Prior(speed, Range.exactly(cost.usd / tokens), Range.exactly(cost.accelerator_hours / tokens))
+
+
+def _block(found: Outlook, cost: Range | None, finish: FinishDates | None, unknown: str | None) -> TrackForecast:
+    missing = []
+    if cost is None:
+        missing.append(Unknown("cost_usd", unknown or "neither the run nor its plan told what a token costs"))
+    if finish is None:
+        missing.append(Unknown("finish", "no end is in sight at this rate"))
+    return TrackForecast(
+        cost, finish, found.remaining_hours, found.remaining_usd, found.remaining_accelerator_hours, found.basis, tuple(missing)
+    )
+
+
+def _finished(target: Target) -> TrackForecast:
+    """Nothing is left: it was done when it reached its target on the line that counts."""
+    run = target.run
+    line = run.history.line
+    day = run.history.moment(float(line.at_hours[int(np.argmax(line.earned >= line.position + target.left))])).date()
+    return _ended(run, day, "finished")
+
+
+def _closed(target: Target) -> TrackForecast:
+    """Nothing is left: it ended with the last that was told of it, if anything was."""
+    last = target.run.history.last_at
+    return _ended(target.run, None if last is None else last.date(), "closed")
+
+
+def _ended(run: Tracked, day: date | None, basis: str) -> TrackForecast:
+    unknown = [Unknown("cost_usd", run.unknown)] if run.unknown else []
+    unknown += [Unknown("finish", f"{run.baseline.name} was closed before it began")] if day is None else []
+    cost = None if run.unknown else Range.exactly(run.usd or 0.0)
+    finish = None if day is None else FinishDates(day, day, day)
+    return TrackForecast(cost, finish, NOTHING, NOTHING, NOTHING, basis, tuple(unknown))
+
+
+def _unknown(reason: str) -> TrackForecast:
+    return TrackForecast(None, None, None, None, None, "nothing", (Unknown("cost_usd", reason), Unknown("finish", reason)))
+
+
+def _dates(now: datetime, hours: Range, start: date | None) -> FinishDates | None:
+    """The days on which so many hours end from now on, or from a planned start; None beyond all calendars."""
+    begin = now if start is None else max(now, datetime.combine(start, time(), UTC))
+    if hours.p90 >= (LAST - begin) / timedelta(hours=1):
+        return None
+    return FinishDates(*((begin + timedelta(hours=each)).date() for each in (hours.p10, hours.p50, hours.p90)))
+
+
+def _rest(program: ProgramBaseline, all_targets: Sequence[Target]) -> float:
+    """The share of the program's planned tokens that no run is tracked of."""
+    if not program.planned_tokens:
+        return 0.0
+    rest = 1 - math.fsum(target.tokens or 0.0 for target in all_targets) / program.planned_tokens
+    return rest if rest > LEAST_REST else 0.0
+
+
+def _beyond(program: ProgramBaseline, all_targets: Sequence[Target], rest: float) -> Range | None:
+    """What the program was planned to cost beside its runs: of a plan all that is neither theirs nor told already, people and reserve too.
+
+    Without a plan the budget's share of the tokens that no run is tracked of; None where nobody planned that.
+    """
+    whole = program.total_usd
+    if whole is not None and whole.p50 > 0:
+        return whole.scaled(max(0.0, 1 - math.fsum(_taken(program, whole.p50, target) for target in all_targets)))
+    if not rest:
+        return NOTHING
+    return Range.exactly(program.budget_usd).scaled(rest) if program.budget_usd else None
+
+
+def _taken(program: ProgramBaseline, whole_usd: float, target: Target) -> float:
+    """A run's share of the plan's cost: what it was planned to cost, or else its share of the tokens, and what is told of other lines."""
+    planned = planned_cost(target.run.baseline)
+    tokens = (target.tokens or 0.0) / program.planned_tokens if program.planned_tokens else 0.0
+    others = math.fsum(line.usd for line in target.run.lines if line.line != COMPUTE)
+    return (tokens if planned is None else planned.usd / whole_usd) + others / whole_usd
+
+
+def _unplanned(program: ProgramBaseline, beyond: Range | None) -> Iterator[Unknown]:
+    """Why nobody can tell of the share that no run is tracked of."""
+    if beyond is None:
+        yield Unknown("cost_usd", "no run is tracked of a part of the planned tokens, and no budget is stated")
+    if program.deadline is None:
+        yield Unknown("finish", "no run is tracked of a part of the planned tokens, and no deadline is stated")
+
+
+def _plus(usd: float, left: Range) -> Range:
+    return Range(usd + left.p10, usd + left.p50, usd + left.p90)
+
+
+def _sum(ranges: Iterable[Range | None]) -> Range | None:
+    """Percentile by percentile; None where one of them is not known."""
+    known = list(ranges)
+    found = [each for each in known if each is not None]
+    if len(found) < len(known):
+        return None
+    return Range(*(math.fsum(getattr(each, name) for each in found) for name in ("p10", "p50", "p90")))
+
+
+def _latest(ranges: Sequence[Range]) -> Range | None:
+    return Range(*(max(getattr(each, name) for each in ranges) for name in ("p10", "p50", "p90"))) if ranges else None
+
+
+def _last(finishes: Sequence[FinishDates | None], planned: Sequence[date | None]) -> FinishDates | None:
+    """The last of several ends, and of the planned one of what no run is tracked of; None where one is not known, or there is none."""
+    every = [*finishes, *(day and FinishDates(day, day, day) for day in planned)]
+    known = [each for each in every if each is not None]
+    if len(known) < len(every) or not known:
+        return None
+    return FinishDates(*(max(getattr(each, name) for each in known) for name in ("p10", "p50", "p90")))

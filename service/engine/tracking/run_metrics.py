@@ -1,0 +1,196 @@
+"""Parts of a run's status that its history alone tells: state, goodput, utilisation, interruptions, checkpoints."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Sequence
+
+import numpy as np
+
+from service.domain.tracking.events import RunBaseline
+from service.domain.tracking.status import CheckpointCadence, Drift, Interruptions, RunState, Utilisation
+from service.engine.tracking.change_point import DriftRules, Planned, Record, drift
+from service.engine.tracking.cost import Tracked
+from service.engine.tracking.history import RunHistory
+from service.engine.tracking.outlook import Target
+
+SECONDS_PER_HOUR = 3600.0
+FLOPS_PER_TFLOP = 1e12
+MINUTES_PER_HOUR = 60.0
+
+
+def run_state(target: Target) -> RunState:
+    """What the run is doing."""
+    history = target.run.history
+    if target.done:
+        return "finished"
+    if target.over:
+        return "closed"
+    if history.last_at is None:
+        return "not_started"
+    return "interrupted" if history.stops and not history.stops[-1].over else "running"
+
+
+def useful_hours(history: RunHistory) -> tuple[float, float] | None:
+    """Hours of work that still counts, and the hours from the first sign of life to the last, or to now while it is down.
+
+    None where no time has passed or nothing was told of tokens. Work is what tokens were trained in while the run was not down.
+    """
+    line = history.line
+    if line.at_hours.size < 2 or history.last_at is None:
+        return None
+    down_now = history.stops and not history.stops[-1].over
+    elapsed = history.elapsed(history.until if down_now else history.last_at)
+    useful = float((np.diff(history.uptime(line.at_hours), prepend=line.at_hours[0]) * line.share)[1:].sum())
+    return (min(useful, elapsed), elapsed) if elapsed > 0 else None
+
+
+def goodput(runs: Sequence[RunHistory]) -> float | None:
+    """Useful time over wall-clock time of runs together; None before time has passed."""
+    hours = [found for found in map(useful_hours, runs) if found is not None]
+    return math.fsum(useful for useful, _ in hours) / math.fsum(elapsed for _, elapsed in hours) if hours else None
+
+
+def utilisation(run: Tracked) -> Utilisation:
+    """MFU as it was told, or else of the tokens trained in the accelerator-hours, with goodput, against the plan.
+
+    What a run tells is of its steps; tokens over hours are of all its hours, of which a plan sustains a part of its steps' MFU.
+    """
+    history, planned = run.history, run.baseline
+    mfu, basis, expected = history.mfu, "told by the run", planned.mfu
+    if mfu is None:
+        mfu, basis = _mfu(run), "tokens trained in the accelerator-hours"
+        expected = None if planned.mfu is None else planned.mfu * planned.sustained_share
+    return Utilisation(
+        mfu=mfu,
+        planned_mfu=expected,
+        goodput=goodput([history]),
+        planned_goodput=planned.goodput,
+        share=history.share,
+        basis=basis if mfu is not None else "nothing",
+    )
+
+
+def _mfu(run: Tracked) -> float | None:
+    """Model FLOPs over what the accelerators could have done in the hours paid (Chowdhery et al. 2022, PaLM, section 4.1)."""
+    flops, peak, line = run.baseline.flops_per_token, run.baseline.peak_tflops, run.history.line
+    if not (flops and peak and line.at_hours.size):
+        return None
+    paid, trained = _paid_hours(run), float(line.trained[-1] - line.trained[0])
+    return trained * flops / (paid * SECONDS_PER_HOUR * peak * FLOPS_PER_TFLOP) if paid > 0 else None
+
+
+def _paid_hours(run: Tracked) -> float:
+    """Accelerator-hours between the first position and the last: as they were told, or accelerators times the hours they ran."""
+    history, ends = run.history, run.history.line.at_hours[[0, -1]]
+    if history.accelerator_hours is not None:
+        return float(np.diff(history.accelerator_hours.at(ends))[0])
+    return (history.accelerators or run.baseline.accelerators or 0) * float(np.diff(history.uptime(ends))[0])
+
+
+def interruptions(runs: Sequence[Tracked]) -> Interruptions:
+    """Interruptions of runs together against the failure budget, where each has one; expected are those of the share that is done."""
+    stops = [stop for run in runs for stop in run.history.stops]
+    budgets = [run.baseline.interruptions for run in runs]
+    budgeted = math.fsum(budget or 0.0 for budget in budgets) if runs and None not in budgets else None
+    expected = None if budgeted is None else _expected([run for run in runs if run.baseline.tokens], len(runs))
+    return Interruptions(
+        count=len(stops),
+        budgeted=budgeted,
+        expected=expected,
+        probability=None if expected is None else at_least(len(stops), expected),
+        downtime_hours=math.fsum(stop.downtime_hours for stop in stops),
+        lost_tokens=math.fsum(run.history.line.lost for run in runs),
+        causes=dict(Counter(stop.cause for stop in stops).most_common()),
+    )
+
+
+def _expected(runs: Sequence[Tracked], of: int) -> float | None:
+    """What of the budgets belongs to the tokens trained, lost ones too; None where tokens are not planned of all runs."""
+    if len(runs) < of:
+        return None
+    trained = ((run.history.line.position + run.history.line.lost) / (run.baseline.tokens or math.inf) for run in runs)
+    return math.fsum((run.baseline.interruptions or 0.0) * share for run, share in zip(runs, trained, strict=True))
+
+
+def at_least(count: int, expected: float) -> float:
+    """The probability of so many or more where a Poisson process is expected to have `expected`."""
+    if expected <= 0:
+        return 0.0 if count else 1.0
+    fewer = math.fsum(math.exp(each * math.log(expected) - expected - math.lgamma(each + 1)) for each in range(count))
+    return max(0.0, 1.0 - fewer)
+
+
+def cadence(run: Tracked, tolerance: float) -> CheckpointCadence:
+    """Checkpoints against the planned interval: kept where the mean between them, and the time since the last, are within a tolerance.
+
+    Time in which the run was down does not count.
+    """
+    history, planned = run.history, run.baseline.checkpoint_interval_minutes
+    kept = history.checkpoints
+    count, last_at = int(kept.count.sum()), None
+    mean = longest = since = None
+    if count:
+        first, last = float(kept.first[0]), float(kept.last[-1])
+        last_at = history.moment(last)
+        now = history.elapsed(history.last_at or history.until)
+        up_first, up_last, up_now = history.uptime(np.array([first, last, max(now, last)])).tolist()
+        since = up_now - up_last
+        between = history.uptime(kept.first[1:]) - history.uptime(kept.last[:-1])
+        longest = max(float(kept.longest_gap.max()), float(between.max(initial=0.0)), since)
+        mean = (up_last - up_first) / (count - 1) if count > 1 else None
+    return CheckpointCadence(
+        count=count,
+        bytes=int(kept.bytes.sum()),
+        last_at=last_at,
+        interval_minutes=_minutes(mean),
+        longest_gap_minutes=_minutes(longest),
+        planned_interval_minutes=planned,
+        kept=_kept(history, planned, mean, since, tolerance),
+    )
+
+
+def _kept(history: RunHistory, planned: float | None, mean: float | None, since: float | None, tolerance: float) -> bool | None:
+    """Whether the cadence is as planned; None without a plan, or before two intervals have passed."""
+    if planned is None or history.last_at is None:
+        return None
+    limit = planned / MINUTES_PER_HOUR * (1 + tolerance)
+    ran = float(history.uptime(np.array([history.elapsed(history.last_at)]))[0])
+    if since is None:
+        return False if ran > 2 * limit else None
+    return since <= 2 * limit and (mean is None or mean <= limit)
+
+
+def _minutes(hours: float | None) -> float | None:
+    return None if hours is None else hours * MINUTES_PER_HOUR
+
+
+def drifts(run: Tracked, rules: DriftRules) -> tuple[Drift, ...]:
+    """What has lastingly changed in the run's rates."""
+    line, history = run.history.line, run.history
+    at = line.at_hours[np.append(np.diff(line.at_hours) > 0, True)] if line.at_hours.size else line.at_hours
+    if at.size < 2:
+        return ()
+    hours = history.accelerator_hours
+    usd = None if run.unknown else run.compute_usd(at)
+    record = Record(
+        at_hours=at,
+        tokens_trained=line.trained[line.index(at)],
+        productive_hours=history.uptime(at),
+        usd=usd if usd is not None and usd[-1] > usd[0] else None,
+        accelerator_hours=None if hours is None else hours.at(at),
+        interruption_hours=np.array([stop.at_hours for stop in history.stops]),
+    )
+    planned = Planned(run.baseline.usd_per_accelerator_hour, _interruptions_per_hour(run.baseline))
+    return tuple(
+        Drift(run.baseline.name, found.quantity, history.moment(found.since_hours), found.change, found.confidence)
+        for found in drift(record, planned, rules)
+    )
+
+
+def _interruptions_per_hour(baseline: RunBaseline) -> float | None:
+    """The failure budget over the hours the run was planned to take."""
+    if baseline.interruptions is None or baseline.wall_clock_hours is None or not baseline.wall_clock_hours.p50:
+        return None
+    return baseline.interruptions / baseline.wall_clock_hours.p50

@@ -1,0 +1,126 @@
+"""A program's status: what its runs' histories come to against what was planned."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from itertools import chain
+from types import MappingProxyType
+
+from service.domain.tracking.events import ProgramBaseline, RunBaseline
+from service.domain.tracking.status import Drift, LossEnd, ProgramStatus, RunStatus, TrackForecast
+from service.engine.tracking.burn_rate import burn_rate
+from service.engine.tracking.change_point import DriftRules
+from service.engine.tracking.cost import spend, tracked
+from service.engine.tracking.cost_drivers import why_at_completion, why_to_date
+from service.engine.tracking.earned_value import earned_value, run_earned_value
+from service.engine.tracking.forecast import ForecastRules
+from service.engine.tracking.gate import Figures, GateRules, midpoint
+from service.engine.tracking.history import RunHistory
+from service.engine.tracking.loss_monitor import LossRules, losses
+from service.engine.tracking.outlook import Target, never_spent, program_forecast, run_forecast, targets
+from service.engine.tracking.run_metrics import cadence, drifts, goodput, interruptions, run_state, utilisation
+
+NONE: Mapping[int, LossEnd] = MappingProxyType({})
+
+
+@dataclass(frozen=True, slots=True)
+class TrackRules:
+    """What a status leans on where nobody decided otherwise. `cadence_tolerance`: a checkpoint interval may be so much longer."""
+
+    forecast: ForecastRules
+    drift: DriftRules
+    gate: GateRules
+    losses: LossRules
+    cadence_tolerance: float
+
+
+def status(
+    baseline: ProgramBaseline,
+    runs: Sequence[tuple[RunBaseline, RunHistory]],
+    now: datetime,
+    rules: TrackRules,
+    loss_ends: Mapping[int, LossEnd] = NONE,
+) -> ProgramStatus:
+    """The program as of `now` (inclusive). `loss_ends` are the ends of losses that were extrapolated, by the run's place."""
+    found = targets(baseline, [tracked(planned, history) for planned, history in runs])
+    all_runs = [target.run for target in found]
+    blocks = tuple(_run(target, now, rules, loss_ends.get(place)) for place, target in enumerate(found))
+    spent, earned = spend(all_runs, baseline.budget_usd), earned_value(baseline, all_runs, now)
+    forecasts = [block.forecast for block in blocks]
+    foretold = program_forecast(baseline, found, forecasts, now)
+    evaluations, decisions = ([*chain(*(getattr(run.history, name) for run in all_runs))] for name in ("evaluations", "decisions"))
+    gate, said = midpoint(baseline, Figures(spent, earned, evaluations, decisions), rules.gate)
+    missed = _deadline_missed(baseline, found, now)
+    return ProgramStatus(
+        name=baseline.name,
+        as_of=now,
+        spend=spent,
+        burn_rate=burn_rate(all_runs, now),
+        earned_value=earned,
+        forecast=foretold,
+        goodput=goodput([run.history for run in all_runs]),
+        drift=tuple(chain(*(block.drift for block in blocks))),
+        interruptions=interruptions(all_runs),
+        gate=gate,
+        why=why_at_completion(baseline, all_runs, forecasts, [block.utilisation.goodput for block in blocks]),
+        deadline_missed=missed,
+        runs=blocks,
+        warnings=(
+            *_warnings(baseline, foretold, missed, spent.remaining_usd),
+            *never_spent(baseline, found, now),
+            *said,
+            *chain(*(block.warnings for block in blocks)),
+        ),
+    )
+
+
+def _run(target: Target, now: datetime, rules: TrackRules, end: LossEnd | None) -> RunStatus:
+    run, history = target.run, target.run.history
+    used, found = utilisation(run), drifts(run, rules.drift)
+    watched = losses(history, rules.losses, end)
+    kept = cadence(run, rules.cadence_tolerance)
+    return RunStatus(
+        name=run.baseline.name,
+        tier=run.baseline.tier,
+        state=run_state(target),
+        started_at=history.started_at,
+        last_event_at=history.last_at,
+        events=history.events,
+        planned_tokens=run.baseline.tokens,
+        spend=spend([run], run.baseline.usd),
+        burn_rate=burn_rate([run], now),
+        earned_value=run_earned_value(run, now),
+        forecast=run_forecast(target, now, rules.forecast),
+        utilisation=used,
+        drift=found,
+        interruptions=interruptions([run]),
+        checkpoints=kept,
+        loss=watched,
+        why=why_to_date(run, used.goodput),
+        warnings=(*history.warnings, *run.warnings, *([run.unknown] if run.unknown else []), *(_drifted(one) for one in found)),
+    )
+
+
+def _drifted(drift: Drift) -> str:
+    return f"{drift.run}: {drift.quantity} {drift.change:+.0%} since {drift.since:%Y-%m-%d} (confidence {drift.confidence:.1%})"
+
+
+def _deadline_missed(baseline: ProgramBaseline, found: Sequence[Target], now: datetime) -> bool | None:
+    """Whether the deadline has passed and a run is neither done nor closed; None without a deadline."""
+    if baseline.deadline is None:
+        return None
+    over = baseline.closed or (bool(found) and all(target.over for target in found))
+    return now.date() > baseline.deadline and not over
+
+
+def _warnings(baseline: ProgramBaseline, foretold: TrackForecast, missed: bool | None, left_usd: float | None) -> Iterator[str]:
+    if missed:
+        yield f"the deadline, {baseline.deadline}, has passed and not all is done"
+    elif baseline.deadline and foretold.finish and foretold.finish.p50 > baseline.deadline:
+        yield f"the end is foretold for {foretold.finish.p50}, the deadline is {baseline.deadline}"
+    if left_usd is not None and left_usd < 0:
+        yield f"the budget is overspent by {-left_usd:,.0f} USD"
+    elif baseline.budget_usd and foretold.cost_usd and foretold.cost_usd.p50 > baseline.budget_usd:
+        yield f"the cost is foretold as {foretold.cost_usd.p50:,.0f} USD, the budget is {baseline.budget_usd:,.0f} USD"

@@ -1,0 +1,1 @@
+"""One training run: arithmetic, memory, step time, failures, cost, energy."""

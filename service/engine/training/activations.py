@@ -1,0 +1,141 @@
+"""Activations kept for the backward pass, and the logits.
+
+After Korthikanti et al. 2022 (arXiv 2205.05198, section 4), restated in tensor sizes so that grouped heads, gated feed-forwards, latent
+attention and experts count right: for their GPT shape the sum is their 34 * s * b * h bytes a layer but for two 1-byte dropout masks.
+Kept are, an element each: both norms' inputs, which are the residual stream; queries, keys, values and attention's output; the
+feed-forward's inner tensors before its activation function; and the inputs of matrix products that no other operation keeps: both norms'
+outputs, the activation function's output, the tokens sent to experts. 8- and 4-bit recipes keep the latter quantised.
+
+What is recomputed:
+- selective, with stored scores: the scores (Korthikanti et al., section 5).
+- selective, with flash attention, which never stores them: what costs no matrix product, norms and activation functions, and latent
+  attention's up-projections (DeepSeek-V3, arXiv 2412.19437, section 3.2.3; Megatron Core's recompute modules core_attn, layernorm,
+  moe_act and mla_up_proj).
+- full: all but each layer's input (Chen et al. 2016, arXiv 1604.06174).
+
+The layer at work has all of its own again, whatever is recomputed.
+
+Left out: dropout masks; experts loaded unevenly (routing is balanced by a loss or a bias, and layers and micro-batches in flight even the
+rest out); offloading to the host's memory.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from service.domain.training.model import Experts, Transformer
+from service.domain.training.run import RECOMPUTES, Training
+from service.engine.training.dtypes import element_bytes, input_bytes
+from service.engine.training.flops import attention_width
+from service.engine.training.layouts import Layouts
+from service.engine.training.parameters import expert_layer_count
+
+Floats = NDArray[np.float64]
+NONE, FULL = RECOMPUTES.index("none"), RECOMPUTES.index("full")
+# Of the scores: probabilities before and after dropout, and its mask of a byte (Korthikanti et al. 2022, section 4.1).
+SCORE_BYTES = 5.0
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """Bytes of one layer's activations for one token by recomputation, in the order of `RECOMPUTES`.
+
+    `split` divides over tensor ranks; `whole` does so with sequence parallelism alone (Korthikanti et al. 2022, section 4.2.2).
+    """
+
+    whole: Floats
+    split: Floats
+
+
+def layer_bytes(model: Transformer, seq_len: float, *, flash: bool, element: float = 2.0, product_input: float = 2.0) -> Kept:
+    """What one layer keeps, from bytes of an `element` and of a quantised `product_input`."""
+    hidden = model.hidden_size
+    projected, latent = _attention_elements(model)
+    before, after, sent = _feed_forward_elements(model)
+    # Flash attention keeps its output as wide as it is, the projection behind it a quantised copy.
+    copied = attention_output(model) * product_input if product_input < element else 0.0
+    scores = 0.0 if flash else SCORE_BYTES / 2 * element * model.attention_heads * seq_len
+    split = element * (projected + before) + product_input * (after + sent) + copied
+    if flash:
+        again = element * (latent + attention_output(model) if model.latent else projected)
+        selective = (element * 2 * hidden, again + element * before + product_input * sent)
+    else:
+        selective = (element * 2 * hidden + product_input * 2 * hidden, split)
+    whole = np.array([element * 2 * hidden + product_input * 2 * hidden, selective[0], element * hidden])
+    return Kept(whole, np.array([split + scores, selective[1], 0.0]))
+
+
+def attention_output(model: Transformer) -> float:
+    """Elements of attention's output for one token."""
+    return float(model.attention_heads * (model.latent.v_head_dim if model.latent else model.head_dim))
+
+
+def _attention_elements(model: Transformer) -> tuple[float, float]:
+    """Elements for one token of (queries, keys, values and attention's output, the latents that latent attention projects up)."""
+    if model.latent is None:
+        return attention_width(model) + 2.0 * model.kv_heads * model.head_dim, 0.0
+    compressed = model.latent.q_lora_rank + model.latent.kv_lora_rank + model.latent.qk_rope_head_dim
+    # Keys are as wide as queries and values as the output; where queries are not compressed they are kept.
+    queries = 0.0 if model.latent.q_lora_rank else attention_width(model) - attention_output(model)
+    return 2.0 * attention_width(model) + compressed, compressed + queries
+
+
+def _feed_forward_elements(model: Transformer) -> tuple[float, float, float]:
+    """Elements for one token (before, after) the activation function and (sent) to experts, averaged over routed and dense layers."""
+    gate = 2 if model.gated_ffn else 1
+    if model.experts is None:
+        return float(gate * model.ffn_hidden_size), float(model.ffn_hidden_size), 0.0
+    depth = model.layers + model.decoder_layers
+    routed = expert_layer_count(model) / depth
+    inner = routed * visited_width(model.experts) + (1 - routed) * model.ffn_hidden_size
+    return gate * inner, inner, routed * model.experts.experts_per_token * model.hidden_size
+
+
+def visited_width(experts: Experts) -> float:
+    """Feed-forward elements of the experts that a token visits, shared ones included."""
+    shared = experts.shared_experts * (experts.shared_ffn_hidden_size or experts.ffn_hidden_size)
+    return float(experts.experts_per_token * experts.ffn_hidden_size + shared)
+
+
+def activations(model: Transformer, training: Training, layouts: Layouts) -> dict[str, Floats]:
+    """Bytes of activations by what they go with on a stage (`Stage`): each layer's for every micro-batch in flight; once, what the layer
+    at work has recomputed; with the head, the last norm's input and output (Korthikanti et al. 2022, sections 4.2.3 and 4.3).
+    """
+    element = element_bytes(training)
+    tokens = layouts.micro_batch * training.seq_len / layouts.context
+    split = tokens / layouts.tensor
+    whole = split if training.sequence_parallel else tokens
+    kept = layer_bytes(model, training.seq_len, flash=training.flash_attention, element=element, product_input=input_bytes(training))
+    per_layer = whole * kept.whole[layouts.recompute] + split * kept.split[layouts.recompute]
+    working = whole * kept.whole[NONE] + split * kept.split[NONE] - per_layer
+    head = (element * 2 * model.hidden_size) * whole
+    if not model.decoder_layers:
+        return {"stacked": per_layer, "once": working, "head": head}
+    ratio = training.decoder_seq_len / training.seq_len
+    cross = element / 2 * split * cross_attention_bytes(model, layouts.recompute, ratio)
+    return {"stacked": per_layer, "decoder": cross - (1 - ratio) * per_layer, "once": working, "head": ratio * head}
+
+
+def cross_attention_bytes(model: Transformer, recompute: NDArray[np.int64], ratio: float) -> Floats:
+    """Bytes a token of the encoder that a decoder layer's cross-attention keeps: keys and values of the encoder's tokens, and for
+    the decoder's `ratio` times as many its norm, queries and output.
+    """
+    key_value = 2 * model.kv_heads * model.head_dim
+    kept = 2.0 * (key_value + ratio * (2 * model.hidden_size + attention_width(model)))
+    return np.where(recompute == FULL, 0.0, kept)
+
+
+def logits(model: Transformer, training: Training, layouts: Layouts) -> dict[str, Floats]:
+    """Bytes of the logits, which go with the head, split over tensor and context ranks.
+
+    A teacher run beside adds its own. A ViT's are one row an image.
+    """
+    rows = training.decoder_seq_len if model.decoder_layers else training.seq_len if model.kind != "vit" else 1
+    vocabulary = model.vocab_size
+    if isinstance(training.helpers.teacher, Transformer):
+        vocabulary += training.helpers.teacher.vocab_size
+    kept = training.footprint.logit_bytes * rows * vocabulary
+    return {"head": kept * layouts.micro_batch / (layouts.tensor * layouts.context)}

@@ -1,0 +1,224 @@
+"""What a run costs, line by line. Lines are exact decimals in cents and add up to the total's p50.
+
+A reservation is paid for whole terms: what the run does not use of them is a line of its own. Work around the run (evaluation,
+debugging, re-runs) takes accelerators' hours as the run does, so it uses the term up too.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from decimal import ROUND_HALF_EVEN, Decimal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from service.domain.quantities import Range
+from service.domain.training.run import Run
+from service.engine.training.reliability import reliability
+
+Floats = NDArray[np.float64]
+CENT, NOTHING = Decimal("0.01"), Decimal("0.00")
+COMPUTE = "compute"
+HOURS_PER_MONTH = 730.0
+
+
+@dataclass(frozen=True, slots=True)
+class CostLine:
+    """One line of the bill."""
+
+    line: str
+    usd: Decimal
+    basis: str
+
+
+Line = tuple[str, "Callable[[Bill], float]", "Callable[[Bill], str]"]
+
+
+@dataclass(frozen=True, slots=True)
+class Bill:
+    """A run that takes so many hours, what it draws, and the size of its checkpoints: all that its lines are made of."""
+
+    run: Run
+    hours: float
+    energy_mwh: float
+    checkpoint_tb: float
+
+    @property
+    def compute_usd(self) -> float:
+        """The accelerators at work."""
+        return self.hours * self.run.usd_per_accelerator_hour * self.run.cluster.count
+
+
+def cents(usd: float) -> Decimal:
+    """The amount in whole cents, halves to even."""
+    return Decimal(repr(usd)).quantize(CENT, rounding=ROUND_HALF_EVEN) if usd else NOTHING
+
+
+def cost_lines(run: Run, wall_clock_hours: float, energy_mwh: float, checkpoint_tb: float) -> list[CostLine]:
+    """All lines of one run. Zero lines are left out, but for the first, compute."""
+    bill = Bill(run, wall_clock_hours, energy_mwh, checkpoint_tb)
+    amounts = [(line, cents(usd(bill)), basis) for line, usd, basis in LINES]
+    return [CostLine(line, usd, basis(bill)) for line, usd, basis in amounts if usd or line == COMPUTE]
+
+
+def total_usd(run: Run, wall_clock_hours: Range, energy_mwh: float, checkpoint_tb: float) -> Range:
+    """The sum of the lines when the run takes its p10, p50 and p90 of hours; `energy_mwh` is that of the p50."""
+
+    def total(hours: float) -> float:
+        bill = Bill(run, hours, energy_mwh * hours / wall_clock_hours.p50, checkpoint_tb)
+        return float(sum((cents(usd(bill)) for _, usd, _ in LINES), Decimal(0)))
+
+    low, middle, high = (total(hours) for hours in (wall_clock_hours.p10, wall_clock_hours.p50, wall_clock_hours.p90))
+    return Range(min(low, middle), middle, max(middle, high))
+
+
+def paid_hours(used_hours: float, term_hours: float) -> float:
+    """Hours of an accelerator that are paid for: whole terms, or what is used where there is no term (0)."""
+    return math.ceil(used_hours / term_hours) * term_hours if term_hours else used_hours
+
+
+def spare_accelerators(run: Run) -> int:
+    """Accelerators held beside the run to replace failed ones, in whole nodes to the nearest."""
+    count, node = run.cluster.count, run.cluster.accelerators_per_node
+    spare_nodes = math.floor(run.failures.spare_share * count / node + 0.5) if count > node else 0
+    return spare_nodes * node
+
+
+def idle_accelerators(run: Run) -> int:
+    """Spares, and the accelerators of the last instance that the run leaves unused."""
+    count = run.cluster.count
+    return spare_accelerators(run) + -(-count // run.billed_in) * run.billed_in - count
+
+
+def checkpoint_interval_hours(run: Run) -> float:
+    """Hours between the run's checkpoints: stated, or by Daly's rule at the median of its time to failure."""
+    failures = run.failures
+    weekly, mttf_hours = run.schedule.maintenance_hours_per_week, failures.mttf_hours_per_accelerator.p50
+    return reliability(failures, run.cluster, weekly, mttf_hours).checkpoint_interval_minutes / 60
+
+
+def checkpoints_written(hours: Floats | float, interval_hours: Floats | float) -> Floats:
+    """Checkpoints of a run of so many hours: one an interval, the last at its end."""
+    written: Floats = np.maximum(1.0, np.ceil(hours / interval_hours))
+    return written
+
+
+def overhead_share(run: Run) -> float:
+    """What work around the run takes, as a share of the run's own compute."""
+    return run.overhead.evaluation + run.overhead.debugging + run.overhead.reruns
+
+
+def _compute_basis(bill: Bill) -> str:
+    run = bill.run
+    return f"{run.cluster.count:,} accelerators x {bill.hours:,.1f} h x {run.usd_per_accelerator_hour:.4f} USD"
+
+
+def _spares_usd(bill: Bill) -> float:
+    return bill.hours * bill.run.usd_per_accelerator_hour * idle_accelerators(bill.run)
+
+
+def _spares_basis(bill: Bill) -> str:
+    run = bill.run
+    units = f", and what instances of {run.billed_in} leave unused" if run.cluster.count % run.billed_in else ""
+    return f"{idle_accelerators(run)} accelerators held idle: {run.failures.spare_share:.1%} spares in whole nodes{units}"
+
+
+def _kept(bill: Bill) -> int:
+    """Checkpoints that are kept: no more than the run writes."""
+    most = bill.run.storage.checkpoints_kept
+    return min(most, int(checkpoints_written(bill.hours, checkpoint_interval_hours(bill.run)))) if most else 0
+
+
+def _held_tb(bill: Bill, kept: int) -> float:
+    return bill.run.storage.dataset_tb + bill.run.storage.logs_tb + kept * bill.checkpoint_tb
+
+
+def _months(bill: Bill) -> float:
+    return bill.run.storage.retention_months + bill.hours / HOURS_PER_MONTH
+
+
+def _storage_usd(bill: Bill) -> float:
+    return _held_tb(bill, _kept(bill)) * _months(bill) * bill.run.storage.usd_per_tb_month
+
+
+def _storage_basis(bill: Bill) -> str:
+    storage, kept = bill.run.storage, _kept(bill)
+    all_there_are = ", all that the run writes" if kept < storage.checkpoints_kept else ""
+    return (
+        f"{_held_tb(bill, kept):,.2f} TB ({kept} checkpoints of {bill.checkpoint_tb:.2f} TB{all_there_are}) x {_months(bill):.1f} months"
+        f" x {storage.usd_per_tb_month:g} USD"
+    )
+
+
+def _network_usd(bill: Bill) -> float:
+    return bill.run.network.egress_tb * bill.run.network.usd_per_tb
+
+
+def _network_basis(bill: Bill) -> str:
+    return _times(bill.run.network.egress_tb, "TB", bill.run.network.usd_per_tb)
+
+
+def _staff_hours(bill: Bill) -> float:
+    people = bill.run.personnel
+    return people.evaluation_hours + people.analysis_hours + people.oncall_hours
+
+
+def _personnel_usd(bill: Bill) -> float:
+    return _staff_hours(bill) * bill.run.personnel.usd_per_hour
+
+
+def _personnel_basis(bill: Bill) -> str:
+    return _times(_staff_hours(bill), "h", bill.run.personnel.usd_per_hour)
+
+
+def _electricity_usd(bill: Bill) -> float:
+    return bill.energy_mwh * 1000 * (bill.run.energy.usd_per_kwh or 0.0)
+
+
+def _electricity_basis(bill: Bill) -> str:
+    return _times(bill.energy_mwh * 1000, "kWh", bill.run.energy.usd_per_kwh or 0.0)
+
+
+def _overhead(name: str) -> Line:
+    return (
+        f"overhead: {name}",
+        lambda bill: getattr(bill.run.overhead, name) * bill.compute_usd,
+        lambda bill: f"{getattr(bill.run.overhead, name):.1%} of compute",
+    )
+
+
+def _commitment_usd(bill: Bill) -> float:
+    """What is paid for the rest of a reservation's last term."""
+    run = bill.run
+    if not run.term_hours:
+        return 0.0
+    used = bill.hours * (1 + overhead_share(run))
+    paid = paid_hours(used, run.term_hours)
+    unused = run.cluster.count * (paid - used) + idle_accelerators(run) * (paid - bill.hours)
+    return unused * run.usd_per_accelerator_hour
+
+
+def _commitment_basis(bill: Bill) -> str:
+    term, used = bill.run.term_hours, bill.hours * (1 + overhead_share(bill.run))
+    return f"{paid_hours(used, term):,.0f} h are paid in terms of {term:,.0f} h, of which the run and the work around it use {used:,.0f} h"
+
+
+def _times(amount: float, unit: str, usd: float) -> str:
+    return f"{amount:,.1f} {unit} x {usd:g} USD"
+
+
+# What each line costs [USD], and the words for it, which only lines that are shown need.
+LINES: tuple[Line, ...] = (
+    (COMPUTE, lambda bill: bill.compute_usd, _compute_basis),
+    ("spares", _spares_usd, _spares_basis),
+    ("storage", _storage_usd, _storage_basis),
+    ("network", _network_usd, _network_basis),
+    ("personnel", _personnel_usd, _personnel_basis),
+    ("electricity", _electricity_usd, _electricity_basis),
+    _overhead("evaluation"),
+    _overhead("debugging"),
+    _overhead("reruns"),
+    ("unused commitment", _commitment_usd, _commitment_basis),
+)

@@ -1,0 +1,208 @@
+"""One training run from end to end: arithmetic, layout, time, failures, money, energy. Composes the other modules."""
+
+from __future__ import annotations
+
+from datetime import date, timedelta
+
+from service.domain.quantities import Range
+from service.domain.training.estimate import (
+    CostBlock,
+    EnergyBlock,
+    Estimate,
+    FinishDates,
+    FlopsBlock,
+    LineBlock,
+    MemoryBlock,
+    ReliabilityBlock,
+    ThroughputBlock,
+    TimeBlock,
+    TokensBlock,
+)
+from service.domain.training.model import OtherNetwork, Transformer
+from service.domain.training.run import FROZEN_BASE, Run
+from service.domain.training.utilisation import Planning, Utilisation
+from service.engine.numerics.ranges import probability_below
+from service.engine.training.cost import cost_lines, total_usd
+from service.engine.training.dtypes import element_bytes, optimizer_bytes
+from service.engine.training.energy import carbon_tco2e, energy_mwh
+from service.engine.training.flops import FLOPS_PER_PETAFLOP_S_DAY, TrainingFlops, adapter_parameters, hardware_flops
+from service.engine.training.memory import parameter_total
+from service.engine.training.run_time import Timing, timing
+from service.engine.training.search.fit_advice import what_would_fit
+from service.engine.training.search.layout_search import Choice
+from service.engine.training.step.workload import peak_flops
+
+# Below this a plan is one of failures, not of training.
+LOW_GOODPUT = 0.5
+
+
+def estimate(run: Run, utilisation: Utilisation, planning: Planning) -> Estimate:
+    """What the run takes, how long, what it costs.
+
+    `planning`: how published runs went against such plans. What they lost between nodes is in hours and cost unless the caller gave an
+    efficiency, how they scattered in the ranges of these where neither that nor a layout was given. A layout of the caller's that does
+    not fit is reported, not refused.
+    Raises DoesNotFit where no layout that was searched fits, InvalidRequest.
+    """
+    timed = timing(run, utilisation, planning)
+    flops, choice, reliable, hours = timed.flops, timed.choice, timed.reliable, timed.wall_clock_hours
+    accelerator_hours = hours.scaled(run.cluster.count)
+    mwh = energy_mwh(accelerator_hours.p50, run.energy)
+    checkpoint = checkpoint_tb(run)
+    lines = cost_lines(run, hours.p50, mwh, checkpoint)
+    total = total_usd(run, hours, mwh, checkpoint)
+    useful_hours = hours.p50 * reliable.goodput * timed.sustained_share
+    executed = float(hardware_flops(run.model, run.training, choice.layouts)[0])
+    return Estimate(
+        flops=_flops_block(run, flops, executed),
+        tokens=_tokens_block(run),
+        throughput=_throughput_block(run, timed, executed),
+        memory=_memory_block(run, choice),
+        reliability=ReliabilityBlock(
+            mttf_hours=reliable.mttf_hours,
+            expected_interruptions=hours.p50 / reliable.mttf_hours,
+            checkpoint_interval_minutes=reliable.checkpoint_interval_minutes,
+            checkpoint_tb=checkpoint,
+            goodput=reliable.goodput,
+        ),
+        time=TimeBlock(
+            accelerator_hours=accelerator_hours,
+            wall_clock_hours=hours,
+            steps=run.data.trained_tokens / (run.training.seq_len * float(choice.steps.batch[0])),
+            finish=_finish(run, hours),
+            deadline_probability=_deadline_probability(run, hours),
+        ),
+        cost=CostBlock(
+            total_usd=total,
+            lines=tuple(LineBlock(line.line, line.usd, line.basis) for line in lines),
+            usd_per_million_tokens=total.p50 / run.data.trained_tokens * 1e6,
+        ),
+        energy=EnergyBlock(
+            mwh=mwh,
+            tco2e=carbon_tco2e(accelerator_hours.p50, run.energy),
+            pue=run.energy.pue,
+            grid_gco2_per_kwh=run.energy.grid_gco2_per_kwh,
+            watts_per_accelerator=run.energy.watts_per_accelerator,
+        ),
+        batch_sequences=int(choice.steps.batch[0]),
+        warnings=_warnings(run, timed, useful_hours),
+    )
+
+
+def checkpoint_tb(run: Run) -> float:
+    """Size of one checkpoint in TB: weights (16 bit, or fp32) and the optimizer's states; only the adapters where the base is frozen."""
+    frozen = run.training.method in FROZEN_BASE
+    trained = adapter_parameters(run.model, run.training.lora_rank) if frozen else parameter_total(run.model)
+    return trained * (element_bytes(run.training) + optimizer_bytes(run.training)) / 1e12
+
+
+def _tokens_block(run: Run) -> TokensBlock:
+    data = run.data
+    part = [None if share is None else share * data.effective_tokens for share in (data.quality_share, data.robustness_share)]
+    return TokensBlock(data.raw_tokens, data.effective_tokens, data.trained_tokens, _unit(run), *part)
+
+
+def _unit(run: Run) -> str:
+    return run.model.sample_unit if isinstance(run.model, OtherNetwork) else "token"
+
+
+def _flops_block(run: Run, flops: TrainingFlops, executed: float) -> FlopsBlock:
+    trained = run.data.trained_tokens
+    recompute = executed - flops.total
+    return FlopsBlock(
+        per_token=flops.total,
+        total=flops.total * trained,
+        petaflop_s_days=flops.total * trained / FLOPS_PER_PETAFLOP_S_DAY,
+        forward=flops.forward * trained,
+        backward=flops.backward * trained,
+        recompute=recompute * trained,
+        attention_share=flops.attention / flops.total,
+    )
+
+
+def _throughput_block(run: Run, timed: Timing, executed: float) -> ThroughputBlock:
+    """How fast a timed run is, and where its time goes; `executed` FLOPs a token are those with recomputation."""
+    flops, choice, speed = timed.flops, timed.choice, timed.speed
+    rate = speed.tokens_per_s_per_accelerator
+    return ThroughputBlock(
+        tokens_per_s=rate.p50 * run.cluster.count,
+        tokens_per_s_per_accelerator=rate,
+        tflops_per_accelerator=rate.p50 * flops.total / 1e12,
+        mfu=mfu(run, timed),
+        hfu=rate.p50 * executed / peak_flops(run.cluster.accelerator, run.training.precision),
+        step_time_s=step_time_s(run, timed),
+        sustained_share=timed.sustained_share,
+        bound_by=choice.steps.bound_by(0),
+        parallelism=choice.layouts.named(0),
+        # The model's rates of other layouts do not compare with a speed that was measured.
+        alternatives=() if run.efficiency.stated else choice.alternatives,
+        source=speed.source,
+    )
+
+
+def mfu(run: Run, timed: Timing) -> Range:
+    """Share of the dense peak that the model's own arithmetic takes."""
+    return timed.speed.tokens_per_s_per_accelerator.scaled(timed.flops.total / peak_flops(run.cluster.accelerator, run.training.precision))
+
+
+def step_time_s(run: Run, timed: Timing) -> float:
+    """Seconds of an optimizer step at the median."""
+    return float(timed.choice.steps.batch[0]) * run.training.seq_len / (timed.speed.tokens_per_s_per_accelerator.p50 * run.cluster.count)
+
+
+def _memory_block(run: Run, choice: Choice) -> MemoryBlock:
+    return MemoryBlock(
+        per_accelerator_gb=choice.total_bytes / 1e9,
+        capacity_gb=run.cluster.accelerator.usable_memory_bytes / 1e9,
+        fits=choice.fits,
+        breakdown_gb={name: value / 1e9 for name, value in choice.memory_bytes.items()},
+        would_fit=() if choice.fits else what_would_fit(run.model, run.training, run.cluster),
+    )
+
+
+def _finish(run: Run, hours: Range) -> FinishDates | None:
+    start = run.schedule.start
+    if start is None:
+        return None
+    return FinishDates(*(date_after(start, run.schedule.queue_hours + h) for h in (hours.p10, hours.p50, hours.p90)))
+
+
+def date_after(start: date, hours: float) -> date:
+    """The day `hours` after the start of `start`; the calendar's last day where that is beyond it."""
+    return start + timedelta(days=min(hours / 24, (date.max - start).days))
+
+
+def _deadline_probability(run: Run, hours: Range) -> float | None:
+    """Probability that the run ends by the end of the deadline's day."""
+    if run.schedule.start is None or run.schedule.deadline is None:
+        return None
+    available = ((run.schedule.deadline - run.schedule.start).days + 1) * 24 - run.schedule.queue_hours
+    return probability_below(available, hours)
+
+
+def _attention_overstates(run: Run, flops: TrainingFlops) -> bool:
+    """Whether counting the whole square of causal attention makes most of the total."""
+    causal = isinstance(run.model, Transformer) and run.model.kind == "transformer" and run.training.count_full_attention
+    return causal and flops.attention > flops.total / 2
+
+
+def _warnings(run: Run, timed: Timing, useful_hours: float) -> tuple[str, ...]:
+    choice, reliable = timed.choice, timed.reliable
+    found = []
+    if not choice.fits:
+        found.append(
+            f"the layout needs {choice.total_bytes / 1e9:,.1f} GB on an accelerator of"
+            f" {run.cluster.accelerator.usable_memory_bytes / 1e9:,.1f} GB usable: it does not fit"
+        )
+    if isinstance(run.model, OtherNetwork) and run.model.activation_bytes_per_sample is None:
+        found.append("memory leaves out activations: they are not known for this network")
+    if _attention_overstates(run, timed.flops):
+        found.append(
+            "more than half of the FLOPs are attention's, counted as the whole square of which causal kernels execute half: mfu and hfu"
+            " are higher than the machine's load; training.count_full_attention false counts the half"
+        )
+    if reliable.goodput < LOW_GOODPUT:
+        found.append(f"only {reliable.goodput:.0%} of the time is useful: failures and checkpoints take the rest; see reliability")
+    if useful_hours * 3600 < float(choice.steps.total[0]):
+        found.append("the run is shorter than one optimizer step: check tokens against global_batch_tokens")
+    return tuple(found)

@@ -1,0 +1,202 @@
+"""Arithmetic of training: FLOPs a token, forward and backward, by training method.
+
+Weights cost 2 FLOPs a token forward (Kaplan et al. 2020, arXiv 2001.08361, section 2.1). Attention scores and values cost
+4 * s * heads * head_dim a token and layer where the whole square is counted (Chowdhery et al. 2022, arXiv 2204.02311,
+appendix B), half of it where only the causal half is. A backward pass costs twice its forward: once for the gradient of
+the activations, once for that of the weights; frozen weights need the first alone.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from service.domain.training.model import Model, OtherNetwork, Transformer
+from service.domain.training.run import FROZEN_BASE, Training
+from service.engine.training.layouts import Layouts
+from service.engine.training.parameters import count_parameters, expert_layer_count
+
+Floats = NDArray[np.float64]
+
+FLOPS_PER_PETAFLOP_S_DAY = 1e15 * 86400
+
+
+@dataclass(frozen=True, slots=True)
+class ForwardFlops:
+    """FLOPs of one forward pass of one token (or sample): of matrices, of attention's scores and values, of frozen parts beside."""
+
+    weights: float
+    attention: float
+    frozen: float = 0.0
+
+    @property
+    def trained(self) -> float:
+        return self.weights + self.attention
+
+
+@dataclass(frozen=True, slots=True)
+class TrainingFlops:
+    """FLOPs a trained token. `generation`: the part of `forward` that samples text one token at a time (RL); `attention` leaves it out."""
+
+    forward: float
+    backward: float
+    attention: float
+    generation: float = 0.0
+
+    @property
+    def total(self) -> float:
+        return self.forward + self.backward
+
+
+def mean_context(model: Transformer, seq_len: float, *, full_attention: bool = True) -> float:
+    """Tokens each token attends to, averaged over layers: s where the whole square is counted, s / 2 where the causal half is.
+
+    In windowed layers min(s, w) replaces s; their causal part is w - w^2 / (2 s), because only the first w tokens see fewer than w.
+    """
+    everything = seq_len if full_attention else seq_len / 2
+    if model.sliding_window is None:
+        return everything
+    window = min(seq_len, model.sliding_window)
+    windowed = window if full_attention else window - window**2 / (2 * seq_len)
+    if not model.global_attention_every:
+        return windowed
+    global_layers = model.layers // model.global_attention_every
+    return (global_layers * everything + (model.layers - global_layers) * windowed) / model.layers
+
+
+def attention_width(model: Transformer) -> float:
+    """heads * (query-key dimension + value dimension): twice heads * head_dim but for latent attention."""
+    if model.latent is None:
+        return 2.0 * model.attention_heads * model.head_dim
+    query_key = model.latent.qk_nope_head_dim + model.latent.qk_rope_head_dim
+    return float(model.attention_heads * (query_key + model.latent.v_head_dim))
+
+
+def transformer_forward(model: Transformer, seq_len: float, decoder_seq_len: float = 0, *, full_attention: bool = True) -> ForwardFlops:
+    """FLOPs of a forward pass, a token of the (encoder's) sequence of `seq_len` tokens.
+
+    For an encoder-decoder the decoder's share, `decoder_seq_len` tokens a sequence, is spread over the encoder's tokens.
+    """
+    counts = count_parameters(model)
+    both_ways = full_attention or model.kind != "transformer"
+    attention = 2 * model.layers * mean_context(model, seq_len, full_attention=both_ways) * attention_width(model)
+    weights = 2 * counts.encoder_multiplied
+    if model.decoder_layers:
+        ratio = decoder_seq_len / seq_len
+        causal = 1.0 if full_attention else 0.5
+        weights += 2 * counts.decoder_multiplied * ratio
+        attention += 2 * ratio * model.decoder_layers * (causal * decoder_seq_len + seq_len) * attention_width(model)
+    return ForwardFlops(weights, attention)
+
+
+def forward_flops(model: Model, training: Training) -> ForwardFlops:
+    """FLOPs of one forward pass of a token (transformers) or sample (other networks)."""
+    if isinstance(model, OtherNetwork):
+        return ForwardFlops(model.flops_per_sample, 0.0, model.frozen_flops_per_sample)
+    return transformer_forward(model, training.seq_len, training.decoder_seq_len, full_attention=training.count_full_attention)
+
+
+def adapter_parameters(model: Model, rank: int, *, visited: bool = False) -> float:
+    """Weights of LoRA adapters on every linear layer of the stack: rank * (inputs + outputs) each (Hu et al. 2021, arXiv 2106.09685,
+    section 4.1). Each expert has its own; `visited` counts those that one token meets.
+    """
+    if isinstance(model, OtherNetwork):
+        return 0.0
+    met = 0 if model.experts is None else model.experts.experts_per_token if visited else model.experts.experts
+    return shared_adapter_parameters(model, rank) + met * expert_adapter_parameters(model, rank)
+
+
+def shared_adapter_parameters(model: Transformer, rank: int) -> float:
+    """Weights of the adapters that every token meets: those of attention, dense feed-forwards and shared experts."""
+    matrices = 3 if model.gated_ffn else 2
+    routed_layers = expert_layer_count(model)
+    ends = (model.layers + 2 * model.decoder_layers) * _attention_ends(model)
+    ends += (model.layers + model.decoder_layers - routed_layers) * matrices * (model.hidden_size + model.ffn_hidden_size)
+    if model.experts:
+        width = model.experts.shared_ffn_hidden_size or model.experts.ffn_hidden_size
+        ends += routed_layers * model.experts.shared_experts * matrices * (model.hidden_size + width)
+    return float(rank * ends)
+
+
+def expert_adapter_parameters(model: Transformer, rank: int) -> float:
+    """Weights of one routed expert's adapters, over all layers that route."""
+    if model.experts is None:
+        return 0.0
+    matrices = 3 if model.gated_ffn else 2
+    return float(rank * expert_layer_count(model) * matrices * (model.hidden_size + model.experts.ffn_hidden_size))
+
+
+def _attention_ends(model: Transformer) -> int:
+    """Inputs plus outputs of the linear layers of one attention block."""
+    hidden, heads = model.hidden_size, model.attention_heads
+    if model.latent is None:
+        return 2 * (hidden + heads * model.head_dim) + 2 * (hidden + model.kv_heads * model.head_dim)
+    latent = model.latent
+    query_dim = heads * (latent.qk_nope_head_dim + latent.qk_rope_head_dim)
+    query = hidden + 2 * latent.q_lora_rank + query_dim if latent.q_lora_rank else hidden + query_dim
+    down = hidden + latent.kv_lora_rank + latent.qk_rope_head_dim
+    up = latent.kv_lora_rank + heads * (latent.qk_nope_head_dim + latent.v_head_dim)
+    return query + down + up + heads * latent.v_head_dim + hidden
+
+
+def training_flops(model: Model, training: Training) -> TrainingFlops:
+    """FLOPs a trained token (or sample), without recomputation, by `training.method`.
+
+    - pretrain, continued_pretrain, full_finetune: forward and twice that backward.
+    - lora, qlora: frozen weights have no weight gradient (2 forward + 2 backward a weight); adapters train in full.
+    - distill: the teacher's forward beside; none where its logits are cached.
+    - dpo: the frozen reference's forward beside; `tokens` counts chosen and rejected answers alike
+      (Rafailov et al. 2023, arXiv 2305.18290, equation 7).
+    - rl: every sampled token is generated, scored (own log-probability, reference, reward model) and then trained on
+      `update_epochs` times (PPO: arXiv 1707.06347, algorithm 1; GRPO: arXiv 2402.03300, algorithm 1).
+    """
+    forward = forward_flops(model, training)
+    if training.method in FROZEN_BASE:
+        adapters = 2 * adapter_parameters(model, training.lora_rank, visited=True)
+        passed = forward.trained + adapters
+        return TrainingFlops(passed + forward.frozen, forward.weights + 2 * forward.attention + 2 * adapters, 3 * forward.attention)
+    passes = [forward_flops(helper, training) for helper in helper_networks(model, training)]
+    beside = forward.frozen + sum(one.trained for one in passes)
+    attention_beside = sum(one.attention for one in passes)
+    if training.method == "rl":
+        updates = training.update_epochs
+        return TrainingFlops(
+            forward=(2 + updates) * forward.trained + beside,
+            backward=2 * updates * forward.trained,
+            attention=(1 + 3 * updates) * forward.attention + attention_beside,
+            generation=forward.trained,
+        )
+    return TrainingFlops(forward.trained + beside, 2 * forward.trained, 3 * forward.attention + attention_beside)
+
+
+def recomputed_flops(model: Model, training: Training) -> tuple[float, float, float]:
+    """FLOPs a trained token that the backward pass runs again, in the order of `RECOMPUTES`: none, selective, full.
+
+    Selective repeats attention's core, full the layers' whole forward; the head is behind the last checkpoint and is not repeated
+    (Narayanan et al. 2021, arXiv 2104.04473, appendix; Korthikanti et al. 2022, arXiv 2205.05198, section 5). Flash attention keeps
+    no scores to recompute: selective then repeats norms and activation functions, which cost no products.
+    """
+    forward = forward_flops(model, training)
+    passes = training.update_epochs if training.method == "rl" else 1.0
+    if isinstance(model, OtherNetwork):
+        return 0.0, 0.0, passes * forward.trained
+    adapters = 2 * adapter_parameters(model, training.lora_rank, visited=True) if training.method in FROZEN_BASE else 0.0
+    ratio = training.decoder_seq_len / training.seq_len if model.decoder_layers else 1.0
+    head = 2 * ratio * count_parameters(model).head_multiplied
+    core = 0.0 if training.flash_attention else forward.attention
+    return 0.0, passes * core, passes * (forward.trained + adapters - head)
+
+
+def hardware_flops(model: Model, training: Training, layouts: Layouts) -> Floats:
+    """FLOPs a trained token that the machine executes on each layout: the model's own and those recomputed."""
+    executed: Floats = training_flops(model, training).total + np.array(recomputed_flops(model, training))[layouts.recompute]
+    return executed
+
+
+def helper_networks(model: Model, training: Training) -> tuple[Model, ...]:
+    """The networks run forward beside the trained one: teacher, reward model, and the reference, a frozen copy of the model itself."""
+    helpers = training.helpers
+    found = (helpers.teacher, helpers.reward_model, model if helpers.reference else None)
+    return tuple(helper for helper in found if helper is not None)

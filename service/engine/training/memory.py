@@ -1,0 +1,293 @@
+"""Memory on the fullest accelerator, by part, vectorised over layouts.
+
+Weights and optimizer states after Rajbhandari et al. 2020 (ZeRO, arXiv 1910.02054, section 3), activations after Korthikanti et al. 2022
+(`activations.py`). With a pipeline the parts are those of its fullest stage, at the front or at the end (`stages.py`).
+Bytes a parameter and an element are data (`Footprint`). Left out: offloading to the host's memory, copies of weights for averaging, and
+networks' own workspaces.
+"""
+
+from __future__ import annotations
+
+import functools
+import operator
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from service.domain.training.footprint import Footprint
+from service.domain.training.model import Model, OtherNetwork, Transformer
+from service.domain.training.run import FROZEN_BASE, Training
+from service.engine.training.activations import activations, logits
+from service.engine.training.dtypes import element_bytes, gradient_bytes, optimizer_bytes, weight_bytes
+from service.engine.training.flops import expert_adapter_parameters, helper_networks, mean_context, shared_adapter_parameters
+from service.engine.training.layouts import Layouts, stack_depth
+from service.engine.training.parameters import count_parameters, expert_layer_count
+from service.engine.training.pipeline import Stage, expert_split, local_tables, pipeline_stages, routed_share, stage_layers
+
+Floats = NDArray[np.float64]
+Local = tuple[Floats, Floats]
+# Bytes that go with one of each quantity of a stage, by the names of `Stage`'s fields; `once` with the stage itself.
+Unit = dict[str, Floats]
+
+
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """Bytes on the fullest accelerator: one position a layout, or a grid of them where the layouts' columns broadcast.
+
+    `units`, by part, are bytes that go with one of what the fuller of the `stages` holds, the front of the pipeline or its end; parts
+    `beside` are the same on every stage. What the device and its allocator hold is on top of both.
+    """
+
+    units: Mapping[str, Unit]
+    stages: tuple[Stage, ...]
+    beside: Mapping[str, Floats]
+    footprint: Footprint
+
+    @property
+    def total(self) -> Floats:
+        """All parts together."""
+        held = [_sum([term for unit in self.units.values() for term in _terms(unit, stage)]) for stage in self.stages]
+        used = _sum([*self.beside.values(), *([np.maximum(*held)] if held else [])])
+        return used + self._reserve(used)
+
+    @property
+    def parts(self) -> dict[str, Floats]:
+        """Each part, in the order of an answer."""
+        held = [{part: _added(_terms(unit, stage)) for part, unit in self.units.items()} for stage in self.stages]
+        found = {**(_fuller(*held) if held else {}), **self.beside}
+        return {**found, "reserve": self._reserve(_added(found.values()))}
+
+    def at(self, place: tuple[int, ...]) -> dict[str, float]:
+        """The parts of the layout at a place of the grid."""
+        units = {part: {name: _at(size, place) for name, size in unit.items()} for part, unit in self.units.items()}
+        stages = tuple(Stage(*(_at(getattr(stage, name), place) for name in Stage.__slots__)) for stage in self.stages)
+        beside = {part: _at(size, place) for part, size in self.beside.items()}
+        return {part: float(size) for part, size in Memory(units, stages, beside, self.footprint).parts.items()}
+
+    def _reserve(self, used: Floats) -> Floats:
+        return self.footprint.reserve_bytes + self.footprint.fragmentation_share * used
+
+
+def memory(model: Model, training: Training, layouts: Layouts) -> Memory:
+    """What a run takes on its fullest accelerator, in bytes by part."""
+    beside = {"helpers": helpers(model, training, layouts)}
+    if isinstance(model, OtherNetwork):
+        return Memory({}, (), {**_other(model, training, layouts), **beside}, training.footprint)
+    if training.method == "rl":
+        beside = {"kv_cache": kv_cache(model, training, layouts), **beside}
+    units = {
+        **states(model, training, layouts),
+        "activations": activations(model, training, layouts),
+        "logits": logits(model, training, layouts),
+        "buffers": buffers(model, training, layouts),
+    }
+    return Memory(units, pipeline_stages(model, training, layouts), beside, training.footprint)
+
+
+def _terms(unit: Unit, stage: Stage) -> list[Floats]:
+    """Bytes of a part on a stage: what it has of each quantity times the bytes that go with one of it."""
+    return [size if name == "once" else size * getattr(stage, name) for name, size in unit.items()]
+
+
+def _fuller(front: Mapping[str, Floats], last: Mapping[str, Floats]) -> dict[str, Floats]:
+    """The parts of that one of two stages that all of them together make fuller, layout by layout."""
+    in_front = _added(front.values()) >= _added(last.values())
+    return {part: np.where(in_front, size, last[part]) for part, size in front.items()}
+
+
+def _added(parts: Iterable[Floats]) -> Floats:
+    """Their sum."""
+    return functools.reduce(operator.add, parts)
+
+
+def _sum(parts: Iterable[Floats]) -> Floats:
+    """Their sum, those of equal shape first: what does not change along an axis of the grid is not added up along it."""
+    by_shape: dict[tuple[int, ...], Floats] = {}
+    for part in parts:
+        before = by_shape.get(part.shape)
+        by_shape[part.shape] = part if before is None else before + part
+    return _added(sorted(by_shape.values(), key=np.size))
+
+
+def _at(values: Any, place: tuple[int, ...]) -> Any:
+    """The value at a place of the grid that the values broadcast to."""
+    if np.ndim(values) == 0:
+        return values
+    return values[tuple([at if size > 1 else 0 for at, size in zip(place[-values.ndim :], values.shape, strict=True)])]
+
+
+def _other(model: OtherNetwork, training: Training, layouts: Layouts) -> dict[str, Floats]:
+    local = local_parameters(model, layouts)
+    return {
+        "weights": weight_bytes(training) * sharded(local, layouts, 3),
+        "gradients": gradient_bytes(training, layouts) * sharded(local, layouts, 2),
+        "optimizer": optimizer_bytes(training) * sharded(local, layouts, 1),
+        "activations": other_activations(model, training, layouts),
+    }
+
+
+def local_parameters(model: Model, layouts: Layouts) -> Local:
+    """Weights of the fullest pipeline stage on one tensor rank: (shared by all data ranks, experts on this rank)."""
+    if isinstance(model, OtherNetwork):
+        return (model.params or 0.0) / (layouts.tensor * layouts.pipeline), np.zeros(layouts.tensor.shape)
+    counts = count_parameters(model)
+    layers = stage_layers(model, layouts)
+    body = counts.total - counts.embedding - counts.head - counts.expert_stored
+    dense = body * (layers / stack_depth(model)) / layouts.tensor + local_tables(model, layouts)
+    return dense, counts.expert_stored * routed_share(model, layers) / expert_split(layouts)
+
+
+def states(model: Transformer, training: Training, layouts: Layouts) -> dict[str, Unit]:
+    """Bytes that weights of a stage take of weights, gradients and optimizer states, sharded by the ZeRO stage over the data and
+    context ranks.
+    """
+    shares = _shares(model, layouts)
+    if training.method in FROZEN_BASE:
+        return adapter_states(model, training, shares)
+    return {
+        "weights": _of_weights(model, weight_bytes(training), shares[3]),
+        "gradients": _of_weights(model, gradient_bytes(training, layouts), shares[2]),
+        "optimizer": _of_weights(model, optimizer_bytes(training), shares[1]),
+    }
+
+
+def adapter_states(model: Transformer, training: Training, shares: Mapping[int, Local]) -> dict[str, Unit]:
+    """Frozen weights, and the adapters (16 bit, fp32 master) with their gradients, summed up as wide as they are, and optimizer states."""
+    weights = _of_adapters(model, training, element_bytes(training), shares[3])
+    base = frozen_weights(training, shares[3])
+    return {
+        "weights": {**base, "layers": weights["layers"], "routed": base["routed"] + weights["routed"]},
+        "gradients": _of_adapters(model, training, element_bytes(training), shares[2]),
+        "optimizer": _of_adapters(model, training, optimizer_bytes(training), shares[1]),
+    }
+
+
+def frozen_weights(training: Training, share: Local) -> Unit:
+    """Bytes of the frozen base of LoRA and QLoRA. QLoRA keeps embeddings and head in 16 bit and quantises the layers' matrices alone."""
+    dense, experts = share
+    if training.method == "lora":
+        return {"dense": weight_bytes(training) * dense, "routed": weight_bytes(training) * experts}
+    quantised = training.footprint.nf4_bytes
+    return {"dense": quantised * dense, "routed": quantised * experts, "tables": (2.0 - quantised) * dense}
+
+
+def _of_adapters(model: Transformer, training: Training, width: Floats | float, share: Local) -> Unit:
+    """Bytes of adapters, which go with the layers and, those of experts, with the experts' weights."""
+    dense, experts = share
+    number = model.experts.experts * expert_adapter_parameters(model, training.lora_rank) if model.experts else 0.0
+    a_weight = number / (count_parameters(model).expert_stored or 1.0)
+    a_layer = shared_adapter_parameters(model, training.lora_rank) / stack_depth(model)
+    return {"layers": a_layer * width * dense, "routed": a_weight * width * experts}
+
+
+def _of_weights(model: Transformer, width: Floats | float, share: Local) -> Unit:
+    dense, experts = share
+    return {"dense": width * dense, "routed": width * experts} if model.experts else {"dense": width * dense}
+
+
+def _shares(model: Transformer, layouts: Layouts) -> dict[int, Local]:
+    """Of one (shared, expert) weight of a stage, what a rank keeps of it where ZeRO divides it from stage 1, 2 or 3 on."""
+    dense = _divided(1.0 / layouts.tensor, data_ranks(layouts), layouts)
+    if model.experts is None:
+        nothing = np.zeros(())
+        return {stage: (share, nothing) for stage, share in dense.items()}
+    experts = _divided(1.0 / expert_split(layouts), expert_replicas(layouts), layouts)
+    return {stage: (share, experts[stage]) for stage, share in dense.items()}
+
+
+def sharded(local: Local, layouts: Layouts, from_stage: int) -> Floats:
+    """Of (shared, expert) weights on a rank, how many it keeps when ZeRO divides them from that stage on over their replicas."""
+    (dense, experts), split = local, layouts.zero_stage >= from_stage
+    return np.where(split, dense / data_ranks(layouts) + experts / expert_replicas(layouts), dense + experts)
+
+
+def data_ranks(layouts: Layouts) -> Floats:
+    """Ranks that hold the same shared weights."""
+    return (layouts.data * layouts.context).astype(float)
+
+
+def expert_replicas(layouts: Layouts) -> Floats:
+    """Ranks that hold the same experts."""
+    return np.maximum(data_ranks(layouts) * layouts.tensor / expert_split(layouts), 1.0)
+
+
+def _divided(weights: Floats, ranks: Floats, layouts: Layouts) -> dict[int, Floats]:
+    """Weights that a rank keeps where ZeRO divides them from stage 1, 2 or 3 on."""
+    share = weights / ranks
+    return {stage: np.where(layouts.zero_stage >= stage, share, weights) for stage in (1, 2, 3)}
+
+
+def local_adapters(model: Model, training: Training, layouts: Layouts) -> Local:
+    """Adapter weights of the fullest pipeline stage on one tensor rank: (met by every token, those of the experts on this rank)."""
+    if isinstance(model, OtherNetwork):
+        return np.zeros(layouts.tensor.shape), np.zeros(layouts.tensor.shape)
+    layers = stage_layers(model, layouts)
+    dense = shared_adapter_parameters(model, training.lora_rank) * (layers / stack_depth(model)) / layouts.tensor
+    number = model.experts.experts if model.experts else 0
+    experts = number * expert_adapter_parameters(model, training.lora_rank) * routed_share(model, layers)
+    return dense, experts / expert_split(layouts)
+
+
+def buffers(model: Transformer, training: Training, layouts: Layouts) -> Unit:
+    """Bytes that collectives need beside what is kept.
+
+    - ZeRO 3: the layer at work and the next one gathered, as wide as activations (Zhao et al. 2023, PyTorch FSDP, arXiv 2304.11277,
+      section 3.4: at most two gathers in flight), and a stage's tables, which no layer's unit holds.
+    - ZeRO 2 and 3: one layer's gradients, whole, on their way to their ranks.
+    - sequence parallelism: the input of a matrix product, gathered over tensor ranks (Korthikanti et al. 2022, section 4.2.2).
+    """
+    counts = count_parameters(model)
+    dense = (counts.total - counts.embedding - counts.head - counts.expert_stored) / stack_depth(model)
+    layer = dense / layouts.tensor
+    if model.experts:
+        layer = layer + counts.expert_stored / max(expert_layer_count(model), 1) / expert_split(layouts)
+    element = element_bytes(training)
+    reduced = 0.0 if training.method in FROZEN_BASE else training.footprint.gradient_bytes[training.precision]
+    whole = np.array([0.0, 0.0, reduced, 2 * element + min(reduced, element)])
+    held = whole[layouts.zero_stage] * layer
+    if training.sequence_parallel:
+        held += (layouts.tensor > 1) * (layouts.micro_batch / layouts.context) * (element * model.hidden_size * training.seq_len)
+    return {"once": held, "tables": np.array([0.0, 0.0, 0.0, element])[layouts.zero_stage] / layouts.tensor}
+
+
+def kv_cache(model: Transformer, training: Training, layouts: Layouts) -> Floats:
+    """Bytes of keys and values of one micro-batch while an RL step samples its answers: what sampling takes at the least, for the
+    others wait until there is room.
+
+    Heads divide over tensor ranks, as far as there are any; a latent cache is whole on each (DeepSeek-V2, section 2.1).
+    """
+    heads = np.ones(1) if model.latent else np.minimum(layouts.tensor, model.kv_heads)
+    sequences = layouts.micro_batch / layouts.context
+    return sequences * key_value_bytes_per_sequence(model, training.seq_len) / (heads * layouts.pipeline)
+
+
+def key_value_bytes_per_sequence(model: Transformer, seq_len: float) -> float:
+    """Bytes of the 16-bit keys and values that a sequence of `seq_len` tokens leaves for the next one; a window keeps its own tokens."""
+    width = 2.0 * model.kv_heads * model.head_dim
+    if model.latent is not None:
+        width = float(model.latent.kv_lora_rank + model.latent.qk_rope_head_dim)
+    return 2.0 * width * model.layers * mean_context(model, seq_len)
+
+
+def helpers(model: Model, training: Training, layouts: Layouts) -> Floats:
+    """Bytes of 16-bit weights of teacher, reward model, reference and a network's own frozen parts, split as the trained weights are."""
+    total = np.zeros(layouts.tensor.shape)
+    for helper in helper_networks(model, training):
+        total = total + 2.0 * sharded(local_parameters(helper, layouts), layouts, 3)
+    if isinstance(model, OtherNetwork):
+        frozen = model.frozen_params / (layouts.tensor * layouts.pipeline)
+        total = total + 2.0 * sharded((frozen, np.zeros(1)), layouts, 3)
+    return total
+
+
+def parameter_total(model: Model) -> float:
+    """All weights of any network; zero where a network stated only by its FLOPs does not say."""
+    return count_parameters(model).total if isinstance(model, Transformer) else model.params or 0.0
+
+
+def other_activations(model: OtherNetwork, training: Training, layouts: Layouts) -> Floats:
+    """Bytes of a sample's activations times the micro-batch; zero where the preset does not know them (and says so)."""
+    return element_bytes(training) / 2 * (model.activation_bytes_per_sample or 0.0) * layouts.micro_batch.astype(float)

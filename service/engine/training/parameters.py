@@ -1,0 +1,138 @@
+"""How many weights a transformer has, and how many of them a token is multiplied with.
+
+Conventions: projections, feed-forward matrices, embeddings and norms are counted as the published models lay them out;
+a mixture of experts counts all experts in `total` and the visited ones in `active`. Multiplying weights (engine of the
+2-FLOPs-a-weight rule) leave out the embedding look-up, which costs no arithmetic, and keep the output head even where tied.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+
+from service.domain.training.model import Experts, LatentAttention, Transformer
+
+
+@dataclass(frozen=True, slots=True)
+class LayerParameters:
+    """Weights of one layer: `multiplied` are met by every token, `stored` are all (experts that idle included)."""
+
+    multiplied: float
+    stored: float
+
+
+@dataclass(frozen=True, slots=True)
+class ParameterCounts:
+    """Weights of a model. `total` and `active` win over the shape's own sums where the caller stated them."""
+
+    total: float
+    active: float
+    attention: float
+    feed_forward: float
+    embedding: float
+    head: float
+    multiplied: float
+    encoder_multiplied: float
+    decoder_multiplied: float
+    head_multiplied: float
+    expert_stored: float
+
+
+def attention_parameters(model: Transformer) -> float:
+    """Weights of one self-attention block, biases and latent norms included."""
+    if model.latent is not None:
+        return latent_attention_parameters(model, model.latent)
+    query = model.attention_heads * model.head_dim
+    key_value = model.kv_heads * model.head_dim
+    biases = query + 2 * key_value + model.hidden_size if model.biases else 0
+    return model.hidden_size * (2 * query + 2 * key_value) + biases
+
+
+def latent_attention_parameters(model: Transformer, latent: LatentAttention) -> float:
+    """Weights of one multi-head latent attention block (DeepSeek-V2, arXiv 2405.04434, equations 9 to 19)."""
+    heads, hidden = model.attention_heads, model.hidden_size
+    query_dim = heads * (latent.qk_nope_head_dim + latent.qk_rope_head_dim)
+    rank = latent.q_lora_rank
+    query = (hidden + 1 + query_dim) * rank if rank else hidden * query_dim
+    down = hidden * (latent.kv_lora_rank + latent.qk_rope_head_dim) + latent.kv_lora_rank
+    up = latent.kv_lora_rank * heads * (latent.qk_nope_head_dim + latent.v_head_dim)
+    return query + down + up + heads * latent.v_head_dim * hidden
+
+
+def feed_forward_parameters(model: Transformer, ffn_hidden_size: float) -> float:
+    """Weights of one feed-forward block: two matrices, three where gated (Shazeer, arXiv 2002.05202)."""
+    matrices = 3 if model.gated_ffn else 2
+    biases = (matrices - 1) * ffn_hidden_size + model.hidden_size if model.biases else 0
+    return matrices * model.hidden_size * ffn_hidden_size + biases
+
+
+def expert_layer_count(model: Transformer) -> int:
+    """How many of the layers route their tokens to experts."""
+    if model.experts is None:
+        return 0
+    return (model.layers - model.experts.dense_layers) // model.experts.moe_every
+
+
+def expert_layer_parameters(model: Transformer, experts: Experts) -> LayerParameters:
+    """Feed-forward weights of one routed layer: router, shared experts, and the visited against all experts."""
+    one = feed_forward_parameters(model, experts.ffn_hidden_size)
+    shared = experts.shared_experts * feed_forward_parameters(model, experts.shared_ffn_hidden_size or experts.ffn_hidden_size)
+    router = model.hidden_size * experts.experts
+    always = router + shared
+    return LayerParameters(always + experts.experts_per_token * one, always + experts.experts * one)
+
+
+def norm_parameters(model: Transformer) -> float:
+    """Weights of one norm: a gain, and an offset where the model has biases."""
+    return model.hidden_size * (2 if model.biases else 1)
+
+
+@lru_cache(maxsize=256)
+def count_parameters(model: Transformer) -> ParameterCounts:
+    """All weights of the model, and those a token meets.
+
+    Where `params` or `active_params` are stated they replace the sums in `total` and `active`, and the multiplied
+    weights and all parts are scaled along, so that a shape that is known only in part keeps the published arithmetic.
+    The head of a ViT classifies one vector an image: it is stored, but no patch is multiplied with it.
+    """
+    attention = attention_parameters(model)
+    dense_ffn = feed_forward_parameters(model, model.ffn_hidden_size)
+    routed = expert_layer_parameters(model, model.experts) if model.experts else LayerParameters(0, 0)
+    routed_layers = expert_layer_count(model)
+    dense_layers = model.layers - routed_layers
+    encoder = model.layers * attention + dense_layers * dense_ffn + routed_layers * routed.multiplied
+    idle = routed_layers * (routed.stored - routed.multiplied)
+    # The decoder's cross-attention reads the encoder's tokens: its keys and values are multiplied with those.
+    cross_keys_values = model.decoder_layers * 2 * model.hidden_size * model.kv_heads * model.head_dim
+    encoder += cross_keys_values
+    decoder = model.decoder_layers * (2 * attention + dense_ffn) - cross_keys_values
+    embedding = float(model.vocab_size * model.hidden_size if model.kind != "vit" else 0)
+    positions = model.max_positions * model.hidden_size
+    head = float(model.vocab_size * model.hidden_size)
+    met_head = head if model.kind != "vit" else 0.0
+    norms = (2 * model.layers + 3 * model.decoder_layers + 1 + bool(model.decoder_layers)) * norm_parameters(model)
+    separate_head = 0.0 if model.tied_embeddings and model.kind != "vit" else head
+    counted_active = encoder + decoder + embedding + positions + separate_head + norms
+    counted_total = counted_active + idle
+    total = model.params or counted_total
+    active = model.active_params or (counted_active if model.params is None else counted_active * total / counted_total)
+    scale, stored_scale = active / counted_active, total / counted_total
+    return ParameterCounts(
+        total=total,
+        active=active,
+        attention=stored_scale * (model.layers + 2 * model.decoder_layers) * attention,
+        feed_forward=stored_scale * (dense_layers * dense_ffn + routed_layers * routed.stored + model.decoder_layers * dense_ffn),
+        embedding=stored_scale * (embedding + positions),
+        head=stored_scale * separate_head,
+        multiplied=scale * (encoder + decoder + met_head),
+        encoder_multiplied=scale * (encoder + (0 if model.decoder_layers else met_head)),
+        decoder_multiplied=scale * (decoder + met_head) if model.decoder_layers else 0.0,
+        head_multiplied=scale * met_head,
+        expert_stored=stored_scale * routed_layers * (routed.stored - (routed.multiplied - _visited(model))),
+    )
+
+
+def _visited(model: Transformer) -> float:
+    if model.experts is None:
+        return 0.0
+    return model.experts.experts_per_token * feed_forward_parameters(model, model.experts.ffn_hidden_size)

@@ -1,0 +1,86 @@
+"""Failures, checkpoints and goodput.
+
+Interruptions are a Poisson process in accelerator-hours. The checkpoint interval is Daly's (Daly 2006, A higher order
+estimate of the optimum checkpoint interval for restart dumps, equation 37, after Young 1974), the time lost that of his
+complete cost function for exponential failures, which strike during recovery as well.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from service.domain.training.run import Cluster, Failures
+
+HOURS_PER_WEEK = 168.0
+# Above it the exponential is no float any more: the job has stood still long before.
+LARGEST_EXPONENT = 700.0
+# Not even a write that takes no time is made more often than this: nothing is gained and the interval stays above zero.
+SHORTEST_INTERVAL_HOURS = 1 / 60
+
+
+@dataclass(frozen=True, slots=True)
+class Reliability:
+    """How a job fails and what that costs it. Times in hours unless named otherwise.
+
+    `goodput` is useful time over wall-clock time; `mttf_hours` that of the whole job, preemptions included.
+    """
+
+    mttf_hours: float
+    checkpoint_interval_minutes: float
+    goodput: float
+    lost_hours_per_interruption: float
+
+
+def job_failures_per_hour(failures: Failures, cluster: Cluster, mttf_hours_per_accelerator: float) -> float:
+    """Rate of interruptions of the whole job: accelerators failing, and nodes preempted."""
+    return cluster.count / mttf_hours_per_accelerator + cluster.nodes * failures.preemptions_per_node_hour
+
+
+def daly_interval_hours(write_hours: float, mttf_hours: float) -> float:
+    """Time between checkpoints that loses least, in hours (Daly 2006, equation 37).
+
+    For writes of more than twice the mean time to failure it is that mean time itself.
+    """
+    if write_hours >= 2 * mttf_hours:
+        return mttf_hours
+    ratio = math.sqrt(write_hours / (2 * mttf_hours))
+    return math.sqrt(2 * write_hours * mttf_hours) * (1 + ratio / 3 + ratio**2 / 9) - write_hours
+
+
+def goodput(failures_per_hour: float, interval_hours: float, write_hours: float, recovery_hours: float) -> float:
+    """Useful share of wall-clock time: an interval of work over the mean time it takes to complete it.
+
+    A segment of work and its checkpoint write is repeated until it passes without failure; each failure adds a recovery, itself
+    repeated until it passes. Mean time exp(rate * recovery) * (exp(rate * (interval + write)) - 1) / rate (Daly 2006).
+    """
+    segment = interval_hours + write_hours
+    expected, recovering = failures_per_hour * segment, failures_per_hour * recovery_hours
+    if expected + recovering > LARGEST_EXPONENT:
+        return 0.0
+    if expected < 1e-12:
+        return interval_hours / segment * math.exp(-recovering)
+    return failures_per_hour * interval_hours / (math.exp(recovering) * math.expm1(expected))
+
+
+def reliability(failures: Failures, cluster: Cluster, maintenance_hours_per_week: float, mttf_hours_per_accelerator: float) -> Reliability:
+    """How often the job stops and how much of its time is useful, maintenance windows included."""
+    rate = job_failures_per_hour(failures, cluster, mttf_hours_per_accelerator)
+    mttf = 1 / rate
+    write = failures.checkpoint_write_minutes / 60 * failures.checkpoint_blocking_share
+    recovery = (failures.detection_minutes + failures.restart_minutes) / 60
+    interval = _interval_hours(failures, write, mttf)
+    useful = goodput(rate, interval, write, recovery)
+    return Reliability(
+        mttf_hours=mttf,
+        checkpoint_interval_minutes=interval * 60,
+        goodput=useful * (1 - maintenance_hours_per_week / HOURS_PER_WEEK),
+        lost_hours_per_interruption=recovery + (interval + write) / 2,
+    )
+
+
+def _interval_hours(failures: Failures, write_hours: float, mttf_hours: float) -> float:
+    if failures.checkpoint_interval_minutes is not None:
+        return failures.checkpoint_interval_minutes / 60
+    # A write that blocks nothing still takes its time: the next one cannot start before it has ended.
+    return max(daly_interval_hours(write_hours, mttf_hours), failures.checkpoint_write_minutes / 60, SHORTEST_INTERVAL_HOURS)

@@ -1,0 +1,101 @@
+"""The layouts that were searched and not taken: the best of each kind, and what they lose."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from service.domain.training.estimate import Alternative
+from service.domain.training.run import Cluster, Training
+from service.engine.training.layouts import Layouts
+from service.engine.training.step.step_time import Step
+
+MESH = ("tensor", "pipeline", "data", "context", "expert")
+SCHEDULE = ("micro_batch", "zero_stage", "recompute")
+FITTING_ALTERNATIVES = 4
+# What a slower layout spends more time in, by the parts of a step.
+SPENT_IN = {
+    "compute": "arithmetic",
+    "memory": "memory traffic",
+    "launch": "the host's launches",
+    "network": "the network",
+    "pipeline": "the pipeline's bubble",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Timed:
+    """Layouts with their steps, the bytes they need and whether these are there; seconds a step and sequences a second."""
+
+    layouts: Layouts
+    steps: Step
+    needed: NDArray[np.float64]
+    fits: NDArray[np.bool_]
+    seconds: NDArray[np.float64]
+    rate: NDArray[np.float64]
+
+
+def several_meshes(layouts: Layouts) -> bool:
+    """Whether the layouts divide the machine in more than one way."""
+    return len(layouts) > 1 and not _family(layouts, MESH, 0).all()
+
+
+def alternatives(timed: Timed, best: int, training: Training, cluster: Cluster) -> tuple[Alternative, ...]:
+    """The fastest layouts of other kinds than the one taken, and the fastest that is faster and does not fit; fastest first."""
+    if len(timed.layouts) == 1:
+        return ()
+    others = _best_of_others(timed, best)
+    unfitting = int(np.argmax(np.where(timed.fits, 0.0, timed.rate)))
+    if not timed.fits[unfitting] and timed.rate[unfitting] > timed.rate[best]:
+        others.insert(0, unfitting)
+    return tuple(_alternative(timed, best, other, training, cluster) for other in others)
+
+
+def _best_of_others(timed: Timed, best: int) -> list[int]:
+    """The fastest that fits of each other mesh; of each other micro-batch, ZeRO stage and recomputation where there is one mesh only."""
+    columns = MESH if several_meshes(timed.layouts) else SCHEDULE
+    left, found, taken = np.where(timed.fits, timed.rate, 0.0), list[int](), best
+    while len(found) < FITTING_ALTERNATIVES:
+        left[_family(timed.layouts, columns, taken)] = 0.0
+        taken = int(np.argmax(left))
+        if not left[taken]:
+            break
+        found.append(taken)
+    return found
+
+
+def _family(layouts: Layouts, columns: Sequence[str], index: int) -> NDArray[np.bool_]:
+    """Which layouts are the same as that one in those columns."""
+    same = np.ones(len(layouts), dtype=np.bool_)
+    for name in columns:
+        column = getattr(layouts, name)
+        same &= column == column[index]
+    return same
+
+
+def _alternative(timed: Timed, best: int, other: int, training: Training, cluster: Cluster) -> Alternative:
+    fits = bool(timed.fits[other])
+    needed, held = float(timed.needed[other]) / 1e9, cluster.accelerator.usable_memory_bytes / 1e9
+    return Alternative(
+        parallelism=timed.layouts.named(other),
+        tokens_per_s_per_accelerator=float(timed.rate[other]) * training.seq_len / cluster.count,
+        step_time_s=float(timed.seconds[other]),
+        memory_gb=needed,
+        fits=fits,
+        slower_by=float(1 - timed.rate[other] / timed.rate[best]),
+        why=_why_slower(timed, best, other) if fits else f"needs {needed:,.1f} GB of {held:,.1f} GB",
+    )
+
+
+def _why_slower(timed: Timed, best: int, other: int) -> str:
+    """The part of the step that grew most, for the same sequences."""
+    if timed.rate[other] >= timed.rate[best]:
+        return "as fast"
+    steps, same_batch = timed.steps, timed.steps.batch[best] / timed.steps.batch[other]
+    grown = {name: float(getattr(steps, name)[other] * same_batch - getattr(steps, name)[best]) for name in SPENT_IN}
+    most = max(grown, key=lambda name: grown[name])
+    amount = f"{grown[most]:.2f} s" if grown[most] >= 1 else f"{grown[most] * 1e3:.3g} ms"
+    return f"more time in {SPENT_IN[most]}: +{amount} a step"

@@ -1,0 +1,110 @@
+"""What would make a model fit, where no layout that was searched does."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import replace
+from functools import cache
+
+import numpy as np
+
+from service.domain.errors import DoesNotFit, InvalidRequest
+from service.domain.training.model import Model
+from service.domain.training.run import Axes, Cluster, Training
+from service.engine.training.layouts import plain_layouts, savings_grid
+from service.engine.training.memory import memory
+from service.engine.training.search.layout_search import Choice
+
+LARGEST_MACHINE = 2**17
+NO_MACHINE = (
+    f"no machine that was tried, up to {LARGEST_MACHINE:,} of these accelerators, holds it at this sequence length: take accelerators"
+    " with more memory"
+)
+
+
+def what_would_fit(model: Model, training: Training, cluster: Cluster) -> tuple[str, ...]:
+    """What would make the model fit, in sentences: a leaner layout, a bigger machine, more memory.
+
+    Each is found by the search itself, so that asking for what it says is answered with a layout that fits.
+    """
+    capacity = cluster.accelerator.usable_memory_bytes
+    left_open = " with the layout left open" if training.axes != Axes() else ""
+    leaner = _leanest_bytes(model, training, cluster)
+    if leaner <= capacity:
+        found = ["on this machine a layout that is searched for: leave parallelism, micro_batch, zero_stage and activation_recompute open"]
+    else:
+        larger = _larger_machine(model, training, cluster)
+        found = [
+            f"{larger}{left_open}" if larger else NO_MACHINE,
+            f"{_accelerators(cluster.count)} with at least {math.ceil(leaner / 1e9)} GB each{left_open}",
+        ]
+    if training.method == "full_finetune":
+        found.append('method "lora" or "qlora" trains with a fraction of this memory')
+    return tuple(found)
+
+
+def _accelerators(count: int) -> str:
+    return "1 accelerator" if count == 1 else f"{count} accelerators"
+
+
+def _larger_machine(model: Model, training: Training, cluster: Cluster) -> str | None:
+    """The smallest larger machine that holds the model, with a larger batch where its ranks need one."""
+
+    @cache
+    def batch_held(count: int) -> int | None:
+        """The smaller of the asked batch and one sequence an accelerator with which that many accelerators hold the model."""
+        grown = replace(cluster, count=count)
+        for batch in sorted({training.global_batch, max(training.global_batch, count)}):
+            if _leanest_bytes(model, replace(training, global_batch=batch), grown) <= cluster.accelerator.usable_memory_bytes:
+                return batch
+        return None
+
+    count = _smallest_count(lambda count: batch_held(count) is not None, cluster)
+    if count is None:
+        return None
+    batch = batch_held(count)
+    larger_batch = f" with a batch of {batch} sequences" if batch != training.global_batch else ""
+    return f"{count} of these accelerators hold it{larger_batch}"
+
+
+def _smallest_count(holds: Callable[[int], bool], cluster: Cluster) -> int | None:
+    """The least number above the machine's that holds: a power of two within one node, whole nodes beyond, found by bisection.
+
+    Not every number divides into a layout. What is found holds, and one node less does not.
+    """
+    node = cluster.accelerators_per_node
+    for part in (1 << power for power in range(node.bit_length())):
+        if cluster.count < part < node and holds(part):
+            return part
+    too_few = cluster.count // node
+    enough = too_few + 1
+    while not holds(enough * node):
+        too_few, enough = enough, 2 * enough
+        if enough * node > LARGEST_MACHINE:
+            return None
+    while enough - too_few > 1:
+        middle = (too_few + enough) // 2
+        too_few, enough = (too_few, middle) if holds(middle * node) else (middle, enough)
+    return enough * node
+
+
+def _leanest_bytes(model: Model, training: Training, cluster: Cluster) -> float:
+    """What the leanest layout of the whole search needs: all recomputed, sharded as far as it helps, a sequence at a time, whole stages."""
+    bare = replace(training, axes=Axes(micro_batch=1, virtual_pipeline=1, recompute="full"))
+    try:
+        layouts = plain_layouts(model, bare, cluster.count)
+    except InvalidRequest:
+        return float("inf")
+    return float(np.min(memory(model, training, savings_grid(bare, layouts)).total))
+
+
+def does_not_fit(model: Model, training: Training, cluster: Cluster, choice: Choice) -> DoesNotFit:
+    """The error for a search in which nothing fits."""
+    needed, held = choice.total_bytes / 1e9, cluster.accelerator.usable_memory_bytes / 1e9
+    advice = "; ".join(what_would_fit(model, training, cluster))
+    return DoesNotFit(
+        f"no layout fits {cluster.count} x {cluster.accelerator.name}: the leanest needs {needed:,.1f} GB on an accelerator of "
+        f"{held:,.1f} GB usable. What would fit: {advice}",
+        "/hardware",
+    )

@@ -1,0 +1,197 @@
+"""Which layout a run takes: the fastest that fits."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from service.domain.errors import InvalidRequest
+from service.domain.training.estimate import Alternative
+from service.domain.training.model import Model, Transformer
+from service.domain.training.run import Cluster, Training
+from service.domain.training.utilisation import Utilisation
+from service.engine.training.layouts import Layouts, plain_layouts, saved, savings_grid
+from service.engine.training.memory import Memory, memory
+from service.engine.training.search.alternatives import Timed, alternatives, several_meshes
+from service.engine.training.step.step_time import Step, step
+
+# A layout that needs more than this many times the memory there is tells nobody what to change: it is not timed.
+NEAR_MISS = 2.0
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """The layout taken: its columns (one position), its step, its memory in bytes by part, and the best of the others."""
+
+    layouts: Layouts
+    steps: Step
+    memory_bytes: dict[str, float]
+    fits: bool
+    alternatives: tuple[Alternative, ...]
+
+    @property
+    def total_bytes(self) -> float:
+        return sum(self.memory_bytes.values())
+
+
+@dataclass(frozen=True, slots=True)
+class Weighed:
+    """Layouts with the bytes they need; what these are made of is in `used` at their `places`, one array an axis."""
+
+    layouts: Layouts
+    needed: Floats
+    used: Memory
+    places: tuple[NDArray[np.int64], ...]
+
+    def parts(self, index: int) -> dict[str, float]:
+        """Bytes of one of them by part."""
+        return self.used.at(tuple(int(axis[index]) for axis in self.places))
+
+
+@lru_cache(maxsize=2048)
+def choose_layout(model: Model, training: Training, cluster: Cluster, utilisation: Utilisation) -> Choice:
+    """The fastest layout that fits; where none fits the leanest one, with `fits` false.
+
+    Raises InvalidRequest where the axes the caller fixed cannot make up the machine or cut the model.
+    """
+    weighed = _worth_timing(model, training, cluster)
+    timed = _timed(weighed, step(model, training, cluster, utilisation, weighed.layouts), cluster)
+    best = _best(timed)
+    choice = _choice(timed, best, weighed)
+    return replace(choice, alternatives=alternatives(timed, best, training, cluster)) if choice.fits else choice
+
+
+@lru_cache(maxsize=512)
+def choose_layouts(
+    model: Model, training: Training, cluster: Cluster, utilisation: Utilisation, networks_gbit_per_s: tuple[float, ...]
+) -> tuple[Choice, ...]:
+    """`choose_layout` in each of several networks in place of the cluster's, without a look at the alternatives. Raises InvalidRequest."""
+    weighed = _worth_timing(model, training, cluster)
+    steps = step(model, training, cluster, utilisation, weighed.layouts, np.array(networks_gbit_per_s)[:, np.newaxis])
+    rows = zip(*np.broadcast_arrays(*(getattr(steps, name) for name in Step.__slots__)), strict=True)
+    found = (_timed(weighed, Step(*parts), cluster) for parts in rows)
+    return tuple(_choice(timed, _best(timed), weighed) for timed in found)
+
+
+def _timed(weighed: Weighed, steps: Step, cluster: Cluster) -> Timed:
+    """The layouts with the bytes they need and how long they take in one network."""
+    seconds, fits = steps.total, weighed.needed <= cluster.accelerator.usable_memory_bytes
+    return Timed(weighed.layouts, steps, weighed.needed, fits, seconds, steps.batch / seconds)
+
+
+def _best(timed: Timed) -> int:
+    """Position of the fastest layout that fits, or of the leanest."""
+    return int(np.argmax(np.where(timed.fits, timed.rate, 0.0))) if timed.fits.any() else int(np.argmin(timed.needed))
+
+
+def _choice(timed: Timed, best: int, weighed: Weighed) -> Choice:
+    """The layout at that position as the one taken."""
+    only = np.array([best])
+    return Choice(
+        layouts=timed.layouts.take(only),
+        steps=Step(*(getattr(timed.steps, name)[only] for name in Step.__slots__)),
+        memory_bytes=weighed.parts(best),
+        fits=bool(timed.fits.any()),
+        alternatives=(),
+    )
+
+
+def _worth_timing(model: Model, training: Training, cluster: Cluster) -> Weighed:
+    """The layouts near the memory there is, or the leanest where none is: the same in every network.
+
+    More recomputation and higher ZeRO stages cost time and never save any: where the machine can be divided in several ways, they
+    are tried only for layouts that do not fit without.
+    """
+    _check_axes(model, training)
+    capacity = cluster.accelerator.usable_memory_bytes
+    plain, used, needed = _weighed(model, training, cluster.count)
+    one_mesh, fits = not several_meshes(plain), needed <= capacity
+    some_fit = bool(fits.any())
+    if not some_fit and not one_mesh:
+        bare = _barest(model, training, cluster.count)
+        # One that is not among the plain ones, because it makes no whole rounds of interleaving, is none that is searched.
+        return _leanest(training, *((plain, used, needed) if (bare[2] <= capacity).any() else bare))
+    worth = needed <= (NEAR_MISS * capacity if some_fit else needed.min())
+    if not one_mesh:
+        worth &= ~np.where(fits, _needlessly_lean(fits), _needlessly_lean(worth))
+    row, recompute, zero_stage = np.nonzero(worth.transpose(2, 0, 1))
+    # Of equally fast layouts the first is taken: one that fits without savings.
+    order = np.argsort(~fits[0, 0, row], kind="stable") if not one_mesh else slice(None)
+    places = recompute[order], zero_stage[order], row[order]
+    return Weighed(saved(training, plain, places), needed[places], used, places)
+
+
+def _leanest(training: Training, layouts: Layouts, used: Memory, needed: Floats) -> Weighed:
+    """Those that need the least, of layouts with every saving."""
+    places = np.nonzero(needed <= needed.min())
+    return Weighed(saved(training, layouts, places), needed[places], used, places)
+
+
+# What a layout takes is the same on every accelerator: where several are compared it is asked for again.
+@lru_cache(maxsize=4)
+def _weighed(model: Model, training: Training, count: int) -> tuple[Layouts, Memory, Floats]:
+    """`plain_layouts`, and what they take with every saving, as a grid."""
+    return _with_every_saving(model, training, plain_layouts(model, training, count))
+
+
+@lru_cache(maxsize=4)
+def _barest(model: Model, training: Training, count: int) -> tuple[Layouts, Memory, Floats]:
+    """Every division of the machine with one sequence at a time and whole stages, where these are not stated, with every saving."""
+    axes = training.axes
+    bare = replace(training, axes=replace(axes, micro_batch=axes.micro_batch or 1, virtual_pipeline=axes.virtual_pipeline or 1))
+    return _with_every_saving(model, training, plain_layouts(model, bare, count))
+
+
+def _with_every_saving(model: Model, training: Training, layouts: Layouts) -> tuple[Layouts, Memory, Floats]:
+    grid = savings_grid(training, layouts)
+    used = memory(model, training, grid)
+    return layouts, used, np.broadcast_to(used.total, (grid.recompute.size, grid.zero_stage.size, len(layouts)))
+
+
+def _needlessly_lean(enough: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Which of a grid's layouts recompute or shard more than one that is lean `enough` and the same otherwise."""
+    so_far = enough.copy()
+    for at in range(1, so_far.shape[0]):
+        so_far[at] |= so_far[at - 1]
+    for at in range(1, so_far.shape[1]):
+        so_far[:, at] |= so_far[:, at - 1]
+    needless = np.zeros_like(so_far)
+    needless[1:] |= so_far[:-1]
+    needless[:, 1:] |= so_far[:, :-1]
+    return needless
+
+
+def _check_axes(model: Model, training: Training) -> None:
+    """Raises InvalidRequest where a fixed axis cannot cut this model."""
+    axes = training.axes
+    if axes.context and training.seq_len % axes.context:
+        raise InvalidRequest(
+            f"a sequence of {training.seq_len} does not divide by context {axes.context}; take a divisor", "/training/parallelism/context"
+        )
+    if not isinstance(model, Transformer):
+        return
+    depth = model.layers + model.decoder_layers
+    if axes.tensor and model.attention_heads % axes.tensor:
+        raise InvalidRequest(
+            f"{model.attention_heads} attention heads do not divide by tensor {axes.tensor}; take a divisor", "/training/parallelism/tensor"
+        )
+    if axes.pipeline and axes.pipeline > depth:
+        raise InvalidRequest(f"pipeline {axes.pipeline} has more stages than the model's {depth} layers", "/training/parallelism/pipeline")
+    # In a pipeline embedding and head may be chunks of their own (Llama 3, arXiv 2407.21783, section 3.3.2: 126 layers in 16 x 8).
+    most_chunks = depth + 2 if axes.pipeline and axes.pipeline > 1 else depth
+    if axes.virtual_pipeline and axes.virtual_pipeline * (axes.pipeline or 1) > most_chunks:
+        raise InvalidRequest(
+            f"virtual_pipeline {axes.virtual_pipeline} on pipeline {axes.pipeline or 1} makes more chunks than the model's {depth} layers",
+            "/training/parallelism/virtual_pipeline",
+        )
+    if axes.expert and axes.expert > 1 and model.experts is None:
+        raise InvalidRequest("expert parallelism needs a mixture of experts; leave it out or set it to 1", "/training/parallelism/expert")
+    if axes.expert and model.experts and model.experts.experts % axes.expert:
+        raise InvalidRequest(
+            f"{model.experts.experts} experts do not divide by expert {axes.expert}; take a divisor", "/training/parallelism/expert"
+        )

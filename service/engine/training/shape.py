@@ -1,0 +1,231 @@
+"""A transformer's shape from what is known of it: the fields given, a stated parameter count, and the field's usual proportions.
+
+Width to depth: hidden_size = 128 * layers holds within a fifth from GPT-3's 1.3B to LLaMA's 65B and GPT-3's 175B (Brown et al. 2020,
+arXiv 2005.14165, table 2.1; Touvron et al. 2023, arXiv 2302.13971, table 2); heads of 128 and gated feed-forwards of 8/3 hidden sizes
+as there (Shazeer 2020, arXiv 2002.05202, section 2).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from service.domain.errors import InvalidRequest
+from service.domain.training.model import Experts, LatentAttention, Transformer
+from service.engine.training.parameters import count_parameters, feed_forward_parameters
+
+WIDTH_PER_LAYER = 128
+HEAD_DIM = 128
+GATED_FFN_RATIO = 8 / 3
+PLAIN_FFN_RATIO = 4
+ROUND_TO = 128
+# Hidden sizes from a width on are multiples of a step: heads of 128 in eights, fours and ones, as tensor parallelism wants them.
+WIDTH_STEPS = ((4096, 8 * HEAD_DIM), (1024, 4 * HEAD_DIM), (0, HEAD_DIM))
+USUAL_VOCABULARY = 32000
+DISAGREEMENT_SHARE = 0.2
+# Mixtures below this many total to active parameters look like Mixtral (2 of 8 experts), those above like DeepSeek (8 of many).
+COARSE_EXPERTS_RATIO = 5
+LATENT_FIELDS = ("kv_lora_rank", "qk_nope_head_dim", "qk_rope_head_dim", "v_head_dim")
+COMPLETE_FIELDS = ("layers", "hidden_size", "attention_heads", "ffn_hidden_size", "vocab_size")
+
+
+@dataclass(frozen=True, slots=True)
+class Inferred:
+    """A whole shape, which of its fields were not given, and what to be careful about."""
+
+    model: Transformer
+    assumed: Mapping[str, Any]
+    warnings: tuple[str, ...] = ()
+
+
+def infer_shape(given: Mapping[str, Any]) -> Inferred:
+    """The whole shape from the contract's fields. Stated counts win over the shape's where experts or a partial shape are given.
+
+    Raises InvalidRequest where the fields contradict each other: heads that do not divide, experts without their count,
+    a complete dense shape more than 20 % off the stated parameters.
+    """
+    params, active = given.get("params"), given.get("active_params")
+    _check_counts(params, active)
+    assumed: dict[str, Any] = {}
+    sizes = _sizes(given, assumed)
+    heads = _heads(given, sizes["hidden_size"], assumed)
+    ffn = _feed_forward(given, sizes["hidden_size"], assumed)
+    kind = given.get("architecture", "transformer")
+    model = Transformer(
+        layers=sizes["layers"],
+        hidden_size=sizes["hidden_size"],
+        ffn_hidden_size=ffn,
+        vocab_size=_choose(given, assumed, "vocab_size", _vocabulary(given)),
+        kind=kind,
+        gated_ffn=given.get("gated_ffn", kind == "transformer"),
+        tied_embeddings=given.get("tied_embeddings", False),
+        sliding_window=given.get("sliding_window"),
+        global_attention_every=given.get("global_attention_every", 0),
+        experts=None,
+        latent=_latent(given),
+        decoder_layers=_decoder_layers(given, kind, sizes["layers"], assumed),
+        attention_heads=heads["attention_heads"],
+        kv_heads=heads["kv_heads"],
+        head_dim=heads["head_dim"],
+    )
+    model = replace(model, experts=_experts(given, model, assumed))
+    return _with_stated_counts(given, model, assumed)
+
+
+def _choose(given: Mapping[str, Any], assumed: dict[str, Any], field: str, value: Any) -> Any:
+    if field in given:
+        return given[field]
+    assumed[field] = value
+    return value
+
+
+def _check_counts(params: float | None, active: float | None) -> None:
+    if active is not None and params is None:
+        raise InvalidRequest("active_params needs params, the count of all parameters", "/model/params")
+    if active is not None and params is not None and active > params:
+        raise InvalidRequest(f"active_params {active:g} cannot be above params {params:g}", "/model/active_params")
+
+
+def _sizes(given: Mapping[str, Any], assumed: dict[str, Any]) -> dict[str, int]:
+    """Layers and hidden size; where only a count is known, from 12 * layers * hidden_size^2 (Kaplan et al. 2020, table 1) and embeddings.
+
+    An encoder's layer goes with one of the decoder, which has cross-attention too: 28 * hidden_size^2 for both.
+    """
+    body = float(given.get("active_params") or given.get("params") or 0)
+    layers, hidden = given.get("layers"), given.get("hidden_size")
+    if not body and (layers is None or hidden is None):
+        missing = "hidden_size" if hidden is None else "layers"
+        raise InvalidRequest(f"a shape needs layers and hidden_size, or params; {missing} is missing", f"/model/{missing}")
+    squares = 28 if given.get("architecture") == "encoder_decoder" else 12
+    embedded = _vocabulary(given) * (1 if given.get("tied_embeddings") or given.get("architecture") == "vit" else 2)
+    if hidden is None:
+        usual = layers or max(1, round((body / (squares * WIDTH_PER_LAYER**2)) ** (1 / 3)))
+        hidden = assumed["hidden_size"] = _width(given, body, squares * usual, embedded)
+    if layers is None:
+        layers = assumed["layers"] = max(1, round((body - embedded * hidden) / (squares * hidden**2)))
+    return {"layers": layers, "hidden_size": hidden}
+
+
+def _width(given: Mapping[str, Any], body: float, squares: int, embedded: int) -> int:
+    """The hidden size h with squares * h^2 + embedded * h = body, rounded so that heads divide it and can be shared out evenly."""
+    exact: float = ((embedded**2 + 4 * squares * body) ** 0.5 - embedded) / (2 * squares)
+    heads = given.get("attention_heads")
+    if heads is None or "head_dim" in given:
+        step = next(size for width, size in WIDTH_STEPS if exact >= width)
+    else:
+        step = int(heads * max(1, round(HEAD_DIM / heads)))
+    return max(step, round(exact / step) * step)
+
+
+def _vocabulary(given: Mapping[str, Any]) -> int:
+    return int(given.get("vocab_size", 1000 if given.get("architecture") == "vit" else USUAL_VOCABULARY))
+
+
+def _heads(given: Mapping[str, Any], hidden: int, assumed: dict[str, Any]) -> dict[str, int]:
+    """Heads and their sizes. Raises InvalidRequest where stated ones do not divide."""
+    heads = _choose(given, assumed, "attention_heads", _usual_heads(given, hidden))
+    kv_heads = _choose(given, assumed, "kv_heads", heads)
+    if heads % kv_heads:
+        raise InvalidRequest(f"{heads} attention heads do not divide into {kv_heads} key-value heads", "/model/kv_heads")
+    return {"attention_heads": heads, "kv_heads": kv_heads, "head_dim": _head_dim(given, hidden, heads, assumed)}
+
+
+def _usual_heads(given: Mapping[str, Any], hidden: int) -> int:
+    """As many heads of the usual size as make up the hidden size, in whole groups of the stated key-value heads."""
+    kv_heads = given.get("kv_heads", 1)
+    per_head = given.get("head_dim", HEAD_DIM if hidden >= 2 * HEAD_DIM else hidden)
+    return int(kv_heads * max(1, round(hidden / per_head / kv_heads)))
+
+
+def _head_dim(given: Mapping[str, Any], hidden: int, heads: int, assumed: dict[str, Any]) -> int:
+    if "head_dim" in given:
+        return int(given["head_dim"])
+    if "qk_nope_head_dim" in given and "qk_rope_head_dim" in given:
+        return int(given["qk_nope_head_dim"] + given["qk_rope_head_dim"])
+    if hidden % heads == 0:
+        return hidden // heads
+    if "attention_heads" in given:
+        raise InvalidRequest(
+            f"hidden_size {hidden} does not divide into {heads} attention heads; state head_dim if that is meant", "/model/attention_heads"
+        )
+    return int(_choose(given, assumed, "head_dim", max(1, round(hidden / heads))))
+
+
+def _feed_forward(given: Mapping[str, Any], hidden: int, assumed: dict[str, Any]) -> int:
+    gated = given.get("gated_ffn", given.get("architecture", "transformer") == "transformer")
+    usual = GATED_FFN_RATIO * hidden if gated else PLAIN_FFN_RATIO * hidden
+    return int(_choose(given, assumed, "ffn_hidden_size", max(ROUND_TO, round(usual / ROUND_TO) * ROUND_TO)))
+
+
+def _decoder_layers(given: Mapping[str, Any], kind: str, layers: int, assumed: dict[str, Any]) -> int:
+    if kind != "encoder_decoder":
+        if given.get("decoder_layers"):
+            raise InvalidRequest('decoder_layers needs architecture "encoder_decoder"', "/model/decoder_layers")
+        return 0
+    return int(_choose(given, assumed, "decoder_layers", layers))
+
+
+def _latent(given: Mapping[str, Any]) -> LatentAttention | None:
+    named = [field for field in (*LATENT_FIELDS, "q_lora_rank") if field in given]
+    if not named:
+        return None
+    missing = [field for field in LATENT_FIELDS if field not in given]
+    if missing:
+        raise InvalidRequest(f"latent attention needs {', '.join(LATENT_FIELDS)}; {missing[0]} is missing", f"/model/{missing[0]}")
+    return LatentAttention(**{field: given[field] for field in named})
+
+
+def _experts(given: Mapping[str, Any], model: Transformer, assumed: dict[str, Any]) -> Experts | None:
+    """The mixture as given, or the usual one behind a total and an active count."""
+    if "experts" not in given:
+        stray = [f for f in ("experts_per_token", "shared_experts", "expert_ffn_hidden_size", "dense_layers", "moe_every") if f in given]
+        if stray:
+            raise InvalidRequest(f"{stray[0]} needs experts, the number of experts in a layer", "/model/experts")
+        if given.get("active_params") is None or given["active_params"] >= given["params"]:
+            return None
+        return _usual_experts(given["params"], given["active_params"], model, assumed)
+    experts = Experts(
+        experts=given["experts"],
+        experts_per_token=_choose(given, assumed, "experts_per_token", min(2, given["experts"])),
+        ffn_hidden_size=_choose(given, assumed, "expert_ffn_hidden_size", model.ffn_hidden_size),
+        shared_experts=given.get("shared_experts", 0),
+        dense_layers=given.get("dense_layers", 0),
+        moe_every=given.get("moe_every", 1),
+    )
+    if experts.experts_per_token > experts.experts:
+        raise InvalidRequest(f"a token cannot visit {experts.experts_per_token} of {experts.experts} experts", "/model/experts_per_token")
+    if experts.dense_layers >= model.layers:
+        raise InvalidRequest(f"{experts.dense_layers} dense layers leave none of the {model.layers} for experts", "/model/dense_layers")
+    return experts
+
+
+def _usual_experts(params: float, active: float, model: Transformer, assumed: dict[str, Any]) -> Experts:
+    """Experts whose visited ones make up the active count and whose idle ones make up the rest."""
+    visited = 2 if params / active < COARSE_EXPERTS_RATIO else 8
+    per_layer = feed_forward_parameters(model, model.ffn_hidden_size)
+    width = max(ROUND_TO, round(model.ffn_hidden_size / visited / ROUND_TO) * ROUND_TO)
+    one = feed_forward_parameters(model, width)
+    always = count_parameters(model).total - model.layers * per_layer
+    number = visited * max(1, round((params - always) / (model.layers * one * visited)))
+    assumed |= {"experts": number, "experts_per_token": visited, "expert_ffn_hidden_size": width}
+    return Experts(number, visited, width)
+
+
+def _with_stated_counts(given: Mapping[str, Any], model: Transformer, assumed: dict[str, Any]) -> Inferred:
+    params, active = given.get("params"), given.get("active_params")
+    if params is None:
+        return Inferred(model, assumed)
+    counted = count_parameters(model).total
+    gap = abs(counted - params) / params
+    complete = all(field in given for field in COMPLETE_FIELDS)
+    partial = any(field in given for field in (*COMPLETE_FIELDS, "experts"))
+    if complete and model.experts is None and gap > DISAGREEMENT_SHARE:
+        raise InvalidRequest(
+            f"the shape has {counted / 1e9:.3g}B parameters, params says {params / 1e9:.3g}B; correct one of them",
+            "/model/params",
+        )
+    warnings: tuple[str, ...] = ()
+    if partial and gap > DISAGREEMENT_SHARE:
+        warnings = (f"the shape, completed as in assumptions, has {counted / 1e9:.3g}B parameters; the stated {params / 1e9:.3g}B count",)
+    return Inferred(replace(model, params=float(params), active_params=None if active is None else float(active)), assumed, warnings)

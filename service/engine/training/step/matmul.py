@@ -1,0 +1,168 @@
+"""Matrix work of one micro-batch: the layers' products, attention's core and the output head, at the data sheet's rates."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from service.domain.training.model import Experts, LatentAttention, Model, OtherNetwork, Transformer
+from service.domain.training.run import FROZEN_BASE
+from service.engine.training.dtypes import element_bytes, input_bytes
+from service.engine.training.flops import forward_flops
+from service.engine.training.layouts import stack_depth
+from service.engine.training.parameters import count_parameters, expert_layer_count, feed_forward_parameters
+from service.engine.training.step.workload import Floats, Job, attention_again, executed_flops, head_flops, sixteen_bit_peak, weight_passes
+
+# Share of layers that have it, rows, inputs, outputs, weight matrices side by side.
+LayerProduct = tuple[float, Floats, Floats | float, Floats | float, Floats | float]
+# Flash attention's backward pass computes the scores once more: five products where the forward pass has two
+# (Dao 2023, arXiv 2307.08691, section 3.1).
+FLASH_BACKWARD = 2.5
+# Rows of an output tile of large products (NVIDIA, Matrix Multiplication Background User's Guide, section 3.1). Each expert's rows
+# are rounded up to whole tiles: half a tile more on average.
+TILE_ROWS = 128
+
+
+def matmul_seconds(job: Job) -> tuple[Floats, Floats]:
+    """Seconds at the peak of the layers' matrix work, and of the visited experts'; attention's core, the head and sampled text apart."""
+    attention = job.total.attention + attention_again(job, job.forward)
+    seconds = job.stage_flops(executed_flops(job) - attention - head_flops(job)) / job.peak
+    routed = seconds * _routed_part(job.model)
+    return seconds - routed, routed * _tile_waste(job)
+
+
+def _tile_waste(job: Job) -> Floats:
+    """How much longer grouped products take because each expert's rows fill whole tiles."""
+    if isinstance(job.model, OtherNetwork) or job.model.experts is None:
+        return job.nothing
+    waste: Floats = 1 + TILE_ROWS / 2 * held_experts(job) / _routed_rows(job, job.model.experts)
+    return waste
+
+
+def held_experts(job: Job) -> Floats:
+    """Experts of a routed layer that one device holds, whole or a slice of each."""
+    if isinstance(job.model, OtherNetwork) or job.model.experts is None:
+        return job.nothing
+    held: Floats = job.model.experts.experts / job.layouts.expert
+    return held
+
+
+def _routed_rows(job: Job, experts: Experts) -> Floats:
+    """Rows that come to the experts of one device: its own tokens' visits, because what it sends out comes back from others."""
+    return job.tokens * experts.experts_per_token / np.minimum(job.layouts.expert, job.layouts.tensor)
+
+
+def _routed_part(model: Model) -> float:
+    """Part of the layers' multiplied weights that stands in the experts a token visits."""
+    if isinstance(model, OtherNetwork) or model.experts is None:
+        return 0.0
+    counts = count_parameters(model)
+    shape = count_parameters(replace(model, params=None, active_params=None))
+    one = feed_forward_parameters(model, model.experts.ffn_hidden_size)
+    visited = expert_layer_count(model) * model.experts.experts_per_token * one * counts.multiplied / shape.multiplied
+    return visited / (counts.multiplied - counts.head_multiplied)
+
+
+def routed_layers(model: Model) -> float:
+    """Share of the layers that route their tokens."""
+    return 0.0 if isinstance(model, OtherNetwork) else expert_layer_count(model) / stack_depth(model)
+
+
+def head_seconds(job: Job) -> Floats:
+    """Seconds of the output head at the 16-bit peak: recipes in fewer bits leave it there (Micikevicius et al. 2022, arXiv 2209.05433)."""
+    rate = sixteen_bit_peak(job.cluster.accelerator, job.training.precision)
+    return head_flops(job) * job.tokens / job.layouts.tensor / rate
+
+
+@dataclass(frozen=True, slots=True)
+class Products:
+    operands: Floats
+    reductions: Floats
+
+
+def product_costs(job: Job) -> Products:
+    """Operand traffic and reduction depth of a stage's products, forward, for the activations' gradient and for the weights'.
+
+    A product of an m x k and a k x n matrix moves mk + kn + mn elements. Its last tiles leave part of the device idle for about
+    as long as one tile takes, which goes with k: narrow products are slow because of both.
+    """
+    if isinstance(job.model, OtherNetwork):
+        return Products(job.nothing, job.nothing)
+    times, forward, activations = weight_passes(job), job.forward_passes + job.again, job.backward_passes
+    weights = 0.0 if job.training.method in FROZEN_BASE else activations
+    element = input_bytes(job.training)
+    width = element_bytes(job.training) / element
+    products = _layer_products(job)
+    elements = sum(share * (rows * (inputs + outputs) + copies * inputs * outputs) for share, rows, inputs, outputs, copies in products)
+    depth = forward * sum(share * inputs for share, _, inputs, _, _ in products)
+    depth = depth + activations * sum(share * outputs for share, _, _, outputs, _ in products)
+    depth = depth + weights * sum(share * rows / copies for share, rows, _, _, copies in products)
+    return Products(times * elements * job.layers * element / job.bandwidth, depth * job.layers / width)
+
+
+def _layer_products(job: Job) -> list[LayerProduct]:
+    """A layer's products on one device."""
+    model = job.model
+    assert isinstance(model, Transformer)
+    tensor, tokens, hidden = job.layouts.tensor, job.tokens, float(model.hidden_size)
+    found: list[LayerProduct] = [(1.0, tokens, hidden * inputs, outputs / tensor, 1.0) for inputs, outputs in _attention_inputs(model)]
+    found.append((1.0, tokens, values_width(model) / tensor, hidden, 1.0))
+    routed = expert_layer_count(model) / model.layers
+    gates = 2 if model.gated_ffn else 1
+    if routed < 1:
+        found += _feed_forward(1 - routed, tokens, hidden, model.ffn_hidden_size / tensor, gates, 1.0)
+    if model.experts:
+        found += _routed(routed, job, model.experts, hidden, gates)
+    return found
+
+
+def _feed_forward(share: float, rows: Floats, hidden: float, inner: Floats, gates: int, copies: Floats | float) -> list[LayerProduct]:
+    return [(share, rows, hidden, gates * inner, copies), (share, rows, inner, hidden, copies)]
+
+
+def _routed(share: float, job: Job, experts: Experts, hidden: float, gates: int) -> list[LayerProduct]:
+    """Experts on one device as one grouped product of the rows routed to it, and the shared experts."""
+    tensor, tokens = job.layouts.tensor, job.tokens
+    # Fewer expert ranks than tensor ranks: those of one set of experts divide their width.
+    split = tensor / np.minimum(job.layouts.expert, tensor)
+    held = experts.experts / job.layouts.expert
+    rows = _routed_rows(job, experts)
+    found = _feed_forward(share, rows, hidden, experts.ffn_hidden_size / split, gates, held)
+    if experts.shared_experts:
+        width = experts.shared_experts * (experts.shared_ffn_hidden_size or experts.ffn_hidden_size)
+        found += _feed_forward(share, tokens, hidden, width / tensor, gates, 1.0)
+    return found
+
+
+def _attention_inputs(model: Transformer) -> list[tuple[float, float]]:
+    """(inputs as a share of the hidden size, outputs) of the projections before attention."""
+    if model.latent is None:
+        return [(1.0, model.head_dim * (model.attention_heads + 2.0 * model.kv_heads))]
+    return _latent_inputs(model, model.latent)
+
+
+def _latent_inputs(model: Transformer, latent: LatentAttention) -> list[tuple[float, float]]:
+    """Down- and up-projections of multi-head latent attention (DeepSeek-V2, arXiv 2405.04434, equations 9 to 19)."""
+    heads, hidden = model.attention_heads, model.hidden_size
+    query = float(heads * (latent.qk_nope_head_dim + latent.qk_rope_head_dim))
+    key_value = float(heads * (latent.qk_nope_head_dim + latent.v_head_dim))
+    rank = latent.q_lora_rank
+    queries = [(1.0, float(rank)), (rank / hidden, query)] if rank else [(1.0, query)]
+    return [*queries, (1.0, float(latent.kv_lora_rank + latent.qk_rope_head_dim)), (latent.kv_lora_rank / hidden, key_value)]
+
+
+def values_width(model: Transformer) -> float:
+    return float(model.attention_heads * (model.latent.v_head_dim if model.latent else model.head_dim))
+
+
+def attention_seconds(job: Job) -> Floats:
+    """Seconds of scores and values at the 16-bit peak, as the kernels execute them.
+
+    Flash attention leaves out the masked half of a causal square and repeats the scores in its backward pass.
+    """
+    training = replace(job.training, count_full_attention=not job.training.flash_attention)
+    forward = forward_flops(job.model, training)
+    passed = job.forward_passes + (FLASH_BACKWARD if training.flash_attention else 2.0) * job.backward_passes
+    executed = passed * forward.attention + attention_again(job, forward)
+    return job.stage_flops(executed) / sixteen_bit_peak(job.cluster.accelerator, training.precision)

@@ -1,0 +1,152 @@
+"""How long one optimizer step takes on a layout: the step's work, at what is achieved of the data sheets' rates.
+
+What is achieved is measured (`Utilisation`): one share of the peak by accelerator family and precision, a few figures shared by
+all. A stage takes as long as its device or its host, whichever is slower; a pipeline fills once a step, and its last stage
+computes the output head besides. Left out: how well a team tunes its software; it is in the spread of the measured share.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from service.domain.training.model import Model, OtherNetwork
+from service.domain.training.run import Cluster, Training
+from service.domain.training.utilisation import Utilisation
+from service.engine.training.layouts import Layouts
+from service.engine.training.step.collectives import Link
+from service.engine.training.step.step_work import Work, work
+
+Floats = NDArray[np.float64]
+Rate = Floats | float
+PARTS = ("compute", "memory", "launch", "network", "pipeline")
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """Seconds of one step by part, one position a layout. `total` is their sum but for a slower input pipeline."""
+
+    compute: Floats
+    memory: Floats
+    launch: Floats
+    network: Floats
+    pipeline: Floats
+    input: Floats
+    batch: Floats
+
+    @property
+    def total(self) -> Floats:
+        return np.maximum(self.compute + self.memory + self.launch + self.network + self.pipeline, self.input)
+
+    def bound_by(self, index: int) -> str:
+        """The part that decides: the input pipeline where it is slower than the machine, else the largest share."""
+        if self.input[index] >= self.total[index]:
+            return "input"
+        parts = {name: float(getattr(self, name)[index]) for name in PARTS}
+        return max(parts, key=lambda name: parts[name])
+
+
+class Achieved(Protocol):
+    """What is achieved of the data sheets' rates: of one machine as in `Utilisation`, or one value a position of the work."""
+
+    @property
+    def matmul_share(self) -> Rate: ...
+    @property
+    def attention_share(self) -> Rate: ...
+    @property
+    def routed_share(self) -> Rate: ...
+    @property
+    def operand_share(self) -> Rate: ...
+    @property
+    def tile_s(self) -> Rate: ...
+    @property
+    def activation_passes(self) -> Rate: ...
+    @property
+    def link_share(self) -> Rate: ...
+    @property
+    def network_share(self) -> Rate: ...
+    @property
+    def hop_s(self) -> Rate: ...
+    @property
+    def overlap_share(self) -> Rate: ...
+    @property
+    def tensor_overlap(self) -> Rate: ...
+    @property
+    def layer_overhead_s(self) -> Rate: ...
+    @property
+    def routing_overhead_s(self) -> Rate: ...
+    @property
+    def expert_overhead_s(self) -> Rate: ...
+    @property
+    def call_overhead_s(self) -> Rate: ...
+    @property
+    def straggler_share(self) -> Rate: ...
+    @property
+    def launch_power(self) -> Rate: ...
+
+
+def step(
+    model: Model,
+    training: Training,
+    cluster: Cluster,
+    utilisation: Utilisation,
+    layouts: Layouts,
+    networks_gbit_per_s: Floats | None = None,
+) -> Step:
+    """Seconds of one optimizer step on every layout; in each of a column of networks, where one is given in place of the cluster's."""
+    if isinstance(model, OtherNetwork) and utilisation.other_share:
+        utilisation = replace(utilisation, matmul_share=utilisation.other_share)
+    if len(layouts) == 1:
+        one = timed(work(model, training, cluster, layouts.only(), networks_gbit_per_s), utilisation)
+        return Step(*(np.atleast_1d(getattr(one, name)) for name in Step.__slots__))
+    return timed(work(model, training, cluster, layouts, networks_gbit_per_s), utilisation)
+
+
+def timed(asked: Work, achieved: Achieved) -> Step:
+    """Seconds of the step's parts when devices and links achieve what is measured of them."""
+    slower = 1 + achieved.straggler_share * asked.doublings
+    matmul = (asked.matmul + asked.routed / achieved.routed_share) / achieved.matmul_share
+    matmul = matmul + achieved.operand_share * asked.operands + achieved.tile_s * asked.reductions
+    attention = asked.attention / achieved.attention_share
+    compute = slower * (matmul + attention)
+    traffic = slower * (achieved.activation_passes * asked.traffic + asked.scores)
+    ring = _seconds(asked.context, achieved)
+    exchange = _seconds(asked.expert + asked.stage, achieved) + ring - achieved.overlap_share * np.minimum(ring, attention)
+    exchange = slower * (exchange + (1 - achieved.tensor_overlap) * _seconds(asked.tensor, achieved))
+    head = slower * asked.head / achieved.matmul_share
+    loss = slower * achieved.activation_passes * asked.head_traffic
+    host = achieved.layer_overhead_s * asked.layers + achieved.routing_overhead_s * asked.routed_layers
+    host = host + achieved.expert_overhead_s * asked.held_experts + achieved.call_overhead_s * asked.calls
+    layers = compute + traffic + exchange
+    count = asked.micro_batches
+    stage = _waiting(layers, host, achieved)
+    last = _waiting(layers + head + loss, host, achieved)
+    reduction = slower * _seconds(asked.gradient, achieved)
+    exposed = reduction - achieved.overlap_share * np.minimum(reduction, asked.hidden_batches * last)
+    return Step(
+        compute=count * (compute + head),
+        memory=count * (traffic + loss) + asked.optimizer + asked.generation,
+        launch=count * (last - (layers + head + loss)),
+        network=count * exchange + exposed,
+        pipeline=asked.chunk_stages * stage,
+        input=asked.input,
+        batch=asked.batch,
+    )
+
+
+def _waiting(device: Floats, host: Floats, achieved: Achieved) -> Floats:
+    """Seconds of a stage whose device waits for its host at every kernel that is over before the next one is launched.
+
+    Kernels differ in length: where host and device need about the same time, some wait all the same.
+    """
+    longer, shorter, power = np.maximum(device, host), np.minimum(device, host), achieved.launch_power
+    waiting: Floats = longer * (1 + (shorter / longer) ** power) ** (1 / power)
+    return waiting
+
+
+def _seconds(link: Link, achieved: Achieved) -> Floats:
+    """Seconds of an exchange at the share of the links' rates that collectives reach."""
+    return link.inside / achieved.link_share + link.beyond / achieved.network_share + achieved.hop_s * link.hops

@@ -1,0 +1,1 @@
+"""Documents that are exported: HTML, Markdown, XLSX, ICS, CSV, FOCUS, charts."""

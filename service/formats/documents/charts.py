@@ -1,0 +1,209 @@
+"""Charts as SVG: Altair's specifications, drawn without a browser and without the network. Import it only where a chart is asked for."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import altair as alt
+import vl_convert
+
+from service.domain.scaling.laws import FLOPS_PER_PARAM_AND_TOKEN
+
+Values = Sequence[Mapping[str, Any]]
+
+# Colours that the colour-blind can tell apart: Okabe and Ito 2008.
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
+# Where there are more than these: Tol's muted scheme (P. Tol 2021, "Colour schemes"); what comes after it is grey.
+MORE_COLOURS = ("#332288", "#CC6677", "#117733", "#AA4499", "#88CCEE", "#882255", "#44AA99", "#DDCC77", "#999933")
+# Sizes of equal loss are shown up to so many times what the cheapest costs: near the least size that reaches a loss costs have no end.
+SHOWN_COSTS = 30.0
+INK, GREY = "#222222", "#8a8a8a"
+FONT = "Liberation Sans, Arial, Helvetica, sans-serif"
+WIDTH, HEIGHT = 420, 260
+# What curves may be of, in the order of the legend.
+PARTS = ("loss", "training", "serving", "together")
+# Powers of ten beyond which an axis has a tick at each alone.
+WIDE = 5
+# Thousands as K, M, B and T, where d3 writes k and G; FLOPs beyond with an exponent.
+BILLIONS = "datum.value >= 1e15 ? format(datum.value, '.0e') : replace(format(datum.value, '~s'), 'G', 'B')"
+
+
+def svg(chart: alt.TopLevelMixin) -> str:
+    """The chart drawn; no address is allowed."""
+    return str(vl_convert.vegalite_to_svg(_styled(chart).to_dict(), allowed_base_urls=[])) + "\n"
+
+
+def optimal_chart(answer: Mapping[str, Any]) -> alt.TopLevelMixin:
+    """An answer of POST /v1/optimal: losses of equal cost, and costs of equal loss, against the size. ValueError where it has no curves."""
+    if not answer["curve"] or not answer["iso_loss_curve"]:
+        raise ValueError(f"law {answer['law']} gives no curves to draw")
+    losses = [{"x": point["params"], "y": point["loss"], "of": "loss"} for point in answer["curve"]]
+    chosen = answer["params"]["p50"]
+    panels = [
+        _panel(losses, chosen, ("parameters", "loss, nats a token"), "Sizes of equal cost", log_y=False),
+        _panel(_costs(answer), chosen, ("parameters", _unit(answer)), "Sizes of equal loss", log_y=True),
+    ]
+    beside = f"{chosen / 1e9:.4g}B parameters on {answer['tokens']['p50'] / 1e12:.4g}T tokens by law {answer['law']}"
+    joined: alt.TopLevelMixin = alt.hconcat(*panels, spacing=30).resolve_scale(color="independent")
+    return joined.properties(title=alt.Title("Optimum", subtitle=beside, offset=14))
+
+
+def _costs(answer: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """What sizes of equal loss cost: training, and over a lifetime serving and both together."""
+    training, serving = _cost_fields(answer)
+    rows = []
+    for point in answer["iso_loss_curve"]:
+        parts = {"training": point[training], "serving": point[serving]}
+        if None not in parts.values():
+            parts["together"] = sum(parts.values())
+        rows += [{"x": point["params"], "y": value, "of": part} for part, value in parts.items() if value is not None]
+    most = SHOWN_COSTS * min((row["y"] for row in rows if row["of"] == rows[-1]["of"]), default=0.0)
+    return [row for row in rows if row["y"] <= most]
+
+
+def _cost_fields(answer: Mapping[str, Any]) -> tuple[str, str]:
+    return ("flops", "serving_flops") if answer["training"] is None else ("training_usd", "serving_usd")
+
+
+def _unit(answer: Mapping[str, Any]) -> str:
+    return "FLOPs" if answer["training"] is None else "USD"
+
+
+def _panel(rows: Values, chosen: float, axes: tuple[str, str], title: str, *, log_y: bool) -> Any:
+    """Lines against a logarithmic size, with a rule at the chosen one; amounts are logarithmic too, losses are not."""
+    across = alt.X("x:Q", title=axes[0], scale=alt.Scale(type="log", nice=False), axis=_counted([row["x"] for row in rows]))
+    amounts = _counted([row["y"] for row in rows]) if log_y else alt.Axis(tickCount=6)
+    up = alt.Y("y:Q", title=axes[1], scale=alt.Scale(type="log", nice=False, padding=8) if log_y else alt.Scale(zero=False), axis=amounts)
+    names = sorted({row["of"] for row in rows}, key=PARTS.index)
+    legend = alt.Legend(title=None) if len(names) > 1 else None
+    colour = alt.Color("of:N", scale=alt.Scale(domain=names, range=list(COLOURS[: len(names)])), legend=legend)
+    lines = alt.Chart(alt.InlineData(values=list(rows))).mark_line().encode(x=across, y=up, color=colour)
+    rule = alt.Chart(alt.InlineData(values=[{"x": chosen}])).mark_rule(color=GREY, strokeDash=[4, 3]).encode(x="x:Q")
+    return (lines + rule).properties(width=WIDTH, height=HEIGHT, title=alt.Title(title, frame="group", fontSize=12))
+
+
+def fit_chart(runs: Values, answer: Mapping[str, Any], curves: Values) -> alt.TopLevelMixin:
+    """An answer of POST /v1/scaling-laws/fit: its runs, the law's curves of equal FLOPs with their intervals, and runs foretold.
+
+    ValueError where the law has no finite curves.
+    """
+    if not curves:
+        raise ValueError("the law gives no curves to draw")
+    across, colour = _fit_scales([*runs, *answer["predictions"], *curves], [row["flops"] for row in curves])
+    told = [_foretold(answer["predictions"], across, colour)] if answer["predictions"] else []
+    drawn = alt.layer(_curves(curves, across, colour), _measured(runs, across, colour), *told)
+    law = "L = E + A / N^alpha + B / D^beta: " + ", ".join(f"{name} {value:.4g}" for name, value in answer["parameters"].items())
+    also = "; diamonds: runs foretold, with theirs" if told else ""
+    title = alt.Title("Fitted scaling law", subtitle=[f"Lines: sizes of equal FLOPs; bands: intervals of 80 %. Points: runs{also}", law])
+    titled: alt.TopLevelMixin = drawn.properties(width=WIDTH + 140, height=HEIGHT + 100, title=title)
+    return titled
+
+
+def _fit_scales(rows: Values, flops: Sequence[float]) -> tuple[alt.X, alt.Color]:
+    """Sizes across, FLOPs by colour."""
+    levels = list(dict.fromkeys(flops))
+    sizes = _counted([row["params"] for row in rows])
+    across = alt.X("params:Q", title="parameters", scale=alt.Scale(type="log", nice=False, padding=12), axis=sizes)
+    # The palest tenth of the scheme is left out: it does not show on white.
+    scheme = alt.SchemeParams(name="viridis", extent=[0.9, 0.0])
+    legend = alt.Legend(title="FLOPs", values=levels, format=".0e", symbolType="stroke", symbolStrokeWidth=3)
+    return across, alt.Color("flops:Q", scale=alt.Scale(type="log", scheme=scheme, domain=[levels[0], levels[-1]]), legend=legend)
+
+
+def _curves(curves: Values, across: alt.X, colour: alt.Color) -> Any:
+    base = alt.Chart(alt.InlineData(values=list(curves)))
+    scale, axis = alt.Scale(type="log", nice=False, padding=8), alt.Axis(tickCount=8, format="~r")
+    low, middle = (alt.Y(f"{name}:Q", title="loss, nats a token", scale=scale, axis=axis) for name in ("low", "loss"))
+    bands = base.mark_area(opacity=0.22).encode(x=across, y=low, y2="high:Q", color=colour, detail="flops:N")
+    lines = base.mark_line(strokeWidth=1.5).encode(x=across, y=middle, color=colour, detail="flops:N")
+    return alt.layer(bands, lines)
+
+
+def _measured(runs: Values, across: alt.X, colour: alt.Color) -> Any:
+    rows = [{"params": run["params"], "loss": run["loss"], "flops": _flops(run)} for run in runs]
+    points = alt.Chart(alt.InlineData(values=rows)).mark_point(filled=True, size=34, opacity=0.9, stroke=INK, strokeWidth=0.4)
+    return points.encode(x=across, y="loss:Q", color=colour)
+
+
+def _foretold(predictions: Values, across: alt.X, colour: alt.Color) -> Any:
+    rows = [
+        {"params": run["params"], "loss": run["p50"], "low": run["p10"], "high": run["p90"], "flops": _flops(run)} for run in predictions
+    ]
+    base = alt.Chart(alt.InlineData(values=rows))
+    intervals = base.mark_rule(color=INK, strokeWidth=1.5).encode(x=across, y="low:Q", y2="high:Q")
+    diamonds = base.mark_point(filled=True, opacity=1, shape="diamond", size=110, stroke=INK, strokeWidth=1)
+    return alt.layer(intervals, diamonds.encode(x=across, y="loss:Q", color=colour))
+
+
+def _flops(run: Mapping[str, Any]) -> float:
+    return float(FLOPS_PER_PARAM_AND_TOKEN * run["params"] * run["tokens"])
+
+
+def serving_chart(answer: Mapping[str, Any], limit_ms: float | None) -> alt.TopLevelMixin:
+    """An answer of POST /v1/serving: what the options' tokens cost against how soon they come; `limit_ms` is what they have to keep to."""
+    rows = [_served(option) for option in (answer["best"], *answer["alternatives"])]
+    base = alt.Chart(alt.InlineData(values=rows))
+    across, up = _logarithmic(alt.X, "ms", "time for each output token, ms"), _logarithmic(alt.Y, "usd", "USD a million tokens")
+    colour, faint = _accelerators(rows), base.mark_rule(opacity=0.35)
+    layers = [
+        faint.encode(x=across, y="low:Q", y2="high:Q", color=colour),
+        faint.encode(x="soonest:Q", x2="latest:Q", y=up, color=colour),
+        base.mark_point(filled=True, size=80, opacity=1).encode(x=across, y=up, color=colour, shape=alt.Shape("format:N", title=None)),
+        base.mark_text(align="left", dx=7, dy=-6, fontSize=9, color=INK, font=FONT).encode(x=across, y=up, text="rank:N"),
+    ]
+    subtitle = f"{len(rows)} of {answer['considered']} options by their rank; lines: intervals of 80 %"
+    if limit_ms is not None:
+        layers.append(alt.Chart(alt.InlineData(values=[{"ms": limit_ms}])).mark_rule(color=GREY, strokeDash=[4, 3]).encode(x="ms:Q"))
+        subtitle += f"; dashed: the limit of {limit_ms:g} ms"
+    title = alt.Title("Serving: what tokens cost and how soon they come", subtitle=subtitle)
+    titled: alt.TopLevelMixin = alt.layer(*layers).properties(width=WIDTH + 100, height=HEIGHT + 60, title=title)
+    return titled
+
+
+def _served(option: Mapping[str, Any]) -> dict[str, Any]:
+    cost, latency, configuration = (option[name] for name in ("cost", "latency", "configuration"))
+    usd, ms = cost["usd_per_million_tokens"], latency["time_per_output_token_ms"]
+    return {
+        "rank": option["rank"],
+        "on": configuration["accelerator"],
+        "format": configuration["format"],
+        "usd": usd["p50"], "low": usd["p10"], "high": usd["p90"],
+        "ms": ms["p50"], "soonest": ms["p10"], "latest": ms["p90"],
+    }  # fmt: skip
+
+
+def _logarithmic(channel: Any, name: str, title: str) -> Any:
+    scale = alt.Scale(type="log", nice=False, padding=20)
+    return channel(f"{name}:Q", title=title, scale=scale, axis=alt.Axis(format="~r", tickCount=8))
+
+
+def _accelerators(rows: Values) -> alt.Color:
+    """A colour for each accelerator, in the order of the options."""
+    names = list(dict.fromkeys(row["on"] for row in rows))
+    colours = COLOURS if len(names) <= len(COLOURS) else MORE_COLOURS
+    shown = [*colours, *[GREY] * len(names)][: len(names)]
+    return alt.Color("on:N", scale=alt.Scale(domain=names, range=shown), legend=alt.Legend(title=None, symbolOpacity=1))
+
+
+def _counted(values: Sequence[float]) -> alt.Axis:
+    """An axis of counts with ticks at 1, 2 and 5 of each power of ten, over wide ranges at 1 alone."""
+    first, last = (math.floor(math.log10(end)) for end in (min(values), max(values)))
+    steps = (1.0, 2.0, 5.0) if last - first <= WIDE else (1.0,)
+    ticks = [step * 10.0**power for power in range(first, last + 1) for step in steps]
+    return alt.Axis(labelExpr=BILLIONS, values=[tick for tick in ticks if min(values) <= tick <= max(values)])
+
+
+def _styled(chart: alt.TopLevelMixin) -> Any:
+    text = {"labelFont": FONT, "titleFont": FONT, "labelColor": INK, "titleColor": INK, "titleFontWeight": "normal"}
+    return chart.configure(
+        aria=False,
+        background="#ffffff",
+        font=FONT,
+        padding=12,
+        axis={**text, "gridColor": "#ececec", "domainColor": GREY, "tickColor": GREY},
+        legend=text,
+        title={"font": FONT, "subtitleFont": FONT, "anchor": "start", "color": INK},
+        view={"stroke": "#cccccc"},
+    )

@@ -1,0 +1,115 @@
+"""A plan as one CSV table (RFC 4180): a row for each line, tier, run, gate, risk, activity and week, told apart by `section`.
+
+Sums go over one section: the rows of `line` add up to the `total`, and so do those of `burn_plan`.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from service.formats.documents.text import harmless
+
+COLUMNS = (
+    *("section", "name", "tier", "usd", "usd_p10", "usd_p90", "share", "accelerator_hours", "tokens", "checkpoints"),
+    *("start", "finish", "finish_p10", "finish_p90", "basis"),
+)
+Answer = Mapping[str, Any]
+Row = dict[str, Any]
+
+
+def write(answer: Answer) -> bytes:
+    """The table in UTF-8. Text that begins like a formula is quoted."""
+    out = io.StringIO(newline="")
+    rows = csv.DictWriter(out, COLUMNS)
+    rows.writeheader()
+    for make in (_totals, _lines, _tiers, _risks, _calendar, _weeks, _notes):
+        rows.writerows({column: harmless(value) for column, value in row.items()} for row in make(answer))
+    return out.getvalue().encode()
+
+
+def _totals(answer: Answer) -> Iterable[Row]:
+    whole = answer["total_usd"]
+    yield {
+        "section": "total",
+        "name": "budget",
+        "usd": _cents(whole["p50"]),
+        "usd_p10": _cents(whole["p10"]),
+        "usd_p90": _cents(whole["p90"]),
+    }
+    yield {"section": "expected", "name": "mean over the gates", "usd": _cents(answer["expected_usd"])}
+    for name, amount in answer["envelope"].items():
+        yield {"section": "envelope", "name": name.removesuffix("_usd"), "usd": _cents(amount)}
+
+
+def _lines(answer: Answer) -> Iterable[Row]:
+    for line in answer["lines"]:
+        yield {"section": "line", "name": line["line"], "usd": _cents(line["usd"]), "basis": line["basis"]}
+    for overhead in answer["overhead"]:
+        named = {"section": "overhead", "name": overhead["line"], "tier": overhead["tier"] or "", "basis": overhead["basis"]}
+        yield named | {"usd": _cents(overhead["usd"]), "share": overhead["share"]}
+
+
+def _tiers(answer: Answer) -> Iterable[Row]:
+    for tier in answer["tiers"]:
+        of = {"tier": tier["tier"]}
+        hours = tier["accelerator_hours"]["p50"]
+        yield {"section": "tier", "name": tier["tier"], "usd": _cents(tier["cost_usd"]), "accelerator_hours": f"{hours:.2f}"} | of
+        for run in tier["runs"]:
+            yield {
+                "section": "run",
+                "name": run["name"],
+                "usd": _cents(run["cost_usd"]),
+                "basis": f"{run['equivalents']:g} whole runs' worth",
+            } | of
+        if tier["gate"]:
+            yield _gate(tier["gate"]) | of
+
+
+def _gate(gate: Answer) -> Row:
+    cost, evidence = _cents(gate["cost_to_decide_usd"]), gate["evidence"] or ""
+    row = {"section": "gate", "name": gate["decides"], "usd": cost, "share": gate["pass_probability"], "basis": evidence}
+    return row | {"finish": gate["date"]["p50"]} | _ends(gate["date"])
+
+
+def _risks(answer: Answer) -> Iterable[Row]:
+    for risk in answer["risks"]:
+        loss = {
+            "usd": _cents(risk["expected_loss_usd"]),
+            "share": risk["probability"],
+            "basis": f"{risk['loss_usd']:.2f} USD where it happens",
+        }
+        yield {"section": "risk", "name": risk["name"], "tier": risk["tier"] or ""} | loss
+
+
+def _calendar(answer: Answer) -> Iterable[Row]:
+    schedule = answer["schedule"]
+    for entry in schedule["calendar"]:
+        named = {"section": "calendar", "name": entry["what"], "tier": entry["tier"] or "", "basis": entry["kind"]}
+        yield named | {"start": entry["start"], "finish": entry["finish"]} | _ends(entry["finish_range"])
+    yield {"section": "finish", "name": "program", "start": schedule["start"], "finish": schedule["finish"]["p50"]} | _ends(
+        schedule["finish"]
+    )
+
+
+def _ends(dates: Mapping[str, str]) -> Row:
+    return {"finish_p10": dates["p10"], "finish_p90": dates["p90"]}
+
+
+def _weeks(answer: Answer) -> Iterable[Row]:
+    for week in answer["burn_plan"]:
+        used = {name: week[name] for name in ("accelerator_hours", "tokens", "checkpoints")}
+        yield {"section": "burn_plan", "name": week["week"], "start": week["monday"], "usd": _cents(week["usd"])} | used
+
+
+def _notes(answer: Answer) -> Iterable[Row]:
+    for warning in answer["warnings"]:
+        yield {"section": "warning", "basis": warning}
+    for entry in answer["assumptions"]:
+        yield {"section": "assumption", "name": entry["field"], "basis": f"{entry['value']}: {entry['source']}"}
+
+
+def _cents(amount: float) -> str:
+    return f"{amount:.2f}"

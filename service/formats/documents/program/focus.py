@@ -1,0 +1,159 @@
+"""A plan as a forecast in the columns of FOCUS 1.2, for tools that hold it against bills: a row for each line and week.
+
+FOCUS (FinOps Open Cost and Usage Specification, 1.2 of 29 May 2025, CC BY 4.0): all mandatory columns, and of the others those that a
+forecast has. A week over the end of a month is two rows, because a charge lies in one billing period.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import date, timedelta
+from decimal import Decimal
+from itertools import pairwise
+from typing import Any
+
+from service.domain.programs.program import TIERS
+from service.engine.numerics.money import fitted
+from service.formats.documents.text import harmless
+
+COLUMNS = (
+    *("BilledCost", "BillingAccountId", "BillingAccountName", "BillingCurrency", "BillingPeriodEnd", "BillingPeriodStart"),
+    *("ChargeCategory", "ChargeClass", "ChargeDescription", "ChargeFrequency", "ChargePeriodEnd", "ChargePeriodStart"),
+    *("ConsumedQuantity", "ConsumedUnit", "ContractedCost", "EffectiveCost", "InvoiceIssuerName", "ListCost", "PricingQuantity"),
+    *("PricingUnit", "ProviderName", "PublisherName", "ServiceCategory", "ServiceName", "Tags"),
+)
+ISSUER = "Outlay forecast"
+CATEGORIES = {"storage": "Storage", "network": "Networking"}
+"""FOCUS's closed list of service categories has no people, data or reserves: they are Other."""
+Answer = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Period:
+    """Days from `first` to before `end`, all of one month; `share` is what of the whole budget is spent by its end."""
+
+    first: date
+    end: date
+    share: Decimal
+
+
+def write(answer: Answer) -> bytes:
+    """The table in UTF-8: each line's rows add up to the line to the cent.
+
+    Tiers are spent one after another, everything else as the whole is, so each week's rows add up to the burn plan's but for cents.
+    """
+    out = io.StringIO(newline="")
+    rows = csv.DictWriter(out, COLUMNS)
+    rows.writeheader()
+    rows.writerows({column: harmless(value) for column, value in row.items()} for row in _rows(answer))
+    return out.getvalue().encode()
+
+
+def _rows(answer: Answer) -> Iterable[dict[str, Any]]:
+    periods = _periods(answer["burn_plan"])
+    before = {tier: Decimal(0) for tier in TIERS}
+    tiers = [line for line in answer["lines"] if line["line"] in before]
+    whole = sum((_exact(line["usd"]) for line in tiers), Decimal(0))
+    spent = Decimal(0)
+    for line in answer["lines"]:
+        usd = _exact(line["usd"])
+        used = [period.share for period in periods]
+        if line in tiers:
+            used = [_of_tier(share * whole, spent, usd) for share in used]
+            spent += usd
+        yield from _line(answer, line, periods, _increases(used))
+
+
+def _of_tier(all_spent: Decimal, before: Decimal, usd: Decimal) -> Decimal:
+    """The share of a tier that is spent when so much is spent on all of them, and `before` on those before it."""
+    return min(max((all_spent - before) / usd, Decimal(0)), Decimal(1)) if usd else Decimal(1)
+
+
+def _increases(used: Sequence[Decimal]) -> list[Decimal]:
+    return [now - earlier for earlier, now in pairwise((Decimal(0), *used))]
+
+
+def _periods(weeks: Sequence[Answer]) -> list[Period]:
+    """Weeks, divided where a month ends; what is spent by the end of each is rounded nowhere."""
+    whole = sum((_exact(week["usd"]) for week in weeks), Decimal(0))
+    spent, found = Decimal(0), []
+    for week in weeks:
+        monday = date.fromisoformat(week["monday"])
+        usd = _exact(week["usd"]) / whole if whole else Decimal(1) / len(weeks)
+        for first, end in _months(monday, monday + timedelta(weeks=1)):
+            found.append(Period(first, end, spent + usd * (end - monday).days / 7))
+        spent += usd
+    return [*found[:-1], replace(found[-1], share=Decimal(1))] if found else []
+
+
+def _months(first: date, end: date) -> list[tuple[date, date]]:
+    month = _next_month(first)
+    return [(first, end)] if end <= month else [(first, month), (month, end)]
+
+
+def _next_month(of: date) -> date:
+    return (of.replace(day=1) + timedelta(days=32)).replace(day=1)
+
+
+def _line(answer: Answer, line: Answer, periods: Sequence[Period], shares: Sequence[Decimal]) -> Iterable[dict[str, Any]]:
+    """A line's rows: periods in which it costs something."""
+    amounts = fitted([_exact(line["usd"]) * share for share in shares], _exact(line["usd"]))
+    hours = {tier["tier"]: tier["accelerator_hours"]["p50"] for tier in answer["tiers"]}.get(line["line"])
+    same = _same(answer, line)
+    for period, share, usd in zip(periods, shares, amounts, strict=True):
+        if usd:
+            yield same | _charge(period, usd) | ({} if hours is None else _used(hours, share))
+
+
+def _same(answer: Answer, line: Answer) -> dict[str, Any]:
+    """What all rows of a line have in common."""
+    issuers = dict.fromkeys(("InvoiceIssuerName", "ProviderName", "PublisherName"), _provider(answer, line["line"]))
+    tags = {"program": answer["name"], "forecast": "true", "price_snapshot": answer["price_snapshot"]}
+    return issuers | {
+        "BillingAccountId": "forecast",
+        "BillingAccountName": answer["name"],
+        "BillingCurrency": "USD",
+        "ChargeCategory": "Usage",
+        "ChargeDescription": f"Forecast: {line['basis']}",
+        "ChargeFrequency": "Usage-Based",
+        "ServiceCategory": _category(line["line"]),
+        "ServiceName": line["line"],
+        "Tags": json.dumps(tags),
+    }
+
+
+def _provider(answer: Answer, line: str) -> str:
+    """Who a tier's hours are planned to be bought from; the forecast itself where nobody is named."""
+    prices = [run["estimate"]["price"] for tier in answer["tiers"] if tier["tier"] == line for run in tier["runs"]]
+    return ", ".join(sorted({price["provider"] for price in prices if price.get("provider")})) or ISSUER
+
+
+def _category(line: str) -> str:
+    if line in TIERS or line.startswith("overhead:"):
+        return "AI and Machine Learning"
+    return CATEGORIES.get(line.partition(":")[0], "Other")
+
+
+def _charge(period: Period, usd: Decimal) -> dict[str, Any]:
+    """Costs and bounds of a row. Nothing is known of discounts beyond the planned price, so the four costs are one."""
+    costs = dict.fromkeys(("BilledCost", "ContractedCost", "EffectiveCost", "ListCost"), f"{usd:.2f}")
+    month = period.first.replace(day=1)
+    bounds = {
+        "BillingPeriodStart": month,
+        "BillingPeriodEnd": _next_month(month),
+        "ChargePeriodStart": period.first,
+        "ChargePeriodEnd": period.end,
+    }
+    return costs | {name: f"{day}T00:00:00Z" for name, day in bounds.items()}
+
+
+def _used(hours: float, share: Decimal) -> dict[str, Any]:
+    return {"ConsumedQuantity": f"{Decimal(repr(hours)) * share:.2f}", "ConsumedUnit": "Accelerator-Hours"}
+
+
+def _exact(usd: float) -> Decimal:
+    return Decimal(str(usd))

@@ -1,0 +1,73 @@
+"""A plan as a workbook (XLSX): live where a reader would change a price, a count, a share or a probability, and all the rest as numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import date
+from typing import Any
+
+from service.formats.documents.cells import FIRST_ROW, Book, Column, Formula, new_book
+from service.formats.documents.program.workbook_budget import live_sheets
+from service.formats.documents.text import text
+
+Answer = Mapping[str, Any]
+CALENDAR_COLUMNS = (
+    *(Column("what", 50), Column("kind", 12), Column("start", 12, "date"), Column("finish", 12, "date"), Column("finish, p10", 12, "date")),
+    *(Column("finish, p90", 12, "date"), Column("critical", 10)),
+)
+BURN_COLUMNS = (
+    *(Column("week", 12), Column("USD", 16, "usd"), Column("USD by then", 18, "usd"), Column("accelerator-hours", 18, "usd")),
+    *(Column("tokens", 22, "whole"), Column("checkpoints", 12, "whole")),
+)
+NOTE_COLUMNS = (Column("", 34, "wrapped"), Column("value", 30, "wrapped"), Column("source", 110, "wrapped"))
+
+
+def write(answer: Answer) -> bytes:
+    """The workbook. Its totals are the plan's to the cent as long as nothing is changed."""
+    book = new_book()
+    book.workbook.set_properties({"title": answer["name"], "comments": f"{answer['price_snapshot']}, {answer['engine_version']}"})
+    live_sheets(book, answer)
+    _calendar(book, answer)
+    _burn_plan(book, answer)
+    _notes(book, answer)
+    book.workbook.close()
+    return book.out.getvalue()
+
+
+def _calendar(book: Book, answer: Answer) -> None:
+    schedule = answer["schedule"]
+    sheet = book.sheet("Schedule", ("Schedule", "Median days, and the interval of 80 % of each finish."), CALENDAR_COLUMNS)
+    for row, entry in enumerate(schedule["calendar"], FIRST_ROW):
+        critical = "yes" if entry["what"] in schedule["critical_path"] else ""
+        sheet.row(row, (entry["what"], entry["kind"], *_days(entry["start"], entry["finish_range"]), critical))
+    last = FIRST_ROW + len(schedule["calendar"])
+    sheet.row(last, ("program", "", *_days(schedule["start"], schedule["finish"])))
+    if schedule["deadline"]:
+        sheet.row(last + 1, ("deadline", "", None, date.fromisoformat(schedule["deadline"])))
+
+
+def _days(start: str, finish: Mapping[str, str]) -> tuple[date, ...]:
+    return tuple(date.fromisoformat(day) for day in (start, finish["p50"], finish["p10"], finish["p90"]))
+
+
+def _burn_plan(book: Book, answer: Answer) -> None:
+    said = "What is planned for each week (ISO 8601): what tracking compares with. It does not follow changes."
+    sheet = book.sheet("Burn plan", ("Burn plan", said), BURN_COLUMNS)
+    spent, last = 0.0, FIRST_ROW + len(answer["burn_plan"]) - 1
+    for row, week in enumerate(answer["burn_plan"], FIRST_ROW):
+        spent = round(spent + week["usd"], 2)
+        by_then = Formula(f"=SUM({sheet.down(FIRST_ROW, row, 1)})", spent)
+        sheet.row(row, (week["week"], week["usd"], by_then, week["accelerator_hours"], week["tokens"], week["checkpoints"]))
+    sums = [sum(week[name] for week in answer["burn_plan"]) for name in ("usd", "accelerator_hours", "tokens", "checkpoints")]
+    usd, *used = (Formula(f"=SUM({sheet.down(FIRST_ROW, last, at)})", value) for at, value in zip((1, 3, 4, 5), sums, strict=True))
+    sheet.row(last + 1, ("all", usd, None, *used), "total: ")
+
+
+def _notes(book: Book, answer: Answer) -> None:
+    """Warnings and assumptions in full, and what the plan was made with."""
+    sheet = book.sheet("Notes", ("Notes", "What to worry about, and what was assumed because nobody said."), NOTE_COLUMNS)
+    rows = [("warning", "", warning) for warning in answer["warnings"]]
+    rows += [(entry["field"], text(entry["value"]), entry["source"]) for entry in answer["assumptions"]]
+    rows += [("price_snapshot", answer["price_snapshot"], ""), ("engine_version", answer["engine_version"], "")]
+    for row, cells in enumerate(rows, FIRST_ROW):
+        sheet.row(row, cells)

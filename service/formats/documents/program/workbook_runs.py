@@ -1,0 +1,123 @@
+"""The sheets a plan's costs begin with: runs with their prices and counts, risks with their probabilities. Both are live."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any
+
+from service.formats.documents.cells import FIRST_ROW, Book, Column, Formula, Input, Sheet, exact, off, rounded, shortest_share
+
+Answer = Mapping[str, Any]
+ALL = "all tiers"
+FIXED_LINES = frozenset({"storage", "network", "personnel", "electricity"})
+"""Lines of a run's bill that do not follow the price of its accelerator-hours; all others do."""
+RUN_COLUMNS = (
+    *(Column("tier", 12), Column("run", 28), Column("accelerator", 26), Column("price from", 30)),
+    *(
+        Column("whole runs' worth", 10, "number"),
+        Column("accelerator-hours of one", 16, "number"),
+        Column("USD an accelerator-hour", 14, "number"),
+    ),
+    *(Column("idle and overhead, of compute", 14, "share"), Column("other, USD of one", 14, "usd"), Column("USD of one", 16, "usd")),
+    *(Column("rounding", 10, "usd"), Column("USD", 16, "usd")),
+)
+WORTH, HOURS, PRICE, AROUND, OTHER, ONE, ROUNDING, USD = range(4, 12)
+RISK_COLUMNS = (
+    *(Column("risk", 40), Column("tier", 12), Column("probability", 12, "share"), Column("loss, of the tier's runs", 14, "share")),
+    *(
+        Column("loss beside, USD", 16, "usd"),
+        Column("loss, USD", 16, "usd"),
+        Column("rounding", 10, "usd"),
+        Column("expected loss, USD", 16, "usd"),
+    ),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class RunCost:
+    """What one run is made of, USD but for hours and `around`, the share of compute that follows it."""
+
+    hours: Decimal
+    price: Decimal
+    around: Decimal
+    other: Decimal
+
+    @property
+    def one(self) -> Decimal:
+        """What the sheet's formula gives for one run."""
+        compute = rounded(self.hours * self.price)
+        return compute + rounded(compute * self.around) + self.other
+
+
+def runs_sheet(book: Book, answer: Answer) -> Sheet:
+    said = "Change what is yellow: how many whole runs' worth are made, how long one takes, what an hour costs."
+    sheet = book.sheet("Runs", ("Runs", said), RUN_COLUMNS)
+    rows = [(tier["tier"], run) for tier in answer["tiers"] for run in tier["runs"]]
+    for at, (tier, run) in enumerate(rows, FIRST_ROW):
+        sheet.row(at, (tier, run["name"], *_bought(run["estimate"]["price"]), *_run_cells(sheet, at, run)))
+    return sheet
+
+
+def tier_usd(sheet: Sheet, answer: Answer, tier: str) -> str:
+    """The formula of what a tier's runs cost."""
+    last = FIRST_ROW + sum(len(each["runs"]) for each in answer["tiers"]) - 1
+    return f'SUMIF({sheet.down(FIRST_ROW, last, 0)},"{tier}",{sheet.down(FIRST_ROW, last, USD)})'
+
+
+def _bought(price: Answer) -> tuple[str, str]:
+    of = ", ".join(str(price[name]) for name in ("provider", "region", "pricing") if price.get(name))
+    return str(price.get("accelerator") or ""), of or str(price.get("source") or "")
+
+
+def run_cost(run: Answer) -> RunCost:
+    """A run's bill as the sheet has it: hours times price, what follows that, and the rest."""
+    estimate = run["estimate"]
+    lines = {line["line"]: exact(line["usd"]) for line in estimate["cost"]["lines"]}
+    other = sum((usd for line, usd in lines.items() if line in FIXED_LINES), Decimal(0))
+    around = sum(lines.values(), -other - lines["compute"])
+    hours, price = exact(estimate["time"]["accelerator_hours"]["p50"]), exact(estimate["price"]["usd_per_accelerator_hour"])
+    return RunCost(hours, price, exact(shortest_share(around, rounded(hours * price))), other)
+
+
+def _run_cells(sheet: Sheet, row: int, run: Answer) -> tuple[Input | Formula | float, ...]:
+    cost, worth = run_cost(run), run["equivalents"]
+    hours, price, around, other, one, rounding = (sheet.at(row, column) for column in (HOURS, PRICE, AROUND, OTHER, ONE, ROUNDING))
+    compute = f"ROUND({hours}*{price},2)"
+    inputs = (Input(worth), *(Input(float(each)) for each in (cost.hours, cost.price, cost.around, cost.other)))
+    return (
+        *inputs,
+        Formula(f"={compute}+ROUND({compute}*{around},2)+{other}", float(cost.one)),
+        off(run["cost_usd"], rounded(exact(worth) * cost.one)),
+        Formula(f"=ROUND({sheet.at(row, WORTH)}*{one},2)+{rounding}", run["cost_usd"]),
+    )
+
+
+def risks_sheet(book: Book, answer: Answer, tiers: Mapping[str, str]) -> tuple[Sheet, str]:
+    """The sheet, and the address of the sum of expected losses. `tiers`: where the cost of each tier's runs stands."""
+    said = "Change what is yellow: how likely each is, and what it costs where it happens."
+    sheet = book.sheet("Risks", ("Risks", said), RISK_COLUMNS)
+    costs = {tier["tier"]: exact(tier["cost_usd"]) for tier in answer["tiers"]}
+    for at, risk in enumerate(answer["risks"], FIRST_ROW):
+        of = risk["tier"]
+        base = "+".join(tiers.values()) if of is None else tiers[of]
+        planned = sum(costs.values(), Decimal(0)) if of is None else costs[of]
+        sheet.row(at, (risk["name"], of or ALL, *_risk_cells(sheet, at, risk, (base, planned))))
+    last = FIRST_ROW + len(answer["risks"])
+    losses = sum((exact(risk["expected_loss_usd"]) for risk in answer["risks"]), Decimal(0))
+    total = Formula(f"=SUM({sheet.down(FIRST_ROW, last - 1, 7)})", float(losses)) if answer["risks"] else 0.0
+    sheet.row(last, ("all", None, None, None, None, None, None, total), "total: ")
+    return sheet, sheet.at(last, 7)
+
+
+def _risk_cells(sheet: Sheet, row: int, risk: Answer, base: tuple[str, Decimal]) -> tuple[Input | Formula | float, ...]:
+    part, beside = risk["cost_share_of_tier"], risk["cost_usd"]
+    loss = rounded(exact(part) * base[1]) + exact(beside)
+    probability, share_of, usd, loss_at, rounding = (sheet.at(row, column) for column in range(2, 7))
+    return (
+        *(Input(risk["probability"]), Input(part), Input(beside)),
+        Formula(f"=ROUND({share_of}*({base[0]}),2)+{usd}", float(loss)),
+        off(risk["expected_loss_usd"], rounded(exact(risk["probability"]) * loss)),
+        Formula(f"=ROUND({probability}*{loss_at},2)+{rounding}", risk["expected_loss_usd"]),
+    )

@@ -1,0 +1,144 @@
+"""Charts of a report: spending and tokens against the plan, with the forecast's fan, and the losses."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import altair as alt
+
+from service.formats.documents.charts import BILLIONS, COLOURS, GREY, MORE_COLOURS
+from service.formats.documents.report.sections import budget_of
+
+Report = Mapping[str, Any]
+Rows = list[dict[str, Any]]
+WIDE, HIGH = 680, 230
+HALF = 310
+LIMIT = "#B2182B"
+PLAN, ACTUAL, FORECAST = "plan", "actual", "forecast"
+# What a line is of keeps its colour and dash in both plots, whether the others are there or not.
+STYLES = {PLAN: (GREY, [5, 3]), ACTUAL: (COLOURS[0], [1, 0]), FORECAST: (COLOURS[1], [2, 2])}
+
+
+def spend_chart(report: Report) -> alt.TopLevelMixin | None:
+    """Planned and actual spending, the forecast's fan, budget and deadline; None where there is nothing to draw."""
+    fan = _fan(report, report["status"]["forecast"]["cost_usd"], report["status"]["spend"]["usd"])
+    rules = {"budget": budget_of(report), "deadline": report["program"]["deadline"]}
+    drawn = _against_plan(report, ("planned_usd", "spent_usd"), fan, rules)
+    if drawn is None:
+        return None
+    said = "dashed grey: plan; blue: actual; orange: forecast, median and interval of 80 %; red: budget and deadline"
+    return _titled(drawn, WIDE, alt.Title("Spending, USD", subtitle=said))
+
+
+def tokens_chart(report: Report) -> alt.TopLevelMixin | None:
+    """Planned and earned tokens, and how they go on; None where there is nothing to draw."""
+    planned, now = report["program"]["planned_tokens"], report["status"]["spend"]["tokens"]
+    goal = {"p10": planned, "p50": planned, "p90": planned} if planned else None
+    drawn = _against_plan(report, ("planned_tokens", "tokens"), _fan(report, goal, now), {"deadline": report["program"]["deadline"]})
+    return None if drawn is None else _titled(drawn, HALF, alt.Title("Tokens"))
+
+
+def loss_chart(report: Report) -> alt.TopLevelMixin | None:
+    """Hourly losses of each run, and where they end; None without losses."""
+    rows = [dict(point) for point in report["losses"]]
+    if not rows:
+        return None
+    names = list(dict.fromkeys(row["run"] for row in rows))
+    colours = [*COLOURS, *MORE_COLOURS, *[GREY] * len(names)][: len(names)]
+    legend = alt.Legend(title=None, orient="top-right", labelLimit=HALF // 2) if len(names) > 1 else None
+    colour = alt.Color("run:N", scale=alt.Scale(domain=names, range=colours), legend=legend)
+    across = alt.X("tokens:Q", title="tokens", axis=_amounts())
+    base = alt.Chart(alt.InlineData(values=rows))
+    up = alt.Y("loss:Q", title="nats a token", scale=alt.Scale(zero=False))
+    layers = [base.mark_line(strokeWidth=1.5, point=len(rows) == 1).encode(x=across, y=up, color=colour), *_ends(report, colour)]
+    return _titled(alt.layer(*layers), HALF, alt.Title("Loss"))
+
+
+def _ends(report: Report, colour: alt.Color) -> list[alt.Chart]:
+    """Where losses end at the planned tokens, with their intervals of 80 %."""
+    ends = [
+        {"run": run["name"], "tokens": run["planned_tokens"], "loss": end["p50"], "low": end["p10"], "high": end["p90"]}
+        for run in report["status"]["runs"]
+        if run["loss"]["end"] and (end := run["loss"]["end"]["loss"])
+    ]
+    if not ends:
+        return []
+    base = alt.Chart(alt.InlineData(values=ends))
+    across = alt.X("tokens:Q")
+    return [
+        base.mark_rule(strokeWidth=2).encode(x=across, y=alt.Y("low:Q"), y2="high:Q", color=colour),
+        base.mark_point(filled=True, size=50, opacity=1).encode(x=across, y=alt.Y("loss:Q"), color=colour),
+    ]
+
+
+def _fan(report: Report, goal: Mapping[str, float] | None, now: float | None) -> Rows:
+    """From where it stands now to where it ends; empty where that is not known or reached."""
+    finish, at = report["status"]["forecast"]["finish"], report["status"]["as_of"]
+    if goal is None or now is None or finish is None or finish["p50"] <= at[:10]:
+        return []
+    return [
+        {"at": at, "y": now, "low": now, "high": now, "of": FORECAST},
+        {"at": finish["p50"], "y": goal["p50"], "low": goal["p10"], "high": goal["p90"], "of": FORECAST},
+    ]
+
+
+def _against_plan(report: Report, names: tuple[str, str], fan: Rows, rules: Mapping[str, Any]) -> Any:
+    """The plan, what happened and the fan over time; None where there is neither of the first two."""
+    lines = [
+        {"at": moment["at"], "y": moment[name], "of": of}
+        for name, of in zip(names, (PLAN, ACTUAL), strict=True)
+        for moment in report["moments"]
+        if moment[name] is not None
+    ]
+    if not lines:
+        return None
+    across = alt.X("at:T", title=None, scale=alt.Scale(type="utc"), axis=alt.Axis(tickCount=4, format="%-d %b %Y", labelAngle=0))
+    up = alt.Y("y:Q", title=None, axis=_amounts())
+    layers: list[Any] = []
+    if fan:
+        band = alt.Chart(alt.InlineData(values=fan)).mark_area(opacity=0.22, color=STYLES[FORECAST][0])
+        layers.append(band.encode(x=across, y=alt.Y("low:Q", title=None), y2="high:Q"))
+        layers += _spread_of_end(report, fan)
+    layers += [*_rules(rules), *(_line([row for row in [*lines, *fan] if row["of"] == of], of, across, up) for of in STYLES)]
+    return alt.layer(*layers)
+
+
+def _line(rows: Rows, of: str, across: alt.X, up: alt.Y) -> Any:
+    colour, dash = STYLES[of]
+    return alt.Chart(alt.InlineData(values=rows)).mark_line(color=colour, strokeDash=dash, strokeWidth=2).encode(x=across, y=up)
+
+
+def _spread_of_end(report: Report, fan: Rows) -> list[alt.Chart]:
+    """The days between which it ends, at the median of what it ends with."""
+    finish = report["status"]["forecast"]["finish"]
+    row = {"at": finish["p10"], "until": finish["p90"], "y": fan[-1]["y"]}
+    mark = alt.Chart(alt.InlineData(values=[row])).mark_rule(color=STYLES[FORECAST][0], strokeWidth=4, opacity=0.6)
+    return [mark.encode(x=alt.X("at:T"), x2="until:T", y=alt.Y("y:Q"))]
+
+
+def _rules(rules: Mapping[str, Any]) -> list[alt.Chart]:
+    found = []
+    if rules.get("budget") is not None:
+        found.append(_rule({"y": rules["budget"]}).encode(y=alt.Y("y:Q")))
+    if rules.get("deadline") is not None:
+        found.append(_rule({"at": rules["deadline"]}).encode(x=alt.X("at:T")))
+    return found
+
+
+def _rule(row: Mapping[str, Any]) -> Any:
+    return alt.Chart(alt.InlineData(values=[dict(row)])).mark_rule(color=LIMIT, strokeWidth=1)
+
+
+def _amounts() -> alt.Axis:
+    return alt.Axis(labelExpr=BILLIONS, tickCount=5)
+
+
+def _titled(chart: Any, width: int, title: alt.Title) -> alt.TopLevelMixin:
+    titled: alt.TopLevelMixin = chart.properties(width=width, height=HIGH, title=title)
+    return titled
+
+
+def drawn(report: Report) -> Sequence[alt.TopLevelMixin]:
+    """The charts there is something to draw of, in the order of the page."""
+    return [chart for chart in (spend_chart(report), tokens_chart(report), loss_chart(report)) if chart is not None]

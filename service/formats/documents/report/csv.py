@@ -1,0 +1,119 @@
+"""A report as one CSV table (RFC 4180): a row for each figure, line, window, run, interruption and note, told apart by `section`.
+
+Sums go over one section: the rows of `line` add up to what is spent. A figure that is not known is empty, and `text` says why.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from service.formats.documents.text import harmless
+
+COLUMNS = ("section", "run", "name", "value", "p10", "p90", "unit", "date", "text")
+SPEND = ("usd", "accelerator_hours", "tokens", "remaining_usd", "share_of_budget")
+EARNED = ("bac_usd", "pv_usd", "ev_usd", "ac_usd", "cpi", "spi", "eac_usd", "vac_usd", "tcpi", "cv_usd", "sv_usd", "tokens_share")
+FAILURES = ("count", "budgeted", "expected", "probability", "downtime_hours", "lost_tokens")
+UTILISATION = ("mfu", "planned_mfu", "goodput", "planned_goodput", "share")
+REMAINING = ("cost_usd", "remaining_usd", "remaining_hours", "remaining_accelerator_hours")
+UNITS = {"usd": "USD", "hours": "hours", "tokens": "tokens", "days": "days"}
+Report = Mapping[str, Any]
+Row = dict[str, Any]
+
+
+def write(report: Report) -> bytes:
+    """The table in UTF-8. Text that begins like a formula is quoted."""
+    out = io.StringIO(newline="")
+    rows = csv.DictWriter(out, COLUMNS)
+    rows.writeheader()
+    for make in (_headline, _program, _runs, _events, _notes):
+        rows.writerows({column: harmless(value) for column, value in row.items()} for row in make(report))
+    return out.getvalue().encode()
+
+
+def _headline(report: Report) -> Iterable[Row]:
+    headline = report["headline"]
+    yield {"section": "headline", "name": headline["standing"], "date": report["status"]["as_of"], "text": headline["text"]}
+    yield from _figures("headline", headline, ("over_usd", "late_days"))
+    yield {"section": "program", "name": "name", "text": report["program"]["name"]}
+    yield from ({"section": "program", "name": name, "date": report["program"][name]} for name in ("start", "deadline"))
+
+
+def _program(report: Report) -> Iterable[Row]:
+    status = report["status"]
+    yield from _standing(status, "")
+    for part in (status["why"] or {"parts": ()})["parts"]:
+        yield {"section": "why", "name": part["cause"], "value": part["usd"], "unit": "USD"}
+    gate = status["gate"]
+    said = {"name": gate["recommendation"], "value": gate["due_usd"], "unit": "USD", "date": report["gate_on"]}
+    yield {"section": "gate", **said, "text": "; ".join(gate["reasons"])}
+    for each in status["drift"]:
+        change = {"name": each["quantity"], "value": each["change"], "date": each["since"], "text": f"confidence {each['confidence']:.3f}"}
+        yield {"section": "drift", "run": each["run"], **change}
+
+
+def _runs(report: Report) -> Iterable[Row]:
+    for run in report["status"]["runs"]:
+        yield {"section": "run", "run": run["name"], "name": run["tier"] or "", "date": run["started_at"], "text": run["state"]}
+        yield from _standing(run, run["name"])
+        yield from _figures("utilisation", run["utilisation"], UTILISATION, run["name"])
+        yield from _figures("checkpoints", run["checkpoints"], ("count", "bytes", "interval_minutes", "longest_gap_minutes"), run["name"])
+        yield from _figures("loss", run["loss"], ("last", "lowest"), run["name"])
+
+
+def _standing(block: Report, run: str) -> Iterable[Row]:
+    """What a program and its runs have alike."""
+    prefix = "run " if run else ""
+    yield from _figures(f"{prefix}spend", block["spend"], SPEND, run)
+    for line in block["spend"]["lines"]:
+        yield {"section": f"{prefix}line", "run": run, "name": line["line"], "value": line["usd"], "unit": "USD"}
+    for window in block["burn_rate"]["windows"]:
+        yield {"section": f"{prefix}burn", "run": run, "name": window["window"], "value": window["usd_per_day"], "unit": "USD a day"}
+    yield from _figures(f"{prefix}earned_value", block["earned_value"], EARNED, run)
+    yield from _forecast(f"{prefix}forecast", block["forecast"], run)
+    yield from _figures(f"{prefix}interruptions", block["interruptions"], FAILURES, run)
+
+
+def _forecast(section: str, forecast: Report, run: str) -> Iterable[Row]:
+    reasons = _reasons(forecast)
+    for name in REMAINING:
+        found = forecast[name] or {}
+        ends = {"value": found.get("p50"), "p10": found.get("p10"), "p90": found.get("p90"), "unit": _unit(name)}
+        yield {"section": section, "run": run, "name": name, **ends, "text": reasons.get(name, "")}
+    for name, day in (forecast["finish"] or {"p50": None}).items():
+        yield {"section": section, "run": run, "name": f"finish {name}", "date": day, "text": reasons.get("finish", "")}
+
+
+def _figures(section: str, block: Report, names: Iterable[str], run: str = "") -> Iterable[Row]:
+    reasons = _reasons(block)
+    for name in names:
+        row = {"section": section, "run": run, "name": name, "value": block[name], "unit": _unit(name)}
+        yield {**row, "text": reasons.get(name, "")}
+
+
+def _reasons(block: Report) -> dict[str, str]:
+    return {each["field"]: each["reason"] for each in block.get("unknown", ())}
+
+
+def _unit(name: str) -> str:
+    return UNITS.get(name.rpartition("_")[2], "")
+
+
+def _events(report: Report) -> Iterable[Row]:
+    for stop in report["interruptions"]:
+        state = "" if stop["over"] else "still down"
+        down = {"name": stop["cause"], "value": stop["downtime_hours"], "unit": "hours", "date": stop["at"], "text": state}
+        yield {"section": "interruption", "run": stop["run"], **down}
+    for said in report["log"]:
+        yield {"section": said["type"], "run": said["run"], "date": said["at"], "text": said["text"]}
+
+
+def _notes(report: Report) -> Iterable[Row]:
+    for warning in report["status"]["warnings"]:
+        yield {"section": "warning", "text": warning}
+    for each in report["assumptions"]:
+        yield {"section": "assumption", "name": each["field"], "text": f"{each['value']}: {each['source']}"}
+    for name in ("price_snapshot", "engine_version"):
+        yield {"section": "made with", "name": name, "text": report[name] or ""}

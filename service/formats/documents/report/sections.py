@@ -1,0 +1,342 @@
+"""A report as a headline, figures to see at a glance, and sections of text and tables: what the readable documents have in common."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from service.formats.documents.program.sections import Section, Table
+from service.formats.documents.text import days, number, share, span, text
+
+Report = Mapping[str, Any]
+STANDINGS = {"on_track": "On track", "at_risk": "At risk", "off_track": "Off track", "unknown": "Not known"}
+NONE = "not known"
+MEANINGS = {
+    "bac_usd": ("BAC, USD", "the budget of the whole, without its reserve"),
+    "pv_usd": ("PV, USD", "was planned to be spent by now"),
+    "ev_usd": ("EV, USD", "is what the work done was budgeted at"),
+    "ac_usd": ("AC, USD", "is spent"),
+    "cpi": ("CPI", "of budgeted work was done for each dollar spent; below 1 it costs more than planned"),
+    "spi": ("SPI", "of the work planned by now is done; below 1 it is behind"),
+    "eac_usd": ("EAC, USD", "the whole costs if it goes on at this CPI"),
+    "vac_usd": ("VAC, USD", "is left of the budget then; below 0 it is not enough"),
+    "tcpi": ("TCPI", "is the CPI that the rest needs to end on budget"),
+}
+SCALES = ((1e12, "T"), (1e9, "B"), (1e6, "M"))
+NEWEST = 12
+"""Interruptions that are listed; the sentence above them counts all."""
+UNPLANNED = "not planned"
+WINDOWS = {"whole": "since the start", "28d": "last 28 days", "7d": "last 7 days", "24h": "last 24 hours"}
+
+
+@dataclass(frozen=True, slots=True)
+class Tile:
+    """A figure to see at a glance, with what it is held to."""
+
+    name: str
+    figure: str
+    beside: str
+
+
+def title(report: Report) -> str:
+    """The program's name."""
+    return str(report["program"]["name"])
+
+
+def subtitle(report: Report) -> str:
+    """Of which moment the report is."""
+    return f"Program report as of {_minute(report['status']['as_of'])}"
+
+
+def footer(report: Report) -> str:
+    """Where the figures come from, for who wants to have them again."""
+    made = f"Prices of the plan: {report['price_snapshot'] or 'none'}. Engine: {report['engine_version']}."
+    return f"{made} Program {report['program']['id']}. Ranges are p50 (p10 to p90). Times are UTC."
+
+
+def budget_of(report: Report) -> float | None:
+    """What the cost is held to, its reserve included [USD]: the budget, or what the runs were planned to cost."""
+    stated, planned = report["program"]["budget_usd"], report["status"]["earned_value"]["bac_usd"]
+    budget: float | None = planned if stated is None else stated
+    return budget
+
+
+def tiles(report: Report) -> tuple[Tile, ...]:
+    """What a reader with one look takes away."""
+    status, program = report["status"], report["program"]
+    spend, earned, forecast = status["spend"], status["earned_value"], status["forecast"]
+    finish = forecast["finish"]
+    return (
+        Tile("Spent", _usd(spend["usd"]), f"of {_usd(budget_of(report))} ({share(spend['share_of_budget']) or NONE})"),
+        Tile("Forecast cost", _usd(_middle(forecast["cost_usd"])), _against(report["headline"]["over_usd"])),
+        Tile("Forecast end", finish["p50"] if finish else NONE, f"deadline {program['deadline'] or 'not stated'}"),
+        Tile("Cost efficiency, CPI", _ratio(earned["cpi"]), "1 is as planned"),
+        Tile("Work done", share(earned["tokens_share"]) or NONE, f"SPI {_ratio(earned['spi'])}"),
+        Tile("Half-spend gate", _gate_word(status["gate"]), f"on {report['gate_on']}" if report["gate_on"] else "no day foretold"),
+    )
+
+
+def sections(report: Report) -> tuple[Section, ...]:
+    """Everything a reader decides by, in the order of reading. What there is nothing of is left out."""
+    status = report["status"]
+    found = (
+        Section("summary", "Summary", listed=(report["headline"]["text"], *report["headline"]["said"])),
+        Section("spend", "Spending", tables=(_spending(report), *_lines(status["spend"]), _burn(status["burn_rate"]))),
+        Section("earned_value", "Earned value", tables=(_earned(status["earned_value"]),)),
+        Section("forecast", "Forecast", tables=(_forecast(report),)),
+        Section("why", "Why the cost moved", *_why(status["why"])),
+        Section("gate", "Half-spend gate", listed=tuple(_gate(status["gate"], report["gate_on"]))),
+        Section("drift", "Drift", listed=tuple(_drift(status["drift"]))),
+        Section("runs", "Runs", tables=_filled(_runs(status["runs"]), _quality(status["runs"]), _checkpoints(status["runs"]))),
+        Section("losses", "Losses", listed=tuple(_alarms(status["runs"])), tables=_filled(_losses(status["runs"]))),
+        Section("interruptions", "Interruptions", (_failures(status["interruptions"]),), _filled(_stops(report["interruptions"]))),
+        Section("log", "Decisions and notes", tables=_filled(_log(report["log"]))),
+        Section("warnings", "Warnings", listed=tuple(dict.fromkeys(status["warnings"]))),
+        Section("unknown", "Not known", tables=_filled(_unknown(report["unknown"]))),
+        Section("assumptions", "What the figures rest on", tables=_filled(_assumptions(report["assumptions"]))),
+    )
+    return tuple(section for section in found if section.listed or section.tables)
+
+
+def _filled(*tables: Table) -> tuple[Table, ...]:
+    return tuple(table for table in tables if table.rows)
+
+
+def _spending(report: Report) -> Table:
+    spend = report["status"]["spend"]
+    known = "" if spend["complete"] else "; not of every run"
+    rows = (
+        ("spent, USD", _usd(spend["usd"]), f"{share(spend['share_of_budget']) or NONE} of the budget{known}"),
+        ("left of the budget, USD", _usd(spend["remaining_usd"]), f"of {_usd(budget_of(report))}"),
+        ("accelerator-hours", _number(spend["accelerator_hours"]), "relaunches summed"),
+        ("tokens earned", _tokens(spend["tokens"]), f"of {_tokens(report['program']['planned_tokens'])} planned"),
+    )
+    return Table(("", "", ""), rows, frozenset({1}))
+
+
+def _lines(spend: Report) -> tuple[Table, ...]:
+    rows = [(line["line"], _usd(line["usd"])) for line in spend["lines"]]
+    total = ("total", _usd(spend["usd"]))
+    return (Table(("line", "USD"), (*rows, total), frozenset({1}), total=True),) if len(rows) > 1 else ()
+
+
+def _burn(burn: Report) -> Table:
+    rows = [
+        (
+            WINDOWS[each["window"]],
+            _number(each["usd_per_day"]),
+            _number(each["accelerator_hours_per_day"]),
+            _tokens(each["tokens_per_day"]),
+            _number(each["checkpoints_per_day"]),
+        )
+        for each in burn["windows"]
+    ]
+    return Table(("a day", "USD", "accelerator-hours", "tokens", "checkpoints"), rows, frozenset({1, 2, 3, 4}))
+
+
+def _earned(earned: Report) -> Table:
+    reasons = {each["field"]: each["reason"] for each in earned["unknown"]}
+    rows = [
+        (word, _usd(earned[name]) if name.endswith("_usd") else _ratio(earned[name]), reasons.get(name, meaning))
+        for name, (word, meaning) in MEANINGS.items()
+    ]
+    return Table(("", "figure", "what it says"), rows, frozenset({1}))
+
+
+def _forecast(report: Report) -> Table:
+    status, program, headline = report["status"], report["program"], report["headline"]
+    forecast = status["forecast"]
+    cost, finish = forecast["cost_usd"], forecast["finish"]
+    late = headline["late_days"]
+    rows = (
+        ("cost, USD", _span(cost), _usd(budget_of(report)), _against(headline["over_usd"])),
+        ("end", days(finish) if finish else NONE, program["deadline"] or NONE, NONE if late is None else _late(late)),
+        ("left to spend, USD", _span(forecast["remaining_usd"]), "", ""),
+        ("left to run, hours", _span(forecast["remaining_hours"]), "", ""),
+        ("left to run, accelerator-hours", _span(forecast["remaining_accelerator_hours"]), "", ""),
+    )
+    return Table(("", "forecast", "held to", "difference"), rows)
+
+
+def _why(why: Report | None) -> tuple[tuple[str, ...], tuple[Table, ...]]:
+    if why is None:
+        return (), ()
+    rows = [(part["cause"], f"{part['usd']:+,.2f}") for part in why["parts"]]
+    table = Table(("cause", "USD"), (*rows, ("together", f"{why['usd']:+,.2f}")), frozenset({1}), total=True)
+    return (why["headline"], f"Compared: {why['against']}."), (table,)
+
+
+def _gate(gate: Report, on: str | None) -> Iterable[str]:
+    yield f"{_gate_word(gate).capitalize()}." + (f" Expected on {on}." if on and not gate["due"] and not gate["decided"] else "")
+    yield from gate["reasons"]
+    if gate["metric"] is not None:
+        yield f"The newest evaluation is {gate['metric']:.4g}."
+
+
+def _gate_word(gate: Report) -> str:
+    if gate["decided"]:
+        return f"decided: {gate['decided']}"
+    return f"due: {gate['recommendation']}" if gate["due"] else "not due"
+
+
+def _drift(drift: Iterable[Report]) -> Iterable[str]:
+    for each in drift:
+        since = f"since {each['since'][:10]} (confidence {_confidence(each['confidence'])})"
+        yield f"{each['run']}: {each['quantity']} {each['change']:+.1%} {since}."
+
+
+def _confidence(confidence: float) -> str:
+    return "above 99.9%" if confidence > 0.999 else f"{confidence:.1%}"
+
+
+def _runs(runs: Iterable[Report]) -> Table:
+    rows = [
+        (
+            run["name"], run["tier"] or "", run["state"].replace("_", " "), _tokens(run["spend"]["tokens"]),
+            share(run["earned_value"]["tokens_share"]), _usd(run["spend"]["usd"]), _ratio(run["earned_value"]["cpi"]),
+            _span(run["forecast"]["cost_usd"]), (run["forecast"]["finish"] or {"p50": NONE})["p50"],
+        )
+        for run in runs
+    ]  # fmt: skip
+    head = ("run", "tier", "state", "tokens", "done", "spent, USD", "CPI", "forecast, USD", "end")
+    return Table(head, rows, frozenset({3, 4, 5, 6, 7}), frozenset({1, 2, 8}))
+
+
+def _quality(runs: Iterable[Report]) -> Table:
+    rows = [(run["name"], *_used(run["utilisation"]), *_failed(run["interruptions"])) for run in runs]
+    head = ("run", "MFU", "planned", "goodput", "planned", "interruptions", "expected", "hours down", "tokens lost")
+    return Table(head, rows, frozenset(range(1, 9)))
+
+
+def _used(used: Report) -> tuple[str, ...]:
+    shares = {"mfu": NONE, "planned_mfu": UNPLANNED, "goodput": NONE, "planned_goodput": UNPLANNED}
+    return tuple(share(used[name]) or otherwise for name, otherwise in shares.items())
+
+
+def _failed(failures: Report) -> tuple[str, ...]:
+    expected = _number(failures["expected"], UNPLANNED)
+    return f"{failures['count']:,}", expected, number(failures["downtime_hours"]), _tokens(failures["lost_tokens"])
+
+
+def _checkpoints(runs: Iterable[Report]) -> Table:
+    rows = [
+        (
+            run["name"], f"{kept['count']:,}", number(kept["bytes"] / 1e12), _number(kept["interval_minutes"]),
+            _number(kept["planned_interval_minutes"], UNPLANNED), _number(kept["longest_gap_minutes"]), _kept(kept),
+        )
+        for run, kept in ((run, run["checkpoints"]) for run in runs) if kept["count"] or kept["planned_interval_minutes"]
+    ]  # fmt: skip
+    head = ("run", "checkpoints", "TB", "every, minutes", "planned", "longest gap, minutes", "kept")
+    return Table(head, rows, frozenset({1, 2, 3, 4, 5}))
+
+
+def _kept(kept: Report) -> str:
+    if kept["kept"] is None:
+        return UNPLANNED if kept["planned_interval_minutes"] is None else "too early to say"
+    return "yes" if kept["kept"] else "no"
+
+
+def _losses(runs: Iterable[Report]) -> Table:
+    rows = [(run["name"], *_loss(run["loss"])) for run in runs if run["loss"]["last"] is not None]
+    return Table(("run", "loss", "lowest", "state", "at its end", "planned", "reached, probability"), rows, frozenset({1, 2, 4, 5, 6}))
+
+
+def _loss(loss: Report) -> tuple[str, ...]:
+    end = loss["end"] or {}
+    expected = span(end["loss"]) if end else NONE
+    now = (_ratio(loss["last"]), _ratio(loss["lowest"]), loss["state"] or NONE)
+    return (*now, expected, _ratio(end.get("planned_loss"), ""), share(end.get("probability_of_planned")))
+
+
+def _alarms(runs: Iterable[Report]) -> Iterable[str]:
+    for run in runs:
+        yield from (f"{run['name']}, {alarm['at'][:10]}: {alarm['text']}" for alarm in run["loss"]["alarms"])
+
+
+def _failures(failures: Report) -> str:
+    """Failures against their budget, in a sentence."""
+    causes = ", ".join(f"{cause} {count}" for cause, count in failures["causes"].items())
+    parts = [f"{failures['count']:,} so far" + (f" ({causes})" if causes else "")]
+    if failures["expected"] is not None:
+        many = f", so many or more with a probability of {share(failures['probability'])}" if failures["count"] else ""
+        parts.append(f"{number(failures['expected'])} expected for the work done{many}")
+    parts.append(
+        "no failure budget is planned" if failures["budgeted"] is None else f"{number(failures['budgeted'])} budgeted for the whole"
+    )
+    parts.append(f"{number(failures['downtime_hours'])} hours down, {_tokens(failures['lost_tokens'])} tokens lost")
+    return "; ".join(parts) + "."
+
+
+def _stops(stops: Sequence[Report]) -> Table:
+    rows = [(_minute(stop["at"]), stop["run"], stop["cause"], _down(stop)) for stop in stops[:NEWEST]]
+    return Table(("the newest, at", "run", "cause", "hours down"), rows, frozenset({3}), frozenset({0}))
+
+
+def _down(stop: Report) -> str:
+    return number(stop["downtime_hours"]) + ("" if stop["over"] else ", still down")
+
+
+def _log(log: Iterable[Report]) -> Table:
+    rows = [(_minute(said["at"]), said["run"], said["type"], said["text"]) for said in log]
+    return Table(("at", "run", "what", ""), rows, dated=frozenset({0}))
+
+
+def _unknown(unknown: Iterable[Report]) -> Table:
+    """Figures that are not known for the same reason stand together."""
+    fields: dict[str, list[str]] = defaultdict(list)
+    for each in unknown:
+        fields[each["reason"]].append(f"{each['run']}: {each['field']}" if each["run"] else each["field"])
+    return Table(("figures", "why"), [(", ".join(dict.fromkeys(names)), reason) for reason, names in fields.items()])
+
+
+def _assumptions(assumptions: Iterable[Report]) -> Table:
+    return Table(("", "taken", "source"), [(each["field"], text(each["value"]), each["source"]) for each in assumptions])
+
+
+def _minute(moment: str) -> str:
+    return f"{moment[:10]} {moment[11:16]}"
+
+
+def _usd(amount: float | None) -> str:
+    return NONE if amount is None else f"{amount:,.0f}"
+
+
+def _number(value: float | None, otherwise: str = NONE) -> str:
+    return otherwise if value is None else number(value)
+
+
+def _tokens(count: float | None) -> str:
+    """A count with a suffix: 950B, 1T."""
+    if count is None:
+        return NONE
+    return next((f"{count / scale:.4g}{suffix}" for scale, suffix in SCALES if count >= scale), f"{count:,.0f}")
+
+
+def _ratio(value: float | None, otherwise: str = NONE) -> str:
+    return otherwise if value is None else f"{value:.3g}"
+
+
+def _share(value: float | None) -> str:
+    return share(value) or NONE
+
+
+def _span(quantity: Mapping[str, float] | None) -> str:
+    """A range, one figure where it is certain."""
+    if quantity is None:
+        return NONE
+    return number(quantity["p50"]) if quantity["p10"] == quantity["p90"] else span(quantity)
+
+
+def _middle(quantity: Mapping[str, float] | None) -> float | None:
+    return None if quantity is None else quantity["p50"]
+
+
+def _against(over: float | None) -> str:
+    return NONE if over is None else f"{over:,.0f} USD over budget" if over > 0 else f"{-over:,.0f} USD within budget"
+
+
+def _late(days_late: int) -> str:
+    count = f"{abs(days_late):,} day{'' if abs(days_late) == 1 else 's'}"
+    return f"{count} late" if days_late > 0 else f"{count} before the deadline"

@@ -1,0 +1,207 @@
+"""A report as a workbook (XLSX): sums and earned value follow from what is spent and done, all the rest are numbers as they were told."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from datetime import date
+from typing import Any
+
+from service.formats.documents.cells import FIRST_ROW, Book, Cell, Column, Formula, Input, Sheet, new_book
+from service.formats.documents.report.sections import STANDINGS, budget_of, subtitle, title
+from service.formats.documents.text import text
+
+Report = Mapping[str, Any]
+SUMMARY = (Column("", 38), Column("figure", 20, "number"), Column("how", 100, "wrapped"))
+RUNS = (
+    *(Column("run", 30), Column("tier", 12), Column("state", 12), Column("planned, USD", 16, "usd"), Column("spent, USD", 16, "usd")),
+    *(Column("tokens", 20, "whole"), Column("planned tokens", 20, "whole"), Column("done", 9, "share"), Column("EV, USD", 16, "usd")),
+    *(Column("CPI", 9, "number"), Column("forecast, USD", 16, "usd"), Column("p10", 16, "usd"), Column("p90", 16, "usd")),
+    Column("end", 12, "date"),
+)
+CURVES = (
+    *(Column("day", 12, "date"), Column("planned, USD", 18, "usd"), Column("spent, USD", 18, "usd")),
+    *(Column("difference, USD", 18, "usd"), Column("planned tokens", 20, "whole"), Column("tokens", 20, "whole")),
+)
+EVENTS = (Column("day", 12, "date"), Column("run", 30), Column("what", 16), Column("hours down", 12, "number"), Column("", 100, "wrapped"))
+NOTES = (Column("", 34, "wrapped"), Column("value", 40, "wrapped"), Column("source", 100, "wrapped"))
+LABELS = {
+    "bac_usd": "BAC: budget at completion, USD",
+    "tokens_share": "work done",
+    "pv_usd": "PV: planned by now, USD",
+    "ac_usd": "AC: spent, USD",
+    "ev_usd": "EV: earned, USD",
+    "cpi": "CPI",
+    "spi": "SPI",
+    "eac_usd": "EAC: at completion, USD",
+    "vac_usd": "VAC: left then, USD",
+    "tcpi": "TCPI",
+}
+FIRST_YEAR = 1900
+GIVEN = ("bac_usd", "tokens_share", "pv_usd")
+KINDS = {"tokens_share": "share", "cpi": "number", "spi": "number", "tcpi": "number"}
+
+
+def write(report: Report) -> bytes:
+    """The workbook. Recalculated it says what the report says, as long as nothing is changed."""
+    book = new_book()
+    book.workbook.set_properties({"title": title(report), "comments": f"{report['price_snapshot']}, {report['engine_version']}"})
+    summary = book.sheet("Report", (title(report), f"{subtitle(report)}: {STANDINGS[report['headline']['standing']].lower()}"), SUMMARY)
+    spent = _runs(book, report)
+    _lines(book, report)
+    _summary(summary, report, spent)
+    _curves(book, report)
+    _events(book, report)
+    _notes(book, report)
+    book.workbook.close()
+    return book.out.getvalue()
+
+
+def _summary(sheet: Sheet, report: Report, spent: str) -> None:
+    """Earned value from its three inputs and what the runs cost; a figure that is not known is left empty, with the reason."""
+    earned = report["status"]["earned_value"]
+    at = {name: sheet.at(row, 1) for row, name in enumerate(LABELS, FIRST_ROW)}
+    for row, (name, label) in enumerate(LABELS.items(), FIRST_ROW):
+        value = earned[name]
+        formula = {"ac_usd": f"={spent}", **_formulas(at)}.get(name)
+        cell: Cell = None if value is None else Input(value) if name in GIVEN else Formula(str(formula), value)
+        reason = next((each["reason"] for each in earned["unknown"] if each["field"] == name), str(formula or "")[1:])
+        sheet.row(row, (label, None, reason))
+        sheet.cell(row, 1, cell, KINDS.get(name, "usd"))
+    _forecast(sheet, report, at["bac_usd"], FIRST_ROW + len(LABELS) + 1)
+
+
+def _formulas(at: Mapping[str, str]) -> dict[str, str]:
+    """Earned value's figures; empty where they have no value."""
+    bac, ev, ac = at["bac_usd"], at["ev_usd"], at["ac_usd"]
+    return {
+        "ev_usd": f"={bac}*{at['tokens_share']}",
+        "cpi": _over(ev, ac),
+        "spi": _over(ev, at["pv_usd"]),
+        "eac_usd": _over(bac, at["cpi"]),
+        "vac_usd": f"={bac}-{at['eac_usd']}",
+        "tcpi": _over(f"({bac}-{ev})", f"({bac}-{ac})"),
+    }
+
+
+def _over(one: str, other: str) -> str:
+    return f'=IF({other}=0,"",{one}/{other})'
+
+
+def _forecast(sheet: Sheet, report: Report, at_completion: str, first: int) -> None:
+    status, finish = report["status"], report["status"]["forecast"]["finish"] or {}
+    cost, over = status["forecast"]["cost_usd"] or {}, report["headline"]["over_usd"]
+    held, bac = budget_of(report), status["earned_value"]["bac_usd"]
+    p50, reserve = sheet.at(first, 1), sheet.at(first + 3, 1)
+    rows: list[tuple[str, Cell, str, str]] = [
+        ("forecast cost, USD", cost.get("p50"), "usd", "median"),
+        ("p10, USD", cost.get("p10"), "usd", "one time in ten it is less"),
+        ("p90, USD", cost.get("p90"), "usd", "one time in ten it is more"),
+        ("reserve, USD", None if held is None or bac is None else Input(held - bac), "usd", "of the budget, beside BAC"),
+        ("over budget, USD", None if over is None else Formula(f"={p50}-{at_completion}-{reserve}", over), "usd", "below 0: within budget"),
+        *((f"forecast end, {name}", _day(day), "date", "") for name, day in finish.items()),
+        ("deadline", _day(report["program"]["deadline"]), "date", ""),
+        ("goodput", status["goodput"], "share", "time of work that still counts, over wall-clock time"),
+        ("interruptions", status["interruptions"]["count"], "whole", ""),
+        ("interruptions expected by now", status["interruptions"]["expected"], "number", "of the failure budget, for the work done"),
+    ]
+    for row, (label, cell, look, how) in enumerate(rows, first):
+        sheet.row(row, (label, None, how))
+        sheet.cell(row, 1, cell, look)
+    for row, said in enumerate(
+        (report["headline"]["text"], *report["headline"]["said"], *status["gate"]["reasons"]), first + len(rows) + 1
+    ):
+        sheet.row(row, (None, None, said))
+
+
+def _day(moment: str | None) -> Cell:
+    """A day; as text where a workbook's calendar has not begun."""
+    found = None if moment is None else date.fromisoformat(moment[:10])
+    return moment[:10] if moment and found and found.year < FIRST_YEAR else found
+
+
+def _runs(book: Book, report: Report) -> str:
+    """The runs with what each earned; returns the address of what they cost together."""
+    said = "What is spent, done and forecast of each run. EV and CPI are by the run's own plan."
+    sheet = book.sheet("Runs", ("Runs", said), RUNS)
+    runs = report["status"]["runs"]
+    for row, run in enumerate(runs, FIRST_ROW):
+        sheet.row(row, _run(sheet, row, run))
+    last = FIRST_ROW + len(runs) - 1
+    total = Formula(f"=SUM({sheet.down(FIRST_ROW, last, 4)})" if runs else "=0", report["status"]["spend"]["usd"] or 0.0)
+    tokens = Formula(f"=SUM({sheet.down(FIRST_ROW, last, 5)})" if runs else "=0", report["status"]["spend"]["tokens"])
+    sheet.row(max(last, FIRST_ROW) + 1, ("all", "", "", None, total, tokens), "total: ")
+    return sheet.at(max(last, FIRST_ROW) + 1, 4)
+
+
+def _run(sheet: Sheet, row: int, run: Report) -> tuple[Cell, ...]:
+    earned, cost = run["earned_value"], run["forecast"]["cost_usd"] or {}
+    finish = run["forecast"]["finish"] or {"p50": None}
+    planned, spent, done, ev = (sheet.at(row, column) for column in (3, 4, 7, 8))
+    return (
+        run["name"],
+        run["tier"] or "",
+        run["state"],
+        _input(earned["bac_usd"]),
+        _input(run["spend"]["usd"]),
+        run["spend"]["tokens"],
+        run["planned_tokens"],
+        _input(earned["tokens_share"]),
+        _formula(f"={planned}*{done}", earned["ev_usd"]),
+        _formula(_over(ev, spent), earned["cpi"]),
+        *(cost.get(name) for name in ("p50", "p10", "p90")),
+        _day(finish["p50"]),
+    )
+
+
+def _input(value: float | None) -> Cell:
+    return None if value is None else Input(value)
+
+
+def _formula(formula: str, value: float | None) -> Cell:
+    return None if value is None else Formula(formula, value)
+
+
+def _lines(book: Book, report: Report) -> None:
+    sheet = book.sheet("Spending", ("Spending by line", "To date."), (Column("line", 40), Column("USD", 20, "usd")))
+    lines = report["status"]["spend"]["lines"]
+    for row, line in enumerate(lines, FIRST_ROW):
+        sheet.row(row, (line["line"], line["usd"]))
+    last = FIRST_ROW + len(lines) - 1
+    total = Formula(f"=SUM({sheet.down(FIRST_ROW, last, 1)})" if lines else "=0", report["status"]["spend"]["usd"] or 0.0)
+    sheet.row(max(last, FIRST_ROW) + 1, ("total", total), "total: ")
+
+
+def _curves(book: Book, report: Report) -> None:
+    said = "Sums by each moment: what the plots are drawn of. What is spent ends now."
+    sheet = book.sheet("Curves", ("Plan and actual", said), CURVES)
+    for row, moment in enumerate(report["moments"], FIRST_ROW):
+        planned, spent = moment["planned_usd"], moment["spent_usd"]
+        both = planned is not None and spent is not None
+        difference = Formula(f"={sheet.at(row, 2)}-{sheet.at(row, 1)}", spent - planned) if both else None
+        sheet.row(row, (_day(moment["at"]), planned, spent, difference, moment["planned_tokens"], moment["tokens"]))
+
+
+def _events(book: Book, report: Report) -> None:
+    said = "The newest interruptions, decisions and notes, newest first."
+    sheet = book.sheet("Events", ("Events", said), EVENTS)
+    rows: list[tuple[str, tuple[Cell, ...]]] = [
+        (stop["at"], (_day(stop["at"]), stop["run"], "interruption", stop["downtime_hours"], stop["cause"]))
+        for stop in report["interruptions"]
+    ]
+    rows += [(told["at"], (_day(told["at"]), told["run"], told["type"], None, told["text"])) for told in report["log"]]
+    for row, (_, cells) in enumerate(sorted(rows, key=lambda each: each[0], reverse=True), FIRST_ROW):
+        sheet.row(row, cells)
+
+
+def _notes(book: Book, report: Report) -> None:
+    """Warnings, what is not known, and what the figures rest on, in full."""
+    sheet = book.sheet("Notes", ("Notes", "What to worry about, what is not known, and what was assumed."), NOTES)
+    for row, cells in enumerate(_noted(report), FIRST_ROW):
+        sheet.row(row, cells)
+
+
+def _noted(report: Report) -> Iterable[tuple[str, str, str]]:
+    yield from (("warning", "", warning) for warning in report["status"]["warnings"])
+    yield from ((f"not known: {each['run'] or 'program'}", each["field"], each["reason"]) for each in report["unknown"])
+    yield from ((each["field"], text(each["value"]), each["source"]) for each in report["assumptions"])
+    yield from ((name, report[name] or "", "") for name in ("price_snapshot", "engine_version"))

@@ -1,0 +1,1 @@
+"""Files of other tools: FOCUS bills, Slurm accounting, MLflow, Weights & Biases, DCGM."""

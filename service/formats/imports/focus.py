@@ -1,0 +1,155 @@
+"""Cloud bills in the columns of FOCUS as `cost` events of the runs that their tags name.
+
+FOCUS (FinOps Open Cost and Usage Specification, CC BY 4.0), versions 1.0 (June 2024) to 1.4: only columns that all of them have are
+needed, and what later ones add (allocated tags and resources of 1.3, capacity reservations of 1.1) is read where it is there. Read as CSV
+or Parquet; column names case-blind, because query engines lower them.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from decimal import ROUND_HALF_EVEN
+from typing import Any, Literal
+
+from service.domain.tracking.events import Event
+from service.domain.tracking.imports import Imported, Matched, RunReference, Unmatched, digest
+from service.formats.imports.parquet import is_parquet, parquet_rows
+from service.formats.imports.rows import Row, RowRefused, exact, moment, said, table
+from service.formats.imports.tags import reference_of
+
+CostBasis = Literal["effective", "billed"]
+COST_COLUMNS: Mapping[CostBasis, str] = {"effective": "EffectiveCost", "billed": "BilledCost"}
+NEEDED = ("BillingCurrency", "ChargePeriodStart", "ChargePeriodEnd")
+IDENTITY = (
+    *("BillingAccountId", "SubAccountId", "BillingPeriodStart", "ChargePeriodStart", "ChargePeriodEnd", "ChargeCategory", "ChargeClass"),
+    *("ChargeFrequency", "ChargeDescription", "ResourceId", "SkuId", "SkuPriceId", "CommitmentDiscountId", "CommitmentDiscountStatus"),
+    *("PricingCategory", "PricingUnit", "ConsumedUnit", "RegionId", "AvailabilityZone", "ServiceName", "InvoiceIssuerName"),
+    *("CapacityReservationId", "CapacityReservationStatus", "AllocatedMethodId", "AllocatedResourceId"),
+)
+"""What makes a charge the same one when its bill is read again: neither costs and quantities, which are restated, nor tags and invoice
+numbers, which come later, nor columns that a version renames. Those that only later versions have are empty where they say nothing."""
+TIMES = frozenset({"BillingPeriodStart", "ChargePeriodStart", "ChargePeriodEnd"})
+WANTED = frozenset({*COST_COLUMNS.values(), *NEEDED, *IDENTITY, "ServiceCategory", "Tags", "AllocatedTags"})
+LINES = {"Compute": "compute", "AI and Machine Learning": "compute", "Storage": "storage", "Networking": "network"}
+"""The budget's line of a FOCUS service category."""
+LARGEST_USD = 10**10
+MOST_TEXT = 200
+USD = "USD"
+
+
+@dataclass(frozen=True, slots=True)
+class Charge:
+    """A row of a bill: whose it is, what makes it the same charge again, and what it costs in millionths of a dollar.
+
+    `until` is the end of the use that is paid for; None for purchases, taxes and credits, which are for no use of their own.
+    """
+
+    row: int
+    reference: RunReference
+    identity: str
+    start: datetime
+    until: datetime | None
+    micro_usd: int
+    line: str
+    text: str | None
+
+
+def read_focus(content: bytes, basis: CostBasis = "effective") -> Imported:
+    """The charges of a bill, each at the start of its charge period; of use, `billed_until` is that period's end. Credits are negative.
+
+    `effective` sums EffectiveCost, the cost of use with commitments spread over what they cover; their purchases then cost nothing.
+    `billed` sums BilledCost, what invoices say. Never both. Rows without a tag `outlay_run` or `outlay_program` refer to nothing; those in
+    other currencies than USD or with cells that cannot be read are named with the reason. Raises InvalidRequest for what is no such bill.
+    """
+    cost = COST_COLUMNS[basis]
+    charges: list[Charge] = []
+    unmatched: list[Unmatched] = []
+    for row in _rows(content, (*NEEDED, cost)):
+        try:
+            charges.append(_charge(row, basis))
+        except RowRefused as refused:
+            unmatched.append(Unmatched(row.number, str(refused)))
+    note = f"costs are the bill's {cost}, rounded to millionths of a dollar row by row"
+    return Imported(tuple(_numbered(charges)), tuple(unmatched), (note,))
+
+
+def _rows(content: bytes, needed: Sequence[str]) -> Iterable[Row]:
+    return parquet_rows(content, needed, WANTED) if is_parquet(content) else table(content, needed)
+
+
+def _charge(row: Row, basis: CostBasis) -> Charge:
+    if row.trouble:
+        raise RowRefused(row.trouble)
+    cells = {name: row.cells.get(name.lower()) for name in WANTED}
+    reference = reference_of(cells["Tags"], cells["AllocatedTags"])
+    currency = said(cells["BillingCurrency"])
+    if currency.upper() != USD:
+        raise RowRefused(f"billed in {currency[:20] or 'no currency'}; only {USD} is taken, converted by whoever knows the rate")
+    start, end = (moment(cells[name], name) for name in ("ChargePeriodStart", "ChargePeriodEnd"))
+    if end <= start:
+        raise RowRefused("ChargePeriodEnd is not after ChargePeriodStart")
+    until = end if said(cells["ChargeCategory"]) == "Usage" else None
+    return Charge(row.number, reference, _identity(cells), start, until, _usd(cells, basis), _line(cells), _text(cells))
+
+
+def _usd(cells: Mapping[str, Any], basis: CostBasis) -> int:
+    """Millionths of a dollar. A commitment's purchase is in the effective cost of what it covers, and nothing of its own there."""
+    column = COST_COLUMNS[basis]
+    usd = exact(cells[column], column)
+    if abs(usd) > LARGEST_USD:
+        raise RowRefused(f"{column} is {usd:.3g} USD, more than a row can cost")
+    covered = basis == "effective" and said(cells["ChargeCategory"]) == "Purchase" and said(cells["CommitmentDiscountId"])
+    return 0 if covered else int((usd * 10**6).to_integral_value(ROUND_HALF_EVEN))
+
+
+def _identity(cells: Mapping[str, Any]) -> str:
+    return digest(*(_same(name, cells[name]) for name in IDENTITY))
+
+
+def _same(name: str, value: Any) -> str:
+    """A cell as text that is the same in every export of it: times in one form."""
+    if name in TIMES and said(value):
+        return moment(value, name).isoformat()
+    return said(value)
+
+
+def _line(cells: Mapping[str, Any]) -> str:
+    if "Unused" in (said(cells["CommitmentDiscountStatus"]), said(cells["CapacityReservationStatus"])):
+        return "unused_commitment"
+    if said(cells["ChargeCategory"]) == "Tax":
+        return "tax"
+    return LINES.get(said(cells["ServiceCategory"]), "other")
+
+
+def _text(cells: Mapping[str, Any]) -> str | None:
+    """Service, kind of charge where it is not use, and description."""
+    kind = said(cells["ChargeClass"]) or said(cells["ChargeCategory"])
+    parts = (said(cells["ServiceName"]), "" if kind == "Usage" else kind, said(cells["ChargeDescription"]))
+    return " ".join(" · ".join(part for part in parts if part).split())[:MOST_TEXT] or None
+
+
+def _numbered(charges: Sequence[Charge]) -> Iterator[Matched]:
+    """The charges as events in the order of rows. Among equal charges the number follows from owner and cost, not from the file's order."""
+    alike: dict[str, list[Charge]] = defaultdict(list)
+    for charge in charges:
+        alike[charge.identity].append(charge)
+    numbers: dict[int, int] = {}
+    for group in alike.values():
+        ordered = sorted(group, key=lambda charge: (charge.reference, charge.micro_usd))
+        numbers |= {charge.row: number for number, charge in enumerate(ordered)}
+    return (Matched(charge.row, charge.reference, _event(charge, numbers[charge.row])) for charge in charges)
+
+
+def _event(charge: Charge, number: int) -> Event:
+    return Event(
+        id=f"focus-{charge.identity}-{number}",
+        type="cost",
+        at=charge.start,
+        micro_usd=charge.micro_usd,
+        line=charge.line,
+        billed_until=charge.until,
+        text=charge.text,
+    )

@@ -1,0 +1,123 @@
+"""Logged metrics of experiment trackers as events: which names mean what, and which points belong to one moment of training."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from math import isfinite
+from typing import Any
+
+from service.domain.tracking.events import Event
+from service.domain.tracking.imports import digest
+from service.formats.imports.rows import LARGEST, MOST_NAME_CHARACTERS
+
+FIELDS: Mapping[str, str] = {
+    "loss": "loss",
+    "train_loss": "loss",
+    "training_loss": "loss",
+    "train_loss_step": "loss",
+    "lm_loss": "loss",
+    "tokens": "tokens_done",
+    "tokens_done": "tokens_done",
+    "tokens_seen": "tokens_done",
+    "consumed_tokens": "tokens_done",
+    "num_input_tokens_seen": "tokens_done",
+    "train_tokens": "tokens_done",
+    "train_num_input_tokens_seen": "tokens_done",
+    "time_token": "tokens_done",
+    "accelerator_hours": "accelerator_hours",
+    "gpu_hours": "accelerator_hours",
+    "cost_usd": "cost_micro_usd",
+    "accelerators": "accelerators",
+    "mfu": "mfu",
+    "train_mfu": "mfu",
+    "perf_mfu": "mfu",
+    "throughput_device_mfu": "mfu",
+}
+"""The event field of a metric, by its name with `_` between its parts. Beside plain names those that Hugging Face's Trainer
+(num_input_tokens_seen), Lightning (train_loss_step), Megatron-LM (lm loss) and Composer (time/token, throughput/device/mfu) log."""
+EVALUATION = re.compile(r"(?:eval|evaluation|val|valid|validation|test)_.+")
+SEPARATORS = re.compile(r"[/. -]")
+WHOLE = frozenset({"tokens_done", "cost_micro_usd", "accelerators"})
+MOST = {"mfu": 1.0, "accelerators": 1e7, "accelerator_hours": 1e12, "cost_micro_usd": 1e12}
+"""The largest value a field can have. An MFU above 1 is a percentage or a mistake, and which one nobody knows."""
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """A value that was logged: `name` as it was logged, `value` perhaps not finite."""
+
+    at: datetime
+    step: int | None
+    name: str
+    value: float
+
+
+@dataclass(slots=True)
+class Moment:
+    """Fields of one progress event being put together."""
+
+    at: datetime
+    step: int | None
+    fields: dict[str, Any] = field(default_factory=dict)
+
+
+def events_of(points: Sequence[Point], key: str) -> Iterator[Event]:
+    """Progress of the metrics that are known and an evaluation of each that is named like one; the rest is passed over.
+
+    Points of one step make one progress event at the time of the first, until a metric comes again. Event ids follow from `key`, step and
+    time, so that a longer history of the same run tells the same events again.
+    """
+    ordered = sorted(points, key=lambda point: (point.at, point.name))
+    for point in ordered:
+        if _metric(point) == "evaluation":
+            name = point.name[:MOST_NAME_CHARACTERS]
+            yield Event(f"{_id(key, point)}-{digest(name)}", "evaluation", point.at, step=point.step, metric=name, value=point.value)
+    for moment in _moments(ordered):
+        yield Event(_id(key, moment), "progress", moment.at, step=moment.step, **moment.fields)
+
+
+def known(name: str) -> bool:
+    """Whether a metric of this name becomes an event."""
+    plain = _plain(name)
+    return plain in FIELDS or EVALUATION.fullmatch(plain) is not None
+
+
+def _plain(name: str) -> str:
+    return SEPARATORS.sub("_", name.lower())
+
+
+def _metric(point: Point) -> str:
+    """The field a point fills; `evaluation` for one, empty for what is not known or impossible."""
+    name = _plain(point.name)
+    target = "evaluation" if EVALUATION.fullmatch(name) else FIELDS.get(name, "")
+    if target == "evaluation":
+        return target if isfinite(point.value) else ""
+    return target if target == "loss" or 0 <= point.value <= MOST.get(target, LARGEST) else ""
+
+
+def _moments(points: Sequence[Point]) -> Iterator[Moment]:
+    moment: Moment | None = None
+    for point in points:
+        target = _metric(point)
+        if target in ("", "evaluation"):
+            continue
+        if moment is None or moment.step != point.step or target in moment.fields:
+            if moment:
+                yield moment
+            moment = Moment(point.at, point.step)
+        moment.fields[target] = _value(target, point.value)
+    if moment:
+        yield moment
+
+
+def _value(target: str, value: float) -> float | int:
+    scaled = value * 10**6 if target == "cost_micro_usd" else value
+    return round(scaled) if target in WHOLE else value
+
+
+def _id(key: str, point: Point | Moment) -> str:
+    step = "" if point.step is None else f"-{point.step}"
+    return f"{key}{step}-{point.at:%Y%m%dT%H%M%S%f}"

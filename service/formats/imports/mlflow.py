@@ -1,0 +1,109 @@
+"""Runs of MLflow, as its REST interface gives them, as events.
+
+The document is `{"runs": […], "histories": {"<run_id>": […]}}`: `runs` of runs/search as they are, and for each run the `metrics` of
+metrics/get-history of all its metrics (MLflow REST API 2.0). Without a history a run's newest values are taken.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from datetime import datetime
+from typing import Any
+
+from service.domain.errors import InvalidRequest
+from service.domain.tracking.events import Event
+from service.domain.tracking.imports import Imported, Matched, RunReference, Unmatched
+from service.formats.imports.metrics import Point, events_of
+from service.formats.imports.rows import (
+    RowRefused,
+    check_rows,
+    json_value,
+    listed,
+    measured,
+    name_of,
+    said,
+    since_1970,
+    step_of,
+)
+from service.formats.imports.tags import reference_of
+
+MILLISECONDS = 1000
+MOST_ID = 64
+"""MLflow's own have 32."""
+
+
+def read_mlflow(content: bytes) -> Imported:
+    """A restart where an MLflow run starts, its known metrics as progress and evaluations, and an interruption where it failed.
+
+    The run is what the tag `outlay_run` says, else MLflow's name of the run. Rows are numbered as in `runs`. Raises InvalidRequest for what
+    is no such document.
+    """
+    document = json_value(content, "the document")
+    if not isinstance(document, dict) or "runs" not in document:
+        raise InvalidRequest("the document has to be an object with `runs`, as runs/search of MLflow's REST interface answers")
+    histories = document.get("histories", {})
+    if not isinstance(histories, dict):
+        raise InvalidRequest("`histories` has to be an object that has a list of metrics for each run_id")
+    check_rows(sum(len(listed(history, f"histories/{run_id[:80]}")) for run_id, history in histories.items()))
+    matched: list[Matched] = []
+    unmatched: list[Unmatched] = []
+    for number, run in enumerate(listed(document["runs"], "`runs`"), start=1):
+        try:
+            matched += _run(number, run, histories)
+        except RowRefused as refused:
+            unmatched.append(Unmatched(number, str(refused)))
+    return Imported(tuple(matched), tuple(unmatched))
+
+
+def _run(number: int, run: Any, histories: Mapping[str, list[Any]]) -> Iterator[Matched]:
+    info, data = (_object(run, name) for name in ("info", "data"))
+    run_id = name_of(info.get("run_id") or info.get("run_uuid"))
+    if not run_id or len(run_id) > MOST_ID:
+        raise RowRefused(f"has no info.run_id of at most {MOST_ID} characters")
+    reference = _reference(info, data)
+    metrics = histories.get(run_id) or data.get("metrics") or []
+    if not isinstance(metrics, list):
+        raise RowRefused("data.metrics is no list")
+    events = [*_bounds(run_id, info), *events_of([_point(metric) for metric in metrics], f"mlflow-{run_id}")]
+    return (Matched(number, reference, event) for event in events)
+
+
+def _object(run: Any, name: str) -> Mapping[str, Any]:
+    value = run.get(name, {}) if isinstance(run, dict) else None
+    if not isinstance(value, dict):
+        raise RowRefused(f"is no run of MLflow: {name} is no object")
+    return value
+
+
+def _reference(info: Mapping[str, Any], data: Mapping[str, Any]) -> RunReference:
+    named = reference_of(data.get("tags"))
+    return named if named.said else RunReference(name_of(info.get("run_name")))
+
+
+def _bounds(run_id: str, info: Mapping[str, Any]) -> Iterator[Event]:
+    """Start and end. A killed run may have been stopped on purpose or not: that is a note."""
+    status = said(info.get("status"))
+    if said(info.get("start_time")):
+        yield Event(f"mlflow-{run_id}-start", "restart", _at(info["start_time"], "start_time"), text=f"MLflow run {run_id} started")
+    if status in ("FAILED", "KILLED") and said(info.get("end_time")):
+        at = _at(info["end_time"], "end_time")
+        if status == "FAILED":
+            yield Event(f"mlflow-{run_id}-end", "interruption", at, cause="failed")
+        else:
+            yield Event(f"mlflow-{run_id}-end", "note", at, text=f"MLflow run {run_id} was killed")
+
+
+def _at(milliseconds: object, what: str) -> datetime:
+    number = measured(milliseconds)
+    if number is None:
+        raise RowRefused(f"{what} is {said(milliseconds)[:40]!r}, which is no number of milliseconds since 1970")
+    return since_1970(number / MILLISECONDS, what)
+
+
+def _point(metric: Any) -> Point:
+    if not isinstance(metric, dict):
+        raise RowRefused("a metric is no object with key, value, timestamp and step")
+    value = measured(metric.get("value"))
+    if value is None:
+        raise RowRefused(f"metric {said(metric.get('key'))[:80]!r} has a value that is no number")
+    return Point(_at(metric.get("timestamp"), "timestamp"), step_of(metric.get("step")), said(metric.get("key")), value)

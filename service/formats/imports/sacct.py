@@ -1,0 +1,185 @@
+"""What Slurm's accounting tells of jobs, as launches of runs with their accelerator-hours.
+
+Input: `TZ=UTC sacct --parsable2 --duplicates --format=JobID,JobName,State,Start,End,ElapsedRaw,AllocTRES,Comment,WCKey` with its header
+line. Formats of fields and names of states: the manual page of sacct, Slurm 25.05.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+from service.domain.tracking.events import Event
+from service.domain.tracking.imports import Imported, Matched, RunReference, Unmatched
+from service.formats.imports.rows import Row, RowRefused, moment, name_of, said, table
+
+NEEDED = ("JobID", "JobName", "State", "Start", "End", "AllocTRES")
+JOB = re.compile(r"\d{1,20}(?:_\d{1,10}|\+\d{1,10})?")
+STEP = re.compile(r"[^.]+\..+")
+ELAPSED = re.compile(r"(?:(?:(\d{1,6})-)?(\d{1,2}):)?(\d{1,2}):(\d{2})(?:\.\d+)?")
+GPUS = re.compile(r"gres/gpu=(\d{1,7})$")
+TYPED_GPUS = re.compile(r"gres/gpu:[^=]+=(\d{1,7})$")
+TAG = re.compile(r"(outlay_run|outlay_program)=([^\s,;]+)")
+FAILED = frozenset({"BOOT_FAIL", "FAILED", "NODE_FAIL", "OUT_OF_MEMORY", "PREEMPTED", "REQUEUED", "REVOKED"})
+"""States in which the job ended although nobody wanted it to. TIMEOUT, DEADLINE and CANCELLED are ends that were set or asked for."""
+LASTING = frozenset({"RUNNING", "SUSPENDED", "COMPLETING", "STOPPED"})
+SECONDS_PER_HOUR = 3600
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """One launch of a job: `hours` are its accelerator-hours, from its elapsed time, in which it was not suspended."""
+
+    row: int
+    reference: RunReference
+    id: str
+    state: str
+    start: datetime
+    end: datetime
+    gpus: int
+    hours: float
+
+    @property
+    def key(self) -> str:
+        """A requeued job keeps its number: its start tells its launches apart."""
+        return f"sacct-{self.id}-{self.start:%Y%m%dT%H%M%S}"
+
+    def hours_by(self, at: datetime) -> float:
+        """Accelerator-hours up to a time; a suspension is spread over the whole job."""
+        whole = (self.end - self.start).total_seconds()
+        share = (at - self.start).total_seconds() / whole if whole else float(at >= self.start)
+        return self.hours * min(max(share, 0.0), 1.0)
+
+
+def read_sacct(content: bytes) -> Imported:
+    """A restart where a job starts, and where it ends its accelerator-hours, as an interruption if it failed and else as progress.
+
+    The run's accelerator-hours begin again at zero with each job that starts while no other of its run lasts; jobs that overlap are summed.
+    The run is what `outlay_run=` in the job's comment, administrator's comment or WCKey says, else the job's name. Steps are left out,
+    because their job's row has their time. Raises InvalidRequest for what is no such table.
+    """
+    jobs: list[Job] = []
+    unmatched: list[Unmatched] = []
+    left_out: dict[str, int] = defaultdict(int)
+    zoned = True
+    for row in table(content, NEEDED, "|", quoted=False):
+        zoned = zoned and _has_zone(row)
+        try:
+            why = _left_out(row)
+            if why:
+                left_out[why] += 1
+            else:
+                jobs.append(_job(row))
+        except RowRefused as refused:
+            unmatched.append(Unmatched(row.number, str(refused)))
+    notes = [f"left out: {why} ({count})" for why, count in sorted(left_out.items())]
+    notes += [] if zoned else ["times without a zone are taken as UTC: ask sacct with TZ=UTC"]
+    return Imported(tuple(_launches(jobs)), tuple(unmatched), tuple(notes))
+
+
+def _has_zone(row: Row) -> bool:
+    return not re.fullmatch(r"[\d-]{10}T[\d:]{5,8}", said(row.cells.get("start")))
+
+
+def _left_out(row: Row) -> str:
+    """Why a row that is no mistake brings nothing; empty where it brings something."""
+    if row.trouble:
+        raise RowRefused(row.trouble)
+    if STEP.fullmatch(said(row.cells["jobid"])):
+        return "job steps, whose time their job's row has"
+    return "" if said(row.cells["start"]) else "jobs that have not started"
+
+
+def _job(row: Row) -> Job:
+    cells = row.cells
+    number = said(cells["jobid"])
+    if not JOB.fullmatch(number):
+        raise RowRefused(f"JobID is {number[:40]!r}, which names no job")
+    start = moment(cells["start"], "Start")
+    elapsed = _elapsed(row)
+    state = said(cells["state"]).partition(" ")[0].rstrip("+")
+    end = start + elapsed if state in LASTING or not said(cells["end"]) else moment(cells["end"], "End")
+    if end < start:
+        raise RowRefused("End is before Start")
+    gpus = _gpus(said(cells["alloctres"]))
+    return Job(row.number, _reference(row), number, state, start, end, gpus, elapsed.total_seconds() * gpus / SECONDS_PER_HOUR)
+
+
+def _elapsed(row: Row) -> timedelta:
+    """ElapsedRaw in seconds, else Elapsed as [days-[hours:]]minutes:seconds."""
+    raw = said(row.cells.get("elapsedraw"))
+    if raw.isdecimal() and len(raw) <= 10:
+        return timedelta(seconds=int(raw))
+    text = said(row.cells.get("elapsed"))
+    found = ELAPSED.fullmatch(text)
+    if not found:
+        raise RowRefused(f"Elapsed is {text[:40]!r}; it has to be [days-[hours:]]minutes:seconds, or ElapsedRaw seconds")
+    days, hours, minutes, seconds = (int(part or 0) for part in found.groups())
+    return timedelta(days=days, hours=hours, minutes=minutes, seconds=seconds)
+
+
+def _gpus(tres: str) -> int:
+    """The GPUs of `gres/gpu`, of all types together; without that entry, of its types."""
+    entries = tres.split(",")
+    whole = [int(found[1]) for entry in entries if (found := GPUS.match(entry))]
+    gpus = sum(whole) or sum(int(found[1]) for entry in entries if (found := TYPED_GPUS.match(entry)))
+    if not gpus:
+        raise RowRefused(f"AllocTRES is {tres[:60]!r}, which has no gres/gpu")
+    return gpus
+
+
+def _reference(row: Row) -> RunReference:
+    tags = {name: value for column in ("wckey", "admincomment", "comment") for name, value in TAG.findall(said(row.cells.get(column)))}
+    return RunReference(name_of(tags.get("outlay_run") or row.cells["jobname"]), name_of(tags.get("outlay_program")))
+
+
+def _launches(jobs: Sequence[Job]) -> Iterator[Matched]:
+    by_run: dict[RunReference, list[Job]] = defaultdict(list)
+    for job in jobs:
+        by_run[job.reference].append(job)
+    for of_run in by_run.values():
+        for together in _overlapping(sorted(of_run, key=lambda job: (job.start, job.key))):
+            for job in together:
+                yield Matched(job.row, job.reference, _started(job, together))
+                yield Matched(job.row, job.reference, _ended(job, together))
+
+
+def _overlapping(jobs: Sequence[Job]) -> Iterator[list[Job]]:
+    """Jobs in the order of their starts, in groups that follow one another without a break."""
+    together: list[Job] = []
+    until = datetime.min.replace(tzinfo=UTC)
+    for job in jobs:
+        if together and job.start > until:
+            yield together
+            together = []
+        together.append(job)
+        until = max(until, job.end)
+    if together:
+        yield together
+
+
+def _started(job: Job, together: Sequence[Job]) -> Event:
+    text = f"Slurm job {job.id} started"
+    hours, gpus = _standing(job.start, together)
+    return Event(f"{job.key}-start", "restart", job.start, accelerator_hours=hours, accelerators=gpus, text=text)
+
+
+def _ended(job: Job, together: Sequence[Job]) -> Event:
+    """The end; of a job that lasts, where it stands, by an id of its own for each look at it."""
+    hours, gpus = _standing(job.end, together)
+    accelerators = gpus or job.gpus
+    if job.state in LASTING:
+        passed = int((job.end - job.start).total_seconds())
+        return Event(f"{job.key}-after-{passed}", "progress", job.end, accelerator_hours=hours, accelerators=accelerators)
+    if job.state in FAILED:
+        return Event(f"{job.key}-end", "interruption", job.end, accelerator_hours=hours, accelerators=accelerators, cause=job.state.lower())
+    return Event(f"{job.key}-end", "progress", job.end, accelerator_hours=hours, accelerators=accelerators)
+
+
+def _standing(at: datetime, together: Sequence[Job]) -> tuple[float, int]:
+    """Accelerator-hours of jobs that overlap, up to a time, and the accelerators that are theirs from then on."""
+    hours = sum(job.hours_by(at) for job in together)
+    return round(hours, 6), sum(job.gpus for job in together if job.start <= at < job.end)

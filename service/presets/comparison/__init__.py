@@ -1,0 +1,1 @@
+"""Defaults of comparisons, ownership costs, approaches."""

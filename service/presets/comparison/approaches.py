@@ -1,0 +1,31 @@
+"""Ways to have a model do a task: what each needs and gives. The data are in `data/approaches.toml`."""
+
+from __future__ import annotations
+
+import functools
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+from service.domain.comparison.approaches import Approach
+from service.presets.defaults import Default
+
+_FILE = Path(__file__).parents[1] / "data" / "approaches.toml"
+
+
+@functools.cache
+def load_approaches() -> Mapping[str, Approach]:
+    """Every approach by its name, from the least to the most."""
+    return MappingProxyType({name: Approach(name=name, **row) for name, row in _document()["approach"].items()})
+
+
+def approach_default(name: str) -> Default:
+    """What is assumed where the caller does not say. KeyError for a name that has no default."""
+    return Default(**_document()["default"][name])
+
+
+@functools.cache
+def _document() -> dict[str, Any]:
+    return tomllib.loads(_FILE.read_text(encoding="utf-8"))

@@ -1,0 +1,53 @@
+"""What a comparison looks at where the caller does not say. The data are in `data/compare.toml`."""
+
+from __future__ import annotations
+
+import functools
+import tomllib
+from pathlib import Path
+from typing import Any
+
+from service.domain.errors import UnknownName
+from service.presets.defaults import Default
+from service.presets.hardware.regions import find_region
+
+_FILE = Path(__file__).parents[1] / "data" / "compare.toml"
+
+
+def usual_counts(accelerators: int, most: int) -> Default:
+    """Numbers of accelerators to compare: fewer where many kinds of accelerators are, and `most` of them where there is a choice."""
+    document = _document()
+    grids = [Default(**row) for row in document["counts"]]
+    fine = grids if accelerators <= document["few_accelerators"] else grids[1:]
+    return next((grid for grid in fine if len(grid.value) <= most), grids[-1])
+
+
+def usual_horizon_days() -> Default:
+    """The longest run that is an option where the caller states no end [days]."""
+    return Default(**_document()["horizon"])
+
+
+def plausible(name: str, value: float) -> bool:
+    """Whether an input of owned hardware could have that value anywhere."""
+    low, high = _document()["plausible"].get(name, (value, value))
+    return bool(low <= value <= high)
+
+
+def countries_of(jurisdiction: str) -> frozenset[str]:
+    """ISO alpha-3 codes of a country (alpha-2 or alpha-3, case-blind) or of a group such as EU. Raises UnknownName."""
+    groups = _document()["jurisdictions"]
+    members = groups.get(jurisdiction.strip().upper())
+    if members is not None:
+        return frozenset().union(*(countries_of(member) if member in groups else {member} for member in members))
+    try:
+        return frozenset({find_region(f"country:{jurisdiction.strip()}").country})
+    except UnknownName:
+        raise UnknownName(
+            f"unknown jurisdiction {jurisdiction[:50]!r}: take an ISO 3166 country code, such as DE or DEU, or one of {', '.join(groups)}",
+            near=tuple(groups),
+        ) from None
+
+
+@functools.cache
+def _document() -> dict[str, Any]:
+    return tomllib.loads(_FILE.read_text(encoding="utf-8"))

@@ -1,0 +1,1 @@
+"""Accelerators, networks, regions and power."""

@@ -1,0 +1,111 @@
+"""Power an accelerator draws in training with its share of the node, and what electricity costs.
+
+The data are in `data/energy.toml`. Left out: cooling and conversion losses of the building, which are its PUE.
+"""
+
+from __future__ import annotations
+
+import functools
+import tomllib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from service.domain.quantities import Range
+from service.domain.training.hardware import Accelerator
+
+_FILE = Path(__file__).parents[1] / "data" / "energy.toml"
+
+
+@dataclass(frozen=True, slots=True)
+class PowerModel:
+    """Mean power of one accelerator with its share of the node [W], before PUE.
+
+    `tdp_w`, `node_overhead_w` (rated node power beyond the TDPs, an accelerator) and `load_factor` (mean over rated power) are None
+    where whole-system power was measured. `estimated` is true where the vendor publishes no TDP.
+    """
+
+    watts: Range
+    tdp_w: Range | None
+    node_overhead_w: float | None
+    load_factor: Range | None
+    estimated: bool
+    source: str
+
+
+@dataclass(frozen=True, slots=True)
+class ElectricityPrice:
+    """Mean price of a kWh to US industry in the newest year known."""
+
+    usd_per_kwh: float
+    year: int
+    source: str
+
+
+@functools.lru_cache(maxsize=256)
+def find_power(accelerator: Accelerator) -> PowerModel:
+    """Measured whole-system power where published, else TDP x rated node power per TDP x load factor.
+
+    Raises LookupError for an accelerator with neither a TDP nor an estimate of one: the data are incomplete.
+    """
+    for row in _document()["measured"]:
+        if accelerator.name in row["accelerators"]:
+            return PowerModel(Range(**row["watts"]), None, None, None, estimated=False, source=f"{row['basis']}; {row['source']}")
+    return _rated(accelerator)
+
+
+@functools.cache
+def electricity_price() -> ElectricityPrice:
+    """What a kWh costs where neither the caller nor the region says."""
+    table = _document()["electricity"]
+    year = max(table["usd_per_kwh"], key=int)
+    return ElectricityPrice(table["usd_per_kwh"][year], int(year), f"{table['source']}, {year}")
+
+
+def _rated(accelerator: Accelerator) -> PowerModel:
+    system, load = _system(accelerator), _load(_system(accelerator))
+    tdp_w, tdp_source = _tdp(accelerator)
+    ratio = system["system_w_per_tdp_w"]
+    watts = Range(*(t * ratio * f for t, f in zip(_points(tdp_w), _points(load), strict=True)))
+    source = f"{tdp_source}; node: {system['system']} ({system['source']}); load: {_load_source(system)}"
+    return PowerModel(watts, tdp_w, tdp_w.p50 * (ratio - 1), load, accelerator.tdp_w is None, source)
+
+
+def _tdp(accelerator: Accelerator) -> tuple[Range, str]:
+    if accelerator.tdp_w is not None:
+        return Range.exactly(accelerator.tdp_w), f"TDP {accelerator.tdp_w:g} W ({accelerator.source})"
+    row = _first(row for row in _document()["estimated_tdp"] if row["accelerator"] == accelerator.name)
+    if row is None:
+        raise LookupError(f"{accelerator.name} has no tdp_w and no estimate in {_FILE.name}")
+    return Range(**row["tdp_w"]), f"TDP not published: {row['basis']} ({row['source']})"
+
+
+def _system(accelerator: Accelerator) -> Mapping[str, Any]:
+    systems: list[dict[str, Any]] = _document()["system"]
+    by_name = (row for row in systems if accelerator.name in row.get("accelerators", ()))
+    by_family = (row for row in systems if accelerator.family in row.get("families", ()))
+    return _first(by_name) or _first(by_family) or _document()["default_system"]
+
+
+def _first(rows: Iterable[Mapping[str, Any]]) -> Mapping[str, Any] | None:
+    return next(iter(rows), None)
+
+
+def _load(system: Mapping[str, Any]) -> Range:
+    shares = system.get("load_factor", _document()["load_factor"])
+    return Range(shares["p10"], shares["p50"], shares["p90"])
+
+
+def _load_source(system: Mapping[str, Any]) -> str:
+    source: str = (system if "load_factor" in system else _document()["load_factor"])["source"]
+    return source
+
+
+def _points(quantity: Range) -> tuple[float, float, float]:
+    return quantity.p10, quantity.p50, quantity.p90
+
+
+@functools.cache
+def _document() -> dict[str, Any]:
+    return tomllib.loads(_FILE.read_text(encoding="utf-8"))

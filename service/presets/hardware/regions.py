@@ -1,0 +1,177 @@
+"""Grid carbon intensity and PUE of the places accelerators are rented in.
+
+The data are in `data/regions.toml`. A key is `provider:region` (`gcp:us-central1`), `country:FRA`, `on_prem` or `world`.
+"""
+
+from __future__ import annotations
+
+import difflib
+import functools
+import re
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+from service.domain.errors import UnknownName
+
+_FILE = Path(__file__).parents[1] / "data" / "regions.toml"
+_LONGEST_KEY = 100
+_CONTINENTS = frozenset({"EU", "EUR", "NA", "AS", "AP", "OC", "SA", "AF", "SEA"})
+
+
+@dataclass(frozen=True, slots=True)
+class _Grid:
+    gco2_per_kwh: float
+    year: int | None
+    source: str
+    exact: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Region:
+    """A place with its grid [gCO2e/kWh] and PUE. `country` is ISO 3166-1 alpha-3, empty where not known.
+
+    `exact` is false where the grid is not the place's own: a neighbour's on the same grid, the country's average or the world's.
+    `source` and `pue_source` say whose figures they are, `year` the grid figure's year where known.
+    """
+
+    key: str
+    place: str
+    country: str
+    grid_gco2_per_kwh: float
+    year: int | None
+    source: str
+    exact: bool
+    pue: float
+    pue_source: str
+
+
+def find_region(key: str) -> Region:
+    """The region of a key, case-blind. Raises UnknownName with near keys."""
+    found = load_regions().get(_alias(key.strip().casefold()))
+    if found is None:
+        near = difflib.get_close_matches(key[:_LONGEST_KEY].casefold(), list(load_regions()), n=3, cutoff=0.0)
+        shown = [load_regions()[name].key for name in near]
+        raise UnknownName(f"unknown region {key[:_LONGEST_KEY]!r}; near names: {', '.join(shown)}", "/energy/region", shown)
+    return found
+
+
+def region_of_offer(provider: str, region: str) -> Region:
+    """The region an offer stands in. Never fails: a zone takes its region's grid, an unknown place its country's or the world's,
+    and `exact` and `source` say so."""
+    known, asked = load_regions(), f"{provider}:{region}".casefold()
+    if asked in known:
+        return known[asked]
+    parent = max((key for key in known if _is_zone_of(asked, key)), key=len, default=None)
+    if parent is not None:
+        return _standing_in(known[parent], provider, region, f"taken as {known[parent].key}")
+    country = _country_in(region)
+    if country:
+        return _standing_in(known[f"country:{country}"], provider, region, "only the country is known")
+    return _standing_in(known["world"], provider, region, "place unknown")
+
+
+@functools.cache
+def load_regions() -> Mapping[str, Region]:
+    """Every region, country, `on_prem` and `world` by its key in lower case."""
+    regions = {"world": _world("world", "World", "cloud"), "on_prem": _world("on_prem", "Own data centre", "on_prem")}
+    regions |= {f"country:{row['code']}".casefold(): _country(row) for row in _document()["country"]}
+    rows = _document()["region"]
+    own = {row["key"].casefold(): _region(row) for row in rows if "grid" in row}
+    regions |= own
+    derived = {row["key"].casefold(): _derived(row, regions) for row in rows if "grid" not in row and "same_grid_as" in row}
+    plain = {row["key"].casefold(): _derived(row, regions) for row in rows if "grid" not in row and "same_grid_as" not in row}
+    return MappingProxyType(regions | derived | plain)
+
+
+def _world(key: str, place: str, pue_of: str) -> Region:
+    row = _document()["world"]
+    grid = _Grid(row["grid"], row["year"], f"world average: {_source(row['source'])}", exact=False)
+    return _at(key, place, "", grid, _provider_pue(pue_of))
+
+
+def _country(row: Mapping[str, Any]) -> Region:
+    grid = _Grid(row["grid"], row["year"], f"average of {row['name']}: {_source('codecarbon')}", exact=False)
+    return _at(f"country:{row['code']}", row["name"], row["code"], grid, _provider_pue("cloud"))
+
+
+def _region(row: Mapping[str, Any]) -> Region:
+    grid = _Grid(row["grid"], row.get("year"), _source(row["source"]), exact=True)
+    return _at(row["key"], row["place"], row["country"], grid, _pue(row))
+
+
+def _at(key: str, place: str, country: str, grid: _Grid, pue: tuple[float, str]) -> Region:
+    return Region(key, place, country, grid.gco2_per_kwh, grid.year, grid.source, grid.exact, *pue)
+
+
+def _derived(row: Mapping[str, Any], known: Mapping[str, Region]) -> Region:
+    """A place without a figure of its own: a place's on the same grid, else its country's."""
+    pue, pue_source = _pue(row)
+    like = known[row.get("same_grid_as", f"country:{row['country']}").casefold()]
+    source = f"same grid as {like.key}: {like.source}" if "same_grid_as" in row else like.source
+    return replace(
+        like, key=row["key"], place=row["place"], country=row["country"], source=source, exact=False, pue=pue, pue_source=pue_source
+    )
+
+
+def _is_zone_of(asked: str, key: str) -> bool:
+    """`us-east-1a` and `us-east-1-bos-1` are zones of `us-east-1`; `us-east-10` is not."""
+    return asked.startswith(key) and not asked[len(key) :][:1].isdigit()
+
+
+def _standing_in(region: Region, provider: str, name: str, why: str) -> Region:
+    own = region.key.casefold().startswith(f"{provider}:".casefold())
+    pue, pue_source = (region.pue, region.pue_source) if own else _provider_pue(provider)
+    return replace(
+        region, key=f"{provider}:{name}", place=name, source=f"{why}: {region.source}", exact=False, pue=pue, pue_source=pue_source
+    )
+
+
+def _pue(row: Mapping[str, Any]) -> tuple[float, str]:
+    if "pue" in row:
+        return row["pue"], _source(row["pue_source"])
+    return _provider_pue(row["key"].split(":")[0])
+
+
+def _provider_pue(provider: str) -> tuple[float, str]:
+    table: Mapping[str, Any] = _document()["pue"]
+    row = table.get(provider.casefold().split(":")[0], table["cloud"])
+    return row["value"], _source(row["source"])
+
+
+def _source(name: str) -> str:
+    source: str = _document()["sources"][name]
+    return source
+
+
+def _alias(key: str) -> str:
+    """`country:fr` is `country:fra`."""
+    prefix, _, code = key.partition(":")
+    return f"country:{_iso2().get(code, code)}" if prefix == "country" else key
+
+
+def _country_in(region: str) -> str:
+    """Lower-case alpha-3 code of the country a region's name states: `CA`, `Alberta, CA, NA`, `EU-RO-1`, `helsinki-finland-1`."""
+    parts = [part.strip() for part in region.split(",")]
+    if len(parts) == 3:
+        return _iso2().get(parts[1].casefold(), "")
+    codes = [code for code in re.split(r"[^A-Za-z]+", region) if code.isupper() and len(code) == 2 and code not in _CONTINENTS]
+    if codes:
+        return _iso2().get(codes[0].casefold(), "")
+    words = set(re.split(r"[^a-z]+", region.casefold()))
+    return next((row["code"].casefold() for row in _document()["country"] if row["name"].casefold() in words), "")
+
+
+@functools.cache
+def _iso2() -> Mapping[str, str]:
+    """Alpha-2 to alpha-3 code, both in lower case."""
+    rows = [row for row in _document()["country"] if "iso2" in row]
+    return MappingProxyType({row["iso2"].casefold(): row["code"].casefold() for row in rows} | {"uk": "gbr"})
+
+
+@functools.cache
+def _document() -> dict[str, Any]:
+    return tomllib.loads(_FILE.read_text(encoding="utf-8"))

@@ -1,0 +1,1 @@
+"""Published scaling laws and defaults of fits."""

@@ -1,0 +1,52 @@
+"""What fits of scaling laws and loss curves lean on where the runs do not say. The data are in `data/scaling_fit.toml`."""
+
+from __future__ import annotations
+
+import functools
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from service.domain.scaling.fits import TypicalLaw
+from service.domain.scaling.loss_curves import TypicalCurve
+from service.presets.defaults import Default
+
+_FILE = Path(__file__).parents[1] / "data" / "scaling_fit.toml"
+LAW_TERMS, LAW_EXPONENTS = ("size_term", "data_term", "irreducible"), ("alpha", "beta")
+
+
+@functools.cache
+def typical_law() -> TypicalLaw:
+    """What published laws have."""
+    rows = _document()["law"]
+    centre = [*(np.log(rows[name]["typical"]) for name in LAW_TERMS), *(rows[name]["typical"] for name in LAW_EXPONENTS)]
+    deviation = [rows[name]["deviation"] for name in (*LAW_TERMS, *LAW_EXPONENTS)]
+    return TypicalLaw(np.array(centre), np.array(deviation), f"{rows['source']}, {rows['date']}")
+
+
+@functools.cache
+def typical_curve() -> TypicalCurve:
+    """What measured loss curves have."""
+    rows = _document()["curve"]
+    power, alpha, level, annealing = (rows[name] for name in ("power_term", "alpha", "level", "annealing"))
+    return TypicalCurve(
+        centre=np.array([np.log(power["typical"]), alpha["typical"], np.log(level["typical"]), np.log(annealing["typical"])]),
+        deviation=np.array([row["deviation"] for row in (power, alpha, level, annealing)]),
+        relaxation_share=rows["relaxation_share"]["value"],
+        level_error=rows["error"]["level"],
+        fall_error=rows["error"]["fall"],
+        source=f"{rows['source']}, {rows['date']}",
+        relaxation_source=f"{rows['relaxation_share']['source']}, {rows['relaxation_share']['date']}",
+    )
+
+
+def fit_default(name: str) -> Default:
+    """A default of a request by its name. KeyError where there is none."""
+    return Default(**_document()["default"][name])
+
+
+@functools.cache
+def _document() -> dict[str, Any]:
+    return tomllib.loads(_FILE.read_text(encoding="utf-8"))

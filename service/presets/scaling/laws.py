@@ -1,0 +1,128 @@
+"""Published scaling laws: their figures, how sure they are, and where they come from. The data are in `data/laws.toml`."""
+
+from __future__ import annotations
+
+import functools
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from difflib import get_close_matches
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+
+from service.domain.errors import UnknownName
+from service.domain.quantities import Range
+from service.domain.scaling.laws import PARAMETERS, AllocationLaw, MixtureLaw, ParametricLaw, Repetition, ScalingLaw
+from service.engine.scaling.laws import Floats, drawn, drawn_allocation, of_kaplan, of_mixture
+
+_FILE = Path(__file__).parents[1] / "data" / "laws.toml"
+_LONGEST_NAME = 100
+MIXTURE = "krajewski-moe"
+
+
+@dataclass(frozen=True, slots=True)
+class PublishedLaw:
+    """A law and all that is known of it. `counts` says which parameters N is.
+
+    `covariance` is of log E, log A, log B, alpha and beta; `exponents` the 80 % interval of an allocation's exponent; None where
+    nothing is published, and the law can only be taken as sure. Beyond `largest_params` and `largest_tokens` it is extrapolated.
+    """
+
+    name: str
+    title: str
+    law: ScalingLaw
+    counts: str
+    source: str
+    date: str
+    standard_errors: Mapping[str, float]
+    covariance: Floats | None
+    exponents: Range | None
+    largest_params: float | None
+    largest_tokens: float | None
+
+
+@functools.cache
+def load_laws() -> Mapping[str, PublishedLaw]:
+    """Every law by its name, in the order of the file."""
+    return MappingProxyType({name: _published(name, row) for name, row in _document()["law"].items()})
+
+
+def find_law(name: str) -> PublishedLaw:
+    """The law of that name. UnknownName where there is none."""
+    known = load_laws()
+    if name in known:
+        return known[name]
+    shown = name[:_LONGEST_NAME]
+    near = tuple(get_close_matches(shown.lower(), known, cutoff=0.4))
+    raise UnknownName(f"no scaling law is called {shown!r}; there are {', '.join(known)}", "/law", near)
+
+
+def default_law() -> PublishedLaw:
+    """The law that is taken where none is stated."""
+    return load_laws()[_document()["default"]]
+
+
+def repetition() -> tuple[Repetition, str]:
+    """How repeated tokens and excess parameters lose their worth, and the source."""
+    row = _document()["repetition"]
+    return Repetition(row["tokens"], row["params"]), f"{row['source']}, {row['date']}"
+
+
+def mixture_law(granularity: float | None = None) -> ParametricLaw:
+    """The law of mixtures of experts at a granularity (the file's where None), in active parameters."""
+    row = _document()["law"][MIXTURE]
+    return of_mixture(_mixture(row), row["granularity"] if granularity is None else granularity)
+
+
+def mixture_total_per_active() -> float:
+    """Total over active parameters of the mixtures that law krajewski-moe is of."""
+    return float(_document()["law"][MIXTURE]["total_per_active"])
+
+
+def drawn_law(published: PublishedLaw, generator: np.random.Generator, draws: int) -> ScalingLaw | None:
+    """Laws drawn from what is published of this one's uncertainty; None where nothing is."""
+    if isinstance(published.law, ParametricLaw):
+        return None if published.covariance is None else drawn(published.law, published.covariance, generator, draws)
+    return None if published.exponents is None else drawn_allocation(published.law, published.exponents, generator, draws)
+
+
+def _published(name: str, row: Mapping[str, Any]) -> PublishedLaw:
+    return PublishedLaw(
+        name=name,
+        title=row["title"],
+        law=_law(row),
+        counts=row["counts"],
+        source=f"{row['source']}, {row['date']}",
+        date=row["date"],
+        standard_errors=MappingProxyType(row.get("standard_errors", {})),
+        covariance=np.array(row["covariance"]) if "covariance" in row else None,
+        exponents=Range(row["p10"], row["exponent"], row["p90"]) if "p10" in row else None,
+        largest_params=row.get("largest_params"),
+        largest_tokens=row.get("largest_tokens"),
+    )
+
+
+def _law(row: Mapping[str, Any]) -> ScalingLaw:
+    match row["form"]:
+        case "parametric":
+            return ParametricLaw(*(row[name] for name in PARAMETERS))
+        case "kaplan":
+            return of_kaplan(row["n_c"], row["d_c"], row["alpha_n"], row["alpha_d"])
+        case "mixture":
+            return of_mixture(_mixture(row), row["granularity"])
+        case _:
+            return AllocationLaw(
+                row["anchor_flops"], row["anchor_params"], row["exponent"], row.get("loss_flops"), row.get("loss_exponent")
+            )
+
+
+def _mixture(row: Mapping[str, Any]) -> MixtureLaw:
+    return MixtureLaw(row["E"], row["a"], row["B"], row["alpha"], row["beta"], row["g"], row["gamma"], row["total_per_active"])
+
+
+@functools.cache
+def _document() -> dict[str, Any]:
+    return tomllib.loads(_FILE.read_text(encoding="utf-8"))

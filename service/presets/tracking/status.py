@@ -1,0 +1,34 @@
+"""What a status leans on where nobody decided otherwise. The data and their sources are in `data/tracking_status.toml`."""
+
+from __future__ import annotations
+
+import functools
+import tomllib
+from pathlib import Path
+from typing import Any
+
+from service.domain.tracking.feedback import LessonRules
+from service.engine.tracking.gate import GateRules
+from service.engine.tracking.loss_monitor import LossRules
+from service.engine.tracking.status import TrackRules
+from service.presets.tracking.forecast import drift_rules, forecast_rules
+
+_FILE = Path(__file__).parents[1] / "data" / "tracking_status.toml"
+
+
+@functools.cache
+def track_rules() -> TrackRules:
+    """All rules of a status."""
+    rows = _document()
+    return TrackRules(forecast_rules(), drift_rules(), GateRules(**rows["gate"]), LossRules(**rows["losses"]), rows["cadence"]["tolerance"])
+
+
+@functools.cache
+def lesson_rules() -> LessonRules:
+    """How much finished runs say of later ones."""
+    return LessonRules(**_document()["lessons"])
+
+
+@functools.cache
+def _document() -> dict[str, Any]:
+    return tomllib.loads(_FILE.read_text(encoding="utf-8"))

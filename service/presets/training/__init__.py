@@ -1,0 +1,1 @@
+"""Models, memory, reliability and utilisation."""

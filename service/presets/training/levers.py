@@ -1,0 +1,43 @@
+"""Single changes that may be worth making to a run: their words, figures and sources. The data are in `data/levers.toml`."""
+
+from __future__ import annotations
+
+import functools
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+_FILE = Path(__file__).parents[1] / "data" / "levers.toml"
+AIMS = ("usd", "days", "tco2e")
+
+
+@dataclass(frozen=True, slots=True)
+class LeverKind:
+    """A kind of change: what a reader is told, by which of `AIMS` it is judged, and the figures it is made with.
+
+    `modelled`: it has another speed, which is not known where the caller states a measured one.
+    """
+
+    name: str
+    title: str
+    risk: str
+    source: str
+    aims: tuple[str, ...]
+    modelled: bool
+    figures: Mapping[str, Any]
+
+
+@functools.cache
+def lever_kinds() -> Mapping[str, LeverKind]:
+    """Every kind by its name, in the order of the file."""
+    rows = tomllib.loads(_FILE.read_text(encoding="utf-8"))
+    return MappingProxyType({name: _kind(name, row) for name, row in rows.items()})
+
+
+def _kind(name: str, row: dict[str, Any]) -> LeverKind:
+    words = {key: row.pop(key) for key in ("title", "risk", "source")}
+    aims, modelled = tuple(row.pop("aims", AIMS)), row.pop("modelled", False)
+    return LeverKind(name, aims=aims, modelled=modelled, figures=MappingProxyType(row), **words)

@@ -1,0 +1,90 @@
+"""How often accelerators of a family interrupt a job, from published systems, and what an interruption costs by default.
+
+The data and their arithmetic are in `data/reliability.toml`.
+"""
+
+from __future__ import annotations
+
+import functools
+import statistics
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+from service.domain.quantities import Range
+from service.domain.training.hardware import Accelerator
+
+_FILE = Path(__file__).parents[1] / "data" / "reliability.toml"
+_ENOUGH_SYSTEMS = 5
+
+
+@dataclass(frozen=True, slots=True)
+class FailureSystem:
+    """One published system: accelerator-hours for each interruption, with the arithmetic that gave them."""
+
+    name: str
+    family: str
+    accelerator_hours: float
+    basis: str
+    source: str
+    verified: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Reliability:
+    """Mean time to failure of one accelerator [h]. `borrowed` is true where the family has no published system of its own."""
+
+    mttf_hours: Range
+    source: str
+    borrowed: bool
+
+
+@dataclass(frozen=True, slots=True)
+class RecoveryDefault:
+    """A value used where the caller gives none, in the unit its field's name states."""
+
+    value: float
+    source: str
+
+
+def find_reliability(accelerator: Accelerator) -> Reliability:
+    """MTTF for the accelerator's family, or the spread of all published systems where there is none for it."""
+    systems = load_failure_systems()
+    own = [system for system in systems if system.family == accelerator.family]
+    spread = _spread([system.accelerator_hours for system in own or systems])
+    if own:
+        return Reliability(spread, "; ".join(_shown(system) for system in own), borrowed=False)
+    names = ", ".join(system.name for system in systems)
+    return Reliability(spread, f"no published figure for {accelerator.family}: spread of all systems known ({names})", borrowed=True)
+
+
+@functools.cache
+def load_failure_systems() -> tuple[FailureSystem, ...]:
+    """Every published system that gives accelerator-hours for an interruption."""
+    return tuple(FailureSystem(**row) for row in _document()["system"])
+
+
+@functools.cache
+def recovery_defaults() -> Mapping[str, RecoveryDefault]:
+    """`detection_minutes`, `restart_minutes`, `checkpoint_write_minutes` and `spare_share`, each with its source."""
+    return MappingProxyType({name: RecoveryDefault(**row) for name, row in _document()["defaults"].items()})
+
+
+@functools.cache
+def _document() -> dict[str, Any]:
+    return tomllib.loads(_FILE.read_text(encoding="utf-8"))
+
+
+def _shown(system: FailureSystem) -> str:
+    return f"{system.name}: {system.basis} = {system.accelerator_hours:,.0f} accelerator-hours ({system.source})"
+
+
+def _spread(hours: Sequence[float]) -> Range:
+    """Percentiles of a sample; of one too small to have tails, its lowest, median and highest."""
+    if len(hours) < _ENOUGH_SYSTEMS:
+        return Range(min(hours), statistics.median(hours), max(hours))
+    deciles = statistics.quantiles(hours, n=10, method="inclusive")
+    return Range(deciles[0], statistics.median(hours), deciles[-1])

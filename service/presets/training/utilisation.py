@@ -1,0 +1,240 @@
+"""What each accelerator family achieves of its data sheet, fitted to published measurements by `outlay calibrate`.
+
+The data, with the rows behind every figure, are in `data/utilisation.toml`.
+"""
+
+from __future__ import annotations
+
+import functools
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, Literal
+
+from service.domain.quantities import Range
+from service.domain.training.hardware import Accelerator
+from service.domain.training.utilisation import Planning, Utilisation
+
+_FILE = Path(__file__).parents[1] / "data" / "utilisation.toml"
+Key = tuple[str, str]
+Known = Literal["layout", "goal"]
+Kernels = Literal["own", "earlier"]
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """What a family's products reach of the dense peak at a precision class.
+
+    `watts_per_tflop`: data-sheet power over 16-bit peak of the parts it was measured on; 0 where none is published.
+    `accelerators`: those parts.
+    """
+
+    share: float
+    watts_per_tflop: float
+    source: str
+    accelerators: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """Measured over predicted throughput, p10 and p90, of a family and class ("*": of all), by how much of the layout was known."""
+
+    known: Known
+    family: str
+    precision: str
+    p10: float
+    p90: float
+    rows: int
+
+
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """The power that a family's spread is raised to on machines of `from_count` accelerators and more, up to the next row's."""
+
+    known: Known
+    from_count: int
+    power: float
+    rows: int
+
+
+@dataclass(frozen=True, slots=True)
+class Parameters:
+    """All of the throughput model's parameters. `shared` holds for every accelerator, `matmul` and `other` by (family, class).
+
+    `attention`: share of the 16-bit peak that flash attention reaches, by family and by whom its kernels were written for: the family's
+    `own`, or `earlier` ones that run on it. `earlier_attention`: families and classes whose software takes the latter by itself.
+    `relatives` names, nearest first, the families a family without data borrows from; `neighbours` likewise the classes.
+    A borrowed spread is raised to the power `borrowed_power`, that of another part of the same family to `kin_power`. `compiled`:
+    families whose whole step is one program, launched at once; `overlapping`: families whose software runs tensor exchanges beside
+    the products.
+    """
+
+    shared: Mapping[str, float]
+    matmul: Mapping[Key, Share]
+    attention: Mapping[Key, float]
+    other: Mapping[Key, float]
+    classes: Mapping[str, str]
+    neighbours: Mapping[str, tuple[str, ...]]
+    relatives: Mapping[str, tuple[str, ...]]
+    compiled: frozenset[str]
+    overlapping: frozenset[str]
+    earlier_attention: frozenset[Key]
+    largest_share: float
+    borrowed_power: float
+    kin_power: float
+    spreads: tuple[Spread, ...] = ()
+    scales: tuple[Scale, ...] = ()
+
+
+@functools.lru_cache(maxsize=1024)
+def find_utilisation(accelerator: Accelerator, precision: str, known: Known = "layout", count: int = 1) -> Utilisation:
+    """What the accelerator achieves at a precision; borrowed from the nearest relative where nothing was measured.
+
+    `known`: whether the caller states the layout, or only the goal; the range is as wide as such predictions were off on machines
+    of about `count` accelerators.
+    """
+    return utilisation(load_parameters(), accelerator, precision, known, count)
+
+
+def planning() -> Planning:
+    """How published runs went against plans made of their steps alone (tools/calibration/spreads.py)."""
+    row = _document()["planning"]
+    return Planning(row["lost_between_nodes"], Range(row["p10"], 1.0, row["p90"]))
+
+
+def utilisation(parameters: Parameters, accelerator: Accelerator, precision: str, known: Known = "layout", count: int = 1) -> Utilisation:
+    """The engine's parameters for one accelerator and precision."""
+    shared = parameters.shared
+    wanted = (accelerator.family, parameters.classes[precision])
+    key = nearest(parameters, parameters.matmul, wanted)
+    found = parameters.matmul[key]
+    borrowed = key != wanted
+    kin = accelerator.name not in found.accelerators
+    power = parameters.borrowed_power if borrowed else parameters.kin_power if kin else 1.0
+    eager = accelerator.family not in parameters.compiled
+    kernels: Kernels = "earlier" if wanted in parameters.earlier_attention else "own"
+    return Utilisation(
+        matmul_share=min(found.share * _power_factor(parameters, found, accelerator, borrowed=borrowed), parameters.largest_share),
+        attention_share=attention_share(parameters, accelerator.family, kernels),
+        routed_share=shared["routed_share"],
+        operand_share=shared["operand_share"],
+        tile_s=shared["tile_s"],
+        activation_passes=shared["activation_passes"],
+        link_share=shared["link_share"],
+        network_share=shared["network_share"],
+        hop_s=shared["hop_s"],
+        overlap_share=shared["overlap_share"],
+        tensor_overlap=shared["tensor_overlap"] if accelerator.family in parameters.overlapping else 0.0,
+        layer_overhead_s=shared["layer_overhead_s"] if eager else 0.0,
+        routing_overhead_s=shared["routing_overhead_s"] if eager else 0.0,
+        expert_overhead_s=shared["expert_overhead_s"] if eager else 0.0,
+        call_overhead_s=shared["call_overhead_s"] if eager else 0.0,
+        straggler_share=shared["straggler_share"],
+        launch_power=shared["launch_power"],
+        spread=raised(spread_of(parameters.spreads, key, known), power * scale_power(parameters.scales, known, count)),
+        source=f"borrowed from {key[0]} at {key[1]}: {found.source}" if borrowed or kin else found.source,
+        borrowed=borrowed or kin,
+        other_share=parameters.other[nearest(parameters, parameters.other, wanted)],
+    )
+
+
+def attention_share(parameters: Parameters, family: str, kernels: Kernels) -> float:
+    """Share of the dense 16-bit peak that flash attention reaches in such kernels; the nearest family's where nothing was measured."""
+    found = parameters.attention
+    families = (family, *parameters.relatives.get(family, ()), *parameters.relatives["*"])
+    return next(found[name, kind] for name in families for kind in (kernels, "own") if (name, kind) in found)
+
+
+def watts_per_tflop(accelerator: Accelerator) -> float:
+    """Data-sheet power over the dense 16-bit peak [W per TFLOP/s]: how far a board can hold its peak's clock. 0 where not published."""
+    peak = next((accelerator.peak_tflops[name] for name in ("bf16", "fp16") if name in accelerator.peak_tflops), 0.0)
+    return accelerator.tdp_w / peak if accelerator.tdp_w and peak else 0.0
+
+
+def _power_factor(parameters: Parameters, found: Share, accelerator: Accelerator, *, borrowed: bool) -> float:
+    """How a board with more or less power for its peak than the measured ones differs from them; of relatives only what less costs."""
+    own = watts_per_tflop(accelerator)
+    if not own or not found.watts_per_tflop:
+        return 1.0
+    factor = float((own / found.watts_per_tflop) ** parameters.shared["power_exponent"])
+    return min(factor, 1.0) if borrowed else factor
+
+
+def spread_of(spreads: Sequence[Spread], key: Key, known: Known) -> Range:
+    """The family's and class's own spread, or that of all where it has none."""
+    found = [row for row in spreads if row.known == known and (row.family, row.precision) in (key, ("*", "*"))]
+    if not found:
+        return Range.exactly(1.0)
+    row = max(found, key=lambda row: row.family != "*")
+    return Range(row.p10, 1.0, row.p90)
+
+
+def scale_power(scales: Sequence[Scale], known: Known, count: int) -> float:
+    """How much wider than their families' the spreads of machines of that size are, as a power."""
+    found = [row for row in scales if row.known == known and row.from_count <= count]
+    return max(found, key=lambda row: row.from_count).power if found else 1.0
+
+
+def raised(spread: Range, power: float) -> Range:
+    """A range of ratios with its ends raised to a power."""
+    return Range(spread.p10**power, spread.p50, spread.p90**power)
+
+
+def nearest(parameters: Parameters, known: Mapping[Key, Any], key: Key) -> Key:
+    """The key itself where it is known, else the family's other classes, else its relatives', nearest first."""
+    family, kind = key
+    kinds = (kind, *parameters.neighbours[kind])
+    for candidate in (family, *parameters.relatives.get(family, ()), *parameters.relatives["*"]):
+        for other in kinds:
+            if (candidate, other) in known:
+                return candidate, other
+    raise KeyError(key)
+
+
+@functools.cache
+def load_parameters() -> Parameters:
+    """The fitted parameters, as the data file holds them."""
+    document = _document()
+    return Parameters(
+        shared=MappingProxyType({name: row["value"] for name, row in document["shared"].items()}),
+        matmul=MappingProxyType({_key(row): _share(row) for row in document["matmul"]}),
+        attention=MappingProxyType({(row["family"], row["kernels"]): row["share"] for row in document["attention"]}),
+        other=MappingProxyType({_key(row): row["share"] for row in document["other"]}),
+        spreads=tuple(Spread(**row) for row in document["spread"]),
+        scales=tuple(Scale(**row) for row in document["scale"]),
+        **frame_of(document),
+    )
+
+
+def frame_of(document: Mapping[str, Any]) -> dict[str, Any]:
+    """The parameters that are given and not fitted."""
+    return {
+        "classes": MappingProxyType({name: kind for kind, names in document["classes"].items() for name in names}),
+        "neighbours": _orders(document["neighbours"]),
+        "relatives": _orders(document["relatives"]),
+        "compiled": frozenset(document["software"]["compiled"]),
+        "overlapping": frozenset(document["software"]["overlapping"]),
+        "earlier_attention": frozenset((family, kind) for family, kind in document["software"]["earlier_attention"]),
+        "largest_share": document["limits"]["largest_share"],
+        "borrowed_power": document["borrowed"]["spread_power"],
+        "kin_power": document["borrowed"]["kin_spread_power"],
+    }
+
+
+def _key(row: Mapping[str, Any]) -> Key:
+    return row["family"], row["precision"]
+
+
+def _share(row: Mapping[str, Any]) -> Share:
+    return Share(row["share"], row["watts_per_tflop"], row["source"], tuple(row["accelerators"]))
+
+
+def _orders(table: Mapping[str, list[str]]) -> Mapping[str, tuple[str, ...]]:
+    return MappingProxyType({name: tuple(order) for name, order in table.items()})
+
+
+@functools.cache
+def _document() -> dict[str, Any]:
+    return tomllib.loads(_FILE.read_text(encoding="utf-8"))

@@ -1,0 +1,1 @@
+"""The state of all prices: price books, snapshots, precedence, the catalog."""

@@ -1,0 +1,123 @@
+"""A price book: all offers of one state of the prices, and how far each can be trusted now."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
+from functools import cached_property
+from types import MappingProxyType
+
+import numpy as np
+
+from providers.offer import UNREAD_SINCE, Offer
+from service.prices.offer_table import Flags, OfferColumns, columns_of
+
+BUILT_IN_PROVIDER = "snapshot"
+CLOCKS_DIFFER = timedelta(minutes=5)
+"""A price read later than that from now was dated by a clock gone wrong, and nobody knows how old it is."""
+NEVER = datetime.min.replace(tzinfo=UTC)
+
+
+Origin = tuple[str, str, str]
+"""An offer's provider and source, and the team whose own it is: a team's file may name the source of a list price."""
+
+
+@dataclass(frozen=True, slots=True)
+class Promise:
+    """What holds of the offers of one source: which provider was asked, how long its prices hold, and whether it answered last time."""
+
+    asked: str
+    fresh_for: timedelta
+    reached: bool = True
+
+
+@dataclass(frozen=True)
+class PriceBook:
+    """Immutable; ordered by `offer_key`. The name says exactly which prices it holds, so that an estimate can be repeated against it.
+
+    `promises` stand by an offer's origin, as two providers may be asked at one mirror; `fresh_for` holds where there is
+    none. `newest` is when the newest price was recorded: unlike the offers' `observed_at` it does not move while the name stays.
+    `cut_off`: the store is away, so all of it counts as stale.
+    """
+
+    name: str
+    offers: tuple[Offer, ...]
+    fresh_for: timedelta
+    by_accelerator: MappingProxyType[str, tuple[Offer, ...]] = field(repr=False)
+    newest: datetime = NEVER
+    promises: Mapping[Origin, Promise] = field(default_factory=dict, repr=False)
+    cut_off: bool = False
+
+    @cached_property
+    def columns(self) -> OfferColumns:
+        """The offers as columns, in their order: for sums over all of them."""
+        return columns_of(self.offers)
+
+    def stale(self, offer: Offer, now: datetime) -> bool:
+        """Whether the offer is older than its provider's promise, or its provider, or price file, could not be read when last asked."""
+        promise = self.promises.get(origin(offer))
+        fresh_for = self.fresh_for if promise is None else promise.fresh_for
+        reached = UNREAD_SINCE not in offer.extras and (promise is None or promise.reached)
+        return self.cut_off or not reached or not -CLOCKS_DIFFER <= now - offer.observed_at <= fresh_for
+
+    def stale_rows(self, now: datetime) -> Flags:
+        """`stale` of every row of `columns`."""
+        read_with = self.columns.read_with
+        found = np.zeros(len(read_with), dtype=bool)
+        firsts = np.unique(read_with)
+        found[firsts] = [self.stale(self.offers[row], now) for row in firsts.tolist()]
+        return found[read_with]
+
+    def asked(self, offer: Offer) -> str:
+        """The provider that brought the offer, which need not be the one that sells it."""
+        promise = self.promises.get(origin(offer))
+        return BUILT_IN_PROVIDER if promise is None else promise.asked
+
+    def shipped(self, offer: Offer) -> bool:
+        """Whether the offer came with the project: then others of the same provider may be years newer."""
+        return self.asked(offer) == BUILT_IN_PROVIDER
+
+
+def origin(offer: Offer) -> Origin:
+    """What tells the offers of one fetch from those of another."""
+    return offer.provider, offer.source, offer.extras.get("team", "")
+
+
+def answers(offer: Offer, wanted: Mapping[str, str | None]) -> bool:
+    """Whether the offer has every value of `wanted` (fields of an offer to texts, case-blind; None: any)."""
+    return all(value is None or getattr(offer, name).casefold() == value.casefold() for name, value in wanted.items())
+
+
+def offer_key(offer: Offer) -> tuple[str, ...]:
+    """What tells one offer from another, in the order of listings."""
+    return (offer.accelerator, offer.provider, offer.region, offer.instance_type, offer.pricing, str(offer.accelerator_count), offer.market)
+
+
+def price_book(
+    name: str,
+    offers: Iterable[Offer],
+    fresh_for: timedelta,
+    *,
+    promises: Mapping[Origin, Promise] | None = None,
+    newest: datetime | None = None,
+) -> PriceBook:
+    """A book of the offers, ordered and indexed. `newest` is by default that of the offers as they are."""
+    ordered, by_accelerator = _indexed(offers)
+    newest = newest or max((offer.observed_at for offer in ordered), default=NEVER)
+    return PriceBook(name, ordered, fresh_for, by_accelerator, newest, promises or {})
+
+
+def extended(book: PriceBook, name: str, offers: Iterable[Offer], promises: Mapping[Origin, Promise], newest: datetime) -> PriceBook:
+    """The book under another name with these offers in the place of its own, and these promises besides; `newest` as of a book."""
+    ordered, by_accelerator = _indexed(offers)
+    newest = max((book.newest, newest))
+    return replace(book, name=name, offers=ordered, by_accelerator=by_accelerator, newest=newest, promises={**book.promises, **promises})
+
+
+def _indexed(offers: Iterable[Offer]) -> tuple[tuple[Offer, ...], MappingProxyType[str, tuple[Offer, ...]]]:
+    ordered = tuple(sorted(offers, key=offer_key))
+    index: dict[str, list[Offer]] = {}
+    for offer in ordered:
+        index.setdefault(offer.accelerator, []).append(offer)
+    return ordered, MappingProxyType({name: tuple(found) for name, found in index.items()})

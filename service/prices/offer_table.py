@@ -1,0 +1,120 @@
+"""Offers as columns: the same rows as a price book's, for sums over thousands of them at once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from providers.offer import TERM_HOURS, UNREAD_SINCE, Offer
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+Flags = NDArray[np.bool_]
+SECONDS_PER_DAY = 86_400.0
+Key = TypeVar("Key", str, tuple[str, ...])
+
+
+@dataclass(frozen=True, slots=True)
+class Coded:
+    """A column of names: each row's code is the position of its name in `names`."""
+
+    codes: Ints
+    names: tuple[str, ...]
+
+    def among(self, wanted: Iterable[str]) -> Flags:
+        """Rows whose name is one of `wanted`, case-blind."""
+        asked = {name.casefold() for name in wanted}
+        found = np.array([name.casefold() in asked for name in self.names], dtype=bool)
+        return found[self.codes] if len(self.names) else np.zeros(0, dtype=bool)
+
+    def met(self, rows: Ints) -> list[int]:
+        """Codes that the rows have, ascending."""
+        found: list[int] = np.flatnonzero(np.bincount(self.codes[rows], minlength=len(self.names))).tolist()
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class OfferColumns:
+    """One position an offer. Joined by tabs, `place` is provider and region, `instance` provider, instance type and accelerator.
+
+    Times are seconds since 1970.
+
+    `read_with`: the first row of the same origin (`service.prices.book`) that was read at the same time: they go stale together. `newest`:
+    read within a day of the latest price of the same accelerator, pricing and market in that place.
+    """
+
+    accelerator: Coded
+    provider: Coded
+    region: Coded
+    place: Coded
+    instance: Coded
+    pricing: Coded
+    market: Coded
+    availability: Coded
+    source: Coded
+    usd_per_accelerator_hour: Floats
+    accelerator_count: Ints
+    term_hours: Floats
+    observed_s: Floats
+    read_with: Ints
+    newest: Flags
+
+    def __len__(self) -> int:
+        return len(self.accelerator_count)
+
+
+def columns_of(offers: Sequence[Offer]) -> OfferColumns:
+    """The offers' columns, in their order."""
+    observed_s = np.array([offer.observed_at.timestamp() for offer in offers], dtype=np.float64)
+    sold_as = _coded(offers, lambda offer: (offer.accelerator, offer.provider, offer.region, offer.pricing, offer.market))
+    return OfferColumns(
+        accelerator=_named(offers, lambda offer: offer.accelerator),
+        provider=_named(offers, lambda offer: offer.provider),
+        region=_named(offers, lambda offer: offer.region),
+        place=_named(offers, lambda offer: f"{offer.provider}\t{offer.region}"),
+        instance=_named(offers, lambda offer: f"{offer.provider}\t{offer.instance_type}\t{offer.accelerator}"),
+        pricing=_named(offers, lambda offer: offer.pricing),
+        market=_named(offers, lambda offer: offer.market),
+        availability=_named(offers, lambda offer: offer.availability),
+        source=_named(offers, lambda offer: offer.source),
+        usd_per_accelerator_hour=np.array([float(offer.usd_per_accelerator_hour) for offer in offers], dtype=np.float64),
+        accelerator_count=np.array([offer.accelerator_count for offer in offers], dtype=np.int64),
+        term_hours=np.array([TERM_HOURS[offer.pricing] for offer in offers], dtype=np.float64),
+        observed_s=observed_s,
+        read_with=_firsts(_coded(offers, _read_as)[0]),
+        newest=highest_of(observed_s, sold_as[0]) - observed_s < SECONDS_PER_DAY,
+    )
+
+
+def _read_as(offer: Offer) -> tuple[str, ...]:
+    extras = offer.extras
+    return offer.provider, offer.source, extras.get("team", ""), extras.get(UNREAD_SINCE, ""), offer.observed_at.isoformat()
+
+
+def highest_of(values: Floats, group: Ints) -> Floats:
+    """For each position the highest value of its group; groups are small numbers from 0 on."""
+    best = np.full(group.max(initial=-1) + 1, -np.inf)
+    np.maximum.at(best, group, values)
+    found: Floats = best[group]
+    return found
+
+
+def _firsts(codes: Ints) -> Ints:
+    """For each position the first one with the same code."""
+    found: Ints = np.unique(codes, return_index=True)[1][codes]
+    return found
+
+
+def _named(offers: Sequence[Offer], name: Callable[[Offer], str]) -> Coded:
+    return Coded(*_coded(offers, name))
+
+
+def _coded(offers: Sequence[Offer], key: Callable[[Offer], Key]) -> tuple[Ints, tuple[Key, ...]]:
+    """Each offer's key as a position among the keys, and the keys."""
+    known: dict[Key, int] = {}
+    codes = [known.setdefault(key(offer), len(known)) for offer in offers]
+    return np.array(codes, dtype=np.int64), tuple(known)

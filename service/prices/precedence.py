@@ -1,0 +1,87 @@
+"""Which source's price counts where several sell the same: how snapshots become one book.
+
+1. What one provider sells under one kind of pricing comes from one source: the provider's own interface where it was asked; else, of those
+   that list others' prices, the one read last; the shipped snapshot where there is nothing else. Rows of different ages never compete.
+2. Rows of price files stand above all others of the same thing, whoever brought those.
+3. Discounts of price files apply to the list prices of the others, in their order, each to what the one before has left. A price that a
+   file states itself is final.
+4. What a team's own book states comes after all that, for that team alone, as in 2 and 3: its prices stand above everybody's, also those of
+   other files, and its discounts come off what the others have left.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from providers.offer import Discount, Fetched, Offer
+from service.prices.book import BUILT_IN_PROVIDER, offer_key
+
+FILES = "file"
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One provider's snapshot as a part of a book."""
+
+    asked: str
+    taken_at: datetime
+    offers: tuple[Offer, ...]
+    discounts: tuple[Discount, ...] = ()
+
+
+def merged(parts: Sequence[Part]) -> tuple[Offer, ...]:
+    """The offers of a book made of these parts, one for each thing that can be bought."""
+    fetched = [part for part in parts if part.asked != FILES]
+    stated = {offer_key(offer): offer for part in parts if part.asked == FILES for offer in part.offers}
+    discounts = [discount for part in parts for discount in part.discounts]
+    others = {offer_key(offer): offer for offer in _one_source_each(fetched)}
+    return tuple({**{key: discounted(offer, discounts) for key, offer in others.items()}, **stated}.values())
+
+
+def with_own(offers: Iterable[Offer], own: Fetched, is_final: Callable[[Offer], bool]) -> tuple[Offer, ...]:
+    """Everybody's offers as a team with a book of its own has them: rule 4. `is_final` tells the prices that a file states itself."""
+    if own.discounts:
+        offers = [offer if is_final(offer) else discounted(offer, own.discounts) for offer in offers]
+    stated = {offer_key(offer): offer for offer in own.offers}
+    return (*(offer for offer in offers if offer_key(offer) not in stated), *stated.values())
+
+
+def discounted(offer: Offer, discounts: Iterable[Discount]) -> Offer:
+    """A list price after the discounts that match it; `extras` then say the price before all and which they were."""
+    price, names = offer.usd_per_hour, list[str]()
+    for discount in discounts:
+        if matches(discount, offer):
+            price, names = price * (1 - discount.share), [*names, f"{discount.name} {(discount.share * 100).normalize():f} %"]
+    if not names:
+        return offer
+    if "discounts" in offer.extras:
+        names = [offer.extras["discounts"], *names]
+    list_price = offer.extras.get("list_usd_per_hour", f"{offer.usd_per_hour:f}")
+    return replace(offer, usd_per_hour=price, extras={**offer.extras, "list_usd_per_hour": list_price, "discounts": ", ".join(names)})
+
+
+def _one_source_each(parts: Sequence[Part]) -> list[Offer]:
+    """Rule 1."""
+    best: dict[tuple[str, str], Part] = {}
+    for part in parts:
+        for seller in {_seller(offer) for offer in part.offers}:
+            best[seller] = max(best.get(seller, part), part, key=lambda each, name=seller[0]: _rank(each, name))  # type: ignore[misc]
+    return [offer for part in parts for offer in part.offers if best[_seller(offer)] is part]
+
+
+def _seller(offer: Offer) -> tuple[str, str]:
+    return (offer.provider, offer.pricing)
+
+
+def _rank(part: Part, provider: str) -> tuple[bool, bool, datetime, str]:
+    return (part.asked == provider, part.asked != BUILT_IN_PROVIDER, part.taken_at, part.asked)
+
+
+def matches(discount: Discount, offer: Offer) -> bool:
+    """Whether the discount is taken off the offer's price: a list price with everything that the discount names, case-blind."""
+    wanted = (discount.provider, discount.region, discount.pricing, discount.accelerator)
+    found = (offer.provider, offer.region, offer.pricing, offer.accelerator)
+    named = (value is None or value.casefold() == has.casefold() for value, has in zip(wanted, found, strict=True))
+    return offer.market == "list" and all(named)

@@ -1,0 +1,1 @@
+"""Processes: server, worker, broker, logs, outgoing messages."""

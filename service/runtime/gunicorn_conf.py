@@ -1,0 +1,62 @@
+"""gunicorn's configuration: `gunicorn -c python:service.runtime.gunicorn_conf "service:create_app()"`. The names are gunicorn's."""
+
+from __future__ import annotations
+
+import ctypes
+import gc
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+from service.config import load_settings
+from service.runtime import bind_guard, logs, process_guard
+from service.store import Store, StoreUnavailable
+
+_settings = load_settings(os.environ)
+_MEMORY = Path("/dev/shm")  # noqa: S108  # gunicorn's heartbeat files, kept off the disk where there is such a place
+
+bind = f"[{_settings.host}]:{_settings.port}" if ":" in _settings.host else f"{_settings.host}:{_settings.port}"
+workers = _settings.web_workers
+worker_class = "service.api.http.gunicorn_worker.ProblemWorker"  # gthread, with our answers to what is no request
+threads = 4
+worker_connections = 4 * threads  # a busy worker leaves new connections to the others
+timeout = 30
+graceful_timeout = 25
+max_requests = 5000
+max_requests_jitter = 500
+preload_app = False  # no connection exists before the fork, so none has to be given up after it
+limit_request_field_size = 16380
+control_socket_disable = True
+proc_name = "gunicorn"
+worker_tmp_dir = str(_MEMORY) if os.access(_MEMORY, os.W_OK) else None
+logconfig_dict = logs.config(_settings.log_level.upper())
+
+_PR_SET_NAME = 15
+
+
+def on_starting(server: Any) -> None:
+    """Be found as `gunicorn` in the process list however Python was started, and end with the supervisor if there is one.
+
+    Ends the process where strangers could come in without a key.
+    """
+    _refuse_exposure([place[0] for place in server.cfg.address if isinstance(place, tuple)])
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(_PR_SET_NAME, b"gunicorn", 0, 0, 0)
+    process_guard.follow_supervisor()
+
+
+def post_worker_init(_worker: Any) -> None:
+    """What a worker has loaded stays for its life: the collector need not walk through it again and again (a twentieth of a request)."""
+    gc.collect()
+    gc.freeze()
+
+
+def _refuse_exposure(hosts: list[str]) -> None:
+    store = Store(_settings.database_url)
+    try:
+        bind_guard.check(store, hosts)
+    except (bind_guard.Exposed, StoreUnavailable) as error:
+        raise SystemExit(f"Outlay does not start: {error}") from error
+    finally:
+        store.close()

@@ -1,0 +1,43 @@
+"""Processes that end with their parent, so that a killed supervisor leaves nothing behind. Works wherever there is a parent process."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+import time
+from collections.abc import Callable
+
+SUPERVISOR = "_OUTLAY_SUPERVISOR_PID"
+"""Set by `service.runtime.serve` for its children; not a setting, and absent where another supervisor runs the processes."""
+POLL_S = 0.5
+GRACE_S = 30.0
+
+
+def follow_supervisor() -> None:
+    """In a child of `service.runtime.serve`: end in good order when it is gone. Without effect elsewhere."""
+    parent = os.environ.get(SUPERVISOR, "")
+    if parent.isdigit():
+        _watch(int(parent), _end_group)
+
+
+def follow_parent() -> None:
+    """In a forked child: end at once when the process that forked it is gone."""
+    _watch(os.getppid(), lambda: os._exit(1))
+
+
+def _watch(parent: int, then: Callable[[], None]) -> None:
+    threading.Thread(target=_wait, args=(parent, then), name="lifeline", daemon=True).start()
+
+
+def _wait(parent: int, then: Callable[[], None]) -> None:
+    while os.getppid() == parent:
+        time.sleep(POLL_S)
+    then()
+
+
+def _end_group() -> None:
+    """Ask this process to stop, and kill its whole group, which `service.runtime.serve` made for it, if it takes too long."""
+    os.kill(os.getpid(), signal.SIGTERM)
+    time.sleep(GRACE_S)
+    os.killpg(os.getpgrp(), signal.SIGKILL)

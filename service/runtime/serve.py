@@ -1,0 +1,209 @@
+"""`outlay serve`: web server and background worker in the foreground, started, watched and ended together."""
+
+from __future__ import annotations
+
+import logging
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from filelock import FileLock, Timeout
+
+from service.config import Settings, database_label, to_env
+from service.container import build_desk
+from service.presets.training.measured import BadMeasurement
+from service.runtime import bind_guard, process_guard
+from service.store import StoreUnavailable
+from service.usecases.prices.refresh import refresh_unknown
+
+log = logging.getLogger(__name__)
+
+STOP_S = 30.0
+"""How long the children have to end by themselves: gunicorn drains for 25 s, jobs are given back within 10 s."""
+HEALTHY_S = 60.0
+FIRST_PAUSE_S, LONGEST_PAUSE_S = 1.0, 30.0
+_LOOK_S = 1.0
+
+
+class CannotServe(Exception):
+    """Why the service cannot start here; for the person at the terminal."""
+
+
+def serve(settings: Settings) -> int:
+    """Migrate, start both, wait. Returns 0 after a clean stop by SIGTERM or SIGINT, and the web server's status if it ends by itself.
+
+    Raises CannotServe before anything is started when it could not work.
+    """
+    with _alone(settings.data_dir):
+        _prepare(settings)
+        with _signals() as asked:
+            return _Children(settings, asked).run()
+
+
+@contextmanager
+def _alone(data_dir: Path) -> Iterator[None]:
+    """One supervisor a data directory: two would share the embedded queue and the metrics."""
+    try:
+        data_dir.mkdir(parents=True, exist_ok=True)
+        lock = FileLock(data_dir / "serve.lock")
+        lock.acquire(timeout=0)
+    except Timeout as error:
+        raise CannotServe(f"another Outlay is running on {data_dir}; stop it, or set OUTLAY_DATA_DIR to another directory") from error
+    except OSError as error:
+        raise CannotServe(f"OUTLAY_DATA_DIR={data_dir} cannot be used: {error}") from error
+    try:
+        yield
+    finally:
+        lock.release()
+
+
+def _prepare(settings: Settings) -> None:
+    _check_bind(settings.host, settings.port)
+    shutil.rmtree(_metrics_dir(settings), ignore_errors=True)
+    _metrics_dir(settings).mkdir()
+    desk = build_desk(settings)
+    try:
+        desk.measurements()
+        desk.store.migrate()
+        if not bind_guard.check(desk.store, [settings.host]):
+            sys.stderr.write(f"{bind_guard.NO_KEYS}\n")
+        refresh_unknown(desk)
+    except (BadMeasurement, bind_guard.Exposed) as error:
+        raise CannotServe(str(error)) from error
+    except StoreUnavailable as error:
+        raise CannotServe(f"the database {database_label(settings)} cannot be used: {error}") from error
+    finally:
+        desk.store.close()
+
+
+def _check_bind(host: str, port: int) -> None:
+    """Say plainly and at once what gunicorn would say after five tries."""
+    try:
+        family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
+        with socket.socket(family) as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            probe.bind((host, port))
+    except OSError as error:
+        raise CannotServe(f"cannot listen on {host}:{port}: {error.strerror or error}; set OUTLAY_HOST or OUTLAY_PORT") from error
+
+
+def _metrics_dir(settings: Settings) -> Path:
+    return settings.data_dir / "metrics"
+
+
+class _Asked:
+    """What signals have asked for so far. Setting a flag is all a handler does."""
+
+    def __init__(self) -> None:
+        self.stops = 0
+        self.something = threading.Event()
+
+    def note(self, number: int, _frame: object) -> None:
+        self.stops += number != signal.SIGCHLD
+        self.something.set()
+
+    def wait(self, seconds: float) -> None:
+        """Until a signal comes, at most `seconds`."""
+        self.something.wait(seconds)
+        self.something.clear()
+
+
+@contextmanager
+def _signals() -> Iterator[_Asked]:
+    asked = _Asked()
+    numbers = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGCHLD)
+    before = {number: signal.signal(number, asked.note) for number in numbers}
+    try:
+        yield asked
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+class _Children:
+    """The two processes. Each leads a process group of its own: a Ctrl-C at the terminal reaches us alone, and we pass it on once."""
+
+    def __init__(self, settings: Settings, asked: _Asked) -> None:
+        self._asked = asked
+        self._env = {**os.environ, **to_env(settings), process_guard.SUPERVISOR: str(os.getpid())}
+        self._env["PROMETHEUS_MULTIPROC_DIR"] = str(_metrics_dir(settings))
+        self.worker_command = worker_command(settings)
+        self._pause_s = FIRST_PAUSE_S
+        self._address = f"http://{settings.host}:{settings.port}"
+
+    def run(self) -> int:
+        """Start both, watch them until a stop is asked for or the web server ends, stop what is left."""
+        self._web = self._start([sys.executable, "-m", "gunicorn", "-c", "python:service.runtime.gunicorn_conf", "service:create_app()"])
+        self._start_worker()
+        sys.stderr.write(f"Outlay serves on {self._address}, its description on {self._address}/docs; Ctrl-C ends it\n")
+        try:
+            while not self._asked.stops and self._web.poll() is None:
+                self._asked.wait(_LOOK_S)
+                self._look_after_worker()
+            return self._verdict()
+        finally:
+            self._stop_all()
+
+    def _verdict(self) -> int:
+        if self._asked.stops:
+            return 0
+        status = self._web.wait()
+        log.error("the web server ended by itself with status %s; its messages stand above", status)
+        return status if status > 0 else 1
+
+    def _start(self, command: list[str]) -> subprocess.Popen[bytes]:
+        return subprocess.Popen(command, env=self._env, stdin=subprocess.DEVNULL, start_new_session=True)  # noqa: S603  # our own command line
+
+    def _start_worker(self) -> None:
+        self._worker = self._start(self.worker_command)
+        self._worker_since = time.monotonic()
+        self._worker_due = 0.0
+
+    def _look_after_worker(self) -> None:
+        """Start a worker that died again, after a pause that doubles from one early death to the next."""
+        now = time.monotonic()
+        if self._worker.poll() is None or self._asked.stops:
+            return
+        if not self._worker_due:
+            _kill_group(self._worker)
+            self._pause_s = FIRST_PAUSE_S if now - self._worker_since > HEALTHY_S else self._pause_s
+            log.error("the background worker ended with status %s; starting it again in %.0f s", self._worker.returncode, self._pause_s)
+            self._worker_due = now + self._pause_s
+            self._pause_s = min(2 * self._pause_s, LONGEST_PAUSE_S)
+        elif now >= self._worker_due:
+            self._start_worker()
+
+    def _stop_all(self) -> None:
+        """Ask both to end; kill what has not after `STOP_S`, or at once when asked a second time."""
+        children = (self._web, self._worker)
+        for child in children:
+            child.terminate()
+        deadline, asked_before = time.monotonic() + STOP_S, self._asked.stops
+        while any(child.poll() is None for child in children) and time.monotonic() < deadline and self._asked.stops == asked_before:
+            self._asked.wait(0.1)
+        for child in children:
+            _kill_group(child)
+            child.wait()
+
+
+def worker_command(settings: Settings) -> list[str]:
+    """The worker, with the clock inside it: one supervisor means one worker, so there is no second clock."""
+    command = [sys.executable, "-m", "celery", "--quiet", "-A", "workers.app", "worker", "-B", "--pool", "prefork"]
+    command += ["--concurrency", str(settings.worker_concurrency), "--loglevel", settings.log_level]
+    return [*command, "--without-gossip", "--without-mingle", "--without-heartbeat"]
+
+
+def _kill_group(child: subprocess.Popen[bytes]) -> None:
+    """End whatever a child left behind in its group."""
+    try:
+        os.killpg(child.pid, signal.SIGKILL)
+    except ProcessLookupError:
+        return

@@ -1,0 +1,1 @@
+"""Request and answer schemas and presenters, shared by HTTP and the command line."""

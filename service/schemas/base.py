@@ -1,0 +1,159 @@
+"""The one base schema, what every resource shares, and validation errors as JSON pointers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from difflib import get_close_matches
+from itertools import islice
+from typing import Any
+
+from marshmallow import RAISE, ValidationError, fields, validates_schema
+from marshmallow import Schema as MarshmallowSchema
+
+from service.schemas.fields import (
+    AnyValue,
+    Choice,
+    Count,
+    Day,
+    Decimal,
+    Flag,
+    FreeObject,
+    Items,
+    Moment,
+    NotNegative,
+    Number,
+    OrWord,
+    OwnField,
+    Part,
+    Positive,
+    Share,
+    Text,
+)
+from service.schemas.strict_json import MAX_ERRORS, pointer_of
+
+UNKNOWN = "unknown field"
+LONGEST_COMPARED_NAME = 64
+
+
+class Schema(MarshmallowSchema):
+    """Base of every schema: unknown fields are an error at every depth."""
+
+    error_messages: dict[str, str] = {  # noqa: RUF012 - marshmallow declares it so
+        "unknown": UNKNOWN,
+        "type": "must be an object",
+    }
+
+    class Meta:
+        """What marshmallow reads."""
+
+        unknown = RAISE
+
+
+class RangeSchema(Schema):
+    """An uncertain quantity: its 10th, 50th and 90th percentile."""
+
+    p10 = Number(required=True)
+    p50 = Number(required=True)
+    p90 = Number(required=True)
+
+    @validates_schema(skip_on_field_errors=True)
+    def _in_order(self, data: Mapping[str, float], **_: Any) -> None:
+        if not data["p10"] <= data["p50"] <= data["p90"]:
+            raise ValidationError("p10, p50 and p90 must stand in ascending order")
+
+
+class ProblemErrorSchema(Schema):
+    """One thing that is wrong with a request."""
+
+    pointer = Text(required=True, min_length=0, max_length=1000, description="JSON pointer (RFC 6901) into the request")
+    message = Text(required=True, max_length=10_000)
+    near = Items(Text(), max_items=20, description="Known names most like the unknown one")
+
+
+class ProblemSchema(Schema):
+    """An error, RFC 9457."""
+
+    type = Text(required=True, description="Stable identifier of the kind of problem, a path")
+    title = Text(required=True)
+    status = Count(required=True, minimum=400, maximum=599, suffixes=False)
+    detail = Text(required=True, max_length=10_000)
+    request_id = Text(required=True, min_length=0, description="The X-Request-Id of this answer")
+    errors = Items(Part(ProblemErrorSchema), max_items=MAX_ERRORS, description="What is wrong where, for bad input")
+
+
+def pointers(messages: Any, schema: MarshmallowSchema | None = None) -> list[dict[str, Any]]:
+    """marshmallow's nested messages as `{"pointer", "message"}` entries, as many as a problem shows.
+
+    With the schema at hand an unknown field's message names the known one most like it.
+    """
+    return list(islice(_pointers(messages, schema, ()), MAX_ERRORS))
+
+
+def _pointers(messages: Any, node: Any, path: tuple[object, ...]) -> Iterator[dict[str, Any]]:
+    if isinstance(messages, Mapping):
+        for key, below in messages.items():
+            if key == "_schema":
+                yield from _pointers(below, node, path)
+            elif below == [UNKNOWN]:
+                yield {"pointer": pointer_of((*path, key)), "message": _unknown_message(str(key), node)}
+            else:
+                yield from _pointers(below, _child(node, key), (*path, key))
+    elif isinstance(messages, list | tuple):
+        for message in messages:
+            yield from _pointers(message, node, path)
+    else:
+        yield {"pointer": pointer_of(path), "message": str(messages)}
+
+
+def _inside(node: Any) -> Any:
+    """The schema or field behind wrappers that add no step to a pointer."""
+    while isinstance(node, OrWord):
+        node = node.inner
+    return node.schema if isinstance(node, fields.Nested) else node
+
+
+def _child(node: Any, key: object) -> Any:
+    node = _inside(node)
+    if isinstance(node, fields.List):
+        return node.inner
+    if isinstance(node, MarshmallowSchema) and isinstance(key, str):
+        return _known(node).get(key)
+    return node
+
+
+def _known(schema: MarshmallowSchema) -> dict[str, Any]:
+    return {field.data_key or name: field for name, field in schema.load_fields.items()}
+
+
+def _unknown_message(name: str, node: Any) -> str:
+    node = _inside(node)
+    if not isinstance(node, MarshmallowSchema) or len(name) > LONGEST_COMPARED_NAME:
+        return UNKNOWN
+    near = get_close_matches(name.lower(), _known(node), n=1, cutoff=0.5)
+    return f"{UNKNOWN}; did you mean {near[0]!r}?" if near else UNKNOWN
+
+
+__all__ = [
+    "AnyValue",
+    "Choice",
+    "Count",
+    "Day",
+    "Decimal",
+    "Flag",
+    "FreeObject",
+    "Items",
+    "Moment",
+    "NotNegative",
+    "Number",
+    "OrWord",
+    "OwnField",
+    "Part",
+    "Positive",
+    "ProblemErrorSchema",
+    "ProblemSchema",
+    "RangeSchema",
+    "Schema",
+    "Share",
+    "Text",
+    "pointers",
+]

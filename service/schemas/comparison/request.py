@@ -1,0 +1,152 @@
+"""What a comparison is asked with."""
+
+from __future__ import annotations
+
+from providers.offer import PRICINGS
+from service.domain.comparison.options import OBJECTIVES
+from service.domain.comparison.ownership import BOUNDS
+from service.schemas.base import Choice, Count, Day, Flag, Items, NotNegative, Number, Part, Schema, Share, Text
+from service.schemas.training.request import MAX_ACCELERATORS, DataSchema, ModelSchema, RunSectionsSchema
+
+MOST_NAMES = 100
+MOST_COUNTS = 32
+MOST_VARIANTS = 8
+MOST_PLANTS = 20
+MOST_OPTIONS = 1000
+
+
+class WorkloadSchema(RunSectionsSchema):
+    """What is run: an estimate's request without hardware and price. Preemptions stated in `failures` are those of spot capacity."""
+
+    model = Part(ModelSchema, required=True)
+    data = Part(DataSchema, required=True)
+
+    class Meta(Schema.Meta):
+        """What marshmallow reads."""
+
+        exclude = ("hardware", "price")
+
+
+class WorkloadChangeSchema(WorkloadSchema):
+    """What a variant changes of the workload; a model or data stated here stand for the whole section."""
+
+    model = Part(ModelSchema)
+    data = Part(DataSchema)
+
+
+class VariantSchema(Schema):
+    """One of several ways to the same goal: the workload with these changes."""
+
+    name = Text(required=True, max_length=60)
+    workload = Part(WorkloadChangeSchema, load_default=dict)
+
+
+def _names(description: str) -> Items:
+    return Items(Text(), max_items=MOST_NAMES, min_items=1, allow_none=True, description=description)
+
+
+class CandidatesSchema(Schema):
+    """What may be taken; null or left out: all.
+
+    Taken are list prices, the newest of each region; of a provider that is named its marketplace too. Prices a year older than others of
+    the same accelerator are left out where neither providers nor regions are named. Auction floors are never taken.
+    """
+
+    accelerators = _names("Names of GET /v1/accelerators, or aliases")
+    counts = Items(
+        Count(maximum=MAX_ACCELERATORS),
+        max_items=MOST_COUNTS,
+        min_items=1,
+        allow_none=True,
+        description="Numbers of accelerators; left out: some from one node on, fewer where many accelerators are compared",
+    )
+    providers = _names("Names of providers, as in GET /v1/offers")
+    regions = _names("Names of regions, as in GET /v1/offers")
+    pricing = Items(Choice(PRICINGS), max_items=len(PRICINGS), min_items=1, allow_none=True)
+    max_age_days = Number(above=0.0, maximum=36500.0, allow_none=True, description="Only prices read within so many days")
+
+
+class ConstraintsSchema(Schema):
+    """What an option must keep to; null is the same as left out. Time, money and carbon are judged by their p50.
+
+    Where neither a deadline nor a number of days is stated, runs over two years are no options (`beyond_horizon`).
+    """
+
+    start = Day(allow_none=True, description="Left out: today")
+    deadline = Day(allow_none=True, description="Last day")
+    min_deadline_probability = Share(
+        allow_none=True, description="Probability with which the deadline is kept, in the place of the p50's 0.5; needs a deadline"
+    )
+    max_cost_usd = Number(above=0.0, allow_none=True)
+    max_wall_clock_days = Number(above=0.0, allow_none=True)
+    max_tco2e = Number(above=0.0, allow_none=True)
+    jurisdictions = Items(
+        Text(max_length=10),
+        max_items=300,
+        min_items=1,
+        allow_none=True,
+        description="ISO 3166 country codes, EU, EEA; what is owned lies where its owner wants it. Elsewhere is outside_jurisdictions,"
+        " a place whose country nobody knows unknown_jurisdiction",
+    )
+    require_available = Flag(description="Only what somebody says can be ordered: availability offered or live; owned hardware always")
+
+
+def _bounded(name: str, description: str = "") -> Number:
+    bounds = BOUNDS[name]
+    return Number(minimum=bounds.low, maximum=bounds.high, allow_none=True, description=description)
+
+
+class OnPremSchema(Schema):
+    """Owned or leased hardware; what is left out is assumed, or costs nothing. Its power and PUE count for its energy as well.
+
+    `count` is all there is at work; spares of the workload's `failures.spare_share` are paid beside it, at the same price.
+    """
+
+    name = Text(required=True, max_length=60)
+    accelerator = Text(required=True)
+    count = Count(required=True, maximum=MAX_ACCELERATORS)
+    capex_usd_per_accelerator = _bounded("capex_usd_per_accelerator", "Hardware, an accelerator with its share of the node")
+    lease_usd_per_month = _bounded("lease_usd_per_month", "Lease of the whole plant, in the place of a purchase or beside it")
+    years = _bounded("years", "How long it is run")
+    depreciation_years = _bounded("depreciation_years")
+    residual_share = _bounded("residual_share", "What it is sold for in the end, as a share of all capital")
+    price_decline_per_year = _bounded("price_decline_per_year", "What its market value loses a year, in the place of residual_share")
+    cost_of_capital = _bounded("cost_of_capital", "Yearly")
+    utilisation = _bounded("utilisation", "Part of the available hours in which it computes")
+    availability = _bounded("availability", "Part of the calendar in which it can compute")
+    network_share = _bounded("network_share", "Of what hardware, network and storage cost together")
+    storage_share = _bounded("storage_share", "Of what hardware, network and storage cost together")
+    installation_share = _bounded("installation_share", "On top of hardware, network and storage")
+    kw_per_accelerator = _bounded("kw_per_accelerator", "Rated power with the share of the node, before PUE")
+    load_factor = _bounded("load_factor", "Draw while computing over rated power")
+    idle_power_share = _bounded("idle_power_share", "Draw while idle over that while computing")
+    pue = _bounded("pue")
+    grid_gco2_per_kwh = NotNegative(
+        maximum=5000, allow_none=True, description="Of its site; left out: its region's, the workload's, else the world's"
+    )
+    region = Text(allow_none=True, description="As energy.region: its grid is the site's where grid_gco2_per_kwh is not stated")
+    usd_per_kwh = _bounded("usd_per_kwh")
+    colo_usd_per_kw_month = _bounded("colo_usd_per_kw_month", "Rent for the committed power; no PUE on it")
+    colo_committed_share = _bounded("colo_committed_share", "Committed over rated power")
+    colo_includes_power = Flag()
+    maintenance_share_per_year = _bounded("maintenance_share_per_year", "Of all capital")
+    opex_share_per_year = _bounded("opex_share_per_year", "Of all capital")
+    staff_fte = _bounded("staff_fte")
+    usd_per_fte_year = _bounded("usd_per_fte_year")
+    licence_usd_per_accelerator_year = _bounded("licence_usd_per_accelerator_year")
+    lead_time_months = _bounded("lead_time_months", "From the order to the first hour")
+    bridge_usd_per_accelerator_hour = _bounded("bridge_usd_per_accelerator_hour", "Rent until it is there")
+    cloud_price_decline_per_year = _bounded("cloud_price_decline_per_year", "What rents fall by while it is run")
+
+
+class CompareRequestSchema(Schema):
+    """A workload and what it may run on."""
+
+    workload = Part(WorkloadSchema, required=True)
+    variants = Items(Part(VariantSchema), max_items=MOST_VARIANTS, min_items=1, description="Ways to the same goal, each compared")
+    candidates = Part(CandidatesSchema)
+    constraints = Part(ConstraintsSchema)
+    on_prem = Items(Part(OnPremSchema), max_items=MOST_PLANTS)
+    objective = Choice(OBJECTIVES)
+    limit = Count(maximum=MOST_OPTIONS, suffixes=False, description="Options in the answer; left out: 50")
+    snapshot = Text(description="The price_snapshot of an earlier answer, to repeat it against")

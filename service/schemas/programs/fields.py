@@ -1,0 +1,106 @@
+"""What a program's schemas are written with: names, money, days, axes of a sweep, overheads."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from marshmallow import ValidationError
+
+from service.domain.programs.program import TIERS
+from service.domain.quantities import Range
+from service.schemas.base import Choice, Decimal, Items, Number, OwnField, RangeSchema, Schema, Share, Text
+
+MOST_AXES = 20
+MOST_NAMES = 100
+MOST_DAYS = 3650.0
+MOST_USD = 10**13
+LONGEST_NAME = 80
+DAY_BOUNDS: dict[str, Any] = {"type": "number", "minimum": 0, "maximum": MOST_DAYS}
+
+
+def short_name(**options: Any) -> Text:
+    """What something is called on the calendar and in reports."""
+    return Text(max_length=LONGEST_NAME, **options)
+
+
+def usd_amount(**options: Any) -> Decimal:
+    """An amount of money, in cents."""
+    return Decimal(places=2, maximum=MOST_USD, **options)
+
+
+def references(description: str) -> Items:
+    """Names of runs, tiers and milestones."""
+    return Items(Text(max_length=2 * LONGEST_NAME), max_items=MOST_NAMES, description=description)
+
+
+class DaysField(OwnField):
+    """A time in days: a number, or its percentiles."""
+
+    def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> Range:  # noqa: ARG002
+        days = RangeSchema().load(value) if isinstance(value, dict) else dict.fromkeys(("p10", "p50", "p90"), Number().deserialize(value))
+        if days["p10"] < 0 or days["p90"] > MOST_DAYS:
+            raise ValidationError(f"must lie between 0 and {MOST_DAYS:g} days")
+        return Range(**days)
+
+    def openapi(self) -> dict[str, Any]:
+        """A number, or an object of percentiles."""
+        names = ("p10", "p50", "p90")
+        spread = {"type": "object", "properties": dict.fromkeys(names, DAY_BOUNDS), "required": list(names), "additionalProperties": False}
+        return {"anyOf": [DAY_BOUNDS, spread]}
+
+
+class GridField(OwnField):
+    """The axes of a sweep: how many values each has."""
+
+    def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> dict[str, int]:  # noqa: ARG002
+        if not isinstance(value, dict) or not 0 < len(value) <= MOST_AXES:
+            raise ValidationError(f"must be an object with 1 to {MOST_AXES} axes")
+        sizes = {name: len(axis) if isinstance(axis, list) else axis for name, axis in value.items()}
+        wrong = {name: ["must be a list of values, or how many there are"] for name, size in sizes.items() if not _is_size(size)}
+        if wrong:
+            raise ValidationError(wrong)
+        return sizes
+
+    def openapi(self) -> dict[str, Any]:
+        """An object of lists or numbers."""
+        size = {"type": "integer", "minimum": 1, "maximum": 1000}
+        values = {"type": "array", "items": {}, "minItems": 1, "maxItems": 1000}
+        return {"type": "object", "minProperties": 1, "maxProperties": MOST_AXES, "additionalProperties": {"anyOf": [size, values]}}
+
+
+def _is_size(size: object) -> bool:
+    return type(size) is int and 1 <= size <= 1000
+
+
+class OverheadEntrySchema(Schema):
+    """Work around the runs: a share of what they cost, or an amount."""
+
+    share = Share()
+    usd = usd_amount()
+    tier = Choice(TIERS, description="Left out: around the runs of all tiers")
+    basis = Text(max_length=500, description="Where the figure comes from")
+
+
+class OverheadField(OwnField):
+    """A share of what the runs cost, "published" for a published one, or an object with more to say."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options)
+        self.number, self.entry = Share(), OverheadEntrySchema()
+
+    def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> Any:  # noqa: ARG002
+        if value == "published":
+            return {"published": True}
+        if not isinstance(value, dict):
+            return {"share": self.number.deserialize(value)}
+        entry = self.entry.load(value)
+        if ("share" in entry) == ("usd" in entry):
+            raise ValidationError("state share or usd, one of the two")
+        return entry
+
+    def openapi(self) -> dict[str, Any]:
+        """A number, a word or an object."""
+        texts = {"tier": {"type": "string", "enum": list(TIERS)}, "basis": {"type": "string", "minLength": 1, "maxLength": 500}}
+        figures = {name: self.entry.fields[name].openapi() for name in ("share", "usd")}  # type: ignore[attr-defined]
+        entry = {"type": "object", "properties": figures | texts, "additionalProperties": False}
+        return {"anyOf": [self.number.openapi(), {"type": "string", "enum": ["published"]}, entry]}

@@ -1,0 +1,69 @@
+"""What a program is asked with: its tiers, their runs and gates."""
+
+from __future__ import annotations
+
+from service.domain.programs.program import TIERS
+from service.schemas.base import Choice, Count, Items, NotNegative, Number, Part, Schema, Share, Text
+from service.schemas.programs.fields import MOST_DAYS, GridField, references, short_name
+from service.schemas.training.request import MAX_ACCELERATORS, HardwareSchema, RunSectionsSchema
+
+MOST_RUNS = 300
+MOST_REPEATS = 100_000
+
+
+class ProgramHardwareSchema(HardwareSchema):
+    """The machine, or what is known of it here."""
+
+    accelerator = Text(description="A name of GET /v1/accelerators, or any usual alias, case-blind")
+    count = Count(maximum=MAX_ACCELERATORS, description="Accelerators")
+
+
+class PartialEstimateSchema(RunSectionsSchema):
+    """An estimate request, or a part of one: a run's is laid over `defaults`, deep, and must then be whole."""
+
+    hardware = Part(ProgramHardwareSchema)
+
+
+class RungSchema(Schema):
+    """Where candidates are judged."""
+
+    at = Share(required=True, description="Share of a whole run that is made by then")
+    keep = Share(required=True, description="Share of the candidates that goes on")
+
+
+class EarlyStoppingSchema(Schema):
+    """Rungs of one's own, or those of successive halving: one in `factor` goes on, from `least_share` of a run on."""
+
+    rungs = Items(Part(RungSchema), min_items=1, max_items=50)
+    factor = Number(above=1.0, maximum=100.0)
+    least_share = Number(minimum=0.0001, maximum=1.0)
+
+
+class ProgramRunSchema(Schema):
+    """A run, or a sweep of runs: the grid's points x repeats, each with every seed."""
+
+    name = short_name(required=True)
+    estimate = Part(PartialEstimateSchema, load_default=dict)
+    repeat = Count(maximum=MOST_REPEATS, suffixes=False, description="How often it is made; left out: once")
+    grid = GridField(description="Axes of a sweep, each a list of values or how many there are")
+    seeds = Count(maximum=1000, suffixes=False)
+    early_stopping = Part(EarlyStoppingSchema)
+    at_once = Count(maximum=MOST_REPEATS, suffixes=False, description="Runs side by side; left out: as the program's accelerators allow")
+    after = references("What it waits for: runs, milestones or tiers; left out: the run before it in its tier, empty: nothing in its tier")
+
+
+class GateSchema(Schema):
+    """What is decided after a tier, on what evidence."""
+
+    decides = Text(required=True, max_length=500)
+    evidence = Text(max_length=1000)
+    pass_probability = Share()
+    sign_off_days = NotNegative(maximum=MOST_DAYS, description="Working days until evaluation is signed off")
+
+
+class TierSchema(Schema):
+    """A tier with its runs; tiers come in the order prototype, validation, production."""
+
+    tier = Choice(TIERS, required=True)
+    runs = Items(Part(ProgramRunSchema), required=True, min_items=1, max_items=MOST_RUNS)
+    gate = Part(GateSchema)

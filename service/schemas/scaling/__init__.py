@@ -1,0 +1,1 @@
+"""Schemas of compute-optimal requests, law fits and loss curves."""

@@ -1,0 +1,152 @@
+"""What a scenario is asked with, and how it is shown. Distributions, axes and the like are read by the kinds themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, get_args
+
+from marshmallow import ValidationError, validates_schema
+
+from service.domain.errors import InvalidRequest
+from service.schemas.base import Choice, Count, Flag, Items, Moment, NotNegative, Number, Part, Schema, Text, pointers
+from service.schemas.fields import FreeObject, OwnField
+from service.schemas.programs.request import ProgramRequestSchema
+from service.schemas.scenarios.optimisation import OptimizeSchema
+from service.schemas.training.request import EstimateRequestSchema
+from service.store.jobs import State
+from service.usecases.scenarios.registry import Body, Given, Shape
+
+MOST_TRIALS = 10**10
+MOST_SEED = 2**63 - 1
+MOST_POINTS = 10**6
+MOST_NAMED = 100
+MOST_CHANGES = 20_000
+MOST_PAIRS = 1000
+MARK = "tiers"
+"""What a program has and an estimate has not."""
+SCHEMAS: Mapping[Shape, Schema] = {"estimate": EstimateRequestSchema(), "program": ProgramRequestSchema()}
+BESIDE = ("kind", "base")
+TAKES: Mapping[str, tuple[str, ...]] = {
+    "monte_carlo": ("trials", "seed", "early_stop", "distributions", "correlations", "budget_usd"),
+    "sensitivity": ("inputs", "swing", "points", "seed"),
+    "sweep": ("axes", "changes"),
+    "optimize": tuple(OptimizeSchema().fields),
+}
+"""What each kind takes beside kind and base."""
+
+
+@dataclass(frozen=True, slots=True)
+class Base:
+    """A base request: of which shape, as it was written, and as it was read."""
+
+    shape: Shape
+    written: Body
+    read: Body
+
+
+class BaseField(OwnField):
+    """A request for an estimate, or for a program: that with tiers."""
+
+    def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> Base:  # noqa: ARG002
+        if not isinstance(value, dict):
+            raise ValidationError("must be an object: a request for an estimate or a program")
+        shape: Shape = "program" if MARK in value else "estimate"
+        return Base(shape, value, SCHEMAS[shape].load(value))
+
+    def openapi(self) -> dict[str, Any]:
+        """Either of the two."""
+        return {"anyOf": [{"$ref": f"#/components/schemas/{name}"} for name in ("EstimateRequest", "ProgramRequest")]}
+
+
+class CorrelationSchema(Schema):
+    """How two inputs move together: the correlation of their normal scores."""
+
+    between = Items(Text(), required=True, min_items=2, max_items=2, description="Two of the names in `distributions`")
+    correlation = Number(required=True, minimum=-1.0, maximum=1.0)
+
+
+class ScenarioRequestSchema(OptimizeSchema):
+    """What could happen: many evaluations of a base request, by workers."""
+
+    kind = Choice(tuple(TAKES), required=True)
+    base = BaseField(required=True)
+    trials = Count(maximum=MOST_TRIALS, description="monte_carlo: trials at most; left out: 100,000")
+    seed = Count(minimum=0, maximum=MOST_SEED, suffixes=False, description="The same request with the same seed has the same result")
+    early_stop = Flag(description="monte_carlo: stop at a fixed number of trials when the quantiles are sure enough; left out: true")
+    distributions = FreeObject(
+        max_members=MOST_NAMED,
+        description="monte_carlo: by path in the base, such as hardware.count, one of uniform [low, high], triangular and pert [low, mode, "
+        "high], normal {mean, sd}, lognormal {median, sigma}, p10 with p50 and p90, choice [values] with weights; queue {slots, "
+        "arrivals_per_hour, mean_hours}; of a price regimes {calm_factor, scarce_factor, calm_hours, scarce_hours}",
+    )
+    correlations = Items(Part(CorrelationSchema), max_items=MOST_PAIRS, description="monte_carlo; left out: none")
+    budget_usd = NotNegative(description="monte_carlo: the probability to stay within it is told")
+    inputs = FreeObject(max_members=MOST_NAMED, description="sensitivity: as `distributions`")
+    swing = Number(above=0.0, maximum=0.99, description="sensitivity: every other number is moved by this share, down and up")
+    points = Count(minimum=0, maximum=MOST_POINTS, description="sensitivity: of the Sobol' design; 0: only the tornado")
+    axes = FreeObject(max_members=MOST_NAMED, description="sweep: by path in the base the values it is to take, every combination of them")
+    changes = Items(
+        FreeObject(max_members=MOST_NAMED), max_items=MOST_CHANGES, description="sweep: in the place of axes, rows of values by path"
+    )
+
+    @validates_schema(skip_on_field_errors=True)
+    def _of_its_kind(self, data: Mapping[str, Any], **_: Any) -> None:
+        for name in data:
+            if name not in BESIDE and name not in TAKES[data["kind"]]:
+                raise ValidationError(f"not taken by a scenario of kind {data['kind']}", name)
+
+
+def given_of(loaded: Mapping[str, Any]) -> Given:
+    """A scenario's request as the use cases take it."""
+    base: Base = loaded["base"]
+    options = {name: value for name, value in loaded.items() if name not in BESIDE}
+    return Given(loaded["kind"], base.shape, base.written, base.read, options, _reader(base.shape))
+
+
+def _reader(shape: Shape) -> Any:
+    def read(body: Body) -> Body:
+        try:
+            found: Body = SCHEMAS[shape].load(body)
+        except ValidationError as error:
+            first = pointers(error.messages, SCHEMAS[shape])[0]
+            raise InvalidRequest(first["message"], f"/base{first['pointer']}") from None
+        return found
+
+    return read
+
+
+class ProgressSchema(Schema):
+    """How far it is: of so many trials, cells or evaluations at most."""
+
+    done = Count(required=True, minimum=0, suffixes=False)
+    total = Count(required=True, suffixes=False)
+
+
+class ScenarioEntrySchema(Schema):
+    """A scenario in short. Its state never goes back: queued, running, and then one of the others."""
+
+    id = Text(required=True)
+    kind = Choice(tuple(TAKES), required=True)
+    state = Choice(get_args(State), required=True)
+    progress = Part(ProgressSchema, required=True)
+    error = Text(required=True, allow_none=True, max_length=2000, description="Why it failed")
+    price_snapshot = Text(required=True, description="The prices it is evaluated with, to the end")
+    engine_version = Text(required=True)
+    created_at = Moment(required=True)
+    updated_at = Moment(required=True)
+    expires_at = Moment(required=True, allow_none=True, description="When it is forgotten: 30 days after its end")
+
+
+class ScenarioSchema(ScenarioEntrySchema):
+    """A scenario with what was asked and what has come of it."""
+
+    request = FreeObject(required=True)
+    result = FreeObject(required=True, allow_none=True, description="Null until it has succeeded; see docs/scenarios.md")
+
+
+class ScenarioPageSchema(Schema):
+    """A page of scenarios, in the order in which they were made."""
+
+    items = Items(Part(ScenarioEntrySchema), required=True, max_items=1000)
+    next_cursor = Text(required=True, allow_none=True, max_length=1000)

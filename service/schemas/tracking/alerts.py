@@ -1,0 +1,128 @@
+"""Alert rules and alerts: JSON <-> domain."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, get_args
+
+from marshmallow import ValidationError, validates_schema
+
+from service.domain.tracking.alerts import LIMITS, MOST_URL, RULE_FIELDS, AlertKind, DeliveryState, Percentile, TargetKind
+from service.schemas.base import Choice, Count, Items, Moment, NotNegative, Number, Part, Positive, Schema, Text
+from service.schemas.fields import FreeObject
+
+KINDS = get_args(AlertKind)
+MOST_TARGETS = 10
+MOST_SHARES = 20
+MOST_HOURS = 8760.0
+MOST_DAYS = 365.0
+MOST_USD = 1e12
+
+
+class NewTargetSchema(Schema):
+    """Whom alerts are told: a webhook, or a Slack incoming webhook."""
+
+    webhook = Text(max_length=MOST_URL, description="https address that alerts are POSTed to, signed as Standard Webhooks says")
+    secret = Text(description="webhook: `whsec_` and the base64 of 24 to 64 random bytes; left out: one is made and shown once")
+    slack = Text(max_length=MOST_URL, description="Address of a Slack incoming webhook, https://hooks.slack.com/services/…")
+
+    @validates_schema(skip_on_field_errors=True)
+    def _one_of_both(self, data: Mapping[str, Any], **_: Any) -> None:
+        if ("webhook" in data) == ("slack" in data):
+            raise ValidationError("needs one of webhook and slack")
+        if "secret" in data and "slack" in data:
+            raise ValidationError("Slack's messages are not signed", "secret")
+
+
+class NewRuleSchema(Schema):
+    """A rule: what is watched, beside which limit, and who is told."""
+
+    kind = Choice(KINDS, required=True)
+    shares = Items(Number(above=0.0, maximum=10.0), min_items=1, max_items=MOST_SHARES, description="budget: of the budget, such as 0.8")
+    percentile = Choice(get_args(Percentile), description="forecast_over_…: p90 tells from a chance of 10 % on, p50 from 50 %")
+    hours = Positive(maximum=MOST_HOURS, description="stalled: without an event of a run that is not done")
+    days = NotNegative(maximum=MOST_DAYS, description="gate_missed: how long the half-spend gate has been due")
+    team_usd = Positive(maximum=MOST_USD, description="cap: of all programs of the team together; the others are the program's `caps`")
+    targets = Items(Part(NewTargetSchema), min_items=1, max_items=MOST_TARGETS, required=True)
+
+    @validates_schema(skip_on_field_errors=True)
+    def _limits_of_its_kind(self, data: Mapping[str, Any], **_: Any) -> None:
+        fields = RULE_FIELDS[data["kind"]]
+        for name in LIMITS:
+            if name in fields.required and name not in data:
+                raise ValidationError(f"a rule of kind {data['kind']} needs it", name)
+            if name in data and name not in (*fields.required, *fields.optional):
+                raise ValidationError(f"not taken by a rule of kind {data['kind']}", name)
+
+
+class TargetSchema(Schema):
+    """Whom alerts are told. Addresses often hold a secret, so that no more than their host is shown."""
+
+    kind = Choice(get_args(TargetKind), required=True)
+    host = Text(required=True, max_length=MOST_URL)
+    secret = Text(description="What a webhook's messages are signed with; in the answer that made the rule alone")
+
+
+class RuleSchema(Schema):
+    """An alert rule in force."""
+
+    id = Text(required=True)
+    program = Text(required=True)
+    kind = Choice(KINDS, required=True)
+    shares = Items(Number(), required=True, max_items=MOST_SHARES)
+    percentile = Choice(get_args(Percentile), required=True, allow_none=True)
+    hours = Number(required=True, allow_none=True)
+    days = Number(required=True, allow_none=True)
+    team_usd = Number(required=True, allow_none=True)
+    targets = Items(Part(TargetSchema), required=True, max_items=MOST_TARGETS)
+    created_at = Moment(required=True)
+
+
+class RulePageSchema(Schema):
+    """A page of rules in force, in the order in which they were made."""
+
+    items = Items(Part(RuleSchema), required=True, max_items=1000)
+    next_cursor = Text(required=True, allow_none=True, max_length=1000)
+
+
+class DeliverySchema(Schema):
+    """An alert on its way to one target. `failed`: given up, after eight attempts in 28 hours or because it is not wanted any more."""
+
+    id = Text(required=True, description="The webhook-id of its messages, the same at every attempt")
+    target = Count(required=True, minimum=0, suffixes=False, description="Its place among the rule's targets")
+    kind = Choice(get_args(TargetKind), required=True)
+    host = Text(required=True, max_length=MOST_URL)
+    state = Choice(get_args(DeliveryState), required=True)
+    attempts = Count(required=True, minimum=0, suffixes=False)
+    due_at = Moment(required=True, allow_none=True, description="When the next attempt is made")
+    sent_at = Moment(required=True, allow_none=True, description="When the other side said that it has it")
+    last_error = Text(required=True, allow_none=True, max_length=2000)
+
+
+class AlertSchema(Schema):
+    """Something that was told, once for as long as it lasts."""
+
+    id = Text(required=True)
+    program = Text(required=True)
+    rule = Text(required=True)
+    kind = Choice((*KINDS, "test"), required=True)
+    title = Text(required=True)
+    text = Text(required=True, max_length=10_000, description="In one line, what it means")
+    figures = FreeObject(required=True)
+    at = Moment(required=True)
+    ended_at = Moment(required=True, allow_none=True, description="Since when it holds no more; null while it does")
+    deliveries = Items(Part(DeliverySchema), required=True, max_items=MOST_TARGETS)
+
+
+class AlertPageSchema(Schema):
+    """A page of alerts, in the order in which they were told."""
+
+    items = Items(Part(AlertSchema), required=True, max_items=1000)
+    next_cursor = Text(required=True, allow_none=True, max_length=1000)
+
+
+class TestedSchema(Schema):
+    """An alert that is on its way to all targets of a rule."""
+
+    alert = Text(required=True, description="Its id in the program's alerts, where its deliveries are told of")
+    program = Text(required=True)

@@ -1,0 +1,177 @@
+"""Events as they come and go: JSON <-> domain."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import fields
+from decimal import Decimal
+from math import isfinite
+from typing import Any, get_args
+
+from marshmallow import ValidationError, post_load, validates_schema
+
+from service.api.http.paging import PageQuerySchema
+from service.domain.tracking.events import EVENT_RULES, TOLD_AS, Event, EventRule, EventType, Verdict
+from service.schemas.base import Choice, Count, Items, Moment, NotNegative, Number, Part, Schema, Share, Text
+from service.serialization import plain
+from service.store import LoggedEvent
+
+MOST_EVENTS = 1000
+MOST_USD = 1e12
+MICRO = 1_000_000
+NOT_FINITE = ("nan", "inf", "-inf")
+OF_DOMAIN = {name: domain for domain, name in TOLD_AS.items()}
+"""Names of the interface, and what the domain, which counts whole micro-dollars, calls them."""
+_ALWAYS = ("id", "type", "at")
+_RULES = {
+    kind: EventRule(*(tuple(TOLD_AS.get(name, name) for name in names) for names in (rule.takes, rule.required, rule.any_of)))
+    for kind, rule in EVENT_RULES.items()
+}
+_SETS = {
+    kind: (frozenset((*_ALWAYS, *rule.takes)), frozenset((*_ALWAYS, *rule.required)), frozenset(rule.any_of or _ALWAYS))
+    for kind, rule in _RULES.items()
+}
+"""By type of event: the fields it may have, those it must have, and those of which it must have one."""
+
+
+class Loss(Number):
+    """A number, or the name of what is none: JSON has no other way to say that training has diverged."""
+
+    def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> float:
+        if isinstance(value, str):
+            if value not in NOT_FINITE:
+                raise ValidationError(f"must be a number, or one of {', '.join(NOT_FINITE)}")
+            return float(value)
+        return super()._deserialize(value, attr, data, **kwargs)
+
+    def openapi(self) -> dict[str, Any]:
+        """A number or one of three words."""
+        return {"anyOf": [super().openapi(), {"type": "string", "enum": list(NOT_FINITE)}]}
+
+
+class EventSchema(Schema):
+    """Something that happened to a run."""
+
+    id = Text(required=True, description="The sender's own name for it: the same id of a run counts once, however often it is sent")
+    type = Choice(get_args(EventType), required=True)
+    at = Moment(required=True, description="When it happened; any time back, at most 24 h ahead of the server's clock")
+    step = Count(minimum=0, suffixes=False, description="Optimizer step")
+    tokens_done = Count(minimum=0, description="Position in the plan; falls after a rollback")
+    accelerator_hours = NotNegative(maximum=1e12, description="Running total of the run")
+    cost_usd = NotNegative(maximum=MOST_USD, description="Running total of the run")
+    accelerators = Count(minimum=0, maximum=10**7, suffixes=False, description="In use by the run")
+    loss = Loss(description="Training loss; one that is no number is written as the text nan, inf or -inf")
+    mfu = Share(description="Model FLOPs utilisation as the run measures it")
+    share = Share(description="utilisation: of the accelerators' time in use")
+    cause = Text(description="interruption, rollback: why, such as hardware, network, software, preemption, maintenance, loss")
+    bytes = Count(minimum=0, suffixes=False, description="checkpoint: its size, left out where it is not known")
+    to_step = Count(minimum=0, suffixes=False, description="rollback: the step gone back to")
+    from_step = Count(minimum=0, suffixes=False, description="branch: the step of the checkpoint it starts from")
+    name = Text(description="branch: its name")
+    metric = Text(description="evaluation: what was measured")
+    value = Number(description="evaluation: what came out")
+    usd = Number(minimum=-MOST_USD, maximum=MOST_USD, description="cost: what was spent, beside the running total; credits are negative")
+    line = Text(description="cost: what it was spent on, such as storage, network, personnel, or compute for a bill")
+    billed_until = Moment(description="cost: end of the time a bill is for; up to there the bill stands above the running total")
+    gate = Text(description="decision: which gate was decided, such as midpoint or a tier")
+    verdict = Choice(get_args(Verdict), description="decision: what was decided")
+    text = Text(max_length=2000, lines=True, description="note, decision, restart, cost: in words")
+    supersedes = Text(
+        description="correction: the id of the event that it takes back, or replaces where it holds fields of that event's type"
+    )
+
+    @validates_schema(skip_on_field_errors=True)
+    def _fields_of_its_type(self, data: Mapping[str, Any], **_: Any) -> None:
+        kind: EventType = data["type"]
+        rule = _RULES[kind]
+        for name in data:
+            if name not in rule.takes and name not in _ALWAYS:
+                raise ValidationError(f"not taken by an event of type {kind}, which takes {', '.join(sorted(rule.takes))}", name)
+        for name in rule.required:
+            if name not in data:
+                raise ValidationError(f"an event of type {kind} needs it", name)
+        if rule.any_of and not any(name in data for name in rule.any_of):
+            raise ValidationError(f"an event of type {kind} needs at least one of {', '.join(rule.any_of)}")
+
+    @post_load
+    def _event(self, data: dict[str, Any], **_: Any) -> Event:
+        for name, domain in OF_DOMAIN.items():
+            if name in data:
+                data[domain] = round(Decimal(repr(data.pop(name))) * MICRO)
+        return Event(**data)
+
+
+class EventPart(Part):
+    """An event of a batch. Most are good, and are read in a quarter of the time that marshmallow takes, which then says what is wrong."""
+
+    def _bind_to_schema(self, field_name: str, parent: Any) -> None:
+        super()._bind_to_schema(field_name, parent)
+        schema: Any = self.schema
+        self._read = {name: field._deserialize for name, field in schema.fields.items()}  # noqa: SLF001 - as marshmallow's List does
+        self._made = schema._event  # noqa: SLF001 - what the schema does itself
+
+    def deserialize(self, value: Any, *args: Any, **kwargs: Any) -> Any:
+        """The event. Raises ValidationError."""
+        return self._good(value) or super().deserialize(value, *args, **kwargs)
+
+    def _good(self, given: Any) -> Event | None:
+        """The event, None where something is wrong with it: fields are asked only for what was given."""
+        if not isinstance(given, dict):
+            return None
+        try:
+            data = {name: self._read[name](value, name, given) for name, value in given.items()}
+            may, must, one_of = _SETS[data["type"]]
+        except (KeyError, ValidationError):
+            return None
+        event: Event | None = self._made(data) if must <= data.keys() <= may and not one_of.isdisjoint(data) else None
+        return event
+
+
+class EventsSchema(Schema):
+    """A batch of a run's events."""
+
+    events = Items(EventPart(EventSchema), min_items=1, max_items=MOST_EVENTS, required=True)
+
+
+class RefusedSchema(Schema):
+    """An event that was not kept."""
+
+    id = Text(required=True)
+    reason = Text(required=True, max_length=1000)
+
+
+class TakenSchema(Schema):
+    """What became of a batch. What is accepted or a duplicate is durable."""
+
+    accepted = Count(required=True, minimum=0, suffixes=False)
+    duplicates = Count(required=True, minimum=0, suffixes=False)
+    rejected = Items(Part(RefusedSchema), max_items=MOST_EVENTS, required=True)
+
+
+def event_body(logged: LoggedEvent) -> dict[str, Any]:
+    """A kept event as its JSON object, without the fields that nobody stated."""
+    given = {f.name: value for f in fields(Event) if (value := getattr(logged.event, f.name)) is not None}
+    for domain, name in TOLD_AS.items():
+        if domain in given:
+            given[name] = given.pop(domain) / MICRO
+    if not isfinite(given.get("loss", 0.0)):
+        given["loss"] = str(given["loss"])
+    return {"position": logged.position, **plain(given), "received_at": plain(logged.received_at)}
+
+
+class LoggedEventSchema(EventSchema):
+    """An event as it is kept."""
+
+    position = Count(required=True, suffixes=False, description="Its place in the run's log, in the order in which events were kept")
+    received_at = Moment(required=True)
+
+
+class EventPageSchema(Schema):
+    """A page of a run's log."""
+
+    items = Items(Part(LoggedEventSchema), max_items=MOST_EVENTS, required=True)
+    next_cursor = Text(required=True, allow_none=True, max_length=1000)
+
+
+class EventQuerySchema(PageQuerySchema):
+    """A page of events."""

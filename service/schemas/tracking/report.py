@@ -1,0 +1,99 @@
+"""The report of a tracked program, as the specification has it."""
+
+from __future__ import annotations
+
+from service.schemas.base import Choice, Day, Flag, Items, Moment, Number, Part, Schema, Text
+from service.schemas.tracking.programs import STATES
+from service.schemas.tracking.status import MOST, ProgramStatusSchema
+from service.schemas.training.answer import AssumptionSchema
+from service.usecases.tracking.report import SHOWN, TOLD
+
+
+class TrackReportHeadlineSchema(Schema):
+    """How the program stands, in a sentence."""
+
+    standing = Choice(
+        ("on_track", "at_risk", "off_track", "unknown"),
+        required=True,
+        description="By the forecast's medians against budget and deadline; at_risk where only its p90 is beyond them",
+    )
+    text = Text(required=True, max_length=2000, description="The standing in figures")
+    over_usd = Number(required=True, allow_none=True, description="Median cost less the budget; below 0 there is room")
+    late_days = Number(required=True, allow_none=True, description="Median end less the deadline")
+    said = Items(Text(max_length=5000), required=True, max_items=100, description="What else the reader has to know first")
+
+
+class TrackReportProgramSchema(Schema):
+    """What the program was planned to be."""
+
+    id = Text(required=True)
+    name = Text(required=True)
+    state = Choice(STATES, required=True)
+    budget_usd = Number(required=True, allow_none=True)
+    planned_tokens = Number(required=True, allow_none=True)
+    start = Day(required=True, allow_none=True)
+    deadline = Day(required=True, allow_none=True)
+
+
+class TrackReportMomentSchema(Schema):
+    """Sums by a moment; what happened is null after now, and where it is not known."""
+
+    at = Moment(required=True)
+    planned_usd = Number(required=True, allow_none=True)
+    spent_usd = Number(required=True, allow_none=True)
+    planned_tokens = Number(required=True, allow_none=True)
+    tokens = Number(required=True, allow_none=True, description="Where the runs stood then, rollbacks as they happened")
+
+
+class TrackReportLossSchema(Schema):
+    """An hour's median loss of a run."""
+
+    run = Text(required=True, max_length=1000)
+    tokens = Number(required=True)
+    loss = Number(required=True, description="Nats a token")
+
+
+class TrackReportInterruptionSchema(Schema):
+    """An interruption."""
+
+    at = Moment(required=True)
+    run = Text(required=True, max_length=1000)
+    cause = Text(required=True, max_length=1000)
+    downtime_hours = Number(required=True)
+    over = Flag(required=True, description="false: the run is still down")
+
+
+class TrackReportLogSchema(Schema):
+    """What was decided, noted or done by hand."""
+
+    at = Moment(required=True)
+    run = Text(required=True, max_length=1000)
+    type = Choice(TOLD, required=True)
+    text = Text(required=True, min_length=0, max_length=5000, lines=True)
+
+
+class TrackReportUnknownSchema(Schema):
+    """A figure that nobody knows."""
+
+    run = Text(required=True, allow_none=True, max_length=1000, description="null: of the program")
+    field = Text(required=True, max_length=1000, description="Its name in the status")
+    reason = Text(required=True, max_length=1000)
+
+
+class TrackReportSchema(Schema):
+    """The report: the status, and what a reader needs beside it to believe and to decide."""
+
+    headline = Part(TrackReportHeadlineSchema, required=True)
+    program = Part(TrackReportProgramSchema, required=True)
+    gate_on = Day(
+        required=True, allow_none=True, description="Half-spend gate: as decided, now where it is due, else as the forecast has it"
+    )
+    status = Part(ProgramStatusSchema, required=True)
+    moments = Items(Part(TrackReportMomentSchema), required=True, max_items=1000, description="From the start to the last end, for plots")
+    losses = Items(Part(TrackReportLossSchema), required=True, max_items=1_000_000)
+    interruptions = Items(Part(TrackReportInterruptionSchema), required=True, max_items=SHOWN, description="The newest, newest first")
+    log = Items(Part(TrackReportLogSchema), required=True, max_items=SHOWN, description="The newest, newest first")
+    not_known = Items(Part(TrackReportUnknownSchema), required=True, max_items=MOST, data_key="unknown")
+    assumptions = Items(Part(AssumptionSchema), required=True, max_items=MOST)
+    price_snapshot = Text(required=True, allow_none=True, description="The prices that the plan was made with")
+    engine_version = Text(required=True)

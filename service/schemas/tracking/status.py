@@ -1,0 +1,243 @@
+"""The status of a tracked program, as the specification has it; `service.domain.tracking.status` holds the same fields."""
+
+from __future__ import annotations
+
+from typing import get_args
+
+from service.domain.programs.program import TIERS
+from service.domain.tracking.events import Recommendation, Verdict
+from service.domain.tracking.status import DriftQuantity, LossFinding, RunState, WindowName
+from service.schemas.base import Choice, Count, Flag, FreeObject, Items, Moment, Number, Part, RangeSchema, Schema, Share, Text
+from service.schemas.training.answer import FinishSchema
+
+MOST = 10_000
+WORDS = 5000
+LOSS_STATES = ("falling", "flat", "diverging")
+
+
+class StatusCostLineSchema(Schema):
+    """What is spent on a line."""
+
+    line = Text(required=True, description="compute, or what a cost event names")
+    usd = Number(required=True, description="Credits are below 0")
+
+
+class StatusSpendSchema(Schema):
+    """What is spent to date, with all relaunches."""
+
+    usd = Number(required=True, allow_none=True, description="The sum of what is known; null where nothing is")
+    accelerator_hours = Number(required=True, allow_none=True)
+    tokens = Number(required=True, description="Earned: those that count in the line the runs stand on now")
+    lines = Items(Part(StatusCostLineSchema), required=True, max_items=MOST)
+    complete = Flag(required=True, description="false: what a run cost is not known, and `usd` is a part")
+    remaining_usd = Number(required=True, allow_none=True, description="Left of the budget; below 0 it is overspent")
+    share_of_budget = Number(required=True, allow_none=True)
+
+
+class StatusBurnWindowSchema(Schema):
+    """What is used up a day, over a window."""
+
+    window = Choice(get_args(WindowName), required=True, description="whole: from the first event to the last; the others end now")
+    hours = Number(required=True, description="How long the window is: shorter than its name where the program is younger")
+    usd_per_day = Number(required=True, allow_none=True)
+    accelerator_hours_per_day = Number(required=True, allow_none=True)
+    tokens_per_day = Number(required=True, allow_none=True, description="Earned ones")
+    checkpoints_per_day = Number(required=True, allow_none=True)
+
+
+class StatusBurnRateSchema(Schema):
+    """What is used up a day from the first event to the last; null before time has passed."""
+
+    usd_per_day = Number(required=True, allow_none=True)
+    accelerator_hours_per_day = Number(required=True, allow_none=True)
+    tokens_per_day = Number(required=True, allow_none=True, description="Earned ones")
+    checkpoints_per_day = Number(required=True, allow_none=True)
+    windows = Items(Part(StatusBurnWindowSchema), required=True, max_items=len(get_args(WindowName)))
+
+
+class StatusUnknownSchema(Schema):
+    """Why a figure is null."""
+
+    field = Text(required=True, description="Its name in the block")
+    reason = Text(required=True, max_length=WORDS)
+
+
+class StatusEarnedValueSchema(Schema):
+    """Earned value (ANSI/EIA-748) with tokens as the measure of progress; null where it is not known, and `unknown` says why."""
+
+    pv_usd = Number(required=True, allow_none=True, description="Planned value: what was to be spent by now")
+    ev_usd = Number(required=True, allow_none=True, description="Earned value: the budget's share for the work that is done")
+    ac_usd = Number(required=True, allow_none=True, description="Actual cost; not known as long as that of one run is not")
+    cpi = Number(required=True, allow_none=True, description="EV / AC: above 1, work costs less than planned")
+    spi = Number(required=True, allow_none=True, description="EV / PV: above 1, more is done than planned")
+    eac_usd = Number(required=True, allow_none=True, description="BAC / CPI: what the whole costs if it goes on like this")
+    tcpi = Number(required=True, allow_none=True, description="(BAC - EV) / (BAC - AC): the CPI that the rest needs")
+    bac_usd = Number(required=True, allow_none=True, description="Budget at completion")
+    cv_usd = Number(required=True, allow_none=True, description="EV - AC")
+    sv_usd = Number(required=True, allow_none=True, description="EV - PV")
+    vac_usd = Number(required=True, allow_none=True, description="BAC - EAC")
+    tokens_share = Share(required=True, allow_none=True, description="Of the planned work, done")
+    basis = Text(required=True, description="How work is weighed")
+    not_known = Items(Part(StatusUnknownSchema), required=True, max_items=MOST, data_key="unknown")
+
+
+class StatusForecastSchema(Schema):
+    """What it will cost and when it will be done, from the runs' own histories as far as there are any, else from the plan."""
+
+    cost_usd = Part(RangeSchema, required=True, allow_none=True, description="At completion, what is spent included")
+    finish = Part(FinishSchema, required=True, allow_none=True)
+    remaining_hours = Part(RangeSchema, required=True, allow_none=True, description="Wall clock")
+    remaining_usd = Part(RangeSchema, required=True, allow_none=True)
+    remaining_accelerator_hours = Part(RangeSchema, required=True, allow_none=True)
+    basis = Text(required=True, max_length=1000, description="What it rests on")
+    not_known = Items(Part(StatusUnknownSchema), required=True, max_items=MOST, data_key="unknown")
+
+
+class StatusDriftSchema(Schema):
+    """A lasting change of a run's rate."""
+
+    run = Text(required=True, description="The run's name")
+    quantity = Choice(get_args(DriftQuantity), required=True)
+    since = Moment(required=True)
+    change = Number(required=True, description="Signed share: -0.15 is 15 % less")
+    confidence = Share(required=True)
+
+
+class StatusInterruptionsSchema(Schema):
+    """Interruptions against the failure budget."""
+
+    count = Count(required=True, minimum=0, suffixes=False)
+    budgeted = Number(required=True, allow_none=True, description="Of the whole plan")
+    expected = Number(required=True, allow_none=True, description="What of it belongs to the work done so far")
+    probability = Share(required=True, allow_none=True, description="Of so many or more by the budget's rate (Poisson)")
+    downtime_hours = Number(required=True, description="Hours of runs")
+    lost_tokens = Number(required=True, description="Trained and left behind by rollbacks and branches")
+    causes = FreeObject(required=True, description="How many by cause")
+
+
+class StatusGateSchema(Schema):
+    """The half-spend gate, judged by the criteria that were decided up front."""
+
+    due = Flag(required=True)
+    recommendation = Choice(get_args(Recommendation), required=True)
+    reasons = Items(Text(max_length=WORDS), required=True, max_items=MOST, description="In figures")
+    due_usd = Number(required=True, allow_none=True, description="The spend it is due at")
+    metric = Number(required=True, allow_none=True, description="The newest evaluation of the outcome's metric")
+    pivot_to = Text(required=True, allow_none=True, max_length=1000)
+    decided = Choice(get_args(Verdict), required=True, allow_none=True, description="By a decision event, which closes the gate")
+    decided_at = Moment(required=True, allow_none=True)
+
+
+class StatusWhyPartSchema(Schema):
+    """What one cause adds to the cost."""
+
+    cause = Text(required=True)
+    usd = Number(required=True, description="In whole cents; below 0 it saves")
+
+
+class StatusWhySchema(Schema):
+    """Why the cost moved."""
+
+    against = Text(required=True, max_length=1000, description="What is compared with what")
+    usd = Number(required=True)
+    parts = Items(
+        Part(StatusWhyPartSchema), required=True, max_items=MOST, description="The largest first; they add up to `usd` to the cent"
+    )
+    headline = Text(required=True, max_length=WORDS)
+
+
+class StatusUtilisationSchema(Schema):
+    """What the accelerators did against the plan, in shares of 1."""
+
+    mfu = Number(required=True, allow_none=True, description="Model FLOPs utilisation")
+    planned_mfu = Number(
+        required=True, allow_none=True, description="Of the plan's steps where the run told its own, else what a whole run sustains of that"
+    )
+    goodput = Number(required=True, allow_none=True, description="Time of work that still counts, over wall-clock time")
+    planned_goodput = Number(required=True, allow_none=True)
+    share = Number(required=True, allow_none=True, description="Of the accelerators' time in use, by utilisation events")
+    basis = Text(required=True, description="Where `mfu` comes from")
+
+
+class StatusCheckpointsSchema(Schema):
+    """Checkpoints against the planned interval; time in which the run was down does not count."""
+
+    count = Count(required=True, minimum=0, suffixes=False)
+    bytes = Count(required=True, minimum=0, suffixes=False, description="Of those whose size was told")
+    last_at = Moment(required=True, allow_none=True)
+    interval_minutes = Number(required=True, allow_none=True, description="Mean")
+    longest_gap_minutes = Number(required=True, allow_none=True)
+    planned_interval_minutes = Number(required=True, allow_none=True)
+    kept = Flag(required=True, allow_none=True, description="null: no interval is planned, or it is too early to say")
+
+
+class StatusLossAlarmSchema(Schema):
+    """Something wrong with the loss."""
+
+    finding = Choice(get_args(LossFinding), required=True)
+    at = Moment(required=True)
+    text = Text(required=True, max_length=WORDS, description="In figures")
+
+
+class StatusLossEndSchema(Schema):
+    """Where the loss will end at the planned tokens, by the extrapolation of /v1/loss-curves."""
+
+    loss = Part(RangeSchema, required=True, description="Nats a token")
+    planned_loss = Number(required=True, allow_none=True)
+    probability_of_planned = Share(required=True, allow_none=True, description="Of ending at the planned loss or below")
+    warnings = Items(Text(max_length=WORDS), required=True, max_items=MOST)
+
+
+class StatusLossSchema(Schema):
+    """The run's training loss [nats a token]."""
+
+    last = Number(required=True, allow_none=True, description="The newest finite one")
+    lowest = Number(required=True, allow_none=True, description="Of the hourly medians")
+    state = Choice(LOSS_STATES, required=True, allow_none=True)
+    alarms = Items(Part(StatusLossAlarmSchema), required=True, max_items=MOST)
+    end = Part(StatusLossEndSchema, required=True, allow_none=True, description="null unless it was asked for and can be told")
+
+
+class RunStatusSchema(Schema):
+    """A run's own part."""
+
+    id = Text(required=True)
+    name = Text(required=True)
+    tier = Choice(TIERS, required=True, allow_none=True)
+    state = Choice(get_args(RunState), required=True)
+    started_at = Moment(required=True, allow_none=True, description="Its first event")
+    last_event_at = Moment(required=True, allow_none=True)
+    events = Count(required=True, minimum=0, suffixes=False, description="As corrected")
+    planned_tokens = Number(required=True, allow_none=True)
+    spend = Part(StatusSpendSchema, required=True, description="Its budget is its planned cost")
+    burn_rate = Part(StatusBurnRateSchema, required=True)
+    earned_value = Part(StatusEarnedValueSchema, required=True)
+    forecast = Part(StatusForecastSchema, required=True)
+    utilisation = Part(StatusUtilisationSchema, required=True)
+    drift = Items(Part(StatusDriftSchema), required=True, max_items=MOST)
+    interruptions = Part(StatusInterruptionsSchema, required=True)
+    checkpoints = Part(StatusCheckpointsSchema, required=True)
+    loss = Part(StatusLossSchema, required=True)
+    why = Part(StatusWhySchema, required=True, allow_none=True, description="The cost to date against the plan for the same work")
+    warnings = Items(Text(max_length=WORDS), required=True, max_items=MOST)
+
+
+class ProgramStatusSchema(Schema):
+    """How a program stands. A figure that cannot be known is null, never 0; docs/tracking.md defines each."""
+
+    name = Text(required=True)
+    as_of = Moment(required=True, description="What had happened by then, that moment included")
+    spend = Part(StatusSpendSchema, required=True)
+    burn_rate = Part(StatusBurnRateSchema, required=True)
+    earned_value = Part(StatusEarnedValueSchema, required=True)
+    forecast = Part(StatusForecastSchema, required=True)
+    goodput = Number(required=True, allow_none=True, description="Time of work that still counts, over the runs' wall-clock time")
+    drift = Items(Part(StatusDriftSchema), required=True, max_items=MOST)
+    interruptions = Part(StatusInterruptionsSchema, required=True)
+    gate = Part(StatusGateSchema, required=True)
+    why = Part(StatusWhySchema, required=True, allow_none=True, description="The cost at completion against the plan")
+    deadline_missed = Flag(required=True, allow_none=True, description="null without a deadline")
+    runs = Items(Part(RunStatusSchema), required=True, max_items=MOST, description="In the order in which they were made")
+    warnings = Items(Text(max_length=WORDS), required=True, max_items=MOST)
+    price_snapshot = Text(required=True, allow_none=True, description="The prices that the plan was made with")
+    engine_version = Text(required=True)

@@ -1,0 +1,54 @@
+"""Answers as their JSON objects, the same over HTTP and on the command line."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from providers.offer import Offer
+from service.context import Desk
+from service.domain.training.hardware import Accelerator
+from service.presets.training.models import ModelPreset
+from service.serialization import plain
+from service.usecases.training.estimate import EstimateAnswer, estimate
+from service.usecases.training.levers import with_levers
+
+
+def answered(desk: Desk, request: Mapping[str, Any]) -> dict[str, Any]:
+    """The answer to an estimate request, with levers where it asks for them. Raises as `estimate` does."""
+    if not request.get("levers"):
+        return estimate_answer(estimate(desk, request))
+    found, levers = with_levers(desk, request)
+    return estimate_answer(found) | {"levers": plain(levers)}
+
+
+def estimate_answer(found: EstimateAnswer) -> dict[str, Any]:
+    """An estimate as its JSON object: the engine's blocks, then price, versions, assumptions and warnings."""
+    body = plain(found)
+    blocks: dict[str, Any] = body.pop("estimate")
+    warnings = body.pop("warnings")
+    for name in ("batch_sequences", "warnings"):
+        del blocks[name]
+    body["warnings"] = warnings
+    return {**blocks, **body}
+
+
+def offer_entry(offer: Offer, *, stale: bool) -> dict[str, Any]:
+    """An offer as listings show it."""
+    body: dict[str, Any] = plain(offer)
+    body["availability_since"] = body.pop("available_since")
+    return body | {"usd_per_accelerator_hour": float(offer.usd_per_accelerator_hour), "stale": stale}
+
+
+def accelerator_entry(accelerator: Accelerator) -> dict[str, Any]:
+    """An accelerator as listings show it."""
+    body: dict[str, Any] = plain(accelerator)
+    usable_bytes = body.pop("usable_memory_bytes")
+    return body | {"usable_memory_gb": usable_bytes / 1e9, "usable_memory_gib": usable_bytes / 2**30}
+
+
+def model_entry(preset: ModelPreset) -> dict[str, Any]:
+    """A model as listings show it: its shape without what it does not have."""
+    body: dict[str, Any] = plain(preset)
+    shape = body.pop("model")
+    return body | {"shape": {name: value for name, value in shape.items() if value is not None and name not in ("params", "active_params")}}

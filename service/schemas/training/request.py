@@ -1,0 +1,282 @@
+"""What an estimate request may say, and what its answer holds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from marshmallow import ValidationError
+
+from providers.offer import PRICINGS
+from service.domain.training.hardware import PRECISIONS
+from service.domain.training.run import METHODS, OPTIMIZERS, RECOMPUTES
+from service.schemas.base import (
+    Choice,
+    Count,
+    Day,
+    Flag,
+    FreeObject,
+    Items,
+    NotNegative,
+    Number,
+    OrWord,
+    Part,
+    Schema,
+    Share,
+    Text,
+)
+
+MAX_PARAMS = 10**15
+MAX_LAYERS = 10_000
+MAX_SIZE = 10**7
+MAX_SEQ_LEN = 10**8
+MAX_ACCELERATORS = 10**7
+MAX_HOURS = 10**7
+LEAST = 1e-6  # what must be above zero and is below this is a slip of the pen, and makes figures that no sum holds
+MAX_BATCH_REQUESTS = 1000
+
+
+def _size(maximum: int = MAX_SIZE, minimum: int = 1, description: str = "") -> Count:
+    return Count(minimum=minimum, maximum=maximum, suffixes=False, description=description)
+
+
+def _above_zero(maximum: float, **options: Any) -> Number:
+    return Number(minimum=LEAST, maximum=maximum, **options)
+
+
+class ModelSchema(Schema):
+    """A model: by preset, by parameter count and any shape fields, by a Hugging Face config, or by its FLOPs a sample."""
+
+    preset = Text(description="A name of GET /v1/models, or an alias of one")
+    params = Count(maximum=MAX_PARAMS, description="All parameters")
+    active_params = Count(maximum=MAX_PARAMS, description="Parameters a token meets, of a mixture of experts")
+    architecture = Choice(("transformer", "encoder_decoder", "vit"))
+    layers = _size(MAX_LAYERS)
+    hidden_size = _size()
+    attention_heads = _size()
+    kv_heads = _size()
+    head_dim = _size()
+    ffn_hidden_size = _size()
+    gated_ffn = Flag()
+    vocab_size = _size()
+    tied_embeddings = Flag()
+    sliding_window = _size(MAX_SEQ_LEN, description="Tokens a windowed layer attends to")
+    global_attention_every = _size(MAX_LAYERS, minimum=0, description="Every so many layers attention is global; 0: none")
+    experts = _size(100_000)
+    experts_per_token = _size(100_000)
+    shared_experts = _size(100_000, minimum=0)
+    expert_ffn_hidden_size = _size()
+    dense_layers = _size(MAX_LAYERS, minimum=0, description="Leading layers without experts")
+    moe_every = _size(MAX_LAYERS, description="Every so many of the other layers has experts")
+    q_lora_rank = _size(minimum=0)
+    kv_lora_rank = _size()
+    qk_nope_head_dim = _size()
+    qk_rope_head_dim = _size()
+    v_head_dim = _size()
+    decoder_layers = _size(MAX_LAYERS, minimum=0, description="Layers of the decoder of an encoder_decoder")
+    hf_config = FreeObject(description="The content of a Hugging Face config.json")
+    flops_per_sample = Number(
+        minimum=1.0, maximum=1e18, description="Forward FLOPs of one sample, 2 a multiply-add; training counts three times that"
+    )
+    sample_unit = Text(max_length=40, description="What a sample is, with flops_per_sample: image, sequence, …")
+
+
+class DataSchema(Schema):
+    """What is trained on: exactly one of tokens, raw_tokens and samples."""
+
+    tokens = Count(description="Tokens trained on, each epoch; of a vision transformer patches: state samples for images")
+    raw_tokens = Count(description="Tokens before filtering and deduplication")
+    filter_yield = _above_zero(1.0, description="What filtering leaves of raw_tokens")
+    dedupe_yield = _above_zero(1.0, description="What deduplication leaves of that")
+    epochs = _above_zero(10_000)
+    quality_share = Share(description="Part of the effective tokens that is of high quality")
+    robustness_share = Share(description="Part of the effective tokens meant for robustness and hard negatives")
+    samples = Count(description="Sequences, images, …: what the model counts")
+
+
+class ParallelismSchema(Schema):
+    """Fixed axes of the layout; tensor x pipeline x data x context = count. Axes not given are searched."""
+
+    tensor = _size(MAX_ACCELERATORS)
+    pipeline = _size(MAX_ACCELERATORS)
+    data = _size(MAX_ACCELERATORS)
+    context = _size(MAX_ACCELERATORS)
+    expert = _size(MAX_ACCELERATORS)
+    virtual_pipeline = _size(MAX_LAYERS, description="Chunks of layers on each stage (interleaving); above 1 only with a pipeline above 1")
+
+
+class TrainingSchema(Schema):
+    """How it is trained."""
+
+    method = Choice(METHODS)
+    seq_len = _size(MAX_SEQ_LEN, description="Tokens a sequence; of the encoder, for an encoder_decoder; patches an image, for a vit")
+    decoder_seq_len = _size(MAX_SEQ_LEN)
+    global_batch_tokens = Count(
+        maximum=10**12,
+        description="Tokens a step; for a vit patches, not images: images a step times seq_len; samples, for networks counted by samples",
+    )
+    precision = Choice(PRECISIONS)
+    optimizer = Choice(OPTIMIZERS)
+    activation_recompute = Choice((*RECOMPUTES, "auto"))
+    micro_batch = _size(10**6, description="Sequences of one micro-batch on one data rank")
+    zero_stage = _size(3, minimum=0, description="0 plain data parallel; 1 optimizer, 2 gradients, 3 weights sharded too (FSDP)")
+    parallelism = OrWord(Part(ParallelismSchema), "auto", description='Axes to fix, or "auto", the default: all are searched')
+    input_tokens_per_s_per_node = _above_zero(1e12, description="What the data pipeline can feed")
+    flash_attention = Flag(description="Attention's scores stay on the chip; default true but for fp16 and fp32")
+    sequence_parallel = Flag(description="Norms and residuals are split over the tensor ranks too; default as flash_attention")
+    count_full_attention = Flag(description="Count the whole attention square, as papers report, or its causal half")
+    lora_rank = _size(10_000)
+    teacher = Part(ModelSchema, description="Distillation: the model whose logits are learnt")
+    cached_logits = Flag(description="Distillation: the teacher's logits are there already")
+    reward_model = Part(ModelSchema, description="RL: the network that scores answers; left out: rewards by rule")
+    reference_model = Flag(description="DPO and RL: a frozen copy of the policy is run beside it")
+    update_epochs = _above_zero(1000, description="RL: updates on each sampled answer")
+    response_tokens = _size(MAX_SEQ_LEN, description="RL: tokens sampled in a sequence")
+
+
+class HardwareSchema(Schema):
+    """The machine."""
+
+    accelerator = Text(required=True, description="A name of GET /v1/accelerators, or any usual alias, case-blind")
+    count = Count(required=True, maximum=MAX_ACCELERATORS, description="Accelerators")
+    accelerators_per_node = _size(100_000)
+    inter_node_gbps = _above_zero(1e7, description="Network of one node, all its cards together, one direction, Gbit/s")
+
+
+class EfficiencySchema(Schema):
+    """What the caller measured: one of the three. Model FLOPs, recomputation not counted.
+
+    Of a whole run, its evaluation and stalls included: nothing is taken off it but interruptions (`failures`).
+    """
+
+    mfu = _above_zero(1.0, description="Share of the dense peak for the precision")
+    tokens_per_s_per_accelerator = _above_zero(1e12)
+    tflops_per_accelerator = _above_zero(1e6)
+
+
+class PriceFilterSchema(Schema):
+    """A stated price, or which offers may be taken."""
+
+    usd_per_accelerator_hour = _above_zero(100_000)
+    provider = Text()
+    region = Text()
+    pricing = Choice(PRICINGS)
+    snapshot = Text(description="The price_snapshot of an earlier answer, to repeat it against")
+
+
+class FailuresSchema(Schema):
+    """How the machine fails and recovers."""
+
+    mttf_hours_per_accelerator = _above_zero(1e9)
+    detection_minutes = NotNegative(maximum=100_000)
+    restart_minutes = NotNegative(maximum=100_000)
+    checkpoint_write_minutes = _above_zero(100_000)
+    checkpoint_interval_minutes = OrWord(_above_zero(1e7), "auto")
+    checkpoint_blocking_share = _above_zero(1.0, description="Part of the write training waits for; near 0: asynchronous")
+    preemptions_per_node_hour = NotNegative(maximum=1000)
+    spare_share = Share()
+
+
+class StorageSchema(Schema):
+    """What is kept, and for how long."""
+
+    dataset_tb = NotNegative(maximum=1e9)
+    checkpoints_kept = _size(100_000, minimum=0)
+    retention_months = NotNegative(maximum=1200)
+    logs_tb = NotNegative(maximum=1e9)
+    usd_per_tb_month = NotNegative(maximum=1e6)
+
+
+class NetworkSchema(Schema):
+    """What leaves the cloud."""
+
+    egress_tb = NotNegative(maximum=1e9)
+    usd_per_tb = NotNegative(maximum=1e6)
+
+
+class PersonnelSchema(Schema):
+    """People's hours."""
+
+    evaluation_hours = NotNegative(maximum=MAX_HOURS)
+    analysis_hours = NotNegative(maximum=MAX_HOURS)
+    oncall_hours = NotNegative(maximum=MAX_HOURS)
+    usd_per_hour = NotNegative(maximum=100_000)
+
+
+class EnergySchema(Schema):
+    """Where and how the machine is powered; null is the same as left out."""
+
+    region = Text(allow_none=True, description="gcp:us-central1, country:FRA, on_prem, world, …")
+    grid_gco2_per_kwh = NotNegative(maximum=5000, allow_none=True)
+    pue = Number(minimum=1.0, maximum=10.0, allow_none=True)
+    watts_per_accelerator = _above_zero(1e6, allow_none=True, description="Mean power with the share of the node, before PUE")
+    usd_per_kwh = NotNegative(maximum=1000, allow_none=True, description="State it for owned hardware: cloud prices contain power")
+    embodied_gco2e_per_accelerator_hour = NotNegative(maximum=1e6)
+
+
+class OverheadSchema(Schema):
+    """Work around the run, as shares of its compute."""
+
+    evaluation = NotNegative(maximum=100)
+    debugging = NotNegative(maximum=100)
+    reruns = NotNegative(maximum=100)
+
+
+class ScheduleSchema(Schema):
+    """When it runs."""
+
+    start = Day(allow_none=True)
+    deadline = Day(allow_none=True)
+    queue_hours = NotNegative(maximum=100_000)
+    maintenance_hours_per_week = NotNegative(maximum=167)
+
+
+class RunSectionsSchema(Schema):
+    """All that can be said of a training run: what asks for a run says here which of it is needed, and what else is asked."""
+
+    model = Part(ModelSchema)
+    data = Part(DataSchema)
+    hardware = Part(HardwareSchema)
+    training = Part(TrainingSchema)
+    efficiency = Part(EfficiencySchema)
+    price = Part(PriceFilterSchema)
+    failures = Part(FailuresSchema)
+    storage = Part(StorageSchema)
+    network = Part(NetworkSchema)
+    personnel = Part(PersonnelSchema)
+    energy = Part(EnergySchema)
+    overhead = Part(OverheadSchema)
+    schedule = Part(ScheduleSchema)
+
+
+class EstimateRequestSchema(RunSectionsSchema):
+    """One training run."""
+
+    model = Part(ModelSchema, required=True)
+    data = Part(DataSchema, required=True)
+    hardware = Part(HardwareSchema, required=True)
+    levers = Flag(description="Also look for single changes worth making, some twenty estimates: see `levers` of the answer")
+
+
+@dataclass(frozen=True, slots=True)
+class Unreadable:
+    """An entry of a batch that its schema refuses, with marshmallow's messages."""
+
+    messages: Any
+
+
+class Attempt(Part):
+    """A part whose mistakes are its own: read where it can be, else kept as `Unreadable` so that its neighbours are answered."""
+
+    def _deserialize(self, value: Any, attr: str | None, data: Mapping[str, Any] | None, partial: Any = None, **kwargs: Any) -> Any:
+        try:
+            return super()._deserialize(value, attr, data, partial, **kwargs)
+        except ValidationError as error:
+            return Unreadable(error.messages)
+
+
+class BatchRequestSchema(Schema):
+    """Many requests at once."""
+
+    requests = Items(Attempt(EstimateRequestSchema), required=True, min_items=1, max_items=MAX_BATCH_REQUESTS)

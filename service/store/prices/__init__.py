@@ -1,0 +1,1 @@
+"""Price snapshots, price books, price history."""

@@ -1,0 +1,209 @@
+"""What is known of each provider, and the books made of their newest snapshots: every state of the prices an answer was made with."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import ColumnElement, Connection, func, insert, select, text, update
+
+from service.store.database import insert_into, insert_new, storable
+from service.store.prices.team_prices import Owned, TeamPriceRows, keep_owned
+from service.store.tables import length_of, price_book_parts, price_books, price_history, price_snapshots, provider_states, team_prices
+
+_LOCK_KEY = 0x0071_6C61_7A  # one book at a time, so that none misses another refresh's prices
+_TEXTS = ("last_error", "unconfigured")
+
+
+@dataclass(frozen=True, slots=True)
+class ProviderState:
+    """What came of asking a provider. Times are UTC.
+
+    `snapshot` is its newest good one, `verified_at` when that was last seen to hold, `failures` those in a row since, `retry_at` until
+    when it is left alone, `unconfigured` what it lacks to be asked. The counts and examples are those of the newest good answer; `doubted`
+    prices are served, quarantined ones are not. `configuration` is a digest of what the last attempt was told to read.
+    """
+
+    provider: str
+    snapshot: str | None = None
+    fresh_for_s: int | None = None
+    verified_at: datetime | None = None
+    attempted_at: datetime | None = None
+    failures: int = 0
+    last_error: str | None = None
+    last_error_at: datetime | None = None
+    retry_at: datetime | None = None
+    unconfigured: str | None = None
+    offers: int = 0
+    rejected_count: int = 0
+    rejected: Sequence[Mapping[str, Any]] = ()
+    left_out: Mapping[str, int] = field(default_factory=dict)
+    quarantined_count: int = 0
+    quarantined: Sequence[Mapping[str, Any]] = ()
+    doubted_count: int = 0
+    doubted: Sequence[Mapping[str, Any]] = ()
+    warnings: Sequence[str] = ()
+    configuration: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """One provider's part of a book: its snapshot, when that was taken, and what is known now of the provider it is from."""
+
+    provider: str
+    snapshot: str
+    taken_at: datetime
+    verified_at: datetime | None
+    fresh_for_s: int | None
+    failures: int
+
+
+@dataclass(frozen=True, slots=True)
+class Heads:
+    """A book's name and its parts, by provider; no book at all where nothing was ever kept.
+
+    `teams` are the present prices that are one team's alone, by its name: they are in no book.
+    """
+
+    book: str | None
+    parts: tuple[Head, ...]
+    teams: Mapping[str, Head] = field(default_factory=dict)
+
+
+NO_HEADS = Heads(None, ())
+
+
+class Overtaken(Exception):
+    """Another answer of the provider was kept since the state was read that this one was judged by; nothing of this one was."""
+
+
+class BookRows(TeamPriceRows):
+    """The part of the store that remembers providers and books."""
+
+    def provider_states(self) -> dict[str, ProviderState]:
+        """What is known of every provider that was ever asked, by its name."""
+        with self._read() as connection:
+            found = connection.execute(select(provider_states).order_by(provider_states.c.provider)).mappings()
+            return {row["provider"]: ProviderState(**row) for row in found}
+
+    def provider_state(self, provider: str) -> ProviderState:
+        """What is known of one provider; of one that was never asked, nothing."""
+        with self._read() as connection:
+            row = connection.execute(select(provider_states).where(provider_states.c.provider == provider)).mappings().first()
+            return ProviderState(**row) if row else ProviderState(provider)
+
+    def save_state(
+        self,
+        state: ProviderState,
+        now: datetime,
+        history: Sequence[Mapping[str, Any]] = (),
+        since: ProviderState | None = None,
+        owned: Owned | None = None,
+    ) -> None:
+        """Keep what came of asking a provider, what that changed in the price history, and the book that follows, all or nothing.
+
+        `since` is the state by which that was judged. `owned` is all that teams have of their own from now on; None: what they had.
+        Raises Overtaken where another answer has been kept after `since`.
+        """
+        with self._write() as connection:
+            _alone(connection)
+            if since is not None:
+                _check_newest(connection, since)
+            if history:
+                connection.execute(insert(price_history), list(history))
+            if owned is not None:
+                keep_owned(connection, owned)
+            _keep(connection, state)
+            _make_book(connection, now)
+
+    def current_heads(self) -> Heads:
+        """The newest book with its parts, and what teams have of their own."""
+        with self._snapshot() as connection:
+            newest = _heads(connection, price_books.c.seq == select(func.max(price_books.c.seq)).scalar_subquery())
+            return replace(newest, teams=_team_heads(connection))
+
+    def book_heads(self, name: str) -> Heads:
+        """The book of that name with its parts; a single snapshot counts as a book of its own. No parts where there is none.
+
+        A team's snapshot is none: `team_head` finds it, for that team.
+        """
+        with self._snapshot() as connection:
+            found = _heads(connection, price_books.c.name == name)
+            return found if found.parts else _single(connection, name)
+
+    def team_head(self, team: str, snapshot: str) -> Head | None:
+        """A team's own snapshot, present or past; None where that team has none of that name."""
+        with self._read() as connection:
+            row = connection.execute(_ONE.where(price_snapshots.c.name == snapshot, price_snapshots.c.team == team)).first()
+        return Head(*row) if row else None
+
+
+_NOW_KNOWN = (provider_states.c.verified_at, provider_states.c.fresh_for_s, func.coalesce(provider_states.c.failures, 0))
+_ONE = (
+    select(price_snapshots.c.provider, price_snapshots.c.name, price_snapshots.c.taken_at, *_NOW_KNOWN)
+    .outerjoin_from(price_snapshots, provider_states, provider_states.c.provider == price_snapshots.c.provider)
+    .where(price_snapshots.c.complete)
+)
+"""A head of each complete snapshot: whoever uses it must say whose."""
+
+
+def _heads(connection: Connection, which: ColumnElement[bool]) -> Heads:
+    parts, states, snapshots = price_book_parts.c, provider_states.c, price_snapshots.c
+    query = select(parts.book, parts.provider, parts.snapshot, snapshots.taken_at, *_NOW_KNOWN).order_by(parts.provider)
+    query = query.join_from(price_book_parts, price_books, price_books.c.name == parts.book)
+    query = query.join(price_snapshots, snapshots.name == parts.snapshot)
+    query = query.outerjoin(provider_states, states.provider == parts.provider).where(which)
+    rows = connection.execute(query).all()
+    return Heads(rows[0][0], tuple(Head(*row[1:]) for row in rows)) if rows else NO_HEADS
+
+
+def _team_heads(connection: Connection) -> dict[str, Head]:
+    query = _ONE.add_columns(team_prices.c.team).join(team_prices, team_prices.c.snapshot == price_snapshots.c.name)
+    return {row[-1]: Head(*row[:-1]) for row in connection.execute(query.order_by(team_prices.c.team))}
+
+
+def _single(connection: Connection, snapshot: str) -> Heads:
+    row = connection.execute(_ONE.where(price_snapshots.c.name == snapshot, price_snapshots.c.team.is_(None))).first()
+    return Heads(snapshot, (Head(*row),)) if row else NO_HEADS
+
+
+def _alone(connection: Connection) -> None:
+    """SQLite's writers are alone anyhow."""
+    if connection.dialect.name == "postgresql":
+        connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": _LOCK_KEY})
+
+
+def _check_newest(connection: Connection, since: ProviderState) -> None:
+    """Failures in between do not count: they say nothing of prices."""
+    columns = provider_states.c
+    found = connection.execute(select(columns.snapshot, columns.verified_at).where(columns.provider == since.provider)).first()
+    if (tuple(found) if found else (None, None)) != (since.snapshot, since.verified_at):
+        raise Overtaken(f"another answer of {since.provider} was kept meanwhile")
+
+
+def _keep(connection: Connection, state: ProviderState) -> None:
+    values = asdict(state)
+    for name in _TEXTS:  # a source may say anything, at any length
+        values[name] = values[name] and storable(values[name])[: length_of(provider_states.c[name])]
+    row = insert_into(connection, provider_states).values(values)
+    connection.execute(row.on_conflict_do_update(index_elements=["provider"], set_=values))
+
+
+def _make_book(connection: Connection, now: datetime) -> None:
+    """The book of all providers' snapshots as they are now becomes the newest; one that was there before comes back under its name."""
+    states = provider_states.c
+    parts = connection.execute(select(states.provider, states.snapshot).where(states.snapshot.is_not(None)).order_by(states.provider)).all()
+    digest = hashlib.sha256("\n".join(f"{part.provider}={part.snapshot}" for part in parts).encode()).hexdigest()
+    newest = connection.execute(select(price_books.c.digest, price_books.c.seq).order_by(price_books.c.seq.desc()).limit(1)).first()
+    if not parts or (newest and newest.digest == digest):
+        return
+    seq = newest.seq + 1 if newest else 1
+    known = update(price_books).where(price_books.c.digest == digest).values(seq=seq)
+    if connection.execute(known).rowcount:
+        return
+    name = parts[0].snapshot if len(parts) == 1 else f"prices-{now:%Y-%m-%d}-{digest[:10]}"
+    connection.execute(insert(price_books).values(name=name, digest=digest, seq=seq, made_at=now))
+    insert_new(connection, price_book_parts, [{"book": name, "provider": part.provider, "snapshot": part.snapshot} for part in parts])

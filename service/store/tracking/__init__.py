@@ -1,0 +1,1 @@
+"""Tracked programs, their events and alerts."""

@@ -1,0 +1,181 @@
+"""The log of events: append-only, each event once. What is made of it: `hours`.
+
+A run's events are numbered without gaps under a lock on the run, so that whoever reads up to a position has seen everything before it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import ARRAY, ColumnElement, Connection, Row, String, any_, bindparam, literal, select, text, update
+
+from service.domain.tracking.events import Event
+from service.store.database import Database, chunks
+from service.store.tracking.event_rows import EventRow, event_of, event_row, micros, moment, takes_back
+from service.store.tracking.programs import RunRow
+from service.store.tracking.tables import track_events, track_runs
+
+PARAMETERS = 500
+"""Values that one statement is given at most."""
+EVENT = tuple(track_events.c[name] for name in EventRow._fields)
+_LOCK = select(track_runs.c.key).where(track_runs.c.key == bindparam("run_key")).with_for_update()
+_NUMBERS = (
+    update(track_runs)
+    .where(track_runs.c.key == bindparam("run_key"))
+    .values(position=track_runs.c.position + bindparam("count"))
+    .returning(track_runs.c.position)
+)
+# Only an event that is kept already is passed over: a number that is given already is a log whose run was set back, and no duplicate.
+_IN_SQLITE = (
+    "INSERT INTO track_events (run, position, received_at, event, type, at, body, supersedes)"
+    " VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (run, event) DO NOTHING"
+)
+# A batch as one document costs PostgreSQL's driver a third of what its rows do.
+_IN_POSTGRESQL = text(
+    "INSERT INTO track_events (run, position, received_at, event, type, at, body, supersedes)"
+    " SELECT :run, :last + number, :received_at, row->>0, row->>1, CAST(row->>2 AS bigint), row->>3, row->>4"
+    " FROM json_array_elements(CAST(:rows AS json)) WITH ORDINALITY AS sent(row, number) ON CONFLICT (run, event) DO NOTHING"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Added:
+    """What became of a batch: which ids are new, which were there already, and which are there with another content."""
+
+    accepted: tuple[str, ...]
+    duplicates: tuple[str, ...]
+    conflicts: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class LoggedEvent:
+    """An event in its place in the log."""
+
+    position: int
+    event: Event
+    received_at: datetime
+
+
+class EventRows(Database):
+    """The part of the store that keeps events."""
+
+    def add_events(self, run: RunRow, events: Sequence[Event], now: datetime) -> Added:
+        """Keep those that are not there yet, all in one commit: what is accepted or a duplicate is durable when this returns.
+
+        Raises IntegrityError, and keeps nothing, where the log holds events beyond the run's last number, as after a mixed restore.
+        """
+        rows = [event_row(event) for event in events]
+        received = micros(now)
+        if self._all_added(run.key, rows, received):
+            return Added(tuple(row.event for row in rows), (), ())
+        with self._write() as connection:
+            connection.execute(_LOCK, {"run_key": run.key})
+            added, new = _sorted_out(rows, _kept(connection, run.key, [row.event for row in rows]))
+            appended = _append(connection, run.key, new, received)
+            if appended != len(new):
+                raise RuntimeError(f"{appended} of {len(new)} new events of run {run.id} were appended under its lock")
+        return added
+
+    def _all_added(self, run: int, rows: Sequence[EventRow], received: int) -> bool:
+        """Keep the rows if none is there yet, as is usual, without a look at what is there; if one is, nothing is done."""
+        with self._write() as connection:
+            whole = _append(connection, run, rows, received) == len(rows)
+            if not whole:
+                connection.rollback()
+        return whole
+
+    def events(self, run: RunRow, after: int, limit: int) -> list[LoggedEvent]:
+        """A run's events in the order in which they were kept, those after a position."""
+        columns = (*EVENT, track_events.c.position, track_events.c.received_at)
+        query = select(*columns).where(track_events.c.run == run.key, track_events.c.position > after)
+        with self._read() as connection:
+            rows = connection.execute(query.order_by(track_events.c.position).limit(limit))
+            return [LoggedEvent(row.position, event_of(row), moment(row.received_at)) for row in rows]
+
+    def known_events(self, run: RunRow, ids: Sequence[str]) -> dict[str, Event]:
+        """Those of the ids that the log holds, with their events."""
+        with self._read() as connection:
+            return {row.event: event_of(row) for row in rows_of(connection, run.key, ids)}
+
+    def newest_words(self, run: RunRow, ids: Sequence[str]) -> dict[str, Event]:
+        """By the id of each event that is kept: the event itself, or the newest kept correction of it."""
+        with self._snapshot() as connection:
+            newest = {row.event: event_of(row) for row in rows_of(connection, run.key, ids)}
+            words = dict(newest)
+            while words:
+                asked = {word.id: event for event, word in words.items()}
+                corrections = _corrections_of(connection, run.key, list(asked))
+                words = {asked[str(word.supersedes)]: word for word in corrections}
+                newest |= words
+            return newest
+
+    def newest_words_elsewhere(self, runs: Sequence[RunRow], ids: Sequence[str]) -> list[tuple[RunRow, Event]]:
+        """Of the events of these ids, those that other runs hold and have not taken back."""
+        by_key = {run.key: run for run in runs}
+        held: dict[int, list[str]] = defaultdict(list)
+        with self._read() as connection:
+            for keys in chunks(by_key, PARAMETERS):
+                for chunk in chunks(ids, PARAMETERS):
+                    where = (track_events.c.run.in_(keys), track_events.c.event.in_(chunk))
+                    for key, event in connection.execute(select(track_events.c.run, track_events.c.event).where(*where)):
+                        held[key].append(event)
+        found = [(by_key[key], word) for key, events in held.items() for word in self.newest_words(by_key[key], events).values()]
+        return [(run, word) for run, word in found if not takes_back(word)]
+
+
+def _append(connection: Connection, run: int, rows: Sequence[EventRow], received: int) -> int:
+    """Number the rows on from the run's last, whose lock this takes, and keep them; returns how many were not there yet."""
+    if not rows:
+        return 0
+    last = connection.execute(_NUMBERS, {"run_key": run, "count": len(rows)}).scalar_one() - len(rows)
+    if connection.dialect.name == "postgresql":
+        sent = {"run": run, "last": last, "received_at": received, "rows": json.dumps(rows, ensure_ascii=False)}
+        return connection.execute(_IN_POSTGRESQL, sent).rowcount
+    numbered = [(run, position, received, *row) for position, row in enumerate(rows, last + 1)]
+    return connection.exec_driver_sql(_IN_SQLITE, numbered).rowcount
+
+
+def _kept(connection: Connection, run: int, ids: Sequence[str]) -> dict[str, EventRow]:
+    return {row.event: EventRow._make(row) for row in rows_of(connection, run, ids)}
+
+
+def rows_of(connection: Connection, run: int, ids: Sequence[str]) -> Iterator[Row[Any]]:
+    """Those of the ids that the run's log holds, with the columns EVENT."""
+    for chunk in chunks(ids, PARAMETERS):
+        query = select(*EVENT).where(track_events.c.run == run, _one_of(connection, track_events.c.event, chunk))
+        yield from connection.execute(query)
+
+
+def _one_of(connection: Connection, column: ColumnElement[str], names: Sequence[str]) -> ColumnElement[bool]:
+    """PostgreSQL gets the names as one array: the statement is the same however many there are, and is prepared once."""
+    if connection.dialect.name == "postgresql":
+        return column == any_(literal(names, ARRAY(String)))
+    return column.in_(names)
+
+
+def _sorted_out(rows: Sequence[EventRow], kept: dict[str, EventRow]) -> tuple[Added, list[EventRow]]:
+    new: list[EventRow] = []
+    duplicates: list[str] = []
+    conflicts: list[str] = []
+    for row in rows:
+        known = kept.get(row.event)
+        if known is None:
+            kept[row.event] = row
+            new.append(row)
+        else:
+            (duplicates if known == row else conflicts).append(row.event)
+    return Added(tuple(row.event for row in new), tuple(duplicates), tuple(conflicts)), new
+
+
+def _corrections_of(connection: Connection, run: int, ids: Sequence[str]) -> list[Event]:
+    """Corrections that supersede one of the ids, the oldest first."""
+    found: list[Event] = []
+    for chunk in chunks(ids, PARAMETERS):
+        query = select(*EVENT).where(track_events.c.run == run, _one_of(connection, track_events.c.supersedes, chunk))
+        found += [event_of(row) for row in connection.execute(query.order_by(track_events.c.at, track_events.c.event))]
+    return found

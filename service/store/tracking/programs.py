@@ -1,0 +1,187 @@
+"""Tracked programs and their runs. Nothing is lost when one changes: every version stays in `track_revisions`."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import Connection, RowMapping, Table, func, insert, select, update
+
+from service.domain.teams import DEFAULT_TEAM
+from service.store.database import Database, insert_new
+from service.store.idempotency import Remembered, remember
+from service.store.tables import teams
+from service.store.tracking.tables import track_programs, track_revisions, track_runs
+
+Body = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class ProgramRow:
+    """A tracked program as it stands. `number` counts a team's programs, `version` the changes of this one; times are UTC."""
+
+    id: str
+    team: str
+    number: int
+    version: int
+    body: Body
+    created_at: datetime
+    updated_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class RunRow:
+    """A tracked run. `key` stands for it in the log, `position` is its newest event's number, `folded` that up to which hours are made."""
+
+    key: int
+    id: str
+    program: str
+    team: str
+    number: int
+    version: int
+    name: str
+    body: Body
+    created_at: datetime
+    updated_at: datetime
+    position: int
+    folded: int
+
+
+class Moved(Exception):
+    """The version that was to be changed is not the newest one."""
+
+
+_PROGRAM = tuple(track_programs.c[name] for name in ProgramRow.__dataclass_fields__)
+_RUN = tuple(track_runs.c[name] for name in RunRow.__dataclass_fields__)
+
+
+class TrackRows(Database):
+    """The part of the store that remembers programs and runs. Every read names the team: another's is not there."""
+
+    def create_program(self, team: str, body: Body, plan: Body | None, now: datetime, kept: Remembered | None = None) -> ProgramRow:
+        """A new program of a team. Raises Repeated and IdempotencyKeyReused where `kept` was met before."""
+        with self._write() as connection:
+            remembered = remember(connection, kept)
+            if team == DEFAULT_TEAM:
+                insert_new(connection, teams, [{"id": team, "name": team, "created_at": now}])
+            _lock(connection, teams, teams.c.id == team)
+            last = select(func.coalesce(func.max(track_programs.c.number), 0)).where(track_programs.c.team == team)
+            values = _new(body, now) | {"team": team, "number": _number(connection, last), "plan": plan, "judged_events": 0}
+            connection.execute(insert(track_programs).values(values))
+            _revise(connection, values)
+            made = ProgramRow(**{name: values[name] for name in ProgramRow.__dataclass_fields__})
+            remembered(made)
+        return made
+
+    def program(self, team: str, program_id: str) -> ProgramRow | None:
+        """A team's program, None where the team has none of that id."""
+        with self._read() as connection:
+            row = connection.execute(select(*_PROGRAM).where(track_programs.c.id == program_id, track_programs.c.team == team)).mappings()
+            found = row.first()
+            return _program(found) if found else None
+
+    def program_plan(self, team: str, program_id: str) -> Body | None:
+        """The plan a program came with, request and answer; None where it came without one."""
+        with self._read() as connection:
+            query = select(track_programs.c.plan).where(track_programs.c.id == program_id, track_programs.c.team == team)
+            plan: Body | None = connection.scalar(query)
+            return plan
+
+    def programs(self, team: str, after: int, limit: int) -> list[ProgramRow]:
+        """A team's programs in the order in which they were made, those after a number."""
+        query = select(*_PROGRAM).where(track_programs.c.team == team, track_programs.c.number > after)
+        with self._read() as connection:
+            return [_program(row) for row in connection.execute(query.order_by(track_programs.c.number).limit(limit)).mappings()]
+
+    def change_program(self, program: ProgramRow, body: Body, now: datetime, by: str | None) -> ProgramRow:
+        """The program with another body. Raises Moved where `program` is not its newest version."""
+        return _program(self._revised(track_programs, program, {"body": dict(body)}, now, by))
+
+    def create_run(self, program: ProgramRow, name: str, body: Body, now: datetime, kept: Remembered | None = None) -> RunRow:
+        """A new run of a program. Raises Repeated and IdempotencyKeyReused where `kept` was met before."""
+        with self._write() as connection:
+            remembered = remember(connection, kept)
+            _lock(connection, track_programs, track_programs.c.id == program.id)
+            last = select(func.coalesce(func.max(track_runs.c.number), 0)).where(track_runs.c.program == program.id)
+            place = {"team": program.team, "program": program.id, "number": _number(connection, last), "name": name}
+            values = _new(body, now) | place | {"position": 0, "folded": 0}
+            key = connection.execute(insert(track_runs).values(values).returning(track_runs.c.key)).scalar_one()
+            _revise(connection, values)
+            made = RunRow(key=key, **{name: values[name] for name in RunRow.__dataclass_fields__ if name != "key"})
+            remembered(made)
+        return made
+
+    def run(self, team: str, run_id: str) -> RunRow | None:
+        """A team's run, None where the team has none of that id."""
+        with self._read() as connection:
+            found = connection.execute(select(*_RUN).where(track_runs.c.id == run_id, track_runs.c.team == team)).mappings().first()
+            return _run(found) if found else None
+
+    def runs(self, program_id: str, after: int = 0, limit: int | None = None) -> list[RunRow]:
+        """A program's runs in the order in which they were made, those after a number."""
+        query = select(*_RUN).where(track_runs.c.program == program_id, track_runs.c.number > after)
+        with self._read() as connection:
+            return [_run(row) for row in connection.execute(query.order_by(track_runs.c.number).limit(limit)).mappings()]
+
+    def team_programs(self, team: str) -> list[ProgramRow]:
+        """All programs of a team."""
+        with self._read() as connection:
+            return [_program(row) for row in connection.execute(select(*_PROGRAM).where(track_programs.c.team == team)).mappings()]
+
+    def team_runs(self, team: str) -> list[RunRow]:
+        """All runs of a team."""
+        with self._read() as connection:
+            return [_run(row) for row in connection.execute(select(*_RUN).where(track_runs.c.team == team)).mappings()]
+
+    def change_run(self, run: RunRow, body: Body, now: datetime, by: str | None) -> RunRow:
+        """The run with another body. Raises Moved where `run` is not its newest version."""
+        return _run(self._revised(track_runs, run, {"body": dict(body), "name": body["name"]}, now, by))
+
+    def first_body(self, object_id: str) -> Body:
+        """What a program or run was when it was made."""
+        query = select(track_revisions.c.body).where(track_revisions.c.id == object_id, track_revisions.c.version == 1)
+        with self._read() as connection:
+            body: Body = connection.execute(query).scalar_one()
+            return body
+
+    def _revised(self, table: Table, row: ProgramRow | RunRow, values: dict[str, Any], now: datetime, by: str | None) -> RowMapping:
+        version = row.version + 1
+        change = update(table).where(table.c.id == row.id, table.c.version == row.version)
+        names = ProgramRow.__dataclass_fields__ if table is track_programs else RunRow.__dataclass_fields__
+        with self._write() as connection:
+            done = change.values(values | {"version": version, "updated_at": now}).returning(*(table.c[name] for name in names))
+            changed = connection.execute(done).mappings().first()
+            if changed is None:
+                raise Moved(row.id)
+            revision = {"id": row.id, "version": version, "body": values["body"], "at": now, "by": by}
+            connection.execute(insert(track_revisions).values(revision))
+            return changed
+
+
+def _new(body: Body, now: datetime) -> dict[str, Any]:
+    return {"id": str(uuid.uuid4()), "version": 1, "body": dict(body), "created_at": now, "updated_at": now}
+
+
+def _lock(connection: Connection, table: Table, which: Any) -> None:
+    """Numbers are given one at a time: PostgreSQL waits on the row above, SQLite has one writer anyway."""
+    connection.execute(select(table.c.id).where(which).with_for_update())
+
+
+def _number(connection: Connection, last: Any) -> int:
+    return int(connection.execute(last).scalar_one()) + 1
+
+
+def _revise(connection: Connection, values: Mapping[str, Any]) -> None:
+    revision = {"id": values["id"], "version": 1, "body": values["body"], "at": values["created_at"], "by": None}
+    connection.execute(insert(track_revisions).values(revision))
+
+
+def _program(row: RowMapping) -> ProgramRow:
+    return ProgramRow(**row)
+
+
+def _run(row: RowMapping) -> RunRow:
+    return RunRow(**row)

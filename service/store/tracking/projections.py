@@ -1,0 +1,190 @@
+"""The hours made of the log of events: a projection, for each follows from the events that happened in it alone. They can be thrown away
+and made again.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Any, NamedTuple
+
+from sqlalchemy import ColumnElement, Connection, and_, delete, or_, select, update
+
+from service.domain.tracking.events import Event
+from service.store.database import Database, chunks, insert_into
+from service.store.tracking.event_rows import HOUR_MICROS, event_of
+from service.store.tracking.events import EVENT, PARAMETERS, rows_of
+from service.store.tracking.programs import RunRow
+from service.store.tracking.tables import track_events, track_hours, track_runs
+
+Fold = Callable[[Sequence[Event], Sequence[Event]], str]
+"""An hour's text of the events that happened in it and all corrections of the run."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunLog:
+    """A run at one moment: the text of every hour that is made, the events of those that are to be made again, and its corrections."""
+
+    run: RunRow
+    hours: Mapping[int, str]
+    touched: Mapping[int, Sequence[Event]]
+    corrections: Sequence[Event]
+
+
+class _Stretch(NamedTuple):
+    """A run's events after one position, up to another."""
+
+    run: int
+    after: int
+    upto: int
+
+
+class HourRows(Database):
+    """The part of the store that keeps hours."""
+
+    def logs(self, runs: Sequence[RunRow]) -> list[RunLog]:
+        """The runs with all that is known of them, all of one moment."""
+        keys = [run.key for run in runs]
+        with self._snapshot() as connection:
+            fresh = {
+                row["key"]: RunRow(**row)
+                for chunk in chunks(keys, PARAMETERS)
+                for row in connection.execute(_run_rows().where(track_runs.c.key.in_(chunk))).mappings()
+            }
+            made = _made(connection, keys)
+            waiting = [_Stretch(run.key, run.folded, run.position) for run in fresh.values() if run.position > run.folded]
+            corrections = _corrections(connection, [stretch.run for stretch in waiting])
+            touched = _events_of(connection, _touched(connection, waiting, corrections), made)
+            return [RunLog(fresh[key], made[key], touched[key], corrections[key]) for key in keys]
+
+    def events_of_hour(self, runs: Sequence[RunRow], hour: int) -> list[tuple[list[Event], list[Event]]]:
+        """The events of each run that happened in one hour, and its corrections."""
+        keys = [run.key for run in runs]
+        with self._snapshot() as connection:
+            corrections = _corrections(connection, keys)
+            found = _events_of(connection, {key: [hour] for key in keys}, {})
+        return [(found[key][hour], corrections[key]) for key in keys]
+
+    def unfolded_runs(self, limit: int) -> list[RunRow]:
+        """Runs with events that no hour is made of yet."""
+        with self._read() as connection:
+            query = _run_rows().where(track_runs.c.position > track_runs.c.folded).limit(limit)
+            return [RunRow(**row) for row in connection.execute(query).mappings()]
+
+    def fold(self, run: RunRow, fold: Fold, most: int) -> int:
+        """Make the hours that the next `most` unfolded events touch; returns how many of them are left.
+
+        The work is done outside any lock: where another process was faster nothing is changed, and events that came meanwhile stay
+        unfolded and touch their hours again.
+        """
+        with self._snapshot() as connection:
+            now = RunRow(**connection.execute(_run_rows().where(track_runs.c.key == run.key)).mappings().one())
+            upto = min(now.position, now.folded + most)
+            corrections = _corrections(connection, [run.key])
+            hours = _touched(connection, [_Stretch(run.key, now.folded, upto)], corrections)
+            made = connection.scalars(select(track_hours.c.hour).where(track_hours.c.run == run.key)).all()
+            texts = [
+                {"run": run.key, "hour": hour, "body": fold(events, corrections[run.key])}
+                for hour, events in _events_of(connection, hours, {run.key: made})[run.key].items()
+            ]
+        if upto > now.folded:
+            self._put_hours(now, upto, texts)
+        return now.position - upto
+
+    def _put_hours(self, run: RunRow, upto: int, texts: list[dict[str, Any]]) -> None:
+        moved = update(track_runs).where(track_runs.c.key == run.key, track_runs.c.folded == run.folded).values(folded=upto)
+        with self._write() as connection:
+            if connection.execute(moved).rowcount != 1 or not texts:
+                return
+            new = insert_into(connection, track_hours)
+            put = new.on_conflict_do_update(index_elements=["run", "hour"], set_={"body": new.excluded.body})
+            connection.execute(put, texts)
+
+    def forget_hours(self, run: RunRow) -> None:
+        """Throw the run's hours away; the log stays, and they are made again."""
+        with self._write() as connection:
+            connection.execute(update(track_runs).where(track_runs.c.key == run.key).values(folded=0))
+            connection.execute(delete(track_hours).where(track_hours.c.run == run.key))
+
+
+def _run_rows() -> Any:
+    return select(*(track_runs.c[name] for name in RunRow.__dataclass_fields__))
+
+
+def _made(connection: Connection, runs: Sequence[int]) -> dict[int, dict[int, str]]:
+    """By run the texts of its hours."""
+    made: dict[int, dict[int, str]] = defaultdict(dict)
+    for chunk in chunks(runs, PARAMETERS):
+        query = select(track_hours.c.run, track_hours.c.hour, track_hours.c.body).where(track_hours.c.run.in_(chunk))
+        for run, hour, body in connection.execute(query):
+            made[run][hour] = body
+    return made
+
+
+def _corrections(connection: Connection, runs: Sequence[int]) -> dict[int, list[Event]]:
+    """By run its corrections, in the order in which they were kept."""
+    found: dict[int, list[Event]] = defaultdict(list)
+    for chunk in chunks(runs, PARAMETERS):
+        query = select(track_events.c.run, *EVENT).where(track_events.c.run.in_(chunk), track_events.c.supersedes.is_not(None))
+        for row in connection.execute(query.order_by(track_events.c.run, track_events.c.position)):
+            found[row.run].append(event_of(row))
+    return found
+
+
+def _touched(connection: Connection, stretches: Sequence[_Stretch], corrections: Mapping[int, Sequence[Event]]) -> dict[int, list[int]]:
+    """By run the hours that must be made again for stretches of the log: a correction's is that of what it corrects."""
+    hours: dict[int, set[int]] = defaultdict(set)
+    corrected: dict[int, list[str]] = defaultdict(list)
+    position = track_events.c.position
+    for chunk in chunks(stretches, PARAMETERS // 3):
+        places = (and_(track_events.c.run == run, position > after, position <= upto) for run, after, upto in chunk)
+        query = select(track_events.c.run, track_events.c.event, track_events.c.at, track_events.c.supersedes).where(or_(*places))
+        for run, event, at, supersedes in connection.execute(query):
+            if supersedes is None:
+                hours[run].add(at // HOUR_MICROS)
+            else:
+                corrected[run].append(event)
+    for run, events in corrected.items():
+        roots = _roots(events, {event.id: str(event.supersedes) for event in corrections[run]})
+        hours[run].update(row.at // HOUR_MICROS for row in rows_of(connection, run, sorted(roots)) if row.supersedes is None)
+    return {run: sorted(found) for run, found in hours.items()}
+
+
+def _roots(corrected: Iterable[str], supersedes: Mapping[str, str]) -> set[str]:
+    """What the corrections, or the corrections they correct, are about in the end; a circle is about nothing."""
+    roots = set()
+    for event in corrected:
+        seen, root = set(), event
+        while root in supersedes and root not in seen:
+            seen.add(root)
+            root = supersedes[root]
+        roots.add(root)
+    return roots
+
+
+def _events_of(
+    connection: Connection, hours: Mapping[int, Sequence[int]], made: Mapping[int, Iterable[int]]
+) -> dict[int, dict[int, list[Event]]]:
+    """By run and hour the events that happened in it, corrections aside. `made`: by run the hours that were made before."""
+    found: dict[int, dict[int, list[Event]]] = defaultdict(dict)
+    found.update({run: {hour: [] for hour in each} for run, each in hours.items()})
+    places = (place for run, each in hours.items() for place in _in_hours(run, each, sorted(made.get(run, ()))))
+    for chunk in chunks(places, PARAMETERS // 3):
+        query = select(track_events.c.run, *EVENT).where(track_events.c.supersedes.is_(None), or_(*chunk))
+        for row in connection.execute(query):
+            in_hour = found[row.run].get(row.at // HOUR_MICROS)
+            if in_hour is not None:
+                in_hour.append(event_of(row))
+    return found
+
+
+def _in_hours(run: int, hours: Sequence[int], made: Iterable[int]) -> Iterator[ColumnElement[bool]]:
+    """Hours with none between them that was made before are one condition: those between them have few events, or none."""
+    at = track_events.c.at
+    others = sorted({*made} - {*hours})
+    for _, group in groupby(hours, lambda hour: bisect(others, hour)):
+        stretch = list(group)
+        yield and_(track_events.c.run == run, at >= stretch[0] * HOUR_MICROS, at < (stretch[-1] + 1) * HOUR_MICROS)

@@ -1,0 +1,1 @@
+"""The same workload on every matching offer."""

@@ -1,0 +1,1 @@
+"""Timing the accelerator of this machine."""

@@ -1,0 +1,1 @@
+"""Price sources: refresh, ingest, lists."""

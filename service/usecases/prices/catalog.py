@@ -1,0 +1,102 @@
+"""What is known: offers, accelerators and models, filtered. Problems point at the filter they are about."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from datetime import datetime
+from difflib import get_close_matches
+from typing import Any
+
+from providers.offer import Offer
+from service.context import Desk
+from service.domain.errors import UnknownName
+from service.domain.training.hardware import Accelerator
+from service.presets.hardware.accelerators import find_accelerator, load_accelerators
+from service.presets.training.models import ModelPreset, load_models
+from service.prices.catalog import PriceBook, answers
+from service.store import HistoryFilter, PriceChange
+
+Given = Mapping[str, Any]
+LONGEST_NAME = 100
+"""Characters of a name that are compared and shown."""
+
+
+def find_offers(desk: Desk, given: Given) -> tuple[PriceBook, list[Offer]]:
+    """The offers of a price book that answer all filters given, in the book's order.
+
+    Raises UnknownName for an accelerator, a provider or a region that is not known.
+    """
+    with _pointing_at("/snapshot"):
+        book = desk.book(given.get("snapshot"))
+    offers = book.offers
+    _check_known("provider", given, lambda: {*desk.providers.names(), *(offer.provider for offer in book.offers)})
+    _check_known("region", given, lambda: {offer.region for offer in book.offers})
+    if "accelerator" in given:
+        offers = tuple(offer for name in _canonical(given["accelerator"]) for offer in book.by_accelerator.get(name, ()))
+    limit = given.get("max_usd_per_accelerator_hour")
+    wanted = {name: given.get(name) for name in ("provider", "region", "pricing")}
+    return book, [offer for offer in offers if answers(offer, wanted) and (limit is None or float(offer.usd_per_accelerator_hour) <= limit)]
+
+
+def find_price_changes(desk: Desk, given: Given, limit: int, after: tuple[datetime, int] | None) -> tuple[PriceChange, ...]:
+    """Rows of price history that answer all filters given, newest first. Raises UnknownName for an unknown accelerator."""
+    columns = ("provider", "region", "instance_type", "pricing")
+    among: dict[str, tuple[str, ...]] = {name: (given[name],) for name in columns if name in given}
+    if "accelerator" in given:
+        among["accelerator"] = _canonical(given["accelerator"])
+    return desk.store.price_changes(HistoryFilter(among, given.get("since"), given.get("until"), desk.team), limit, after)
+
+
+def _canonical(alias: str) -> tuple[str, ...]:
+    """The names of all parts an alias may mean, ordered. Raises UnknownName."""
+    with _pointing_at("/accelerator"):
+        resolved = find_accelerator(alias)
+    return tuple(sorted((resolved.accelerator.name, *resolved.ambiguous_with)))
+
+
+def _check_known(name: str, given: Given, known: Callable[[], Iterable[str]]) -> None:
+    """Raise UnknownName with near names where a filter is given that is none of those known, case-blind: a slip would find nothing."""
+    if name not in given:
+        return
+    by_fold, asked = {each.casefold(): each for each in known()}, str(given[name])
+    if asked.casefold() not in by_fold:
+        near = tuple(by_fold[fold] for fold in get_close_matches(asked[:LONGEST_NAME].casefold(), by_fold, n=3))
+        hint = f"; near names: {', '.join(near)}" if near else ""
+        raise UnknownName(f"no {name} is called {asked[:LONGEST_NAME]!r}{hint}", f"/{name}", near)
+
+
+@contextmanager
+def _pointing_at(pointer: str) -> Iterator[None]:
+    """Names are looked up with the pointers of an estimate request; a filter stands elsewhere."""
+    try:
+        yield
+    except UnknownName as problem:
+        problem.pointer = pointer
+        raise
+
+
+def find_accelerators(given: Given) -> list[Accelerator]:
+    """Accelerators by vendor (case-blind), or one by any of its names; ordered by name. Raises UnknownName."""
+    if "accelerator" in given:
+        with _pointing_at("/accelerator"):
+            return [find_accelerator(given["accelerator"]).accelerator]
+    _check_known("vendor", given, lambda: {accelerator.vendor for accelerator in load_accelerators().values()})
+    vendor = given.get("vendor", "").casefold()
+    found = (accelerator for accelerator in load_accelerators().values() if accelerator.vendor.casefold() == vendor or not vendor)
+    return sorted(found, key=lambda accelerator: accelerator.name)
+
+
+def find_models(given: Given) -> list[ModelPreset]:
+    """Model presets by developer (case-blind), architecture and size; ordered by name. Raises UnknownName for an unknown developer."""
+    _check_known("developer", given, lambda: {preset.developer for preset in load_models().values()})
+    low, high = given.get("min_params", 0), given.get("max_params", float("inf"))
+    developer, architecture = given.get("developer", "").casefold(), given.get("architecture")
+    found = (
+        preset
+        for preset in load_models().values()
+        if low <= preset.params <= high
+        and (not developer or preset.developer.casefold() == developer)
+        and (architecture is None or preset.architecture == architecture)
+    )
+    return sorted(found, key=lambda preset: preset.name)

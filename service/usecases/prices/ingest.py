@@ -1,0 +1,288 @@
+"""What a fetch becomes: checked offers, a snapshot where they are news, rows of history, and the provider's new state."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any
+
+from providers.offer import FILE, UNREAD_SINCE, Discount, Fetched, Offer, Provider, ProviderError, Rejected
+from providers.quarantine import Checked, Identity, Quarantined, accept, doubts, identity
+from service.context import Desk
+from service.prices.book import BUILT_IN_PROVIDER, NEVER
+from service.prices.precedence import FILES, matches
+from service.store import Owned, ProviderState, TeamPrices
+from service.store.database import storable
+from service.store.prices.history import THING
+from service.store.prices.snapshots import LONGEST, LONGEST_PRICE, MOST_ACCELERATORS, Step
+from service.usecases.prices.provider_access import configuration
+
+EXAMPLES = 100
+"""Rejected and quarantined rows, and reasons to leave rows out, that are kept to be shown; all are counted."""
+MOST_SAID = 300
+"""Characters of a reason: what a source says of itself may be a page."""
+OTHER_REASONS = "other reasons"
+_NOTHING = Fetched((), "")
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """A provider that was asked: when, what was known of it and of anybody's prices, and whether an operator believes its jumps."""
+
+    provider: Provider
+    state: ProviderState
+    began: datetime
+    known: Sequence[Offer] = ()
+    accept_jumps: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """What an answer says to everybody, or to one team: `checked` is what of it is kept under the name `snapshot`.
+
+    `before` is what was known; where the answer says the same `is_news` is False, and the name the old one.
+    """
+
+    checked: Checked
+    before: Mapping[Identity, Offer]
+    snapshot: str | None
+    is_news: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _Keeping:
+    """One call of `keep`."""
+
+    desk: Desk
+    attempt: Attempt
+    now: datetime
+    step: Step
+
+
+def keep(desk: Desk, attempt: Attempt, fetched: Fetched, step: Step) -> ProviderState:
+    """Make everything of `fetched` durable; returns the provider's new state, which says nothing of what is one team's alone.
+
+    Raises ProviderError where it cannot be all there is, Overtaken where another answer was kept since the attempt read the state.
+    """
+    name, now, state, fetched = attempt.provider.name, desk.clock(), attempt.state, _that_fit(fetched)
+    at = _Keeping(desk, attempt, now, step)
+    fetched = _with_last_good(at, fetched, state.snapshot)
+    part = _part(at, fetched, state.snapshot)
+    told = replace(_told(attempt, fetched, part.checked, now), snapshot=part.snapshot, configuration=configuration(desk, name))
+    if name == FILES:
+        told = replace(told, warnings=_idle(desk, fetched.discounts), **_doubted(at, part), **_unread(fetched, now))
+    owned = _owned(at, fetched) if name == FILES else None
+    desk.store.save_state(told, now, _changed(at, part), since=state, owned=owned)
+    return told
+
+
+def withdrawn(desk: Desk, provider: str, snapshot: str, now: datetime) -> list[dict[str, Any]]:
+    """Rows of history: everything in a snapshot is gone."""
+    last = desk.store.load_snapshot(snapshot) or _NOTHING
+    return changes(provider, {identity(offer): offer for offer in last.offers}, (), now)
+
+
+def _part(at: _Keeping, fetched: Fetched, known: str | None, team: str | None = None) -> _Part:
+    """What everybody, or a team, is told, beside the snapshot `known`; what is news is kept under a new name. Raises ProviderError."""
+    desk, attempt, name = at.desk, at.attempt, at.attempt.provider.name
+    last = desk.store.load_snapshot(known) or _NOTHING if known else _NOTHING
+    before = {identity(offer): offer for offer in last.offers}
+    if before and not fetched.offers and not attempt.provider.local:
+        raise ProviderError(f"{name} brought no offer at all, where it had {len(before)}")
+    checked = _checked(attempt, fetched, before, at.now)
+    content = _content(checked.offers, fetched, attempt.began)
+    if known and content == _content(last.offers, last, _taken_at(desk, known, team)):
+        return _Part(checked, before, known, is_news=False)
+    if name == FILES and not (known or team or content):  # that teams have books is nobody else's business: no new book for it
+        return _Part(checked, before, None, is_news=False)
+    snapshot = fetched.snapshot if name == BUILT_IN_PROVIDER else _name(name, [*content, *([team] if team else [])], at.now)
+    desk.store.save_snapshot(name, replace(fetched, offers=checked.offers, snapshot=snapshot), at.now, at.step, team=team)
+    return _Part(checked, before, snapshot, is_news=True)
+
+
+def _taken_at(desk: Desk, snapshot: str, team: str | None) -> datetime:
+    head = desk.store.team_head(team, snapshot) if team else desk.store.book_heads(snapshot).parts[0]
+    return head.taken_at if head else NEVER
+
+
+def _changed(at: _Keeping, part: _Part) -> list[dict[str, Any]]:
+    return changes(at.attempt.provider.name, part.before, part.checked.offers, at.now) if part.is_news else []
+
+
+def _with_last_good(at: _Keeping, fetched: Fetched, known: str | None) -> Fetched:
+    """With what price files that cannot be read stated last, as the snapshot `known` has it: their prices, marked, and their discounts."""
+    last = at.desk.store.load_snapshot(known) if known and fetched.unread else None
+    if last is None:
+        return fetched
+    files, stated = {file.row for file in fetched.unread}, {identity(offer) for offer in fetched.offers}
+    mark = {UNREAD_SINCE: at.now.isoformat()}
+    offers = (offer for offer in last.offers if offer.extras.get(FILE) in files and identity(offer) not in stated)
+    discounts = (discount for discount in last.discounts if discount.file in files and discount not in fetched.discounts)
+    return replace(
+        fetched,
+        offers=(*fetched.offers, *(replace(offer, extras=mark | offer.extras) for offer in offers)),
+        discounts=(*fetched.discounts, *discounts),
+    )
+
+
+def _unread(fetched: Fetched, now: datetime) -> dict[str, Any]:
+    """The state's fields about price files that cannot be read."""
+    if not fetched.unread:
+        return {}
+    return {"last_error": "; ".join(file.reason for file in fetched.unread), "last_error_at": now}
+
+
+def _owned(at: _Keeping, shared: Fetched) -> Owned:
+    """What each team has of its own from now on, and what that changes."""
+    known = at.desk.store.team_prices()
+    prices, history = list[TeamPrices](), dict[str, Sequence[Mapping[str, Any]]]()
+    for team, read in {**dict.fromkeys(known, _NOTHING), **shared.teams}.items():
+        has = known.get(team)
+        fetched = _with_last_good(at, replace(_that_fit(read), unread=shared.unread), has.snapshot if has else None)
+        if has and not (fetched.offers or fetched.discounts or fetched.rejected):
+            history[team] = withdrawn(at.desk, FILES, has.snapshot, at.now)
+            continue
+        if has and not fetched.offers and not fetched.discounts:
+            prices.append(replace(has, **_rejected(fetched)))  # none of its rows can be kept: its last good prices stay
+            continue
+        part = _part(at, fetched, has.snapshot if has else None, team)
+        told = TeamPrices(team, str(part.snapshot), len(part.checked.offers), warnings=_idle(at.desk, fetched.discounts))
+        doubted = {"doubted_count": has.doubted_count, "doubted": has.doubted} if has and not part.is_news else _doubted(at, part)
+        prices.append(replace(told, **_rejected(fetched), **doubted))
+        history[team] = _changed(at, part)
+    return Owned(prices, history)
+
+
+def changes(asked: str, before: Mapping[Identity, Offer], offers: tuple[Offer, ...], now: datetime) -> list[dict[str, Any]]:
+    """Rows of history: what is new, has another price or availability, or is gone."""
+    after = {identity(offer): offer for offer in offers}
+    news = [offer for key, offer in after.items() if _sold(before.get(key)) != _sold(offer)]
+    gone = [replace(offer, observed_at=now) for key, offer in before.items() if key not in after]
+    return [_row(asked, offer) for offer in news] + [_row(asked, offer) | {"usd_per_hour": None} for offer in gone]
+
+
+def _row(asked: str, offer: Offer) -> dict[str, Any]:
+    columns = (*THING[1:], "usd_per_hour", "availability", "observed_at", "source")
+    return {"asked": asked, **{name: getattr(offer, name) for name in columns}}
+
+
+def _sold(offer: Offer | None) -> tuple[object, ...]:
+    return () if offer is None else (offer.usd_per_hour, offer.availability)
+
+
+def _that_fit(fetched: Fetched) -> Fetched:
+    """Offers with texts or numbers that cannot be kept are rejected like rows that could not be read."""
+    misfits = [(offer, _misfit(offer)) for offer in fetched.offers]
+    rejected = tuple(Rejected(_shown(offer)[:200], reason) for offer, reason in misfits if reason)
+    return replace(fetched, offers=tuple(offer for offer, reason in misfits if not reason), rejected=fetched.rejected + rejected)
+
+
+def _misfit(offer: Offer) -> str | None:
+    if offer.accelerator_count > MOST_ACCELERATORS or len(str(offer.usd_per_hour)) > LONGEST_PRICE:
+        return f"{offer.accelerator_count} accelerators at {offer.usd_per_hour} USD are no numbers that can be kept"[:200]
+    texts = ((name, getattr(offer, name)) for name in LONGEST)
+    found = next((name for name, text in texts if len(text) > LONGEST[name] or storable(text) != text), None)
+    return f"{found} is no text that can be kept" if found else None
+
+
+def _checked(attempt: Attempt, fetched: Fetched, before: Mapping[Identity, Offer], now: datetime) -> Checked:
+    """What may be served, with its date and since when it is as available as it is.
+
+    The shipped prices were checked when built; those of price files are their owner's word.
+    """
+    if attempt.provider.name == BUILT_IN_PROVIDER:
+        return Checked(fetched.offers, ())
+    dated = tuple(replace(offer, observed_at=now) if offer.observed_at >= attempt.began else offer for offer in fetched.offers)
+    if attempt.provider.name == FILES:
+        checked = Checked(dated, ())
+    else:
+        checked = accept(replace(fetched, offers=dated), before, attempt.known, accept_jumps=attempt.accept_jumps)
+    return replace(checked, offers=tuple(_with_since(offer, before.get(identity(offer)), now) for offer in checked.offers))
+
+
+def _with_since(offer: Offer, before: Offer | None, now: datetime) -> Offer:
+    if offer.available_since is not None:
+        return offer
+    same = before is not None and before.availability == offer.availability
+    return replace(offer, available_since=before.available_since or before.observed_at if before is not None and same else now)
+
+
+def _told(attempt: Attempt, fetched: Fetched, checked: Checked, now: datetime) -> ProviderState:
+    """The state after a good answer."""
+    bad = _rows(checked.quarantined, now)
+    return replace(
+        attempt.state,
+        fresh_for_s=round(attempt.provider.fresh_for.total_seconds()),
+        verified_at=now,
+        attempted_at=attempt.began,
+        failures=0,
+        last_error=None,
+        last_error_at=None,
+        retry_at=None,
+        unconfigured=None,
+        offers=len(checked.offers),
+        **_rejected(fetched),
+        left_out=_most_common(fetched.left_out),
+        quarantined_count=len(bad),
+        quarantined=bad[:EXAMPLES],
+    )
+
+
+def _rows(found: Sequence[Quarantined], now: datetime) -> list[dict[str, Any]]:
+    return [
+        {"row": _shown(each.offer), "reason": each.reason, "at": now.isoformat(), "usd_per_hour": float(each.offer.usd_per_hour)}
+        for each in found
+    ]
+
+
+def _doubted(at: _Keeping, part: _Part) -> dict[str, Any]:
+    """The state's fields about prices that look wrong; none where nothing is news, for what was doubted still is."""
+    if not part.is_news:
+        return {}
+    found = _rows(doubts(part.checked.offers, part.before, at.attempt.known), at.now)
+    return {"doubted_count": len(found), "doubted": found[:EXAMPLES]}
+
+
+def _rejected(fetched: Fetched) -> dict[str, Any]:
+    """The state's fields about rows that could not be read."""
+    rows = [{"row": storable(row.row[:200]), "reason": storable(row.reason[:MOST_SAID])} for row in fetched.rejected[:EXAMPLES]]
+    return {"rejected_count": len(fetched.rejected), "rejected": rows}
+
+
+def _idle(desk: Desk, discounts: Sequence[Discount]) -> list[str]:
+    """What the owner of price files should know of them: discounts that match no offer of the others."""
+    if not discounts:
+        return []
+    book = desk.catalog.book(desk.store.current_heads().book)
+    others = [offer for offer in book.offers if book.asked(offer) != FILES]
+    idle = (discount for discount in discounts if not any(matches(discount, offer) for offer in others))
+    return [storable(f"discount {discount.name} matched no offer{_aim(discount)}"[:MOST_SAID]) for discount in idle][:EXAMPLES]
+
+
+def _aim(discount: Discount) -> str:
+    named = [f"{name} {value}" for name in ("provider", "region", "pricing", "accelerator") if (value := getattr(discount, name))]
+    return f": {', '.join(named)}" if named else ""
+
+
+def _most_common(left_out: Mapping[str, int]) -> dict[str, int]:
+    """The commonest reasons; the labels in them are the source's own, and there may be thousands."""
+    ordered = sorted(left_out.items(), key=lambda item: (-item[1], item[0]))
+    shown = {storable(reason[:MOST_SAID]): count for reason, count in ordered[:EXAMPLES]}
+    rest = sum(count for _, count in ordered[EXAMPLES:])
+    return shown | ({OTHER_REASONS: rest} if rest else {})
+
+
+def _shown(offer: Offer) -> str:
+    return f"{offer.provider} {offer.region} {offer.instance_type} {offer.accelerator_count}x {offer.accelerator} {offer.pricing}"
+
+
+def _content(offers: tuple[Offer, ...], fetched: Fetched, fresh_from: datetime) -> list[str]:
+    """What an answer says, in an order of its own. The date counts only of what was not read by that very answer."""
+    read = (replace(offer, observed_at=NEVER) if offer.observed_at >= fresh_from else offer for offer in offers)
+    return [*sorted(map(repr, read)), *map(repr, fetched.discounts)]
+
+
+def _name(provider: str, content: list[str], now: datetime) -> str:
+    return f"{provider}-{now:%Y-%m-%d}-{hashlib.sha256(repr(content).encode()).hexdigest()[:10]}"

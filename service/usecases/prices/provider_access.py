@@ -1,0 +1,137 @@
+"""Which providers may be asked, and what stands in the way. The boundary to code that is not ours: whatever it raises becomes one error."""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import re
+import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from datetime import datetime, timedelta
+
+from providers.error_text import SHORTEST_SECRET, without
+from providers.offer import Provider, ProviderError
+from providers.registry import UnknownProvider
+from service.context import Desk
+from service.prices.book import BUILT_IN_PROVIDER
+from service.prices.precedence import FILES
+from service.store import ProviderState
+from service.store.database import storable
+
+log = logging.getLogger(__name__)
+
+FIRST_PAUSE, LONGEST_PAUSE = timedelta(minutes=2), timedelta(hours=1)
+"""How long a provider that failed is left alone: twice as long after each failure in a row."""
+EARLY_SHARE = 0.2
+"""Refreshes and retries come up to a fifth early, each provider's by another share: they should not all come at once."""
+FILES_VARIABLE = "OUTLAY_PRICE_FILES"
+FILES_EVERY = timedelta(minutes=10)
+"""How soon the operator's edits of a price file show, without a restart or a request."""
+CREDENTIAL = re.compile("KEY|TOKEN|SECRET|PASSWORD", re.IGNORECASE)
+"""Names of environment variables whose values are nobody's business."""
+
+
+class NotConfigured(Exception):
+    """The provider lacks what it needs to be asked at all; no error of its own."""
+
+
+@contextmanager
+def foreign_code(desk: Desk, provider: str) -> Iterator[None]:
+    """Around a provider's own code, which other packages may bring: any error it raises is the provider's, and the others go on.
+
+    A package that is missing is nothing that failed: NotConfigured. No text that leaves here holds a credential.
+    """
+    try:
+        yield
+    except (NotConfigured, UnknownProvider):
+        raise
+    except ProviderError as error:
+        if isinstance(error.__cause__, ImportError):
+            raise NotConfigured(str(error)) from error
+        raise ProviderError(discreet(desk, str(error))) from error
+    except ImportError as error:
+        raise NotConfigured(f"an optional package is missing: {error}") from error
+    except Exception as error:
+        log.error("provider %s failed in a way of its own: %s", provider, discreet(desk, traceback.format_exc()))  # noqa: TRY400
+        raise ProviderError(discreet(desk, f"{type(error).__name__}: {error}")) from error
+
+
+def discreet(desk: Desk, text: str) -> str:
+    """The text as it may be told: without the credentials in the providers' environment, as other libraries' errors hold addresses, and
+    those a key; and without halves of characters, which neither a log nor a database takes.
+    """
+    env = desk.providers.env
+    return without(storable(text), (value for name, value in env.items() if CREDENTIAL.search(name) and len(value) >= SHORTEST_SECRET))
+
+
+def load(desk: Desk, name: str) -> Provider:
+    """The provider. Raises UnknownProvider, NotConfigured with what it lacks, ProviderError where it cannot be made."""
+    with foreign_code(desk, name):
+        return desk.providers.load(name)
+
+
+def check_credentials(desk: Desk, provider: Provider) -> None:
+    """Raise NotConfigured where an environment variable is not set without which the provider cannot be asked."""
+    missing = unset(desk, provider)
+    if missing:
+        raise NotConfigured(f"not set: {', '.join(missing)}")
+
+
+def unset(desk: Desk, provider: Provider) -> list[str]:
+    """The environment variables that are not set without which the provider cannot be asked."""
+    return [name for name in provider.credentials if not desk.providers.env.get(name)]
+
+
+def configuration(desk: Desk, name: str) -> str | None:
+    """A digest of which files `file` is to read; None where it is to read none, and for all others: where they read does not change."""
+    paths = desk.providers.env.get(FILES_VARIABLE) if name == FILES else None
+    return hashlib.sha256(paths.encode(errors="replace")).hexdigest() if paths else None
+
+
+def as_configured(desk: Desk, state: ProviderState) -> ProviderState:
+    """What of the state still holds: where other files are to be read than at the last attempt, the prices that are served and no more."""
+    told_now = configuration(desk, state.provider)
+    if state.provider != FILES or (told_now is not None and told_now == state.configuration):
+        return state
+    fresh = ProviderState(state.provider, configuration=told_now)
+    return replace(fresh, snapshot=state.snapshot, offers=state.offers, fresh_for_s=state.fresh_for_s)
+
+
+def barred(desk: Desk, provider: Provider) -> str | None:
+    """What the settings have against asking the provider: "off", "offline" or nothing."""
+    if not desk.settings.asks(provider.name) and provider.name != BUILT_IN_PROVIDER:
+        return "off"
+    return "offline" if desk.settings.offline and not provider.local else None
+
+
+def left_alone(state: ProviderState, now: datetime) -> bool:
+    """Whether the provider failed so lately that it is not asked again yet. A pause longer than any was noted by a clock gone wrong."""
+    return state.retry_at is not None and now < state.retry_at <= now + LONGEST_PAUSE
+
+
+def due_at(state: ProviderState, provider: Provider, now: datetime) -> datetime | None:
+    """When it is to be asked next by the clock; None: at once, also where the last answer came in the future.
+
+    Files on this machine are looked at more often than their prices change.
+    """
+    if state.failures:
+        return state.retry_at if left_alone(state, now) else None
+    if state.unconfigured and state.attempted_at:  # found out by asking, as where a package is missing
+        return state.attempted_at + LONGEST_PAUSE
+    if state.verified_at is None or state.verified_at > now:
+        return None
+    looked_after = min(provider.fresh_for, FILES_EVERY) if provider.name == FILES else provider.fresh_for
+    return state.verified_at + looked_after * (1 - EARLY_SHARE * _share(provider.name))
+
+
+def pause(provider: str, failures: int) -> timedelta:
+    """How long to leave a provider alone after so many failures in a row."""
+    longest: timedelta = min(FIRST_PAUSE * 2 ** min(failures - 1, 10), LONGEST_PAUSE)
+    return longest * (1 - EARLY_SHARE * _share(f"{provider} {failures}"))
+
+
+def _share(text: str) -> float:
+    """A number from 0 to 1 that depends on the text alone."""
+    return int.from_bytes(hashlib.sha256(text.encode()).digest()[:4], "big") / 2**32

@@ -1,0 +1,215 @@
+"""What is known of every price provider: its freshness, its last error, when it is asked next."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from difflib import get_close_matches
+from typing import Any, Literal
+
+from providers.offer import ProviderError
+from service.context import Desk
+from service.domain.errors import Problem, UnknownName
+from service.domain.teams import DEFAULT_TEAM
+from service.prices.precedence import FILES
+from service.store import ProviderState
+from service.usecases.prices.provider_access import NotConfigured, as_configured, barred, check_credentials, due_at, left_alone, load, unset
+from service.usecases.prices.refresh import KIND, request_refresh
+
+Condition = Literal["ok", "stale", "failing", "not_configured", "offline", "never_asked", "off"]
+CONDITIONS: tuple[Condition, ...] = ("ok", "stale", "failing", "not_configured", "offline", "never_asked", "off")
+EXAMPLES_SHOWN = 20
+NOT_TOLD = "its files cannot all be read; `outlay prices show` says why"
+"""Of price files: the error names the file, which may be some team's, and may quote it."""
+
+
+class UnknownProviderName(UnknownName):
+    """No provider of that name."""
+
+    status = 404
+    title = "Unknown provider"
+
+
+class NotAsked(Problem):
+    """The provider cannot be asked as the service is set up now."""
+
+    status = 409
+    title = "Not asked"
+
+
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """Rows of the newest answer that did not become offers: how many, and the first of them."""
+
+    count: int
+    examples: Sequence[Mapping[str, Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class ProviderEntry:
+    """One provider as listings show it. `lacks` is what keeps it from being asked; `refresh` the state of a refresh under way."""
+
+    name: str
+    state: Condition
+    credentials: tuple[str, ...]
+    lacks: str | None
+    fresh_for_hours: float | None
+    snapshot: str | None
+    offers: int
+    last_success_at: datetime | None
+    last_attempt_at: datetime | None
+    last_error: str | None
+    last_error_at: datetime | None
+    next_refresh_at: datetime | None
+    breaker_open_until: datetime | None
+    refresh: str | None
+    rejected: Counted
+    left_out: Mapping[str, int]
+    quarantined: Counted
+    doubted: Counted
+    warnings: Sequence[str]
+
+
+def list_providers(desk: Desk, *, operator: bool = False) -> list[ProviderEntry]:
+    """All providers, ordered by name, as the team at the desk may see them, or whoever runs the service."""
+    states, running = desk.store.provider_states(), _running(desk)
+    entries = (_entry(desk, states.get(name, ProviderState(name)), running.get(name)) for name in desk.providers.names())
+    return [_seen(desk, entry, operator=operator) for entry in entries]
+
+
+def find_provider(desk: Desk, name: str) -> ProviderEntry:
+    """One of them, as the team at the desk may see it. Raises UnknownProviderName."""
+    known = desk.providers.names()
+    if name not in known:
+        near = tuple(get_close_matches(name[:100], known, n=3))
+        raise UnknownProviderName(f"no price provider is called {name[:100]!r}; known: {', '.join(known)}", "/name", near)
+    return _seen(desk, _entry(desk, desk.store.provider_state(name), _running(desk).get(name)), operator=False)
+
+
+def unheld(desk: Desk, teams: Iterable[str]) -> list[str]:
+    """A warning for each of these teams, which have price books, without a usable API key: a slip in the name would quietly cost money."""
+    now = desk.clock()
+    keyed = {DEFAULT_TEAM, *(key.team_name for key in desk.store.keys() if not key.trouble(now))}  # noqa: SIM118 - no dictionary
+    return [f"no usable API key is of a team called {team}: nobody has the prices of its book" for team in teams if team not in keyed]
+
+
+def _running(desk: Desk) -> dict[str, str]:
+    """States of the refreshes under way, by provider."""
+    return {str(job.payload.get("provider")): job.state for job in desk.store.open_jobs(KIND)}
+
+
+def refresh_now(desk: Desk, name: str, *, accept_jumps: bool = False) -> ProviderEntry:
+    """Have a provider asked at once, whatever it did lately. Raises UnknownProviderName, NotAsked where the settings forbid it."""
+    entry = find_provider(desk, name)
+    if entry.state in ("off", "offline"):
+        setting = "OUTLAY_PROVIDERS leaves it out" if entry.state == "off" else "OUTLAY_OFFLINE is set"
+        raise NotAsked(f"{name} is not asked: {setting}", "/name")
+    if entry.lacks is not None:
+        _check_askable(desk, name)
+    job = request_refresh(desk, name, by_hand=True, accept_jumps=accept_jumps)
+    return replace(entry, refresh=job.state)
+
+
+def _check_askable(desk: Desk, name: str) -> None:
+    """Raise NotAsked for what is missing here and now; what a worker found missing may have been supplied since."""
+    try:
+        missing = unset(desk, load(desk, name))
+    except (NotConfigured, ProviderError) as error:
+        raise NotAsked(f"{name} is not configured: {error}", "/name") from error
+    if missing:
+        raise NotAsked(f"{name} is not configured: set {', '.join(missing)}", "/name")
+
+
+def _entry(desk: Desk, state: ProviderState, refresh: str | None) -> ProviderEntry:
+    state = as_configured(desk, state)
+    try:
+        provider = load(desk, state.provider)
+    except (NotConfigured, ProviderError) as error:
+        return _shown(state, "not_configured", refresh, lacks=str(error))
+    now, lacks = desk.clock(), _lacks(desk, state)
+    bar = barred(desk, provider)
+    condition = bar or _condition(state, lacks, now)
+    asked = bar is None and lacks is None
+    return _shown(
+        state,
+        condition,  # type: ignore[arg-type]  # "off" and "offline" are conditions
+        refresh,
+        lacks=lacks,
+        credentials=provider.credentials,
+        fresh_for_hours=provider.fresh_for.total_seconds() / 3600,
+        next_refresh_at=(due_at(state, provider, now) or now) if asked else None,
+        breaker_open_until=state.retry_at if left_alone(state, now) else None,
+    )
+
+
+def _seen(desk: Desk, entry: ProviderEntry, *, operator: bool) -> ProviderEntry:
+    """The entry of price files with what the team at the desk has of its own, or with all that teams have; others' as they are."""
+    if entry.name != FILES:
+        return entry
+    if operator:
+        owned = desk.store.team_prices()
+    else:
+        owned = desk.store.team_prices(desk.team) if desk.team else {}
+        entry = replace(entry, last_error=entry.last_error and NOT_TOLD)
+    own = owned.values()
+    return replace(
+        entry,
+        offers=entry.offers + sum(prices.offers for prices in own),
+        rejected=_together(entry.rejected, [Counted(prices.rejected_count, prices.rejected) for prices in own]),
+        doubted=_together(entry.doubted, [Counted(prices.doubted_count, prices.doubted) for prices in own]),
+        warnings=[
+            *entry.warnings,
+            *(said for prices in own for said in prices.warnings),
+            *(unheld(desk, owned) if operator else ()),
+        ],
+    )
+
+
+def _together(shared: Counted, own: Sequence[Counted]) -> Counted:
+    every = (shared, *own)
+    examples = [example for counted in every for example in counted.examples]
+    return Counted(sum(counted.count for counted in every), examples[:EXAMPLES_SHOWN])
+
+
+def _lacks(desk: Desk, state: ProviderState) -> str | None:
+    """What the worker found missing; before it ever tried, what is missing here."""
+    if state.unconfigured or state.attempted_at:
+        return state.unconfigured
+    try:
+        check_credentials(desk, load(desk, state.provider))
+    except NotConfigured as error:
+        return str(error)
+    return None
+
+
+def _condition(state: ProviderState, lacks: str | None, now: datetime) -> Condition:
+    if lacks:
+        return "not_configured"
+    if state.failures:
+        return "failing"
+    if state.verified_at is None:
+        return "never_asked"
+    return "ok" if 0 <= (now - state.verified_at).total_seconds() <= (state.fresh_for_s or 0) else "stale"
+
+
+def _shown(state: ProviderState, condition: Condition, refresh: str | None, *, lacks: str | None, **more: Any) -> ProviderEntry:
+    known = {"credentials": (), "fresh_for_hours": None, "next_refresh_at": None, "breaker_open_until": None, **more}
+    return ProviderEntry(
+        name=state.provider,
+        state=condition,
+        lacks=lacks,
+        snapshot=state.snapshot,
+        offers=state.offers if state.snapshot else 0,
+        last_success_at=state.verified_at,
+        last_attempt_at=state.attempted_at,
+        last_error=state.last_error,
+        last_error_at=state.last_error_at,
+        refresh=refresh,
+        rejected=Counted(state.rejected_count, state.rejected[:EXAMPLES_SHOWN]),
+        left_out=state.left_out,
+        quarantined=Counted(state.quarantined_count, state.quarantined[:EXAMPLES_SHOWN]),
+        doubted=Counted(state.doubted_count, state.doubted[:EXAMPLES_SHOWN]),
+        warnings=state.warnings,
+        **known,
+    )

@@ -1,0 +1,1 @@
+"""Training programs: budget, schedule, documents."""

@@ -1,0 +1,289 @@
+"""A training program: the whole budget around an outcome, in time. Definitions: docs/programs.md and docs/schedules.md."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import date
+from typing import Any
+
+from service.context import Desk
+from service.domain.errors import InvalidRequest, Problem
+from service.domain.programs.answer import (
+    CalendarEntry,
+    GateDates,
+    MidpointDate,
+    ProgramSchedule,
+    ProgramTokens,
+    Reporting,
+    SpendChoices,
+)
+from service.domain.programs.program import Program, ProgramPlan, Tier, TierName
+from service.domain.quantities import Assumption
+from service.domain.schedule import BurnWeek, Schedule, Spending
+from service.engine.numerics.money import split, total
+from service.engine.programs.budget import plan as roll_up
+from service.engine.programs.cost_variance import PlanDifference, difference
+from service.engine.programs.gates import stages
+from service.engine.programs.validation import check
+from service.engine.scheduling.activity_network import Linked, linked
+from service.engine.scheduling.burn_plan import burn_plan
+from service.engine.scheduling.calendar import working_day
+from service.engine.scheduling.critical_path import forward, latest_network_start, median_hours, network_end, schedule_linked
+from service.engine.scheduling.deadline_options import Wanted
+from service.engine.scheduling.durations import Deviations
+from service.presets.programs import program_default
+from service.presets.version import engine_version
+from service.usecases.programs import lines
+from service.usecases.programs.deadline import Draft, Planner, bought_back, drawn, resolve_start, wanted_probability
+from service.usecases.programs.runs import Estimated, Estimates, price_snapshot, resolve_tiers, run_warnings
+from service.usecases.programs.schedule import Placed, activity_name, earliest_finishes, gate_name, placed, reporting
+from service.usecases.programs.tokens import program_tokens, spend_choices
+from service.usecases.resolution.assumption_log import Notes
+from service.usecases.training.estimate import EstimateAnswer
+
+Given = Mapping[str, Any]
+Runs = Mapping[tuple[str, str], Estimated]
+
+# Half a century: what lasts longer is a slip of the pen, and a burn plan of its weeks no plan.
+MOST_MONTHS = 600
+
+
+@dataclass(frozen=True, slots=True)
+class ProgramAnswer:
+    """A program's plan with its schedule, burn plan, data and choices, and every run's estimate by tier and name."""
+
+    plan: ProgramPlan
+    request: Given
+    estimates: Mapping[tuple[str, str], EstimateAnswer]
+    schedule: ProgramSchedule
+    gates: Mapping[str, GateDates]
+    midpoint: MidpointDate | None
+    burn_plan: tuple[BurnWeek, ...]
+    reporting: Reporting
+    tokens: ProgramTokens | None
+    spend_choices: SpendChoices | None
+    price_snapshot: str
+    engine_version: str
+    assumptions: tuple[Assumption, ...]
+    warnings: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Resolved:
+    """A program with its runs estimated, from its first day on, and the plan that comes of it."""
+
+    request: Given
+    runs: Runs
+    program: Program
+    placed: Placed
+    net: Linked
+    plan: ProgramPlan
+
+    @property
+    def draft(self) -> Draft:
+        return Draft(self.plan, self.placed.network)
+
+
+@dataclass(frozen=True, slots=True)
+class ProgramsCompared:
+    """Two budgets, and why the later one is another; `price_snapshot` is the later one's."""
+
+    before_usd: float
+    after_usd: float
+    difference: PlanDifference
+    before_price_snapshot: str
+    price_snapshot: str
+    engine_version: str
+
+
+def plan(desk: Desk, request: Given) -> ProgramAnswer:
+    """The plan of a program's request as the schema gives it. Raises the domain's Problems, with pointers into the request."""
+    notes, estimates = Notes(), _estimates(desk)
+    found = resolve(estimates, request, desk.clock().date(), notes)
+    network = found.placed.network
+    draws = drawn(network)
+    timed = schedule_linked(found.net, network.activities, draws, request.get("deadline"))
+    weeks = burn_plan(network.start, _spendings(found, timed))
+    dates = _schedule(found, timed, draws, estimates, notes)
+    tokens = program_tokens(request, tuple(found.runs.values()), notes)
+    choices = spend_choices(request, found.plan, notes)
+    reports = reporting(request, dates.start, dates.finish.p50, notes)
+    snapshot = price_snapshot(found.runs, notes)
+    lines.warn_of_little_development(found.plan, notes)
+    return ProgramAnswer(
+        plan=found.plan,
+        request=request,
+        estimates={key: one.answer for key, one in found.runs.items()},
+        schedule=dates,
+        gates=_gates(found, timed),
+        midpoint=_midpoint(found, timed, weeks),
+        burn_plan=weeks,
+        reporting=reports,
+        tokens=tokens,
+        spend_choices=choices,
+        price_snapshot=snapshot,
+        engine_version=engine_version(),
+        assumptions=notes.assumptions,
+        warnings=(*found.plan.warnings, *notes.warnings, *run_warnings(found.runs.values())),
+    )
+
+
+def compare(desk: Desk, request: Given) -> ProgramsCompared:
+    """Why one program costs more than another. Raises as `plan`, with pointers below /before or /after."""
+    estimates, today = _estimates(desk), desk.clock().date()
+    programs = []
+    for name in ("before", "after"):
+        try:
+            programs.append(resolve(estimates, request[name], today, Notes()))
+        except Problem as problem:
+            raise problem.below(f"/{name}") from problem
+    before, after = programs
+    return ProgramsCompared(
+        before_usd=before.plan.total_usd.p50,
+        after_usd=after.plan.total_usd.p50,
+        difference=difference(before.plan, after.plan),
+        before_price_snapshot=price_snapshot(before.runs, Notes()),
+        price_snapshot=price_snapshot(after.runs, Notes()),
+        engine_version=engine_version(),
+    )
+
+
+def _estimates(desk: Desk) -> Estimates:
+    """Estimates with one reading of the user's measurements for all runs."""
+    return Estimates(replace(desk, measurements=functools.cache(desk.measurements)))
+
+
+def resolve(estimates: Estimates, request: Given, today: date, notes: Notes) -> Resolved:
+    """The program estimated, put in time by its medians, and rolled up."""
+    tiers, runs = resolve_tiers(estimates, request, notes)
+    program = _program(request, tiers, notes)
+    check(program)
+    start = resolve_start(request, today, lambda day: placed(request, tiers, runs, day, Notes()).network, notes)
+    return _rolled_up(request, program, runs, start, notes)
+
+
+def _rolled_up(request: Given, program: Program, runs: Runs, start: date, notes: Notes) -> Resolved:
+    where = placed(request, program.tiers, runs, start, notes)
+    net = linked(where.network)
+    months = lines.months_of(float(network_end(forward(net, median_hours(net)))[0]))
+    if months > MOST_MONTHS:
+        raise InvalidRequest(f"begun on {start} it takes {months / 12:,.0f} years: check start, milestones and runs", "/start")
+    other = lines.other_lines(request, tuple(runs.values()), program.tiers, months, notes)
+    whole = replace(program, other_lines=other)
+    return Resolved(request, runs, whole, where, net, roll_up(whole))
+
+
+def _program(request: Given, tiers: tuple[Tier, ...], notes: Notes) -> Program:
+    """The program but for the lines that depend on how long it takes."""
+    correlation, rollback = program_default("correlation"), program_default("rollback_share")
+    return Program(
+        name=request["name"],
+        tiers=tiers,
+        reserves=lines.reserves(request, notes),
+        correlation=notes.take(request, "correlation", correlation.value, correlation.source),
+        rollback_share=notes.assume("rollback_share", rollback.value, rollback.source),
+        outcome=lines.outcome(request, notes),
+        midpoint_gate=lines.midpoint_gate(request, notes),
+        overheads=lines.overheads(request, notes),
+        risks=lines.risks(request),
+    )
+
+
+def _schedule(found: Resolved, timed: Schedule, draws: Deviations, estimates: Estimates, notes: Notes) -> ProgramSchedule:
+    request, deadline = found.request, found.request.get("deadline")
+    network = found.placed.network
+    target = None if deadline is None else Wanted(deadline, wanted_probability(request, notes), draws)
+    latest = None if target is None else latest_network_start(network, draws, target.deadline, target.probability)
+    planner = Planner(
+        lambda changed: resolve(estimates, {**changed, "start": network.start}, network.start, Notes()).draft,
+        lambda tiers: _rolled_up(request, replace(found.program, tiers=tiers), found.runs, network.start, Notes()).draft,
+        lambda day: _rolled_up(request, found.program, found.runs, day, Notes()).draft,
+    )
+    return ProgramSchedule(
+        start=network.start,
+        deadline=deadline,
+        critical_path=timed.critical_path,
+        calendar=_calendar(found, timed),
+        finish=timed.finish,
+        deadline_probability=timed.deadline_probability,
+        wanted_probability=None if target is None else target.probability,
+        latest_start=latest,
+        buy_back=()
+        if target is None or _in_time(timed, target)
+        else bought_back(request, found.draft, found.program.tiers, target, planner, notes),
+    )
+
+
+def _in_time(timed: Schedule, target: Wanted) -> bool:
+    return timed.deadline_probability is None or timed.deadline_probability >= target.probability
+
+
+def _calendar(found: Resolved, timed: Schedule) -> tuple[CalendarEntry, ...]:
+    """Everything by its start, then its finish."""
+    entries = [
+        CalendarEntry(
+            what=one.name,
+            kind=found.placed.kinds[one.name][0],
+            tier=found.placed.kinds[one.name][1],
+            start=one.start,
+            finish=one.finish.p50,
+            finish_range=one.finish,
+            float_hours=one.float_hours,
+            criticality=one.criticality,
+        )
+        for one in timed.activities
+    ]
+    return tuple(sorted(entries, key=lambda entry: (entry.start, entry.finish)))
+
+
+def _gates(found: Resolved, timed: Schedule) -> dict[str, GateDates]:
+    earliest = earliest_finishes(found.net)
+    finishes = {one.name: one.finish for one in timed.activities}
+    names = {tier.tier: gate_name(tier.tier) for tier in found.program.tiers if tier.gate is not None}
+    return {tier: GateDates(earliest[name], finishes[name]) for tier, name in names.items()}
+
+
+def _spendings(found: Resolved, timed: Schedule) -> Iterator[Spending]:
+    """The whole budget in time: each run with its part of what is spent with its tier, what belongs to no tier over the whole calendar.
+
+    People are paid and data are kept while the program waits as well as while it trains.
+    """
+    times = {one.name: one for one in timed.activities}
+    queues = {each.name: each.queue_hours.p50 for each in found.placed.network.activities}
+    plan = found.plan
+    for stage, tier in zip(stages(found.program, plan.tiers, plan.envelope.reserve_usd), plan.tiers, strict=True):
+        shares = split(stage.own_usd + stage.reserve_usd, [block.cost_usd for block in tier.runs])
+        for block, usd in zip(tier.runs, shares, strict=True):
+            name = activity_name(tier.tier, block.run.name)
+            one = times[name]
+            begun = min(one.start_hours + queues[name], one.finish_hours)
+            written = block.run.wall_clock_hours.p50 * 60 / block.run.checkpoint_interval_minutes
+            yield Spending(
+                begun, one.finish_hours, usd, block.accelerator_hours.p50, round(block.tokens), round(written * block.equivalents)
+            )
+    around = total(line.usd for line in found.program.other_lines if line.tier is None)
+    if around:
+        yield Spending(0.0, max(one.finish_hours for one in timed.activities), around)
+
+
+def _midpoint(found: Resolved, timed: Schedule, weeks: Sequence[BurnWeek]) -> MidpointDate | None:
+    midpoint = found.plan.midpoint
+    if midpoint is None:
+        return None
+    due, spent = midpoint.at_usd, total(())
+    for week in weeks:
+        spent += week.usd
+        if spent >= due:
+            break
+    holidays = found.request.get("schedule", {}).get("holidays", ())
+    day = working_day(max(week.monday, found.placed.network.start), holidays)
+    return MidpointDate(day, due, _tier_of(found, timed, day))
+
+
+def _tier_of(found: Resolved, timed: Schedule, day: date) -> TierName:
+    """The first tier with a run that is not over before a day, by medians; the last after all of them."""
+    over = {one.name: one.finish.p50 for one in timed.activities}
+    tiers = found.program.tiers
+    return next((tier.tier for tier in tiers if any(over[activity_name(tier.tier, run.name)] >= day for run in tier.runs)), tiers[-1].tier)

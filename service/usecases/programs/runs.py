@@ -1,0 +1,294 @@
+"""A program's runs: what `defaults` and each run say of them together, estimated, and how often they are made."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+from service.context import Desk
+from service.domain.errors import InvalidRequest, NoOffer, Problem, UnknownName
+from service.domain.programs.program import Gate, PlannedRun, Repetition, Rung, RunLine, Tier
+from service.domain.training.model import Model
+from service.domain.training.run import Cluster, Run, Training
+from service.engine.programs.budget import successive_halving
+from service.presets.hardware.accelerators import find_accelerator
+from service.presets.programs import program_default
+from service.usecases.comparison.timed_configurations import search_weight
+from service.usecases.resolution.assumption_log import Notes
+from service.usecases.resolution.feedback import with_lessons
+from service.usecases.resolution.resolve import resolve_data
+from service.usecases.resolution.runs import resolve_around, resolve_trained
+from service.usecases.training.estimate import EstimateAnswer, Machine, answer, find_machine
+
+Given = Mapping[str, Any]
+Found = TypeVar("Found")
+Key = tuple[str, ...]
+
+# What a program says of itself as a whole is left out of its runs.
+OF_THE_PROGRAM: Mapping[str, Mapping[str, float]] = {
+    "storage": {"dataset_tb": 0.0, "logs_tb": 0.0, "checkpoints_kept": 0},
+    "network": {"egress_tb": 0.0},
+    "personnel": {"evaluation_hours": 0.0, "analysis_hours": 0.0, "oncall_hours": 0.0},
+    "overhead": {"evaluation": 0.0, "debugging": 0.0, "reruns": 0.0},
+}
+NEEDED = (("model",), ("data",), ("hardware", "accelerator"), ("hardware", "count"))
+# What a machine and its price are read from, and what is trained on it and how.
+OF_A_MACHINE = ("hardware", "price")
+OF_TRAINING = ("model", "training", *OF_A_MACHINE)
+# How much searching of layouts one request may cost.
+MOST_WORK = 600
+MOST_RUN_WARNINGS = 20
+MOST_NAMED = 10
+MOST_RUNS_STARTED = 10_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Estimates:
+    """A desk that makes the same estimate once, however many runs ask for it, and reads once what several of their requests say alike."""
+
+    desk: Desk
+    _made: dict[Key, EstimateAnswer] = field(default_factory=dict)
+    _read: dict[tuple[str, Key], tuple[Any, Notes]] = field(default_factory=dict)
+    _searched: dict[tuple[Model, Training, Cluster], int] = field(default_factory=dict)
+
+    def of(self, request: Given) -> EstimateAnswer:
+        """The estimate of a whole request. Raises the domain's Problems, with pointers into it."""
+        key = _sections_key(request, request)
+        if key not in self._made:
+            notes = Notes()
+            machine = self._once("machine", request, OF_A_MACHINE, lambda said: find_machine(self.desk, request, said), notes)
+            taught = with_lessons(self.desk, request, machine.cluster.accelerator, notes)
+            run = self._run(taught, machine, notes)
+            self._count(run)
+            self._made[key] = answer(self.desk, taught, run, machine, notes)
+        return self._made[key]
+
+    def _run(self, request: Given, machine: Machine, notes: Notes) -> Run:
+        """`resolve_run`."""
+        cluster, price = machine.cluster, machine.price
+        model, training = self._once("trained", request, OF_TRAINING, lambda said: resolve_trained(request, cluster, said), notes)
+        data = resolve_data(request["data"], model, training.seq_len, notes)
+        rest = [name for name in request if name not in ("model", "data", "training")]
+        around = self._once("around", request, rest, lambda said: resolve_around(request, cluster.accelerator, price, said), notes)
+        return Run(model=model, data=data, training=training, cluster=cluster, **around)
+
+    def _once(self, what: str, request: Given, sections: Iterable[str], read: Callable[[Notes], Found], notes: Notes) -> Found:
+        """What is read of sections of a request, noting what was assumed of them; the same sections are read once."""
+        key = what, _sections_key(request, sections)
+        if key not in self._read:
+            said = Notes()
+            self._read[key] = read(said), said
+        found, said = self._read[key]
+        notes.add(said)
+        return found  # type: ignore[no-any-return]
+
+    def _count(self, run: Run) -> None:
+        """Raises InvalidRequest where layouts of more models and machines are searched than one request may cost."""
+        key = (run.model, run.training, run.cluster)
+        if key in self._searched:
+            return
+        self._searched[key] = search_weight(run.model)
+        if sum(self._searched.values()) > MOST_WORK:
+            raise InvalidRequest(
+                f"the layouts of {len(self._searched)} models, trainings and machines are to be searched, more than the {MOST_WORK} units"
+                " of work of one program (a dense model's search is 2, one of experts 1 and as many as their number has divisors): let runs"
+                " share a shape, or plan the program in parts",
+                "/model",
+            )
+
+
+@dataclass(frozen=True, slots=True)
+class Estimated:
+    """A run as it is planned, its request with the defaults, its estimate, and where the program speaks of it."""
+
+    run: PlannedRun
+    request: Given
+    answer: EstimateAnswer
+    pointer: str
+
+
+def resolve_tiers(estimates: Estimates, request: Given, notes: Notes) -> tuple[tuple[Tier, ...], dict[tuple[str, str], Estimated]]:
+    """The tiers with every run estimated, and the runs by tier and name. Raises Problems with pointers into the program."""
+    tiers: list[Tier] = []
+    found: dict[tuple[str, str], Estimated] = {}
+    for at, given in enumerate(request["tiers"]):
+        runs = [_estimated(estimates, request, one, f"/tiers/{at}/runs/{place}", notes) for place, one in enumerate(given["runs"])]
+        found |= {(given["tier"], one.run.name): one for one in runs}
+        tiers.append(Tier(given["tier"], tuple(one.run for one in runs), _gate(given, notes)))
+    return tuple(tiers), found
+
+
+def whole_request(request: Given, given: Given, pointer: str, notes: Notes) -> dict[str, Any]:
+    """A run's estimate request: its own laid over the defaults, without what the program states of itself as a whole."""
+    whole = merged(request.get("defaults", {}), given["estimate"])
+    for path in NEEDED:
+        if _at(whole, path) is None:
+            raise InvalidRequest(f"{'.'.join(path)} is needed: state it here or in defaults", f"{pointer}/estimate/{'/'.join(path)}")
+    for name in OF_THE_PROGRAM.keys() & request.keys() & whole.keys():
+        notes.assume(f"estimate.{name}", {}, "left out of the runs: the program states it as a whole")
+    return whole | {name: nothing for name, nothing in OF_THE_PROGRAM.items() if name in request}
+
+
+def merged(below: Given, above: Given) -> dict[str, Any]:
+    """`above` laid over `below`, object by object; what is no object is replaced."""
+    found = dict(below)
+    for name, value in above.items():
+        before = found.get(name)
+        found[name] = merged(before, value) if isinstance(before, Mapping) and isinstance(value, Mapping) else value
+    return found
+
+
+def planned_run(name: str, answer: EstimateAnswer, request: Given, repetition: Repetition) -> PlannedRun:
+    """A run as the program's arithmetic takes it."""
+    found = answer.estimate
+    hours = found.time.wall_clock_hours
+    return PlannedRun(
+        name=name,
+        accelerator=find_accelerator(request["hardware"]["accelerator"]).accelerator.name,
+        lines=tuple(RunLine(line.line, line.usd) for line in found.cost.lines),
+        usd=found.cost.total_usd,
+        accelerator_hours=found.time.accelerator_hours,
+        wall_clock_hours=hours,
+        flops=found.flops.total,
+        tokens=found.tokens.trained,
+        interruptions=found.reliability.expected_interruptions,
+        lost_hours=hours.p50 * (1 - found.reliability.goodput),
+        goodput=found.reliability.goodput,
+        tco2e=found.energy.tco2e,
+        checkpoint_interval_minutes=found.reliability.checkpoint_interval_minutes,
+        repetition=repetition,
+    )
+
+
+def price_snapshot(runs: Mapping[tuple[str, str], Estimated], notes: Notes) -> str:
+    """The price book of the first run that pins none, or of the first of all; runs that are priced by another are warned of."""
+    pins = [one.request.get("price", {}).get("snapshot") for one in runs.values()]
+    books = [one.answer.price_snapshot for one in runs.values()]
+    usual = next((book for book, pin in zip(books, pins, strict=True) if pin is None), books[0])
+    others: dict[str, list[str]] = {}
+    for (tier, run), book in zip(runs, books, strict=True):
+        if book != usual:
+            others.setdefault(book, []).append(f"{tier}/{run}")
+    for book, names in others.items():
+        more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
+        notes.warn(f"priced by snapshot {book}, not by {usual} as the others: {', '.join(names[:MOST_NAMED])}{more}")
+    return usual
+
+
+def run_warnings(runs: Iterable[Estimated]) -> list[str]:
+    """What the runs' estimates warn of, each once, with the first run that it is said of."""
+    said: dict[str, str] = {}
+    for one in runs:
+        for warning in one.answer.warnings:
+            said.setdefault(warning, f"{one.run.name}: {warning}")
+    found = list(said.values())
+    left = len(found) - MOST_RUN_WARNINGS
+    return found[:MOST_RUN_WARNINGS] + ([f"{left} more warnings stand in the runs' estimates"] if left > 0 else [])
+
+
+def _estimated(estimates: Estimates, request: Given, given: Given, pointer: str, notes: Notes) -> Estimated:
+    whole = whole_request(request, given, pointer, notes)
+    try:
+        answer = estimates.of(whole)
+    except Problem as problem:
+        raise problem.below(stated_at(problem, request, given["estimate"], f"{pointer}/estimate")) from problem
+    repetition = _repetition(request, given, whole["hardware"]["count"], pointer, notes)
+    return Estimated(planned_run(given["name"], answer, whole, repetition), whole, answer, pointer)
+
+
+def stated_at(problem: Problem, request: Given, own: Given, pointer: str) -> str:
+    """Where what is wrong was stated: in the defaults if the run says less of it, and it is wrong for every run that says no more.
+
+    That are names nobody knows, and prices that no provider has; everything else comes of what the run adds. `own` is what the run itself
+    says, which stands at the pointer.
+    """
+    stated = (request.get("defaults", {}), own)
+    below, above = (_depth(part, problem.pointer) for part in stated)
+    usual, accelerator = (_at(part, ("hardware", "accelerator")) for part in stated)
+    by_itself = isinstance(problem, UnknownName) or (isinstance(problem, NoOffer) and accelerator in (None, usual))
+    return "/defaults" if below > above and by_itself else pointer
+
+
+def _depth(given: Any, pointer: str) -> int:
+    """How many steps of a pointer lead to something that is stated."""
+    steps = 0
+    for name in pointer.split("/")[1:]:
+        if not isinstance(given, Mapping) or given.get(name) is None:
+            break
+        given, steps = given[name], steps + 1
+    return steps
+
+
+def _repetition(request: Given, given: Given, count: int, pointer: str, notes: Notes) -> Repetition:
+    once = Repetition(
+        repeat=given.get("repeat", 1),
+        grid=tuple(given.get("grid", {}).values()),
+        seeds=given.get("seeds", 1),
+    )
+    if once.runs > MOST_RUNS_STARTED:
+        raise InvalidRequest(f"{once.runs:,} runs are more than the {MOST_RUNS_STARTED:,} of one entry: sample the grid", pointer)
+    return Repetition(
+        once.repeat, once.grid, once.seeds, _rungs(given, once.candidates, pointer), _at_once(request, given, count, once, notes)
+    )
+
+
+def _at_once(request: Given, given: Given, count: int, once: Repetition, notes: Notes) -> int:
+    """Runs side by side: as many as the program's accelerators hold, where they are known; more are warned of where they are stated."""
+    if once.runs == 1:
+        return 1
+    known: int | None = request.get("defaults", {}).get("hardware", {}).get("count")
+    cluster = count if known is None else known
+    fits = min(once.runs, max(1, cluster // count))
+    stated: int | None = given.get("at_once")
+    if stated is None:
+        why = f"{cluster:,} accelerators of the program over {count:,} of a run, at most all runs"
+        return notes.assume(f"tiers.{given['name']}.at_once", fits, why)  # type: ignore[no-any-return]
+    side_by_side = min(stated, once.runs)
+    if known is not None and side_by_side > fits:
+        notes.warn(
+            f"{given['name']}: {side_by_side:,} runs of {count:,} accelerators side by side take {side_by_side * count:,},"
+            f" defaults.hardware.count is {known:,}: the schedule takes it that the others are there too"
+        )
+    return stated
+
+
+def _rungs(given: Given, candidates: int, pointer: str) -> tuple[Rung, ...]:
+    stopping = given.get("early_stopping")
+    if stopping is None:
+        return ()
+    if stopping.keys() not in ({"rungs"}, {"factor", "least_share"}):
+        raise InvalidRequest("state rungs, or factor and least_share of successive halving", f"{pointer}/early_stopping")
+    if "rungs" in stopping:
+        return tuple(Rung(rung["at"], rung["keep"]) for rung in stopping["rungs"])
+    return successive_halving(candidates, stopping["factor"], stopping["least_share"])
+
+
+def request_key(request: Given) -> str:
+    """A request as text, the same for the same."""
+    return json.dumps(request, sort_keys=True, default=str)
+
+
+def _sections_key(request: Given, sections: Iterable[str]) -> Key:
+    """Some sections of a request as text, the same only for the same: a request whose fields come in another order is read anew."""
+    return tuple(f"{name}={request.get(name)!r}" for name in sections)
+
+
+def _gate(given: Given, notes: Notes) -> Gate | None:
+    gate = given.get("gate")
+    if gate is None:
+        return None
+    chosen = {name: _chosen(gate, given["tier"], name, notes) for name in ("pass_probability", "sign_off_days")}
+    return Gate(gate["decides"], evidence=gate.get("evidence"), **chosen)
+
+
+def _chosen(gate: Given, tier: str, name: str, notes: Notes) -> Any:
+    fallback = program_default(name)
+    return notes.take(gate, f"tiers.{tier}.gate.{name}", fallback.value, fallback.source)
+
+
+def _at(given: Any, path: tuple[str, ...]) -> Any:
+    for name in path:
+        given = given.get(name) if isinstance(given, Mapping) else None
+    return given

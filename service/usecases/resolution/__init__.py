@@ -1,0 +1,1 @@
+"""From a request to a resolved run: names, defaults, prices, measurements."""

@@ -1,0 +1,50 @@
+"""What was assumed and what to be careful about, gathered while a request is resolved."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from service.domain.quantities import Assumption
+from service.presets.defaults import default
+
+
+class Notes:
+    """Assumptions and warnings of one answer, in the order they were made."""
+
+    def __init__(self) -> None:
+        self._by_field: dict[str, Assumption] = {}
+        self.warnings: list[str] = []
+
+    def assume(self, field: str, value: Any, source: str) -> Any:
+        """Note that `field` was taken as `value`, and give it back. A later note of the same field stands for both."""
+        before = self._by_field.get(field)
+        self._by_field[field] = Assumption(field, value, f"{before.source}; {source}" if before else source)
+        return value
+
+    @property
+    def assumptions(self) -> tuple[Assumption, ...]:
+        """All that was assumed."""
+        return tuple(self._by_field.values())
+
+    def add(self, said: Notes) -> None:
+        """All that other notes hold, as if it were noted now."""
+        for field, assumption in said._by_field.items():
+            if field in self._by_field:
+                self.assume(field, assumption.value, assumption.source)
+            else:
+                self._by_field[field] = assumption
+        self.warnings.extend(said.warnings)
+
+    def take(self, given: Mapping[str, Any], path: str, value: Any, source: str) -> Any:
+        """What the caller gave for the last part of `path` in their section `given`, else `value`, noted."""
+        stated = given.get(path.rpartition(".")[2])
+        return self.assume(path, value, source) if stated is None else stated
+
+    def choose(self, given: Mapping[str, Any], path: str) -> Any:
+        """What the caller gave for the last part of `path`, else the default of that path, noted."""
+        fallback = default(path)
+        return self.take(given, path, fallback.value, fallback.source)
+
+    def warn(self, *warnings: str) -> None:
+        self.warnings.extend(warnings)

@@ -1,0 +1,88 @@
+"""What a team's finished runs teach its later estimates. What they teach is judged in `learning`, when they are closed."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any
+
+from service.context import Desk
+from service.domain.teams import Principal
+from service.domain.tracking.feedback import Lesson
+from service.domain.training.run import Run
+from service.domain.training.utilisation import Utilisation
+from service.engine.tracking.feedback import paced, taught
+from service.presets.tracking.status import lesson_rules
+from service.presets.training.reliability import find_reliability
+from service.store import Store, StoreUnavailable
+from service.usecases.resolution.assumption_log import Notes
+
+log = logging.getLogger(__name__)
+
+Given = Mapping[str, Any]
+SEEN_WITHIN_S = 2.0
+"""How old a process's knowledge of a team's lessons may be."""
+MTTF = "mttf_hours_per_accelerator"
+
+
+class Teacher:
+    """A process's knowledge of what teams have learned, `SEEN_WITHIN_S` old at most. While the database is away it is as it was."""
+
+    def __init__(self, store: Store, ticks: Callable[[], float] = time.monotonic) -> None:
+        self._store = store
+        self._ticks = ticks
+        self._known: dict[str, tuple[float, tuple[Lesson, ...]]] = {}
+
+    def lessons(self, team: str) -> tuple[Lesson, ...]:
+        """The team's lessons, the newest first."""
+        until, known = self._known.get(team, (0.0, ()))
+        if self._ticks() < until:
+            return known
+        try:
+            known = () if self._store.absent() else self._store.lessons(team)
+        except StoreUnavailable as error:
+            log.warning("lessons of a team cannot be read, those known are used: %s", error)
+        self._known[team] = (self._ticks() + SEEN_WITHIN_S, known)
+        return known
+
+
+def as_learned(desk: Desk, run: Run, utilisation: Utilisation, notes: Notes) -> Utilisation:
+    """The utilisation as the team's own finished runs on this accelerator have reached it."""
+    lessons = desk.lessons()
+    if not lessons:
+        return utilisation
+    accelerator = run.cluster.accelerator
+    found = taught(lessons, accelerator.name, find_reliability(accelerator).mttf_hours.p50, lesson_rules())
+    if found.throughput_ratio is None:
+        return utilisation
+    source = f"{_runs(found.throughput_runs)} on this accelerator reached it, against what was modelled; {lesson_rules().source}"
+    notes.assume("throughput.learned", round(found.throughput_ratio, 4), source)
+    return paced(utilisation, found.throughput_ratio)
+
+
+def with_lessons(desk: Desk, request: Given, accelerator: Any, notes: Notes) -> Given:
+    """The request with the failure rate and overheads of the team's finished runs where it states none."""
+    lessons = desk.lessons()
+    if not lessons:
+        return request
+    found = taught(lessons, accelerator.name, find_reliability(accelerator).mttf_hours.p50, lesson_rules())
+    failures, overhead = request.get("failures", {}), request.get("overhead")
+    learned: dict[str, Any] = {}
+    if found.mttf_hours_per_accelerator is not None and failures.get(MTTF) is None:
+        source = f"{_runs(found.failure_runs)} on this accelerator; {lesson_rules().source}"
+        learned["failures"] = {**failures, MTTF: notes.assume(f"failures.{MTTF}", found.mttf_hours_per_accelerator, source)}
+    if found.overhead and not overhead:
+        source = f"{_runs(found.overhead_runs)} with such costs told"
+        learned["overhead"] = {name: notes.assume(f"overhead.{name}", share, source) for name, share in found.overhead.items()}
+    return {**request, **learned}
+
+
+def of_team(desk: Desk, teacher: Teacher, who: Principal) -> Desk:
+    """The desk as somebody's team sees it: with what it has learned, and its own prices."""
+    return replace(desk.priced_for(who.team_name), lessons=lambda: teacher.lessons(who.team))
+
+
+def _runs(count: int) -> str:
+    return "1 finished run of the team" if count == 1 else f"{count} finished runs of the team"

@@ -1,0 +1,72 @@
+"""From what a request says of a model to the model the engine counts with."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from service.domain.errors import InvalidRequest
+from service.domain.training.model import Model, OtherNetwork
+from service.engine.training.memory import parameter_total
+from service.engine.training.shape import infer_shape
+from service.formats.huggingface.config import read_hf_config
+from service.presets.training.models import find_model
+from service.usecases.resolution.assumption_log import Notes
+
+WAYS = ("preset", "hf_config", "flops_per_sample")
+MAX_PARAMETERS = 1e15
+FOR_OTHER_NETWORKS = {"flops_per_sample", "sample_unit", "params"}
+
+
+def resolve_model(given: Mapping[str, Any], notes: Notes, path: str = "model") -> tuple[Model, int | None]:
+    """The model, and the sequence length it is published with where known.
+
+    `path` is where the model stands in the request. Raises InvalidRequest, UnknownName with pointers below `path`.
+    """
+    model, seq_len = _described(given, notes, path)
+    if (params := parameter_total(model)) > MAX_PARAMETERS:
+        raise InvalidRequest(f"the shape has {params:.2g} parameters; at most {MAX_PARAMETERS:g} are counted with", "/model")
+    return model, seq_len
+
+
+def _described(given: Mapping[str, Any], notes: Notes, path: str) -> tuple[Model, int | None]:
+    _one_way(given)
+    if "preset" in given:
+        preset = find_model(given["preset"])
+        notes.assume(f"{path}.preset", preset.name, preset.source)
+        return preset.model, preset.seq_len
+    if "hf_config" in given:
+        read = read_hf_config(given["hf_config"])
+        notes.warn(*read.warnings)
+        return read.model, None
+    if "flops_per_sample" in given:
+        return _other_network(given), None
+    inferred = infer_shape(given)
+    for field, value in inferred.assumed.items():
+        notes.assume(f"{path}.{field}", value, "inferred from the fields given and usual proportions (arXiv 2005.14165, arXiv 2302.13971)")
+    notes.warn(*inferred.warnings)
+    return inferred.model, None
+
+
+def _one_way(given: Mapping[str, Any]) -> None:
+    """Raises InvalidRequest unless the model is described in exactly one way."""
+    ways = [way for way in WAYS if way in given]
+    allowed = {"preset": {"preset"}, "hf_config": {"hf_config"}, "flops_per_sample": FOR_OTHER_NETWORKS}
+    if not given:
+        raise InvalidRequest("a model needs a preset, params, a shape, an hf_config or flops_per_sample", "/model")
+    if not ways:
+        if "sample_unit" in given:
+            raise InvalidRequest("sample_unit belongs to flops_per_sample", "/model/sample_unit")
+        return
+    beside = sorted(set(given) - allowed[ways[0]])
+    if beside:
+        raise InvalidRequest(f"{ways[0]} describes the model by itself: leave out {', '.join(beside)}", f"/model/{beside[0]}")
+
+
+def _other_network(given: Mapping[str, Any]) -> OtherNetwork:
+    params = given.get("params")
+    return OtherNetwork(
+        flops_per_sample=float(given["flops_per_sample"]),
+        sample_unit=given.get("sample_unit", "sample"),
+        params=None if params is None else float(params),
+    )

@@ -1,0 +1,164 @@
+"""Which price an estimate is made with: the caller's own, or the cheapest offer that answers the filter."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from decimal import Decimal
+from statistics import median
+from typing import Any
+
+from providers.offer import Offer
+from service.domain.errors import InvalidRequest, NoOffer
+from service.presets.hardware.regions import region_of_offer
+from service.prices.catalog import PriceBook, answers, offer_key
+from service.usecases.resolution.assumption_log import Notes
+
+DEFAULT_PRICING = "on_demand"
+OLD_AFTER = timedelta(days=365)
+FILTERS = ("provider", "region", "pricing", "snapshot")
+DISCOUNTED = "USD an accelerator-hour before the discounts of your price files, each of which is off what the one before has left"
+
+
+@dataclass(frozen=True, slots=True)
+class Price:
+    """The price an answer was made with. `source` is "caller" where the caller stated it; then the offer's fields are None.
+
+    `list_usd_per_accelerator_hour` and `discounts` say what a contract's discounts were taken off, and which; None where there were none.
+    """
+
+    usd_per_accelerator_hour: float
+    source: str
+    stale: bool
+    provider: str | None = None
+    region: str | None = None
+    pricing: str | None = None
+    observed_at: datetime | None = None
+    instance_type: str | None = None
+    accelerator: str | None = None
+    accelerators_per_instance: int = 1
+    market: str | None = None
+    availability: str | None = None
+    list_usd_per_accelerator_hour: float | None = None
+    discounts: str | None = None
+
+
+def find_price(given: Mapping[str, Any], accelerator: str, count: int, book: PriceBook, now: datetime, notes: Notes) -> Price:
+    """The caller's price, else the cheapest offer of the accelerator in the book that the caller's filter leaves.
+
+    Raises InvalidRequest for a price with a filter, NoOffer where nothing is left.
+    """
+    stated = given.get("usd_per_accelerator_hour")
+    if stated is not None:
+        beside = [name for name in FILTERS if given.get(name) is not None and name != "snapshot"]
+        if beside:
+            raise InvalidRequest(f"a stated price needs no filter: leave out {beside[0]}", f"/price/{beside[0]}")
+        return Price(float(stated), "caller", stale=False, accelerator=accelerator)
+    offers = eligible(given, accelerator, book)
+    offer = cheapest(offers, count)
+    if offer is None:
+        raise NoOffer(_nothing(given, accelerator, book), "/price")
+    price = priced(offer, book, now)
+    notes.assume("price", _shown(offer), _among(offers, offer.pricing))
+    if price.discounts is not None:
+        notes.assume("price.discounts", f"{price.list_usd_per_accelerator_hour:.4f} list, {price.discounts}", DISCOUNTED)
+    if price.stale:
+        age = (now - offer.observed_at).days
+        notes.warn(f"the price of {offer.provider} was read {age} days ago ({offer.observed_at:%Y-%m-%d}): check it before you rely on it")
+    return price
+
+
+def priced(offer: Offer, book: PriceBook, now: datetime) -> Price:
+    """An offer as answers show it."""
+    return Price(
+        usd_per_accelerator_hour=float(offer.usd_per_accelerator_hour),
+        source=offer.source,
+        stale=book.stale(offer, now),
+        provider=offer.provider,
+        region=offer.region,
+        pricing=offer.pricing,
+        observed_at=offer.observed_at,
+        instance_type=offer.instance_type,
+        accelerator=offer.accelerator,
+        accelerators_per_instance=offer.accelerator_count,
+        market=offer.market,
+        availability=offer.availability,
+        list_usd_per_accelerator_hour=_list_price(offer),
+        discounts=offer.extras.get("discounts"),
+    )
+
+
+def country_of(offer: Offer) -> str:
+    """The country an offer stands in, ISO 3166-1 alpha-3, empty where not known: what its price sheet says, else by its region."""
+    return offer.extras.get("country") or region_of_offer(offer.provider, offer.region).country
+
+
+def _list_price(offer: Offer) -> float | None:
+    """Of one accelerator [USD/h], where discounts were taken off it."""
+    whole = offer.extras.get("list_usd_per_hour")
+    return None if whole is None else float(Decimal(whole) / offer.accelerator_count)
+
+
+def eligible(given: Mapping[str, Any], accelerator: str, book: PriceBook) -> list[Offer]:
+    """Offers of the accelerator that answer the filter; by default on-demand list prices.
+
+    Of each provider only the newest, none a year older than the book's newest price while there is another: a book gives
+    the same answer whenever it is asked.
+
+    A named provider's marketplace is taken, auction floors never are: nobody is sold capacity at them.
+    """
+    wanted = {"pricing": given.get("pricing") or DEFAULT_PRICING, "provider": given.get("provider"), "region": given.get("region")}
+    markets = ("list", "marketplace") if wanted["provider"] else ("list",)
+    matching = [offer for offer in book.by_accelerator.get(accelerator, ()) if answers(offer, wanted) and offer.market in markets]
+    newest = newest_per_provider(matching, book)
+    recent = [offer for offer in newest if not book.shipped(offer) or book.newest - offer.observed_at <= OLD_AFTER]
+    return recent or newest
+
+
+def newest_per_provider(offers: Iterable[Offer], book: PriceBook) -> list[Offer]:
+    """Of each provider's shipped prices only what was read on its newest day; what a provider was asked for is all of today."""
+    offers = list(offers)
+    newest: dict[str, datetime] = {}
+    for offer in offers:
+        if book.shipped(offer):
+            newest[offer.provider] = max(newest.get(offer.provider, offer.observed_at), offer.observed_at)
+    return [offer for offer in offers if not book.shipped(offer) or offer.observed_at == newest[offer.provider]]
+
+
+def cheapest(offers: Iterable[Offer], count: int) -> Offer | None:
+    """The lowest price of `count` accelerators in whole instances; between equals the larger instance."""
+
+    def order(offer: Offer) -> tuple[Any, ...]:
+        instances = -(-count // offer.accelerator_count)
+        return (offer.usd_per_hour * instances, -offer.accelerator_count, offer_key(offer))
+
+    return min(offers, key=order, default=None)
+
+
+def _shown(offer: Offer) -> str:
+    per_hour = offer.usd_per_accelerator_hour.quantize(Decimal("0.0001"))
+    return f"{offer.provider} {offer.region} {offer.instance_type} {offer.pricing} {per_hour} USD an accelerator-hour"
+
+
+def _among(offers: Sequence[Offer], pricing: str) -> str:
+    """Of how many the cheapest was taken, and how far the others' best prices reach."""
+    best: dict[str, Decimal] = {}
+    for offer in offers:
+        best[offer.provider] = min(best.get(offer.provider, offer.usd_per_accelerator_hour), offer.usd_per_accelerator_hour)
+    kind = f"the cheapest of {len(offers)} known {pricing} offers, the newest of each provider"
+    if len(best) == 1:
+        return kind
+    return (
+        f"{kind}; the cheapest of each of {len(best)} providers: median {median(best.values()):.2f}, dearest {max(best.values()):.2f} USD"
+    )
+
+
+def _nothing(given: Mapping[str, Any], accelerator: str, book: PriceBook) -> str:
+    known = book.by_accelerator.get(accelerator, ())
+    advice = "state price.usd_per_accelerator_hour"
+    if not known:
+        return f"no price of {accelerator} is known in {book.name}; {advice}"
+    asked = ", ".join(f"{name} {given[name]}" for name in FILTERS if given.get(name)) or DEFAULT_PRICING
+    held = sorted({f"{offer.provider} {offer.pricing}" for offer in known})
+    return f"no price of {accelerator} for {asked} is known in {book.name}; known: {', '.join(held[:12])}. Widen the filter or {advice}"

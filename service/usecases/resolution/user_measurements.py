@@ -1,0 +1,211 @@
+"""A user's own measurement in their estimates: what it says of the machine, and how it takes the place of published figures."""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+from service.context import Desk
+from service.domain.quantities import Range
+from service.domain.training.hardware import Accelerator, Precision
+from service.domain.training.model import Transformer
+from service.domain.training.run import Cluster, Run, Training
+from service.domain.training.utilisation import Utilisation
+from service.engine.training.flops import training_flops
+from service.engine.training.layouts import Layouts
+from service.engine.training.step.step_time import Step, step
+from service.presets.hardware.accelerators import load_accelerators
+from service.presets.training.footprint import find_footprint
+from service.presets.training.measured import FILE, BadMeasurement, Key, MeasuredShape, Measurement, read_measurements, remaining
+from service.presets.training.utilisation import find_utilisation
+from service.usecases.resolution.assumption_log import Notes
+
+LEAST_SHARE, MOST_SHARE = 0.05, 1.0
+MOST_OVERHEAD_S = 0.1
+# A small shape is bound by launches where it takes this many times as long as its work alone would.
+LAUNCH_BOUND_RATIO = 2.0
+# A large one is not bound by them where it takes this many times as long as they do.
+COMPUTE_BOUND_RATIO = 1.3
+# Fewer shapes show no scatter: the published range stays.
+SHAPES_FOR_SPREAD = 3
+_HALVINGS = 50
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A timed shape as the engine is asked about it."""
+
+    model: Transformer
+    training: Training
+    cluster: Cluster
+    layouts: Layouts
+
+    def steps(self, utilisation: Utilisation) -> Step:
+        return step(self.model, self.training, self.cluster, utilisation, self.layouts)
+
+    def seconds(self, utilisation: Utilisation) -> float:
+        """The predicted seconds of one step."""
+        return float(self.steps(utilisation).total[0])
+
+
+def question(shape: MeasuredShape, accelerator: Accelerator, precision: Precision) -> Question:
+    """Decoder layers without embeddings or head, one micro-batch a step, on one device."""
+    model = Transformer(
+        layers=shape.layers,
+        hidden_size=shape.hidden_size,
+        attention_heads=shape.attention_heads,
+        kv_heads=shape.kv_heads,
+        head_dim=shape.head_dim,
+        ffn_hidden_size=shape.ffn_hidden_size,
+        vocab_size=0,
+    )
+    training = Training("pretrain", precision, "adamw", shape.seq_len, shape.micro_batch, find_footprint(accelerator))
+    return Question(model, training, Cluster(accelerator, 1, 1, 0.0), Layouts.single(micro_batch=shape.micro_batch))
+
+
+def flops(asked: Question, *, full_attention: bool = True) -> float:
+    """FLOPs of one step as papers count them; without the masked half of attention where `full_attention` is not set."""
+    training = replace(asked.training, count_full_attention=full_attention)
+    return float(training_flops(asked.model, training).total) * training.seq_len * training.global_batch
+
+
+def measurements(folder: Path) -> Mapping[Key, Measurement]:
+    """The usable measurements of a data directory. Raises BadMeasurement where one is not."""
+    found = read_measurements(folder)
+    for measurement in found.values():
+        try:
+            check(measurement)
+        except BadMeasurement as error:
+            raise BadMeasurement(f"{FILE}: {error}") from error
+    return found
+
+
+@functools.lru_cache(maxsize=256)
+def check(measurement: Measurement) -> None:
+    """Raise BadMeasurement for what the accelerator cannot do, or what says nothing of its arithmetic."""
+    accelerator = load_accelerators()[measurement.accelerator]
+    where = f"the measurement of {accelerator.name} at {measurement.precision}"
+    if measurement.precision not in accelerator.peak_tflops:
+        raise BadMeasurement(f"{where}: its data sheet states no {measurement.precision} peak; known: {', '.join(accelerator.peak_tflops)}")
+    for shape in measurement.shapes:
+        reached = flops(question(shape, accelerator, measurement.precision), full_attention=False) / shape.seconds / 1e12
+        peak = accelerator.peak_tflops[measurement.precision]
+        if reached > peak:
+            raise BadMeasurement(
+                f"{where}: hidden size {shape.hidden_size} in {shape.seconds:g} s is {reached:.0f} TFLOP/s, above the dense peak of "
+                f"{peak:g}: another accelerator than the named one, or a clock read before the device was done"
+            )
+    with_measurement(find_utilisation(accelerator, measurement.precision), measurement)
+
+
+@functools.lru_cache(maxsize=256)
+def with_measurement(utilisation: Utilisation, measurement: Measurement) -> Utilisation:
+    """The utilisation that predicts the measured times: share of the peak, a layer's launch time, and a range of their own.
+
+    The launch time comes from the small shapes where they show it, the share is the one under which the large shapes'
+    predicted times are right in the median. What concerns links and scale stays as published.
+    """
+    accelerator = load_accelerators()[measurement.accelerator]
+    asked = [(question(shape, accelerator, measurement.precision), shape) for shape in measurement.shapes]
+    overhead = _layer_overhead_s(asked, utilisation)
+    used = utilisation if overhead is None else replace(utilisation, layer_overhead_s=overhead)
+    large = [(one, shape) for one, shape in asked if shape.seconds >= COMPUTE_BOUND_RATIO * used.layer_overhead_s * shape.layers]
+    if not large:
+        raise BadMeasurement(
+            f"the measurement of {accelerator.name} at {measurement.precision} has no shape large enough to keep the device busy: "
+            "measure wider layers or larger micro-batches"
+        )
+    used = replace(used, matmul_share=_share(large, used))
+    return replace(
+        used,
+        spread=_spread(large, used),
+        source=f"measured on this machine {measurement.measured_on}, {len(large)} shapes, torch {measurement.torch}",
+        borrowed=False,
+    )
+
+
+Asked = Sequence[tuple[Question, MeasuredShape]]
+
+
+def _layer_overhead_s(asked: Asked, utilisation: Utilisation) -> float | None:
+    """Seconds of a layer's launches: how much longer a deeper stack of the same small layers takes, a layer.
+
+    None where no two shapes differ in depth alone, or where their work explains their time without launches.
+    """
+    by_width: dict[MeasuredShape, list[MeasuredShape]] = {}
+    for one, shape in asked:
+        work = one.seconds(replace(utilisation, layer_overhead_s=0.0))
+        if shape.seconds > LAUNCH_BOUND_RATIO * work:
+            by_width.setdefault(replace(shape, layers=1, seconds=1.0), []).append(shape)
+    slopes = [_slope(sorted(stack, key=lambda shape: shape.layers)) for stack in by_width.values()]
+    told = [slope for slope in slopes if slope is not None and 0 < slope <= MOST_OVERHEAD_S]
+    # The smallest: whatever else small shapes wait for is not their launches.
+    return min(told, default=None)
+
+
+def _slope(stack: Sequence[MeasuredShape]) -> float | None:
+    shallow, deep = stack[0], stack[-1]
+    if deep.layers == shallow.layers:
+        return None
+    return (deep.seconds - shallow.seconds) / (deep.layers - shallow.layers)
+
+
+def _share(large: Asked, utilisation: Utilisation) -> float:
+    """The share of the peak under which predicted over measured times have a median of 1; the larger the share, the shorter they are."""
+
+    def too_slow(share: float) -> bool:
+        return float(np.median(_log_ratios(large, replace(utilisation, matmul_share=share)))) > 0
+
+    return _bisected(too_slow, LEAST_SHARE, MOST_SHARE)
+
+
+def _bisected(rises: Callable[[float], bool], low: float, high: float) -> float:
+    """The value from `low` to `high` where `rises` turns from true to false; the nearer end where it does not turn."""
+    for _ in range(_HALVINGS):
+        middle = (low + high) / 2
+        low, high = (middle, high) if rises(middle) else (low, middle)
+    return (low + high) / 2
+
+
+def _log_ratios(large: Asked, utilisation: Utilisation) -> list[float]:
+    """Log of measured over predicted rates."""
+    return [math.log(one.seconds(utilisation) / shape.seconds) for one, shape in large]
+
+
+def _spread(large: Asked, utilisation: Utilisation) -> Range:
+    """The shapes' own scatter and what one device cannot show (links, scale, other layouts), independent of each other: squares add."""
+    if len(large) < SHAPES_FOR_SPREAD:
+        return utilisation.spread
+    unknown = remaining()
+    ratios = _log_ratios(large, utilisation)
+    low = math.hypot(min(float(np.quantile(ratios, 0.1)), 0.0), math.log(unknown.spread.p10))
+    high = math.hypot(max(float(np.quantile(ratios, 0.9)), 0.0), math.log(unknown.spread.p90))
+    least = math.log1p(unknown.least)
+    return Range(math.exp(-max(low, least)), 1.0, math.exp(max(high, least)))
+
+
+def as_measured(desk: Desk, run: Run, utilisation: Utilisation, notes: Notes) -> Utilisation:
+    """The utilisation of a run, by the user's own measurement of its accelerator and precision where there is one.
+
+    A file that went bad while the service runs is a warning: the published figures answer.
+    """
+    if not isinstance(run.model, Transformer):
+        return utilisation
+    try:
+        found = desk.measurements()
+    except BadMeasurement as error:
+        notes.warn(f"your measurements are not used: {error}")
+        return utilisation
+    accelerator = run.cluster.accelerator
+    measurement = found.get((accelerator.name, run.training.precision))
+    if measurement is None:
+        return utilisation
+    used = with_measurement(utilisation, measurement)
+    value = {"matmul_share": used.matmul_share, "layer_overhead_s": used.layer_overhead_s, "p10": used.spread.p10, "p90": used.spread.p90}
+    notes.assume("throughput.calibration", value, used.source)
+    return used

@@ -1,0 +1,1 @@
+"""Compute-optimal sizes, law fits, loss curves."""

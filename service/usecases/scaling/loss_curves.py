@@ -1,0 +1,241 @@
+"""Where a running training run will end, against its plan, and whether the rest is worth its money.
+
+What the rest costs is estimated as a run of its own on the tokens that are left.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from service.context import Desk
+from service.domain.errors import InvalidRequest
+from service.domain.quantities import Assumption, Range
+from service.domain.scaling.loss_curves import Action, Advice, Ending, Extrapolation, LossCurve, Schedule, State
+from service.engine.scaling.loss_curve import extrapolate, schedule
+from service.engine.scaling.stop_advice import action_at, advised
+from service.presets.scaling.law_fit import fit_default, typical_curve
+from service.presets.version import engine_version
+from service.usecases.resolution.assumption_log import Notes
+from service.usecases.resolution.pricing import Price
+from service.usecases.training.estimate import EstimateAnswer, estimate
+
+Given = Mapping[str, Any]
+
+# Sections of an estimate that say what the rest of the run costs; its data are the tokens that are left.
+ESTIMATE_SECTIONS = (
+    *("model", "training", "hardware", "price", "efficiency", "failures"),
+    *("storage", "network", "personnel", "energy", "overhead"),
+)
+# The same request has the same answer.
+SEED = 0
+NOTHING = Range.exactly(0.0)
+
+
+@dataclass(frozen=True, slots=True)
+class CurveOption:
+    """An end of the run: its loss, what it is above the plan's end, and what it takes from now on; None where nothing is priced.
+
+    `saves_usd` is over the plan; below 0 it costs more.
+    """
+
+    action: Action
+    tokens: float
+    tokens_left: float
+    loss: Range
+    above_plan: Range
+    probability_of_target: float | None
+    usd: Range | None
+    saves_usd: float | None
+    accelerator_hours: Range | None
+    wall_clock_hours: Range | None
+
+
+@dataclass(frozen=True, slots=True)
+class AgainstPlan:
+    """The loss at the plan's end against the plan's own: what it is above it, and how likely it is at or under it."""
+
+    planned_loss: float
+    above: Range
+    probability: float
+
+
+@dataclass(frozen=True, slots=True)
+class CurveAnswer:
+    """What is foretold of a run. `residual` is the typical relative distance of the measured loss from the fitted curve."""
+
+    final_loss: Range
+    against_plan: AgainstPlan | None
+    advice: Advice
+    options: tuple[CurveOption, ...]
+    tokens: float
+    done: float
+    loss_now: float
+    state: State
+    alpha: Range
+    annealing: Range
+    residual: float
+    price: Price | None
+    price_snapshot: str | None
+    engine_version: str
+    assumptions: tuple[Assumption, ...]
+    warnings: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Priced:
+    """What an end takes from now on; None where nothing is priced."""
+
+    usd: Range | None = None
+    accelerator_hours: Range | None = None
+    wall_clock_hours: Range | None = None
+
+
+def extrapolate_curve(desk: Desk, request: Given) -> CurveAnswer:
+    """The answer to a request as the schema gives it. Raises the domain's Problems, with pointers into the request."""
+    notes = Notes()
+    tolerance = fit_default("tolerance")
+    kept = notes.take(request, "tolerance", tolerance.value, tolerance.source) if "loss" not in request["plan"] else tolerance.value
+    found = _extrapolated(request, notes)
+    run = _estimate_of_plan(desk, request, found, notes)
+    options = tuple(_options(desk, request, found, run))
+    return CurveAnswer(
+        final_loss=found.planned.loss,
+        against_plan=_against_plan(found, request["plan"].get("loss")),
+        advice=advised(found, request["plan"].get("loss"), kept),
+        options=options,
+        tokens=found.tokens,
+        done=found.done,
+        loss_now=found.now,
+        state=found.state,
+        alpha=found.alpha,
+        annealing=found.annealing,
+        residual=found.scatter,
+        price=None if run is None else run.price,
+        price_snapshot=None if run is None else run.price_snapshot,
+        engine_version=engine_version(),
+        assumptions=notes.assumptions,
+        warnings=(*found.warnings, *notes.warnings),
+    )
+
+
+def _extrapolated(request: Given, notes: Notes) -> Extrapolation:
+    given, typical = request["schedule"], typical_curve()
+    plan = _plan(request, notes)
+    share = typical.relaxation_share
+    relaxation = notes.take(given, "schedule.relaxation_tokens", share * plan.end, f"{share:.2%} of the plan: {typical.relaxation_source}")
+    notes.assume("prior", "measured curves", f"for what the curve leaves open; {typical.source}")
+    curve = _curve(request)
+    ends = _ends(request, float(curve.tokens.max()), plan.end, notes)
+    return extrapolate(curve, plan, typical, np.random.default_rng(SEED), ends, request["plan"].get("loss"), relaxation)
+
+
+def _curve(request: Given) -> LossCurve:
+    losses = (np.nan if point["loss"] is None else point["loss"] for point in request["points"])
+    return LossCurve(np.array([point["tokens"] for point in request["points"]], dtype=np.float64), np.fromiter(losses, dtype=np.float64))
+
+
+def _plan(request: Given, notes: Notes) -> Schedule:
+    """The learning rate over the plan's tokens: by a decay, or by rates of the caller's own."""
+    given, end = request["schedule"], float(request["plan"]["tokens"])
+    if ("decay" in given) == ("rates" in given):
+        raise InvalidRequest("state exactly one of decay and rates", "/schedule")
+    if "rates" in given:
+        return _stated_rates(given, end)
+    warmup = notes.take(given, "schedule.warmup_tokens", 0, "not stated: the rate begins at its peak")
+    final = 1.0 if given["decay"] == "constant" else notes.take(given, "schedule.final_share", 0.0, "not stated: the rate decays to 0")
+    return schedule(given["decay"], end, float(warmup), given.get("decay_tokens"), float(final))
+
+
+def _stated_rates(given: Given, end: float) -> Schedule:
+    """Rates as they are stated, as shares of the highest, straight between the counts of tokens. Raises InvalidRequest."""
+    extra = sorted({"warmup_tokens", "decay_tokens", "final_share"} & set(given))
+    if extra:
+        raise InvalidRequest("that belongs to a decay; the rates say it themselves", f"/schedule/{extra[0]}")
+    tokens, rates = (np.array([float(point[name]) for point in given["rates"]]) for name in ("tokens", "rate"))
+    if tokens[0] != 0 or tokens[-1] != end or not np.all(np.diff(tokens) > 0):
+        raise InvalidRequest(f"rates have to stand at rising counts of tokens, from 0 to the plan's end at {end:g}", "/schedule/rates")
+    if not rates.max() > 0:
+        raise InvalidRequest("one of the rates at least has to be above 0", "/schedule/rates")
+    return Schedule(tokens, rates / rates.max(), float(tokens[rates.argmax()]))
+
+
+def _ends(request: Given, now: float, planned: float, notes: Notes) -> tuple[float, ...]:
+    """Now, and the other ends looked at beside the plan's own."""
+    if "alternatives" in request:
+        others = [float(end) for end in request["alternatives"]]
+        passed = [index for index, end in enumerate(others) if end < now]
+        if passed:
+            raise InvalidRequest(f"the run is at {now:g} tokens: no end before that", f"/alternatives/{passed[0]}")
+    else:
+        shrink, extend = fit_default("shrink"), fit_default("extend")
+        others = [now + share * (planned - now) for share in shrink.value] + [share * planned for share in extend.value]
+        notes.assume("alternatives", others, f"{shrink.source}, and {extend.source}")
+    return tuple(sorted({now, *others} - {planned}))
+
+
+def _estimate_of_plan(desk: Desk, request: Given, found: Extrapolation, notes: Notes) -> EstimateAnswer | None:
+    """The rest of the plan as a run of its own, with all it assumes; None where no machine is stated."""
+    stated = [name for name in ESTIMATE_SECTIONS if name in request]
+    missing = [name for name in ("model", "hardware") if name not in request]
+    if not stated:
+        notes.warn("the rest is not priced: state model and hardware for dollars")
+        return None
+    if missing:
+        raise InvalidRequest("what is left is priced as an estimate: state model and hardware", f"/{missing[0]}")
+    answer = _estimate(desk, request, _tokens_left(found, found.planned) or 1, request.get("price", {}).get("snapshot"))
+    for assumption in answer.assumptions:
+        notes.assume(assumption.field, assumption.value, assumption.source)
+    notes.warn(*answer.warnings)
+    return answer
+
+
+def _estimate(desk: Desk, request: Given, tokens: int, snapshot: str | None) -> EstimateAnswer:
+    sections = {name: request[name] for name in ESTIMATE_SECTIONS if name in request}
+    price = {**request.get("price", {}), **({} if snapshot is None else {"snapshot": snapshot})}
+    return estimate(desk, {**sections, "price": price, "data": {"tokens": tokens}})
+
+
+def _options(desk: Desk, request: Given, found: Extrapolation, run: EstimateAnswer | None) -> Iterator[CurveOption]:
+    """Every end by its tokens, the plan's among them."""
+    planned = _priced(desk, request, found, found.planned, run)
+    for end in sorted((*found.others, found.planned), key=lambda end: end.tokens):
+        priced = _priced(desk, request, found, end, run)
+        yield CurveOption(
+            action=action_at(found, end.tokens),
+            tokens=end.tokens,
+            tokens_left=end.tokens - found.tokens,
+            loss=end.loss,
+            above_plan=end.above_plan,
+            probability_of_target=end.probability_of_target,
+            usd=priced.usd,
+            saves_usd=planned.usd.p50 - priced.usd.p50 if planned.usd and priced.usd else None,
+            accelerator_hours=priced.accelerator_hours,
+            wall_clock_hours=priced.wall_clock_hours,
+        )
+
+
+def _priced(desk: Desk, request: Given, found: Extrapolation, end: Ending, run: EstimateAnswer | None) -> _Priced:
+    """What an end takes from now on, at the prices that the plan's rest is estimated with."""
+    if run is None:
+        return _Priced()
+    tokens = _tokens_left(found, end)
+    if tokens == 0:
+        return _Priced(NOTHING, NOTHING, NOTHING)
+    of_end = run if end is found.planned else _estimate(desk, request, tokens, run.price_snapshot)
+    time = of_end.estimate.time
+    return _Priced(of_end.estimate.cost.total_usd, time.accelerator_hours, time.wall_clock_hours)
+
+
+def _tokens_left(found: Extrapolation, end: Ending) -> int:
+    return round(end.tokens - found.tokens)
+
+
+def _against_plan(found: Extrapolation, target: float | None) -> AgainstPlan | None:
+    loss, probability = found.planned.loss, found.planned.probability_of_target
+    if target is None or probability is None:
+        return None
+    return AgainstPlan(target, Range(loss.p10 - target, loss.p50 - target, loss.p90 - target), probability)

@@ -1,0 +1,153 @@
+"""What to train with a budget: size, tokens, loss, money and time, by a scaling law and the step model.
+
+With tokens to serve over the lifetime the answer is the cheapest model of training and serving together that is as good as the best one
+for the training budget alone: smaller, and trained for longer than the budget.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from service.context import Desk
+from service.domain.errors import InvalidRequest
+from service.domain.quantities import Assumption, Range
+from service.domain.scaling.laws import Optimum
+from service.domain.scaling.optimum import (
+    Budget,
+    LawBlock,
+    LifetimeBlock,
+    OtherLaw,
+    PlanBlock,
+    Point,
+    PublishedPlan,
+    Suggestion,
+    TrainingBlock,
+)
+from service.engine.scaling.neighbourhood import Smaller
+from service.presets.version import engine_version
+from service.usecases.resolution.assumption_log import Notes
+from service.usecases.scaling.neighbourhood import (
+    ServingBlock,
+    around,
+    law_block,
+    lifetime_block,
+    near_plans,
+    other_laws,
+    plan_block,
+    serving_block,
+    training_block,
+)
+from service.usecases.scaling.optimum_layout import estimated, suggestion
+from service.usecases.scaling.optimum_request import Asked, resolved
+from service.usecases.scaling.optimum_search import Found, Spending, found, ranged, search
+from service.usecases.training.estimate import EstimateAnswer
+
+Given = Mapping[str, Any]
+
+MOST_PARAMS, MOST_TOKENS = 1e15, 1e18
+# Up to four epochs repeated tokens are worth nearly as much as new ones (Muennighoff et al. 2023, arXiv 2305.16264, abstract).
+FREE_EPOCHS = 4.0
+
+
+@dataclass(frozen=True, slots=True)
+class OptimalAnswer:
+    """The optimum, what lies around it, and what it takes; `estimate` has its own assumptions and warnings."""
+
+    params: Range
+    tokens: Range
+    loss: float | None
+    loss_range: Range | None
+    flops: float
+    law: str
+    law_details: LawBlock
+    budget: Budget
+    training: TrainingBlock | None
+    curve: tuple[Point, ...]
+    iso_loss_curve: tuple[Point, ...]
+    smaller: tuple[Smaller, ...]
+    lifetime: LifetimeBlock | None
+    serving: ServingBlock | None
+    plan: PlanBlock | None
+    suggestion: Suggestion | None
+    estimate: EstimateAnswer | None
+    other_laws: tuple[OtherLaw, ...]
+    published: tuple[PublishedPlan, ...]
+    price_snapshot: str
+    engine_version: str
+    assumptions: tuple[Assumption, ...]
+    warnings: tuple[str, ...]
+
+
+def optimal(desk: Desk, request: Given) -> OptimalAnswer:
+    """The answer to a request as the schema gives it. Raises the domain's Problems, with pointers into the request."""
+    notes = Notes()
+    book = desk.book(request.get("price", {}).get("snapshot"))
+    asked = resolved(desk, request, book, notes)
+    spending, best = search(asked)
+    chosen = _reasonable(best.chosen)
+    draws = None if asked.drawn is None else found(asked, asked.drawn, spending).chosen
+    curve, iso_loss_curve, smaller = around(asked, spending, chosen)
+    suggested = suggestion(asked, best, notes)
+    run = estimated(desk, request, suggested, book.name, notes)
+    _note(asked, spending, best, notes)
+    return OptimalAnswer(
+        params=_by_law("params", chosen, draws),
+        tokens=_by_law("tokens", chosen, draws),
+        loss=None if chosen.loss is None else float(chosen.loss),
+        loss_range=None if chosen.loss is None else _by_law("loss", chosen, draws),
+        flops=float(chosen.flops),
+        law=asked.law.name,
+        law_details=law_block(asked.law, chosen),
+        budget=asked.budget,
+        training=training_block(spending, chosen, draws),
+        curve=curve,
+        iso_loss_curve=iso_loss_curve,
+        smaller=smaller,
+        lifetime=lifetime_block(asked, spending, best),
+        serving=serving_block(asked, chosen),
+        plan=plan_block(asked, spending, request.get("plan")),
+        suggestion=suggested,
+        estimate=run,
+        other_laws=other_laws(asked, float(best.bought.flops)),
+        published=near_plans(float(best.bought.flops)),
+        price_snapshot=book.name,
+        engine_version=engine_version(),
+        assumptions=notes.assumptions,
+        warnings=tuple(notes.warnings),
+    )
+
+
+def _by_law(figure: str, chosen: Optimum, draws: Optimum | None) -> Range:
+    """A figure of the optimum with where the law's uncertainty puts it."""
+    return ranged(getattr(chosen, figure), None if draws is None else getattr(draws, figure))
+
+
+def _reasonable(chosen: Optimum) -> Optimum:
+    """The optimum, if it is one. Raises InvalidRequest where it is beyond anything that is counted with."""
+    params, tokens = float(chosen.params), float(chosen.tokens)
+    if 1 <= params <= MOST_PARAMS and 1 <= tokens <= MOST_TOKENS:
+        return chosen
+    message = f"the optimum would have {params:.2g} parameters and {tokens:.2g} tokens: state another budget or law"
+    raise InvalidRequest(message, "/budget")
+
+
+def _note(asked: Asked, spending: Spending, best: Found, notes: Notes) -> None:
+    """What a careful reader would ask about."""
+    chosen, block = best.chosen, law_block(asked.law, best.chosen)
+    if chosen.loss is None:
+        notes.warn(f"law {asked.law.name} gives no loss: there are no curves, and no price of other sizes")
+    beyond = [(times, what) for times, what in ((block.params_beyond, "parameters"), (block.tokens_beyond, "tokens")) if times]
+    if any(times > 1 for times, _ in beyond):
+        much = " and ".join(f"{times:.2g} times the {what}" for times, what in beyond)
+        notes.warn(
+            f"extrapolated: the optimum has {much} of the largest run that law {asked.law.name} was fitted to. Laws differ most there, see"
+            " other_laws; labs fit one anew on runs of their own data before they train (Llama 3, arXiv 2407.21783, section 3.2.1)"
+        )
+    if asked.limit is not None and (epochs := float(chosen.tokens) / asked.limit.unique_tokens) > FREE_EPOCHS:
+        notes.warn(f"the unique tokens are repeated {epochs:.1f} times: beyond {FREE_EPOCHS:g} repeats are worth less and less")
+    if spending.table is not None and asked.budget.kind != "flops" and float(best.bought.params) > 0.98 * spending.table.largest:
+        notes.warn("the machine's memory, not the law, limits the size: more accelerators would hold a better model")
+    if best.joint is not None:
+        notes.warn("training costs more than the budget so that serving costs less: see lifetime.extra_training_share")

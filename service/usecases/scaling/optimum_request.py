@@ -1,0 +1,150 @@
+"""From a request for an optimum to what is asked: the law, the budget, the machine, the limit of data, and who serves."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import date
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from service.context import Desk
+from service.domain.errors import InvalidRequest
+from service.domain.scaling.laws import PARAMETERS, DataLimit, ParametricLaw, ScalingLaw
+from service.domain.scaling.optimum import Budget
+from service.engine.scaling.laws import of_draws
+from service.presets.scaling.laws import MIXTURE, PublishedLaw, default_law, drawn_law, find_law, repetition
+from service.prices.book import PriceBook
+from service.usecases.resolution.assumption_log import Notes
+from service.usecases.scaling.size_costs import Rig, Serving, rig_of, serving_of
+
+if TYPE_CHECKING:
+    from service.domain.scaling.laws import Amount
+
+Given = Mapping[str, Any]
+
+OWN = "own"
+# Laws drawn from a law's uncertainty, by a generator of this seed: the same request has the same answer.
+DRAWS, SEED = 200, 20240415
+BUDGETS = ("flops", "usd", "accelerator_hours", "days", "deadline")
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A request, resolved. `drawn` are laws drawn from the law's uncertainty, None where nothing is known of it."""
+
+    law: PublishedLaw
+    drawn: ScalingLaw | None
+    limit: DataLimit | None
+    budget: Budget
+    rig: Rig | None
+    serving: Serving | None
+    inference_tokens: float | None
+
+    @property
+    def of_mixtures(self) -> bool:
+        """Whether the law's parameters are the active ones of mixtures of experts."""
+        return self.law.name == MIXTURE
+
+
+def resolved(desk: Desk, request: Given, book: PriceBook, notes: Notes) -> Asked:
+    """What is asked. Raises the domain's Problems, with pointers into the request."""
+    law, drawn = _law(request, notes)
+    budget = _budget(request, desk.clock().date(), notes)
+    _check_serving(request)
+    rig = rig_of(desk, request, book, of_mixtures=law.name == MIXTURE)
+    inference = request.get("lifetime_inference_tokens")
+    return Asked(
+        law=law,
+        drawn=drawn,
+        limit=_limit(request, notes),
+        budget=budget,
+        rig=rig,
+        serving=None if rig is None or not inference else serving_of(rig, request.get("serving", {}), float(inference), book, notes),
+        inference_tokens=float(inference) if inference else None,
+    )
+
+
+def _law(request: Given, notes: Notes) -> tuple[PublishedLaw, ScalingLaw | None]:
+    """The law by its name, the caller's own, or the default; with laws drawn from its uncertainty."""
+    given = request.get("law")
+    if isinstance(given, Mapping):
+        return _own_law(given)
+    if given is None:
+        law = default_law()
+        notes.assume("law", law.name, law.source)
+    else:
+        law = find_law(given)
+    drawn = drawn_law(law, np.random.default_rng(SEED), DRAWS)
+    if drawn is None:
+        notes.warn(f"nothing is published of the uncertainty of law {law.name}: its figures are taken as sure")
+    if law.counts != "all":
+        notes.warn(f"parameters of law {law.name} are {law.counts} ones, and are taken for the layout's")
+    return law, drawn
+
+
+def _own_law(given: Given) -> tuple[PublishedLaw, ScalingLaw | None]:
+    try:
+        law = ParametricLaw(*(float(given[name]) for name in PARAMETERS))
+        drawn = of_draws(np.array(given["draws"], dtype=np.float64)) if given.get("draws") else None
+    except ValueError as error:
+        raise InvalidRequest(str(error)[:1000], "/law") from error
+    largest = given.get("largest_params"), given.get("largest_tokens")
+    return PublishedLaw(OWN, "the caller's own", law, "all", "caller", "", {}, None, None, *largest), drawn
+
+
+def _budget(request: Given, today: date, notes: Notes) -> Budget:
+    """The one budget that is stated. Raises InvalidRequest where there is none, or more than one, or no machine to spend it on."""
+    given = request["budget"]
+    stated = [name for name in BUDGETS if name in given]
+    if len(stated) != 1:
+        raise InvalidRequest(f"state exactly one of {', '.join(BUDGETS)}", "/budget")
+    kind = stated[0]
+    if kind == "flops":
+        return Budget("flops", given["flops"])
+    if "hardware" not in request:
+        raise InvalidRequest(f"a budget in {kind} is spent on a machine: state hardware with its accelerator and count", "/hardware")
+    if kind == "usd" and str(request.get("price", {}).get("pricing", "")).startswith("reserved"):
+        raise InvalidRequest(
+            "a reservation is paid in whole terms, not by the hour: state a budget of days, a deadline or accelerator_hours",
+            "/price/pricing",
+        )
+    if kind == "usd":
+        return Budget("usd", given[kind])
+    if kind == "accelerator_hours":
+        return Budget("accelerator_hours", given[kind])
+    return Budget("wall_clock_hours", 24 * given["days"] if kind == "days" else _hours_left(request, today, notes))
+
+
+def _hours_left(request: Given, today: date, notes: Notes) -> float:
+    """Hours until the end of the deadline's day, without those in the queue."""
+    schedule, deadline = request.get("schedule", {}), request["budget"]["deadline"]
+    start = schedule.get("start") or notes.assume("schedule.start", today, "no start is stated: today")
+    hours: float = ((deadline - start).days + 1) * 24.0 - schedule.get("queue_hours", 0.0)
+    if hours <= 0:
+        raise InvalidRequest(f"nothing is left between the start {start} and the deadline {deadline}", "/budget/deadline")
+    return hours
+
+
+def _limit(request: Given, notes: Notes) -> DataLimit | None:
+    if "max_unique_tokens" not in request:
+        return None
+    decay, source = repetition()
+    notes.assume("repetition", {"tokens": decay.tokens, "params": decay.params}, source)
+    return DataLimit(float(request["max_unique_tokens"]), decay)
+
+
+def _check_serving(request: Given) -> None:
+    """Raises InvalidRequest where serving is described and cannot be priced."""
+    if "serving" not in request:
+        return
+    if not request.get("lifetime_inference_tokens"):
+        raise InvalidRequest("state what is served over the lifetime, or leave serving out", "/lifetime_inference_tokens")
+    if "hardware" not in request:
+        raise InvalidRequest("dollars of serving stand beside dollars of training: state hardware", "/hardware")
+
+
+def figure_or_none(amount: Amount) -> float | None:
+    """A finite amount as a figure, None where there is none."""
+    return float(amount) if np.isfinite(amount) else None

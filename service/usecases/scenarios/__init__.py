@@ -1,0 +1,1 @@
+"""Long evaluations on workers."""

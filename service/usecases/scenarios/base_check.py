@@ -1,0 +1,179 @@
+"""A base request looked at when a scenario is asked for: what no worker could answer is refused there and then, with its place."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from service.context import Desk
+from service.domain.errors import InvalidRequest, Problem
+from service.presets.hardware.regions import find_region
+from service.usecases.programs.plan import resolve
+from service.usecases.programs.runs import Estimates, request_key, stated_at, whole_request
+from service.usecases.resolution.assumption_log import Notes
+from service.usecases.resolution.models import resolve_model
+from service.usecases.scenarios.registry import Shape
+from service.usecases.scenarios.trial_models import run_count
+from service.usecases.training.estimate import estimate, find_machine
+
+Body = Mapping[str, Any]
+MACHINE, MODEL, REGION = PARTS = ("machine", "model", "region")
+"""What a request has names of: an accelerator and a price filter, a preset, a region's energy."""
+# A run that is estimated takes some 4 ms, and 20 to 150 where its layout was never searched.
+MOST_ESTIMATED = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """A run's whole request, what of it stands at the pointer; the rest is the program's defaults."""
+
+    pointer: str
+    request: Body
+    stated: Body
+
+
+def check_base(desk: Desk, shape: Shape, base: Body) -> None:
+    """Raises the Problem that every evaluation of the base would have, its pointer below `/base`.
+
+    A program of many runs is not planned: its runs are estimated where few of them differ in more than their data, else their names are
+    looked up alone.
+    """
+    try:
+        if shape == "estimate":
+            estimate(desk, base)
+        elif run_count(shape, base) <= MOST_ESTIMATED:
+            resolve(Estimates(desk), base, desk.clock().date(), Notes())
+        else:
+            _check_runs(desk, base)
+    except Problem as problem:
+        raise problem.below("/base") from problem
+
+
+def check_names(desk: Desk, shape: Shape, base: Body, parts: Collection[str] = PARTS, swept: Collection[str] = ()) -> None:
+    """Raises the Problem of a name in the base that nobody knows, or of a price that nobody asks, its pointer below `/base`.
+
+    `swept`: paths of fields that are given other values; a run that lacks what they may supply is left aside.
+    """
+    if not parts:
+        return
+    try:
+        runs = [Run("", base, base)] if shape == "estimate" else _different(_runs(base, swept))
+        _look_up(desk, base, runs, parts)
+    except Problem as problem:
+        raise problem.below("/base") from problem
+
+
+def parts_left(paths: Iterable[str]) -> set[str]:
+    """The parts whose names stay as the base has them, where fields at these paths are given other values."""
+    changed = {part for path in paths for part in _parts_at(path)}
+    return set(PARTS) - changed
+
+
+def _parts_at(path: str) -> Collection[str]:
+    """What a field decides of a run's names."""
+    match path.split("."):
+        case ["tiers", _, "runs", _, "estimate", *field] | ["defaults", *field]:
+            pass
+        case ["tiers", *_]:
+            return PARTS
+        case field:
+            pass
+    match field:
+        case []:
+            return PARTS
+        case ["price", *_] | ["hardware"] | ["hardware", "accelerator"]:
+            return (MACHINE,)
+        case ["model", *_]:
+            return (MODEL,)
+        case ["energy"] | ["energy", "region"]:
+            return (REGION,)
+    return ()
+
+
+def _check_runs(desk: Desk, base: Body) -> None:
+    runs = list(_different(_runs(base)))
+    if len(runs) > MOST_ESTIMATED:
+        _look_up(desk, base, runs, PARTS)
+        return
+    estimates = Estimates(desk)
+    for run in runs:
+        _found(base, run, estimates.of)
+
+
+def _runs(base: Body, swept: Collection[str] = ()) -> Iterator[Run]:
+    """A program's runs, the defaults laid under each. Raises InvalidRequest where one lacks what no swept path supplies."""
+    for at, tier in enumerate(base["tiers"]):
+        for place, run in enumerate(tier["runs"]):
+            pointer = f"/tiers/{at}/runs/{place}"
+            try:
+                request = whole_request(base, run, pointer, Notes())
+            except InvalidRequest as lacking:
+                if not _supplied(lacking.pointer, f"{pointer}/estimate", swept):
+                    raise
+                continue
+            yield Run(f"{pointer}/estimate", request, run["estimate"])
+
+
+def _supplied(lacking: str, estimate: str, swept: Collection[str]) -> bool:
+    """Whether a swept path leads to, or through, what a run's estimate lacks, in the run itself or in the defaults."""
+    places = (lacking, lacking.replace(estimate, "/defaults", 1))
+    return any(_on_one_way(f"/{path.replace('.', '/')}", place) for path in swept for place in places)
+
+
+def _on_one_way(one: str, other: str) -> bool:
+    """Whether one of two pointers leads to the other or to what lies in it."""
+    return f"{one}/".startswith(f"{other}/") or f"{other}/".startswith(f"{one}/")
+
+
+def _different(runs: Iterable[Run]) -> Iterator[Run]:
+    """The first of those that differ in nothing but their data."""
+    seen = set()
+    for run in runs:
+        key = request_key({**run.request, "data": None})
+        if key not in seen:
+            seen.add(key)
+            yield run
+
+
+def _look_up(desk: Desk, base: Body, runs: Iterable[Run], parts: Collection[str]) -> None:
+    """Every name once, however many runs have it."""
+    known = set()
+    for run in runs:
+        for part in parts:
+            key = request_key({part: _named(run.request, part)})
+            if key not in known:
+                known.add(key)
+                _found(base, run, partial(_find, desk, part))
+
+
+def _named(request: Body, part: str) -> Any:
+    """What a part's names depend on."""
+    if part == MACHINE:
+        return request["hardware"]["accelerator"], request.get("price")
+    return request["model"] if part == MODEL else _region(request)
+
+
+def _region(request: Body) -> str | None:
+    region: str | None = request.get("energy", {}).get("region")
+    return region
+
+
+def _find(desk: Desk, part: str, request: Body) -> None:
+    """Raises the Problem of a part's names."""
+    region = _region(request)
+    if part == MACHINE:
+        find_machine(desk, request, Notes())
+    elif part == MODEL:
+        resolve_model(request["model"], Notes())
+    elif region is not None:
+        find_region(region)
+
+
+def _found(base: Body, run: Run, find: Callable[[Body], object]) -> None:
+    """Raises the Problem that a run's request has, at the place where what is wrong was stated."""
+    try:
+        find(run.request)
+    except Problem as problem:
+        raise problem.below(stated_at(problem, base, run.stated, run.pointer)) from problem

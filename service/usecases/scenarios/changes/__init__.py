@@ -1,0 +1,1 @@
+"""A base request with fields changed: sweeps and sensitivities."""

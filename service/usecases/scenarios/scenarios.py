@@ -1,0 +1,95 @@
+"""Scenarios as their callers see them: asked for, looked at, cancelled, forgotten. What workers do of them is in `scenario_work`."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from service.context import Desk
+from service.domain.errors import InvalidRequest, NotFound, Problem
+from service.domain.teams import Principal
+from service.presets.version import engine_version
+from service.store import NewScenario, OpenWork, Remembered, ScenarioRow, TeamIsFull, WholeScenario
+from service.usecases.scenarios.codec import packed
+from service.usecases.scenarios.registry import MOST_CHUNKS, Body, Given, Prepared, kind_of
+from service.usecases.scenarios.worker import KIND, call_workers
+from service.usecases.tracking.programs import NOT_OURS
+
+MOST_OPEN = OpenWork(scenarios=100, units=10**10)
+"""What one team may have under way at once: scenarios, and trials, cells or evaluations in them."""
+JOBS_KEPT = timedelta(days=1)
+
+
+class TooMuchOpen(Problem):
+    """The team has as much under way as one team may."""
+
+    status = 429
+    title = "Too much under way"
+
+
+def submit(desk: Desk, who: Principal, given: Given, request: Body, kept: Remembered | None = None) -> ScenarioRow:
+    """A new scenario, safe and readable when this returns, whether or not a worker is there. `request` is the whole of it as it came.
+
+    Raises the domain's Problems with pointers into the request, TooMuchOpen, Repeated and IdempotencyKeyReused. What was accepted before
+    is repeated whatever the prices are by now.
+    """
+    desk.store.check_new(kept)
+    prepared = kind_of(given.kind).prepare(desk.priced_for(who.team_name), given)
+    _check_size(prepared)
+    try:
+        made = desk.store.create_scenario(_new(who, prepared, request), MOST_OPEN, desk.clock(), kept)
+    except TeamIsFull as full:
+        raise TooMuchOpen(_too_much(full.open_work, prepared)) from None
+    call_workers(desk)
+    return made
+
+
+def find_scenario(desk: Desk, who: Principal, scenario_id: str) -> WholeScenario:
+    """A scenario of the caller's team. Raises NotFound: another team's is as unknown as none."""
+    found = desk.store.scenario(who.team, scenario_id)
+    if found is None:
+        raise NotFound(NOT_OURS.format(what="scenario"))
+    return found
+
+
+def cancel(desk: Desk, who: Principal, scenario_id: str) -> WholeScenario:
+    """End a scenario; one that is over stays as it is. Workers notice within 2 s. Raises NotFound."""
+    found = find_scenario(desk, who, scenario_id)
+    desk.store.cancel_scenario(found.row.id, desk.clock())
+    return find_scenario(desk, who, scenario_id)
+
+
+def forget(desk: Desk) -> int:
+    """Forget the scenarios that were over long enough, and the jobs of those who worked on them; returns how many scenarios."""
+    now = desk.clock()
+    desk.store.forget_jobs(KIND, now - JOBS_KEPT)
+    return desk.store.forget_scenarios(now)
+
+
+def _new(who: Principal, prepared: Prepared, request: Body) -> NewScenario:
+    return NewScenario(
+        team=who.team,
+        kind=prepared.kind,
+        units=prepared.units,
+        chunks=prepared.chunks,
+        review_at=min((*prepared.checkpoints, prepared.chunks)),
+        price_snapshot=prepared.snapshot,
+        engine_version=engine_version(),
+        request=request,
+        prepared=packed(prepared),
+    )
+
+
+def _check_size(prepared: Prepared) -> None:
+    if not 1 <= prepared.chunks <= MOST_CHUNKS:
+        raise ValueError(f"a scenario of kind {prepared.kind} came in {prepared.chunks} chunks; 1 to {MOST_CHUNKS} are taken")
+    if prepared.units > MOST_OPEN.units:
+        raise InvalidRequest(f"this would be {prepared.units:g} evaluations; a scenario has at most {MOST_OPEN.units:g}")
+
+
+def _too_much(work: OpenWork, prepared: Prepared) -> str:
+    if work.scenarios >= MOST_OPEN.scenarios:
+        return f"the team has {work.scenarios} scenarios under way, and may have {MOST_OPEN.scenarios}; wait for one to end, or cancel one"
+    return (
+        f"the team's scenarios have {work.units:g} evaluations ahead of them, with this one's {prepared.units:g} more than the "
+        f"{MOST_OPEN.units:g} that a team may have; wait for one to end, or cancel one"
+    )

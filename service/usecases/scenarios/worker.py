@@ -1,0 +1,193 @@
+"""What workers do of scenarios: chunk by chunk, of whichever team has the least under way, until there is nothing left to do.
+
+Everything known of a scenario stands in the store. A worker that dies, is stopped or comes twice loses or spoils nothing: a chunk is begun
+again by the next one, and the same chunk has the same tally whoever makes it.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import time
+import uuid
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import timedelta
+from types import TracebackType
+from typing import Any, Self
+
+from service.context import Desk
+from service.domain.errors import Problem
+from service.store import Claim, StoreUnavailable
+from service.store.prices.snapshots import Step
+from service.store.scenarios.scenarios import REVIEW
+from service.usecases.jobs import LeaseLost, Stopped
+from service.usecases.scenarios.codec import unpacked
+from service.usecases.scenarios.registry import Prepared, ScenarioKind, kind_of
+
+log = logging.getLogger(__name__)
+
+KIND = "scenario_work"
+SLICE_S = 5.0
+"""How long a job goes on before it makes room: whatever waits behind it in the queue comes first, then its successor."""
+LOOK_S = 0.5
+"""How often a worker asks whether its scenario is still wanted."""
+ALIVE = timedelta(seconds=15)
+"""A worker that was not heard of for so long does not count."""
+TALLIES_AT_ONCE = 32
+
+
+class NotWanted(Exception):
+    """The scenario is over. Raised by a chunk's step; a kind lets it pass."""
+
+
+def work(desk: Desk, payload: Mapping[str, Any], step: Step) -> dict[str, Any]:
+    """The job `scenario_work`, payload `{"single": …}`, the same as the job's own: chunks of any open scenario, for a slice of time."""
+    shift = _Shift(desk, payload["single"], step)
+    desk.store.free_chunks(shift.single)
+    until = time.monotonic() + SLICE_S
+    while shift.done == 0 or time.monotonic() < until:
+        step(shift.done, shift.done)
+        claim = desk.store.claim_chunk(shift.single, desk.clock())
+        if claim is None:
+            return {"chunks": shift.done}
+        with _Attempt(desk, claim):
+            shift.do(claim)
+        shift.done += 1
+    _go_on(desk)
+    return {"chunks": shift.done}
+
+
+def call_workers(desk: Desk) -> int:
+    """As many jobs as there are processes to run them and things to do; returns how many are new."""
+    now = desk.clock()
+    free = processes(desk) - len(desk.store.open_jobs(KIND))
+    missing = desk.store.claimable_chunks(now, free) if free > 0 else 0
+    for _ in range(missing):
+        _send_one(desk)
+    return missing
+
+
+def tend(desk: Desk) -> None:
+    """End what cannot be finished, forget what is not needed any more, and see to it that somebody works on the rest."""
+    desk.store.close_exhausted(desk.clock())
+    desk.store.forget_chunks()
+    call_workers(desk)
+
+
+def processes(desk: Desk) -> int:
+    """How many processes run jobs, as far as is known: more jobs than that would only keep others waiting in the queue."""
+    alive = desk.store.workers_alive(desk.clock() - ALIVE)
+    return max(1, alive) * desk.settings.worker_concurrency
+
+
+def _go_on(desk: Desk) -> None:
+    """A successor for a job whose slice is over, unless there are too many already."""
+    if len(desk.store.open_jobs(KIND)) <= processes(desk) and desk.store.claimable_chunks(desk.clock(), 1):
+        _send_one(desk)
+
+
+def _send_one(desk: Desk) -> None:
+    single = f"{KIND}:{uuid.uuid4()}"
+    job, _ = desk.store.create_single_job(KIND, {"single": single}, desk.clock(), single)
+    desk.queue.send(job.id)
+
+
+@dataclass(slots=True)
+class _Shift:
+    """One job's time at work: under which name it claims chunks, and what it knows of the scenarios it has met."""
+
+    desk: Desk
+    single: str
+    step: Step
+    done: int = 0
+    known: dict[str, tuple[Prepared, Desk]] = field(default_factory=dict)
+
+    def do(self, claim: Claim) -> None:
+        """Make a chunk, or review those that are made. Raises what the kind raises, NotWanted and Stopped."""
+        prepared, desk = self._known(claim.scenario)
+        kind, pulse = kind_of(prepared.kind), _Pulse(self, claim.scenario)
+        if claim.number == REVIEW:
+            self._review(claim, prepared, kind, pulse)
+            return
+        tally = _json(kind.run_chunk(desk, prepared, claim.number, pulse))
+        units = prepared.units_after(claim.number + 1) - prepared.units_after(claim.number)
+        self.desk.store.keep_tally(claim, tally, units, self.desk.clock())
+
+    def _review(self, claim: Claim, prepared: Prepared, kind: ScenarioKind, pulse: _Pulse) -> None:
+        reached = claim.review_at
+        if reached < prepared.chunks and not kind.enough(prepared, self._tallies(claim, pulse)):
+            later = (count for count in prepared.checkpoints if count > reached)
+            self.desk.store.go_on(claim, min(next(later, prepared.chunks), prepared.chunks))
+            return
+        _, desk = self._known(claim.scenario)
+        result = json.loads(_json(kind.finish(desk, prepared, self._tallies(claim, pulse))))
+        self.desk.store.succeed(claim, result, self.desk.clock())
+
+    def _tallies(self, claim: Claim, pulse: _Pulse) -> Iterator[dict[str, Any]]:
+        """Those of the first chunks, in order, a few in memory at a time."""
+        for first in range(0, claim.review_at, TALLIES_AT_ONCE):
+            numbers = range(first, min(first + TALLIES_AT_ONCE, claim.review_at))
+            for tally in self.desk.store.tallies(claim.scenario, numbers):
+                pulse()
+                yield json.loads(tally)
+
+    def _known(self, scenario: str) -> tuple[Prepared, Desk]:
+        """What the scenario consists of, and the desk with its team's prices."""
+        if scenario not in self.known:
+            found = self.desk.store.scenario_prepared(scenario)
+            if found is None:
+                raise NotWanted(scenario)
+            body, team = found
+            self.known[scenario] = unpacked(body, scenario), self.desk.priced_for(team)
+        return self.known[scenario]
+
+
+class _Pulse:
+    """The step of a chunk: lets the worker be stopped, and asks now and then whether the scenario is still wanted."""
+
+    def __init__(self, shift: _Shift, scenario: str) -> None:
+        self._shift, self._scenario = shift, scenario
+        self._next = time.monotonic() + LOOK_S
+
+    def __call__(self) -> None:
+        self._shift.step(self._shift.done, self._shift.done)
+        if time.monotonic() < self._next:
+            return
+        self._next = time.monotonic() + LOOK_S
+        if not self._shift.desk.store.scenario_open(self._scenario):
+            raise NotWanted(self._scenario)
+
+
+class _Attempt:
+    """Around an attempt at a chunk: what goes wrong in it is noted there and then, and the worker goes on with the next.
+
+    What stops the worker itself leaves the block, after the chunk was given back; so does a database that is away.
+    """
+
+    def __init__(self, desk: Desk, claim: Claim) -> None:
+        self._desk, self._claim = desk, claim
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> bool:
+        if error is None or isinstance(error, LeaseLost | StoreUnavailable):
+            return False
+        if isinstance(error, Stopped) or not isinstance(error, Exception):
+            self._desk.store.hand_back(self._claim)
+            return False
+        if not isinstance(error, NotWanted):
+            self._fail(error)
+        return True
+
+    def _fail(self, error: Exception) -> None:
+        log.error("scenario %s, chunk %s: attempt failed", self._claim.scenario, self._claim.number, exc_info=error)
+        known = isinstance(error, Problem)
+        reason = str(error) if known else f"{type(error).__name__}: {error}"
+        self._desk.store.fail_chunk(self._claim, reason, self._desk.clock(), for_good=known)
+
+
+def _json(value: Mapping[str, Any]) -> str:
+    """The value as JSON text. Raises ValueError for NaN and infinities, which have none."""
+    return json.dumps(value, allow_nan=False, separators=(",", ":"))

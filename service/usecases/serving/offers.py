@@ -1,0 +1,113 @@
+"""What accelerators a model may be served on, and at which prices."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from providers.offer import Offer
+from service.domain.errors import InvalidRequest, NoOffer, UnknownName
+from service.domain.training.hardware import Accelerator
+from service.engine.serving.fleet import Rent
+from service.presets.hardware.accelerators import find_accelerator, load_accelerators
+from service.prices.book import PriceBook, offer_key
+from service.usecases.comparison.option_table import TORUS
+from service.usecases.resolution.assumption_log import Notes
+from service.usecases.resolution.pricing import DEFAULT_PRICING, FILTERS, eligible
+from service.usecases.resolution.resolve import other_meanings
+
+Given = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Lot:
+    """Accelerators at a price: an offer of the book or, with none, the caller's own."""
+
+    accelerator: Accelerator
+    rent: Rent
+    usd_per_accelerator_hour: float
+    offer: Offer | None = None
+
+
+def lots_of(request: Given, book: PriceBook, notes: Notes) -> list[Lot]:
+    """The cheapest offer of each provider, accelerator and size of instance that answers the request's filter, or the caller's price.
+
+    Raises UnknownName, InvalidRequest, NoOffer with pointers into the request.
+    """
+    given, names = request.get("price", {}), accelerators_of(request.get("hardware", {}), book, notes)
+    if given.get("usd_per_accelerator_hour") is not None:
+        return [_own(given, names)]
+    found = [lot for name in names for lot in _sold(given, name, book)]
+    if not found:
+        raise NoOffer(_nothing(given, names, book), "/price")
+    unsold = sorted(set(names).difference(lot.accelerator.name for lot in found))
+    if unsold and "accelerators" in request.get("hardware", {}):
+        notes.warn(f"no price of {', '.join(unsold)} is known for {_asked(given)} in {book.name}: left out")
+    _note_prices(given, found, notes)
+    return found
+
+
+def accelerators_of(given: Given, book: PriceBook, notes: Notes) -> list[str]:
+    """Canonical names of the accelerators asked for, or of all that have a price, in order. Raises UnknownName with its pointer."""
+    asked = given.get("accelerators")
+    if asked is None:
+        return list(notes.assume("hardware.accelerators", sorted(book.by_accelerator), "not stated: all that have a price"))
+    return sorted({_named(name, index, notes) for index, name in enumerate(asked)})
+
+
+def _named(name: str, index: int, notes: Notes) -> str:
+    pointer = f"/hardware/accelerators/{index}"
+    try:
+        found = find_accelerator(name)
+    except UnknownName as problem:
+        raise UnknownName(problem.message, pointer, problem.near) from problem
+    if found.ambiguous_with:
+        notes.assume(f"hardware.accelerators.{index}", found.accelerator.name, other_meanings(found))
+    return found.accelerator.name
+
+
+def _own(given: Given, names: Sequence[str]) -> Lot:
+    """The one accelerator that the caller's price is of, in nodes as its data sheet has them."""
+    beside = [name for name in FILTERS if given.get(name) is not None and name != "snapshot"]
+    if beside:
+        raise InvalidRequest(f"a stated price needs no filter: leave out {beside[0]}", f"/price/{beside[0]}")
+    if len(names) != 1:
+        raise InvalidRequest("a stated price is that of one accelerator: name it", "/hardware/accelerators")
+    return Lot(load_accelerators()[names[0]], Rent(1, float("inf")), float(given["usd_per_accelerator_hour"]))
+
+
+def _sold(given: Given, name: str, book: PriceBook) -> Iterable[Lot]:
+    """Of each provider and size of instance the cheapest."""
+    best: dict[tuple[str, int], Offer] = {}
+    for offer in eligible(given, name, book):
+        key = (offer.provider, offer.accelerator_count)
+        best[key] = min(best.get(key, offer), offer, key=lambda each: (each.usd_per_accelerator_hour, offer_key(each)))
+    accelerator = load_accelerators()[name]
+    return [Lot(accelerator, _rent(accelerator, offer), float(offer.usd_per_accelerator_hour), offer) for offer in best.values()]
+
+
+def _rent(accelerator: Accelerator, offer: Offer) -> Rent:
+    """Instances as small as a part of a node, or of a pod that is let in slices, have no links that are known to any other."""
+    unit = accelerator.link_domain if TORUS in accelerator.link else accelerator.accelerators_per_node
+    return Rent(offer.accelerator_count, float("inf") if offer.accelerator_count >= unit else float(offer.accelerator_count))
+
+
+def _note_prices(given: Given, found: Sequence[Lot], notes: Notes) -> None:
+    providers = {lot.offer.provider for lot in found if lot.offer}
+    source = (
+        f"the cheapest region of each of {len(providers)} providers, its newest prices; no auction floors, no marketplaces unless named"
+    )
+    notes.assume("price", f"{len(found)} {given.get('pricing') or DEFAULT_PRICING} offers", source)
+
+
+def _nothing(given: Given, names: Sequence[str], book: PriceBook) -> str:
+    held = sorted({f"{offer.provider} {offer.pricing}" for name in names for offer in book.by_accelerator.get(name, ())})
+    known = f"known of them: {', '.join(held[:12])}" if held else "none at all is"
+    which = ", ".join(names[:5]) + (" and others" if len(names) > 5 else "")
+    advice = "widen price or hardware, or state price.usd_per_accelerator_hour of one accelerator"
+    return f"no price of {which} for {_asked(given)} is known in {book.name}; {known}. To go on, {advice}"
+
+
+def _asked(given: Given) -> str:
+    return ", ".join(f"{name} {given[name]}" for name in FILTERS if given.get(name)) or DEFAULT_PRICING

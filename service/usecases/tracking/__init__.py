@@ -1,0 +1,1 @@
+"""Tracked programs: events, status, reports, alerts, imports."""

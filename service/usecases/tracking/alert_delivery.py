@@ -1,0 +1,125 @@
+"""Alerts on their way: signed, sent, sent again where nobody said that they arrived, and given up after about a day."""
+
+from __future__ import annotations
+
+import json
+import logging
+import random
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from datetime import datetime, timedelta
+from functools import partial
+from typing import Any, Protocol
+
+from standardwebhooks import Webhook
+
+from service.context import Desk
+from service.domain.tracking.alerts import Target
+from service.runtime import webhooks
+from service.runtime.webhooks import Gone, Undelivered
+from service.serialization import plain
+from service.store import Outgoing
+from service.store.tracking.alerts import TEST
+from service.usecases.tracking.alerts import rule_of
+
+log = logging.getLogger(__name__)
+
+PAUSES_S = (5, 5 * 60, 30 * 60, 2 * 3600, 5 * 3600, 10 * 3600, 10 * 3600)
+"""After each attempt that failed but the last: 28 hours in all, as the Standard Webhooks specification recommends (days, growing)."""
+MOST_ATTEMPTS = len(PAUSES_S) + 1
+JITTER = 0.2
+"""A pause is up to so much longer, so that many that failed together do not come back together."""
+AT_ONCE = 16
+"""Attempts side by side; each takes 8 s at most, so that a worker is free again within about 10 s."""
+LEASE = timedelta(seconds=60)
+SLACK_HEADER = 150
+SLACK_SECTION = 3000
+"""Characters that Slack takes in a header and in a section; more of them are answered with 400."""
+USER_AGENT = "outlay (alerts)"
+
+_RANDOM = random.SystemRandom()
+
+
+class Post(Protocol):
+    """Sends a message to an address. Raises Undelivered."""
+
+    def __call__(self, url: str, body: bytes, headers: Mapping[str, str], *, private: bool) -> None: ...
+
+
+def deliver_due(desk: Desk, post: Post = webhooks.post, jitter: Callable[[], float] = _RANDOM.random) -> int:
+    """Try to deliver some alerts that are due, side by side; returns how many were tried. What nobody else has claimed is due."""
+    claimed = desk.store.claim_deliveries(desk.clock(), LEASE, AT_ONCE, MOST_ATTEMPTS)
+    if not claimed:
+        return 0
+    with ThreadPoolExecutor(len(claimed), thread_name_prefix="delivery") as pool:
+        for outgoing, trouble in zip(claimed, pool.map(partial(_attempt, desk, post), claimed), strict=True):
+            _settle(desk, outgoing, trouble, jitter)
+    return len(claimed)
+
+
+def message(outgoing: Outgoing) -> dict[str, Any]:
+    """What a webhook is told: an event of the Standard Webhooks specification. The same at every attempt."""
+    alert, rule = outgoing.alert, outgoing.rule
+    kind = TEST if alert.subject == TEST else rule.body["kind"]
+    return {
+        "type": f"alert.{kind}",
+        "timestamp": plain(alert.at),
+        "data": {"id": alert.id, "rule": rule.id, "program": alert.program, **alert.body},
+    }
+
+
+def slack_message(outgoing: Outgoing) -> dict[str, Any]:
+    """What Slack is told. Plain text, in which names neither mention anybody nor become links."""
+    title, text = (str(outgoing.alert.body[name]) for name in ("title", "text"))
+    return {
+        "text": _escaped(text),
+        "blocks": [
+            {"type": "header", "text": {"type": "plain_text", "text": title[:SLACK_HEADER], "emoji": False}},
+            {"type": "section", "text": {"type": "plain_text", "text": text[:SLACK_SECTION], "emoji": False}},
+        ],
+    }
+
+
+def signed(secret: str, delivery: str, at: datetime, body: str) -> dict[str, str]:
+    """The headers of the Standard Webhooks specification. The id stays that of the delivery, so that its receiver knows a repeat."""
+    signature = Webhook(secret).sign(msg_id=delivery, timestamp=at, data=body)
+    return {"webhook-id": delivery, "webhook-timestamp": str(int(at.timestamp())), "webhook-signature": signature}
+
+
+def _attempt(desk: Desk, post: Post, outgoing: Outgoing) -> Undelivered | None:
+    target = rule_of(outgoing.rule).targets[outgoing.delivery.target]
+    body, headers = _request(target, outgoing, desk.clock())
+    try:
+        post(target.url, body, headers, private=desk.settings.allow_private_webhooks)
+    except Undelivered as trouble:
+        return trouble
+    return None
+
+
+def _request(target: Target, outgoing: Outgoing, now: datetime) -> tuple[bytes, dict[str, str]]:
+    headers = {"Content-Type": "application/json", "User-Agent": USER_AGENT}
+    if target.secret is None:
+        return json.dumps(slack_message(outgoing)).encode(), headers
+    body = json.dumps(message(outgoing), sort_keys=True, allow_nan=False)
+    return body.encode(), headers | signed(target.secret, outgoing.delivery.id, now, body)
+
+
+def _settle(desk: Desk, outgoing: Outgoing, trouble: Undelivered | None, jitter: Callable[[], float]) -> None:
+    store, delivery, now = desk.store, outgoing.delivery, desk.clock()
+    if trouble is None:
+        store.settle_delivery(delivery, "sent", now)
+    elif isinstance(trouble, Gone) or delivery.attempts >= MOST_ATTEMPTS:
+        log.warning("alert %s was not delivered to target %s, after %s attempts: %s", *_named(outgoing), delivery.attempts, trouble)
+        store.settle_delivery(delivery, "failed", now, error=str(trouble))
+    else:
+        pause_s = PAUSES_S[delivery.attempts - 1] * (1 + JITTER * jitter())
+        store.settle_delivery(delivery, "pending", now, error=str(trouble), due_at=now + timedelta(seconds=pause_s))
+
+
+def _named(outgoing: Outgoing) -> tuple[str, int]:
+    return outgoing.alert.id, outgoing.delivery.target
+
+
+def _escaped(text: str) -> str:
+    """Slack's three characters of control: `<!channel>` in a name would call everybody."""
+    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")

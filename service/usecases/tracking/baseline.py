@@ -1,0 +1,182 @@
+"""What was planned, kept beside what is tracked: taken from a program's plan (docs/programs.md) or from what the caller states."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import date
+from itertools import accumulate
+from typing import Any
+
+from service.domain.programs.program import Criteria, MidpointGate, Outcome
+from service.domain.quantities import Range
+from service.domain.tracking.events import PlannedWeek, ProgramBaseline, RunBaseline
+from service.engine.scheduling.calendar import working_day
+from service.presets.programs import program_default
+
+Body = Mapping[str, Any]
+STATED = ("name", "budget_usd", "planned_tokens", "start", "deadline")
+CLOSED = "closed"
+CENT_USD = 0.01
+_WEEK = ("usd", "tokens", "accelerator_hours", "checkpoints")
+
+
+def baseline_of_plan(answer: Body, request: Body | None) -> dict[str, Any]:
+    """What a plan's answer says about budget, scope, time, gate and runs, and its request, where that is known, of holidays; as JSON."""
+    schedule, asked = answer["schedule"], (request or {}).get("schedule", {})
+    return {
+        "budget_usd": answer["total_usd"]["p50"],
+        "planned_tokens": round(sum(tier["tokens"] for tier in answer["tiers"])),
+        "start": schedule["start"],
+        "deadline": schedule["deadline"] or schedule["finish"]["p50"],
+        "total_usd": answer["total_usd"],
+        **_shares(answer),
+        "price_snapshot": answer["price_snapshot"],
+        "midpoint_gate": answer["midpoint_gate"],
+        "holidays": asked.get("holidays", []),
+        "outcome": answer["outcome"],
+        "weeks": [{"week": week["monday"], **{name: week[name] for name in _WEEK}} for week in answer["burn_plan"]],
+        "runs": [_run_of_plan(tier, run, answer) for tier in answer["tiers"] for run in tier["runs"]],
+    }
+
+
+def _run_of_plan(tier: Body, run: Body, answer: Body) -> dict[str, Any]:
+    estimate, throughput = run["estimate"], run["estimate"]["throughput"]
+    each, whole = throughput["tokens_per_s_per_accelerator"]["p50"], throughput["tokens_per_s"]
+    dates = {entry["what"]: entry for entry in answer["schedule"]["calendar"]}.get(f"{tier['tier']}: {run['name']}", {})
+    mfu, hours, sustained = throughput["mfu"]["p50"], run["accelerator_hours"]["p50"], throughput["sustained_share"]
+    return {
+        "name": run["name"],
+        "tier": tier["tier"],
+        "tokens": run["tokens"],
+        "accelerator_hours": hours,
+        "usd": run["cost_usd"],
+        "start": dates.get("start"),
+        "finish": dates.get("finish"),
+        "accelerator": estimate["price"]["accelerator"],
+        "learned_ratio": _assumed(estimate, "throughput.learned"),
+        "accelerators": round(whole / each),
+        "tokens_per_s": {name: whole / each * value * sustained for name, value in throughput["tokens_per_s_per_accelerator"].items()},
+        "usd_per_accelerator_hour": run["cost_usd"] / hours if hours else None,
+        "mfu": mfu,
+        "sustained_share": sustained,
+        "goodput": estimate["reliability"]["goodput"],
+        "interruptions": estimate["reliability"]["expected_interruptions"] * run["equivalents"],
+        "checkpoint_interval_minutes": estimate["reliability"]["checkpoint_interval_minutes"],
+        "flops_per_token": estimate["flops"]["per_token"],
+        "peak_tflops": throughput["tflops_per_accelerator"] / mfu if mfu else None,
+        "wall_clock_hours": run["wall_clock_hours"],
+    }
+
+
+def _shares(answer: Body) -> dict[str, float]:
+    """What of the budget is held in reserve, and what is planned for people, storage and overheads around the runs."""
+    total, reserve = answer["total_usd"]["p50"], answer["envelope"]["reserve_usd"]
+    runs = sum(run["cost_usd"] for tier in answer["tiers"] for run in tier["runs"])
+    return {"reserve_share": reserve / total, "around_share": (total - reserve - runs) / total} if total else {}
+
+
+def _assumed(estimate: Body, field: str) -> Any:
+    return next((one["value"] for one in estimate["assumptions"] if one["field"] == field), None)
+
+
+def program_baseline(body: Body, first: Body) -> ProgramBaseline:
+    """The baseline in force, from a program's newest and first bodies."""
+    gate, outcome, total = body.get("midpoint_gate"), body.get("outcome"), body.get("total_usd")
+    return ProgramBaseline(
+        name=body["name"],
+        budget_usd=body.get("budget_usd"),
+        planned_tokens=body.get("planned_tokens"),
+        start=_day(body.get("start")),
+        deadline=_day(body.get("deadline")),
+        weeks=tuple(PlannedWeek(date.fromisoformat(week["week"]), *(week[name] for name in _WEEK)) for week in body.get("weeks", ())),
+        midpoint_gate=_gate(gate) if gate else None,
+        outcome=_outcome(outcome) if outcome else None,
+        original_tokens=first.get("planned_tokens"),
+        total_usd=Range(**total) if total else None,
+        reserve_share=body.get("reserve_share", 0.0),
+        around_share=body.get("around_share", 0.0),
+        closed=body["state"] == CLOSED,
+    )
+
+
+def whole_gate(gate: Body) -> dict[str, Any]:
+    """The midpoint gate that was decided, at the share of the budget that a plan's gate has where nobody states one."""
+    return {"at_spend_share": program_default("at_spend_share").value, **gate}
+
+
+def gate_in_force(program: Body) -> dict[str, Any] | None:
+    """The midpoint gate as it was decided, at its share of the budget in force.
+
+    A plan says when and in which tier it falls. With another budget it falls in the week in which the burn plan reaches the amount, if any,
+    on the first working day as the plan has it; with a later start not before that. A tier is told of the plan's own day and amount alone.
+    """
+    decided, budget = program.get("midpoint_gate"), program.get("budget_usd")
+    if decided is None:
+        return None
+    gate = whole_gate(decided)
+    if budget is None or gate.get("at_usd") is None:
+        return gate
+    due = gate["at_spend_share"] * budget
+    as_planned = abs(due - gate["at_usd"]) < CENT_USD
+    week = _week_due(program, due)
+    same_week = as_planned or (week is not None and week == _week_due(program, gate["at_usd"]))
+    day = _working_day(program, gate.get("date") if same_week else week)
+    if as_planned and day == gate.get("date"):
+        return gate
+    return {**gate, "at_usd": gate["at_usd"] if as_planned else round(due, 2), "date": day, "tier": None}
+
+
+def _week_due(program: Body, usd: float) -> str | None:
+    """The Monday of the week in which the burn plan reaches the amount; None where it never does."""
+    weeks = program.get("weeks", ())
+    spent = accumulate(week["usd"] for week in weeks)
+    return next((week["week"] for week, sum_usd in zip(weeks, spent, strict=True) if sum_usd > usd - CENT_USD), None)
+
+
+def _working_day(program: Body, day: str | None) -> str | None:
+    """The first working day from a day on, and from the program's first; holidays are those of the plan's request, where it is known."""
+    if day is None:
+        return None
+    first = max(day, program.get("start") or day)
+    holidays = {date.fromisoformat(each) for each in program.get("holidays", ())}
+    return working_day(date.fromisoformat(first), holidays).isoformat()
+
+
+def planned_run(program: Body, tier: str | None, name: str) -> dict[str, Any]:
+    """What the program's plan says of the run of that tier and name; empty where it says nothing."""
+    found = (run for run in program.get("runs", ()) if (run["tier"], run["name"]) == (tier, name))
+    return {key: value for key, value in next(found, {}).items() if key not in ("tier", "name")}
+
+
+def restated(planned: Body, stated: Body) -> dict[str, Any]:
+    """What was planned with what is stated now above it; the price of an accelerator-hour follows from the two where both are stated."""
+    given = {**planned, **{name: value for name, value in stated.items() if value is not None}}
+    if given.get("usd") and given.get("accelerator_hours") and {"usd", "accelerator_hours"} & stated.keys():
+        given["usd_per_accelerator_hour"] = given["usd"] / given["accelerator_hours"]
+    return given
+
+
+def run_baseline(run: Body, program: Body) -> RunBaseline:
+    """What was planned of a run; those of a closed program are closed."""
+    given = {name: value for name, value in run["planned"].items() if name in RunBaseline.__dataclass_fields__}
+    given |= {"name": run["name"], "tier": run.get("tier"), "closed": CLOSED in (run["state"], program["state"])}
+    for name in ("start", "finish"):
+        given[name] = _day(given.get(name))
+    for name in ("tokens_per_s", "wall_clock_hours"):
+        given[name] = Range(**given[name]) if given.get(name) else None
+    return RunBaseline(**given)
+
+
+def _day(text: str | None) -> date | None:
+    return None if text is None else date.fromisoformat(text)
+
+
+def _gate(gate: Body) -> MidpointGate:
+    criteria = {name: Criteria(**(gate.get(name) or {})) for name in ("continue_if", "stop_if")}
+    return MidpointGate(whole_gate(gate)["at_spend_share"], criteria["continue_if"], criteria["stop_if"], gate.get("pivot_to"))
+
+
+def _outcome(outcome: Body) -> Outcome:
+    improvement = outcome["target"] - outcome["baseline"]
+    point = improvement / outcome["points"] if outcome["points"] else 1.0
+    return Outcome(outcome["metric"], outcome["baseline"], outcome["target"], point, outcome.get("decision"))

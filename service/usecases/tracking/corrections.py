@@ -1,0 +1,61 @@
+"""Corrections that would change nothing: they state what the event that they correct has no field for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from service.context import Desk
+from service.domain.tracking.events import EVENT_RULES, TOLD_AS, Event
+from service.store import RunRow
+
+MOST_STEPS = 50
+"""Of a chain of corrections of corrections that is followed; beyond it one is taken as it is, and fields that are none change nothing."""
+
+
+def foreign_fields(desk: Desk, run: RunRow, events: Sequence[Event]) -> dict[int, str]:
+    """Why corrections of a batch cannot be taken, by their places; no matter are those kept already or of an unknown event."""
+    stating = [(place, event) for place, event in enumerate(events) if event.type == "correction" and _stated(event)]
+    if not stating:
+        return {}
+    kept = _kept(desk, run, events)
+    # Of several events of one id the log keeps the first.
+    known = {event.id: event for event in reversed(events)} | kept
+    return {place: reason for place, event in stating if event.id not in kept for reason in _reasons(event, known)}
+
+
+def _kept(desk: Desk, run: RunRow, events: Sequence[Event]) -> dict[str, Event]:
+    """Those of the batch's corrections that the log holds, and what of it they and theirs correct."""
+    corrections = [event for event in events if event.type == "correction"]
+    wanted = {name for event in corrections for name in (event.id, str(event.supersedes))}
+    found: dict[str, Event] = {}
+    for _ in range(MOST_STEPS):
+        new = desk.store.known_events(run, sorted(wanted))
+        found |= new
+        wanted = {event.supersedes for event in new.values() if event.supersedes} - found.keys()
+        if not wanted:
+            break
+    return found
+
+
+def _reasons(correction: Event, known: Mapping[str, Event]) -> Iterator[str]:
+    """At most one."""
+    corrected: Event | None = correction
+    for _ in range(MOST_STEPS):
+        if corrected is None or corrected.type != "correction":
+            break
+        corrected = known.get(str(corrected.supersedes))
+    if corrected is None or corrected.type == "correction":
+        return
+    takes = EVENT_RULES[corrected.type].takes
+    foreign = [name for name in _stated(correction) if name not in takes]
+    if foreign:
+        yield f"{_names(foreign)}: not taken by an event of type {corrected.type}, which takes {_names(takes)}"
+
+
+def _stated(correction: Event) -> list[str]:
+    takes = EVENT_RULES["correction"].takes
+    return [name for name in takes if name != "supersedes" and getattr(correction, name) is not None]
+
+
+def _names(fields: Sequence[str]) -> str:
+    return ", ".join(sorted(TOLD_AS.get(name, name) for name in fields))

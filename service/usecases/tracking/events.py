@@ -1,0 +1,54 @@
+"""Taking a run's events: what is kept, what was there already, and what is refused, with the reason."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+
+from service.context import Desk
+from service.domain.tracking.events import Event
+from service.store import RunRow
+from service.usecases.tracking.corrections import foreign_fields
+
+MOST_AHEAD = timedelta(hours=24)
+"""How far a sender's clock may run before ours."""
+CONFLICT = "an event of this id is kept already, with another content; send a correction that supersedes it"
+AHEAD = "lies more than 24 h ahead of the server's clock, {now:%Y-%m-%dT%H:%M:%SZ}"
+ITSELF = "a correction cannot supersede itself"
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """An event that is not kept."""
+
+    id: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """What became of a batch of events."""
+
+    accepted: int
+    duplicates: int
+    rejected: tuple[Refused, ...]
+
+
+def take_events(desk: Desk, run: RunRow, events: Sequence[Event]) -> Taken:
+    """Keep the events of a run, each of which is then accepted, a duplicate or refused: what the first two count is durable.
+
+    Raises StoreUnavailable.
+    """
+    now = desk.clock()
+    latest = now + MOST_AHEAD
+    refused = [Refused(event.id, AHEAD.format(now=now)) for event in events if event.at > latest]
+    timely = [event for event in events if event.at <= latest]
+    refused += [Refused(event.id, ITSELF) for event in timely if event.supersedes == event.id]
+    sound = [event for event in timely if event.supersedes != event.id]
+    foreign = foreign_fields(desk, run, sound)
+    refused += [Refused(sound[place].id, reason) for place, reason in foreign.items()]
+    good = [event for place, event in enumerate(sound) if place not in foreign]
+    added = desk.store.add_events(run, good, now)
+    refused += [Refused(event_id, CONFLICT) for event_id in added.conflicts]
+    return Taken(len(added.accepted), len(added.duplicates), tuple(refused))

@@ -1,0 +1,36 @@
+"""A finished run is judged against its plan once, when it is closed; the team's later estimates know (`lessons`)."""
+
+from __future__ import annotations
+
+from service.context import Desk
+from service.domain.tracking.feedback import Lesson
+from service.domain.tracking.status import RunStatus
+from service.presets.tracking.status import lesson_rules
+from service.store import ProgramRow, RunRow
+from service.usecases.tracking.status import program_status
+
+OVERHEADS = ("evaluation", "debugging", "reruns")
+
+
+def learn(desk: Desk, program: ProgramRow, run: RunRow) -> None:
+    """Keep what a closed run teaches; a run without a plan, or too short, teaches nothing."""
+    tracked = program_status(desk, program)
+    status = next(one for row, one in zip(tracked.runs, tracked.status.runs, strict=True) if row.id == run.id)
+    lesson = lesson_of(run, status)
+    if lesson is not None:
+        desk.store.keep_lesson(run.team, lesson, desk.clock())
+
+
+def lesson_of(run: RunRow, status: RunStatus) -> Lesson | None:
+    """What a run teaches, None where its accelerator is not known or it did not run for long."""
+    accelerator, hours = run.body["planned"].get("accelerator"), status.spend.accelerator_hours
+    count = run.body["planned"].get("accelerators") or 1
+    if accelerator is None or not hours or hours / count < lesson_rules().least_hours:
+        return None
+    used = status.utilisation
+    ratio = used.mfu / used.planned_mfu if used.mfu and used.planned_mfu else None
+    before = run.body["planned"].get("learned_ratio") or 1.0
+    lines = {line.line: line.usd for line in status.spend.lines}
+    compute = lines.get("compute", 0.0)
+    overhead = {name: lines[name] / compute for name in OVERHEADS if name in lines and compute > 0}
+    return Lesson(run.id, accelerator, ratio * before if ratio else None, hours, status.interruptions.count, overhead)

@@ -1,0 +1,119 @@
+"""How a tracked program stands in one sentence, in figures: on budget and in time, or by how much it is not."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import date
+from typing import Literal
+
+from service.domain.quantities import Range
+from service.domain.tracking.events import ProgramBaseline
+from service.domain.tracking.status import ProgramStatus
+from service.domain.training.estimate import FinishDates
+
+Standing = Literal["on_track", "at_risk", "off_track", "unknown"]
+
+
+@dataclass(frozen=True, slots=True)
+class Headline:
+    """`standing` is judged by the medians of the forecast, `at_risk` where only its p90 is beyond budget or deadline.
+
+    `over_usd` is the median cost less the budget, `late_days` the median end less the deadline; below 0 there is room.
+    """
+
+    standing: Standing
+    text: str
+    over_usd: float | None
+    late_days: int | None
+    said: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Limit:
+    """A forecast against what it is held to: by how much its median and its p90 are beyond, and that in words."""
+
+    over: float
+    over_at_p90: float
+    beyond: str
+    within: str
+    risk: str
+
+
+def headline(baseline: ProgramBaseline, status: ProgramStatus) -> Headline:
+    """The program's headline, and what else its reader has to know first."""
+    cost, finish = status.forecast.cost_usd, status.forecast.finish
+    budget = status.earned_value.bac_usd if baseline.budget_usd is None else baseline.budget_usd
+    money = _money(cost, budget) if cost and budget else None
+    time = _time(finish, baseline.deadline) if finish and baseline.deadline else None
+    standing, text = _standing([limit for limit in (money, time) if limit], status)
+    return Headline(
+        standing=standing,
+        text=text,
+        over_usd=money.over if money else None,
+        late_days=int(time.over) if time else None,
+        said=tuple(_said(baseline, status, money, time)),
+    )
+
+
+def _money(cost: Range, budget: float) -> _Limit:
+    over, high = cost.p50 - budget, cost.p90 - budget
+    range_of = f"{cost.p50:,.0f} USD ({cost.p10:,.0f} to {cost.p90:,.0f}) against a budget of {budget:,.0f} USD"
+    return _Limit(
+        over=over,
+        over_at_p90=high,
+        beyond=f"over budget by {over:,.0f} USD ({over / budget:.1%}): forecast {range_of}",
+        within=f"forecast cost {range_of}",
+        risk=f"one time in ten the cost is more than {high:,.0f} USD over budget",
+    )
+
+
+def _time(finish: FinishDates, deadline: date) -> _Limit:
+    over, high = (finish.p50 - deadline).days, (finish.p90 - deadline).days
+    range_of = f"{finish.p50} ({finish.p10} to {finish.p90})"
+    return _Limit(
+        over=over,
+        over_at_p90=high,
+        beyond=f"late by {_days(over)}: forecast end {range_of} against a deadline of {deadline}",
+        within=f"forecast end {range_of}, " + (f"{_days(-over)} before the deadline" if over else "the day of the deadline"),
+        risk=f"one time in ten the end is more than {_days(high)} late",
+    )
+
+
+def _standing(limits: list[_Limit], status: ProgramStatus) -> tuple[Standing, str]:
+    if not limits:
+        reasons = [each.reason for each in (*status.forecast.unknown, *status.earned_value.unknown)]
+        return "unknown", f"Where it will end is not known: {next(iter(reasons), 'neither budget nor deadline is stated')}."
+    broken = [limit.beyond for limit in limits if limit.over > 0]
+    held = [limit.within for limit in limits if limit.over <= 0]
+    if broken:
+        return "off_track", _sentence([*broken, *held])
+    risks = [limit.risk for limit in limits if limit.over_at_p90 > 0]
+    return ("at_risk", _sentence(["on track, at risk", *held, *risks])) if risks else ("on_track", _sentence(["on track", *held]))
+
+
+def _sentence(parts: list[str]) -> str:
+    joined = "; ".join(parts)
+    return f"{joined[0].upper()}{joined[1:]}."
+
+
+def _said(baseline: ProgramBaseline, status: ProgramStatus, money: _Limit | None, time: _Limit | None) -> Iterator[str]:
+    """What the first sentence leaves open, and what has to be decided."""
+    if time and not money:
+        yield f"Whether the budget will do is not known: {_reason(status, 'cost_usd', 'no budget is stated')}."
+    if money and not time:
+        yield f"Whether it will be in time is not known: {_reason(status, 'finish', 'no deadline is stated')}."
+    if status.deadline_missed:
+        yield f"The deadline, {baseline.deadline}, has passed."
+    if status.gate.due:
+        yield f"The half-spend gate is due: {status.gate.recommendation} is recommended ({'; '.join(status.gate.reasons)})."
+    if not status.spend.complete:
+        yield "What is spent is not known of every run: the sum holds what is."
+
+
+def _reason(status: ProgramStatus, field: str, otherwise: str) -> str:
+    return next((each.reason for each in status.forecast.unknown if each.field == field), otherwise)
+
+
+def _days(days: int) -> str:
+    return "1 day" if days == 1 else f"{days:,} days"

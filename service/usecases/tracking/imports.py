@@ -1,0 +1,148 @@
+"""Imports: bills, job accounts and metrics of other tools become events of the team's runs, however often the same file is read."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from service.context import Desk
+from service.domain.teams import Principal
+from service.domain.tracking.events import Event
+from service.domain.tracking.imports import Imported, Matched, RunReference, Unmatched, fitted, left_out, restated, withdrawn
+from service.formats.imports.dcgm import read_dcgm
+from service.formats.imports.focus import CostBasis, read_focus
+from service.formats.imports.mlflow import read_mlflow
+from service.formats.imports.sacct import read_sacct
+from service.formats.imports.wandb import read_wandb
+from service.store import ProgramRow, RunRow
+from service.store.database import chunks
+from service.usecases.tracking.events import Refused, take_events
+
+READERS: Mapping[str, Callable[[bytes], Imported]] = {
+    "focus": read_focus,
+    "sacct": read_sacct,
+    "mlflow": read_mlflow,
+    "wandb": read_wandb,
+    "dcgm": read_dcgm,
+}
+"""What can be imported, one line each."""
+CHUNK = 1000
+NOBODY = "names no run or program (tags or labels outlay_run, outlay_program); with `run` in the request, all rows belong to that run"
+UNKNOWN = "the team has no run {run!r}{where}"
+SEVERAL = "{count} runs are called {run!r}; name the program, or the run's id"
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where the rows go that say less: a run, or the program whose runs they name."""
+
+    program: ProgramRow | None = None
+    run: RunRow | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """What came of an import. `corrected` counts events that the source has restated, or taken back from another run."""
+
+    accepted: int
+    duplicates: int
+    corrected: int
+    rejected: tuple[Refused, ...]
+    unmatched: tuple[Unmatched, ...]
+    runs: Mapping[str, int]
+    notes: tuple[str, ...]
+
+
+def take_import(desk: Desk, who: Principal, kind: str, content: bytes, place: Place, basis: CostBasis = "effective") -> Taken:
+    """Keep what a file holds as events of the team's runs. What the answer counts is durable. `basis`: which cost of a bill counts.
+
+    Raises InvalidRequest for a file that cannot be read as its kind, StoreUnavailable.
+    """
+    found = read_focus(content, basis) if kind == "focus" else READERS[kind](content)
+    runs_there = desk.store.team_runs(who.team)
+    # Programs last: none of these runs is of a program that was made since.
+    directory = Directory(desk.store.team_programs(who.team), runs_there, place)
+    events, lost = _sorted_out(found.matched, directory)
+    counts = Counts()
+    for run, told in events.items():
+        others = [other for other in directory.runs.values() if other.id != run]
+        for chunk in chunks(told, CHUNK):
+            _keep(desk, directory.runs[run], others, chunk, counts)
+    unmatched = sorted([*found.unmatched, *lost], key=lambda one: one.row)
+    runs = {run: len(told) for run, told in events.items()}
+    notes = (*found.notes, *(f"left out: {what} ({count})" for what, count in sorted(counts.left_out.items())))
+    return Taken(counts.accepted, counts.duplicates, counts.corrected, tuple(counts.rejected), tuple(unmatched), runs, notes)
+
+
+class Counts:
+    """What has become of an import's events so far."""
+
+    def __init__(self) -> None:
+        self.accepted = self.duplicates = self.corrected = 0
+        self.rejected: list[Refused] = []
+        self.left_out: Counter[str] = Counter()
+
+
+class Directory:
+    """The team's runs, by what rows may call them."""
+
+    def __init__(self, programs: Sequence[ProgramRow], runs: Sequence[RunRow], place: Place) -> None:
+        self.runs = {run.id: run for run in runs}
+        self._place = place
+        self._programs = {program.id: program.body["name"] for program in programs}
+
+    def find(self, reference: RunReference) -> RunRow | str:
+        """The run that is meant, or why none is."""
+        if self._place.run is not None:
+            return self._place.run
+        if not reference.said:
+            return NOBODY
+        runs = [run for run in self.runs.values() if self._fits(run, reference)]
+        if len(runs) == 1:
+            return runs[0]
+        called = reference.run or "of that program"
+        if runs:
+            return SEVERAL.format(count=len(runs), run=called)
+        return UNKNOWN.format(run=called, where=f" in a program {reference.program!r}" if reference.program else "")
+
+    def _fits(self, run: RunRow, reference: RunReference) -> bool:
+        program = self._place.program.id if self._place.program else reference.program
+        of_program = program in ("", run.program, self._programs[run.program])
+        return of_program and reference.run in ("", run.id, run.name)
+
+
+def _sorted_out(matched: Sequence[Matched], directory: Directory) -> tuple[dict[str, list[Event]], list[Unmatched]]:
+    events: dict[str, list[Event]] = defaultdict(list)
+    lost, known = [], {}
+    for one in matched:
+        if one.reference not in known:
+            known[one.reference] = directory.find(one.reference)
+        run = known[one.reference]
+        if isinstance(run, str):
+            lost.append(Unmatched(one.row, run))
+        else:
+            events[run.id].append(one.event)
+    return events, lost
+
+
+def _keep(desk: Desk, run: RunRow, others: Sequence[RunRow], events: Sequence[Event], counts: Counts) -> None:
+    """Keep a chunk; what is kept already with other figures is corrected, and taken back from a run it stood at before.
+
+    The type of an event stays as it was kept: what another type says beyond its fields is left out.
+    """
+    ids = [event.id for event in events]
+    for other, kept in desk.store.newest_words_elsewhere(others, ids):
+        taken = take_events(desk, other, [withdrawn(kept)])
+        counts.corrected += taken.accepted
+    newest = desk.store.newest_words(run, ids)
+    types = {name: first.type for name, first in desk.store.known_events(run, list(newest)).items()}
+    again = [event for event in events if event.id in newest]
+    corrections = [restated(fitted(event, types[event.id]), newest[event.id]) for event in again]
+    counts.left_out.update(what for event in again if (what := left_out(event, types[event.id])))
+    news = take_events(desk, run, [event for event in events if event.id not in newest])
+    changed = take_events(desk, run, [correction for correction in corrections if correction is not None])
+    counts.accepted += news.accepted
+    counts.duplicates += news.duplicates + corrections.count(None)
+    counts.corrected += changed.accepted
+    counts.rejected += [*news.rejected, *changed.rejected]

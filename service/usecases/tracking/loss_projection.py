@@ -1,0 +1,32 @@
+"""Where tracked runs' losses will end, by the law that /v1/loss-curves extrapolates with: a second's work a run, done when asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from service.domain.scaling.loss_curves import Decay
+from service.domain.tracking.status import LossEnd
+from service.engine.scaling.loss_curve import schedule
+from service.engine.tracking.history import RunHistory
+from service.engine.tracking.loss_monitor import loss_end
+from service.presets.scaling.law_fit import typical_curve
+from service.usecases.scaling.loss_curves import SEED
+
+DECAY: Decay = "cosine"
+ASSUMED = "the learning rate's decay was not planned: taken to be a cosine to 0 over the planned tokens"
+
+
+def find_loss_end(planned: Mapping[str, Any], history: RunHistory) -> LossEnd | str:
+    """The end of a run's loss by its planned schedule, or why nobody can tell."""
+    tokens = planned.get("tokens")
+    decay: Decay | None = planned.get("decay")
+    if not tokens:
+        return "where the loss will end cannot be told: no tokens of the run are planned"
+    plan = schedule(decay or DECAY, float(tokens), float(planned.get("warmup_tokens") or 0), None, 0.0)
+    found = loss_end(history, plan, typical_curve(), planned.get("loss"), np.random.default_rng(SEED))
+    if isinstance(found, str):
+        return f"where the loss will end cannot be told: {found}"
+    return found if decay else LossEnd(found.loss, found.planned_loss, found.probability_of_planned, (*found.warnings, ASSUMED))

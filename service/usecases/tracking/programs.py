@@ -1,0 +1,92 @@
+"""Tracked programs and runs: made, read, changed. What happens to them is in `track_events`, how they stand in `track_status`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from service.context import Desk
+from service.domain.errors import InvalidRequest, NotFound
+from service.domain.teams import Principal
+from service.serialization import plain
+from service.store import ProgramRow, Remembered, RunRow
+from service.usecases.tracking.baseline import CLOSED, STATED, baseline_of_plan, planned_run, restated, whole_gate
+from service.usecases.tracking.feedback import learn
+
+Given = Mapping[str, Any]
+OPEN = "open"
+NOT_OURS = "there is no {what} of this id"
+
+
+def start_program(desk: Desk, who: Principal, given: Given, plan: Given | None, kept: Remembered | None) -> ProgramRow:
+    """A new program. `plan` is its request and answer; what the caller states beside it stands above it.
+
+    Raises InvalidRequest where its dates contradict one another.
+    """
+    planned = baseline_of_plan(plan["answer"], plan["request"]) if plan else {}
+    stated = {name: plain(given[name]) for name in (*STATED, "midpoint_gate", "caps") if given.get(name) is not None}
+    if "midpoint_gate" in stated:
+        stated["midpoint_gate"] = whole_gate(stated["midpoint_gate"])
+    body = planned | stated | {"state": OPEN}
+    _check_dates(body)
+    return desk.store.create_program(who.team, body, plan, desk.clock(), kept)
+
+
+def find_program(desk: Desk, who: Principal, program_id: str) -> ProgramRow:
+    """A program of the caller's team. Raises NotFound: another team's is as unknown as none."""
+    found = desk.store.program(who.team, program_id)
+    if found is None:
+        raise NotFound(NOT_OURS.format(what="program"))
+    return found
+
+
+def change_program(desk: Desk, who: Principal, program: ProgramRow, given: Given) -> ProgramRow:
+    """The program with what is given in place of what was; the versions before are kept. Raises store.Moved when another was faster."""
+    body = {**program.body, **{name: plain(value) for name, value in given.items()}}
+    _check_dates(body)
+    return desk.store.change_program(program, body, desk.clock(), who.key)
+
+
+def start_run(desk: Desk, program: ProgramRow, given: Given, kept: Remembered | None) -> RunRow:
+    """A new run of a program. Raises InvalidRequest for a closed program and for planned dates in the wrong order."""
+    if program.body["state"] == CLOSED:
+        raise InvalidRequest("the program is closed; open it before it gets another run")
+    tier, stated = given.get("tier"), plain(given.get("planned", {}))
+    planned = restated(planned_run(program.body, tier, given["name"]), stated)
+    body = {"name": given["name"], "tier": tier, "state": OPEN, "planned": planned, "price_snapshot": program.body.get("price_snapshot")}
+    _check_planned(body)
+    return desk.store.create_run(program, given["name"], body, desk.clock(), kept)
+
+
+def find_run(desk: Desk, who: Principal, run_id: str) -> RunRow:
+    """A run of the caller's team. Raises NotFound."""
+    found = desk.store.run(who.team, run_id)
+    if found is None:
+        raise NotFound(NOT_OURS.format(what="run"))
+    return found
+
+
+def change_run(desk: Desk, who: Principal, run: RunRow, given: Given) -> RunRow:
+    """The run with what is given in place of what was; the versions before are kept. Raises store.Moved when another was faster."""
+    news = {name: plain(value) for name, value in given.items()}
+    body = {**run.body, **news, "planned": restated(run.body["planned"], news.get("planned", {}))}
+    _check_planned(body)
+    changed = desk.store.change_run(run, body, desk.clock(), who.key)
+    if body["state"] == CLOSED:
+        learn(desk, find_program(desk, who, run.program), changed)
+    elif run.body["state"] == CLOSED:
+        desk.store.drop_lesson(run.id)
+    return changed
+
+
+def _check_dates(body: Given) -> None:
+    start, deadline = body.get("start"), body.get("deadline")
+    if start and deadline and deadline < start:
+        raise InvalidRequest(f"the deadline lies before the start, {start}", "/deadline")
+
+
+def _check_planned(body: Given) -> None:
+    planned = body["planned"]
+    start, finish = planned.get("start"), planned.get("finish")
+    if start and finish and finish < start:
+        raise InvalidRequest(f"the finish lies before the start, {start}", "/planned/finish")

@@ -1,0 +1,46 @@
+"""Making the hours of the log: a projection that can be thrown away and made again, whoever does it and how often."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from service.context import Desk
+from service.domain.tracking.events import Event
+from service.engine.tracking.hourly_rollup import effective, fold_hour, fold_to_json
+from service.store import RunRow
+from service.usecases.jobs import never
+
+CHUNK_EVENTS = 20_000
+"""Events a step: what a process holds in memory, and loses of its work when it is killed."""
+MOST_RUNS = 1000
+
+
+def hour_text(events: Sequence[Event], corrections: Sequence[Event]) -> str:
+    """An hour as it is kept, of what happened in it and all corrections of the run."""
+    return fold_to_json(fold_hour(effective(events, corrections)))
+
+
+def fold_run(desk: Desk, run: RunRow, stopping: Callable[[], bool] = never) -> None:
+    """Make the hours of a run that are wanting, unless the process is to stop; what is made by then is kept."""
+    while not stopping() and desk.store.fold(run, hour_text, CHUNK_EVENTS):
+        continue
+
+
+def fold_all(desk: Desk, stopping: Callable[[], bool] = never) -> None:
+    """Make the hours that are wanting, run by run."""
+    for run in desk.store.unfolded_runs(MOST_RUNS):
+        fold_run(desk, run, stopping)
+
+
+def rebuild(desk: Desk, runs: Sequence[RunRow]) -> int:
+    """Make all hours of the runs anew from the log; returns how many of them had been otherwise."""
+    return sum(_rebuilt(desk, run) for run in runs)
+
+
+def _rebuilt(desk: Desk, run: RunRow) -> int:
+    fold_run(desk, run)
+    before = desk.store.logs([run])[0].hours
+    desk.store.forget_hours(run)
+    fold_run(desk, run)
+    after = desk.store.logs([run])[0].hours
+    return sum(before.get(hour) != after.get(hour) for hour in before.keys() | after.keys())

@@ -1,0 +1,177 @@
+"""A tracked program's report: its status with what a reader needs beside it to believe and to decide."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, time, timedelta
+from typing import Any, Literal
+
+from service.context import Desk
+from service.domain.programs.program import MidpointGate
+from service.domain.quantities import Assumption
+from service.domain.tracking.status import ProgramStatus, RunStatus, Unknown
+from service.engine.tracking.hourly_rollup import EPOCH, NO_MORE, fold_from_json
+from service.presets.tracking.status import track_rules
+from service.store import ProgramRow
+from service.usecases.tracking.headline import Headline, headline
+from service.usecases.tracking.report_series import LossPoint, Moment, losses, moments
+from service.usecases.tracking.status import RunTold, Tracked, program_status
+
+SHOWN = 50
+"""The newest interruptions, and the newest decisions and notes, that a page shows."""
+Told = Literal["decision", "note", "branch", "rollback"]
+TOLD: tuple[Told, ...] = ("decision", "note", "branch", "rollback")
+
+
+@dataclass(frozen=True, slots=True)
+class Interrupted:
+    """An interruption; `over` is False where the run is still down."""
+
+    at: datetime
+    run: str
+    cause: str
+    downtime_hours: float
+    over: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """What was decided, noted or done by hand."""
+
+    at: datetime
+    run: str
+    type: Told
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class NotKnown:
+    """A figure that nobody knows, of a run or (None) of the program, and why."""
+
+    run: str | None
+    field: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """`interruptions` and `log` are the newest, newest first; `assumptions` what the figures rest on beside the events.
+
+    `gate_on` is the day of the half-spend gate: as it was decided, now where it is due, else as the forecast has it.
+    """
+
+    tracked: Tracked
+    headline: Headline
+    gate_on: date | None
+    moments: tuple[Moment, ...]
+    losses: tuple[LossPoint, ...]
+    interruptions: tuple[Interrupted, ...]
+    log: tuple[Said, ...]
+    unknown: tuple[NotKnown, ...]
+    assumptions: tuple[Assumption, ...]
+
+
+def program_report(desk: Desk, program: ProgramRow, as_of: datetime | None = None) -> Report:
+    """The report of a program as of a moment (inclusive), by default now. Raises StoreUnavailable."""
+    found = program_status(desk, program, as_of, with_loss_ends=True)
+    return Report(
+        tracked=found,
+        headline=headline(found.baseline, found.status),
+        gate_on=_gate_on(found),
+        moments=moments(found),
+        losses=losses(found.told),
+        interruptions=tuple(sorted((stop for run in found.told for stop in _stops(run)), key=lambda stop: stop.at, reverse=True)[:SHOWN]),
+        log=tuple(sorted((said for run in found.told for said in _said(run)), key=lambda said: said.at, reverse=True)[:SHOWN]),
+        unknown=tuple(_unknown(found)),
+        assumptions=tuple(_assumptions(found)),
+    )
+
+
+def _gate_on(found: Tracked) -> date | None:
+    """Between now and the forecast's end spending is taken to be even."""
+    gate, foretold, now = found.status.gate, found.status.forecast, found.status.as_of
+    if gate.decided_at or gate.due:
+        return (gate.decided_at or now).date()
+    spent = found.status.spend.usd
+    if gate.due_usd is None or spent is None or not (foretold.cost_usd and foretold.finish):
+        return None
+    left = foretold.cost_usd.p50 - spent
+    if left <= 0 or gate.due_usd > foretold.cost_usd.p50:
+        return None
+    lasts = datetime.combine(foretold.finish.p50, time(), UTC) - now
+    return (now + max(lasts, timedelta()) * ((gate.due_usd - spent) / left)).date()
+
+
+def _stops(run: RunTold) -> Iterator[Interrupted]:
+    for stop in run.history.stops:
+        yield Interrupted(run.history.moment(stop.at_hours), run.baseline.name, stop.cause, stop.downtime_hours, stop.over)
+
+
+def _said(run: RunTold) -> Iterator[Said]:
+    """What people said; hours without any are not read."""
+    for hour, text in run.hours:
+        if not text.endswith(NO_MORE):
+            for microseconds, kind, given in fold_from_json(text).marks:
+                if kind in TOLD:
+                    at = EPOCH + timedelta(hours=hour, microseconds=microseconds)
+                    yield Said(at, run.baseline.name, kind, _words(dict(given)))
+
+
+def _words(given: Mapping[str, Any]) -> str:
+    """An event's own fields as a line."""
+    decided = [f"{given['gate']}: {given['verdict']}"] if "gate" in given else []
+    named = [str(given["name"])] if "name" in given else []
+    steps = [f"{word} step {given[name]:,}" for name, word in (("to_step", "to"), ("from_step", "from")) if name in given]
+    return ", ".join([*decided, *named, *steps, *(str(given[name]) for name in ("cause", "text") if name in given)])
+
+
+def _unknown(found: Tracked) -> Iterator[NotKnown]:
+    """The program's, then what else its runs do not know."""
+    blocks: list[tuple[str | None, ProgramStatus | RunStatus]] = [(None, found.status), *((run.name, run) for run in found.status.runs)]
+    for run, block in blocks:
+        yield from (_not_known(run, "earned_value", each) for each in block.earned_value.unknown)
+        yield from (_not_known(run, "forecast", each) for each in block.forecast.unknown)
+    yield from (NotKnown(found.status.runs[place].name, "loss.end", reason) for place, reason in found.no_loss_end.items())
+
+
+def _not_known(run: str | None, block: str, unknown: Unknown) -> NotKnown:
+    return NotKnown(run, f"{block}.{unknown.field}", unknown.reason)
+
+
+def _assumptions(found: Tracked) -> Iterator[Assumption]:
+    """What the figures lean on that no event told."""
+    status, rules = found.status, track_rules()
+    yield Assumption("earned_value", status.earned_value.basis, "how the work that is done is weighed")
+    yield Assumption("planned_value", _planned_basis(found), "what spending and tokens are compared with")
+    yield Assumption("forecast", status.forecast.basis, "what the forecast rests on")
+    gate = found.baseline.midpoint_gate
+    source = "decided up front" if gate else f"nobody decided: {rules.gate.source}"
+    yield Assumption("midpoint_gate", _gate(gate) if gate else f"at {rules.gate.at_spend_share:.0%} of the budget, by CPI", source)
+    for run in found.told:
+        price = run.baseline.usd_per_accelerator_hour
+        if price is not None:
+            yield Assumption(
+                f"{run.baseline.name}: USD an accelerator-hour", round(price, 6), "the plan, for hours that no cost is told of"
+            )
+    yield Assumption("false alarms of drift", rules.drift.false_alarm_share, "share of on-plan runs flagged in their whole life, simulated")
+
+
+def _planned_basis(found: Tracked) -> str:
+    baseline = found.baseline
+    if baseline.weeks:
+        return "the burn plan, evenly within a week"
+    if found.told and all(run.baseline.usd and run.baseline.start and run.baseline.finish for run in found.told):
+        return "the runs' planned costs, evenly over their planned dates"
+    return "the budget, evenly from start to deadline" if baseline.start and baseline.deadline else "nothing: no dates are planned"
+
+
+def _gate(gate: MidpointGate) -> str:
+    asked = {"continue if": gate.continue_if, "stop if": gate.stop_if}
+    words = {"metric_at_least": "metric at least", "cpi_at_least": "CPI at least", "cpi_below": "CPI below"}
+    criteria = (
+        f"{when} {' and '.join(f'{word} {getattr(held, name):g}' for name, word in words.items() if getattr(held, name) is not None)}"
+        for when, held in asked.items()
+        if any(getattr(held, name) is not None for name in words)
+    )
+    return "; ".join([f"at {gate.at_spend_share:.0%} of the budget", *criteria])

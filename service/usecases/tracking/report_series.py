@@ -1,0 +1,134 @@
+"""What a report draws: spending and tokens over time against the plan, and the losses."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, time, timedelta
+
+import numpy as np
+
+from service.domain.tracking.events import PlannedWeek, ProgramBaseline
+from service.engine.tracking.cost import Tracked as TrackedRun
+from service.engine.tracking.cost import tracked
+from service.engine.tracking.earned_value import earned_value
+from service.usecases.tracking.status import RunTold, Tracked
+
+POINTS = 120
+"""Of a curve: more than a plot of a page's width can tell apart."""
+WEEK = timedelta(weeks=1)
+# How far beyond now a plot goes for an end that is far off, in times of what has passed.
+FURTHEST = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """Planned and actual sums by a moment; what happened is None after now, and where nobody can tell."""
+
+    at: datetime
+    planned_usd: float | None
+    spent_usd: float | None
+    planned_tokens: float | None
+    tokens: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class LossPoint:
+    """A run's hourly median loss [nats a token] at tokens of the surviving line."""
+
+    run: str
+    tokens: float
+    loss: float
+
+
+def moments(found: Tracked) -> tuple[Moment, ...]:
+    """The sums from the start to the end that is planned or foretold; none where there is neither a start nor an event."""
+    runs = [tracked(run.baseline, run.history) for run in found.told]
+    now = found.status.as_of
+    begin, end = _ends(found)
+    if begin is None or end <= begin:
+        return ()
+    grid = {begin + (end - begin) * (step / (POINTS - 1)) for step in range(POINTS)}
+    return tuple(_moment(found.baseline, runs, at, now) for at in sorted(grid | ({now} if begin <= now <= end else set())))
+
+
+def losses(told: Sequence[RunTold]) -> tuple[LossPoint, ...]:
+    """Of each run at most as many as a plot can tell apart, those that the surviving line has left behind left out."""
+    return tuple(point for run in told for point in _thinned(_losses(run)))
+
+
+def _losses(run: RunTold) -> list[LossPoint]:
+    hours = run.history.losses
+    shown = hours.counts & np.isfinite(hours.middle) & np.isfinite(hours.tokens)
+    return [
+        LossPoint(run.baseline.name, tokens, loss)
+        for tokens, loss in zip(hours.tokens[shown].tolist(), hours.middle[shown].tolist(), strict=True)
+    ]
+
+
+def _thinned(points: list[LossPoint]) -> list[LossPoint]:
+    if len(points) <= POINTS:
+        return points
+    return [points[round(step * (len(points) - 1) / (POINTS - 1))] for step in range(POINTS)]
+
+
+def _ends(found: Tracked) -> tuple[datetime | None, datetime]:
+    """The first and the last moment to draw."""
+    baseline, now, finish = found.baseline, found.status.as_of, found.status.forecast.finish
+    first = [run.history.started_at for run in found.told if run.history.started_at]
+    planned = [_midnight(day) for day in (baseline.start, *(week.week for week in baseline.weeks[:1])) if day]
+    begin = min([*first, *planned], default=None)
+    last = [_midnight(day) for day in (baseline.deadline, finish.p90 if finish else None) if day]
+    end = max([now, *last])
+    if begin is None or now <= begin or end - now <= FURTHEST * (now - begin):
+        return begin, end
+    return begin, now + FURTHEST * (now - begin)
+
+
+def _moment(baseline: ProgramBaseline, runs: Sequence[TrackedRun], at: datetime, now: datetime) -> Moment:
+    planned = earned_value(baseline, runs, at)
+    return Moment(
+        at=at,
+        planned_usd=planned.pv_usd,
+        spent_usd=_spent(runs, at) if at <= now else None,
+        planned_tokens=_planned_tokens(baseline, runs, at, planned.pv_usd / planned.bac_usd if planned.pv_usd and planned.bac_usd else 0.0),
+        tokens=sum(_tokens(run, at) for run in runs) if at <= now else None,
+    )
+
+
+def _spent(runs: Sequence[TrackedRun], at: datetime) -> float | None:
+    spent = [_spent_of(run, at) for run in runs]
+    known = [usd for usd in spent if usd is not None]
+    return sum(known) if len(known) == len(spent) else None
+
+
+def _spent_of(run: TrackedRun, at: datetime) -> float | None:
+    """What a run had cost by then: nothing before it began."""
+    if run.unknown:
+        return None
+    hours = run.history.elapsed(at)
+    begun = run.history.started_at is not None and hours >= 0
+    usd = run.usd_at(np.array([hours])) if begun else None
+    return 0.0 if usd is None else float(usd[0])
+
+
+def _tokens(run: TrackedRun, at: datetime) -> float:
+    """Where a run stood by then, straight between what it told."""
+    line = run.history.line
+    return float(np.interp(run.history.elapsed(at), line.at_hours, line.tokens, left=0.0)) if line.tokens.size else 0.0
+
+
+def _planned_tokens(baseline: ProgramBaseline, runs: Sequence[TrackedRun], at: datetime, share: float) -> float | None:
+    """By the burn plan, or as the planned spending goes; None where no tokens are planned."""
+    if baseline.weeks:
+        return sum(week.tokens * _passed(week, at) for week in baseline.weeks)
+    planned = baseline.planned_tokens or sum(run.baseline.tokens or 0.0 for run in runs)
+    return planned * share if planned else None
+
+
+def _passed(week: PlannedWeek, at: datetime) -> float:
+    return min(1.0, max(0.0, (at - _midnight(week.week)) / WEEK))
+
+
+def _midnight(day: date) -> datetime:
+    return datetime.combine(day, time(), UTC)

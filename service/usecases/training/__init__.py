@@ -1,0 +1,1 @@
+"""One training run: estimate, levers, repricing."""

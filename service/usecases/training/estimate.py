@@ -1,0 +1,138 @@
+"""One training run: what it takes, how long, what it costs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from decimal import InvalidOperation
+from typing import Any
+
+from service.context import Desk
+from service.domain.errors import InvalidRequest
+from service.domain.quantities import Assumption
+from service.domain.training.estimate import Estimate
+from service.domain.training.model import Transformer
+from service.domain.training.run import Cluster, Run
+from service.domain.training.utilisation import Utilisation
+from service.engine.training import estimate as engine
+from service.presets.training.utilisation import planning
+from service.presets.version import engine_version
+from service.usecases.resolution.assumption_log import Notes
+from service.usecases.resolution.feedback import with_lessons
+from service.usecases.resolution.pricing import Price
+from service.usecases.resolution.runs import achieved, resolve_machine, resolve_run
+
+Given = Mapping[str, Any]
+
+# The search itself keeps the batch within a tenth: only a stated layout changes it by more.
+ROUNDING_TO_WARN_OF = 0.1
+HOURS_PER_YEAR = 8760
+LEAST_PARAMS = 100_000
+
+# Several times a year of the world's economy (about 1.1e14 USD, World Bank 2024), and of every accelerator made (some 1e7) in a century.
+MOST_USD = 1e15
+MOST_ACCELERATOR_HOURS = 1e14
+BEYOND_REASON = (
+    f"the run would take more than {MOST_ACCELERATOR_HOURS:g} accelerator-hours or {MOST_USD:g} USD: check its size, rates and prices"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class EstimateAnswer:
+    """An estimate with the price it was made with and all it assumed."""
+
+    estimate: Estimate
+    price: Price
+    price_snapshot: str
+    engine_version: str
+    assumptions: tuple[Assumption, ...]
+    warnings: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Machine:
+    """What a request runs on, the price taken of it, and the name of the book that price stands in."""
+
+    cluster: Cluster
+    price: Price
+    price_snapshot: str
+
+
+def estimate(desk: Desk, request: Given) -> EstimateAnswer:
+    """The estimate of a request as the schema gives it. Raises the domain's Problems, with pointers into the request."""
+    notes = Notes()
+    machine = find_machine(desk, request, notes)
+    request = with_lessons(desk, request, machine.cluster.accelerator, notes)
+    return answer(desk, request, resolve_run(request, machine.cluster, machine.price, notes), machine, notes)
+
+
+def find_machine(desk: Desk, request: Given, notes: Notes) -> Machine:
+    """The machine of a request, at its price: `hardware` and `price` alone decide it. Raises Problems, with pointers into the request."""
+    book = desk.book(request.get("price", {}).get("snapshot"))
+    cluster, price = resolve_machine(desk, request, book, notes)
+    return Machine(cluster, price, book.name)
+
+
+def answer(desk: Desk, request: Given, run: Run, machine: Machine, notes: Notes) -> EstimateAnswer:
+    """The estimate of a request's run on its machine. Raises Problems, with pointers into the request."""
+    found = _imaginable(run, achieved(desk, run, notes))
+    _note_patches(request["data"], run, notes)
+    _note_layout(run, found, notes)
+    _note_surprises(request, run, found, machine.price, notes)
+    warnings = (*notes.warnings, *found.warnings)
+    return EstimateAnswer(found, machine.price, machine.price_snapshot, engine_version(), notes.assumptions, warnings)
+
+
+def _note_surprises(request: Given, run: Run, found: Estimate, price: Price, notes: Notes) -> None:
+    """What a careful reader would ask about."""
+    node, instance = run.cluster.accelerators_per_node, price.accelerators_per_instance
+    if price.provider is not None and instance < min(node, run.cluster.count):
+        notes.warn(f"the price is of instances of {instance}; the links of nodes of {node} are modelled: check the provider's network")
+    if price.provider is not None and run.energy.usd_per_kwh:
+        notes.warn("a cloud's price contains its power, usd_per_kwh adds it again: state price.usd_per_accelerator_hour for owned hardware")
+    years = found.time.wall_clock_hours.p50 / HOURS_PER_YEAR
+    if years > 1:
+        notes.warn(f"the run takes {years:.1f} years: more accelerators or fewer tokens are meant?")
+    params = request["model"].get("params")
+    if params is not None and params < LEAST_PARAMS:
+        notes.warn(f'the model has {params:,} parameters: counts take a suffix, "{params}B" is {params} billion')
+
+
+def _imaginable(run: Run, utilisation: Utilisation) -> Estimate:
+    """The engine's estimate. Raises InvalidRequest where it is beyond anything that could be run or paid."""
+    try:
+        found = engine.estimate(run, utilisation, planning())
+    except InvalidOperation as error:  # an amount with more digits than money has
+        raise InvalidRequest(BEYOND_REASON) from error
+    if found.cost.total_usd.p90 > MOST_USD or found.time.accelerator_hours.p90 > MOST_ACCELERATOR_HOURS:
+        raise InvalidRequest(BEYOND_REASON)
+    return found
+
+
+def _note_patches(data: Given, run: Run, notes: Notes) -> None:
+    """A vision transformer's tokens are patches, which are easily taken for images."""
+    if not isinstance(run.model, Transformer) or run.model.kind != "vit":
+        return
+    patches, images = run.training.seq_len, run.training.global_batch
+    notes.assume("training.global_batch_tokens", images * patches, f"a ViT's tokens are patches: {images:,} images of {patches:,} a step")
+    if "samples" not in data:
+        tokens = run.data.effective_tokens
+        notes.assume("data.tokens", tokens, f"a ViT's tokens are patches: {tokens / patches:,.0f} images of {patches:,} an epoch")
+
+
+def _note_layout(run: Run, found: Estimate, notes: Notes) -> None:
+    """What the layout decided for the caller: itself, where searched, and a batch rounded to whole data ranks."""
+    if found.batch_sequences != run.training.global_batch:
+        tokens, asked = (batch * run.training.seq_len for batch in (found.batch_sequences, run.training.global_batch))
+        notes.assume("training.global_batch_tokens", tokens, "rounded to whole micro-batches on every data rank")
+        if abs(tokens / asked - 1) > ROUNDING_TO_WARN_OF:
+            notes.warn(
+                f"the layout trains on {tokens:,} tokens a step where {asked:,} were asked for: its data ranks times micro_batch make no"
+                " smaller batch; take fewer data ranks or a smaller micro_batch"
+            )
+    axes = run.training.axes
+    chunks = axes.virtual_pipeline or (1 if axes.pipeline == 1 else None)
+    experts = axes.expert or (None if isinstance(run.model, Transformer) and run.model.experts else 1)
+    if None in (axes.tensor, axes.pipeline, axes.context, axes.micro_batch, axes.zero_stage, axes.recompute, chunks, experts):
+        why = "the fastest layout that fits, by the step model" if found.memory.fits else "the leanest layout, as none fits"
+        notes.assume("training.parallelism", found.throughput.parallelism, why)

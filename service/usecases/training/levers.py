@@ -1,0 +1,126 @@
+"""Levers on an estimate: each single change worth making, what it saves and what it risks.
+
+A lever is a change of the request. Its saving is the difference of two whole estimates, so that it holds all that the change brings:
+another layout, other hours, other prices.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from service.context import Desk
+from service.domain.errors import Problem
+from service.presets.hardware.accelerators import find_accelerator
+from service.presets.training.levers import LeverKind, lever_kinds
+from service.usecases.resolution.pricing import Price
+from service.usecases.training.estimate import EstimateAnswer, estimate
+from service.usecases.training.lever_changes import Base, Change, changes
+
+Given = Mapping[str, Any]
+# Below this share of the run's own figure a saving is noise.
+WORTH_TELLING = 0.01
+HOURS_PER_DAY = 24
+
+
+@dataclass(frozen=True, slots=True)
+class Lever:
+    """One change: fields of the request by path (None: left out), what it saves at the median (below 0: costs more), what it risks."""
+
+    lever: str
+    title: str
+    change: dict[str, Any]
+    saves_usd: float
+    saves_days: float
+    saves_tco2e: float
+    total_usd: float
+    wall_clock_days: float
+    risk: str
+    source: str
+
+
+def with_levers(desk: Desk, request: Given) -> tuple[EstimateAnswer, tuple[Lever, ...]]:
+    """An estimate and its levers, those that save most dollars first. Raises as `estimate` does; a change that cannot be is no lever."""
+    answer = estimate(desk, request)
+    base = Base(desk, request, answer)
+    found = [lever for kind in lever_kinds().values() for lever in _best(kind, _levers(base, kind))]
+    return answer, tuple(sorted(found, key=lambda lever: (-lever.saves_usd, -lever.saves_days)))
+
+
+def changed(request: Given, change: Change) -> dict[str, Any]:
+    """The request with fields at paths of one or two names set, or taken out where the value is None."""
+    found: dict[str, Any] = {name: dict(value) if isinstance(value, Mapping) else value for name, value in request.items()}
+    for path, value in change.items():
+        section, _, name = path.partition(".")
+        if not name:
+            found[section] = value
+        elif value is None:
+            found.get(section, {}).pop(name, None)
+        else:
+            found.setdefault(section, {})[name] = value
+    return found
+
+
+def _levers(base: Base, kind: LeverKind) -> Iterable[Lever]:
+    """Changes of a kind that save something."""
+    tried = ((change, _other(base, change)) for change in changes(base, kind))
+    found = (_lever(base.answer, kind, change, other) for change, other in tried if other is not None)
+    return [lever for lever in found if _worth_making(base.answer, lever, kind)]
+
+
+def _other(base: Base, change: Change) -> EstimateAnswer | None:
+    """The estimate of the changed request at the same prices, or None where it cannot be run so."""
+    try:
+        other = estimate(base.desk, changed(base.request, {"price.snapshot": base.answer.price_snapshot} | change))
+    except Problem:
+        return None
+    count = base.request["hardware"]["count"]
+    if not other.estimate.memory.fits or (_splits_nodes(other.price, count) and not _splits_nodes(base.answer.price, count)):
+        return None
+    return other
+
+
+def _splits_nodes(price: Price, count: int) -> bool:
+    """Whether an offer's instances are smaller than the nodes that are modelled, so that it may be cheaper for being slower."""
+    if price.provider is None or price.accelerator is None:
+        return False
+    return price.accelerators_per_instance < min(find_accelerator(price.accelerator).accelerator.accelerators_per_node, count)
+
+
+def _lever(answer: EstimateAnswer, kind: LeverKind, change: Change, other: EstimateAnswer) -> Lever:
+    (usd, days, tco2e), (other_usd, other_days, other_tco2e) = _figures(answer), _figures(other)
+    return Lever(
+        lever=kind.name,
+        title=kind.title,
+        change=change,
+        saves_usd=round(usd - other_usd, 2),
+        saves_days=days - other_days,
+        saves_tco2e=tco2e - other_tco2e,
+        total_usd=other_usd,
+        wall_clock_days=other_days,
+        risk=kind.risk,
+        source=kind.source,
+    )
+
+
+def _figures(answer: EstimateAnswer) -> tuple[float, float, float]:
+    """USD, days and tCO2e at the median."""
+    found = answer.estimate
+    return found.cost.total_usd.p50, found.time.wall_clock_hours.p50 / HOURS_PER_DAY, found.energy.tco2e
+
+
+def _worth_making(answer: EstimateAnswer, lever: Lever, kind: LeverKind) -> bool:
+    """Whether something the kind aims at becomes less, and money does not become more by a larger share than that."""
+    usd, days, tco2e = _figures(answer)
+    own = {"usd": usd, "days": days, "tco2e": tco2e}
+    saved = {aim: getattr(lever, f"saves_{aim}") / own[aim] if own[aim] else 0.0 for aim in own}
+    most = max(saved[aim] for aim in kind.aims)
+    return most > WORTH_TELLING and -saved["usd"] <= most
+
+
+def _best(kind: LeverKind, levers: Iterable[Lever]) -> Iterable[Lever]:
+    """Of one kind that which saves most by each of its aims."""
+    levers = list(levers)
+    best = [max(levers, key=lambda lever: getattr(lever, f"saves_{aim}")) for aim in kind.aims if levers]
+    return {id(lever): lever for lever in best}.values()

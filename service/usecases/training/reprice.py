@@ -1,0 +1,238 @@
+"""What moved since an earlier estimate: the engine, the prices, or the workload.
+
+Four totals stand in a row: the one stated then, the earlier request at the earlier prices today, the same bought as today, and
+the present request. Each step between two of them has one cause, so the causes add up to the whole move to the cent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, fields
+from decimal import Decimal
+from typing import Any
+
+from service.context import Desk
+from service.domain.errors import NoOffer, Problem, UnknownName
+from service.domain.quantities import Assumption
+from service.engine.training.cost import cents
+from service.presets.version import engine_version
+from service.prices.catalog import PriceBook
+from service.serialization import plain
+from service.usecases.resolution.pricing import Price
+from service.usecases.training.estimate import EstimateAnswer, estimate
+
+Given = Mapping[str, Any]
+# Fields of a request that say how it is answered and not what is run.
+NOT_THE_WORKLOAD = ("levers", "price.snapshot")
+OFFER_FIELDS = ("provider", "region", "instance_type", "pricing", "accelerator", "accelerators_per_instance", "market")
+# Whether it is stale says when it is asked, and nothing of the price.
+PRICE_FIELDS = tuple(field.name for field in fields(Price) if field.name != "stale")
+TOLD_CHANGES = 5
+TOLD_CHARS = 60
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """An estimate in short, at its medians."""
+
+    total_usd: float
+    wall_clock_hours: float
+    accelerator_hours: float
+    price: Price
+    price_snapshot: str
+    engine_version: str
+
+
+@dataclass(frozen=True, slots=True)
+class FieldChange:
+    """A field of the request or of the price by its path, with both values; None: not there."""
+
+    field: str
+    before: Any
+    now: Any
+
+
+@dataclass(frozen=True, slots=True)
+class Cause:
+    """One cause of the move: engine, price or workload. `usd` above 0: dearer."""
+
+    cause: str
+    usd: Decimal
+    detail: str
+    changes: tuple[FieldChange, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Moved:
+    """The whole move, and its causes, which add up to it."""
+
+    from_usd: Decimal
+    to_usd: Decimal
+    usd: Decimal
+    causes: tuple[Cause, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Repriced:
+    """Then and now, and what lies between. `before` is computed with the present engine."""
+
+    before: Standing
+    now: Standing
+    moved: Moved
+    price_snapshot: str
+    engine_version: str
+    assumptions: tuple[Assumption, ...]
+    warnings: tuple[str, ...]
+
+
+def reprice(desk: Desk, given: Given) -> Repriced:
+    """What moved since the earlier estimate. Raises the domain's Problems, with pointers into the whole request."""
+    request, since = given["request"], given["since"]
+    earlier, where = (given["before"], "/before") if "before" in given else (request, "/request")
+    _book(desk, since, "/since")
+    book = _book(desk, request.get("price", {}).get("snapshot"), "/request/price/snapshot")
+    before = _estimate(desk, earlier, since, where)
+    bought, priced = _bought_as_now(desk, earlier, request, book.name, where)
+    now = _estimate(desk, request, book.name, "/request")
+    causes = (
+        *_engine(before, given.get("before_total_usd")),
+        _price(before, priced, book, asked_otherwise=any(_changes(earlier, bought))),
+        _workload(priced, now, tuple(_changes(bought, request))),
+    )
+    to_usd, usd = _total(now), sum((cause.usd for cause in causes), Decimal(0))
+    moved = Moved(to_usd - usd, to_usd, usd, causes)
+    return Repriced(_standing(before), _standing(now), moved, book.name, engine_version(), now.assumptions, now.warnings)
+
+
+def _book(desk: Desk, name: str | None, pointer: str) -> PriceBook:
+    """The book of that name, by default the present one. Raises UnknownName at `pointer`."""
+    try:
+        return desk.book(name)
+    except UnknownName as problem:
+        problem.pointer = pointer
+        raise
+
+
+def _estimate(desk: Desk, request: Given, snapshot: str, where: str) -> EstimateAnswer:
+    """The estimate at recorded prices; a problem points into the request at `where`."""
+    try:
+        return estimate(desk, {**request, "price": {**request.get("price", {}), "snapshot": snapshot}})
+    except Problem as problem:
+        raise problem.below(where) from problem
+
+
+def _bought_as_now(desk: Desk, earlier: Given, request: Given, snapshot: str, where: str) -> tuple[Given, EstimateAnswer]:
+    """The earlier request with the present one's price, stated or asked for, and its estimate: another seller is the price's move.
+
+    Where nobody sells the earlier machine so, it is bought as before.
+    """
+    bought = {**earlier, "price": request.get("price", {})}
+    try:
+        return bought, _estimate(desk, bought, snapshot, where)
+    except NoOffer:
+        return earlier, _estimate(desk, earlier, snapshot, where)
+
+
+def _standing(answer: EstimateAnswer) -> Standing:
+    found = answer.estimate
+    hours = found.time
+    return Standing(
+        total_usd=found.cost.total_usd.p50,
+        wall_clock_hours=hours.wall_clock_hours.p50,
+        accelerator_hours=hours.accelerator_hours.p50,
+        price=answer.price,
+        price_snapshot=answer.price_snapshot,
+        engine_version=answer.engine_version,
+    )
+
+
+def _total(answer: EstimateAnswer) -> Decimal:
+    return cents(answer.estimate.cost.total_usd.p50)
+
+
+def _engine(before: EstimateAnswer, stated_usd: float | None) -> Iterator[Cause]:
+    """What the same request at the same prices costs by the present engine and data, over what was stated then."""
+    if stated_usd is None:
+        return
+    stated, total = cents(stated_usd), _total(before)
+    moved = f"{total:,} USD where {stated:,} USD were stated: the engine, its data or your measurements moved"
+    told = "as stated then" if total == stated else moved
+    detail = f"the earlier request at the earlier prices, by engine {before.engine_version}: {told}"
+    yield Cause("engine", total - stated, detail, ())
+
+
+def _price(before: EstimateAnswer, after: EstimateAnswer, book: PriceBook, *, asked_otherwise: bool) -> Cause:
+    """What the earlier request costs more at the present prices, bought as the present one is."""
+    old, new = before.price, after.price
+    names = [name for name in PRICE_FIELDS if getattr(old, name) != getattr(new, name)]
+    changes = (FieldChange(f"price.{name}", plain(getattr(old, name)), plain(getattr(new, name))) for name in names)
+    detail = _price_detail(old, new, book, asked_otherwise=asked_otherwise)
+    return Cause("price", _total(after) - _total(before), detail, tuple(changes))
+
+
+def _price_detail(old: Price, new: Price, book: PriceBook, *, asked_otherwise: bool) -> str:
+    """Whether another price is asked for, the same offer's moved, or another offer is taken now."""
+    if old.provider is None and new.provider is None:
+        return f"your own price: {_rate(old)}, {'unchanged' if _rate(old) == _rate(new) else f'now {_rate(new)}'}"
+    if asked_otherwise:
+        return f"asked for otherwise: {_told_price(old)}; now {_told_price(new)}"
+    if _offer(old) == _offer(new):
+        moved = "unchanged" if _rate(old) == _rate(new) else "another price"
+        return f"the same offer, {moved}: {_named(old)} at {_dated(old)}; now {_dated(new)}"
+    return f"another offer is the cheapest: {_named(old)} at {_dated(old)}; now {_named(new)} at {_dated(new)}; {_gone(old, book)}"
+
+
+def _gone(old: Price, book: PriceBook) -> str:
+    """What became of an offer that is not taken any more."""
+    for offer in book.by_accelerator.get(str(old.accelerator), ()):
+        if (*(getattr(offer, name) for name in OFFER_FIELDS[:5]), offer.accelerator_count, offer.market) == _offer(old):
+            return f"the earlier offer is at {offer.usd_per_accelerator_hour:.4f} USD, read {offer.observed_at:%Y-%m-%d}"
+    return "the earlier offer is not listed any more"
+
+
+def _offer(price: Price) -> tuple[Any, ...]:
+    return tuple(getattr(price, name) for name in OFFER_FIELDS)
+
+
+def _named(price: Price) -> str:
+    return f"{price.provider} {price.region} {price.instance_type} {price.pricing}"
+
+
+def _told_price(price: Price) -> str:
+    return f"your own {_rate(price)}" if price.provider is None else f"{_named(price)} at {_dated(price)}"
+
+
+def _rate(price: Price) -> str:
+    return f"{price.usd_per_accelerator_hour:.4f} USD an accelerator-hour"
+
+
+def _dated(price: Price) -> str:
+    return f"{_rate(price)}, read {price.observed_at:%Y-%m-%d}"
+
+
+def _workload(before: EstimateAnswer, now: EstimateAnswer, changes: tuple[FieldChange, ...]) -> Cause:
+    """What the present request costs more than the earlier one, both at the present prices."""
+    told = [f"{change.field} from {_told(change.before)} to {_told(change.now)}" for change in changes[:TOLD_CHANGES]]
+    more = [f"and {len(changes) - TOLD_CHANGES} more"] if len(changes) > TOLD_CHANGES else []
+    return Cause("workload", _total(now) - _total(before), "; ".join([*told, *more]) or "the same request", changes)
+
+
+def _told(value: Any) -> str:
+    return "nothing stated" if value is None else f"{value:,}" if isinstance(value, int) else str(value)[:TOLD_CHARS]
+
+
+def _changes(earlier: Given, request: Given) -> Iterator[FieldChange]:
+    """Fields of the workload that are stated otherwise, in the order of their paths."""
+    before, now = dict(_leaves(earlier)), dict(_leaves(request))
+    for path in sorted({*before, *now} - set(NOT_THE_WORKLOAD)):
+        if before.get(path) != now.get(path):
+            yield FieldChange(path, before.get(path), now.get(path))
+
+
+def _leaves(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:
+    """Values by their dotted path, as JSON has them; null is the same as left out."""
+    if isinstance(value, Mapping):
+        for name, below in value.items():
+            yield from _leaves(below, f"{path}.{name}" if path else str(name))
+    elif value is not None:
+        yield path, plain(value)

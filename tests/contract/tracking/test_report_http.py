@@ -1,0 +1,356 @@
+"""The report of a tracked program over HTTP: every format says the same figures, and nothing in a name is markup or a formula."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+import shutil
+import subprocess
+from datetime import date
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import pytest
+from flask import Flask
+from flask.testing import FlaskClient
+from icalendar import Calendar
+from openpyxl import Workbook, load_workbook
+
+from service import create_app
+from service.api.resources.programs import ACCEPTED
+from service.config import load_settings
+from service.formats.documents.report import FORMATS
+from service.formats.documents.text import FORMULA_SIGNS
+from service.schemas.tracking.report import TrackReportSchema
+from tests.conftest import missing
+from tests.contract.tracking.tracked_program import AS_OF, PROGRAM, Body, made, told
+
+HOSTILE = '=HYPERLINK("http://evil") <script>alert(1)</script> | *x* \'é'
+NAMES = dict.fromkeys(("program", "main", "cause", "text", "line"), HOSTILE)
+
+
+@pytest.fixture
+def client(tracking_app: Flask) -> FlaskClient:
+    """A client of the service on each database."""
+    return tracking_app.test_client()
+
+
+@pytest.fixture(scope="module")
+def alone(tmp_path_factory: pytest.TempPathFactory) -> FlaskClient:
+    """A client of a service on SQLite, for documents that are the same on every database."""
+    app = create_app(load_settings({"OUTLAY_DATA_DIR": str(tmp_path_factory.mktemp("data")), "OUTLAY_OFFLINE": "1"}))
+    app.extensions["desk"].store.migrate()
+    return app.test_client()
+
+
+@pytest.fixture(scope="module")
+def hostile(alone: FlaskClient) -> str:
+    """A program whose names mean harm, by its id."""
+    return str(told(alone, NAMES)["id"])
+
+
+@pytest.fixture(scope="module")
+def calculated(alone: FlaskClient, hostile: str, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Workbook]:
+    """What LibreOffice makes of the formulas, their saved values dropped before; `changed` has half of the budget."""
+    program, folder = shutil.which("soffice"), tmp_path_factory.mktemp("workbooks")
+    if program is None:
+        missing("LibreOffice (soffice)")
+    saved = load_workbook(io.BytesIO(written(alone, hostile, "xlsx")))
+    saved.save(folder / "report.xlsx")
+    saved["Report"]["B5"] = PROGRAM["budget_usd"] / 2
+    saved.save(folder / "changed.xlsx")
+    command = [str(program), f"-env:UserInstallation={(folder / 'profile').as_uri()}", "--headless", "--convert-to", "xlsx"]
+    files = [str(folder / f"{name}.xlsx") for name in ("report", "changed")]
+    subprocess.run([*command, "--outdir", str(folder / "out"), *files], check=True, capture_output=True, timeout=240)
+    return {name: load_workbook(folder / "out" / f"{name}.xlsx", data_only=True) for name in ("report", "changed")}
+
+
+def address(program: str, wanted: str) -> str:
+    return f"/v1/track/programs/{program}/report?as_of={AS_OF}&format={wanted}"
+
+
+def written(client: FlaskClient, program: str, wanted: str) -> bytes:
+    answer = client.get(address(program, wanted))
+    assert answer.status_code == 200, answer.text
+    return answer.get_data()
+
+
+def body_of(client: FlaskClient, program: str) -> Body:
+    found: Body = json.loads(written(client, program, "json"))
+    return found
+
+
+class TestReport:
+    """What the report says, on both databases."""
+
+    def test_it_says_what_the_status_says(self, client: FlaskClient) -> None:
+        """With the ends of the losses, and valid by the specification's schema."""
+        program = told(client)
+        report = body_of(client, program["id"])
+        status = client.get(f"/v1/track/programs/{program['id']}/status?as_of={AS_OF}&loss_ends=true").get_json()
+        assert report["status"] == status
+        assert TrackReportSchema().validate(report) == {}
+        assert report.keys() == {field.data_key or name for name, field in TrackReportSchema().fields.items()}
+
+    def test_the_headline_is_in_figures(self, client: FlaskClient) -> None:
+        """The forecast less the budget, and the days from the deadline to its end."""
+        report = body_of(client, told(client)["id"])
+        forecast, headline = report["status"]["forecast"], report["headline"]
+        assert headline["standing"] in ("on_track", "at_risk", "off_track")
+        assert headline["over_usd"] == pytest.approx(forecast["cost_usd"]["p50"] - PROGRAM["budget_usd"])
+        late = date.fromisoformat(forecast["finish"]["p50"]) - date.fromisoformat(PROGRAM["deadline"])
+        assert headline["late_days"] == late.days
+        assert f"{forecast['cost_usd']['p50']:,.0f} USD" in headline["text"]
+        assert forecast["finish"]["p50"] in headline["text"]
+
+    def test_curves_end_where_the_status_stands(self, client: FlaskClient) -> None:
+        """The last sums of what happened are what is spent and earned, those planned by then the planned value; nothing happens later."""
+        report = body_of(client, told(client)["id"])
+        (now,) = [moment for moment in report["moments"] if moment["at"] == AS_OF]
+        assert now["spent_usd"] == pytest.approx(report["status"]["spend"]["usd"])
+        assert now["tokens"] == report["status"]["spend"]["tokens"]
+        assert now["planned_usd"] == pytest.approx(report["status"]["earned_value"]["pv_usd"])
+        later = [moment for moment in report["moments"] if moment["at"] > AS_OF]
+        assert later
+        assert {(moment["spent_usd"], moment["tokens"]) for moment in later} == {(None, None)}
+        planned = [moment["planned_usd"] for moment in report["moments"]]
+        assert planned == sorted(planned)
+        assert planned[-1] == pytest.approx(PROGRAM["budget_usd"])
+
+    def test_interruptions_decisions_and_notes_are_listed(self, client: FlaskClient) -> None:
+        """The newest first, each with its run, what was decided in words."""
+        report = body_of(client, told(client)["id"])
+        (stop,) = report["interruptions"]
+        assert (stop["run"], stop["cause"], stop["over"]) == ("main", "hardware", True)
+        assert stop["downtime_hours"] == pytest.approx(6.0)
+        assert [(said["type"], said["text"]) for said in report["log"]] == [
+            ("note", "two switches replaced"),
+            ("rollback", "to step 4,750, loss spike"),
+            ("decision", "prototype: continue, two switches replaced"),
+        ]
+
+    def test_losses_that_have_not_ended_are_extrapolated(self, client: FlaskClient) -> None:
+        """Those of a run that is done have."""
+        main, small = body_of(client, told(client)["id"])["status"]["runs"]
+        assert main["loss"]["end"]["planned_loss"] == 2.0
+        assert (small["state"], small["loss"]["last"], small["loss"]["end"]) == ("finished", 4.0, None)
+
+    def test_a_loss_whose_end_cannot_be_told_is_said_with_its_reason(self, client: FlaskClient) -> None:
+        """Five days are too few."""
+        program = told(client)["id"]
+        early = client.get(f"/v1/track/programs/{program}/report?as_of=2025-08-06T00:00:00Z").get_json()
+        (reason,) = [each["reason"] for each in early["unknown"] if (each["run"], each["field"]) == ("main", "loss.end")]
+        assert "at least 8 are needed" in reason
+
+    def test_an_earlier_moment_knows_nothing_of_later_events(self, client: FlaskClient) -> None:
+        """As of the tenth day there was no interruption yet."""
+        program = told(client)
+        early = client.get(f"/v1/track/programs/{program['id']}/report?as_of=2025-08-11T00:00:00Z").get_json()
+        assert early["interruptions"] == []
+        assert early["status"]["spend"]["usd"] == pytest.approx(10 * 3000 + 4500)
+        assert [said["type"] for said in early["log"]] == ["decision"]
+
+    def test_what_is_not_known_is_said_with_its_reason(self, client: FlaskClient) -> None:
+        """A program with nothing but a name has a report: it knows nothing, and says why."""
+        program = made(client, "/v1/track/programs", {"name": "bare"})
+        report = body_of(client, program["id"])
+        assert report["headline"]["standing"] == "unknown"
+        assert "not known" in report["headline"]["text"]
+        assert {each["field"] for each in report["unknown"]} >= {"earned_value.cpi", "forecast.cost_usd", "forecast.finish"}
+        assert all(each["reason"] for each in report["unknown"])
+        assert report["moments"] == []
+
+    @pytest.mark.parametrize("wanted", FORMATS)
+    def test_every_program_has_every_document(self, client: FlaskClient, wanted: str) -> None:
+        """The one that knows nothing too."""
+        program = made(client, "/v1/track/programs", {"name": "bare"})
+        answer = client.get(address(program["id"], wanted))
+        assert (answer.status_code, answer.content_type.partition(";")[0]) == (200, ACCEPTED[wanted])
+        assert len(answer.get_data()) > 100
+
+    @pytest.mark.parametrize("wanted", FORMATS)
+    @pytest.mark.parametrize(
+        ("begun", "deadline"), [("0001-01-01", "9999-12-31"), ("0001-01-01", "0001-01-02"), ("9999-12-31", "9999-12-31")]
+    )
+    def test_no_date_is_too_far_for_a_document(self, alone: FlaskClient, begun: str, deadline: str, wanted: str) -> None:
+        """From the first day there is to the last, planned and told."""
+        program = made(alone, "/v1/track/programs", PROGRAM | {"start": begun, "deadline": deadline})["id"]
+        run = made(alone, f"/v1/track/programs/{program}/runs", {"name": "main", "planned": {"tokens": "1T", "usd": 1000}})["id"]
+        early = {"id": "1", "type": "interruption", "at": "0001-01-01T00:00:00Z", "cause": "x", "tokens_done": 1, "cost_usd": 1}
+        later = {"id": "2", "type": "progress", "at": "2025-08-01T00:00:00Z", "tokens_done": 10**11, "cost_usd": 100}
+        made(alone, f"/v1/track/runs/{run}/events", {"events": [early, later]})
+        assert len(written(alone, program, wanted)) > 100
+
+    def test_accept_chooses_the_format(self, client: FlaskClient) -> None:
+        """JSON where it does not say, a 406 where it takes nothing there is, `format` above it."""
+        url = f"/v1/track/programs/{made(client, '/v1/track/programs', {'name': 'bare'})['id']}/report"
+        assert client.get(url).content_type == "application/json"
+        assert client.get(url, headers={"Accept": "text/markdown"}).content_type.startswith("text/markdown")
+        assert client.get(f"{url}?format=csv", headers={"Accept": "text/html"}).content_type.startswith("text/csv")
+        assert client.get(url, headers={"Accept": "image/png"}).status_code == 406
+        assert client.get(f"{url}?format=pdf").status_code == 422
+
+    def test_a_program_that_is_not_there_has_none(self, client: FlaskClient) -> None:
+        """404, whatever the format."""
+        assert client.get("/v1/track/programs/none/report?format=html").status_code == 404
+
+
+class Text(HTMLParser):
+    """What a page says, and which elements it is made of."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.said: list[str] = []
+        self.elements: set[str] = set()
+        self.feed(page)
+
+    def handle_starttag(self, tag: str, attrs: Any) -> None:
+        """Count the element."""
+        self.elements.add(tag)
+
+    def handle_data(self, data: str) -> None:
+        """Keep the text."""
+        self.said.append(data)
+
+
+class TestPage:
+    """HTML."""
+
+    def test_names_are_text(self, alone: FlaskClient, hostile: str) -> None:
+        """A script in a name is shown, not run, in text and in plots."""
+        page = Text(written(alone, hostile, "html").decode())
+        assert "script" not in page.elements
+        assert sum(HOSTILE in said for said in page.said) >= 5
+
+    def test_nothing_is_fetched(self, alone: FlaskClient, hostile: str) -> None:
+        """No address but the names of XML's own vocabularies, no style attribute and no handler stand in the page."""
+        page = written(alone, hostile, "html").decode().replace("http://www.w3.org/", "").replace("http://evil", "")
+        assert not re.search(r"https?://|url\((?!#)|<link|<img|<iframe|@import|\sstyle=|\son\w+=", page)
+        assert page.count("<svg") == 3
+
+    def test_chromium_shows_it_under_its_own_policy(self, alone: FlaskClient, hostile: str, tmp_path: Path) -> None:
+        """The answer's header and the page state the same policy, and the browser blocks nothing of the page."""
+        answer = alone.get(address(hostile, "html"))
+        policy = answer.headers["Content-Security-Policy"].removesuffix("; frame-ancestors 'none'")
+        assert f'content="{policy}"'.replace("'", "&#39;") in answer.text
+        program = shutil.which("chromium") or shutil.which("chromium-browser")
+        if program is None:
+            missing("Chromium")
+        page, picture = tmp_path / "page.html", tmp_path / "page.png"
+        page.write_bytes(answer.get_data())
+        flags = ["--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={tmp_path / 'profile'}", "--enable-logging=stderr"]
+        done = subprocess.run(
+            [str(program), *flags, f"--screenshot={picture}", page.as_uri()], check=True, capture_output=True, timeout=120, text=True
+        )
+        assert picture.read_bytes().startswith(b"\x89PNG")
+        assert [line for line in done.stderr.splitlines() if ":CONSOLE" in line] == []
+
+
+class TestMarkdown:
+    """For a terminal and a page."""
+
+    def test_names_are_no_markup(self, alone: FlaskClient, hostile: str) -> None:
+        """No tag, emphasis or cell of its own comes of a name."""
+        said = written(alone, hostile, "md").decode()
+        assert "<script" not in said.replace("\\<", "")
+        assert "\\*x\\*" in said
+        for block in (block for block in said.split("\n\n") if block.startswith("|")):
+            assert len({len(re.findall(r"(?<!\\)\|", row)) for row in block.splitlines()}) == 1
+
+    def test_it_begins_with_the_headline(self, alone: FlaskClient) -> None:
+        """Name and standing, then the sentence in figures."""
+        program = told(alone)["id"]
+        said, report = written(alone, program, "md").decode(), body_of(alone, program)
+        assert said.startswith(f"# {PROGRAM['name']}: ")
+        assert report["headline"]["text"] in said
+        assert report["engine_version"] in said
+
+
+class TestCsv:
+    """One table."""
+
+    @pytest.fixture
+    def rows(self, alone: FlaskClient, hostile: str) -> list[dict[str, str]]:
+        return list(csv.DictReader(io.StringIO(written(alone, hostile, "csv").decode(), newline="")))
+
+    def test_no_field_is_a_formula(self, rows: list[dict[str, str]]) -> None:
+        """Text that a spreadsheet would calculate is quoted; negative numbers stay numbers."""
+        fields = [field for row in rows for field in row.values() if field.startswith(FORMULA_SIGNS)]
+        assert all(re.fullmatch(r"-[\d.]+(e[-+]\d+)?", field) for field in fields)
+        assert sum(field == f"'{HOSTILE}" for row in rows for field in row.values()) >= 5
+
+    def test_lines_add_up_to_what_is_spent(self, rows: list[dict[str, str]]) -> None:
+        """The program's, and each run's."""
+        for run in ("", f"'{HOSTILE}", "ablations"):
+            prefix = "run " if run else ""
+            mine = [row for row in rows if row["run"] == run]
+            (spent,) = [float(row["value"]) for row in mine if (row["section"], row["name"]) == (f"{prefix}spend", "usd")]
+            assert sum(float(row["value"]) for row in mine if row["section"] == f"{prefix}line") == pytest.approx(spent)
+
+
+class TestCalendar:
+    """ICS."""
+
+    def test_gate_end_deadline_and_reports_are_events(self, alone: FlaskClient, hostile: str) -> None:
+        """A calendar library reads them with their days and the name as it is; the reports are weekly until the end."""
+        events = Calendar.from_ical(written(alone, hostile, "ics")).walk("VEVENT")
+        found = {str(event["summary"]).removeprefix(f"{HOSTILE}: "): event for event in events}
+        report = body_of(alone, hostile)
+        finish = report["status"]["forecast"]["finish"]["p50"]
+        assert {name: event.decoded("dtstart").isoformat() for name, event in found.items()} == {
+            "half-spend gate": report["gate_on"],
+            "forecast end": finish,
+            "deadline": PROGRAM["deadline"],
+            "report": "2025-09-07",
+        }
+        assert found["report"]["rrule"] == {"FREQ": ["WEEKLY"], "UNTIL": [date.fromisoformat(max(finish, PROGRAM["deadline"]))]}
+
+    def test_a_later_report_moves_its_events(self, alone: FlaskClient, hostile: str) -> None:
+        """They keep their identity."""
+        later = alone.get(f"/v1/track/programs/{hostile}/report?format=ics&as_of=2025-09-02T00:00:00Z").get_data()
+        first, second = (
+            {str(event["uid"]) for event in Calendar.from_ical(file).walk("VEVENT")} for file in (written(alone, hostile, "ics"), later)
+        )
+        assert first == second
+        assert len(first) == 4
+
+
+class TestWorkbook:
+    """XLSX."""
+
+    def test_libreoffice_calculates_what_the_report_says(self, alone: FlaskClient, hostile: str, calculated: dict[str, Workbook]) -> None:
+        """Earned value, the runs' sums and what is over budget come out of the formulas; no cell is an error."""
+        report, made_of = body_of(alone, hostile), calculated["report"]
+        earned = report["status"]["earned_value"]
+        names = ("bac_usd", "tokens_share", "pv_usd", "ac_usd", "ev_usd", "cpi", "spi", "eac_usd", "vac_usd", "tcpi")
+        found = [made_of["Report"].cell(row, 2).value for row in range(5, 5 + len(names))]
+        assert found == pytest.approx([earned[name] for name in names])
+        over = next(row[1] for row in made_of["Report"].iter_rows(values_only=True) if row[0] == "over budget, USD")
+        assert over == pytest.approx(report["headline"]["over_usd"])
+        assert made_of["Spending"].cell(made_of["Spending"].max_row, 2).value == pytest.approx(report["status"]["spend"]["usd"])
+        runs = [[made_of["Runs"].cell(row, column).value for column in (9, 10)] for row in (5, 6)]
+        assert runs == [pytest.approx([run["earned_value"][name] for name in ("ev_usd", "cpi")]) for run in report["status"]["runs"]]
+        assert [cell.coordinate for sheet in made_of for row in sheet.iter_rows() for cell in row if cell.data_type == "e"] == []
+
+    def test_another_budget_changes_what_is_earned(self, alone: FlaskClient, hostile: str, calculated: dict[str, Workbook]) -> None:
+        """Half of it: half of the earned value and of the CPI, the same cost."""
+        earned = body_of(alone, hostile)["status"]["earned_value"]
+        sheet = calculated["changed"]["Report"]
+        assert [sheet.cell(row, 2).value for row in (8, 9, 10)] == pytest.approx(
+            [earned["ac_usd"], earned["ev_usd"] / 2, earned["cpi"] / 2]
+        )
+
+    def test_what_shows_without_calculation_is_the_report(self, alone: FlaskClient, hostile: str) -> None:
+        """Programs that only show a workbook have the figures saved with its formulas."""
+        saved = load_workbook(io.BytesIO(written(alone, hostile, "xlsx")), data_only=True)["Report"]
+        assert saved["B10"].value == pytest.approx(body_of(alone, hostile)["status"]["earned_value"]["cpi"])
+
+    def test_names_are_text(self, alone: FlaskClient, hostile: str) -> None:
+        """No cell with a caller's words is calculated."""
+        sheets = load_workbook(io.BytesIO(written(alone, hostile, "xlsx")))
+        cells = [cell for sheet in sheets for row in sheet.iter_rows() for cell in row if cell.value == HOSTILE]
+        assert len(cells) >= 5
+        assert {cell.data_type for cell in cells} == {"s"}

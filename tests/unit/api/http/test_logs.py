@@ -1,0 +1,59 @@
+"""Logs as JSON lines."""
+
+from __future__ import annotations
+
+import json
+import logging
+
+import pytest
+from flask.testing import FlaskClient
+
+from service.runtime import logs
+
+
+def line(record: logging.LogRecord) -> dict[str, object]:
+    text = logs.JsonFormatter().format(record)
+    assert "\n" not in text
+    parsed: dict[str, object] = json.loads(text)
+    return parsed
+
+
+def test_a_record_is_one_line_whatever_it_says() -> None:
+    """Line breaks in a message and a traceback stay inside one JSON object."""
+    with pytest.raises(RuntimeError) as caught:
+        raise RuntimeError("a\nb")
+    found = line(logging.LogRecord("x", logging.ERROR, "f", 1, "it\nbroke %s", ("now",), caught._excinfo))
+    assert found["message"] == "it\nbroke now"
+    assert found["level"] == "error"
+    assert "RuntimeError" in str(found["exception"])
+
+
+def test_a_request_leaves_one_line_with_its_id_and_template(client: FlaskClient, caplog: pytest.LogCaptureFixture) -> None:
+    """The id is the client's, the route is the template, and no body is logged."""
+    caplog.set_level(logging.INFO)
+    client.get("/v1/probe/errors/invalid?secret=1", headers={"X-Request-Id": "mine-1"})
+    records = [record for record in caplog.records if record.name == "service.requests"]
+    assert len(records) == 1
+    token = logs.request_id.set("mine-1")
+    found = line(records[0])
+    logs.request_id.reset(token)
+    assert {name: found[name] for name in ("request_id", "method", "route", "status")} == {
+        "request_id": "mine-1",
+        "method": "GET",
+        "route": "/v1/probe/errors/<kind>",
+        "status": 422,
+    }
+    assert "secret" not in json.dumps(found)
+
+
+def test_an_unexpected_error_is_logged_with_its_traceback(client: FlaskClient, caplog: pytest.LogCaptureFixture) -> None:
+    """What the client is not told stands in the log."""
+    client.get("/v1/probe/errors/unexpected")
+    assert any(record.exc_info and record.exc_info[0] is RuntimeError for record in caplog.records)
+
+
+def test_the_configuration_is_one_the_standard_library_takes() -> None:
+    """Also what gunicorn is given."""
+    configured = logs.config("WARNING")
+    assert configured["root"]["level"] == "WARNING"
+    assert isinstance(logging.config.DictConfigurator(configured).configure_formatter(configured["formatters"]["json"]), logs.JsonFormatter)

@@ -1,0 +1,258 @@
+"""A scaling law fitted to runs: what was put in comes out, intervals say how sure it is, and bad data are refused or said."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from service.domain.errors import InvalidRequest
+from service.domain.quantities import Range
+from service.domain.scaling.fits import Foretold, Points, ScalingFit
+from service.engine.numerics.least_squares import Floats
+from service.engine.scaling.law_fit import exponent_ranges, fit_law, foretell, law_loss, parameter_ranges, standard_errors
+from service.presets.scaling.law_fit import typical_law
+
+BESIROGLU = np.array([1.8172, 482.01, 2085.43, 0.3478, 0.3658])
+TARGET = (7e10, 1.4e12)
+
+
+def runs(count: int, scatter: float = 0.005, seed: int = 1, law: Floats = BESIROGLU) -> Points:
+    """Runs of 10M to 5B parameters on 5 to 100 tokens a parameter that follow a law but for a relative scatter."""
+    generator = np.random.default_rng(seed)
+    params = np.exp(generator.uniform(np.log(1e7), np.log(5e9), count))
+    tokens = params * np.exp(generator.uniform(np.log(5), np.log(100), count))
+    return Points(params, tokens, law_loss(law, params, tokens)[0] * np.exp(generator.normal(0, scatter, count)))
+
+
+def fitted(points: Points, bootstraps: int = 60, seed: int = 2) -> ScalingFit:
+    return fit_law(points, typical_law(), np.random.default_rng(seed), starts=80, bootstraps=bootstraps)
+
+
+def foretold(fit: ScalingFit, target: tuple[float, float] = TARGET) -> Foretold:
+    return foretell(fit, np.array([target[0]]), np.array([target[1]]), np.random.default_rng(3))[0]
+
+
+def width(interval: Range) -> float:
+    return interval.p90 - interval.p10
+
+
+laws = st.tuples(
+    st.floats(1.0, 2.5), st.floats(0.2, 1.0), st.floats(0.2, 1.0), st.floats(0.2, 0.55), st.floats(0.2, 0.55)
+).map(lambda law: np.array([law[0], law[1] * 1e9 ** law[3] * 0.5, law[2] * 2e10 ** law[4] * 0.5, law[3], law[4]]))  # fmt: skip
+
+
+@given(laws, st.integers(0, 1000))
+@settings(max_examples=15, deadline=None)
+def test_a_law_without_scatter_is_recovered(law: Floats, seed: int) -> None:
+    """Runs that follow a law exactly give back its parameters, within a part in a thousand."""
+    found = fitted(runs(40, 0.0, seed, law), bootstraps=2).parameters
+    assert found == pytest.approx(law, rel=1e-3)
+
+
+def test_an_outlier_does_not_move_the_law() -> None:
+    """Huber's function keeps one run that is 30 % off from moving the loss foretold by more than a per mille."""
+    clean = runs(40, 0.0)
+    spoiled = replace(clean, loss=clean.loss * np.where(np.arange(40) == 7, 1.3, 1.0))
+    assert foretold(fitted(spoiled)).loss == pytest.approx(foretold(fitted(clean)).loss, rel=1e-3)
+
+
+def test_the_best_of_many_starts_is_the_best_of_few() -> None:
+    """Where the starts lie does not matter: 40 and 400 of them lead to one law."""
+    points = runs(40)
+    few, many = (fit_law(points, typical_law(), np.random.default_rng(0), starts, 2).parameters for starts in (40, 400))
+    assert few == pytest.approx(many, rel=1e-2)
+
+
+@given(st.permutations(range(20)))
+@settings(max_examples=10, deadline=None)
+def test_the_order_of_runs_does_not_matter(order: list[int]) -> None:
+    """The same runs in another order give the same fit, resamples and all."""
+    points = runs(20)
+    plain, shuffled = (fitted(each, bootstraps=10) for each in (points, points.chosen(np.array(order))))
+    assert np.array_equal(plain.draws, shuffled.draws)
+    assert np.array_equal(plain.parameters, shuffled.parameters)
+
+
+@given(st.floats(1e-9, 1e9), st.floats(1e-9, 1e9), st.floats(0.1, 10))
+@settings(max_examples=10, deadline=None)
+def test_units_do_not_matter(params_unit: float, tokens_unit: float, loss_unit: float) -> None:
+    """Sizes in other units and losses in bits leave exponents as they are, and scale what is foretold."""
+    points = runs(25)
+    scaled = Points(points.params * params_unit, points.tokens * tokens_unit, points.loss * loss_unit)
+    plain, other = fitted(points, 10), fitted(scaled, 10)
+    assert other.parameters[3:] == pytest.approx(plain.parameters[3:], rel=1e-3)
+    there = foretold(other, (TARGET[0] * params_unit, TARGET[1] * tokens_unit))
+    assert there.loss / loss_unit == pytest.approx(foretold(plain).loss, rel=1e-4)
+
+
+def test_more_runs_narrow_every_interval() -> None:
+    """Ten times the runs bring the intervals of parameters, exponents and prediction to less than two thirds."""
+    few, many = (fitted(runs(count), bootstraps=100) for count in (20, 200))
+    for name, interval in parameter_ranges(many).items():
+        assert width(interval) < 0.67 * width(parameter_ranges(few)[name])
+    assert width(exponent_ranges(many)["params"]) < 0.67 * width(exponent_ranges(few)["params"])
+    assert width(foretold(many).interval) < 0.67 * width(foretold(few).interval)
+
+
+def test_intervals_hold_what_they_say() -> None:
+    """Of 20 sets of runs from one law, between 60 and 100 % have the true loss of a run ten times larger in their interval of 80 %."""
+    target = (5e10, 1e12)
+    truth = float(law_loss(BESIROGLU, np.array([target[0]]), np.array([target[1]]))[0, 0])
+    intervals = [foretold(fitted(runs(25, seed=seed)), target).interval for seed in range(20)]
+    assert 0.6 <= np.mean([each.p10 <= truth <= each.p90 for each in intervals]) <= 1.0
+
+
+def test_standard_errors_are_the_spread_of_the_resamples() -> None:
+    """A parameter's standard error is the standard deviation of its column of draws."""
+    fit = fitted(runs(30))
+    assert standard_errors(fit)["alpha"] == pytest.approx(np.std(fit.draws[:, 3], ddof=1))
+
+
+def test_exponents_of_size_and_tokens_add_up_to_one() -> None:
+    """Compute is parameters times tokens, so the powers by which both grow with it add up to 1."""
+    found = exponent_ranges(fitted(runs(30)))
+    assert found["params"].p50 + found["tokens"].p50 == pytest.approx(1)
+    assert found["params"].p10 < 0.3658 / (0.3478 + 0.3658) < found["params"].p90
+
+
+def test_a_run_beyond_the_data_is_named_with_how_far() -> None:
+    """A target carries how many times it exceeds the largest run in parameters, tokens and compute; one within carries no warning."""
+    points = runs(30)
+    fit = fitted(points)
+    far = foretold(fit, (10 * points.params.max(), 3 * points.tokens.max()))
+    assert far.beyond["params"] == pytest.approx(10)
+    assert far.beyond["tokens"] == pytest.approx(3)
+    assert "10 times the params" in far.warnings[0]
+    assert foretold(fit, (float(np.median(points.params)), float(np.median(points.tokens)))).warnings == ()
+
+
+def test_a_run_far_beyond_is_less_sure_than_one_within() -> None:
+    """The interval relative to the loss grows with the distance from the data."""
+    fit = fitted(runs(20))
+    within, beyond = (foretold(fit, target) for target in ((1e9, 2e10), (1e12, 2e13)))
+    assert width(beyond.interval) / beyond.loss > 1.5 * width(within.interval) / within.loss
+
+
+def test_runs_left_out_are_foretold() -> None:
+    """The tenth of the runs with the most compute is left out and foretold, within three times the scatter where the law holds."""
+    held_out = fitted(runs(40)).held_out
+    assert held_out is not None
+    assert held_out.points == 4
+    assert held_out.error < 0.015
+
+
+def test_a_law_that_misses_the_largest_runs_widens_its_intervals() -> None:
+    """Where the largest runs lie off the law of the smaller, that is said, and the interval is wider than the resamples' own."""
+    points = runs(40, 0.001)
+    largest = points.params * points.tokens >= np.sort(points.params * points.tokens)[-4]
+    fit = fitted(replace(points, loss=points.loss * np.where(largest, 1.05, 1.0)))
+    assert fit.held_out is not None
+    assert fit.held_out.miss > 3
+    assert any("largest runs" in warning for warning in fit.warnings)
+    assert width(foretold(fit).interval) > 2 * width(foretold(replace(fit, held_out=None)).interval)
+
+
+class TestBadData:
+    """A refusal, or a wide interval and a warning; never a confident number."""
+
+    @pytest.mark.parametrize("count", [0, 1, 5])
+    def test_fewer_than_six_distinct_runs_are_refused(self, count: int) -> None:
+        """Five parameters need six runs of different size: the message says how many there are."""
+        with pytest.raises(InvalidRequest, match=f"{count} distinct runs") as refused:
+            fitted(runs(count))
+        assert (refused.value.pointer, refused.value.status) == ("/points", 422)
+
+    def test_repeats_of_few_sizes_are_refused(self) -> None:
+        """Twenty runs of four sizes are four distinct runs."""
+        four = runs(4)
+        repeated = Points(np.tile(four.params, 5), np.tile(four.tokens, 5), np.tile(four.loss, 5) * np.linspace(0.99, 1.01, 20))
+        with pytest.raises(InvalidRequest, match="4 distinct runs"):
+            fitted(repeated)
+
+    @pytest.mark.parametrize(("field", "value"), [("loss", np.nan), ("loss", 0.0), ("params", -1.0), ("tokens", np.inf)])
+    def test_what_is_no_positive_number_is_refused_by_place(self, field: str, value: float) -> None:
+        """The pointer names the run and the field."""
+        points = runs(10)
+        values = getattr(points, field).copy()
+        values[3] = value
+        with pytest.raises(InvalidRequest) as refused:
+            fitted(replace(points, **{field: values}))
+        assert refused.value.pointer == f"/points/3/{field}"
+
+    def test_a_constant_loss_is_refused(self) -> None:
+        """Losses that are all alike say nothing of how loss falls."""
+        points = runs(20)
+        with pytest.raises(InvalidRequest, match="all losses are within"):
+            fitted(replace(points, loss=np.full(20, 3.0)))
+
+    def test_scatter_without_a_trend_is_refused(self) -> None:
+        """Losses that scatter about a constant are refused: a law through them would be chance."""
+        points = runs(40)
+        with pytest.raises(InvalidRequest, match="does not fall with compute"):
+            fitted(replace(points, loss=3 + np.random.default_rng(3).normal(0, 0.02, 40)))
+
+    def test_a_loss_that_rises_with_size_is_refused(self) -> None:
+        """Where loss rises with compute, columns are mixed up or runs failed."""
+        points = runs(20)
+        with pytest.raises(InvalidRequest, match="right columns"):
+            fitted(replace(points, loss=points.loss[np.argsort(np.argsort(-points.loss))] * 0 + np.log(points.params) / 5))
+
+    def test_exact_copies_count_once(self) -> None:
+        """A run sent three times makes the fit no surer, and the warning says how many copies there were."""
+        points = runs(12)
+        tripled = Points(np.tile(points.params, 3), np.tile(points.tokens, 3), np.tile(points.loss, 3))
+        once, thrice = fitted(points), fitted(tripled)
+        assert np.array_equal(once.draws, thrice.draws)
+        assert any("24 exact copies" in warning for warning in thrice.warnings)
+
+    def test_two_scales_leave_the_exponent_open(self) -> None:
+        """With two sizes only, alpha's interval is several times that of as many runs over a range of sizes, and a warning says why."""
+        spread = runs(20)
+        params = np.where(np.arange(20) % 2, 1e9, 1e8)
+        loss = law_loss(BESIROGLU, params, spread.tokens)[0] * np.exp(np.random.default_rng(4).normal(0, 0.005, 20))
+        narrow, wide = fitted(spread, 100), fitted(Points(params, spread.tokens, loss), 100)
+        assert width(parameter_ranges(wide)["alpha"]) > 2.5 * width(parameter_ranges(narrow)["alpha"])
+        assert any("only two scales of parameters" in warning for warning in wide.warnings)
+
+    def test_tokens_in_step_with_parameters_leave_the_terms_open(self) -> None:
+        """On one line of tokens a parameter, the interval of a run off that line is wide, and a warning says so."""
+        on_line = runs(30)
+        tokens = 20 * on_line.params
+        line = Points(
+            on_line.params,
+            tokens,
+            law_loss(BESIROGLU, on_line.params, tokens)[0] * on_line.loss / law_loss(BESIROGLU, on_line.params, on_line.tokens)[0],
+        )
+        fit = fitted(line)
+        off, on = (foretold(fit, (1e9, tokens)).interval for tokens in (5e11, 2e10))
+        assert width(off) > 3 * width(on)
+        assert any("cannot be told apart" in warning for warning in fit.warnings)
+
+    def test_six_runs_are_told_to_be_few_and_give_a_wide_interval(self) -> None:
+        """Six runs are fitted, with a warning, no check by leaving out, and an interval several times that of sixty."""
+        few, many = fitted(runs(6)), fitted(runs(60))
+        assert any("6 runs for five parameters" in warning for warning in few.warnings)
+        assert few.held_out is None
+        assert width(foretold(few).interval) > 2 * width(foretold(many).interval)
+
+    def test_loss_that_rises_with_size_at_equal_tokens_is_said(self) -> None:
+        """Larger models that do worse on the same tokens make a warning."""
+        params, tokens = (grid.ravel() for grid in np.meshgrid([1e8, 3e8, 1e9], [1e9, 4e9, 2e10, 1e11]))
+        loss = law_loss(BESIROGLU, np.full(12, 1e8), tokens)[0] * (params / 1e8) ** 0.02
+        assert "loss rises with parameters in these runs" in fitted(Points(params, tokens, loss)).warnings
+
+    def test_of_one_scale_nothing_is_said_to_rise(self) -> None:
+        """Runs of one size say nothing of how loss moves with size: that one scale is not enough is the warning."""
+        tokens = np.geomspace(1e9, 1e11, 8)
+        points = Points(np.full(8, 1e9), tokens, law_loss(BESIROGLU, np.full(8, 1e9), tokens)[0])
+        said = " ".join(fitted(points).warnings)
+        assert "only one scale of parameters" in said
+        assert "rises" not in said
+
+    def test_runs_that_are_not_of_one_law_are_said(self) -> None:
+        """Runs that lie far from any law make a warning, with how far."""
+        assert any("from the law on average" in warning for warning in fitted(runs(60, 0.15)).warnings)

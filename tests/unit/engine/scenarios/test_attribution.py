@@ -1,0 +1,76 @@
+"""Causes: known shares of variance are found again, never more than all of it, and the one that did most is named."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from service.domain.scenarios import Attribution, Floats, Moments, Tally
+from service.engine.scenarios.aggregates import EMPTY, unit_for
+from service.engine.scenarios.attribution import attribution, first_order_shares, gauges
+from service.engine.scenarios.summary import blame
+
+
+def looked_at(scores: dict[str, Floats], values: Floats, limit: float | None = None) -> Attribution:
+    half = values.size // 2
+    known = gauges({name: score[:half] for name, score in scores.items()}, values[:half])
+    return attribution(known, {name: score[half:] for name, score in scores.items()}, values[half:], unit_for(1000.0), limit)
+
+
+@settings(max_examples=20, deadline=None)
+@given(st.lists(st.floats(0.0, 10.0), min_size=2, max_size=5).filter(lambda found: max(found) > 0.5), st.integers(0, 100))
+def test_shares_of_an_additive_model_are_those_of_its_variances(weights: list[float], seed: int) -> None:
+    """w^2 over the sum of all w^2, to two points."""
+    chances = np.random.default_rng(seed)
+    scores = {f"cause {at}": chances.normal(size=40_000) for at in range(len(weights))}
+    values = 1000 + sum(weight * score for weight, score in zip(weights, scores.values(), strict=True))
+    found = first_order_shares(looked_at(scores, values))
+    whole = sum(weight**2 for weight in weights)
+    assert sum(found.values()) <= 1 + 1e-12
+    for at, weight in enumerate(weights):
+        assert found[f"cause {at}"] == pytest.approx(weight**2 / whole, abs=0.02)
+
+
+def test_a_cause_that_does_nothing_has_no_share() -> None:
+    """Chance between groups' means is taken off."""
+    chances = np.random.default_rng(3)
+    scores = {"all": chances.normal(size=50_000), "nothing": chances.normal(size=50_000)}
+    found = first_order_shares(looked_at(scores, 1000 + scores["all"]))
+    assert found["all"] == pytest.approx(1.0, abs=0.01)
+    assert found["nothing"] < 0.005
+
+
+def test_what_is_only_there_together_is_nobodys_share() -> None:
+    """A product of two causes around zero: first-order shares are none."""
+    chances = np.random.default_rng(4)
+    scores = {"one": chances.normal(size=80_000), "other": chances.normal(size=80_000)}
+    assert sum(first_order_shares(looked_at(scores, 1000 + scores["one"] * scores["other"])).values()) < 0.02
+
+
+def test_of_a_handful_of_cases_no_cause_is_named() -> None:
+    """Thirty trials above the limit are needed to say what was mostly the cause."""
+    looked = Attribution(Moments(100, 0, 0), {}, {"queue": 20, "failures": 9})
+    few = Tally(100, {}, {}, EMPTY, {"cost_usd": looked})
+    enough = replace(few, attributions={"cost_usd": replace(looked, blamed={"queue": 24, "failures": 6})})
+    assert blame(few, "cost_usd") == {}
+    assert blame(enough, "cost_usd") == {"queue": 0.8, "failures": 0.2}
+
+
+def test_the_cause_that_did_most_is_blamed() -> None:
+    """Four times the deviation: nearly all of what is above the limit, and no more cases than there are."""
+    chances = np.random.default_rng(5)
+    scores = {"queue": chances.normal(size=40_000), "failures": chances.normal(size=40_000)}
+    values = 1000 + 4 * scores["queue"] + scores["failures"]
+    blamed = looked_at(scores, values, limit=1005.0).blamed
+    assert sum(blamed.values()) == np.count_nonzero(values[20_000:] > 1005.0)
+    assert blamed["queue"] > 0.98 * sum(blamed.values())
+
+
+def test_no_limit_blames_nobody() -> None:
+    """Without a deadline nothing is late."""
+    score = np.random.default_rng(6).normal(size=2000)
+    assert looked_at({"queue": score}, 1000 + score).blamed == {}

@@ -1,0 +1,126 @@
+"""Fleets: whole replicas in whole instances, and which configuration of a replica costs least then."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from service.domain.quantities import Range
+from service.domain.serving.requirements import Achieved, Format, Limits, Machine, Replicas, Requests
+from service.domain.training.model import Experts, Transformer
+from service.engine.serving.fleet import (
+    Demand,
+    Rent,
+    Tried,
+    best_of,
+    bill,
+    costs_of,
+    paid_accelerators,
+    prefill_tokens_per_s,
+    requests_per_s_of,
+    tried,
+    usd_per_month,
+)
+from service.engine.serving.model import Service, served
+from service.engine.serving.roofline import prefill_s, speed
+from tests.unit.engine.builders import H100
+
+USUAL = Achieved("hopper", 0.8, 0.5, 0.7, 0.6, 1e-5, 1e-5, 1e-3, Range(0.8, 1.0, 1.2), Range(0.4, 0.8, 1.2), "")
+LLAMA_8B = Transformer(32, 4096, 32, 8, 128, 14_336, 128_256)
+MIXTRAL = Transformer(32, 4096, 32, 8, 128, 14_336, 32_000, experts=Experts(8, 2, 14_336))
+NODES = Rent(8, float("inf"))
+
+
+def service(model: Transformer = LLAMA_8B, **changes: Any) -> Service:
+    asked = Requests(**{"prompt_tokens": 1000.0, "output_tokens": 500.0, **changes})
+    machine = Machine(H100, USUAL, Limits(0.9, 2e9, 2048, 8192, 16))
+    return Service(served(model), Format("bf16", 16, 2.0, 2.0, 2.0, ("bf16",), ""), machine, asked)
+
+
+def best(found: Tried, rate: float | None, rent: Rent = NODES) -> Tried:
+    chosen = best_of(found, Demand(rate, 0.6), rent)
+    assert chosen is not None
+    return chosen
+
+
+@pytest.mark.parametrize(
+    ("accelerators", "replicas", "instance", "paid"),
+    [(2, 3, 8, 8), (2, 5, 8, 16), (8, 2, 8, 16), (16, 1, 8, 16), (12, 2, 8, 32), (4, 3, 10, 20), (1, 7, 1, 7)],
+)
+def test_whole_instances_are_paid_for(accelerators: int, replicas: int, instance: int, paid: int) -> None:
+    """Several replicas share an instance as far as they fit whole; a replica over several instances shares none."""
+    assert paid_accelerators(accelerators, replicas, instance) == paid
+
+
+def test_a_rate_is_carried_by_whole_replicas_at_the_load_factor() -> None:
+    """Just above what two replicas of 2 carry takes three, in one instance of 8; the bill is that instance's."""
+    found = tried(service())
+    two = found.some(int(np.flatnonzero((found.replicas.accelerators == 2) & (found.replicas.tensor == 2))[0]))
+    able = 0.6 * float(two.speed.requests_per_s)
+    demand = Demand(2.01 * able, 0.6)
+    paid = bill(two, demand, NODES)
+    assert (float(paid.replicas), float(paid.accelerators)) == (3, 8)
+    assert usd_per_month(paid, 2.5) == 8 * 2.5 * 730
+    assert float(costs_of(two, demand, NODES, 2.5).usd_per_request) == pytest.approx(8 * 2.5 / 3600 / (2.01 * able))
+    assert float(bill(two, demand, NODES, share=0.5).replicas) == 5
+
+
+def test_without_a_rate_replicas_fill_their_instances() -> None:
+    """A request costs the time of its replica at the load factor."""
+    chosen = best(tried(service()), None)
+    usd = 2.5 * float(chosen.replicas.accelerators) / 3600 / (0.6 * float(chosen.speed.requests_per_s))
+    assert float(costs_of(chosen, Demand(None, 0.6), NODES, 2.5).usd_per_request) == pytest.approx(usd)
+
+
+def test_of_equal_bills_the_quickest_is_taken() -> None:
+    """A rate that any replica carries: the whole instance is paid anyway, so as many ranks as there are and one sequence at once."""
+    chosen = best(tried(service()), 1e-3)
+    assert (int(chosen.replicas.tensor), int(chosen.replicas.batch)) == (8, 1)
+    assert int(best(tried(service()), 1e-3, Rent(1, 1.0)).replicas.accelerators) == 1
+
+
+def test_replicas_stay_where_links_are_known_and_as_large_as_asked() -> None:
+    """No more accelerators than are joined; only the counts that are named; nothing where both leave nothing."""
+    found = tried(service())
+    assert int(best(found, None, Rent(2, 2.0)).replicas.accelerators) <= 2
+    chosen = best_of(found, Demand(None, 0.6, (4,)), NODES)
+    assert chosen is not None
+    assert int(chosen.replicas.accelerators) == 4
+    assert best_of(found, Demand(None, 0.6, (4,)), Rent(2, 2.0)) is None
+    assert best_of(tried(service(tpot_s=1e-6)), Demand(None, 0.6), NODES) is None
+
+
+def test_speeds_are_at_the_median_of_what_is_reached() -> None:
+    """Mixtures whose median lies at 0.8 of the prediction serve 0.8 of it and wait 1 / 0.8 as long."""
+    one = service(MIXTRAL)
+    found = tried(one)
+    predicted = speed(one, found.replicas)
+    assert found.speed.output_tokens_per_s == pytest.approx(0.8 * np.asarray(predicted.output_tokens_per_s))
+    assert found.speed.tpot_s == pytest.approx(np.asarray(predicted.tpot_s) / 0.8)
+    assert (found.relative.p10, found.relative.p50, found.relative.p90) == pytest.approx((0.5, 1.0, 1.5))
+    first = found.some(0)
+    alone = Replicas(first.replicas.accelerators, first.replicas.tensor, first.replicas.batch)
+    assert prefill_tokens_per_s(first) == pytest.approx(0.8 * 1000 / float(prefill_s(one, alone)))
+
+
+def test_nothing_is_tried_where_nothing_fits() -> None:
+    """A model larger than the largest replica has no configuration."""
+    assert len(np.ravel(tried(service(replace(LLAMA_8B, layers=9999))).replicas.batch)) == 0
+
+
+def test_a_month_has_730_hours() -> None:
+    """2.628e9 tokens a month in requests of 1,000 are one request a second."""
+    assert requests_per_s_of(2.628e9, 1000) == pytest.approx(1.0)
+
+
+@given(rate=st.floats(1e-4, 1e4), more=st.floats(1.0, 100.0), instance=st.sampled_from([1, 3, 8, 10]))
+def test_more_requests_are_never_cheaper(rate: float, more: float, instance: int) -> None:
+    """The least that is paid a month rises with the rate."""
+    found, rent = tried(service()), Rent(instance, float("inf"))
+    few, many = (float(bill(best(found, each, rent), Demand(each, 0.6), rent).accelerators) for each in (rate, rate * more))
+    assert few <= many

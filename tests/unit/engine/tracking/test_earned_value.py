@@ -1,0 +1,161 @@
+"""Earned value by hand: PV, EV, AC and what follows of them, and why a figure is not known."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import date
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from service.domain.tracking.events import PlannedWeek, ProgramBaseline, RunBaseline
+from service.domain.tracking.status import EarnedValue
+from service.engine.tracking.cost import Tracked, tracked
+from service.engine.tracking.earned_value import earned_value, run_earned_value
+from tests.unit.engine.tracking_builders import PROGRAM, RUN, at, cost, event, run_of, steadily
+
+
+def run(hours: int = 50, tokens: int = 10, usd: float = 10.0, **baseline: object) -> Tracked:
+    return tracked(replace(RUN, **baseline), run_of(*steadily(hours, tokens, usd)))  # type: ignore[arg-type]
+
+
+def reason(found: EarnedValue, field: str) -> str:
+    assert getattr(found, field) is None
+    return next(each.reason for each in found.unknown if each.field == field)
+
+
+def test_the_textbook_example() -> None:
+    """Half of the work for 600 of 1,000 USD, three tenths of the time gone."""
+    found = earned_value(PROGRAM, [run(hours=50, usd=12.0)], at(72))
+    assert (found.bac_usd, found.pv_usd, found.ev_usd, found.ac_usd) == (1000.0, 300.0, 500.0, 600.0)
+    assert found.cpi == pytest.approx(500 / 600)
+    assert found.spi == pytest.approx(500 / 300)
+    assert found.eac_usd == pytest.approx(1200.0)
+    assert found.tcpi == pytest.approx(500 / 400)
+    assert (found.cv_usd, found.sv_usd, found.vac_usd) == (-100.0, 200.0, pytest.approx(-200.0))
+    assert found.unknown == ()
+
+
+def test_planned_value_follows_the_burn_plan() -> None:
+    """A quarter in the first week and half of the second week's rest by its middle."""
+    weeks = (PlannedWeek(date(2027, 1, 4), 250.0, 100.0, 1, 1), PlannedWeek(date(2027, 1, 11), 750.0, 900.0, 1, 1))
+    found = earned_value(replace(PROGRAM, weeks=weeks), [run()], at(168 * 1.5))
+    assert found.pv_usd == 625.0
+    unweighed = replace(run(), baseline=replace(RUN, usd=None))
+    by_tokens = earned_value(replace(PROGRAM, weeks=weeks), [unweighed], at(168 * 1.5))
+    assert by_tokens.pv_usd == pytest.approx(550.0)
+
+
+def test_planned_value_follows_the_runs_dates() -> None:
+    """Each run's budget over its own days."""
+    first = run(start=date(2027, 1, 4), finish=date(2027, 1, 6), usd=10.0)
+    second = replace(first, baseline=replace(first.baseline, usd=300.0, start=date(2027, 1, 5), finish=date(2027, 1, 9)))
+    first = replace(first, baseline=replace(first.baseline, usd=100.0))
+    found = earned_value(replace(PROGRAM, budget_usd=400.0, planned_tokens=None), [first, second], at(48))
+    assert found.pv_usd == pytest.approx(100 + 75)
+
+
+def test_runs_are_weighed_by_their_planned_cost() -> None:
+    """A token of a large model is worth more: 300 USD for half of 900, all of the 100 of the small one."""
+    small = tracked(replace(RUN, tokens=500.0, usd=100.0), run_of(*steadily(50)))
+    large = tracked(replace(RUN, tokens=500.0, usd=900.0), run_of(*steadily(25)))
+    found = earned_value(PROGRAM, [small, large], at(72))
+    assert found.ev_usd == pytest.approx(100 + 450)
+
+
+def test_runs_that_are_not_all_planned_earn_by_tokens() -> None:
+    """The first run of a program earns its tokens' share of the whole, not all of it."""
+    found = earned_value(PROGRAM, [tracked(replace(RUN, tokens=100.0, usd=100.0), run_of(*steadily(10)))], at(72))
+    assert found.ev_usd == 100.0
+    assert found.basis == "each token worth the same"
+
+
+def test_more_than_planned_earns_no_more() -> None:
+    """Earned value ends at the budget."""
+    assert earned_value(PROGRAM, [run(hours=200)], at(500)).ev_usd == 1000.0
+
+
+def test_nothing_happened_yet() -> None:
+    """Nothing earned and nothing spent: no index, and no zero for one."""
+    found = earned_value(PROGRAM, [tracked(RUN, run_of())], at(-24))
+    assert (found.pv_usd, found.ev_usd, found.ac_usd) == (0.0, 0.0, 0.0)
+    assert reason(found, "cpi") == "nothing was spent yet"
+    assert reason(found, "spi") == "nothing was planned to be spent by now"
+    assert reason(found, "eac_usd") == "nothing was spent yet"
+
+
+def test_spent_without_anything_earned() -> None:
+    """The index is 0, the estimate at completion is not known."""
+    lost = tracked(RUN, run_of(event(0, tokens=0, usd=0), event(5, tokens=0, usd=50)))
+    found = earned_value(PROGRAM, [lost], at(72))
+    assert found.cpi == 0.0
+    assert reason(found, "eac_usd") == "nothing was earned yet"
+
+
+def test_a_budget_that_is_spent_out() -> None:
+    """No performance brings the rest in: TCPI is not known, at the budget and beyond it, and neither is it where no rest is left."""
+    assert "budget is spent" in reason(earned_value(PROGRAM, [run(usd=20.0)], at(72)), "tcpi")
+    assert "overspent" in reason(earned_value(PROGRAM, [run(usd=30.0)], at(72)), "tcpi")
+    assert "overspent" in reason(earned_value(PROGRAM, [run(hours=100, usd=12.0)], at(240)), "tcpi")
+
+
+def test_past_the_deadline_everything_was_planned() -> None:
+    """Planned value stays at the budget."""
+    assert earned_value(PROGRAM, [run()], at(5000)).pv_usd == 1000.0
+
+
+@pytest.mark.parametrize("tokens", [None, 0.0])
+def test_without_planned_tokens_nothing_is_earned(tokens: float | None) -> None:
+    """Not known, with the reason, for the program and the run."""
+    unplanned = run(tokens=10)
+    unplanned = replace(unplanned, baseline=replace(RUN, tokens=tokens))
+    found = earned_value(replace(PROGRAM, planned_tokens=tokens), [unplanned], at(72))
+    assert reason(found, "ev_usd") == "no tokens are planned"
+    assert reason(run_earned_value(unplanned, at(72)), "cpi") == "no tokens of the run are planned"
+
+
+def test_a_run_of_unknown_cost_hides_what_the_program_cost() -> None:
+    """Part of the cost would flatter."""
+    silent = tracked(RUN, run_of(event(0, tokens=0), event(5, tokens=50)))
+    assert "neither cost" in reason(earned_value(PROGRAM, [run(), silent], at(72)), "cpi")
+
+
+def test_without_a_budget_the_runs_plans_are_it() -> None:
+    """And without these there is none."""
+    bare = ProgramBaseline("x", None, None, None, None)
+    assert earned_value(bare, [run()], at(72)).bac_usd == 1000.0
+    assert "no budget" in reason(earned_value(bare, [tracked(RunBaseline("x", None), run_of())], at(72)), "bac_usd")
+
+
+@given(st.integers(0, 120), st.floats(0.5, 30), st.floats(-100, 1000))
+def test_identities(hours: int, usd: float, now: float) -> None:
+    """Of CPI, EAC and the variances, whatever the figures."""
+    found = earned_value(PROGRAM, [tracked(RUN, run_of(*steadily(hours, usd=usd)))], at(now))
+    assert found.ev_usd is not None
+    assert found.pv_usd is not None
+    assert 0 <= found.ev_usd <= 1000.0
+    assert 0 <= found.pv_usd <= 1000.0
+    if found.cpi and found.eac_usd:
+        assert found.cpi * found.eac_usd == pytest.approx(1000.0)
+        assert found.vac_usd == pytest.approx(1000.0 - found.eac_usd)
+    assert {each.field for each in found.unknown} == {name for name in EarnedValue.__slots__ if getattr(found, name) is None}
+
+
+def test_reserves_are_no_part_of_the_budget_at_completion() -> None:
+    """A run that costs what it was planned to has a CPI of 1, however much is held back."""
+    held = replace(PROGRAM, reserve_share=0.4)
+    whole, found = (earned_value(program, [], at(10)) for program in (PROGRAM, held))
+    assert whole.bac_usd is not None
+    assert found.bac_usd == pytest.approx(0.6 * whole.bac_usd)
+
+
+def test_what_stands_around_the_runs_counts_once_its_costs_are_told() -> None:
+    """A program on its plan that tells of its runs alone has a CPI of 1, and so has one that tells of everything."""
+    planned = replace(PROGRAM, around_share=0.5)
+    alone = earned_value(planned, [run(hours=100, usd=5.0)], at(100))
+    told = tracked(RUN, run_of(*steadily(100, 10, 5.0), cost(50.0, 500.0, "people")))
+    assert alone.bac_usd == pytest.approx(500.0)
+    assert earned_value(planned, [told], at(100)).bac_usd == pytest.approx(1000.0)
+    assert alone.cpi == pytest.approx(1.0)
+    assert earned_value(planned, [told], at(100)).cpi == pytest.approx(1.0)

@@ -1,0 +1,210 @@
+"""The search: the fastest layout that fits, the caller's own as it is, and advice that holds when it is taken."""
+
+import re
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from service.domain.errors import DoesNotFit, InvalidRequest
+from service.domain.training.hardware import Accelerator
+from service.domain.training.model import Model
+from service.domain.training.run import Axes, Cluster, Helpers, Training
+from service.engine.training.layouts import candidate_layouts
+from service.engine.training.memory import memory
+from service.engine.training.search.fit_advice import does_not_fit, what_would_fit
+from service.engine.training.search.layout_search import choose_layout, choose_layouts
+from service.engine.training.step.step_time import Step, step
+from tests.unit.engine.builders import (
+    A100,
+    A6000,
+    DEEPSEEK_V3,
+    GPT_3,
+    LLAMA_2_70B,
+    LLAMA_3_405B,
+    LLAMA_7B,
+    LLAMA_65B,
+    MIXTRAL,
+    RESNET_50,
+    TINY,
+    accelerator,
+    cluster,
+    training,
+    utilisation,
+)
+
+
+@pytest.mark.parametrize(
+    ("model", "count"),
+    [(TINY, 1), (LLAMA_7B, 8), (LLAMA_2_70B, 64), (MIXTRAL, 64), (GPT_3, 512), (LLAMA_3_405B, 1024), (DEEPSEEK_V3, 2048)],
+)
+def test_what_is_chosen_fits(model: Model, count: int) -> None:
+    """Left to itself the search answers with a layout within the memory of the part, whose axes make up the machine."""
+    choice = choose_layout(model, training(global_batch=2048), cluster(count), utilisation())
+    row = choice.layouts.row(0)
+    assert choice.fits
+    assert choice.total_bytes <= A100.usable_memory_bytes
+    assert row["tensor"] * row["pipeline"] * row["data"] * row["context"] == count
+
+
+def test_nothing_that_fits_is_faster() -> None:
+    """The choice has the highest rate of all candidates that fit, recomputed here one by one."""
+    chosen, machine, shares = training(global_batch=256), cluster(64), utilisation()
+    layouts = candidate_layouts(LLAMA_2_70B, chosen, machine)
+    fits = memory(LLAMA_2_70B, chosen, layouts).total <= A100.usable_memory_bytes
+    steps = step(LLAMA_2_70B, chosen, machine, shares, layouts)
+    choice = choose_layout(LLAMA_2_70B, chosen, machine, shares)
+    assert choice.steps.batch[0] / choice.steps.total[0] == pytest.approx((steps.batch / steps.total)[fits].max())
+
+
+@pytest.mark.parametrize("part", [A100, accelerator(link_gb_per_s=None)], ids=["link", "no link"])
+@pytest.mark.parametrize(
+    ("model", "changes"),
+    [(LLAMA_2_70B, {}), (MIXTRAL, {}), (RESNET_50, {"seq_len": 1}), (LLAMA_7B, {"method": "dpo", "helpers": Helpers(reference=True)})],
+)
+def test_several_networks_at_once_are_each_alone(model: Model, changes: dict[str, Any], part: Accelerator) -> None:
+    """In each network the layout taken, its times and its memory are those of the search in that network, to the last digit."""
+    asked, machine, networks = training(global_batch=512, **changes), cluster(64, part), (0.0, 3.0, 50.0, 400.0)
+    for network, found in zip(networks, choose_layouts(model, asked, machine, utilisation(), networks), strict=True):
+        alone = choose_layout(model, asked, replace(machine, internode_gbit_per_s=network), utilisation())
+        assert found.layouts.row(0) == alone.layouts.row(0)
+        assert [getattr(found.steps, name).tolist() for name in Step.__slots__] == [
+            getattr(alone.steps, name).tolist() for name in Step.__slots__
+        ]
+        assert (found.memory_bytes, found.fits) == (alone.memory_bytes, alone.fits)
+
+
+def test_the_answer_says_what_the_caller_fixed() -> None:
+    """Fixed axes come back as they were, in the contract's names."""
+    axes = Axes(tensor=4, pipeline=2, data=8, context=1, micro_batch=2, zero_stage=1, recompute="full")
+    named = choose_layout(LLAMA_7B, training(axes=axes), cluster(64), utilisation()).layouts.named(0)
+    assert named == {
+        "tensor": 4,
+        "pipeline": 2,
+        "data": 8,
+        "context": 1,
+        "expert": 1,
+        "virtual_pipeline": named["virtual_pipeline"],
+        "micro_batch": 2,
+        "zero_stage": 1,
+        "activation_recompute": "full",
+    }
+
+
+@pytest.mark.parametrize(
+    ("model", "axes", "pointer", "words"),
+    [
+        (LLAMA_7B, Axes(tensor=3), "tensor", "32 attention heads do not divide by tensor 3"),
+        (LLAMA_7B, Axes(pipeline=64), "pipeline", "more stages than the model's 32 layers"),
+        (LLAMA_7B, Axes(pipeline=8, virtual_pipeline=8), "virtual_pipeline", "more chunks than the model's 32 layers"),
+        (LLAMA_7B, Axes(virtual_pipeline=33), "virtual_pipeline", "more chunks"),
+        (LLAMA_7B, Axes(expert=2), "expert", "needs a mixture of experts"),
+        (MIXTRAL, Axes(expert=3), "expert", "8 experts do not divide by expert 3"),
+        (LLAMA_7B, Axes(context=3), "context", "2048 does not divide by context 3"),
+    ],
+)
+def test_axes_that_cannot_cut_the_model_are_refused(model: Model, axes: Axes, pointer: str, words: str) -> None:
+    """Heads, layers, chunks, experts and sequences that do not divide are refused with a pointer to the axis."""
+    with pytest.raises(InvalidRequest, match=words) as refused:
+        choose_layout(model, training(axes=axes), cluster(64), utilisation())
+    assert refused.value.pointer == f"/training/parallelism/{pointer}"
+
+
+def test_a_product_that_is_not_the_count_is_refused() -> None:
+    """tensor 8 x pipeline 8 on 32 accelerators points at the layout."""
+    with pytest.raises(InvalidRequest, match="must be the 32 accelerators") as refused:
+        choose_layout(LLAMA_7B, training(axes=Axes(tensor=8, pipeline=8)), cluster(32), utilisation())
+    assert refused.value.pointer == "/training/parallelism"
+
+
+def test_a_layout_that_does_not_fit_is_told_as_it_is() -> None:
+    """The caller's own layout is answered with its memory and `fits` false, and what would fit leaves it open again."""
+    axes = Axes(tensor=1, pipeline=1, data=8, context=1, zero_stage=0, recompute="none", micro_batch=8)
+    chosen = training(axes=axes)
+    choice = choose_layout(LLAMA_7B, chosen, cluster(8), utilisation())
+    assert not choice.fits
+    assert choice.total_bytes > A100.usable_memory_bytes
+    assert "leave parallelism" in what_would_fit(LLAMA_7B, chosen, cluster(8))[0]
+    assert choose_layout(LLAMA_7B, replace(chosen, axes=Axes()), cluster(8), utilisation()).fits
+
+
+def followed(chosen: Training, machine: Cluster, advice: str) -> tuple[Training, Cluster]:
+    """The request again, with the count and the batch that the advice names."""
+    count = re.search(r"(\d+) of these accelerators hold it", advice)
+    batch = re.search(r"with a batch of (\d+) sequences", advice)
+    assert count is not None, advice
+    return replace(chosen, global_batch=int(batch[1]) if batch else chosen.global_batch), replace(machine, count=int(count[1]))
+
+
+@pytest.mark.parametrize(
+    ("model", "machine", "batch"),
+    [
+        (LLAMA_7B, cluster(1), 1),
+        (LLAMA_7B, cluster(1, A6000), 64),
+        (LLAMA_2_70B, cluster(4), 64),
+        (GPT_3, cluster(8), 4),
+        (LLAMA_3_405B, cluster(16), 16),
+        (DEEPSEEK_V3, cluster(8), 64),
+        (MIXTRAL, cluster(3), 8),
+    ],
+)
+def test_advice_holds_when_it_is_taken(model: Model, machine: Cluster, batch: int) -> None:
+    """Asking again with the count that the refusal names is answered with a layout that fits, and half of it does not."""
+    chosen = training(global_batch=batch, method="full_finetune")
+    choice = choose_layout(model, chosen, machine, utilisation())
+    assert not choice.fits
+    refusal = does_not_fit(model, chosen, machine, choice)
+    larger, bigger = followed(chosen, machine, refusal.message)
+    assert choose_layout(model, larger, bigger, utilisation()).fits
+    assert not choose_layout(model, larger, replace(bigger, count=bigger.count // 2), utilisation()).fits
+    assert (type(refusal), refusal.pointer) == (DoesNotFit, "/hardware")
+    assert "qlora" in refusal.message
+
+
+def test_the_memory_that_would_do_does() -> None:
+    """As many accelerators of the size the refusal names do hold the model."""
+    machine, chosen = cluster(8), training(global_batch=8)
+    advice = " ".join(what_would_fit(GPT_3, chosen, machine))
+    found = re.search(r"8 accelerators with at least (\d+) GB each", advice)
+    assert found is not None, advice
+    roomy = accelerator(name="roomy", usable_memory_bytes=float(found[1]) * 1e9)
+    assert choose_layout(GPT_3, chosen, cluster(8, roomy), utilisation()).fits
+
+
+def test_a_sequence_that_no_machine_holds_is_told_so() -> None:
+    """Where doubling the machine never helps, the advice is memory and not a count."""
+    tiny = accelerator(name="tiny", usable_memory_bytes=1e9)
+    advice = what_would_fit(LLAMA_65B, training(), cluster(2, tiny))
+    assert advice[0].startswith("no machine that was tried, up to 131,072")
+
+
+@pytest.mark.parametrize("changes", [{"method": "lora", "lora_rank": 16}, {"method": "qlora", "lora_rank": 64}])
+def test_adapters_train_on_machines_that_full_training_does_not_fit(changes: dict[str, Any]) -> None:
+    """A 7B that does not fit one accelerator in full fine-tuning fits there with adapters."""
+    full = choose_layout(LLAMA_7B, training(method="full_finetune", global_batch=1), cluster(1), utilisation())
+    adapters = choose_layout(LLAMA_7B, training(global_batch=1, **changes), cluster(1), utilisation())
+    assert (full.fits, adapters.fits) == (False, True)
+
+
+def test_sharding_that_needs_more_than_it_saves_is_not_taken_for_the_leanest() -> None:
+    """Of frozen 4-bit weights ZeRO 3 gathers more than it shares out: stage 1 fits where it would not, and tells what is missing."""
+    asked = training(method="qlora", lora_rank=16, global_batch=512, axes=Axes(pipeline=8, recompute="full"))
+    for capacity, fits in ((4.2e9, True), (3.9e9, False)):
+        choice = choose_layout(MIXTRAL, asked, cluster(16, accelerator(usable_memory_bytes=capacity)), utilisation())
+        assert (choice.fits, choice.layouts.row(0)["zero_stage"]) == (fits, 1)
+        assert choice.total_bytes == pytest.approx(4.05e9, rel=0.01)
+
+
+def test_of_equally_fast_layouts_one_without_savings_is_taken() -> None:
+    """Where the data pipeline bounds them all, nothing is recomputed or sharded for nothing."""
+    choice = choose_layout(LLAMA_7B, training(global_batch=512, input_tokens_per_s_per_node=1000), cluster(64), utilisation())
+    row = choice.layouts.named(0)
+    assert choice.steps.bound_by(0) == "input"
+    assert (row["activation_recompute"], row["zero_stage"]) == ("none", 1)
+
+
+def test_other_networks_find_their_batch() -> None:
+    """A CNN on eight accelerators takes a layout of data ranks that holds its activations."""
+    choice = choose_layout(RESNET_50, training(seq_len=1, global_batch=2048), cluster(8), utilisation())
+    assert choice.fits
+    assert choice.layouts.row(0)["data"] == 8

@@ -1,0 +1,147 @@
+"""The step model's laws: what must be slower, what must not matter, and what each method moves."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from service.domain.training.model import LatentAttention
+from service.engine.training.layouts import Layouts
+from service.engine.training.step.step_time import PARTS, Step, step, timed
+from service.engine.training.step.step_work import work
+from tests.unit.engine.builders import A100, LLAMA_7B, MIXTRAL, RESNET_50, cluster, gpt, training, utilisation
+
+
+def seconds(model: object = LLAMA_7B, *, layout: Layouts | None = None, count: int = 8, **how: object) -> Step:
+    """One step of the model on `count` accelerators, data parallel unless a layout says otherwise."""
+    layouts = layout or Layouts.single(data=count)
+    return step(model, training(**how), cluster(count), utilisation(), layouts)  # type: ignore[arg-type]
+
+
+def test_qlora_is_never_faster_than_lora() -> None:
+    """Its 4-bit base is unfolded in every pass over the weights."""
+    lora, qlora = (seconds(method=method, lora_rank=16) for method in ("lora", "qlora"))
+    assert qlora.total > lora.total
+    assert qlora.memory > lora.memory
+
+
+def test_lora_exchanges_its_adapters_and_not_the_frozen_base() -> None:
+    """Over a slow network the exchange of a LoRA step is a small part of a full fine-tune's."""
+    lora, full = (seconds(method=method, lora_rank=16) for method in ("lora", "full_finetune"))
+    assert 0 < lora.network < 0.1 * full.network
+
+
+def test_under_zero_3_qlora_gathers_its_base_at_four_bits() -> None:
+    """The gathered base is about a quarter of LoRA's 16 bit."""
+    layout = Layouts.single(data=8, zero_stage=3)
+    lora, qlora = (seconds(layout=layout, method=method, lora_rank=1) for method in ("lora", "qlora"))
+    assert qlora.network == pytest.approx(lora.network / 4, rel=0.15)
+
+
+def test_sampling_is_not_faster_on_more_pipeline_stages() -> None:
+    """A token waits for every stage: only tensor ranks read the weights together."""
+    wide, deep = (Layouts.single(**{axis: 8}) for axis in ("tensor", "pipeline"))
+    sampled = {name: seconds(layout=layout, method="rl", response_tokens=512).memory for name, layout in (("wide", wide), ("deep", deep))}
+    assert sampled["wide"] < 0.5 * sampled["deep"]
+
+
+def test_latent_attention_samples_from_a_smaller_cache() -> None:
+    """Compressed keys and values are read faster than whole ones."""
+    latent = replace(LLAMA_7B, latent=LatentAttention(kv_lora_rank=512, qk_nope_head_dim=128, qk_rope_head_dim=64, v_head_dim=128))
+    whole, compressed = (seconds(model, method="rl", response_tokens=2048, global_batch=512).memory for model in (LLAMA_7B, latent))
+    assert compressed < whole
+
+
+def test_a_slower_input_pipeline_decides_the_step() -> None:
+    """Where data come slower than the machine works, their rate is the step's."""
+    found = seconds(input_tokens_per_s_per_node=100.0)
+    assert found.bound_by(0) == "input"
+    assert found.total == found.input
+
+
+@pytest.mark.parametrize("axis", ["tensor", "pipeline", "data"])
+def test_more_accelerators_never_make_a_step_of_the_same_batch_longer_in_compute(axis: str) -> None:
+    """Matrix work a device falls with every axis that shares it."""
+    one = seconds(layout=Layouts.single(), count=1).compute
+    eight = seconds(layout=Layouts.single(**{axis: 8})).compute
+    assert np.all(eight < one)
+
+
+def test_a_stage_takes_as_long_as_the_slower_of_host_and_device() -> None:
+    """A slow host takes its own time and no more, a quick one nothing; about as long, they wait for each other, a little above either."""
+    asked = work(gpt(24, 1024, 16), training(), cluster(1), Layouts.single())
+
+    def alone(overhead: float) -> float:
+        return float(timed(asked, utilisation(layer_overhead_s=overhead)).total[0] - asked.optimizer[0])
+
+    count, device = float(asked.micro_batches[0]), alone(0.0)
+    assert alone(device / count / 25 / 100) == pytest.approx(device, rel=1e-6)
+    assert alone(device / count / 25 * 100) == pytest.approx(100 * device, rel=1e-6)
+    # The fourth root of 1 + 1, for a power of four.
+    assert alone(device / count / 25) == pytest.approx(device * 2**0.25, rel=1e-6)
+
+
+def test_routed_layers_are_launched_besides() -> None:
+    """The host's time for a mixture's layers is the dense layers', the routing on top, and the one expert that a device holds."""
+    asked = work(MIXTRAL, training(), cluster(8), Layouts.single(data=8, expert=8))
+    slow = utilisation(layer_overhead_s=10.0, routing_overhead_s=20.0, expert_overhead_s=5.0)
+    found = timed(asked, slow)
+    assert found.total == pytest.approx(8 * 33 * 35.0, rel=1e-2)
+    assert found.bound_by(0) == "launch"
+
+
+def test_the_largest_part_is_what_binds() -> None:
+    """Each part is named where it is made to be the largest."""
+    part = replace(A100, memory_bandwidth_gb_per_s=10)
+    machine = cluster(8, part)
+    assert step(LLAMA_7B, training(), machine, utilisation(), Layouts.single(data=8)).bound_by(0) == "memory"
+    assert seconds().bound_by(0) == "compute"
+    assert seconds(layout=Layouts.single(pipeline=8), global_batch=2).bound_by(0) == "pipeline"
+    slow = replace(cluster(8), accelerator=replace(A100, link_gb_per_s=1))
+    assert step(LLAMA_7B, training(), slow, utilisation(), Layouts.single(tensor=8)).bound_by(0) == "network"
+
+
+def test_stragglers_slow_what_devices_do_together() -> None:
+    """Each doubling of the nodes costs its share of compute, not of the optimizer, which nobody waits for."""
+    layout = Layouts.single(data=64)
+    asked = work(LLAMA_7B, training(), cluster(64), layout)
+    steady, slow = (timed(asked, utilisation(straggler_share=share, layer_overhead_s=0.0)) for share in (0.0, 0.05))
+    assert slow.compute == pytest.approx(1.15 * steady.compute)
+    assert slow.network == pytest.approx(1.15 * steady.network)
+    assert slow.memory - asked.optimizer == pytest.approx(1.15 * (steady.memory - asked.optimizer))
+
+
+def test_hidden_tensor_exchanges_cost_what_is_left_of_them() -> None:
+    """With half of them hidden half is left; data ranks' exchanges are not theirs."""
+    layout = Layouts.single(tensor=8)
+    asked = work(LLAMA_7B, training(), cluster(8), layout)
+    plain, half, all_of_it = (timed(asked, utilisation(tensor_overlap=share)).network for share in (0.0, 0.5, 1.0))
+    assert half == pytest.approx(plain / 2)
+    assert all_of_it == 0
+
+
+def test_networks_counted_by_samples_have_their_own_share() -> None:
+    """ResNet-50's step goes by `other_share`, a transformer's never does; without one it goes by the matmul share."""
+    given, absent = utilisation(other_share=0.1), utilisation()
+    for model, seq_len, ratio in ((RESNET_50, 1, 7.0), (LLAMA_7B, 2048, 1.0)):
+        with_share, without = (
+            step(model, training(seq_len=seq_len), cluster(1), achieved, Layouts.single()).compute for achieved in (given, absent)
+        )
+        assert with_share == pytest.approx(ratio * without)
+
+
+def test_zero_hides_its_exchanges_behind_the_work_beside_them() -> None:
+    """Of a quick network's exchange only the part that never overlaps is left from stage 1 on; without ZeRO all of it."""
+    layouts = [Layouts.single(data=8, zero_stage=stage) for stage in range(4)]
+    asked = [work(LLAMA_7B, training(global_batch=64), cluster(8), layout) for layout in layouts]
+    achieved = utilisation(overlap_share=0.8, link_share=1.0, hop_s=0.0)
+    found = [float(timed(one, achieved).network[0]) for one in asked]
+    whole = [float(one.gradient.inside[0]) for one in asked]
+    assert found == pytest.approx([whole[0], *(0.2 * one for one in whole[1:])])
+
+
+def test_a_step_names_all_of_its_parts() -> None:
+    """The parts that can bind are the step's columns, input and batch apart."""
+    assert {*PARTS, "input", "batch"} == set(Step.__slots__)

@@ -1,0 +1,165 @@
+"""Activations and logits: published bytes for the shapes they were printed for, and what each recomputation drops."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from service.domain.training.model import Model
+from service.domain.training.run import RECOMPUTES, Training
+from service.engine.training.activations import layer_bytes
+from service.engine.training.layouts import Layouts
+from service.engine.training.memory import memory
+from tests.unit.engine.builders import DEEPSEEK_V3, LLAMA_3_8B, LLAMA_3_405B, LLAMA_7B, MIXTRAL, T5_11B, VIT_L_16, gpt, training
+
+NONE, SELECTIVE, FULL = range(len(RECOMPUTES))
+GPT_22B = gpt(48, 6144, 64)  # Korthikanti et al. 2022, table 3
+HEAD = 2048 * 2 * 2 * 6144  # the last norm's input and output
+
+
+def part(name: str, model: Model, chosen: Training, **columns: int) -> float:
+    return float(memory(model, chosen, Layouts.single(**columns)).parts[name][0])
+
+
+def kept(model: Any, policy: int, *, seq_len: int = 2048, flash: bool = True) -> float:
+    """Bytes of one layer for one token by recomputation, in 16 bit, on one tensor rank."""
+    layer = layer_bytes(model, seq_len, flash=flash)
+    return float(layer.whole[policy] + layer.split[policy])
+
+
+@pytest.mark.parametrize(("layers", "hidden", "heads"), [(48, 6144, 64), (96, 12_288, 96), (105, 20_480, 128), (128, 25_600, 160)])
+@pytest.mark.parametrize("flash", [False, True])
+def test_a_gpt_layer_keeps_what_korthikanti_count(layers: int, hidden: int, heads: int, flash: bool) -> None:
+    """34 s b h bytes a layer, and 5 a s^2 b of scores without flash attention, within 8 %: 2 of the 34 are dropout masks, left out here.
+
+    Korthikanti et al. 2022 (arXiv 2205.05198), equation 1 and table 3's shapes.
+    """
+    published = 34 * hidden + (0 if flash else 5 * heads * 2048)
+    found = kept(gpt(layers, hidden, heads), NONE, flash=flash)
+    assert found == pytest.approx(published, rel=0.08)
+    assert found == published - 2 * hidden
+
+
+@pytest.mark.parametrize(("hidden", "heads", "ratio"), [(12_288, 96, 80), (20_480, 128, 64)])
+def test_scores_are_5_a_s_over_h(hidden: int, heads: int, ratio: int) -> None:
+    """5 a s / h: 80 for GPT-3 and 64 for MT-NLG against 34 of all the rest (Korthikanti et al. 2022, section 5)."""
+    model = gpt(1, hidden, heads)
+    scores = kept(model, NONE, flash=False) - kept(model, SELECTIVE, flash=False)
+    assert scores / hidden == pytest.approx(ratio)
+
+
+@pytest.mark.parametrize(
+    ("sequence_parallel", "recompute", "published"),
+    [(False, NONE, "10 + 24/t + 5as/ht"), (True, NONE, "(34 + 5as/h)/t"), (False, SELECTIVE, "10 + 24/t"), (True, SELECTIVE, "34/t")],
+)
+def test_tensor_ranks_divide_as_in_table_2(sequence_parallel: bool, recompute: int, published: str) -> None:
+    """Sequence parallelism divides what tensor parallelism leaves whole (Korthikanti et al. 2022, table 2), but for two masks of a byte."""
+    tensor, layers = 8, 48
+    scores = 5 * 64 * 2048 / 6144
+    expected = {
+        "10 + 24/t + 5as/ht": 8 + (24 + scores) / tensor,
+        "(34 + 5as/h)/t": (32 + scores) / tensor,
+        "10 + 24/t": 8 + 24 / tensor,
+        "34/t": 32 / tensor,
+    }[published]
+    chosen = training(flash_attention=False, sequence_parallel=sequence_parallel)
+    found = part("activations", GPT_22B, chosen, tensor=tensor, recompute=recompute)
+    head = HEAD / (tensor if sequence_parallel else 1)
+    at_work = 0 if recompute == NONE else scores / tensor
+    assert found - head == pytest.approx(2048 * 6144 * (layers * expected + at_work))
+
+
+def test_sequence_parallelism_needs_tensor_ranks() -> None:
+    """On one tensor rank it changes nothing."""
+    with_it, without = (part("activations", LLAMA_7B, training(sequence_parallel=used)) for used in (True, False))
+    assert with_it == without
+
+
+def test_flash_attention_leaves_cheap_work_to_selective_recomputation() -> None:
+    """Without scores to drop, norms' outputs (2 h) and the activation function's (f) go, and matrix products stay."""
+    assert kept(LLAMA_3_8B, NONE) - kept(LLAMA_3_8B, SELECTIVE) == 2 * (2 * 4096 + 14_336)
+
+
+def test_full_recomputation_keeps_layer_inputs_and_one_layer_at_work() -> None:
+    """2 s b h a layer (Korthikanti et al. 2022, table 2), and the rest of one layer."""
+    one_layer = 2048 * 32 * 6144
+    inputs = 2048 * 2 * 6144
+    assert part("activations", GPT_22B, training(), recompute=FULL) == 48 * inputs + one_layer - inputs + HEAD
+
+
+def test_latent_attention_keeps_expanded_keys_unless_they_are_projected_up_again() -> None:
+    """Every head's queries, keys and values are kept; selective recomputation keeps the latents (DeepSeek-V3, section 3.2.3)."""
+    width = 128 * (192 + 192 + 128 + 128)
+    assert kept(DEEPSEEK_V3, NONE) > 2 * width
+    assert kept(DEEPSEEK_V3, NONE) - kept(DEEPSEEK_V3, SELECTIVE) > 2 * (width - 128 * 128)
+
+
+def test_experts_keep_the_tokens_sent_to_them() -> None:
+    """A token visits two experts of Mixtral: its copies, and the inner tensors of both."""
+    dense = replace(MIXTRAL, experts=None)
+    assert kept(MIXTRAL, NONE) - kept(dense, NONE) == 2 * (2 * 4096 + 3 * 14_336)
+
+
+@pytest.mark.parametrize(("precision", "width"), [("fp8", 1.0), ("nvfp4", 0.5625)])
+def test_narrow_recipes_keep_product_inputs_quantised(precision: Any, width: float) -> None:
+    """Norms' outputs and the feed-forward's second input shrink; attention's output is kept twice, for flash attention and quantised."""
+    narrow, wide = (part("activations", LLAMA_7B, training(precision=chosen)) for chosen in (precision, "bf16"))
+    saved = (2 - width) * (2 * 4096 + 11_008) - width * 4096
+    assert wide - narrow == pytest.approx(32 * 2048 * saved)
+
+
+def test_nothing_is_quantised_in_sixteen_bit() -> None:
+    """Product inputs as wide as elements leave no second copy."""
+    kept_wide = layer_bytes(LLAMA_7B, 2048, flash=True)
+    assert kept_wide.whole[NONE] + kept_wide.split[NONE] == 2 * (4 * 4096 + 4 * 4096 + 3 * 11_008)
+
+
+def test_an_encoder_decoder_keeps_both_stacks() -> None:
+    """The decoder's layers keep their own tokens and the keys and values of the encoder's: more than nothing, less than the encoder."""
+    encoder = replace(T5_11B, decoder_layers=0)
+    alone, short, long = (
+        part("activations", model, training(seq_len=512, decoder_seq_len=tokens))
+        for model, tokens in ((encoder, 0), (T5_11B, 114), (T5_11B, 512))
+    )
+    assert alone < short < 2 * alone
+    assert long > 2 * alone * 0.99
+
+
+def test_logits_are_the_vocabularys() -> None:
+    """Six bytes a vocabulary entry and token, over tensor ranks; an encoder-decoder's for its decoder's tokens alone, a ViT's one row."""
+    assert part("logits", LLAMA_7B, training(), tensor=4) == 6 * 2048 * 32_000 / 4
+    assert part("logits", T5_11B, training(seq_len=512, decoder_seq_len=114)) == 6 * 114 * 32_128
+    assert part("logits", VIT_L_16, training(seq_len=197)) == 6 * 1000
+
+
+@given(st.sampled_from([2, 4, 8]), st.sampled_from([2, 3, 6]))
+def test_interleaving_keeps_a_little_more(pipeline: int, virtual: int) -> None:
+    """1F1B keeps all layers' activations on the first stage; v chunks a stage keep 1 + (p - 1) / (p v) of that (section 4.2.3)."""
+    chosen = training(global_batch=256)
+    plain, chunked = (part("activations", GPT_22B, chosen, pipeline=pipeline, virtual_pipeline=chunks) for chunks in (1, virtual))
+    assert plain == part("activations", GPT_22B, chosen) - HEAD
+    assert chunked / plain == pytest.approx(1 + (pipeline - 1) / (pipeline * virtual))
+
+
+def test_a_short_batch_leaves_the_pipeline_half_empty() -> None:
+    """No more micro-batches are in flight than a step has, interleaved or not: interleaved, on the last stage no less than on the first."""
+    for virtual, head in ((1, 0), (3, HEAD)):
+        few, many = (part("activations", GPT_22B, training(global_batch=batch), pipeline=8, virtual_pipeline=virtual) for batch in (2, 4))
+        assert many - head == 2 * (few - head)
+
+
+def test_a_large_vocabulary_makes_the_last_stage_the_fullest() -> None:
+    """With full recomputation a stage of the middle is small: the logits of the last one decide, and its embedding is elsewhere."""
+    chosen = training(seq_len=8192, global_batch=512)
+    last = part("logits", LLAMA_3_8B, chosen, pipeline=8, recompute=FULL)
+    assert last == 6 * 8192 * 128_256
+    assert part("logits", LLAMA_3_405B, chosen, tensor=8, pipeline=16) == 0
+
+
+def test_a_short_first_stage_leaves_the_second_the_fullest() -> None:
+    """126 layers in 16 stages of 8: the second has 15 micro-batches of 8 layers in flight (Llama 3, section 3.3.2)."""
+    chosen = training(seq_len=8192, global_batch=4096)
+    per_layer = kept(LLAMA_3_405B, NONE, seq_len=8192) / 8
+    assert part("activations", LLAMA_3_405B, chosen, tensor=8, pipeline=16) == pytest.approx(8192 * per_layer * 15 * 8)

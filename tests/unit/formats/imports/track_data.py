@@ -1,0 +1,45 @@
+"""Small imports of every kind, written anew in the shape of the real ones, and what an import is held against."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from service.domain.tracking.events import EVENT_RULES, Event
+from service.domain.tracking.imports import CONTENT, Imported
+
+FOLDER = Path(__file__).parents[3] / "data" / "tracking"
+MOST_ID = 200
+"""Characters of an event's id that the store has room for."""
+
+
+def data(name: str) -> bytes:
+    """A file of the recorded imports."""
+    return (FOLDER / name).read_bytes()
+
+
+def content(event: Event) -> dict[str, Any]:
+    """What an event says beside its id and time."""
+    return {name: value for name in CONTENT if (value := getattr(event, name)) is not None}
+
+
+def of_run(imported: Imported, run: str) -> list[Event]:
+    """The events of a run, in the order of the import."""
+    return [each.event for each in imported.matched if each.reference.run == run]
+
+
+def reasons(imported: Imported) -> dict[int, str]:
+    """Why rows brought nothing, by row."""
+    return {each.row: each.reason for each in imported.unmatched}
+
+
+def assert_takable(imported: Imported) -> None:
+    """Every event holds what its type takes and needs, its id is short enough, and no id is there twice for one run."""
+    for each in imported.matched:
+        rule, given = EVENT_RULES[each.event.type], content(each.event)
+        assert set(given) <= set(rule.takes)
+        assert set(rule.required) <= set(given)
+        assert not rule.any_of or set(rule.any_of) & set(given)
+        assert 0 < len(each.event.id) <= MOST_ID
+    ids = [(each.reference, each.event.id) for each in imported.matched]
+    assert len(set(ids)) == len(ids)

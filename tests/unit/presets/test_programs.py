@@ -1,0 +1,137 @@
+"""What stands around runs: every figure with a source and a date, and levels that make sense beside each other."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from importlib import resources
+
+import pytest
+
+from service.domain.errors import UnknownName
+from service.engine.programs.spend_allocation import marginals, published_curve
+from service.presets.programs import (
+    complexities,
+    development_shares,
+    filter_yield,
+    generalisations,
+    overhead_shares,
+    program_default,
+    published_spending,
+    suggested_tokens,
+)
+from service.presets.scaling.laws import default_law, repetition
+
+LAW = default_law().law
+SHARES = {
+    *("evaluation_and_debugging", "confidence", "correlation", "rollback_share", "pass_probability", "at_spend_share"),
+    *("retention_worth", "common_share", "wanted_probability", "scope_share"),
+}
+COUNTS = {"sign_off_days", "accelerators_factor", "report_every_days"}
+
+
+@pytest.mark.parametrize("name", overhead_shares())
+def test_every_overhead_is_a_share_with_its_source(name: str) -> None:
+    """A share of the runs, whose experience it is, and when."""
+    found = overhead_shares()[name]
+    assert 0 < found.share < 0.5
+    assert len(found.source) > 20
+    assert re.fullmatch(r"20\d\d-\d\d", found.date)
+
+
+def test_the_contracts_overheads_are_all_there() -> None:
+    """Its five, which together are less than any published program spent beside its final run."""
+    assert list(overhead_shares()) == ["sweeps", "data_pipeline", "evaluation", "debugging", "reruns"]
+    together = sum(found.share for found in overhead_shares().values())
+    assert together < min(found.share for found in development_shares())
+
+
+def test_every_default_is_known_here() -> None:
+    """A default that is added to the file is one that these tests look at."""
+    file = resources.files("service.presets").joinpath("data", "program.toml").read_text(encoding="utf-8")
+    assert set(tomllib.loads(file)["default"]) == SHARES | COUNTS
+
+
+@pytest.mark.parametrize("name", sorted(SHARES | COUNTS))
+def test_every_default_says_why(name: str) -> None:
+    """Each with a source to show in the assumptions, as a sentence and not a mark."""
+    found = program_default(name)
+    assert found.value >= 0
+    assert len(found.source) > 15
+
+
+@pytest.mark.parametrize("name", sorted(SHARES))
+def test_shares_and_probabilities_are_at_most_1(name: str) -> None:
+    """What is a part of a whole is no more than it."""
+    assert program_default(name).value <= 1
+
+
+def test_a_deadline_is_bought_back_with_more_machines_or_less_work() -> None:
+    """The default changes are changes: more accelerators, fewer tokens, and reports more than once a month."""
+    assert program_default("accelerators_factor").value > 1
+    assert 0 < program_default("scope_share").value < 1
+    assert 1 <= program_default("report_every_days").value <= 31
+
+
+def test_a_default_that_is_not_there_is_an_error() -> None:
+    """Never a silent zero."""
+    with pytest.raises(KeyError):
+        program_default("luck")
+
+
+def test_four_epochs_are_within_the_worth_that_is_kept() -> None:
+    """The default worth is that of about four epochs, as Muennighoff found them harmless."""
+    from service.engine.programs.tokens import epochs_until
+
+    assert 4 <= epochs_until(program_default("retention_worth").value, repetition()[0]) < 5
+
+
+@pytest.mark.parametrize("params", [1e9, 7e9, 70e9])
+def test_more_generalisation_and_wider_domains_take_more_tokens(params: float) -> None:
+    """Levels rise in the order of the file."""
+    by_level = [suggested_tokens(params, "open_domain", level, LAW)[0].tokens.p50 for level in generalisations()]
+    by_domain = [suggested_tokens(params, domain, "broad", LAW)[0].tokens.p50 for domain in complexities()]
+    assert by_level == sorted(by_level)
+    assert by_domain == sorted(by_domain)
+
+
+@pytest.mark.parametrize("name", generalisations())
+def test_the_targets_range_holds_what_its_models_were_trained_on(name: str) -> None:
+    """At each model's own size, its own tokens lie in the range."""
+    for anchor in generalisations()[name].anchors:
+        found = suggested_tokens(anchor.params, "open_domain", name, LAW)[0].tokens
+        assert found.p10 * (1 - 1e-9) <= anchor.tokens <= found.p90 * (1 + 1e-9)
+
+
+def test_a_target_says_its_basis() -> None:
+    """The models it goes by, and what the domain's share is taken from."""
+    target, basis = suggested_tokens(7e9, "technical_domain", "broad", LAW)
+    assert "Llama 2 7B" in basis
+    assert "25.0% of that, as Code Llama" in basis
+    assert target.tokens_per_param == pytest.approx(target.tokens.p50 / 7e9)
+
+
+def test_a_level_that_is_not_there_is_refused_with_those_that_are() -> None:
+    """And with the nearest."""
+    with pytest.raises(UnknownName, match="in_distribution, broad, open_ended") as refused:
+        suggested_tokens(7e9, "open_domain", "open_end", LAW)
+    assert (refused.value.pointer, refused.value.near) == ("/data/generalisation", ("open_ended",))
+
+
+def test_what_is_left_of_web_text() -> None:
+    """About a tenth, with a source."""
+    found, source = filter_yield()
+    assert found.p10 < found.p50 < found.p90 <= 1
+    assert "arXiv" in source
+
+
+def test_published_spending_is_of_the_four_choices_and_makes_curves() -> None:
+    """Scale's own compute, what the others are worth in it, and robustness for the risks alone."""
+    figures = published_spending()
+    assert list(figures) == ["scale", "data_quality", "robustness", "utilisation"]
+    assert all("20" in one.basis and len(one.basis) > 20 for one in figures.values())
+    curves = [published_curve(one, 1e6, 1e23, 1e5, LAW) for one in figures.values()]
+    found = {one.choice: one for one in marginals(curves, {})}
+    assert found["robustness"].gain_per_usd == 0
+    assert max(found.values(), key=lambda one: one.loss_avoided_per_usd or 0).choice == "robustness"
+    assert (found["data_quality"].gain_per_usd or 0) > (found["scale"].gain_per_usd or 0) > 0

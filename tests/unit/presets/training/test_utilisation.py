@@ -1,0 +1,182 @@
+"""Fitted utilisation: physical, sourced, and there for every accelerator and precision."""
+
+from __future__ import annotations
+
+import itertools
+import tomllib
+from dataclasses import replace
+from importlib import resources
+from types import MappingProxyType
+
+import pytest
+
+from service.presets.hardware.accelerators import find_accelerator, load_accelerators
+from service.presets.training.utilisation import (
+    Known,
+    Share,
+    attention_share,
+    find_utilisation,
+    load_parameters,
+    nearest,
+    planning,
+    utilisation,
+    watts_per_tflop,
+)
+
+PAIRS = [(name, precision) for name, part in load_accelerators().items() for precision in part.peak_tflops]
+AMPERE = ("ampere", "16-bit")
+
+
+@pytest.mark.parametrize(("name", "precision"), PAIRS)
+def test_every_accelerator_has_a_physical_utilisation(name: str, precision: str) -> None:
+    """Shares lie between nothing and their limit, times are not negative, the spread holds 1, the source is named."""
+    found = find_utilisation(load_accelerators()[name], precision)
+    assert 0 < found.matmul_share <= load_parameters().largest_share
+    for share in (found.link_share, found.network_share, found.attention_share, found.routed_share, found.other_share):
+        assert share is not None
+        assert 0 < share <= 1
+    assert 0 <= found.overlap_share <= 1
+    assert 0 <= found.tensor_overlap <= 1
+    assert 0 <= found.operand_share <= 1
+    assert min(found.tile_s, found.hop_s, found.layer_overhead_s, found.routing_overhead_s, found.straggler_share) >= 0
+    assert found.activation_passes >= 1
+    assert found.launch_power >= 1
+    assert found.source
+
+
+@pytest.mark.parametrize(("name", "precision"), PAIRS)
+def test_every_answer_has_a_range(name: str, precision: str) -> None:
+    """With the layout given and the goal alone, on machines of any size, p10 and p90 are on their side of the plan."""
+    part = load_accelerators()[name]
+    modes: tuple[Known, ...] = ("layout", "goal")
+    for known, count in itertools.product(modes, (1, 8, 64, 65, 1024, 1025, 100_000)):
+        spread = find_utilisation(part, precision, known, count).spread
+        assert 0 < spread.p10 <= spread.p50 == 1 <= spread.p90
+        assert spread.p10 < spread.p90
+
+
+def test_a_measured_family_is_not_borrowed() -> None:
+    """H100 at bf16 has rows of its own."""
+    found = find_utilisation(find_accelerator("H100").accelerator, "bf16")
+    assert not found.borrowed
+    assert "rows" in found.source
+
+
+def test_a_family_without_rows_borrows_and_is_less_certain() -> None:
+    """MI300X has no published row: it says whose figure it takes, no higher than the lender's, with a wider spread."""
+    found = find_utilisation(find_accelerator("MI300X").accelerator, "bf16")
+    lender = find_utilisation(find_accelerator("H100").accelerator, "bf16")
+    assert found.borrowed
+    assert found.source.startswith("borrowed from hopper at 16-bit")
+    assert found.matmul_share <= load_parameters().matmul["hopper", "16-bit"].share
+    assert found.attention_share == attention_share(load_parameters(), "hopper", "own")
+    assert found.spread.p10 < lender.spread.p10
+    assert found.spread.p90 > lender.spread.p90
+
+
+def test_attention_goes_by_whom_its_kernels_were_written_for() -> None:
+    """On Hopper 16-bit software takes Ampere's kernels by itself, which are slower there; 8-bit recipes bring the family's own."""
+    parameters, part = load_parameters(), find_accelerator("H100").accelerator
+    own, earlier = attention_share(parameters, "hopper", "own"), attention_share(parameters, "hopper", "earlier")
+    assert find_utilisation(part, "fp8").attention_share == own
+    assert find_utilisation(part, "bf16").attention_share == earlier
+    assert earlier < own
+    assert attention_share(parameters, "ampere", "earlier") == attention_share(parameters, "ampere", "own")
+
+
+def test_a_precision_without_rows_borrows_within_the_family() -> None:
+    """A100's int8 has no row; its own 16-bit figure is nearer than another family's."""
+    parameters = load_parameters()
+    assert nearest(parameters, parameters.matmul, ("ampere", "int8")) == ("ampere", "16-bit")
+
+
+def test_an_unknown_family_still_gets_an_answer() -> None:
+    """A family added without a line among the relatives falls back to the most measured one."""
+    parameters = load_parameters()
+    assert nearest(parameters, parameters.matmul, ("unheard-of", "16-bit")) == ("ampere", "16-bit")
+
+
+def powered(family: str, watts: float | None, share: float = 0.5, reference: float = 1.25, exponent: float = 0.7) -> float:
+    """The matmul share of a part of 312 TFLOP/s with so many watts, where Ampere's was measured on parts of `reference` W a TFLOP/s."""
+    part = replace(find_accelerator("A100-80GB").accelerator, family=family, tdp_w=watts)
+    known = load_parameters()
+    shared = {**known.shared, "power_exponent": exponent}
+    parameters = replace(known, shared=shared, matmul={AMPERE: Share(share, reference, "these")})
+    return utilisation(parameters, part, "bf16").matmul_share
+
+
+def test_more_power_for_its_peak_is_more_of_the_peak() -> None:
+    """A board of a measured family holds its clock the longer the more power it has, by the fitted power of it."""
+    shares = [powered("ampere", watts) for watts in (150.0, 250.0, 300.0, 390.0, 400.0, 500.0)]
+    assert shares == sorted(shares)
+    assert len(set(shares)) == len(shares)
+    assert powered("ampere", 390.0) == pytest.approx(0.5)
+    assert powered("ampere", 195.0) == pytest.approx(0.5 * 0.5**0.7)
+
+
+def test_power_never_takes_a_share_past_its_limit() -> None:
+    """However many watts there are, a board does not reach more than the largest share that is believed."""
+    assert powered("ampere", 4000.0) == load_parameters().largest_share
+
+
+def test_a_borrowed_share_is_lowered_by_less_power_and_never_raised_by_more() -> None:
+    """Of a relative's figure only what costs is taken over: a generous board of an unmeasured family proves nothing."""
+    assert powered("volta", 195.0) == pytest.approx(powered("ampere", 195.0))
+    assert powered("volta", 390.0) == powered("volta", 800.0) == 0.5
+
+
+def test_without_published_power_the_share_is_as_measured() -> None:
+    """TPUs publish none: neither their own boards nor those measured move the share."""
+    assert powered("ampere", None) == 0.5
+    assert powered("ampere", 250.0, reference=0.0) == 0.5
+
+
+def test_watts_a_tflop_are_those_of_the_data_sheet() -> None:
+    """A100 SXM: 400 W over 312 TFLOP/s; nothing where no power or no 16-bit rate is published."""
+    part = find_accelerator("A100-80GB").accelerator
+    assert watts_per_tflop(part) == pytest.approx(400 / 312)
+    assert watts_per_tflop(replace(part, tdp_w=None)) == 0
+    assert watts_per_tflop(replace(part, peak_tflops=MappingProxyType({"fp32": 19.5}))) == 0
+
+
+def test_only_software_that_overlaps_tensor_exchanges_hides_them() -> None:
+    """Of Hopper and Blackwell part of them is hidden, of all others none."""
+    parameters = load_parameters()
+    for name, part in load_accelerators().items():
+        precision = next(iter(part.peak_tflops))
+        hides = find_utilisation(part, precision).tensor_overlap > 0
+        assert hides == (part.family in parameters.overlapping), name
+
+
+def test_only_eager_software_waits_for_its_host() -> None:
+    """Where a whole step is one program no layer has a launch time, elsewhere each has."""
+    parameters = load_parameters()
+    for name, part in load_accelerators().items():
+        found = find_utilisation(part, next(iter(part.peak_tflops)))
+        eager = part.family not in parameters.compiled
+        assert (found.layer_overhead_s > 0) == eager, name
+        assert (found.routing_overhead_s > 0) == eager, name
+
+
+def test_families_named_by_the_frame_exist() -> None:
+    """Who is compiled, who overlaps and who borrows from whom are families of the catalogue; a class has all others as neighbours."""
+    parameters = load_parameters()
+    families = {part.family for part in load_accelerators().values()}
+    named = parameters.compiled | parameters.overlapping | (parameters.relatives.keys() - {"*"})
+    assert named | set(itertools.chain.from_iterable(parameters.relatives.values())) <= families
+    classes = set(parameters.classes.values())
+    assert {kind: {kind, *others} for kind, others in parameters.neighbours.items()} == dict.fromkeys(classes, classes)
+
+
+def test_real_runs_scatter_about_their_plans() -> None:
+    """Some took less than planned beyond what the speed's range holds, and those of many nodes more than their steps."""
+    found = planning()
+    assert 0 < found.spread.p10 < found.spread.p50 == 1 <= found.spread.p90
+    assert 0 < found.lost_between_nodes < 1
+
+
+def test_every_publication_behind_a_figure_is_named_in_full() -> None:
+    """Each source of a share is one of the publications at the end of the data file."""
+    document = tomllib.loads(resources.files("service.presets").joinpath("data", "utilisation.toml").read_text(encoding="utf-8"))
+    named = {part.split(" (")[0] for row in document["matmul"] for part in row["source"].split(", ")}
+    assert named <= document["publications"].keys()

@@ -1,0 +1,99 @@
+"""Over the shipped prices, an option is what POST /v1/estimate says of the same offer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import date
+from typing import Any
+
+import pytest
+
+from service.config import Settings
+from service.container import build_desk
+from service.context import Desk
+from service.domain.comparison.options import Option
+from service.usecases.comparison.compare import compare
+from service.usecases.resolution.pricing import eligible
+from service.usecases.training.estimate import estimate
+
+ACCELERATORS = ["H100", "A100-80GB", "tpu-v5p"]
+CENTS_OF_ROUNDED_LINES = 0.05
+WORKLOADS: dict[str, dict[str, Any]] = {
+    "plain": {"model": {"params": 7_000_000_000}, "data": {"tokens": 10**12}},
+    "everything": {
+        "model": {"preset": "mixtral-8x7b"},
+        "data": {"raw_tokens": 3 * 10**11, "filter_yield": 0.6, "epochs": 1.5},
+        "training": {"seq_len": 8192, "precision": "bf16", "global_batch_tokens": 2**22},
+        "failures": {"restart_minutes": 25.0, "spare_share": 0.05},
+        "storage": {"dataset_tb": 40.0, "retention_months": 3.0},
+        "network": {"egress_tb": 12.5, "usd_per_tb": 90.0},
+        "personnel": {"evaluation_hours": 80.3, "usd_per_hour": 91.17},
+        "overhead": {"evaluation": 0.05, "debugging": 0.04, "reruns": 0.033},
+        "energy": {"usd_per_kwh": 0.11},
+        "schedule": {"start": date(2027, 1, 4), "deadline": date(2027, 9, 30), "queue_hours": 36.0},
+    },
+    "adapters": {
+        "model": {"preset": "llama-2-70b"},
+        "data": {"samples": 200_000},
+        "training": {"method": "lora", "lora_rank": 16, "seq_len": 2048},
+        "energy": {"region": "country:FRA", "embodied_gco2e_per_accelerator_hour": 30.0},
+    },
+}
+
+
+@pytest.fixture
+def desk(settings: Settings) -> Desk:
+    """A desk with the shipped prices."""
+    return build_desk(settings)
+
+
+def pinned(option: Option, desk: Desk) -> dict[str, Any] | None:
+    """The filter that only this option's offer answers, if there is one."""
+    book = desk.catalog.current
+    filters = {"provider": option.offer.provider, "region": option.offer.region, "pricing": option.offer.pricing}
+    return filters | {"snapshot": book.name} if len(eligible(filters, option.offer.accelerator, book)) == 1 else None
+
+
+def estimable(found: list[Option], desk: Desk, pricing: str) -> Iterator[tuple[Option, dict[str, Any]]]:
+    """Options of a kind of pricing that a filter pins: of each accelerator and count the first."""
+    seen = set()
+    for option in found:
+        kind = (option.offer.accelerator, option.count)
+        if option.offer.pricing == pricing and option.time and kind not in seen and (price := pinned(option, desk)):
+            seen.add(kind)
+            yield option, price
+
+
+@pytest.mark.parametrize("pricing", ["on_demand", "spot", "reserved_1y"])
+@pytest.mark.parametrize("workload", WORKLOADS.values(), ids=WORKLOADS)
+def test_an_option_is_what_an_estimate_of_its_offer_says(desk: Desk, workload: dict[str, Any], pricing: str) -> None:
+    """Cost to the cent, hours, throughput, energy and carbon, whole instances and spares included."""
+    candidates = {"accelerators": ACCELERATORS, "counts": [64, 100], "pricing": [pricing]}
+    found = compare(desk, {"workload": workload, "candidates": candidates, "limit": 1000})
+    pairs = list(estimable(list(found.options), desk, pricing))
+    assert len(pairs) >= 2
+    for option, price in pairs:
+        hardware = {"accelerator": option.offer.accelerator, "count": option.count}
+        answer = estimate(desk, {**workload, "hardware": hardware, "price": price})
+        alone = answer.estimate
+        assert answer.price.usd_per_accelerator_hour == option.offer.usd_per_accelerator_hour
+        assert option.cost_usd is not None
+        assert option.time is not None
+        assert option.energy is not None
+        assert option.throughput is not None
+        for part in ("p10", "p50", "p90"):
+            assert getattr(option.cost_usd, part) == pytest.approx(getattr(alone.cost.total_usd, part), abs=CENTS_OF_ROUNDED_LINES)
+        assert option.time.wall_clock_hours == alone.time.wall_clock_hours
+        assert option.time.accelerator_hours == alone.time.accelerator_hours
+        assert option.time.deadline_probability == alone.time.deadline_probability
+        assert option.time.goodput == alone.reliability.goodput
+        assert (option.energy.mwh, option.energy.tco2e) == pytest.approx((alone.energy.mwh, alone.energy.tco2e))
+        assert option.throughput.parallelism == alone.throughput.parallelism
+        assert option.throughput.mfu == alone.throughput.mfu
+
+
+def test_a_comparison_can_be_repeated_against_its_snapshot(desk: Desk) -> None:
+    """With the same answer."""
+    request = {"workload": WORKLOADS["plain"], "candidates": {"accelerators": ["H100"], "counts": [64]}}
+    found = compare(desk, request)
+    assert compare(desk, request | {"snapshot": found.price_snapshot}) == found

@@ -1,0 +1,178 @@
+"""Use cases of the optimum: what holds whatever the budget, and how sizes are turned into dollars."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import closing
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from service.config import load_settings
+from service.container import build_desk
+from service.context import Desk
+from service.domain.errors import DoesNotFit, InvalidRequest, NoOffer
+from service.engine.training.parameters import count_parameters
+from service.presets.scaling.laws import default_law, load_laws, mixture_total_per_active
+from service.presets.scaling.optimum import published_plans
+from service.usecases.scaling.optimum import OptimalAnswer, optimal
+from service.usecases.scaling.size_costs import Row, Table, coarse_table, refined, rig_of, row_of, usual_model
+from service.usecases.training.estimate import estimate
+
+MACHINE: dict[str, Any] = {"hardware": {"accelerator": "H100", "count": 64}, "price": {"usd_per_accelerator_hour": 2.0}}
+FEW = {"deadline": None, "derandomize": True, "database": None, "max_examples": 25, "suppress_health_check": list(HealthCheck)}
+PARAMETRIC = [name for name, law in load_laws().items() if hasattr(law.law, "alpha") and name != "krajewski-moe"]
+
+
+@pytest.fixture(scope="module")
+def desk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Desk]:
+    """A desk with the shipped prices."""
+    folder: Path = tmp_path_factory.mktemp("optimal")
+    made = build_desk(load_settings({"OUTLAY_DATA_DIR": str(folder), "OUTLAY_OFFLINE": "1"}))
+    with closing(made.store):
+        made.store.migrate()
+        yield made
+
+
+def asked(desk: Desk, **request: Any) -> OptimalAnswer:
+    return optimal(desk, request)
+
+
+@settings(**FEW)
+@given(st.floats(18, 26), st.floats(0.05, 2), st.sampled_from(PARAMETRIC))
+def test_more_budget_never_has_a_higher_loss(desk: Desk, exponent: float, more: float, law: str) -> None:
+    """By any law of losses."""
+    less, richer = (asked(desk, budget={"flops": 10.0**power}, law=law) for power in (exponent, exponent + more))
+    assert less.loss is not None
+    assert richer.loss is not None
+    assert richer.loss < less.loss
+    assert richer.params.p50 > less.params.p50
+
+
+@settings(**FEW)
+@given(st.floats(20, 24), st.floats(9, 14), st.floats(0.1, 2))
+def test_the_more_is_served_the_smaller_and_the_longer_trained(desk: Desk, exponent: float, served: float, more: float) -> None:
+    """At the same loss; it never costs more than the best for training alone."""
+    few, many = (
+        asked(desk, budget={"flops": 10.0**exponent}, lifetime_inference_tokens=round(10.0**power)) for power in (served, served + more)
+    )
+    assert many.params.p50 < few.params.p50
+    assert many.tokens.p50 > few.tokens.p50
+    assert many.loss == pytest.approx(few.loss)
+    assert many.lifetime is not None
+    assert 0 <= many.lifetime.saves_share < 1
+
+
+@pytest.mark.parametrize("usd", [1e4, 1e5, 1e6, 1e7])
+def test_more_dollars_never_have_a_higher_loss(desk: Desk, usd: float) -> None:
+    """Through the step model, whose rates are not smooth."""
+    less, richer = (asked(desk, **MACHINE, budget={"usd": amount}) for amount in (usd, 1.5 * usd))
+    assert less.loss is not None
+    assert richer.loss is not None
+    assert richer.loss < less.loss
+
+
+def test_ranges_hold_the_law_s_uncertainty(desk: Desk) -> None:
+    """Of size, tokens, loss and dollars; none where nothing is published of it, which is warned of."""
+    sure = asked(desk, budget={"flops": 1e23}, law="muennighoff", **MACHINE)
+    unsure = asked(desk, budget={"flops": 1e23}, **MACHINE)
+    assert unsure.loss_range is not None
+    assert unsure.training is not None
+    for quantity in (unsure.params, unsure.tokens, unsure.loss_range, unsure.training.usd):
+        assert quantity.p10 < quantity.p90
+    assert sure.params.p10 == sure.params.p90
+    assert any("uncertainty" in warning for warning in sure.warnings)
+
+
+def test_curves_lie_around_the_optimum(desk: Desk) -> None:
+    """No size of equal cost is better, none of equal loss cheaper; a smaller model costs what was allowed."""
+    found = asked(desk, budget={"flops": 1e23})
+    assert found.loss is not None
+    losses = [point.loss for point in found.curve if point.loss is not None]
+    assert min(losses) == pytest.approx(found.loss, rel=1e-9)
+    assert min(point.flops for point in found.iso_loss_curve) == pytest.approx(1e23, rel=1e-9)
+    assert [round(row.extra_share, 2) for row in found.smaller] == [0.01, 0.05, 0.10]
+    assert [6 * row.params * row.tokens / 1e23 for row in found.smaller] == pytest.approx([1.01, 1.05, 1.10], rel=1e-6)
+    shares = [row.params_share for row in found.smaller]
+    assert 1 > shares[0] > shares[1] > shares[2] > 0.5
+
+
+@pytest.mark.parametrize("flops", [1e21, 1e23, 1e25])
+def test_the_suggested_layout_has_the_optimum_s_size(desk: Desk, flops: float) -> None:
+    """Within 2 % of whole layers and heads; its tokens use up the budget."""
+    found = asked(desk, budget={"flops": flops})
+    assert found.suggestion is not None
+    assert found.suggestion.params == pytest.approx(found.params.p50, rel=0.02)
+    assert 6 * found.suggestion.params * found.suggestion.data["tokens"] == pytest.approx(flops, rel=1e-6)
+
+
+def test_no_layout_of_a_toy_is_suggested(desk: Desk) -> None:
+    """Its vocabulary alone would be larger."""
+    found = asked(desk, budget={"flops": 1e13})
+    assert found.suggestion is None
+    assert any("no layout is suggested" in warning for warning in found.warnings)
+
+
+def test_a_row_is_what_an_estimate_says(desk: Desk) -> None:
+    """Dollars are fixed and by the token, hours by the token alone."""
+    rig = rig_of(desk, MACHINE, desk.catalog.current, of_mixtures=False)
+    assert rig is not None
+    model = usual_model(7e9, of_mixtures=False)
+    row = row_of(rig, 7e9, model)
+    run = {**MACHINE, "model": {"params": 7_000_000_000, "kv_heads": 8}, "data": {"tokens": 300_000_000_000}}
+    found = estimate(desk, run).estimate
+    assert row.hours_per_token * 3e11 == pytest.approx(found.time.wall_clock_hours.p50)
+    assert row.usd_fixed + row.usd_per_token * 3e11 == pytest.approx(found.cost.total_usd.p50, abs=0.02)
+
+
+def test_a_table_meets_its_rows_and_ends_where_memory_does(desk: Desk) -> None:
+    """A size beyond the largest that fits cannot be had at any price."""
+    rig = rig_of(desk, MACHINE, desk.catalog.current, of_mixtures=False)
+    assert rig is not None
+    table = refined(rig, coarse_table(rig), [3e9])
+    row = table.rows[len(table.rows) // 2]
+    at = np.array([row.params])
+    assert table.usd()(at, np.array([1e12])) == pytest.approx(row.usd_fixed + row.usd_per_token * 1e12, rel=1e-9)
+    assert table.accelerator_hours()(at, np.array([1e12])) == pytest.approx(64 * row.hours_per_token * 1e12)
+    assert np.isinf(table.usd()(np.array([2 * table.largest]), np.array([1e12]))).all()
+
+
+def test_tiny_models_without_fixed_cents_are_in_the_table() -> None:
+    """Nothing in whole cents has no logarithm."""
+    table = Table((Row(1e6, 1e-12, 0.0, 1e-9), Row(1e9, 1e-9, 5.0, 1e-6)), 8)
+    assert np.isfinite(table.usd()(np.array([1e6, 1e7, 1e9]), np.full(3, 1e9))).all()
+
+
+def test_mixtures_have_the_law_s_share_of_active_parameters() -> None:
+    """43 times as many in all."""
+    counts = count_parameters(usual_model(1e9, of_mixtures=True))
+    assert counts.total / counts.active == pytest.approx(mixture_total_per_active())
+
+
+def test_what_is_refused_says_where(desk: Desk) -> None:
+    """Prices, machines and laws that cannot be."""
+    with pytest.raises(NoOffer):
+        asked(desk, budget={"usd": 1e5}, hardware=MACHINE["hardware"], price={"provider": "nobody"})
+    with pytest.raises(DoesNotFit):
+        asked(desk, budget={"usd": 1e9}, **MACHINE, training={"seq_len": 100_000_000})
+    with pytest.raises(InvalidRequest) as told:
+        asked(desk, **MACHINE, budget={"deadline": date(2027, 1, 4)}, schedule={"start": date(2027, 1, 4), "queue_hours": 24.0})
+    assert told.value.pointer == "/budget/deadline"
+
+
+def test_published_plans_use_what_they_say() -> None:
+    """6 N D within 15 % of the FLOPs, which papers count in their own ways; each with its source."""
+    for plan in published_plans():
+        assert 6 * plan.params * plan.tokens == pytest.approx(plan.flops, rel=0.15)
+        assert plan.source
+
+
+def test_the_default_law_is_told(desk: Desk) -> None:
+    """With its source, among the assumptions."""
+    found = asked(desk, budget={"flops": 1e22})
+    assert [(each.field, each.value, each.source) for each in found.assumptions] == [("law", found.law, default_law().source)]

@@ -1,0 +1,54 @@
+"""Scenarios asked for and evaluated as the service does: read by the real schemas, packed as JSON, chunk by chunk."""
+
+from __future__ import annotations
+
+import json
+import uuid
+from typing import Any
+
+from service.context import Desk
+from service.schemas.scenarios.request import SCHEMAS, Base, given_of
+from service.usecases.scenarios.codec import packed, unpacked
+from service.usecases.scenarios.registry import Given, Prepared, Shape, kind_of
+
+RUN: dict[str, Any] = {
+    "model": {"params": "1B"},
+    "data": {"tokens": "20B"},
+    "hardware": {"accelerator": "NVIDIA-H100-80GB-SXM", "count": 64},
+    "price": {"usd_per_accelerator_hour": 2.0},
+    "efficiency": {"mfu": 0.4},
+}
+PROGRAM: dict[str, Any] = {
+    "name": "assistant",
+    "start": "2027-01-04",
+    "defaults": {"hardware": {"accelerator": "NVIDIA-H100-80GB-SXM", "count": 64}, "price": {"usd_per_accelerator_hour": 2.5}},
+    "tiers": [
+        {"tier": "production", "runs": [{"name": "main", "estimate": {"model": {"params": "1B"}, "data": {"tokens": "1T"}}}]},
+    ],
+    "overhead": {"evaluation": 0.05},
+}
+
+
+def given(kind: str, base: dict[str, Any], shape: Shape = "estimate", **options: Any) -> Given:
+    """A request as the use cases take it; `options` are read already."""
+    return given_of({"kind": kind, "base": Base(shape, base, SCHEMAS[shape].load(base)), **options})
+
+
+def prepared(desk: Desk, asked: Given) -> Prepared:
+    """What the workers are told, through JSON and back."""
+    found = kind_of(asked.kind).prepare(desk, asked)
+    return unpacked(json.loads(json.dumps(packed(found))), str(uuid.uuid4()))
+
+
+def result_of(desk: Desk, asked: Given) -> dict[str, Any]:
+    """The result, every chunk's tally through JSON and back."""
+    kind, told = kind_of(asked.kind), prepared(desk, asked)
+    tallies = [tally_of(desk, told, index) for index in range(told.chunks)]
+    found: dict[str, Any] = json.loads(json.dumps(kind.finish(desk, told, iter(tallies)), allow_nan=False))
+    return found
+
+
+def tally_of(desk: Desk, told: Prepared, index: int) -> dict[str, Any]:
+    """One chunk's tally as the next process reads it."""
+    found: dict[str, Any] = json.loads(json.dumps(kind_of(told.kind).run_chunk(desk, told, index, lambda: None), allow_nan=False))
+    return found

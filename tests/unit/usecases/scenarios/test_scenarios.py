@@ -1,0 +1,375 @@
+"""What workers do of scenarios, whatever happens meanwhile: the toy of `tests.support.scenario_toy`, run in this process."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given as samples
+from hypothesis import strategies as st
+
+from service.api.resources.programs import EXAMPLE
+from service.config import Settings
+from service.container import JOB_KINDS, build_desk
+from service.context import Desk
+from service.domain.errors import InvalidRequest, NotFound
+from service.domain.quantities import Range
+from service.domain.teams import Principal
+from service.schemas.programs.request import ProgramRequestSchema
+from service.store import OpenWork, ScenarioRow, StoreUnavailable
+from service.store.scenarios.scenarios import DIED, KEPT_FOR
+from service.usecases.jobs import LEASE_S, HandedBack, Worker, run_job
+from service.usecases.scenarios import registry, scenarios, worker
+from service.usecases.scenarios.codec import packed, unpacked
+from service.usecases.scenarios.registry import KINDS, Prepared, kind_of
+from service.usecases.scenarios.scenarios import TooMuchOpen, cancel, find_scenario, forget
+from service.usecases.scenarios.worker import ALIVE, KIND, call_workers, processes, tend
+from tests.support.scenario_toy import EVERYBODY, MERGE, MODULE, NAME, UNITS_A_CHUNK, given, start
+from tests.unit.usecases.test_jobs import SentNowhere
+
+ME = Worker("this/1")
+THEY = Principal("theirs", None, ("read", "write"))
+
+
+@pytest.fixture(autouse=True)
+def toy(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The toy is a kind."""
+    monkeypatch.setitem(KINDS, NAME, MODULE)  # type: ignore[arg-type]  # a dictionary
+
+
+@pytest.fixture
+def desk(settings: Settings) -> Iterator[Desk]:
+    """A desk on a migrated database, its messages kept."""
+    settings.data_dir.mkdir()
+    made = replace(build_desk(settings), queue=SentNowhere())
+    made.store.migrate()
+    yield made
+    made.store.close()
+
+
+def sent(desk: Desk) -> list[str]:
+    """The ids of the jobs that were sent."""
+    assert isinstance(desk.queue, SentNowhere)
+    return desk.queue.sent
+
+
+def run_all(desk: Desk, worker: Worker = ME) -> None:
+    """Every job that was sent, and those they send, each once."""
+    while sent(desk):
+        run_job(desk, sent(desk).pop(0), JOB_KINDS, worker)
+
+
+def now_of(desk: Desk, row: ScenarioRow) -> ScenarioRow:
+    """The scenario as it stands."""
+    return find_scenario(desk, EVERYBODY, row.id).row
+
+
+def result_of(desk: Desk, row: ScenarioRow) -> Mapping[str, Any]:
+    """The result of a scenario that has one."""
+    found = find_scenario(desk, EVERYBODY, row.id)
+    assert (found.row.state, found.result is None) == ("succeeded", False), found.row.error
+    return found.result or {}
+
+
+class TestAnEvaluation:
+    def test_it_is_made_of_all_its_chunks(self, desk: Desk) -> None:
+        """With all units counted, and jobs that are over."""
+        row = start(desk, chunks=5)
+        run_all(desk)
+        assert result_of(desk, row)["trials_done"] == now_of(desk, row).units_done == 5 * UNITS_A_CHUNK
+        assert desk.store.open_jobs(KIND) == ()
+
+    def test_the_seed_decides_the_result(self, desk: Desk) -> None:
+        """Exactly, with integers of any length; another seed has another."""
+        rows = [start(desk, chunks=5, seed=seed) for seed in (7, 7, 8)]
+        run_all(desk)
+        one, same, other = (dict(result_of(desk, row)) for row in rows)
+        assert one == same
+        assert one["sum"] > 2**64
+        assert one["digest"] != other["digest"]
+
+    def test_slices_change_nothing(self, desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+        """A job that makes room after every chunk has a successor until there is nothing left."""
+        whole = start(desk, chunks=5)
+        run_all(desk)
+        monkeypatch.setattr(worker, "SLICE_S", 1e-9)
+        sliced = start(desk, chunks=5)
+        run_all(desk)
+        assert result_of(desk, sliced) == result_of(desk, whole)
+
+    @pytest.mark.parametrize(("enough", "reviewed"), [(1, 2), (2, 2), (3, 4), (5, 6), (7, 8)])
+    def test_it_ends_at_the_first_checkpoint_that_is_enough(self, desk: Desk, enough: int, reviewed: int) -> None:
+        """Asked at checkpoints alone; where none is enough, all of it is done."""
+        row = start(desk, chunks=8, checkpoints=[2, 4, 6], enough=enough)
+        run_all(desk)
+        assert result_of(desk, row)["trials_done"] == reviewed * UNITS_A_CHUNK
+
+    def test_chunks_beyond_the_checkpoint_are_no_part_of_the_result(self, desk: Desk) -> None:
+        """However many were done before somebody asked."""
+        ahead, plain = (start(desk, chunks=8, checkpoints=[2], enough=2) for _ in range(2))
+        single = "held"
+        job, _ = desk.store.create_single_job(KIND, {"single": single}, desk.clock(), single)
+        held = desk.store.claim_job(job.id, "other/1", desk.clock(), LEASE_S)
+        first = desk.store.claim_chunk(single, desk.clock())
+        assert held is not None
+        assert first is not None
+        assert (first.scenario, first.number) == (ahead.id, 0)
+        run_all(desk)
+        assert (now_of(desk, ahead).state, now_of(desk, ahead).units_done) == ("running", 7 * UNITS_A_CHUNK)
+        desk.store.finish_job(held, {}, desk.clock())
+        tend(desk)
+        run_all(desk)
+        assert result_of(desk, ahead) == result_of(desk, plain)
+
+    def test_what_has_no_json_is_no_result(self, desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+        """NaN would be read by nobody."""
+        toy = kind_of(NAME)
+        broken = replace(toy, finish=lambda *_: {"cost_usd": math.nan})
+        monkeypatch.setattr(worker, "kind_of", lambda _: broken)
+        row = start(desk, chunks=1)
+        run_all(desk)
+        assert (now_of(desk, row).state, "JSON compliant" in str(now_of(desk, row).error)) == ("failed", True)
+
+
+class TestTrouble:
+    def test_a_chunk_that_fails_three_times_fails_its_scenario(self, desk: Desk) -> None:
+        """With its reason; others, of the same jobs, are done."""
+        bad, good = start(desk, chunks=4, fail=[2]), start(desk, chunks=4)
+        run_all(desk)
+        assert (now_of(desk, bad).state, now_of(desk, bad).error) == ("failed", "ValueError: chunk 2 is rubbish")
+        assert result_of(desk, good)["trials_done"] == 4 * UNITS_A_CHUNK
+        assert {desk.store.job(job.id) for job in desk.store.open_jobs(KIND)} == set()
+
+    def test_what_cannot_be_is_tried_once(self, desk: Desk, tmp_path: Path) -> None:
+        """A problem of the request's is its error at once."""
+        row = start(desk, chunks=2, refuse=[1], folder=str(tmp_path))
+        run_all(desk)
+        assert (now_of(desk, row).state, now_of(desk, row).error) == ("failed", "chunk 1 cannot be")
+        assert (tmp_path / "made").read_text().split().count("1") == 1
+
+    def test_a_merge_that_fails_fails_its_scenario(self, desk: Desk, tmp_path: Path) -> None:
+        """After three attempts."""
+        row = start(desk, chunks=2, fail=[MERGE], folder=str(tmp_path))
+        run_all(desk)
+        assert now_of(desk, row).error == "ValueError: chunk merge is rubbish"
+        assert (tmp_path / "made").read_text().split().count(MERGE) == 3
+
+    def test_memory_that_runs_out_is_a_failure_like_others(self, desk: Desk) -> None:
+        """The process lives, and goes on with the next."""
+        bad, good = start(desk, chunks=1, eat=[0]), start(desk, chunks=1)
+        run_all(desk)
+        assert (now_of(desk, bad).state, "MemoryError" in str(now_of(desk, bad).error)) == ("failed", True)
+        assert now_of(desk, good).state == "succeeded"
+
+    def test_lost_workers_are_counted_by_the_clock(self, desk: Desk) -> None:
+        """A scenario whose chunk lost three of them has failed, though nobody came back to say so."""
+        row = start(desk, chunks=1)
+        for attempt in range(3):
+            at = desk.clock() - timedelta(minutes=10 - attempt)
+            job, _ = desk.store.create_single_job(KIND, {"single": f"j{attempt}"}, at, f"j{attempt}")
+            assert desk.store.claim_job(job.id, f"lost/{attempt}", at, LEASE_S)
+            assert desk.store.claim_chunk(f"j{attempt}", at)
+        tend(desk)
+        assert (now_of(desk, row).state, now_of(desk, row).error) == ("failed", DIED)
+
+    def test_a_worker_that_stops_gives_its_chunk_back(self, desk: Desk, tmp_path: Path) -> None:
+        """At its next step, without an attempt lost; the next one has the same result."""
+        plain, row = start(desk, chunks=3), start(desk, chunks=3, wait=[1], folder=str(tmp_path))
+        run_all(desk, Worker("this/1", stopping=(tmp_path / "at-1").exists))
+        assert now_of(desk, row).state == "running"
+        (tmp_path / "go").touch()
+        (job,) = desk.store.open_jobs(KIND)
+        assert (job.handed_back, job.lease_owner) == (1, None)
+        run_job(desk, job.id, JOB_KINDS, Worker("this/2"))
+        assert result_of(desk, row) == result_of(desk, plain)
+
+    def test_a_database_that_goes_away_ends_the_attempt_alone(self, desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+        """The job is tried again, and what it had claimed is begun anew."""
+        row, keep = start(desk, chunks=2), desk.store.keep_tally
+        calls: list[object] = []
+
+        def once_away(*arguments: Any) -> bool:
+            calls.append(arguments)
+            if len(calls) == 1:
+                raise StoreUnavailable("away")
+            return keep(*arguments)
+
+        monkeypatch.setattr(desk.store, "keep_tally", once_away)
+        job = sent(desk)[0]
+        for _ in range(2):
+            run_job(desk, job, JOB_KINDS, ME)
+        assert result_of(desk, row)["trials_done"] == 2 * UNITS_A_CHUNK
+
+
+class TestCancelling:
+    def test_what_waits_is_cancelled_at_once(self, desk: Desk, tmp_path: Path) -> None:
+        """No chunk of it is made; a second time changes nothing."""
+        row = start(desk, chunks=3, folder=str(tmp_path))
+        first, again = cancel(desk, EVERYBODY, row.id).row, cancel(desk, EVERYBODY, row.id).row
+        run_all(desk)
+        assert (first.state, first) == ("cancelled", again)
+        assert not (tmp_path / "made").exists()
+
+    def test_what_runs_is_left_at_a_step(self, desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Its worker goes on with the next scenario."""
+        monkeypatch.setattr(worker, "LOOK_S", 0.0)
+        toy = kind_of(NAME)
+
+        def cancelled_inside(at: Desk, prepared: Prepared, index: int, step: Any) -> dict[str, Any]:
+            if prepared.key == row.id:
+                cancel(at, EVERYBODY, row.id)
+                step()
+            return toy.run_chunk(at, prepared, index, step)
+
+        monkeypatch.setattr(worker, "kind_of", lambda _: replace(toy, run_chunk=cancelled_inside))
+        row = start(desk, chunks=3)
+        other = start(desk, chunks=1)
+        run_all(desk)
+        assert (now_of(desk, row).state, now_of(desk, row).units_done) == ("cancelled", 0)
+        assert result_of(desk, other)["trials_done"] == UNITS_A_CHUNK
+
+    def test_a_cancellation_during_the_merge_stays(self, desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+        """The result that comes after it is thrown away."""
+        toy = kind_of(NAME)
+
+        def cancelled_inside(at: Desk, prepared: Prepared, tallies: Any) -> dict[str, Any]:
+            result = toy.finish(at, prepared, tallies)
+            cancel(at, EVERYBODY, prepared.key)
+            return result
+
+        monkeypatch.setattr(worker, "kind_of", lambda _: replace(toy, finish=cancelled_inside))
+        row = start(desk, chunks=2)
+        run_all(desk)
+        found = find_scenario(desk, EVERYBODY, row.id)
+        assert (found.row.state, found.result) == ("cancelled", None)
+
+
+class TestWhoMayWhat:
+    def test_another_teams_scenario_is_as_unknown_as_none(self, desk: Desk) -> None:
+        """To look at, and to cancel."""
+        row = start(desk, chunks=1)
+        for ask in (find_scenario, cancel):
+            with pytest.raises(NotFound, match="there is no scenario of this id"):
+                ask(desk, THEY, row.id)
+        assert now_of(desk, row).state == "queued"
+
+    @pytest.mark.parametrize(
+        ("most", "told"),
+        [
+            (OpenWork(1, 10**10), "the team has 1 scenarios under way, and may have 1"),
+            (OpenWork(9, 5000), "the team's scenarios have 3000 evaluations ahead of them, with this one's 3000 more than the 5000"),
+        ],
+    )
+    def test_a_team_is_told_what_it_may_have(self, desk: Desk, monkeypatch: pytest.MonkeyPatch, most: OpenWork, told: str) -> None:
+        """Which limit it has met, and what to do; nothing is made."""
+        monkeypatch.setattr(scenarios, "MOST_OPEN", most)
+        start(desk, chunks=3)
+        with pytest.raises(TooMuchOpen, match=told) as refused:
+            start(desk, chunks=3)
+        assert (refused.value.status, "cancel one" in refused.value.message) == (429, True)
+        assert len(desk.store.scenarios("default", 0, 10)) == 1
+
+    def test_more_than_a_team_may_ever_have_is_refused_with_the_limit(self, desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Waiting would not help."""
+        monkeypatch.setattr(scenarios, "MOST_OPEN", OpenWork(100, 2000))
+        with pytest.raises(InvalidRequest, match="3000 evaluations; a scenario has at most 2000"):
+            start(desk, chunks=3)
+
+    def test_an_unknown_kind_says_which_there_are(self, desk: Desk) -> None:
+        """For those who add one."""
+        with pytest.raises(LookupError, match="monte_carlo"):
+            scenarios.submit(desk, EVERYBODY, replace(given(), kind="tea"), {})
+
+    def test_what_was_over_long_enough_is_forgotten(self, desk: Desk) -> None:
+        """With the jobs that worked on it."""
+        row = start(desk, chunks=1)
+        run_all(desk)
+        before, later = (replace(desk, clock=lambda days=days: desk.clock() + KEPT_FOR + timedelta(days=days)) for days in (-1, 1))
+        assert [forget(at) for at in (before, later)] == [0, 1]
+        with pytest.raises(NotFound):
+            find_scenario(desk, EVERYBODY, row.id)
+        assert desk.store.open_jobs(KIND) == ()
+
+
+class TestStaff:
+    def test_there_are_as_many_jobs_as_processes(self, desk: Desk) -> None:
+        """Of the workers that were heard of; more would only keep others waiting in the queue."""
+        for name, age in (("a", timedelta(0)), ("b", ALIVE / 2), ("c", 2 * ALIVE)):
+            desk.store.beat(name, desk.clock() - age)
+        assert processes(desk) == 2 * desk.settings.worker_concurrency == 2
+        start(desk, chunks=5)
+        start(desk, chunks=5)
+        assert len(sent(desk)) == 2
+
+    def test_there_are_no_more_than_chunks(self, desk: Desk) -> None:
+        """One that finds nothing to do was called in vain."""
+        for name in "abcd":
+            desk.store.beat(name, desk.clock())
+        start(desk, chunks=3)
+        assert len(sent(desk)) == 3
+
+    def test_jobs_that_were_lost_are_made_again(self, desk: Desk) -> None:
+        """By the clock, as long as there is something to do."""
+        row = start(desk, chunks=2)
+        desk.store.request_cancel(sent(desk).pop(), desk.clock())
+        assert [call_workers(desk), call_workers(desk)] == [1, 0]
+        run_all(desk)
+        assert now_of(desk, row).state == "succeeded"
+        assert call_workers(desk) == 0
+
+
+JSON = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text()
+    | st.dates()
+    | st.decimals(allow_nan=False),
+    lambda inner: st.lists(inner) | st.dictionaries(st.text() | st.sampled_from(["$date", "$object", "$range"]), inner),
+    max_leaves=20,
+)
+
+
+class TestWhatWorkersAreTold:
+    @samples(JSON)
+    def test_everything_comes_back_as_it_was(self, value: Any) -> None:
+        """Through JSON: dates as dates, decimals as decimals, and objects that only look like one of ours."""
+        prepared = Prepared("toy", 1, 1, 1, (1, 2), {"value": value}, "prices-1")
+        assert unpacked(json.loads(json.dumps(packed(prepared))), "id") == replace(prepared, key="id")
+
+    def test_a_programs_request_does(self) -> None:
+        """With ranges, times and dates."""
+        moment = datetime(2027, 1, 4, 12, 30, tzinfo=UTC)
+        request = {
+            "base": ProgramRequestSchema().load(EXAMPLE),
+            "now": moment,
+            "pay": Decimal("0.10"),
+            "days": Range(1, 2, 3),
+            "day": date(2027, 1, 4),
+        }
+        prepared = Prepared("toy", 1, 1, 1, (), request, "prices-1")
+        assert unpacked(json.loads(json.dumps(packed(prepared))), "") == prepared
+
+    def test_what_has_no_form_is_refused(self) -> None:
+        """Before anything is kept."""
+        with pytest.raises(TypeError, match="of a set"):
+            packed(Prepared("toy", 1, 1, 1, (), {"value": {1}}, "prices-1"))
+
+
+def test_every_kind_is_there() -> None:
+    """Each line of the table names a module with its kind."""
+    for name in set(KINDS) - {NAME}:
+        assert isinstance(kind_of(name), registry.ScenarioKind), name
+
+
+def test_stopping_is_no_failure() -> None:
+    """What stops a worker is none of the exceptions that a chunk may be blamed for."""
+    assert not issubclass(HandedBack, (InvalidRequest, StoreUnavailable))

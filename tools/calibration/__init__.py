@@ -1,0 +1,1 @@
+"""The fit of the throughput model to published measurements."""

@@ -1,0 +1,223 @@
+"""Published measurements as questions to the engine: a model, its training, a machine and the layouts that may have been used."""
+
+from __future__ import annotations
+
+import csv
+import itertools
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from service.domain.errors import InvalidRequest, UnknownName
+from service.domain.training.hardware import Accelerator, Precision
+from service.domain.training.model import Experts, Model, Transformer
+from service.domain.training.run import Axes, Cluster, Recompute, Training
+from service.engine.training.layouts import Layouts, candidate_layouts
+from service.engine.training.memory import memory
+from service.engine.training.parameters import count_parameters
+from service.presets.defaults import flash_attention
+from service.presets.hardware.accelerators import find_accelerator
+from service.presets.training.footprint import find_footprint
+from service.presets.training.models import find_model
+from service.presets.training.utilisation import Kernels, Key, Parameters
+
+Row = dict[str, str]
+Floats = NDArray[np.float64]
+
+DATA = Path(__file__).parent / "data"
+# A published run did fit: layouts that the engine counts a little too large stay in question.
+MEMORY_TOLERANCE = 0.25
+VTRAIN_LAYERS = (12, 16, 20, 24)
+VTRAIN_GPT = Transformer(24, 1024, 16, 16, 64, 4096, 51200, gated_ffn=False, tied_embeddings=True, max_positions=1024)
+
+
+@dataclass(frozen=True)
+class Case:
+    """One question. `rates` are tokens a second and accelerator: one a layout where `each`, else one, of the fastest layout.
+
+    `source` is the publication, `document` the README, table or release of it that the rows stand in. `stated`: the layout was
+    published whole; what was not is searched. `kernels`: whether attention's were written for the accelerator's family or an earlier one.
+    """
+
+    ids: tuple[str, ...]
+    table: str
+    source: str
+    document: str
+    model: Model
+    training: Training
+    cluster: Cluster
+    layouts: Layouts
+    rates: Floats
+    each: bool = False
+    stated: bool = True
+    kernels: Kernels = "own"
+
+    @property
+    def accelerator(self) -> Accelerator:
+        return self.cluster.accelerator
+
+
+def key_of(case: Case, parameters: Parameters) -> Key:
+    """Which family's and precision class's shares are the case's own."""
+    return case.accelerator.family, parameters.classes[case.training.precision]
+
+
+def read(name: str) -> list[Row]:
+    """The rows of one carried table."""
+    with (DATA / name).open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def throughput_cases() -> list[Case]:
+    """Every row of throughput.csv that is not excluded, and vTrain's rows grouped by what they share."""
+    return [_case(row) for row in read("throughput.csv") if not row["excluded"]] + list(_vtrain_cases())
+
+
+def number(text: str) -> int | None:
+    return int(float(text)) if text else None
+
+
+def cluster_of(name: str, count: int, internode_gbit_per_s: str = "") -> Cluster:
+    """The machine in nodes of the data sheet's size, or of all accelerators where there are fewer."""
+    part = find_accelerator(name).accelerator
+    across = float(internode_gbit_per_s or part.internode_gbit_per_s or 0.0)
+    return Cluster(part, count, min(part.accelerators_per_node, count), across)
+
+
+def model_of(row: Row) -> Model:
+    """The preset of that name where its shape is the row's, else the row's own shape."""
+    try:
+        preset = find_model(row.get("model") or row["id"]).model
+    except UnknownName:
+        return _shape(row)
+    if not isinstance(preset, Transformer) or not row["layers"]:
+        return preset
+    same = preset.layers == int(row["layers"]) and preset.hidden_size == int(row["hidden"])
+    return preset if same else _shape(row)
+
+
+def _shape(row: Row) -> Transformer:
+    """The row's shape, with the gate and the shared embeddings that come nearest to its published count of parameters."""
+    params = float(row["params"])
+    shapes = [_transformer(row, gated=gated, tied=tied) for gated, tied in itertools.product((False, True), (True, False))]
+    return min(shapes, key=lambda shape: abs(count_parameters(shape).total - params))
+
+
+def _transformer(row: Row, *, gated: bool, tied: bool) -> Transformer:
+    heads, hidden = int(row["heads"]), int(row["hidden"])
+    ffn = int(row["ffn"] or 4 * hidden)
+    experts = None
+    if row.get("experts"):
+        experts = Experts(int(row["experts"]), int(row["experts_per_token"]), int(row["expert_ffn"] or ffn))
+    return Transformer(
+        layers=int(row["layers"]),
+        hidden_size=hidden,
+        attention_heads=heads,
+        kv_heads=int(row["kv_heads"] or heads),
+        head_dim=hidden // heads,
+        ffn_hidden_size=ffn,
+        vocab_size=int(row["vocab"] or 50257),
+        gated_ffn=gated,
+        tied_embeddings=tied,
+        experts=experts,
+    )
+
+
+def _case(row: Row) -> Case:
+    axes = Axes(
+        **{name: number(row[name]) for name in ("tensor", "pipeline", "data", "context", "expert", "micro_batch")},
+        virtual_pipeline=number(row["virtual"]) or (1 if row["pipeline"] == "1" else None),
+        zero_stage=number(row["zero"]),
+        recompute=cast("Recompute", row["recompute"]) if row["recompute"] else None,
+    )
+    model, cluster = model_of(row), cluster_of(row["accelerator"], int(row["count"]), row["internode"])
+    training = Training(
+        method="pretrain",
+        precision=cast("Precision", row["precision"]),
+        optimizer="adamw",
+        seq_len=int(row["seq"]),
+        global_batch=int(row["batch"]),
+        footprint=find_footprint(cluster.accelerator),
+        axes=axes,
+        flash_attention=row["flash"] == "1",
+        sequence_parallel=row["sequence_parallel"] == "1",
+    )
+    layouts = possible_layouts(model, training, cluster)
+    rates = np.array([float(row["per_s"])])
+    return Case(
+        ids=(row["id"],),
+        table=row["table"],
+        source=row["source"],
+        document=row["document"],
+        model=model,
+        training=training,
+        cluster=cluster,
+        layouts=layouts,
+        rates=rates,
+        stated=stated(axes),
+        kernels=cast("Kernels", row["kernels"]),
+    )
+
+
+def stated(axes: Axes) -> bool:
+    """Whether nothing that moves a step's time was left to the search."""
+    return None not in (axes.tensor, axes.pipeline, axes.data, axes.micro_batch, axes.recompute)
+
+
+def is_held_back(case: Case) -> bool:
+    """Every second of vTrain's model shapes, as on a chessboard of layers and hidden sizes."""
+    shape = case.model
+    return case.each and isinstance(shape, Transformer) and (VTRAIN_LAYERS.index(shape.layers) + shape.hidden_size // 1024) % 2 == 0
+
+
+def goal_of(case: Case) -> Case:
+    """The case asked with nothing but what a planner knows: model, accelerator, count, sequence length and batch."""
+    flash = bool(flash_attention(case.training.precision, case.accelerator.family).value)
+    training = replace(case.training, axes=Axes(), flash_attention=flash, sequence_parallel=flash)
+    return replace(case, training=training, stated=False)
+
+
+def possible_layouts(model: Model, training: Training, cluster: Cluster) -> Layouts:
+    """The layouts the row leaves open that fit, by the engine's own count, or the published one as it stands."""
+    try:
+        layouts = candidate_layouts(model, training, cluster)
+    except InvalidRequest:
+        return _as_published(training.axes)
+    used = memory(model, training, layouts).total
+    fits = used <= (1 + MEMORY_TOLERANCE) * cluster.accelerator.usable_memory_bytes
+    return layouts.take(fits) if fits.any() else layouts.take(used <= used.min() * 1.2)
+
+
+def _as_published(axes: Axes) -> Layouts:
+    names = ("tensor", "pipeline", "data", "context", "expert", "virtual_pipeline", "micro_batch", "zero_stage")
+    known = {name: value for name in names if (value := getattr(axes, name)) is not None}
+    return Layouts.single(**known, recompute=("none", "selective", "full").index(axes.recompute or "none"))
+
+
+def _vtrain_cases() -> Iterator[Case]:
+    """vTrain's single node: GPT shapes of 16 heads on A100 40 GB, sequences of 1,024 tokens, full recomputation, no ZeRO."""
+    rows = list(enumerate(read("vtrain.csv"), 1))
+
+    def shared(item: tuple[int, Row]) -> tuple[int, ...]:
+        row = item[1]
+        count = int(row["tensor"]) * int(row["pipeline"]) * int(row["data"])
+        return int(row["layers"]), int(row["hidden"]), int(row["batch"]), count
+
+    for (layers, hidden, batch, count), group in itertools.groupby(sorted(rows, key=shared), shared):
+        members = list(group)
+        model = replace(VTRAIN_GPT, layers=layers, hidden_size=hidden, head_dim=hidden // 16, ffn_hidden_size=4 * hidden)
+        cluster = cluster_of("NVIDIA-A100-40GB-SXM", count)
+        training = Training(
+            "pretrain", "fp16", "adamw", 1024, batch, find_footprint(cluster.accelerator), flash_attention=False, sequence_parallel=False
+        )
+        names = ("tensor", "pipeline", "data", "micro_batch")
+        columns = {name: np.array([int(row[name]) for _, row in members], dtype=np.int64) for name in names}
+        one, zero = np.ones(len(members), dtype=np.int64), np.zeros(len(members), dtype=np.int64)
+        layouts = Layouts(**columns, context=one, expert=one, virtual_pipeline=one, zero_stage=zero, recompute=2 * one)
+        seconds = np.array([float(row["seconds"]) for _, row in members])
+        ids = tuple(f"v{index:04d}" for index, _ in members)
+        yield Case(ids, "vtrain", "vtrain", "vtrain", model, training, cluster, layouts, batch * 1024 / seconds / count, each=True)

@@ -1,0 +1,220 @@
+"""Fit the throughput model's parameters to the carried tables: `outlay calibrate`.
+
+Writes `service/presets/data/utilisation.toml` and `folds.json`, the parameters found without each document and without each
+publication, which the score predicts that document and that publication with. Least squares of log rates with a soft-L1 loss
+[scipy.optimize.least_squares], every parameter held near what is known of it before (`priors.toml`) as if by one more row.
+A table weighs as the square root of its rows, of at most 64 of them. Deterministic.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from service.presets.training.utilisation import Key, Parameters, Share, watts_per_tflop
+from tools.calibration.cases import goal_of, is_held_back, key_of, throughput_cases
+from tools.calibration.folds import Folds, write_folds
+from tools.calibration.priors import framed, priors
+from tools.calibration.remaining import write_remaining
+from tools.calibration.spreads import evidence, other_shares, planning, weights_of, widths
+from tools.calibration.table import Columns, Floats, Table, power_ratio, predicted_rates, pruned, rows_of, table_of
+from tools.calibration.write import write_utilisation
+
+# Scatter of rows about a good model, as a log: kernels, clocks and teams differ by that much.
+NOISE = 0.1
+ROUNDS = 2
+PARTS = ("overlap_share", "tensor_overlap")
+# Shares of a link stay below it; a rate cannot grow faster than the power that feeds it.
+MOST = {"link_share": 0.95, "network_share": 0.95, "power_exponent": 1.0}
+# What the host takes: nothing where a compiler makes one program of the step.
+HOSTS = ("layer_overhead_s", "routing_overhead_s", "expert_overhead_s", "call_overhead_s")
+OF_A_KEY = ("matmul_share", "attention_share", "attention_deviation")
+
+
+@dataclass(frozen=True)
+class Problem:
+    """The table with what the fit needs of it by row: which key's share is its own, which attention kernels', its weight, its power."""
+
+    table: Table
+    keys: tuple[Key, ...]
+    key: np.ndarray[tuple[int], np.dtype[np.int64]]
+    kernels: tuple[Key, ...]
+    kernel: np.ndarray[tuple[int], np.dtype[np.int64]]
+    weight: Floats
+    reference: Floats
+    power: Floats
+    eager: Floats
+    overlapping: Floats
+    frame: Parameters
+
+
+def problem_of(table: Table) -> Problem:
+    """The fit's view of a table."""
+    frame = framed({}, {}, {}, {})
+    keys, key = _indexed([key_of(case, frame) for case in table.cases])
+    kernels, kernel = _indexed([(case.accelerator.family, case.kernels) for case in table.cases])
+    reference = np.array([_median_watts(table, key == index) for index in range(len(keys))])
+    families = [case.accelerator.family for case in table.cases]
+    return Problem(
+        table=table,
+        keys=keys,
+        key=key,
+        kernels=kernels,
+        kernel=kernel,
+        weight=row_weights(table),
+        reference=reference,
+        power=power_ratio(table, reference[key]),
+        eager=np.array([family not in frame.compiled for family in families], dtype=float),
+        overlapping=np.array([family in frame.overlapping for family in families], dtype=float),
+        frame=frame,
+    )
+
+
+def _indexed(of_row: Sequence[Key]) -> tuple[tuple[Key, ...], np.ndarray[tuple[int], np.dtype[np.int64]]]:
+    """The different keys, and which of them is each row's."""
+    keys = tuple(sorted(set(of_row)))
+    return keys, np.array([keys.index(one) for one in of_row])
+
+
+def row_weights(table: Table) -> Floats:
+    """A table of the reference weighs as the square root of its rows, of so many at most."""
+    return weights_of([case.table for case in table.cases])
+
+
+def _median_watts(table: Table, mine: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> float:
+    watts = [watts_per_tflop(case.accelerator) for case, chosen in zip(table.cases, mine, strict=True) if chosen]
+    return float(np.median(watts))
+
+
+def fitted(table: Table) -> Parameters:
+    """The parameters under which the table's rows are predicted best."""
+    whole = problem = problem_of(table)
+    mean, width = _expected(whole)
+    vector = mean
+    for _ in range(ROUNDS):
+        problem = problem_of(pruned(table, _columns(whole, vector)))
+        vector = _least_squares(problem, vector, mean, width)
+    return _parameters(problem, vector)
+
+
+def _names() -> list[str]:
+    return [name for name in priors() if name not in OF_A_KEY]
+
+
+def _expected(problem: Problem) -> tuple[Floats, Floats]:
+    """Means and widths of the vector before any row: shared parameters, keys' shares, attention's by kernels and their centre."""
+    known, count, kernels = priors(), len(problem.keys), len(problem.kernels)
+    mean = [_scaled(name, known[name].value) for name in _names()]
+    width = [float(np.log(known[name].factor)) for name in _names()]
+    mean += [float(np.log(known["matmul_share"].value))] * count + [float(np.log(known["attention_share"].value))] * (kernels + 1)
+    width += [float(np.log(known["matmul_share"].factor))] * count
+    width += [float(np.log(known["attention_deviation"].factor))] * kernels + [float(np.log(known["attention_share"].factor))]
+    return np.array(mean), np.array(width)
+
+
+def _scaled(name: str, value: float) -> float:
+    """Logs; log odds for parts of a whole."""
+    return float(np.log(value / (1 - value))) if name in PARTS else float(np.log(value))
+
+
+def _plain(name: str, scaled: float) -> float:
+    value = float(np.exp(scaled))
+    return value / (1 + value) if name in PARTS else value
+
+
+def _shared(vector: Floats) -> dict[str, float]:
+    return {name: _plain(name, scaled) for name, scaled in zip(_names(), vector, strict=False)}
+
+
+def _columns(problem: Problem, vector: Floats) -> Columns:
+    """The vector as what is achieved at every position."""
+    shared, count, first = _shared(vector), len(problem.keys), len(_names())
+    position = problem.table.row
+    shares = np.exp(vector[first : first + count])[problem.key] * np.exp(shared["power_exponent"] * problem.power)
+    # Attention's kernels run at 16 bit whatever the weights' precision: they are of a family, and of whom they were written for.
+    attention = np.exp(vector[first + count : -1])[problem.kernel]
+
+    def everywhere(name: str) -> Floats:
+        return np.full(len(position), shared[name])
+
+    return Columns(
+        matmul_share=np.minimum(shares, problem.frame.largest_share)[position],
+        attention_share=attention[position],
+        tensor_overlap=(shared["tensor_overlap"] * problem.overlapping)[position],
+        **{name: (shared[name] * problem.eager)[position] for name in HOSTS},
+        **{name: everywhere(name) for name in shared if name not in ("power_exponent", "tensor_overlap", *HOSTS)},
+    )
+
+
+def _least_squares(problem: Problem, start: Floats, mean: Floats, width: Floats) -> Floats:
+    from scipy.optimize import least_squares
+
+    weight = np.sqrt(problem.weight / np.mean(problem.weight)) / NOISE
+    first, count = len(_names()), len(problem.keys)
+    highest = np.full(len(mean), np.inf)
+    highest[first : first + count] = np.log(problem.frame.largest_share)
+    highest[[_names().index(name) for name in MOST]] = np.log(list(MOST.values()))
+
+    def misses(vector: Floats) -> Floats:
+        rows = weight * np.log(problem.table.rates / predicted_rates(problem.table, _columns(problem, vector)))
+        # Least squares of these is the soft-L1 loss, which lone rows don't pull.
+        soft = np.sign(rows) * np.sqrt(2 * (np.sqrt(1 + rows**2) - 1))
+        centre = vector[-1]
+        wanted = mean.copy()
+        wanted[first + count : -1] = centre
+        return np.concatenate([soft, (vector - wanted) / width])
+
+    bounds = (np.full(len(mean), -np.inf), highest)
+    found = least_squares(misses, np.minimum(start, highest - 1e-6), bounds=bounds, x_scale=width, diff_step=1e-3, max_nfev=25)
+    vector: Floats = found.x
+    return vector
+
+
+def _parameters(problem: Problem, vector: Floats) -> Parameters:
+    shared, count, first = _shared(vector), len(problem.keys), len(_names())
+    matmul = {
+        key: Share(
+            share=round(float(np.exp(vector[first + index])), 4),
+            watts_per_tflop=round(float(problem.reference[index]), 4),
+            source="",
+        )
+        for index, key in enumerate(problem.keys)
+    }
+    attention = {key: round(float(np.exp(vector[first + count + index])), 4) for index, key in enumerate(problem.kernels)}
+    return framed({name: float(f"{value:.4g}") for name, value in shared.items()}, matmul, attention, {})
+
+
+def left_out(table: Table, full: Parameters, groups: Sequence[str]) -> Mapping[str, Parameters]:
+    """By group, the parameters fitted without any of its rows, from what is known before on: nothing of it may be left in them."""
+    found = {}
+    names = np.array(groups)
+    for group in sorted(set(groups)):
+        rest = rows_of(table, names != group)
+        found[group] = replace(fitted(rest), other=full.other)
+    return found
+
+
+def main() -> None:
+    """Fit on everything, then without each document and each publication, and write what was found."""
+    cases = throughput_cases()
+    whole = problem_of(table_of(cases))
+    # The search's losers go before the folds do: under plain values, and many more than the fit keeps.
+    table = pruned(whole.table, _columns(whole, _expected(whole)[0]), kept=200)
+    full = fitted(table)
+    full = replace(full, other=other_shares(full))
+    documents = left_out(table, full, [case.document for case in table.cases])
+    publications = left_out(table, full, [case.source for case in table.cases])
+    held_back = rows_of(table, np.array([not is_held_back(case) for case in table.cases]))
+    folds = Folds(documents, publications, replace(fitted(held_back), other=full.other))
+    write_folds(folds)
+    goals = [goal_of(case) for case in cases if not case.each]
+    found = widths(cases, goals, full, documents)
+    full = replace(full, matmul=evidence(full, table), spreads=found.spreads, scales=found.scales)
+    write_utilisation(full, table, planning(full, folds))
+    write_remaining(cases, full)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,96 @@
+"""Parameters fitted without one document or one publication: what that is predicted with, so that no score is its own answer."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from service.domain.training.model import Model
+from service.domain.training.run import Cluster, Training
+from service.engine.training.search.layout_search import choose_layout
+from service.presets.training.utilisation import Key, Parameters, Share, utilisation
+from tools.calibration.cases import Case
+from tools.calibration.priors import framed
+from tools.calibration.table import Floats, achieved_of, predicted_rates, table_of
+
+FILE = Path(__file__).parent / "folds.json"
+
+
+@dataclass(frozen=True)
+class Folds:
+    """By the name of what was left out: a document (README, table, release), or a whole publication with all its documents.
+
+    `half_of_vtrain` was fitted without every second of vTrain's model shapes (`cases.is_held_back`).
+    """
+
+    documents: Mapping[str, Parameters]
+    publications: Mapping[str, Parameters]
+    half_of_vtrain: Parameters
+
+
+def write_folds(folds: Folds) -> None:
+    """Store every fold's parameters."""
+    document = {
+        "documents": {name: _packed(fold) for name, fold in folds.documents.items()},
+        "publications": {name: _packed(fold) for name, fold in folds.publications.items()},
+        "half_of_vtrain": _packed(folds.half_of_vtrain),
+    }
+    FILE.write_text(json.dumps(document, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+
+
+def read_folds() -> Folds:
+    """The folds as last fitted."""
+    document = json.loads(FILE.read_text(encoding="utf-8"))
+    documents, publications = ({name: _unpacked(row) for name, row in document[kind].items()} for kind in ("documents", "publications"))
+    return Folds(documents, publications, _unpacked(document["half_of_vtrain"]))
+
+
+def rates(cases: Sequence[Case], parameters: Parameters) -> Floats:
+    """Predicted rates of every row of the cases under the parameters."""
+    table = table_of(cases)
+    return predicted_rates(table, achieved_of(table, parameters))
+
+
+def left_out_rates(cases: Sequence[Case], folds: Mapping[str, Parameters], group: Callable[[Case], str]) -> Floats:
+    """Predicted rates of every row of the cases, in their order, under the parameters found without their group."""
+    found: dict[str, list[Case]] = {}
+    for case in cases:
+        found.setdefault(group(case), []).append(case)
+    predicted = {name: iter(rates(some, folds[name])) for name, some in found.items()}
+    return np.array([next(predicted[group(case)]) for case in cases for _ in case.rates])
+
+
+def goal_rate(case: Case, parameters: Parameters) -> float:
+    """The predicted rate of a case asked with the goal alone: that of the layout the search takes."""
+    return searched_rate(case.model, case.training, case.cluster, parameters)
+
+
+def searched_rate(model: Model, training: Training, cluster: Cluster, parameters: Parameters) -> float:
+    """Tokens a second and accelerator in the layout that the search takes."""
+    used = utilisation(parameters, cluster.accelerator, training.precision)
+    steps = choose_layout(model, training, cluster, used).steps
+    return float(steps.batch[0]) * training.seq_len / float(steps.total[0]) / cluster.count
+
+
+def _packed(fold: Parameters) -> dict[str, object]:
+    return {
+        "shared": dict(fold.shared),
+        "matmul": {" ".join(key): [share.share, share.watts_per_tflop] for key, share in sorted(fold.matmul.items())},
+        "attention": {" ".join(key): share for key, share in sorted(fold.attention.items())},
+        "other": {" ".join(key): share for key, share in sorted(fold.other.items())},
+    }
+
+
+def _unpacked(row: Mapping[str, Mapping[str, object]]) -> Parameters:
+    matmul = {_key(name): Share(*values, source="") for name, values in row["matmul"].items()}  # type: ignore[misc]
+    attention, other = ({_key(name): float(share) for name, share in row[table].items()} for table in ("attention", "other"))  # type: ignore[arg-type]
+    return framed(row["shared"], matmul, attention, other)  # type: ignore[arg-type]
+
+
+def _key(name: str) -> Key:
+    family, _, kind = name.partition(" ")
+    return family, kind

@@ -1,0 +1,60 @@
+"""What stays unknown once a machine's own share of the peak is known: the scatter of published rows about their own set-up.
+
+A set-up is one publication on one accelerator at one precision: its software and its share of the peak are its own. Rows
+about their set-up's median say how far shapes, layouts, links and machine sizes move a rate that was measured elsewhere
+on the same machine, which is what a measurement on one device leaves open.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from service.presets.training.utilisation import Parameters, load_parameters
+from tools.calibration.cases import Case, throughput_cases
+from tools.calibration.folds import rates
+from tools.calibration.spreads import weighted_quantile, weights_of
+from tools.calibration.table import Floats
+
+FILE = Path(__file__).parents[2] / "service" / "presets" / "data" / "measured.toml"
+# A median of fewer rows is mostly those rows themselves.
+LEAST_ROWS = 4
+TEXT = """\
+# What a measurement on one device leaves unknown: written by `outlay calibrate`, not by hand.
+#
+# p10, p90  measured over predicted rates of published rows about the median of their own set-up (publication, accelerator,
+#           precision), every set-up weighing as the square root of its rows, of at most 64 of them
+# least     half-width that no measured range goes below: runs of one job on one machine differ by a few per cent from
+#           day to day (clocks, temperature, neighbours); chosen, not fitted
+
+[remaining]
+p10 = {low:.3f}
+p90 = {high:.3f}
+least = 0.05
+source = "{rows} published rows of {setups} set-ups about their own median, service/calibration/data"
+"""
+
+
+def setups(cases: Sequence[Case], parameters: Parameters) -> list[Floats]:
+    """Log of measured over predicted rates of every set-up with enough rows, about the set-up's median."""
+    found: dict[tuple[str, str, str], list[float]] = {}
+    for case in cases:
+        key = (case.source, case.accelerator.name, case.training.precision)
+        found.setdefault(key, []).extend(np.log(case.rates / rates([case], parameters)))
+    return [np.array(rows) - np.median(rows) for _, rows in sorted(found.items()) if len(rows) >= LEAST_ROWS]
+
+
+def write_remaining(cases: Sequence[Case], parameters: Parameters) -> None:
+    """Write measured.toml from the cases under the parameters."""
+    groups = setups(cases, parameters)
+    values = np.concatenate(groups)
+    weights = weights_of([index for index, group in enumerate(groups) for _ in group])
+    low, high = (math.exp(weighted_quantile(values, weights, share)) for share in (0.1, 0.9))
+    FILE.write_text(TEXT.format(low=low, high=high, rows=len(values), setups=len(groups)), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    write_remaining(throughput_cases(), load_parameters())

@@ -1,0 +1,94 @@
+"""Published training runs, planned from their goal alone: model, tokens, accelerators. The engine chooses the layout."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import cast
+
+from service.domain.quantities import Range
+from service.domain.training.hardware import Precision
+from service.domain.training.model import Model, OtherNetwork
+from service.domain.training.run import Cluster, Failures, Training
+from service.engine.training.memory import parameter_total
+from service.engine.training.reliability import reliability
+from service.presets.defaults import batch_tokens, default, flash_attention
+from service.presets.training.footprint import find_footprint
+from service.presets.training.models import find_model
+from service.presets.training.reliability import find_reliability, recovery_defaults
+from service.presets.training.utilisation import Parameters
+from tools.calibration.cases import Row, cluster_of, model_of, number, read
+from tools.calibration.folds import searched_rate
+
+# Those that were there from the start, and those that were found later.
+FILES = ("runs.csv", "more_runs.csv")
+
+
+@dataclass(frozen=True)
+class PublishedRun:
+    """A run that was done: what was trained on which machine, and the accelerator-hours it took.
+
+    `publication`: whose benchmarks would give its speed away; `kin`: that, or else its family of models: runs left out together.
+    """
+
+    name: str
+    publication: str
+    kin: str
+    model: Model
+    training: Training
+    cluster: Cluster
+    tokens: float
+    hours: float
+
+
+def published_runs(*files: str) -> list[PublishedRun]:
+    """Every run of these files, else of all, that is not excluded."""
+    return [_run(row) for file in files or FILES for row in read(file) if not row["excluded"]]
+
+
+def steps_hours(run: PublishedRun, parameters: Parameters) -> float:
+    """Accelerator-hours of the run's steps as the engine models them, interruptions included."""
+    per_s = searched_rate(run.model, run.training, run.cluster, parameters)
+    mttf = find_reliability(run.cluster.accelerator).mttf_hours
+    goodput = reliability(_failures(mttf), run.cluster, 0.0, mttf.p50).goodput
+    return run.tokens / per_s / 3600 / goodput
+
+
+def _failures(mttf: Range) -> Failures:
+    defaults = recovery_defaults()
+    return Failures(
+        mttf_hours_per_accelerator=mttf,
+        detection_minutes=defaults["detection_minutes"].value,
+        restart_minutes=defaults["restart_minutes"].value,
+        checkpoint_write_minutes=defaults["checkpoint_write_minutes"].value,
+        checkpoint_interval_minutes=None,
+        checkpoint_blocking_share=1.0,
+        preemptions_per_node_hour=0.0,
+        spare_share=0.0,
+    )
+
+
+def _run(row: Row) -> PublishedRun:
+    model = find_model(row["preset"]).model if row["preset"] else model_of(row)
+    cluster = cluster_of(row["accelerator"], int(row["count"]))
+    other = isinstance(model, OtherNetwork)
+    seq_len = 1 if other else int(row["seq"])
+    flash = bool(flash_attention(row["precision"], cluster.accelerator.family).value)
+    training = Training(
+        method="pretrain",
+        precision=cast("Precision", row["precision"]),
+        optimizer="sgd" if row["architecture"] == "cnn" else "adamw",
+        seq_len=seq_len,
+        global_batch=max(_batch(row, model, seq_len), -(-cluster.count // 8)),
+        footprint=find_footprint(cluster.accelerator),
+        flash_attention=flash,
+        sequence_parallel=flash,
+    )
+    tokens = float(row["tokens"]) * (float(row["epochs"] or 1) if other else 1.0)
+    kin = row["publication"] or row["id"].partition("-")[0]
+    return PublishedRun(row["id"], row["publication"], kin, model, training, cluster, tokens, float(row["hours"]))
+
+
+def _batch(row: Row, model: Model, seq_len: int) -> int:
+    if isinstance(model, OtherNetwork):
+        return int(default("training.samples_per_batch").value)
+    return round((number(row["batch_tokens"]) or int(batch_tokens(parameter_total(model)).value)) / seq_len)

@@ -1,0 +1,226 @@
+"""How wide the engine's answers have to be: percentiles of residuals on documents it was not fitted to."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import minimize_scalar
+
+from service.engine.training.run_time import peers_elsewhere
+from service.presets.hardware.accelerators import find_accelerator
+from service.presets.training.models import find_model
+from service.presets.training.utilisation import Key, Known, Parameters, Scale, Share, Spread, spread_of
+from tools.calibration.cases import Case, key_of, read
+from tools.calibration.folds import Folds, goal_rate, left_out_rates
+from tools.calibration.runs import PublishedRun, published_runs, steps_hours
+from tools.calibration.table import Floats, Table
+
+# A spread of a family's own needs rows of at least this many documents, each predicted without itself.
+DOCUMENTS_FOR_OWN_SPREAD = 3
+# Machines of one node to eight, of some racks, and beyond.
+SIZES = (1, 65, 1025)
+# Rows of one table beyond so many say the same again.
+ROWS_THAT_COUNT = 64
+# Percentiles of few rows reach less far than those of many: taken a little outside, so that four rows in five lie within.
+LOW, HIGH = 0.07, 0.93
+# A side that no row lies on is an edge all the same; a size whose rows all lie near is no promise of that.
+LEAST_EDGE, LEAST_POWER = 0.03, 1.0
+# A job that loses as much between its nodes as its steps take is not one that anybody goes on with.
+MOST_LOST = 1.0
+
+
+@dataclass(frozen=True)
+class WholeRuns:
+    """How published runs went against their steps: what they lost between nodes, and actual over planned hours with that.
+
+    Of these the percentiles, and those beyond the speed's own error.
+    """
+
+    runs: int
+    lost_between_nodes: float
+    median: float
+    p10: float
+    p90: float
+    beyond_p10: float
+    beyond_p90: float
+
+
+@dataclass(frozen=True)
+class Misses:
+    """Rows predicted without their document: log of measured over predicted rate, and what they are grouped by."""
+
+    log_ratio: Floats
+    weight: Floats
+    key: list[Key]
+    count: NDArray[np.int64]
+    document: NDArray[np.str_]
+
+
+def misses_of(cases: Sequence[Case], predicted: Floats, parameters: Parameters) -> Misses:
+    """Every row's miss where `predicted` knew nothing of its document."""
+    owners = [case for case in cases for _ in case.rates]
+    return Misses(
+        log_ratio=np.log(np.concatenate([case.rates for case in cases]) / predicted),
+        weight=weights_of([case.table for case in owners]),
+        key=[key_of(case, parameters) for case in owners],
+        count=np.array([case.cluster.count for case in owners]),
+        document=np.array([case.document for case in owners]),
+    )
+
+
+def weights_of(groups: Sequence[Hashable]) -> Floats:
+    """By row, its weight: a group weighs as the square root of its rows, of so many at most."""
+    sizes = Counter(groups)
+    return np.array([min(sizes[group], ROWS_THAT_COUNT) ** 0.5 / sizes[group] for group in groups])
+
+
+@dataclass(frozen=True)
+class Widths:
+    """How wide answers are: by family and class, and how much more by the machine's size."""
+
+    spreads: tuple[Spread, ...]
+    scales: tuple[Scale, ...]
+
+
+def widths(cases: Sequence[Case], goals: Sequence[Case], parameters: Parameters, folds: Mapping[str, Parameters]) -> Widths:
+    """Spreads with the layout given and with the goal alone."""
+    given = left_out_rates(cases, folds, lambda case: case.document)
+    alone = np.array([goal_rate(case, folds[case.document]) for case in goals])
+    found = [
+        widths_of("layout", misses_of(cases, given, parameters)),
+        widths_of("goal", misses_of(goals, alone, parameters)),
+    ]
+    return Widths(tuple(row for one in found for row in one.spreads), tuple(row for one in found for row in one.scales))
+
+
+def widths_of(known: Known, misses: Misses) -> Widths:
+    """The spread of all rows, those of the families and classes with documents enough, and the powers that machines' sizes take."""
+    everything = np.ones(len(misses.key), dtype=bool)
+    found = [_spread(known, ("*", "*"), misses, everything)]
+    for key in sorted(set(misses.key)):
+        mine = np.array([other == key for other in misses.key])
+        if len(set(misses.document[mine])) >= DOCUMENTS_FOR_OWN_SPREAD:
+            found.append(_spread(known, key, misses, mine))
+    reach = _reach(found, misses, known)
+    sizes = np.searchsorted(SIZES, misses.count, side="right") - 1
+    scales = [_scale(known, size, reach[sizes == at], misses.weight[sizes == at]) for at, size in enumerate(SIZES) if (sizes == at).any()]
+    return Widths(tuple(found), tuple(scales))
+
+
+def _reach(found: Sequence[Spread], misses: Misses, known: Known) -> Floats:
+    """By row, how far it lies towards its family's p10 or p90 and beyond: 1 on the edge."""
+    edges = [spread_of(found, key, known) for key in misses.key]
+    low, high = (np.maximum(np.abs(np.log([getattr(edge, name) for edge in edges])), LEAST_EDGE) for name in ("p10", "p90"))
+    reach: Floats = np.where(misses.log_ratio < 0, -misses.log_ratio / low, misses.log_ratio / high)
+    return reach
+
+
+def _scale(known: Known, size: int, reach: Floats, weight: Floats) -> Scale:
+    power = weighted_quantile(reach, weight, HIGH - LOW)
+    return Scale(known, size, round(max(LEAST_POWER, power), 2), len(reach))
+
+
+def without(misses: Misses, document: str) -> Misses:
+    """The misses of the other documents."""
+    others = misses.document != document
+    key = [one for one, kept in zip(misses.key, others, strict=True) if kept]
+    return Misses(misses.log_ratio[others], misses.weight[others], key, misses.count[others], misses.document[others])
+
+
+def _spread(known: Known, key: Key, misses: Misses, mine: NDArray[np.bool_]) -> Spread:
+    low, high = quantiles(misses.log_ratio[mine], misses.weight[mine])
+    return Spread(known, *key, round(low, 3), round(high, 3), int(mine.sum()))
+
+
+def quantiles(values: Floats, weights: Floats) -> tuple[float, float]:
+    """p10 and p90 of measured over predicted, from log residuals; 1 always lies between them."""
+    low, high = (math.exp(weighted_quantile(values, weights, share)) for share in (LOW, HIGH))
+    return min(low, 1.0), max(high, 1.0)
+
+
+def weighted_quantile(values: Floats, weights: Floats, share: float) -> float:
+    """The value below which `share` of the weight lies, half of its own weight counted."""
+    order = np.argsort(values, kind="stable")
+    below = np.cumsum(weights[order]) - weights[order] / 2
+    return float(np.interp(share * weights.sum(), below, values[order]))
+
+
+def evidence(parameters: Parameters, table: Table) -> dict[Key, Share]:
+    """The shares of the peak with the rows and the parts behind each."""
+    rows: dict[Key, dict[str, int]] = {}
+    measured: dict[Key, set[str]] = {}
+    for case in table.cases:
+        key = key_of(case, parameters)
+        measured.setdefault(key, set()).add(case.accelerator.name)
+        mine = rows.setdefault(key, {})
+        mine[case.source] = mine.get(case.source, 0) + 1
+    texts = {key: ", ".join(f"{source} ({count} rows)" for source, count in sorted(mine.items())) for key, mine in rows.items()}
+    parts = {key: tuple(sorted(names)) for key, names in measured.items()}
+    return {key: replace(share, source=texts[key], accelerators=parts[key]) for key, share in parameters.matmul.items()}
+
+
+def other_shares(parameters: Parameters) -> dict[Key, float]:
+    """Share of the peak that ResNet-50 reaches, by family and class: the only such network with published rates."""
+    found: dict[Key, list[float]] = {}
+    for key, share in vision_shares(parameters):
+        found.setdefault(key, []).append(share)
+    return {key: round(float(np.median(shares)), 4) for key, shares in sorted(found.items())}
+
+
+def vision_shares(parameters: Parameters) -> list[tuple[Key, float]]:
+    """Share of the peak of every ResNet-50 row, with its family and class."""
+    model = find_model("resnet-50").model
+    flops = 3 * getattr(model, "flops_per_sample", math.nan)
+    found = []
+    for row in read("throughput.csv"):
+        if row["table"] == "resnet":
+            part = find_accelerator(row["accelerator"]).accelerator
+            share = float(row["per_s"]) * flops / (part.peak_tflops[row["precision"]] * 1e12)
+            found.append(((part.family, parameters.classes[row["precision"]]), share))
+    return found
+
+
+def planning(parameters: Parameters, folds: Folds) -> WholeRuns:
+    """How actual hours of published runs scatter about planned ones, and how much of that the speed's spread does not hold."""
+    runs = published_runs()
+    actual = over_steps(runs, parameters, folds)
+    lost = lost_between_nodes(runs, actual)
+    ratios = np.log(actual / np.array([slowdown(run, lost) for run in runs]))
+    weights = np.ones(len(ratios))
+    median, low, high = (weighted_quantile(ratios, weights, share) for share in (0.5, LOW, HIGH))
+    # Hours go as one over speed: a slow tenth of the speeds is a long tenth of the hours.
+    speed = next(row for row in parameters.spreads if (row.known, row.family) == ("goal", "*"))
+    beyond_low = -math.sqrt(max(low**2 - math.log(speed.p90) ** 2, 0.0)) if low < 0 else 0.0
+    beyond_high = math.sqrt(max(high**2 - math.log(speed.p10) ** 2, 0.0)) if high > 0 else 0.0
+    return WholeRuns(len(ratios), lost, *(math.exp(value) for value in (median, low, high, beyond_low, beyond_high)))
+
+
+def over_steps(runs: Sequence[PublishedRun], parameters: Parameters, folds: Folds) -> Floats:
+    """Hours of runs over those of their steps, with parameters fitted without their publication."""
+    return np.array([run.hours / steps_hours(run, folds.publications.get(run.publication, parameters)) for run in runs])
+
+
+def lost_between_nodes(runs: Sequence[PublishedRun], actual: Floats) -> float:
+    """What runs lose beyond their steps, over these, on ever more nodes: the least absolute error of the logarithm of the hours.
+
+    `actual`: hours over those of the steps. Of six forms, each tried with the runs of one publication or family of models left out, two
+    predict these best and alike: a step at two nodes, and the share of a job's peers that are on other nodes, which was taken because it
+    has no jump. A constant has a larger mean error; the logarithm of the nodes, the largest of as many normal scatters and
+    1 - 1 / sqrt(nodes) have larger medians.
+    """
+    off = np.log(actual)
+
+    def error(lost: float) -> float:
+        return float(np.abs(off - np.log([slowdown(run, lost) for run in runs])).sum())
+
+    return round(float(minimize_scalar(error, bounds=(0.0, MOST_LOST), method="bounded").x), 3)
+
+
+def slowdown(run: PublishedRun, lost: float) -> float:
+    """A whole run's hours over those of its steps: `engine.timing.sustained_share` is its inverse."""
+    return 1 + lost * peers_elsewhere(run.cluster)

@@ -1,0 +1,155 @@
+"""All cases as one table: their work side by side, so that a set of parameters is tried on every measured row at once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from service.domain.training.utilisation import Utilisation
+from service.engine.training.step.collectives import Link
+from service.engine.training.step.step_time import Achieved, timed
+from service.engine.training.step.step_work import Work, work
+from service.presets.training.utilisation import Parameters, attention_share, utilisation, watts_per_tflop
+from tools.calibration.cases import Case
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+# An unstated layout is searched; this many of the fastest are kept, so that a fit can change its mind.
+CANDIDATES_KEPT = 48
+
+
+@dataclass(frozen=True)
+class Table:
+    """Measured rows, and the positions of `asked` that may be theirs: `row` says whose, in rising order.
+
+    By row: `cases` with the index of the row in them, `rates` measured. By position: `tokens` of a step and accelerator.
+    """
+
+    asked: Work
+    row: Ints
+    tokens: Floats
+    cases: tuple[Case, ...]
+    rates: Floats
+
+    @property
+    def starts(self) -> Ints:
+        """The first position of every row."""
+        return np.flatnonzero(np.r_[True, np.diff(self.row) > 0])
+
+    def by_row(self, value: Callable[[Case], object]) -> NDArray[np.str_]:
+        """A text of every row's case."""
+        return np.array([str(value(case)) for case in self.cases])
+
+
+def table_of(cases: Sequence[Case]) -> Table:
+    """The cases' rows in their order; a case of `each` has one row a layout."""
+    parts, rows, tokens, owners, rates = [], [], [], [], []
+    first = 0
+    for case in cases:
+        part = work(case.model, case.training, case.cluster, case.layouts)
+        count = len(case.layouts) if case.each else 1
+        parts.append(part)
+        rows.append(first + np.arange(len(case.layouts)) if case.each else np.full(len(case.layouts), first))
+        tokens.append(part.batch * case.training.seq_len / case.cluster.count)
+        owners += [case] * count
+        rates.append(case.rates)
+        first += count
+    return Table(_joined(parts), np.concatenate(rows), np.concatenate(tokens), tuple(owners), np.concatenate(rates))
+
+
+def achieved_of(table: Table, parameters: Parameters) -> Achieved:
+    """The parameters as one value a position."""
+    kinds = [(case.accelerator, case.training.precision, case.kernels) for case in table.cases]
+    index: dict[tuple[str, str, str], int] = {}
+    rows = np.array([index.setdefault((part.name, precision, kernels), len(index)) for part, precision, kernels in kinds])
+    known: dict[tuple[str, str, str], Utilisation] = {}
+    for part, precision, kernels in dict.fromkeys(kinds):
+        found = utilisation(parameters, part, precision)
+        known[part.name, precision, kernels] = replace(found, attention_share=attention_share(parameters, part.family, kernels))
+    return Columns(**{name: np.array([getattr(known[key], name) for key in index])[rows][table.row] for name in RATES})
+
+
+@dataclass(frozen=True)
+class Columns:
+    """`Achieved` with one value a position."""
+
+    matmul_share: Floats
+    attention_share: Floats
+    routed_share: Floats
+    operand_share: Floats
+    tile_s: Floats
+    activation_passes: Floats
+    link_share: Floats
+    network_share: Floats
+    hop_s: Floats
+    overlap_share: Floats
+    tensor_overlap: Floats
+    layer_overhead_s: Floats
+    routing_overhead_s: Floats
+    expert_overhead_s: Floats
+    call_overhead_s: Floats
+    straggler_share: Floats
+    launch_power: Floats
+
+
+RATES = tuple(field.name for field in fields(Columns))
+
+
+def position_rates(table: Table, achieved: Achieved) -> Floats:
+    """Predicted tokens a second and accelerator at every position."""
+    return table.tokens / timed(table.asked, achieved).total
+
+
+def predicted_rates(table: Table, achieved: Achieved) -> Floats:
+    """Predicted tokens a second and accelerator of every row, of the fastest layout that may be its own."""
+    best: Floats = np.maximum.reduceat(position_rates(table, achieved), table.starts)
+    return best
+
+
+def pruned(table: Table, achieved: Achieved, kept: int = CANDIDATES_KEPT) -> Table:
+    """The table with the fastest positions of every row only."""
+    order = np.lexsort((-position_rates(table, achieved), table.row))
+    starts = table.starts
+    rank = np.arange(len(order)) - np.repeat(starts, np.diff(np.r_[starts, len(order)]))
+    return _taken(table, np.sort(order[rank < kept]))
+
+
+def rows_of(table: Table, chosen: NDArray[np.bool_]) -> Table:
+    """The chosen rows alone."""
+    positions = np.flatnonzero(chosen[table.row])
+    taken = _taken(table, positions)
+    row = np.cumsum(np.r_[0, np.diff(taken.row) > 0])
+    cases = tuple(case for case, mine in zip(table.cases, chosen, strict=True) if mine)
+    return replace(taken, row=row, cases=cases, rates=table.rates[chosen])
+
+
+def power_ratio(table: Table, reference: Floats) -> Floats:
+    """By row, log of the accelerator's watts per peak FLOP/s over the reference's; 0 where either is not published."""
+    own = np.array([watts_per_tflop(case.accelerator) for case in table.cases])
+    known = (own > 0) & (reference > 0)
+    return np.where(known, np.log(np.where(known, own, 1.0) / np.where(known, reference, 1.0)), 0.0)
+
+
+def _taken(table: Table, positions: Ints) -> Table:
+    asked = _mapped(lambda column: column[positions], table.asked)
+    return replace(table, asked=asked, row=table.row[positions], tokens=table.tokens[positions])
+
+
+def _mapped(change: Callable[[Floats], Floats], asked: Work) -> Work:
+    def changed(value: Floats | Link) -> Floats | Link:
+        return Link(*(change(getattr(value, name)) for name in Link.__slots__)) if isinstance(value, Link) else change(value)
+
+    return Work(*(changed(getattr(asked, field.name)) for field in fields(Work)))  # type: ignore[arg-type]
+
+
+def _joined(parts: Sequence[Work]) -> Work:
+    def column(name: str) -> Floats | Link:
+        values = [getattr(part, name) for part in parts]
+        if isinstance(values[0], Link):
+            return Link(*(np.concatenate([getattr(value, of) for value in values]) for of in Link.__slots__))
+        return np.concatenate(values)
+
+    return Work(*(column(field.name) for field in fields(Work)))  # type: ignore[arg-type]

@@ -1,0 +1,100 @@
+"""The tasks: a job's id in, nothing out. Whatever is true about a job stands in its row."""
+
+from __future__ import annotations
+
+import os
+import socket
+import uuid
+from functools import cache, partial
+from typing import TYPE_CHECKING
+
+from service.config import load_settings
+from service.container import JOB_KINDS, build_desk
+from service.context import Desk
+from service.queue import RUN_JOB, publish
+from service.usecases.jobs import Worker, run_job, sweep
+from service.usecases.prices.refresh import refresh_due
+from service.usecases.scenarios.scenarios import forget
+from service.usecases.scenarios.worker import tend
+from service.usecases.tracking.alert_delivery import deliver_due
+from service.usecases.tracking.alerts import judge_due
+from service.usecases.tracking.projection import fold_all
+from workers.shutdown import stopping
+
+if TYPE_CHECKING:
+    from celery import Celery
+
+SWEEP = "outlay.sweep"
+REFRESH = "outlay.refresh_due"
+FOLD = "outlay.fold_log"
+FORGET = "outlay.forget_answers"
+JUDGE = "outlay.judge_programs"
+DELIVER = "outlay.deliver_alerts"
+WORKER = f"{socket.gethostname()}:{os.getpid()}:{uuid.uuid4().hex[:8]}"
+"""This worker's name, the same in all its processes because they are forked after this line."""
+
+
+@cache
+def desk() -> Desk:
+    """This process's desk; `workers.app` forgets it after a fork."""
+    return build_desk(load_settings(os.environ))
+
+
+def this_process() -> Worker:
+    """The owner of what this process claims."""
+    return Worker(f"{WORKER}/{os.getpid()}", stopping, is_dead)
+
+
+def is_dead(owner: str) -> bool:
+    """Whether `owner` was a process of this very worker and is gone. Nothing is known about other workers' processes."""
+    worker, _, pid = owner.rpartition("/")
+    if worker != WORKER:
+        return False
+    try:
+        os.kill(int(pid), 0)
+    except ProcessLookupError:
+        return True
+    return False
+
+
+def register(app: Celery) -> None:
+    """Give the application its tasks."""
+
+    def sweep_once() -> None:
+        if not stopping():
+            sweep(desk(), WORKER, partial(publish, app))
+            tend(desk())
+
+    app.task(_run, name=RUN_JOB)
+    app.task(_refresh, name=REFRESH)
+    app.task(_fold, name=FOLD)
+    app.task(_forget, name=FORGET)
+    app.task(_judge, name=JUDGE)
+    app.task(_deliver, name=DELIVER)
+    app.task(sweep_once, name=SWEEP)
+
+
+def _run(job_id: str) -> None:
+    run_job(desk(), job_id, JOB_KINDS, this_process())
+
+
+def _refresh() -> None:
+    refresh_due(desk())
+
+
+def _fold() -> None:
+    fold_all(desk(), stopping)
+
+
+def _forget() -> None:
+    desk().store.forget_answers(desk().clock())
+    forget(desk())
+
+
+def _judge() -> None:
+    judge_due(desk(), stopping)
+
+
+def _deliver() -> None:
+    if not stopping():
+        deliver_due(desk())
