@@ -235,13 +235,13 @@ def layout_search() -> None:
     from service.engine.training.search.layout_search import choose_layout
     from service.engine.training.step.step_time import step
     from service.presets.training.utilisation import find_utilisation
-    from service.usecases.resolution.assumption_log import Notes
+    from service.usecases.resolution.assumption_log import AssumptionLog
     from service.usecases.resolution.models import resolve_model
     from service.usecases.resolution.resolve import resolve_cluster, resolve_training
 
-    cluster = resolve_cluster(GPT_3["hardware"], Notes())
-    model, seq_len = resolve_model(GPT_3["model"], Notes())
-    training = resolve_training({}, model, seq_len, cluster, Notes())
+    cluster = resolve_cluster(GPT_3["hardware"], AssumptionLog())
+    model, seq_len = resolve_model(GPT_3["model"], AssumptionLog())
+    training = resolve_training({}, model, seq_len, cluster, AssumptionLog())
     utilisation = find_utilisation(cluster.accelerator, training.precision)
     layouts = candidate_layouts(model, training, cluster)
     each_s = median_s(lambda: (memory(model, training, layouts).total, step(model, training, cluster, utilisation, layouts).total))

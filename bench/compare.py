@@ -80,16 +80,16 @@ def varied(section: str, field: str, above: int) -> Iterator[bytes]:
 def rates(folder: str) -> None:
     """Offers a second without the service around it, and those of gpuhunt over the same rows."""
     from service.config import load_settings
-    from service.container import build_desk
+    from service.container import build_context
     from service.prices.book import price_book
     from service.schemas.comparison.request import CompareRequestSchema
     from service.usecases.comparison.compare import compare as usecase
 
-    desk = build_desk(load_settings({"OUTLAY_DATA_DIR": folder, "OUTLAY_OFFLINE": "1"}))
-    request, shipped = CompareRequestSchema().load(REQUEST), desk.catalog.current
+    context = build_context(load_settings({"OUTLAY_DATA_DIR": folder, "OUTLAY_OFFLINE": "1"}))
+    request, shipped = CompareRequestSchema().load(REQUEST), context.catalog.current
     large = price_book("large", repeated(shipped.offers), timedelta(days=180))
     for name, book, queries in (("shipped", shipped, len(NAMES) * len(COUNTS)), ("large", large, 1)):
-        at = replace(desk, catalog=Book(book))
+        at = replace(context, catalog=Book(book))
         considered = usecase(at, request).considered
         offers_per_s = considered / median_s(lambda at=at: usecase(at, request))
         report(f"compare_{name}.considered", considered, "offers in counts")
@@ -159,7 +159,7 @@ def worst_cases(folder: str) -> None:
     from service.usecases.comparison.timed_configurations import search_weight, workload
 
     client = create_app(load_settings({"OUTLAY_DATA_DIR": folder, "OUTLAY_OFFLINE": "1", "OUTLAY_LOG_LEVEL": "error"})).test_client()
-    known = sorted({offer.accelerator for offer in client.application.extensions["desk"].catalog.current.offers})
+    known = sorted({offer.accelerator for offer in client.application.extensions["context"].catalog.current.offers})
     weights = {
         str(model): search_weight(workload(None, {"model": model, "data": {"tokens": 1}}, "").model[0]) for model in (EXPERTS, MANY_EXPERTS)
     }

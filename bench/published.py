@@ -13,8 +13,8 @@ from typing import Any
 
 from bench.readme import put
 from service.config import load_settings
-from service.container import build_desk
-from service.context import Desk
+from service.container import build_context
+from service.context import AppContext
 from service.domain.quantities import Range
 from service.engine.programs.contingency import combined
 from service.engine.training.search.layout_search import choose_layout
@@ -23,7 +23,7 @@ from service.schemas.programs.request import ProgramRequestSchema
 from service.schemas.training.request import EstimateRequestSchema
 from service.usecases.programs.plan import plan
 from service.usecases.programs.runs import merged
-from service.usecases.resolution.assumption_log import Notes
+from service.usecases.resolution.assumption_log import AssumptionLog
 from service.usecases.resolution.runs import achieved, resolve_machine, resolve_run
 
 ROOT = Path(__file__).parents[1]
@@ -42,25 +42,25 @@ RATE = {"tokens_per_s_per_accelerator": 1e12 / HOURS_PER_TRILLION / 3600}
 LAYOUT = {"parallelism": {"tensor": 1, "pipeline": 16, "context": 1, "expert": 64}, "zero_stage": 1}
 
 
-def desk_in(folder: Path) -> Desk:
-    """A desk with the shipped prices, asking nobody."""
-    found = build_desk(load_settings({"OUTLAY_DATA_DIR": str(folder), "OUTLAY_OFFLINE": "1"}))
+def context_in(folder: Path) -> AppContext:
+    """A context with the shipped prices, asking nobody."""
+    found = build_context(load_settings({"OUTLAY_DATA_DIR": str(folder), "OUTLAY_OFFLINE": "1"}))
     found.store.migrate()
     return found
 
 
-def filled(text: str, desk: Desk) -> str:
+def filled(text: str, context: AppContext) -> str:
     """The page's text with its tables as they should be."""
-    answer = answered(desk, REQUEST)
-    tables = {"stages": stage_rows(answer), "causes": cause_rows(desk, answer), "budget": budget_rows(answer)}
+    answer = answered(context, REQUEST)
+    tables = {"stages": stage_rows(answer), "causes": cause_rows(context, answer), "budget": budget_rows(answer)}
     for name, rows in tables.items():
         text = put(text, name, "".join(f"{row}\n" for row in rows))
     return text
 
 
-def answered(desk: Desk, request: dict[str, Any]) -> dict[str, Any]:
+def answered(context: AppContext, request: dict[str, Any]) -> dict[str, Any]:
     """What POST /v1/estimate/program answers."""
-    return program_body(plan(desk, ProgramRequestSchema().load(request)))
+    return program_body(plan(context, ProgramRequestSchema().load(request)))
 
 
 def stage_hours(answer: dict[str, Any], name: str) -> Range:
@@ -69,33 +69,33 @@ def stage_hours(answer: dict[str, Any], name: str) -> Range:
     return combined([runs[each] for each in STAGES[name][1]], 0.5)
 
 
-def pretraining_hours(desk: Desk, **changes: Any) -> Range:
+def pretraining_hours(context: AppContext, **changes: Any) -> Range:
     """Accelerator-hours of the pre-training, asked for with sections laid over its estimate."""
     run = {"name": "pre-training", "estimate": _pretraining(changes)}
-    body = answered(desk, {"name": "alone", "tiers": [{"tier": "production", "runs": [run]}]})
+    body = answered(context, {"name": "alone", "tiers": [{"tier": "production", "runs": [run]}]})
     return Range(**body["tiers"][0]["accelerator_hours"])
 
 
-def computing_share(desk: Desk, **changes: Any) -> float:
+def computing_share(context: AppContext, **changes: Any) -> float:
     """What is left of the pre-training's step without its exchanges and its pipeline's bubble."""
-    request, notes = EstimateRequestSchema().load(_pretraining(changes)), Notes()
-    cluster, price = resolve_machine(desk, request, desk.catalog.book(None), notes)
+    request, notes = EstimateRequestSchema().load(_pretraining(changes)), AssumptionLog()
+    cluster, price = resolve_machine(context, request, context.catalog.book(None), notes)
     run = resolve_run(request, cluster, price, notes)
-    steps = choose_layout(run.model, run.training, run.cluster, achieved(desk, run, notes)).steps
+    steps = choose_layout(run.model, run.training, run.cluster, achieved(context, run, notes)).steps
     return 1 - float((steps.network[0] + steps.pipeline[0]) / steps.total[0])
 
 
-def pretraining_ways(desk: Desk, answer: dict[str, Any]) -> dict[str, float]:
+def pretraining_ways(context: AppContext, answer: dict[str, Any]) -> dict[str, float]:
     """Accelerator-hours of the pre-training by what they are planned from."""
     sustained = answer["tiers"][1]["runs"][0]["estimate"]["throughput"]["sustained_share"]
-    goal, laid_out = stage_hours(answer, "pre-training").p50, pretraining_hours(desk, training=LAYOUT).p50
+    goal, laid_out = stage_hours(answer, "pre-training").p50, pretraining_hours(context, training=LAYOUT).p50
     return {
         "the goal alone": goal,
-        "the goal alone, all exchanges hidden": goal * computing_share(desk),
-        "the same, and nothing lost between nodes": goal * computing_share(desk) * sustained,
+        "the goal alone, all exchanges hidden": goal * computing_share(context),
+        "the same, and nothing lost between nodes": goal * computing_share(context) * sustained,
         "the report's layout": laid_out,
-        "the report's layout, exchanges and bubble hidden, nothing lost": laid_out * computing_share(desk, training=LAYOUT) * sustained,
-        "the report's rate": pretraining_hours(desk, efficiency=RATE).p50,
+        "the report's layout, exchanges and bubble hidden, nothing lost": laid_out * computing_share(context, training=LAYOUT) * sustained,
+        "the report's rate": pretraining_hours(context, efficiency=RATE).p50,
     }
 
 
@@ -111,9 +111,9 @@ def stage_rows(answer: dict[str, Any]) -> list[str]:
     ]
 
 
-def cause_rows(desk: Desk, answer: dict[str, Any]) -> list[str]:
+def cause_rows(context: AppContext, answer: dict[str, Any]) -> list[str]:
     """The pre-training asked for in other ways."""
-    rows = [f"| {name} | {hours / 1e3:,.0f} | {hours / PRETRAINING:.2f} |" for name, hours in pretraining_ways(desk, answer).items()]
+    rows = [f"| {name} | {hours / 1e3:,.0f} | {hours / PRETRAINING:.2f} |" for name, hours in pretraining_ways(context, answer).items()]
     return ["| planned from | thousand hours | planned / reported |", "| --- | ---: | ---: |", *rows]
 
 
@@ -150,4 +150,4 @@ def _thousands(value: float) -> str:
 
 if __name__ == "__main__":
     with tempfile.TemporaryDirectory() as folder:
-        PAGE.write_text(filled(PAGE.read_text(encoding="utf-8"), desk_in(Path(folder))), encoding="utf-8")
+        PAGE.write_text(filled(PAGE.read_text(encoding="utf-8"), context_in(Path(folder))), encoding="utf-8")

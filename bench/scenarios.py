@@ -15,8 +15,8 @@ import numpy as np
 import simpy
 
 from service.config import load_settings
-from service.container import build_desk
-from service.context import Desk
+from service.container import build_context
+from service.context import AppContext
 from service.domain.scenarios import ProgramModel, RunModel
 from service.engine.numerics.quantiles import range_values
 from service.engine.scenarios.costs import usd_per_hour
@@ -57,9 +57,9 @@ NODES_1000: dict[str, Any] = {
 def scenarios(report: Report) -> None:
     """All figures of scenarios that need no worker."""
     with tempfile.TemporaryDirectory() as folder:
-        desk = build_desk(load_settings({"OUTLAY_DATA_DIR": folder, "OUTLAY_OFFLINE": "1", "OUTLAY_LOG_LEVEL": "error"}))
-        desk.store.migrate()
-        trials_s, sampler, mean_usd = monte_carlo_s(desk)
+        context = build_context(load_settings({"OUTLAY_DATA_DIR": folder, "OUTLAY_OFFLINE": "1", "OUTLAY_LOG_LEVEL": "error"}))
+        context.store.migrate()
+        trials_s, sampler, mean_usd = monte_carlo_s(context)
     model = sampler.models[()]
     if not isinstance(model, ProgramModel):
         raise TypeError("the program was modelled as a run")
@@ -72,16 +72,16 @@ def scenarios(report: Report) -> None:
     report("scenario_1m_trials.peak_memory", peak_mb, "MB", "promised", MEMORY_PROMISED_MB)
 
 
-def monte_carlo_s(desk: Desk) -> tuple[float, Sampler, float]:
+def monte_carlo_s(context: AppContext) -> tuple[float, Sampler, float]:
     """CPU seconds of a million trials from the first chunk to the result, the model made; the sampler; mean USD with all gates passed."""
     loaded = ScenarioRequestSchema().load({"kind": "monte_carlo", "base": NODES_1000, "trials": TRIALS, "early_stop": False})
-    prepared = replace(monte_carlo.prepare(desk, given_of(loaded)), key="bench")
-    monte_carlo.run_chunk(desk, replace(prepared, units_per_chunk=1000), 0, _go_on)
+    prepared = replace(monte_carlo.prepare(context, given_of(loaded)), key="bench")
+    monte_carlo.run_chunk(context, replace(prepared, units_per_chunk=1000), 0, _go_on)
     begun = time.process_time()
-    tallies = [monte_carlo.run_chunk(desk, prepared, index, _go_on) for index in range(prepared.chunks)]
-    result = monte_carlo.finish(desk, prepared, tallies)
+    tallies = [monte_carlo.run_chunk(context, prepared, index, _go_on) for index in range(prepared.chunks)]
+    result = monte_carlo.finish(context, prepared, tallies)
     spent = time.process_time() - begun
-    return spent, monte_carlo.sampler_of(desk, prepared, _go_on)[0], result["completed"]["cost_usd"]["mean"]
+    return spent, monte_carlo.sampler_of(context, prepared, _go_on)[0], result["completed"]["cost_usd"]["mean"]
 
 
 def random_numbers_s(sampler: Sampler) -> float:

@@ -22,8 +22,8 @@ from typing import Any
 from bench.scenarios import NODES_1000
 from bench.tracking_service import databases
 from service.config import Settings, load_settings, to_env
-from service.container import build_desk, utc_now
-from service.context import Desk
+from service.container import build_context, utc_now
+from service.context import AppContext
 from service.domain.teams import DEFAULT_TEAM, EVERYBODY
 from service.engine.scenarios.trials import Sampler, tally
 from service.runtime import serve
@@ -78,47 +78,47 @@ def _measured() -> Taken:
     """Wall-clock seconds: by one and by two in turns, so that what else the machine does befalls both."""
     taken: Taken = defaultdict(lambda: defaultdict(list))
     with ExitStack() as stack:
-        desks = {count: stack.enter_context(_service(count)) for count in COUNTS}
+        contexts = {count: stack.enter_context(_service(count)) for count in COUNTS}
         pools = {count: stack.enter_context(_bare(count)) for count in COUNTS}
         for _, count in itertools.product(range(REPEATS), COUNTS):
-            taken["1e6_trials"][count].append(_evaluated_s(desks[count], TRIALS))
+            taken["1e6_trials"][count].append(_evaluated_s(contexts[count], TRIALS))
             taken["1e6_trials_bare"][count].append(_bare_s(pools[count]))
         for _, count in itertools.product(range(MORE_REPEATS), COUNTS):
-            taken["8e6_trials"][count].append(_evaluated_s(desks[count], MORE_TRIALS))
+            taken["8e6_trials"][count].append(_evaluated_s(contexts[count], MORE_TRIALS))
     return taken
 
 
 @contextmanager
-def _service(count: int) -> Iterator[Desk]:
+def _service(count: int) -> Iterator[AppContext]:
     """A database with so many workers of one process each, all of them warm."""
     with tempfile.TemporaryDirectory() as folder, ExitStack() as stack:
-        desk = stack.enter_context(_desk(folder))
+        context = stack.enter_context(_context(folder))
         for _ in range(count):
-            stack.enter_context(_worker(desk.settings))
-        while desk.store.workers_alive(desk.clock() - ALIVE) < count:
+            stack.enter_context(_worker(context.settings))
+        while context.store.workers_alive(context.clock() - ALIVE) < count:
             time.sleep(LOOK_S)
-        _evaluated_s(desk, TRIALS)
-        yield desk
+        _evaluated_s(context, TRIALS)
+        yield context
 
 
 @contextmanager
-def _desk(folder: str) -> Iterator[Desk]:
+def _context(folder: str) -> Iterator[AppContext]:
     env = {"OUTLAY_DATA_DIR": folder, "OUTLAY_OFFLINE": "1", "OUTLAY_WORKER_CONCURRENCY": "1", "OUTLAY_LOG_LEVEL": "error"}
-    desk = build_desk(load_settings(env))
-    with closing(desk.store):
-        desk.store.migrate()
-        yield desk
+    context = build_context(load_settings(env))
+    with closing(context.store):
+        context.store.migrate()
+        yield context
 
 
-def _evaluated_s(desk: Desk, trials: int) -> float:
+def _evaluated_s(context: AppContext, trials: int) -> float:
     """Raises RuntimeError where the scenario does not succeed."""
     request = REQUEST | {"trials": trials}
     begun = time.perf_counter()
-    made = submit(desk, EVERYBODY, given_of(ScenarioRequestSchema().load(request)), request)
-    while desk.store.scenario_open(made.id):
+    made = submit(context, EVERYBODY, given_of(ScenarioRequestSchema().load(request)), request)
+    while context.store.scenario_open(made.id):
         time.sleep(LOOK_S)
     taken_s = time.perf_counter() - begun
-    row = find_scenario(desk, EVERYBODY, made.id).row
+    row = find_scenario(context, EVERYBODY, made.id).row
     if row.state != "succeeded":
         raise RuntimeError(f"the scenario has {row.state}: {row.error}")
     return taken_s
@@ -138,24 +138,24 @@ def _worker(settings: Settings) -> Iterator[None]:
 @contextmanager
 def _bare(count: int) -> Iterator[Pool]:
     """So many processes that make chunks and nothing else: no service, no database, no queue but a pipe."""
-    context = get_context("spawn")
-    ready = context.Barrier(count + 1, timeout=READY_S)
-    with context.Pool(count, _warm_up, (ready,)) as pool:
+    pool_context = get_context("spawn")
+    ready = pool_context.Barrier(count + 1, timeout=READY_S)
+    with pool_context.Pool(count, _warm_up, (ready,)) as pool:
         ready.wait()
         yield pool
 
 
 def _warm_up(ready: Barrier) -> None:
     """In a bare process: what chunks are made with, and one of them."""
-    with tempfile.TemporaryDirectory() as folder, _desk(folder) as desk:
-        sampler, _ = monte_carlo.sampler_of(desk, _prepared(desk), _go_on)
+    with tempfile.TemporaryDirectory() as folder, _context(folder) as context:
+        sampler, _ = monte_carlo.sampler_of(context, _prepared(context), _go_on)
     _known.append(sampler)
     _make(0, monte_carlo.TRIALS_A_CHUNK)
     ready.wait()
 
 
-def _prepared(desk: Desk) -> Prepared:
-    return monte_carlo.prepare(desk, given_of(ScenarioRequestSchema().load(REQUEST | {"trials": TRIALS})))
+def _prepared(context: AppContext) -> Prepared:
+    return monte_carlo.prepare(context, given_of(ScenarioRequestSchema().load(REQUEST | {"trials": TRIALS})))
 
 
 def _make(first: int, trials: int) -> None:

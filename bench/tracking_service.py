@@ -19,7 +19,7 @@ from typing import Any
 
 from bench.__main__ import CLIENTS, MEASURED_S, WARM_S, WORKERS, cpu_s, gunicorn, load, report
 from service.config import load_settings
-from service.container import build_desk
+from service.container import build_context
 from service.domain.teams import DEFAULT_TEAM
 from service.domain.tracking.events import Event
 from service.schemas.tracking.events import EventsSchema
@@ -191,16 +191,16 @@ def _large_program() -> None:
 
 def _fill(environment: dict[str, str]) -> str:
     """Keep and fold the events of a program; its id."""
-    desk = build_desk(load_settings(environment))
+    context = build_context(load_settings(environment))
     planned = {"tokens": 10**12, "usd": 5e6, "accelerator_hours": 2e6}
     body = {"name": "large", "state": "open", "budget_usd": 5e6, "planned_tokens": 10**12, "start": "2025-09-01", "deadline": "2026-01-31"}
-    with closing(desk.store) as store:
+    with closing(context.store) as store:
         store.migrate()
         program = store.create_program(DEFAULT_TEAM, body, None, START)
         run = store.create_run(program, "main", {"name": "main", "state": "open", "tier": "production", "planned": planned}, START)
         for begin in range(0, LARGE_EVENTS, LARGE_BATCH):
             store.add_events(run, [_happened(number) for number in range(begin, begin + LARGE_BATCH)], START)
-        fold_run(desk, run)
+        fold_run(context, run)
     return program.id
 
 

@@ -13,7 +13,7 @@ from queue import Empty, SimpleQueue
 from urllib.parse import quote
 
 from outlay_client.encode import Told, event_line
-from outlay_client.sending import Door, Sent
+from outlay_client.sending import EventEndpoint, Sent
 from outlay_client.spool import MOST_LINES, Segment, Segments
 
 log = logging.getLogger("outlay_client")
@@ -38,7 +38,7 @@ def default_folder(run_id: str, buffer_dir: Path | None = None) -> Path:
 class Post:
     """Writes and sends the events of a queue. Starts threads, raises nothing, says each kind of trouble once in the log."""
 
-    def __init__(self, door: Door, folder: Path, queue: SimpleQueue[Queued], most_bytes: int) -> None:
+    def __init__(self, door: EventEndpoint, folder: Path, queue: SimpleQueue[Queued], most_bytes: int) -> None:
         self.dropped = 0
         self._door = door
         self._queue = queue

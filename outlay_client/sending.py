@@ -43,7 +43,7 @@ class _NoRedirect(urllib.request.HTTPRedirectHandler):
         """No request."""
 
 
-class Door:
+class EventEndpoint:
     """The service's address for the events of one run."""
 
     def __init__(self, url: str, run_id: str, key: str | None) -> None:

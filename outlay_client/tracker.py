@@ -15,7 +15,7 @@ from typing import Any
 
 from outlay_client.encode import Told
 from outlay_client.sender import Post, Queued, default_folder
-from outlay_client.sending import Door
+from outlay_client.sending import EventEndpoint
 
 MOST_QUEUED = 10_000
 """Events between a call and the disk, normally a handful; progress beyond, while a disk hangs, is dropped and counted."""
@@ -46,7 +46,7 @@ class Tracker:
         launch: bool = True,
         most_buffered_bytes: int = MOST_BUFFERED_BYTES,
     ) -> None:
-        self._door = Door(url, run_id, key)
+        self._door = EventEndpoint(url, run_id, key)
         self._folder = default_folder(run_id) if buffer_dir is None else default_folder(run_id, Path(buffer_dir))
         self._most_bytes = most_buffered_bytes
         self.accelerators = accelerators

@@ -21,12 +21,12 @@ def create_app(settings: Settings | None = None) -> Flask:
 
     from service import api
     from service.config import load_settings
-    from service.container import build_desk
+    from service.container import build_context
     from service.runtime import logs
 
     settings = load_settings(os.environ) if settings is None else settings
     logs.configure(settings.log_level.upper())
     app = Flask("outlay", static_folder=None, template_folder=None)
-    app.extensions["desk"] = build_desk(settings)
+    app.extensions["context"] = build_context(settings)
     api.register(app)
     return app

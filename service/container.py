@@ -1,4 +1,4 @@
-"""The one composition root: settings in, desk out. Connects to nothing by itself."""
+"""The one composition root: settings in, context out. Connects to nothing by itself."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from providers.base import Context
 from providers.http import Http
 from service.cache import make_cache
 from service.config import ALL, BadSetting, Settings
-from service.context import Desk, Providers
+from service.context import AppContext, Providers
 from service.presets.hardware.accelerators import canonical_accelerator
 from service.prices.catalog import BUILT_IN_PROVIDER, Catalog
-from service.prices.snapshots import Shelf
+from service.prices.snapshots import SnapshotRepository
 from service.queue import CeleryQueue
 from service.store import Store
 from service.usecases.jobs import Kind
@@ -31,7 +31,7 @@ JOB_KINDS: Mapping[str, Kind] = {
 FILES = "OUTLAY_PRICE_FILES"
 
 
-def build_desk(settings: Settings, env: Mapping[str, str] | None = None) -> Desk:
+def build_context(settings: Settings, env: Mapping[str, str] | None = None) -> AppContext:
     """Everything the service works with, built once a process. `env` holds the providers' credentials; by default the process's own.
 
     Raises BadSetting where a provider is named that is not known.
@@ -39,8 +39,8 @@ def build_desk(settings: Settings, env: Mapping[str, str] | None = None) -> Desk
     _check_names(settings)
     store, kept = Store(settings.database_url), make_cache(settings)
     providers = _providers(settings, os.environ if env is None else env)
-    shelf = Shelf(partial(providers.load, BUILT_IN_PROVIDER), store, None if settings.embedded else kept)
-    desk = Desk(
+    shelf = SnapshotRepository(partial(providers.load, BUILT_IN_PROVIDER), store, None if settings.embedded else kept)
+    context = AppContext(
         settings=settings,
         store=store,
         cache=kept,
@@ -50,8 +50,8 @@ def build_desk(settings: Settings, env: Mapping[str, str] | None = None) -> Desk
         clock=utc_now,
         measurements=partial(measurements, settings.data_dir),
     )
-    desk.catalog.watch = refresh.Overdue(desk)
-    return desk
+    context.catalog.watch = refresh.RefreshTrigger(context)
+    return context
 
 
 def utc_now() -> datetime:
@@ -62,8 +62,8 @@ def utc_now() -> datetime:
 def _providers(settings: Settings, env: Mapping[str, str]) -> Providers:
     given = {**env, FILES: os.pathsep.join(settings.price_files)}
     http = Http(configured=tuple(settings.mirrors.values()))
-    context = Context(canonical=canonical_accelerator, http=http, env=given, urls=settings.mirrors, clock=utc_now)
-    return Providers(names=cache(registry.provider_names), load=partial(registry.load_provider, context=context), env=given)
+    provider_context = Context(canonical=canonical_accelerator, http=http, env=given, urls=settings.mirrors, clock=utc_now)
+    return Providers(names=cache(registry.provider_names), load=partial(registry.load_provider, context=provider_context), env=given)
 
 
 def _check_names(settings: Settings) -> None:

@@ -1,4 +1,4 @@
-"""The desk a use case works at: everything it may reach for, put there by `service.container`."""
+"""The context a use case works at: everything it may reach for, put there by `service.container`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from datetime import datetime
 from providers.offer import Provider
 from service.cache import Cache
 from service.config import Settings
-from service.domain.tracking.feedback import Lesson
+from service.domain.tracking.feedback import RunOutcome
 from service.presets.training.measured import Key, Measurement
 from service.prices.catalog import Catalog, PriceBook
 from service.queue import Queue
@@ -28,15 +28,15 @@ class Providers:
     env: Mapping[str, str]
 
 
-def _none() -> tuple[Lesson, ...]:
+def _none() -> tuple[RunOutcome, ...]:
     return ()
 
 
 @dataclass(frozen=True, slots=True)
-class Desk:
+class AppContext:
     """What the service consists of while it runs. `clock()` is the current time with its zone.
 
-    `team` is the name of the team at the desk, whose own prices count; None: nobody's do. `lessons()` are what its finished runs teach.
+    `team` is the name of the team at the context, whose own prices count; None: nobody's do. `lessons()` are what its finished runs teach.
     `measurements()` are the user's own of this data directory; it raises BadMeasurement where its file cannot be used.
     """
 
@@ -48,16 +48,16 @@ class Desk:
     catalog: Catalog
     clock: Callable[[], datetime]
     measurements: Callable[[], Mapping[Key, Measurement]]
-    lessons: Callable[[], tuple[Lesson, ...]] = _none
+    lessons: Callable[[], tuple[RunOutcome, ...]] = _none
     team: str | None = None
 
     def book(self, name: str | None = None) -> PriceBook:
-        """The price book, by default the current one, as the team at the desk may see it: where all prices of answers come from.
+        """The price book, by default the current one, as the team at the context may see it: where all prices of answers come from.
 
         Raises UnknownName (pointer /price/snapshot), StoreUnavailable.
         """
         return self.catalog.book(name, self.team)
 
-    def priced_for(self, team: str) -> Desk:
-        """The desk with a team at it, as far as prices go."""
+    def priced_for(self, team: str) -> AppContext:
+        """The context with a team at it, as far as prices go."""
         return replace(self, team=team)

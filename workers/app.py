@@ -48,7 +48,7 @@ def _set_up_logging(**_signal: object) -> None:
 
 def _start_process(**_signal: object) -> None:
     """A freshly forked pool process: its own connections, its own end."""
-    tasks.desk.cache_clear()
+    tasks.context.cache_clear()
     shutdown.give_back_on_term()
     process_guard.follow_parent()
 

@@ -9,8 +9,8 @@ from functools import cache, partial
 from typing import TYPE_CHECKING
 
 from service.config import load_settings
-from service.container import JOB_KINDS, build_desk
-from service.context import Desk
+from service.container import JOB_KINDS, build_context
+from service.context import AppContext
 from service.queue import RUN_JOB, publish
 from service.usecases.jobs import Worker, run_job, sweep
 from service.usecases.prices.refresh import refresh_due
@@ -35,9 +35,9 @@ WORKER = f"{socket.gethostname()}:{os.getpid()}:{uuid.uuid4().hex[:8]}"
 
 
 @cache
-def desk() -> Desk:
-    """This process's desk; `workers.app` forgets it after a fork."""
-    return build_desk(load_settings(os.environ))
+def context() -> AppContext:
+    """This process's context; `workers.app` forgets it after a fork."""
+    return build_context(load_settings(os.environ))
 
 
 def this_process() -> Worker:
@@ -62,8 +62,8 @@ def register(app: Celery) -> None:
 
     def sweep_once() -> None:
         if not stopping():
-            sweep(desk(), WORKER, partial(publish, app))
-            tend(desk())
+            sweep(context(), WORKER, partial(publish, app))
+            tend(context())
 
     app.task(_run, name=RUN_JOB)
     app.task(_refresh, name=REFRESH)
@@ -75,26 +75,26 @@ def register(app: Celery) -> None:
 
 
 def _run(job_id: str) -> None:
-    run_job(desk(), job_id, JOB_KINDS, this_process())
+    run_job(context(), job_id, JOB_KINDS, this_process())
 
 
 def _refresh() -> None:
-    refresh_due(desk())
+    refresh_due(context())
 
 
 def _fold() -> None:
-    fold_all(desk(), stopping)
+    fold_all(context(), stopping)
 
 
 def _forget() -> None:
-    desk().store.forget_answers(desk().clock())
-    forget(desk())
+    context().store.forget_answers(context().clock())
+    forget(context())
 
 
 def _judge() -> None:
-    judge_due(desk(), stopping)
+    judge_due(context(), stopping)
 
 
 def _deliver() -> None:
     if not stopping():
-        deliver_due(desk())
+        deliver_due(context())

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bench.accuracy.report import errors
-from service.domain.training.model import Model, OtherNetwork
+from service.domain.training.model import GenericNetwork, Model
 from service.domain.training.run import Cluster, Training
 from service.engine.numerics.ranges import inverse, product
 from service.engine.training.flops import training_flops
@@ -172,7 +172,7 @@ def _constant_rates(owners: Sequence[Case]) -> list[float]:
 def _baseline_rate(model: Model, training: Training, cluster: Cluster) -> float:
     """Tokens a second and accelerator by 6 FLOPs a parameter (those a token meets) and 40 % of the dense peak."""
     peak = BASELINE_MFU * peak_flops(cluster.accelerator, training.precision)
-    if isinstance(model, OtherNetwork):
+    if isinstance(model, GenericNetwork):
         return peak / (3 * model.flops_per_sample)
     return peak / (6 * count_parameters(model).active)
 

@@ -37,14 +37,14 @@ RESOURCES: tuple[str, ...] = (
 
 
 def register(app: Flask) -> Api:
-    """Put the whole HTTP interface on `app`, whose extensions hold the desk. Returns the Api, to register further blueprints with."""
+    """Put the whole HTTP interface on `app`, whose extensions hold the context. Returns the Api, to register further blueprints with."""
     from service.api.http import auth, errors, idempotency, json_provider, metrics, openapi, request_body, request_ids
     from service.api.resources.operations import health
 
     app.json = json_provider.StrictProvider(app)
     app.url_map.merge_slashes = False
     app.url_map.strict_slashes = True
-    app.extensions["probes"] = health.probes_of(app.extensions["desk"])
+    app.extensions["probes"] = health.probes_of(app.extensions["context"])
     metrics.start()
     request_ids.register(app)
     auth.register(app)

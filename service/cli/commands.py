@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from service.cli import tables
-from service.context import Desk
-from service.domain.errors import Problem
+from service.context import AppContext
+from service.domain.errors import DomainError
 from service.store import StoreUnavailable
 
 if TYPE_CHECKING:
@@ -46,13 +46,13 @@ YAML_SUFFIXES = (".yaml", ".yml")
 EXPONENT = re.compile(r"\d+(?:\.\d+)?[eE][+-]?\d+$")
 
 
-def desk() -> Desk:
-    """The desk of the environment's settings."""
+def context() -> AppContext:
+    """The context of the environment's settings."""
     from service.config import BadSetting, load_settings
-    from service.container import build_desk
+    from service.container import build_context
 
     try:
-        return build_desk(load_settings(os.environ))
+        return build_context(load_settings(os.environ))
     except BadSetting as error:
         raise click.ClickException(str(error)) from error
 
@@ -68,7 +68,7 @@ def estimate(file: Path | None, flags: Mapping[str, Any], settings: Sequence[str
         request["levers"] = True
     given = validated(EstimateRequestSchema(), request)
     with readable_problems():
-        answer = answered(desk(), given)
+        answer = answered(context(), given)
     click.echo(json.dumps(answer, indent=2) if as_json else tables.estimate(answer, brief=brief))
 
 
@@ -80,7 +80,7 @@ def offers(filters: Mapping[str, Any], limit: int, *, as_json: bool) -> None:
     given = _given(filters)
     if "max_usd" in given:
         given["max_usd_per_accelerator_hour"] = given.pop("max_usd")
-    at = desk()
+    at = context()
     with readable_problems():
         book, found = find_offers(at, given)
     now = at.clock()
@@ -233,7 +233,7 @@ def readable_problems() -> Iterator[None]:
     """What cannot be, in a line; with its pointer where it is a part of the request."""
     try:
         yield
-    except Problem as problem:
+    except DomainError as problem:
         raise click.ClickException(_line(problem.pointer, problem.message)) from problem
     except StoreUnavailable as error:
         raise click.ClickException(f"the database cannot be read or written: {error}") from error

@@ -63,7 +63,7 @@ def compare(file: Path | None, flags: Mapping[str, Any], settings: Sequence[str]
     commands.lay_over(request, listed, FLAG_PATHS, settings)
     given = commands.validated(CompareRequestSchema(), request)
     with commands.readable_problems():
-        answer = plain(usecase(commands.desk(), given))
+        answer = plain(usecase(commands.context(), given))
     click.echo({"json": _json, "csv": as_csv}.get(form, lambda found: table(found, brief=brief))(answer))
 
 

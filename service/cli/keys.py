@@ -12,7 +12,7 @@ import click
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from service.context import Desk
+    from service.context import AppContext
     from service.domain.teams import Key
 
 
@@ -33,7 +33,7 @@ def create(team: str, name: str, scope: str, expires: str, *, as_json: bool) -> 
     from service.usecases.keys import make_key
 
     scopes = [word.strip() for word in scope.split(",") if word.strip()]
-    with opened_desk() as at, readable_problems():
+    with opened_context() as at, readable_problems():
         make_database(at)
         key, token = make_key(at, team, name, scopes, expires)
         if as_json:
@@ -49,7 +49,7 @@ def list_keys(*, as_json: bool) -> None:
     """Every key that was ever made, without the secrets."""
     from service.cli.tables import columns
 
-    with opened_desk() as at:
+    with opened_context() as at:
         entries = [_entry(key, at.clock()) for key in _kept(at)]
     head = ("id", "team", "name", "scopes", "created", "expires", "state")
     rows = [tuple(str(entry[name] or "never")[: 16 if name in ("created", "expires") else None] for name in head) for entry in entries]
@@ -60,7 +60,7 @@ def list_keys(*, as_json: bool) -> None:
 @click.argument("key_id", metavar="ID")
 def revoke(key_id: str) -> None:
     """End a key at once; every process has seen it a second later."""
-    with opened_desk() as at:
+    with opened_context() as at:
         key = None if at.store.absent() else at.store.revoke_key(key_id, at.clock())
     if key is None:
         raise click.ClickException(f"there is no key {key_id!r}; `outlay keys list` shows those there are")
@@ -68,12 +68,12 @@ def revoke(key_id: str) -> None:
 
 
 @contextmanager
-def opened_desk() -> Iterator[Desk]:
-    """The desk; trouble with the database is told in one line."""
-    from service.cli.commands import desk
+def opened_context() -> Iterator[AppContext]:
+    """The context; trouble with the database is told in one line."""
+    from service.cli.commands import context
     from service.store import StoreUnavailable
 
-    at = desk()
+    at = context()
     try:
         yield at
     except (StoreUnavailable, OSError) as error:
@@ -82,13 +82,13 @@ def opened_desk() -> Iterator[Desk]:
         at.store.close()
 
 
-def make_database(at: Desk) -> None:
+def make_database(at: AppContext) -> None:
     if at.store.absent():
         at.settings.data_dir.mkdir(parents=True, exist_ok=True)
     at.store.migrate()
 
 
-def _kept(at: Desk) -> tuple[Key, ...]:
+def _kept(at: AppContext) -> tuple[Key, ...]:
     return at.store.keys() if at.store.any_key() else ()
 
 

@@ -47,7 +47,7 @@ def optimal(file: Path | None, flags: Mapping[str, Any], settings: Sequence[str]
     commands.lay_over(request, others, FLAG_PATHS, [*counts, *settings])
     given = commands.validated(OptimalRequestSchema(), request)
     with commands.readable_problems():
-        answer = optimal_body(usecase(commands.desk(), given))
+        answer = optimal_body(usecase(commands.context(), given))
     if plot is not None:
         draw(answer, plot)
     click.echo(json.dumps(answer, indent=2) if as_json else table(answer, brief=brief))

@@ -10,9 +10,9 @@ from typing import Any
 
 import click
 
-from service.cli.commands import desk
+from service.cli.commands import context
 from service.cli.tables import clipped, columns
-from service.context import Desk
+from service.context import AppContext
 from service.prices.precedence import FILES
 from service.serialization import plain
 from service.store import StoreUnavailable
@@ -25,7 +25,7 @@ SHOWN = ("name", "state", "offers", "snapshot", "last_success_at", "next_refresh
 
 def refresh(names: Sequence[str], *, accept_jumps: bool, as_json: bool) -> None:
     """Ask the providers of these names, or all that can be asked, and say what came."""
-    at = desk()
+    at = context()
     try:
         if at.store.absent():
             at.settings.data_dir.mkdir(parents=True, exist_ok=True)
@@ -43,7 +43,7 @@ def show(*, as_json: bool, as_csv: bool) -> None:
     from service.usecases.prices.providers import list_providers
 
     try:
-        entries = plain(list_providers(desk(), operator=True))
+        entries = plain(list_providers(context(), operator=True))
     except StoreUnavailable as error:
         raise click.ClickException(
             f"nothing is kept yet, or cannot be read ({error}); `outlay prices refresh` asks the providers"
@@ -51,7 +51,7 @@ def show(*, as_json: bool, as_csv: bool) -> None:
     click.echo(json.dumps(entries, indent=2) if as_json else _csv(entries) if as_csv else _table(entries))
 
 
-def _refreshed(at: Desk, name: str, *, accept_jumps: bool) -> dict[str, Any]:
+def _refreshed(at: AppContext, name: str, *, accept_jumps: bool) -> dict[str, Any]:
     """The job's own result, with the rows that were not taken."""
     from providers.registry import UnknownProvider
     from service.store.prices.snapshots import no_step

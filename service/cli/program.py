@@ -22,7 +22,7 @@ def plan(file: Path, settings: Sequence[str], *, form: str, out: Path | None, br
     commands.lay_over(request, {}, {}, settings)
     given = commands.validated(ProgramRequestSchema(), request)
     with commands.readable_problems():
-        answer = program_body(usecase(commands.desk(), given))
+        answer = program_body(usecase(commands.context(), given))
     give(_written(answer, form, brief=brief), out)
 
 
@@ -35,7 +35,7 @@ def difference(before: Path, after: Path, *, as_json: bool) -> None:
     request = {"before": commands.read_request(before), "after": commands.read_request(after)}
     given = commands.validated(ProgramDifferenceRequestSchema(), request)
     with commands.readable_problems():
-        answer = difference_body(compare(commands.desk(), given))
+        answer = difference_body(compare(commands.context(), given))
     click.echo(json.dumps(answer, indent=2) if as_json else answer["headline"])
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from service.cli.commands import desk, read_request, readable_problems, validated
+from service.cli.commands import context, read_request, readable_problems, validated
 from service.cli.tables import columns, figure, priced
 
 
@@ -24,7 +24,7 @@ def reprice(request: Path, before: Path | None, since: str | None, answer: Path 
     asked |= {"since": since} if since else {}
     given = validated(RepriceRequestSchema(), asked)
     with readable_problems():
-        found = plain(usecase(desk(), given))
+        found = plain(usecase(context(), given))
     click.echo(json.dumps(found, indent=2) if as_json else table(found))
 
 

@@ -60,7 +60,7 @@ def loss_curve(file: Path, flags: Mapping[str, Any], settings: Sequence[str], *,
     commands.lay_over(request, laid, CURVE_PATHS, settings)
     given = commands.validated(CurveRequestSchema(), request)
     with commands.readable_problems():
-        answer = plain(extrapolate_curve(commands.desk(), given))
+        answer = plain(extrapolate_curve(commands.context(), given))
     click.echo(json.dumps(answer, indent=2) if as_json else curve_text(answer, brief=brief))
 
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 if TYPE_CHECKING:
-    from service.context import Desk
+    from service.context import AppContext
     from service.domain.teams import Principal
     from service.store import WholeScenario
 
@@ -39,7 +39,7 @@ def scenario() -> None:
 def run(file: Path, settings: tuple[str, ...], team: str, *, as_json: bool) -> None:
     """Evaluate the JSON or YAML FILE as sent to POST /v1/scenarios, and show what comes of it. Ctrl-C leaves it running."""
     from service.cli.commands import lay_over, read_request, readable_problems, validated
-    from service.cli.keys import make_database, opened_desk
+    from service.cli.keys import make_database, opened_context
     from service.cli.tracking.commands import member_of
     from service.schemas.scenarios.request import ScenarioRequestSchema, given_of
     from service.usecases.scenarios.scenarios import submit
@@ -47,12 +47,12 @@ def run(file: Path, settings: tuple[str, ...], team: str, *, as_json: bool) -> N
     request = read_request(file)
     lay_over(request, {}, {}, settings)
     loaded = validated(ScenarioRequestSchema(), request)
-    with opened_desk() as desk, readable_problems():
-        make_database(desk)
-        who = member_of(desk, team)
-        made = submit(desk, who, given_of(loaded), request)
+    with opened_context() as context, readable_problems():
+        make_database(context)
+        who = member_of(context, team)
+        made = submit(context, who, given_of(loaded), request)
         click.echo(f"scenario {made.id}", err=True)
-        _follow(desk, who, made.id, as_json=as_json)
+        _follow(context, who, made.id, as_json=as_json)
 
 
 @scenario.command("watch")
@@ -61,8 +61,8 @@ def run(file: Path, settings: tuple[str, ...], team: str, *, as_json: bool) -> N
 @JSON
 def watch(scenario_id: str, team: str, *, as_json: bool) -> None:
     """Show how far a scenario is until it is over, and what has come of it."""
-    with _at(team) as (desk, who):
-        _follow(desk, who, scenario_id, as_json=as_json)
+    with _at(team) as (context, who):
+        _follow(context, who, scenario_id, as_json=as_json)
 
 
 @scenario.command("cancel")
@@ -72,29 +72,29 @@ def cancel(scenario_id: str, team: str) -> None:
     """End a scenario at once; one that is over stays as it is."""
     from service.usecases.scenarios import scenarios as usecase
 
-    with _at(team) as (desk, who):
-        row = usecase.cancel(desk, who, scenario_id).row
+    with _at(team) as (context, who):
+        row = usecase.cancel(context, who, scenario_id).row
     click.echo(f"scenario {row.id} is {row.state}")
 
 
 @contextmanager
-def _at(team: str) -> Iterator[tuple[Desk, Principal]]:
-    """The desk of a database that is there, and on whose behalf; problems are readable."""
+def _at(team: str) -> Iterator[tuple[AppContext, Principal]]:
+    """The context of a database that is there, and on whose behalf; problems are readable."""
     from service.cli.commands import readable_problems
-    from service.cli.keys import opened_desk
+    from service.cli.keys import opened_context
     from service.cli.tracking.commands import member_of
 
-    with opened_desk() as desk, readable_problems():
-        if desk.store.absent():
+    with opened_context() as context, readable_problems():
+        if context.store.absent():
             raise click.ClickException("there are no scenarios here yet; `outlay scenario run` or POST /v1/scenarios begins one")
-        yield desk, member_of(desk, team)
+        yield context, member_of(context, team)
 
 
-def _follow(desk: Desk, who: Principal, scenario_id: str, *, as_json: bool) -> None:
+def _follow(context: AppContext, who: Principal, scenario_id: str, *, as_json: bool) -> None:
     """Watch to the end, then show it. Raises NotFound, and ClickException where it has failed."""
     from service.api.resources.scenarios import scenario_body
 
-    found = _watched(desk, who, scenario_id)
+    found = _watched(context, who, scenario_id)
     if as_json:
         click.echo(json.dumps(scenario_body(found), indent=2))
     elif found.result is not None:
@@ -103,29 +103,29 @@ def _follow(desk: Desk, who: Principal, scenario_id: str, *, as_json: bool) -> N
         raise click.ClickException(f"scenario {found.row.id} is {found.row.state}{f': {found.row.error}' if found.row.error else ''}")
 
 
-def _watched(desk: Desk, who: Principal, scenario_id: str) -> WholeScenario:
+def _watched(context: AppContext, who: Principal, scenario_id: str) -> WholeScenario:
     """The scenario when it is over, its progress shown meanwhile; where no worker is heard of, this process is one."""
     from service.store.scenarios.statements import OPEN
     from service.usecases.scenarios.scenarios import find_scenario
 
-    found = find_scenario(desk, who, scenario_id)
-    with _helped(desk), click.progressbar(length=found.row.units, label=found.row.kind, file=sys.stderr) as bar:
+    found = find_scenario(context, who, scenario_id)
+    with _helped(context), click.progressbar(length=found.row.units, label=found.row.kind, file=sys.stderr) as bar:
         bar.update(found.row.units_done)
         while found.row.state in OPEN:
             time.sleep(LOOK_S)
-            before, found = found.row.units_done, find_scenario(desk, who, scenario_id)
+            before, found = found.row.units_done, find_scenario(context, who, scenario_id)
             bar.update(found.row.units_done - before)
     return found
 
 
 @contextmanager
-def _helped(desk: Desk) -> Iterator[None]:
+def _helped(context: AppContext) -> Iterator[None]:
     """Somebody works on scenarios meanwhile: the workers there are, or else a thread here, which gives back what it has when this ends."""
     from service.usecases.scenarios.worker import ALIVE
 
     over = threading.Event()
-    helper = threading.Thread(target=_work_here, args=(desk, over))
-    if not desk.store.workers_alive(desk.clock() - ALIVE):
+    helper = threading.Thread(target=_work_here, args=(context, over))
+    if not context.store.workers_alive(context.clock() - ALIVE):
         helper.start()
     try:
         yield
@@ -135,16 +135,16 @@ def _helped(desk: Desk) -> Iterator[None]:
             helper.join()
 
 
-def _work_here(desk: Desk, over: threading.Event) -> None:
+def _work_here(context: AppContext, over: threading.Event) -> None:
     from service.container import JOB_KINDS
     from service.usecases.jobs import Worker, run_job
     from service.usecases.scenarios.worker import KIND, tend
 
     me = Worker(f"command line:{uuid.uuid4()}/{os.getpid()}", over.is_set)
     while not over.wait(LOOK_S):
-        tend(desk)
-        for job in desk.store.open_jobs(KIND):
-            run_job(desk, job.id, JOB_KINDS, me)
+        tend(context)
+        for job in context.store.open_jobs(KIND):
+            run_job(context, job.id, JOB_KINDS, me)
 
 
 def _shown(result: Mapping[str, Any]) -> str:

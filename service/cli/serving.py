@@ -57,7 +57,7 @@ def serving(file: Path | None, flags: Mapping[str, Any], settings: Sequence[str]
     commands.lay_over(request, listed, FLAG_PATHS, settings)
     given = commands.validated(ServingRequestSchema(), request)
     with commands.readable_problems():
-        answer = plain(serve(commands.desk(), given))
+        answer = plain(serve(commands.context(), given))
     if plot is not None:
         draw(answer, given.get("latency", {}).get("time_per_output_token_ms"), plot)
     click.echo({"json": _json, "csv": as_csv}.get(form, lambda found: table(found, brief=brief))(answer))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 
-class Problem(Exception):
+class DomainError(Exception):
     """Base of everything the caller can cause. `pointer` is a JSON pointer into the request."""
 
     status = 422
@@ -16,18 +16,18 @@ class Problem(Exception):
         self.message = message
         self.pointer = pointer
 
-    def below(self, prefix: str) -> Problem:
+    def below(self, prefix: str) -> DomainError:
         """The same problem, seen from a request that holds this one under `prefix`."""
         return type(self)(self.message, prefix + self.pointer)
 
 
-class InvalidRequest(Problem):
+class InvalidRequest(DomainError):
     """The request contradicts itself, or asks for what cannot be."""
 
     title = "Invalid request"
 
 
-class UnknownName(Problem):
+class UnknownName(DomainError):
     """A name that is in no catalogue; `near` are the known names most like it."""
 
     title = "Unknown name"
@@ -36,23 +36,23 @@ class UnknownName(Problem):
         super().__init__(message, pointer)
         self.near = tuple(near)
 
-    def below(self, prefix: str) -> Problem:
+    def below(self, prefix: str) -> DomainError:
         return UnknownName(self.message, prefix + self.pointer, self.near)
 
 
-class DoesNotFit(Problem):
+class DoesNotFit(DomainError):
     """No layout of the model fits the machine's memory; the message says what would."""
 
     title = "Does not fit"
 
 
-class NoOffer(Problem):
+class NoOffer(DomainError):
     """No price is known for what was asked. Never answered with a zero."""
 
     title = "No known price"
 
 
-class NotFound(Problem):
+class NotFound(DomainError):
     """There is no such thing, or none that the caller may know of."""
 
     status = 404

@@ -226,7 +226,7 @@ class Attribution:
 
 
 @dataclass(frozen=True, slots=True)
-class Tally:
+class Aggregate:
     """What trials add up to: tallies of disjoint trials add in any order to the same bits. `days`: over by the end of which day."""
 
     trials: int

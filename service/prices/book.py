@@ -24,7 +24,7 @@ Origin = tuple[str, str, str]
 
 
 @dataclass(frozen=True, slots=True)
-class Promise:
+class FreshnessPolicy:
     """What holds of the offers of one source: which provider was asked, how long its prices hold, and whether it answered last time."""
 
     asked: str
@@ -46,7 +46,7 @@ class PriceBook:
     fresh_for: timedelta
     by_accelerator: MappingProxyType[str, tuple[Offer, ...]] = field(repr=False)
     newest: datetime = NEVER
-    promises: Mapping[Origin, Promise] = field(default_factory=dict, repr=False)
+    promises: Mapping[Origin, FreshnessPolicy] = field(default_factory=dict, repr=False)
     cut_off: bool = False
 
     @cached_property
@@ -99,7 +99,7 @@ def price_book(
     offers: Iterable[Offer],
     fresh_for: timedelta,
     *,
-    promises: Mapping[Origin, Promise] | None = None,
+    promises: Mapping[Origin, FreshnessPolicy] | None = None,
     newest: datetime | None = None,
 ) -> PriceBook:
     """A book of the offers, ordered and indexed. `newest` is by default that of the offers as they are."""
@@ -108,7 +108,9 @@ def price_book(
     return PriceBook(name, ordered, fresh_for, by_accelerator, newest, promises or {})
 
 
-def extended(book: PriceBook, name: str, offers: Iterable[Offer], promises: Mapping[Origin, Promise], newest: datetime) -> PriceBook:
+def extended(
+    book: PriceBook, name: str, offers: Iterable[Offer], promises: Mapping[Origin, FreshnessPolicy], newest: datetime
+) -> PriceBook:
     """The book under another name with these offers in the place of its own, and these promises besides; `newest` as of a book."""
     ordered, by_accelerator = _indexed(offers)
     newest = max((book.newest, newest))

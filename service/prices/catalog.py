@@ -17,8 +17,8 @@ from functools import cached_property, lru_cache
 
 from service.domain.errors import UnknownName
 from service.prices.book import BUILT_IN_PROVIDER, PriceBook, answers, offer_key, price_book
-from service.prices.snapshots import AND_OWN, Shelf
-from service.store import NO_HEADS, Heads, StoreUnavailable
+from service.prices.snapshots import AND_OWN, SnapshotRepository
+from service.store import NO_HEADS, BookManifest, StoreUnavailable
 
 __all__ = ["BUILT_IN_PROVIDER", "Catalog", "PriceBook", "answers", "offer_key", "price_book"]
 
@@ -41,7 +41,7 @@ class _Present:
     """What a look has found: everybody's book, and the books of those teams with prices of their own that have asked for theirs."""
 
     book: PriceBook
-    heads: Heads
+    heads: BookManifest
     own: dict[str, PriceBook] = field(default_factory=dict)
 
 
@@ -49,7 +49,7 @@ class _NotThere(Exception):
     """Nothing was recorded under a name, for whoever asks."""
 
 
-def nobody(heads: Heads) -> None:
+def nobody(heads: BookManifest) -> None:
     """Where nobody wants to know what a look has found."""
     del heads
 
@@ -57,7 +57,7 @@ def nobody(heads: Heads) -> None:
 class Catalog:
     """The current book and the recorded ones. `watch(heads)` is called, in the background, with what each look has found."""
 
-    def __init__(self, shelf: Shelf, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, shelf: SnapshotRepository, clock: Callable[[], float] = time.monotonic) -> None:
         self._shelf, self._clock = shelf, clock
         self._recorded = lru_cache(maxsize=KEPT_BOOKS)(self._read)
         self._recorded_own = lru_cache(maxsize=KEPT_BOOKS)(self._read_own)
@@ -65,7 +65,7 @@ class Catalog:
         self._looking = threading.Lock()
         self._next_look = self._last_look = float("-inf")
         self._first_until = float("inf")
-        self.watch: Callable[[Heads], None] = nobody
+        self.watch: Callable[[BookManifest], None] = nobody
 
     @property
     def current(self) -> PriceBook:
@@ -106,7 +106,7 @@ class Catalog:
             present.own[team] = self._with_own(present.book, present.heads, team)
         return present.own[team]
 
-    def _with_own(self, book: PriceBook, heads: Heads, team: str) -> PriceBook:
+    def _with_own(self, book: PriceBook, heads: BookManifest, team: str) -> PriceBook:
         return self._shelf.with_own(book, heads.teams[team], now_known=True)
 
     def look(self) -> None:

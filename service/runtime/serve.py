@@ -18,7 +18,7 @@ from pathlib import Path
 from filelock import FileLock, Timeout
 
 from service.config import Settings, database_label, to_env
-from service.container import build_desk
+from service.container import build_context
 from service.presets.training.measured import BadMeasurement
 from service.runtime import bind_guard, process_guard
 from service.store import StoreUnavailable
@@ -69,19 +69,19 @@ def _prepare(settings: Settings) -> None:
     _check_bind(settings.host, settings.port)
     shutil.rmtree(_metrics_dir(settings), ignore_errors=True)
     _metrics_dir(settings).mkdir()
-    desk = build_desk(settings)
+    context = build_context(settings)
     try:
-        desk.measurements()
-        desk.store.migrate()
-        if not bind_guard.check(desk.store, [settings.host]):
+        context.measurements()
+        context.store.migrate()
+        if not bind_guard.check(context.store, [settings.host]):
             sys.stderr.write(f"{bind_guard.NO_KEYS}\n")
-        refresh_unknown(desk)
+        refresh_unknown(context)
     except (BadMeasurement, bind_guard.Exposed) as error:
         raise CannotServe(str(error)) from error
     except StoreUnavailable as error:
         raise CannotServe(f"the database {database_label(settings)} cannot be used: {error}") from error
     finally:
-        desk.store.close()
+        context.store.close()
 
 
 def _check_bind(host: str, port: int) -> None:

@@ -6,11 +6,11 @@ from sqlalchemy import text
 from sqlalchemy.exc import DBAPIError
 
 from service.store.database import StoreNotReady, StoreUnavailable, told_plainly
-from service.store.idempotency import Answer, AnswerRows, IdempotencyKeyReused, Remembered, Repeated
-from service.store.jobs import ATTEMPT_CAP, Grip, Job, JobRows, State
+from service.store.idempotency import Answer, AnswerRows, IdempotencyKeyReused, IdempotencyRecord, IdempotentReplay
+from service.store.jobs import ATTEMPT_CAP, Job, JobRows, LeaseStatus, State
 from service.store.keys import KeyRows
 from service.store.prices.history import HistoryFilter, HistoryRows, PriceChange
-from service.store.prices.price_books import NO_HEADS, BookRows, Head, Heads, Overtaken, ProviderState
+from service.store.prices.price_books import NO_HEADS, BookManifest, BookRows, ProviderState, SnapshotRef, StaleWriteError
 from service.store.prices.snapshots import PriceRows, Snapshot
 from service.store.prices.team_prices import Owned, TeamPrices
 from service.store.scenarios.scenarios import Claim, NewScenario, OpenWork, ScenarioRow, ScenarioRows, TeamIsFull, WholeScenario
@@ -18,7 +18,7 @@ from service.store.tables import HEAD
 from service.store.tracking.alerts import AlertRow, AlertRows, DeliveryRow, Judgement, Outgoing, RuleRow
 from service.store.tracking.events import Added, EventRows, LoggedEvent
 from service.store.tracking.feedback import LessonRows
-from service.store.tracking.programs import Moved, ProgramRow, RunRow, TrackRows
+from service.store.tracking.programs import ProgramRow, RunRow, TrackRows, VersionConflictError
 from service.store.tracking.projections import Fold, HourRows, RunLog
 
 __all__ = [
@@ -27,39 +27,39 @@ __all__ = [
     "Added",
     "AlertRow",
     "Answer",
+    "BookManifest",
     "Claim",
     "DeliveryRow",
     "Fold",
-    "Grip",
-    "Head",
-    "Heads",
     "HistoryFilter",
     "IdempotencyKeyReused",
+    "IdempotencyRecord",
+    "IdempotentReplay",
     "Job",
     "Judgement",
+    "LeaseStatus",
     "LoggedEvent",
-    "Moved",
     "NewScenario",
     "OpenWork",
     "Outgoing",
-    "Overtaken",
     "Owned",
     "PriceChange",
     "ProgramRow",
     "ProviderState",
-    "Remembered",
-    "Repeated",
     "RuleRow",
     "RunLog",
     "RunRow",
     "ScenarioRow",
     "Snapshot",
+    "SnapshotRef",
+    "StaleWriteError",
     "State",
     "Store",
     "StoreNotReady",
     "StoreUnavailable",
     "TeamIsFull",
     "TeamPrices",
+    "VersionConflictError",
     "WholeScenario",
 ]
 
@@ -76,7 +76,7 @@ class Store(
         with told_plainly():
             upgrade(self.engine)
 
-    def current_heads(self) -> Heads:
+    def current_heads(self) -> BookManifest:
         """The newest book with its parts; no book where no database was ever made: that is a new installation, not an outage."""
         if self.absent():
             return NO_HEADS
@@ -87,7 +87,7 @@ class Store(
                 return NO_HEADS
             raise StoreUnavailable(f"prices cannot be read: {error}") from error
 
-    def book_heads(self, name: str) -> Heads:
+    def book_heads(self, name: str) -> BookManifest:
         """As of the part of the store for books; nothing was recorded where no database was ever made."""
         return NO_HEADS if self.absent() else super().book_heads(name)
 

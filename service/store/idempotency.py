@@ -13,7 +13,7 @@ from typing import Any, NoReturn
 
 from sqlalchemy import ColumnElement, Connection, RowMapping, and_, delete, select, update
 
-from service.domain.errors import Problem
+from service.domain.errors import DomainError
 from service.store.database import Database, insert_into
 from service.store.tables import idempotency_keys
 
@@ -32,7 +32,7 @@ class Answer:
 
 
 @dataclass(frozen=True, slots=True)
-class Remembered:
+class IdempotencyRecord:
     """What an answer is remembered under: the team, the caller's key, a digest of what was asked; and how to tell of what was made."""
 
     team: str
@@ -42,7 +42,7 @@ class Remembered:
     answer: Callable[[Any], Answer]
 
 
-class Repeated(Exception):
+class IdempotentReplay(Exception):
     """The same was asked under this key before; nothing was made now."""
 
     def __init__(self, answer: Answer) -> None:
@@ -50,13 +50,13 @@ class Repeated(Exception):
         self.answer = answer
 
 
-class IdempotencyKeyReused(Problem):
+class IdempotencyKeyReused(DomainError):
     """Another request came under the same key."""
 
     title = "Idempotency-Key used before"
 
 
-def remember(connection: Connection, asked: Remembered | None) -> Callable[[Any], None]:
+def remember(connection: Connection, asked: IdempotencyRecord | None) -> Callable[[Any], None]:
     """Begin to remember, first of all in the transaction; call the result with what was made, last of all.
 
     Raises Repeated with the first answer where the same was asked before, IdempotencyKeyReused where it was something else.
@@ -77,7 +77,7 @@ def remember(connection: Connection, asked: Remembered | None) -> Callable[[Any]
     return answered
 
 
-def _under(asked: Remembered) -> ColumnElement[bool]:
+def _under(asked: IdempotencyRecord) -> ColumnElement[bool]:
     return and_(idempotency_keys.c.team == asked.team, idempotency_keys.c.key == asked.key)
 
 
@@ -85,16 +85,16 @@ def _forget(made: object) -> None:
     del made
 
 
-def _repeat(asked: Remembered, row: RowMapping) -> NoReturn:
+def _repeat(asked: IdempotencyRecord, row: RowMapping) -> NoReturn:
     if row["digest"] != asked.digest:
         raise IdempotencyKeyReused("this Idempotency-Key came with another request before; take a new one for a new request")
-    raise Repeated(Answer(row["status"], row["body"], row["location"]))
+    raise IdempotentReplay(Answer(row["status"], row["body"], row["location"]))
 
 
 class AnswerRows(Database):
     """The part of the store that remembers answers."""
 
-    def check_new(self, asked: Remembered | None) -> None:
+    def check_new(self, asked: IdempotencyRecord | None) -> None:
         """Raises Repeated and IdempotencyKeyReused as `remember` does; for what is costly to prepare, or may be refused by now."""
         if asked is None:
             return

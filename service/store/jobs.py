@@ -52,7 +52,7 @@ class Job:
 
 
 @dataclass(frozen=True, slots=True)
-class Grip:
+class LeaseStatus:
     """What the holder of a lease learns when it asks to go on: whether it still holds the job, and whether it should stop."""
 
     held: bool
@@ -101,7 +101,7 @@ class JobRows(Database):
                 return None
             return _job(connection.execute(select(jobs).where(jobs.c.id == job_id)).mappings().one())
 
-    def extend_lease(self, job: Job, now: datetime, lease_s: float, progress: tuple[int, int] | None = None) -> Grip:
+    def extend_lease(self, job: Job, now: datetime, lease_s: float, progress: tuple[int, int] | None = None) -> LeaseStatus:
         """Hold on to a claimed job for another `lease_s` seconds, and note its progress (done, total) if it has any to tell.
 
         It is a sign of life of the worker too: one that is busy with long jobs does not come round to sweeping.
@@ -113,7 +113,7 @@ class JobRows(Database):
             held = connection.execute(update(jobs).where(_held(job)).values(values)).rowcount == 1
             _beat(connection, str(job.lease_owner).rpartition("/")[0], now)
             cancel = connection.scalar(select(jobs.c.cancel_requested).where(jobs.c.id == job.id))
-        return Grip(held, bool(cancel))
+        return LeaseStatus(held, bool(cancel))
 
     def finish_job(self, job: Job, result: Mapping[str, Any], now: datetime, progress: tuple[int, int] = (0, 0)) -> bool:
         """The holder's result and last progress; False, and nothing changed, for anybody else."""

@@ -1,1 +1,1 @@
-"""One module a verb: the desk first, then domain in, domain out."""
+"""One module a verb: the context first, then domain in, domain out."""

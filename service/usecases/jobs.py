@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Self
 
-from service.context import Desk
+from service.context import AppContext
 from service.store import Job, StoreUnavailable
 from service.store.prices.snapshots import Step
 
@@ -21,8 +21,8 @@ LEASE_S = 10.0
 RENEW_S = 1.0
 """How often a holder renews its lease, tells its progress and learns of a cancellation."""
 
-Kind = Callable[[Desk, Mapping[str, Any], Step], Mapping[str, Any]]
-"""What one kind of job does: desk, payload and `step(done, total)` in, result out. It calls `step` often: that is where it is stopped.
+Kind = Callable[[AppContext, Mapping[str, Any], Step], Mapping[str, Any]]
+"""What one kind of job does: context, payload and `step(done, total)` in, result out. It calls `step` often: that is where it is stopped.
 It may be run again from the start after any step, so it must find its own work done and go on."""
 
 
@@ -61,43 +61,43 @@ class Worker:
     is_dead: Callable[[str], bool] = _nobody
 
 
-def submit(desk: Desk, kind: str, payload: Mapping[str, Any]) -> Job:
+def submit(context: AppContext, kind: str, payload: Mapping[str, Any]) -> Job:
     """A new job: its row first, then the message. It is safe, and readable, when this returns."""
-    job = desk.store.create_job(kind, payload, desk.clock())
-    desk.queue.send(job.id)
+    job = context.store.create_job(kind, payload, context.clock())
+    context.queue.send(job.id)
     return job
 
 
-def run_job(desk: Desk, job_id: str, kinds: Mapping[str, Kind], worker: Worker) -> None:
+def run_job(context: AppContext, job_id: str, kinds: Mapping[str, Kind], worker: Worker) -> None:
     """Run the job if it is free; return quietly if it is not, is over or is unknown. A worker that shuts down leaves it to the next."""
     if worker.stopping():
-        desk.store.unsend(job_id, desk.clock())
+        context.store.unsend(job_id, context.clock())
         return
-    _bury(desk, job_id, worker)
-    job = desk.store.claim_job(job_id, worker.owner, desk.clock(), LEASE_S)
+    _bury(context, job_id, worker)
+    job = context.store.claim_job(job_id, worker.owner, context.clock(), LEASE_S)
     if job is None:
         return
-    with Holding(desk, job, worker) as held:
-        result = _kind(kinds, job.kind)(desk, job.payload, held.step)
+    with JobLease(context, job, worker) as held:
+        result = _kind(kinds, job.kind)(context, job.payload, held.step)
         held.finish(result)
 
 
-def sweep(desk: Desk, worker: str, send: Callable[[str], bool]) -> int:
+def sweep(context: AppContext, worker: str, send: Callable[[str], bool]) -> int:
     """Close what has no attempt left, send again what waits without a message, note that `worker` is alive; returns how many were sent."""
-    now = desk.clock()
-    desk.store.beat(worker, now)
-    desk.store.close_expired(now)
-    sent = {job_id: send(job_id) for job_id in desk.store.take_unsent(now)}
+    now = context.clock()
+    context.store.beat(worker, now)
+    context.store.close_expired(now)
+    sent = {job_id: send(job_id) for job_id in context.store.take_unsent(now)}
     for job_id in (name for name, done in sent.items() if not done):
-        desk.store.unsend(job_id, now)
+        context.store.unsend(job_id, now)
     return sum(sent.values())
 
 
-def _bury(desk: Desk, job_id: str, worker: Worker) -> None:
+def _bury(context: AppContext, job_id: str, worker: Worker) -> None:
     """Free a job whose holder this worker knows to be dead: its message came back long before its lease runs out."""
-    job = desk.store.job(job_id)
+    job = context.store.job(job_id)
     if job is not None and job.state == "running" and job.lease_owner is not None and worker.is_dead(job.lease_owner):
-        desk.store.expire_lease(job, desk.clock())
+        context.store.expire_lease(job, context.clock())
 
 
 def _kind(kinds: Mapping[str, Kind], name: str) -> Kind:
@@ -106,15 +106,15 @@ def _kind(kinds: Mapping[str, Kind], name: str) -> Kind:
     return kinds[name]
 
 
-class Holding:
+class JobLease:
     """Holds a claimed job: a thread renews the lease beside the work, and leaving the block settles the row.
 
     An exception does not leave the block: it ends the attempt, and its text becomes the job's error.
     What ends the process (SystemExit) does leave it, after the job was given back.
     """
 
-    def __init__(self, desk: Desk, job: Job, worker: Worker) -> None:
-        self._desk = desk
+    def __init__(self, context: AppContext, job: Job, worker: Worker) -> None:
+        self._context = context
         self._job = job
         self._worker = worker
         self._progress = (job.progress_done, job.progress_total)
@@ -138,7 +138,7 @@ class Holding:
 
     def finish(self, result: Mapping[str, Any]) -> None:
         """Write the result, if the job is still ours."""
-        if not self._desk.store.finish_job(self._job, result, self._desk.clock(), self._progress):
+        if not self._context.store.finish_job(self._job, result, self._context.clock(), self._progress):
             raise LeaseLost
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> bool:
@@ -150,7 +150,7 @@ class Holding:
         return isinstance(error, Exception)
 
     def _settle(self, error: BaseException) -> None:
-        store, job, now = self._desk.store, self._job, self._desk.clock()
+        store, job, now = self._context.store, self._job, self._context.clock()
         if isinstance(error, LeaseLost):
             log.warning("job %s: the lease went to another worker, attempt %s is void", job.id, job.attempt)
         elif isinstance(error, Cancelled):
@@ -167,7 +167,7 @@ class Holding:
         while not self._done.wait(RENEW_S):
             asked = time.monotonic()
             try:
-                grip = self._desk.store.extend_lease(self._job, self._desk.clock(), LEASE_S, self._progress)
+                grip = self._context.store.extend_lease(self._job, self._context.clock(), LEASE_S, self._progress)
             except StoreUnavailable as error:
                 log.warning("job %s: lease not renewed: %s", self._job.id, error)
                 self._lost = asked > sure_until

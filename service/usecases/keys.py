@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 from functools import lru_cache
 
-from service.context import Desk
+from service.context import AppContext
 from service.domain.errors import InvalidRequest
 from service.domain.teams import EVERYBODY, Key, Principal, checked_name, checked_scopes
 from service.store import StoreUnavailable
@@ -29,7 +29,7 @@ _NO_DIGEST = "0" * 64
 _EXPIRES = re.compile(r"([1-9][0-9]{0,4})([hd])")
 
 
-class NotLetIn(Exception):
+class AuthenticationError(Exception):
     """The key is missing or no good; the text says why as far as its holder may know. `shown` says whether there was one."""
 
     def __init__(self, why: str, *, shown: bool) -> None:
@@ -37,18 +37,18 @@ class NotLetIn(Exception):
         self.shown = shown
 
 
-def make_key(desk: Desk, team: str, name: str, scopes: Sequence[str], expires: str) -> tuple[Key, str]:
+def make_key(context: AppContext, team: str, name: str, scopes: Sequence[str], expires: str) -> tuple[Key, str]:
     """A new key of a team, which is made where there is none, and its token: nobody can read that anywhere later.
 
     `expires` is a time from now, such as 90d or 12h, or never. Raises InvalidRequest.
     """
-    now = desk.clock()
+    now = context.clock()
     checked_name(name, "/name")
     allowed, until = checked_scopes(scopes), expiry(expires, now)
-    owner = desk.store.team(checked_name(team, "/team"), now)
+    owner = context.store.team(checked_name(team, "/team"), now)
     key_id, secret = secrets.token_hex(_ID_BYTES), secrets.token_urlsafe(_SECRET_BYTES)
     key = Key(key_id, owner.id, owner.name, name, allowed, now, until, None)
-    desk.store.create_key(key, digest_of(secret))
+    context.store.create_key(key, digest_of(secret))
     return key, f"outlay_{key_id}_{secret}"
 
 
@@ -67,11 +67,11 @@ def digest_of(secret: str) -> str:
     return hashlib.sha256(secret.encode()).hexdigest()
 
 
-class Doorkeeper:
+class Authenticator:
     """Knows who may come in, for one process; what it knows of a key is at most `SEEN_WITHIN_S` old."""
 
-    def __init__(self, desk: Desk, ticks: Callable[[], float] = time.monotonic) -> None:
-        self._desk = desk
+    def __init__(self, context: AppContext, ticks: Callable[[], float] = time.monotonic) -> None:
+        self._context = context
         self._ticks = ticks
         self._needed = self._asked = False
         self._ask_again = 0.0
@@ -97,11 +97,11 @@ class Doorkeeper:
         if not self.needs_keys():
             return EVERYBODY
         if token is None:
-            raise NotLetIn("This needs an API key: send it as Authorization: Bearer, followed by the key.", shown=False)
+            raise AuthenticationError("This needs an API key: send it as Authorization: Bearer, followed by the key.", shown=False)
         key = self._known(token)
-        trouble = key.trouble(self._desk.clock())
+        trouble = key.trouble(self._context.clock())
         if trouble:
-            raise NotLetIn(f"This API key {trouble}; `outlay keys create` makes another.", shown=True)
+            raise AuthenticationError(f"This API key {trouble}; `outlay keys create` makes another.", shown=True)
         return Principal(key.team, key.id, key.scopes, key.team_name)
 
     def _known(self, token: str) -> Key:
@@ -110,17 +110,17 @@ class Doorkeeper:
         key, digest = found or (None, _NO_DIGEST)
         good = hmac.compare_digest(digest, digest_of(parts[2] if parts else ""))
         if key is None or not good:
-            raise NotLetIn("This API key is not known.", shown=True)
+            raise AuthenticationError("This API key is not known.", shown=True)
         return key
 
     def _look_up(self, key_id: str, period: int) -> tuple[Key, str] | None:
         del period  # an entry counts for its period and is never asked for again
-        return self._desk.store.find_key(key_id)
+        return self._context.store.find_key(key_id)
 
     def _ask(self) -> None:
         wait_s = SEEN_WITHIN_S
         try:
-            self._needed = self._desk.store.any_key() or self._needed
+            self._needed = self._context.store.any_key() or self._needed
             self._asked = True
         except StoreUnavailable:
             if not self._asked:

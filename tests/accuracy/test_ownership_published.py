@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from service.domain.comparison.ownership import Plant
+from service.domain.comparison.ownership import OwnedCluster
 from service.engine.comparison.breakeven import BreakEven, break_even
 from service.engine.comparison.ownership import capex_usd, owned_hour, value_loss_usd_per_hour
 from service.presets.comparison.ownership import complete_plant
@@ -18,9 +18,9 @@ PUBLISHED = 0.02
 ROUNDED = 0.10
 
 
-def server(capex_usd: float, running_usd_per_hour: float) -> Plant:
+def server(capex_usd: float, running_usd_per_hour: float) -> OwnedCluster:
     """One server counted as one unit that runs all the time, as Lenovo counts: capital, and power with cooling."""
-    return Plant(
+    return OwnedCluster(
         "server",
         "8 x H100",
         1,
@@ -34,7 +34,7 @@ def server(capex_usd: float, running_usd_per_hour: float) -> Plant:
     )
 
 
-def against(plant: Plant, usd_per_hour: float) -> BreakEven:
+def against(plant: OwnedCluster, usd_per_hour: float) -> BreakEven:
     return break_even(plant, np.array([usd_per_hour]))
 
 
@@ -68,7 +68,7 @@ def test_uptimes_break_even_utilisation(fixed_usd_per_hour: float) -> None:
 
     Both points give 20 USD an hour of the calendar, the break-even 21.8: the source's figures are rounded, so 10 % is allowed.
     """
-    cluster = Plant("cluster", "H100", 1, 5, 0.4, staff_fte=1, usd_per_fte_year=fixed_usd_per_hour * 8760)
+    cluster = OwnedCluster("cluster", "H100", 1, 5, 0.4, staff_fte=1, usd_per_fte_year=fixed_usd_per_hour * 8760)
     assert owned_hour(cluster).usd_per_delivered_accelerator_hour == pytest.approx(50, rel=ROUNDED)
     assert owned_hour(replace(cluster, utilisation=0.08)).usd_per_delivered_accelerator_hour == pytest.approx(250, rel=ROUNDED)
     assert against(cluster, 66).utilisation[0] == pytest.approx(0.33, rel=ROUNDED)
@@ -76,7 +76,7 @@ def test_uptimes_break_even_utilisation(fixed_usd_per_hour: float) -> None:
 
 def test_uptimes_ten_points_either_way() -> None:
     """Ten points above break-even save about 16 USD a unit; ten below cost about 30 more."""
-    cluster = Plant("cluster", "H100", 1, 5, 0.43, staff_fte=1, usd_per_fte_year=21.8 * 8760)
+    cluster = OwnedCluster("cluster", "H100", 1, 5, 0.43, staff_fte=1, usd_per_fte_year=21.8 * 8760)
     assert 66 - owned_hour(cluster).usd_per_delivered_accelerator_hour == pytest.approx(16, rel=ROUNDED)
     assert owned_hour(replace(cluster, utilisation=0.23)).usd_per_delivered_accelerator_hour - 66 == pytest.approx(30, rel=ROUNDED)
 
@@ -93,7 +93,7 @@ def test_aiinframaps_five_years(
     name: str, usd: float, tdp_kw: float, dense_pflops: float, power_millions: float, total_millions: float, thousands_per_pflop_year: float
 ) -> None:
     """aiinframap.com (2026): 1,024 accelerators for five years, price and power alone, at 70 %, PUE 1.2 and 0.08 USD a kWh."""
-    fleet = Plant(
+    fleet = OwnedCluster(
         "fleet", name, 1_024, 5, 0.7, usd, residual_share=0.0, kw_per_accelerator=tdp_kw, pue=1.2, usd_per_kwh=0.08, idle_power_share=0.0
     )
     cost = owned_hour(fleet)
@@ -110,7 +110,9 @@ def test_epochs_amortised_hour() -> None:
     1.809 USD an hour for the server, 0.424 for the interconnect, 0.081 for power: 2.315. Their year has 8,766 hours.
     """
     decline = 1 - 10**-0.14
-    chip = Plant("epoch", "H100", 1, 1, 1.0, 30_000 * 1.64, kw_per_accelerator=0.7 * 1.821, load_factor=0.75, pue=1.1, usd_per_kwh=0.0771)
+    chip = OwnedCluster(
+        "epoch", "H100", 1, 1, 1.0, 30_000 * 1.64, kw_per_accelerator=0.7 * 1.821, load_factor=0.75, pue=1.1, usd_per_kwh=0.0771
+    )
     cluster = replace(chip, network_share=0.19, price_decline_per_year=decline)
     server_hour = float(value_loss_usd_per_hour(capex_usd(chip), decline))
     cost = owned_hour(cluster)

@@ -17,31 +17,31 @@ from bench.published import (
     REQUEST,
     STAGES,
     answered,
-    desk_in,
+    context_in,
     filled,
     pretraining_hours,
     pretraining_ways,
     stage_hours,
 )
-from service.context import Desk
+from service.context import AppContext
 
 TEXT = PAGE.read_text(encoding="utf-8")
 SAID = " ".join(TEXT.split())
 
 
 @pytest.fixture(scope="module")
-def desk(tmp_path_factory: pytest.TempPathFactory) -> Desk:
-    return desk_in(tmp_path_factory.mktemp("data"))
+def context(tmp_path_factory: pytest.TempPathFactory) -> AppContext:
+    return context_in(tmp_path_factory.mktemp("data"))
 
 
 @pytest.fixture(scope="module")
-def answer(desk: Desk) -> dict[str, Any]:
-    return answered(desk, REQUEST)
+def answer(context: AppContext) -> dict[str, Any]:
+    return answered(context, REQUEST)
 
 
-def test_the_page_has_what_the_engine_says(desk: Desk) -> None:
+def test_the_page_has_what_the_engine_says(context: AppContext) -> None:
     """`python -m bench.published` would change nothing: every stage, cause and line of the budget."""
-    assert filled(TEXT, desk).splitlines() == TEXT.splitlines()
+    assert filled(TEXT, context).splitlines() == TEXT.splitlines()
 
 
 def test_the_reports_stages_add_up() -> None:
@@ -61,9 +61,9 @@ def test_the_plan_is_within_the_bounds_that_the_page_states(answer: dict[str, An
     assert production["usd"]["p50"] == pytest.approx(2 * production["accelerator_hours"]["p50"], abs=1)
 
 
-def test_exchanges_that_are_hidden_are_the_cause(desk: Desk, answer: dict[str, Any]) -> None:
+def test_exchanges_that_are_hidden_are_the_cause(context: AppContext, answer: dict[str, Any]) -> None:
     """Without them the plan is nearer, and at the report with nothing lost between nodes; its layout is worse, its rate leaves failures."""
-    ratios = {name: hours / PRETRAINING for name, hours in pretraining_ways(desk, answer).items()}
+    ratios = {name: hours / PRETRAINING for name, hours in pretraining_ways(context, answer).items()}
     assert 1.2 < ratios["the goal alone, all exchanges hidden"] < (1 + ratios["the goal alone"]) / 2
     assert abs(ratios["the same, and nothing lost between nodes"] - 1) < 0.1
     assert ratios["the report's layout"] > ratios["the goal alone"]
@@ -71,12 +71,12 @@ def test_exchanges_that_are_hidden_are_the_cause(desk: Desk, answer: dict[str, A
     goodput = answer["tiers"][1]["runs"][0]["estimate"]["reliability"]["goodput"]
     assert ratios["the report's rate"] == pytest.approx(1 / goodput, rel=0.001)
     assert f"{100 * (1 - goodput):.0f} % of its hours" in SAID
-    assert pretraining_hours(desk, training=LAYOUT).p10 > PRETRAINING
+    assert pretraining_hours(context, training=LAYOUT).p10 > PRETRAINING
 
 
-def test_a_measured_rate_is_worth_the_range(desk: Desk) -> None:
+def test_a_measured_rate_is_worth_the_range(context: AppContext) -> None:
     """With the rate stated a few percent are left between p10 and p90."""
-    measured = pretraining_hours(desk, efficiency=RATE)
+    measured = pretraining_hours(context, efficiency=RATE)
     assert measured.p90 / measured.p10 < 1.05
 
 

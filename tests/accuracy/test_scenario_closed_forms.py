@@ -28,7 +28,7 @@ from service.domain.scenarios import (
 )
 from service.domain.schedule import Activity, Network
 from service.engine.scenarios.distributions import mixing, values_at
-from service.engine.scenarios.failures import Rhythm, lost_hours
+from service.engine.scenarios.failures import CheckpointPolicy, lost_hours
 from service.engine.scenarios.prices import price_factor, scarce_share
 from service.engine.scenarios.program import needed, placed, program_trials, scored
 from service.engine.scenarios.queue import waiting_probability
@@ -47,7 +47,7 @@ def within_three_errors(found: Floats, mean: float, variance: float | None = Non
         assert abs(float(np.mean(squares)) - variance) <= 3 * float(np.std(squares)) / math.sqrt(found.size)
 
 
-def run_hours(useful: float, rate: float, rhythm: Rhythm, seed: int = 1) -> Floats:
+def run_hours(useful: float, rate: float, rhythm: CheckpointPolicy, seed: int = 1) -> Floats:
     chances = stream(seed, 0)
     z = chances.columns.standard_normal(TRIALS, dtype=np.float32)
     return useful + lost_hours(np.full(TRIALS, useful), np.full(TRIALS, rate), rhythm, z, chances.ragged).hours
@@ -69,7 +69,7 @@ def test_the_mean_hours_with_failures_are_those_of_daly(
     """A segment takes exp(rate R) (exp(rate (tau + delta)) - 1) / rate on average, whether failures are few or many."""
     rate = 1 / mttf_hours
     segment = math.exp(rate * recovery_hours) * math.expm1(rate * (interval_hours + write_hours)) / rate
-    hours = run_hours(useful_hours, rate, Rhythm(interval_hours, write_hours, recovery_hours))
+    hours = run_hours(useful_hours, rate, CheckpointPolicy(interval_hours, write_hours, recovery_hours))
     within_three_errors(hours, useful_hours / interval_hours * segment)
 
 
@@ -78,7 +78,7 @@ def test_the_variance_of_repeated_segments_is_that_of_their_closed_form(segments
     """Without recovery a segment's variance is (exp(2 x) - 2 x exp(x) - 1) / rate^2 with x = rate L (from its Laplace transform)."""
     x = rate * length
     one = (math.exp(2 * x) - 2 * x * math.exp(x) - 1) / rate**2
-    hours = run_hours(segments * length, rate, Rhythm(length, 0.0, 0.0), seed=2)
+    hours = run_hours(segments * length, rate, CheckpointPolicy(length, 0.0, 0.0), seed=2)
     within_three_errors(hours, segments * math.expm1(x) / rate, segments * one)
 
 
@@ -86,7 +86,7 @@ def test_the_variance_of_repeated_segments_is_that_of_their_closed_form(segments
 def test_rare_failures_of_short_segments_are_a_compound_poisson_process(failures: float) -> None:
     """Each failure then takes a recovery and a uniform part of a segment: mean m E[x], variance m E[x^2]."""
     length, recovery, rate = 1.0, 0.7, 1e-4
-    hours = run_hours(failures / rate, rate, Rhythm(length, 0.0, recovery), seed=3)
+    hours = run_hours(failures / rate, rate, CheckpointPolicy(length, 0.0, recovery), seed=3)
     mean, square = recovery + length / 2, recovery**2 + recovery * length + length**2 / 3
     within_three_errors(hours - failures / rate, failures * mean * (1 + rate), failures * square)
 

@@ -33,7 +33,7 @@ events = cache(replay.events)
 def status(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Status]:
     """The state of a published run's program as of a moment; its whole run is told once."""
     app = create_app(load_settings({"OUTLAY_DATA_DIR": str(tmp_path_factory.mktemp("replay") / "data"), "OUTLAY_OFFLINE": "1"}))
-    with closing(app.extensions["desk"].store) as store:
+    with closing(app.extensions["context"].store) as store:
         store.migrate()
         client = app.test_client()
         told = cache(lambda name: replayed(client, name))

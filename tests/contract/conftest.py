@@ -60,7 +60,7 @@ def store(open_store: Callable[[str], Store], url: str) -> Store:
 def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[FlaskClient]:
     """A client of the service on an empty database, with the shipped prices; one for all calculations: they leave nothing behind."""
     app = create_app(load_settings({"OUTLAY_DATA_DIR": str(tmp_path_factory.mktemp("calculations") / "data"), "OUTLAY_OFFLINE": "1"}))
-    with closing(app.extensions["desk"].store) as store:
+    with closing(app.extensions["context"].store) as store:
         store.migrate()
         yield app.test_client()
 
@@ -74,7 +74,7 @@ def tracking_app(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPa
             model = request.getfixturevalue("postgres_model")
             env["OUTLAY_DATABASE_URL"] = stack.enter_context(new_database(request.getfixturevalue("postgres_server"), model))
         app = create_app(load_settings(env))
-        stack.enter_context(closing(app.extensions["desk"].store)).migrate()
+        stack.enter_context(closing(app.extensions["context"].store)).migrate()
         yield app
 
 
@@ -85,4 +85,4 @@ def teams(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Teams]:
 
     made = opened(tmp_path_factory.mktemp("books"), ("vision", "speech", "plain"))
     yield made
-    made.desk.store.close()
+    made.context.store.close()

@@ -14,7 +14,7 @@ from flask.testing import FlaskClient
 
 from service import create_app
 from service.config import Settings
-from service.context import Desk
+from service.context import AppContext
 from service.domain.teams import SCOPES
 from service.usecases.keys import make_key
 
@@ -47,10 +47,10 @@ class House:
         return client.open(path, method=method, headers=headers, **more)
 
     @property
-    def desk(self) -> Desk:
-        """The service's desk."""
-        desk: Desk = self.app.extensions["desk"]
-        return desk
+    def context(self) -> AppContext:
+        """The service's context."""
+        context: AppContext = self.app.extensions["context"]
+        return context
 
 
 @contextmanager
@@ -58,15 +58,15 @@ def house(settings: Settings) -> Iterator[House]:
     """A service on a migrated store with a key of each kind."""
     settings.data_dir.mkdir(parents=True, exist_ok=True)
     app = create_app(settings)
-    desk: Desk = app.extensions["desk"]
-    desk.store.migrate()
-    past = replace(desk, clock=lambda: desk.clock() - timedelta(hours=2))
-    tokens = {name: make_key(past if name == "expired" else desk, team, name, scopes, "1h")[1] for name, (team, scopes) in KEYS.items()}
-    desk.store.revoke_key(key_id(tokens["revoked"]), desk.clock())
+    context: AppContext = app.extensions["context"]
+    context.store.migrate()
+    past = replace(context, clock=lambda: context.clock() - timedelta(hours=2))
+    tokens = {name: make_key(past if name == "expired" else context, team, name, scopes, "1h")[1] for name, (team, scopes) in KEYS.items()}
+    context.store.revoke_key(key_id(tokens["revoked"]), context.clock())
     try:
         yield House(app, tokens)
     finally:
-        desk.store.close()
+        context.store.close()
 
 
 def key_id(token: str) -> str:

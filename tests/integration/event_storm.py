@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from service.config import Settings, to_env
-from service.context import Desk
+from service.context import AppContext
 from service.domain.teams import DEFAULT_TEAM
 from service.runtime.serve import worker_command
 from service.schemas.tracking.events import EventsSchema
@@ -161,32 +161,32 @@ def storm(port: int, runs: Sequence[RunRow], batches: int | None = None) -> Iter
                 over.set()
 
 
-def make_runs(desk: Desk, count: int = 2) -> list[RunRow]:
+def make_runs(context: AppContext, count: int = 2) -> list[RunRow]:
     """Runs of a new program."""
-    now = desk.clock()
-    program = desk.store.create_program(DEFAULT_TEAM, {"name": "storm", "state": "open"}, None, now)
+    now = context.clock()
+    program = context.store.create_program(DEFAULT_TEAM, {"name": "storm", "state": "open"}, None, now)
     bodies = [{"name": f"run {number}", "state": "open", "planned": {}} for number in range(count)]
-    return [desk.store.create_run(program, body["name"], body, now) for body in bodies]
+    return [context.store.create_run(program, body["name"], body, now) for body in bodies]
 
 
-def log_of(desk: Desk, run: RunRow) -> Iterator[tuple[int, Any]]:
+def log_of(context: AppContext, run: RunRow) -> Iterator[tuple[int, Any]]:
     """Positions and events of a run's whole log."""
     position = 0
-    while page := desk.store.events(run, position, PAGE):
+    while page := context.store.events(run, position, PAGE):
         yield from ((logged.position, logged.event) for logged in page)
         position = page[-1].position
 
 
-def assert_exactly_once(desk: Desk, runs: Sequence[RunRow], told: Sequence[Told]) -> None:
+def assert_exactly_once(context: AppContext, runs: Sequence[RunRow], told: Sequence[Told]) -> None:
     """Every acknowledged event is there once, as it was told, nothing else is, and the hours are those of the log."""
     for run in runs:
-        kept = list(log_of(desk, run))
+        kept = list(log_of(context, run))
         numbers = set().union(*(each.acknowledged for each in told if each.run == run.id))
         expected = {sent.id: sent for begin in range(0, max(numbers) + 1, PAGE) for sent in as_sent(range(begin, begin + PAGE))}
         assert [position for position, _ in kept] == list(range(1, len(kept) + 1))
         assert sorted(each.id for _, each in kept) == sorted(f"event-{number}" for number in numbers)
         assert all(each == expected[each.id] for _, each in kept)
-    assert rebuild(desk, runs) == 0
+    assert rebuild(context, runs) == 0
 
 
 def as_sent(numbers: Iterable[int]) -> list[Any]:

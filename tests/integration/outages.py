@@ -22,7 +22,7 @@ from providers.http import Http, Limits
 from service import create_app
 from service.config import Settings
 from service.container import utc_now
-from service.context import Desk
+from service.context import AppContext
 from service.presets.hardware.accelerators import canonical_accelerator
 from service.store.prices.snapshots import no_step
 from service.usecases.prices.refresh import refresh_prices
@@ -84,24 +84,24 @@ def base_url(server: Server, trouble: str | None) -> str:
     return f"http://{server.host}{place}"
 
 
-def asking(desk: Desk, url: str) -> Desk:
-    """The desk with its cloud at that address; it does not wait between repeats, nor long for one that hangs."""
+def asking(context: AppContext, url: str) -> AppContext:
+    """The context with its cloud at that address; it does not wait between repeats, nor long for one that hangs."""
     http = Http(QUICK if "/hung" in url else PATIENT, sleep=lambda _: None)
-    context = Context(canonical_accelerator, http, env=ENV, urls={CLOUD: url}, clock=desk.clock)
-    return replace(desk, providers=replace(desk.providers, load=partial(registry.load_provider, context=context), env=ENV))
+    provider_context = Context(canonical_accelerator, http, env=ENV, urls={CLOUD: url}, clock=context.clock)
+    return replace(context, providers=replace(context.providers, load=partial(registry.load_provider, context=provider_context), env=ENV))
 
 
 def service(settings: Settings) -> Flask:
     """One process's worth of the service, allowed to ask that one cloud, on a migrated database."""
     settings.data_dir.mkdir(exist_ok=True)
     app = create_app(replace(settings, offline=False, providers=(CLOUD,)))
-    app.extensions["desk"].store.migrate()
+    app.extensions["context"].store.migrate()
     return app
 
 
-def refresh(desk: Desk, url: str) -> dict[str, Any]:
+def refresh(context: AppContext, url: str) -> dict[str, Any]:
     """What the worker does when an operator asks."""
-    return refresh_prices(asking(desk, url), {"provider": CLOUD, "by_hand": True}, no_step)
+    return refresh_prices(asking(context, url), {"provider": CLOUD, "by_hand": True}, no_step)
 
 
 def price_of(app: Flask, **overrides: Any) -> dict[str, Any]:

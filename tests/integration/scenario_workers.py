@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from service.config import to_env
-from service.context import Desk
+from service.context import AppContext
 from service.runtime import serve
 from service.store import ScenarioRow
 from service.usecases.scenarios.scenarios import find_scenario
@@ -34,14 +34,14 @@ ORDER = {"queued": 0, "running": 1, "succeeded": 2, "failed": 2, "cancelled": 2}
 class Workers:
     """Workers on one service's settings, and what was seen of scenarios meanwhile."""
 
-    desk: Desk
+    context: AppContext
     folder: Path
     started: list[subprocess.Popen[bytes]] = field(default_factory=list)
     seen: dict[str, list[str]] = field(default_factory=dict)
 
     def start(self, concurrency: int = 1) -> subprocess.Popen[bytes]:
         """Another worker, with its clock."""
-        settings = replace(self.desk.settings, worker_concurrency=concurrency)
+        settings = replace(self.context.settings, worker_concurrency=concurrency)
         (self.folder / "toy_worker.py").write_text(APP)
         env = {**os.environ, **to_env(settings), "PYTHONPATH": os.pathsep.join((str(ROOT), str(self.folder)))}
         command = ["toy_worker" if part == "workers.app" else part for part in serve.worker_command(settings)]
@@ -60,12 +60,12 @@ class Workers:
 
     def holder(self) -> int:
         """The process that works on scenarios now."""
-        (job,) = [job for job in self.desk.store.open_jobs("scenario_work") if job.state == "running" and job.lease_owner]
+        (job,) = [job for job in self.context.store.open_jobs("scenario_work") if job.state == "running" and job.lease_owner]
         return int(str(job.lease_owner).rpartition("/")[2])
 
     def state(self, row: ScenarioRow) -> str:
         """A scenario's state; one that went back fails the test."""
-        state = find_scenario(self.desk, EVERYBODY, row.id).row.state
+        state = find_scenario(self.context, EVERYBODY, row.id).row.state
         states = self.seen.setdefault(row.id, [state])
         assert ORDER[state] >= ORDER[states[-1]], f"{states[-1]} became {state}"
         assert states[-1] == state or states[-1] not in ENDED, f"{states[-1]} became {state}"
@@ -75,12 +75,12 @@ class Workers:
     def wait(self, row: ScenarioRow, state: str) -> None:
         """Until the scenario is over, which has to be so."""
         wait_for(lambda: self.state(row) in ENDED, f"scenario {row.number} to end")
-        assert self.state(row) == state, find_scenario(self.desk, EVERYBODY, row.id).row.error
+        assert self.state(row) == state, find_scenario(self.context, EVERYBODY, row.id).row.error
 
     def digest(self, row: ScenarioRow) -> str:
         """What any other bit of the result would change."""
         self.wait(row, "succeeded")
-        result = find_scenario(self.desk, EVERYBODY, row.id).result
+        result = find_scenario(self.context, EVERYBODY, row.id).result
         assert result is not None
         return str(result["digest"])
 
@@ -98,9 +98,9 @@ class Workers:
 
 
 @contextmanager
-def workers_on(desk: Desk, folder: Path) -> Iterator[Workers]:
+def workers_on(context: AppContext, folder: Path) -> Iterator[Workers]:
     """Workers that leave nothing behind; their log is shown when the test fails."""
-    workers = Workers(desk, folder)
+    workers = Workers(context, folder)
     try:
         yield workers
     finally:

@@ -15,8 +15,8 @@ import pytest
 from standardwebhooks import Webhook
 
 from service.config import Settings, to_env
-from service.container import build_desk
-from service.context import Desk
+from service.container import build_context
+from service.context import AppContext
 from service.domain.teams import DEFAULT_TEAM
 from service.domain.tracking.events import Event
 from service.queue import JOBS_QUEUE, celery_app
@@ -40,22 +40,22 @@ def on(request: pytest.FixtureRequest, settings: Settings) -> Settings:
 
 
 @pytest.fixture
-def desk(on: Settings) -> Iterator[Desk]:
-    """The test's own desk, on a migrated database."""
+def context(on: Settings) -> Iterator[AppContext]:
+    """The test's own context, on a migrated database."""
     on.data_dir.mkdir()
-    made = build_desk(on)
+    made = build_context(on)
     made.store.migrate()
     yield made
     made.store.close()
 
 
 @pytest.fixture
-def worker(desk: Desk, tmp_path: Path) -> Iterator[Path]:
+def worker(context: AppContext, tmp_path: Path) -> Iterator[Path]:
     """A worker with its clock; gives its log."""
-    env = {**os.environ, **to_env(desk.settings), "OUTLAY_LOG_LEVEL": "debug", "PYTHONPATH": str(ROOT)}
+    env = {**os.environ, **to_env(context.settings), "OUTLAY_LOG_LEVEL": "debug", "PYTHONPATH": str(ROOT)}
     log = tmp_path / "worker.log"
     with log.open("ab") as out:
-        command = serve.worker_command(desk.settings)
+        command = serve.worker_command(context.settings)
         process = subprocess.Popen(command, env=env, cwd=tmp_path, stdout=out, stderr=out, stdin=subprocess.DEVNULL, start_new_session=True)
     yield log
     with suppress(ProcessLookupError):
@@ -70,23 +70,23 @@ def server() -> Iterator[Server]:
         yield started
 
 
-def test_what_happens_to_a_program_arrives_once(desk: Desk, worker: Path, server: Server) -> None:
+def test_what_happens_to_a_program_arrives_once(context: AppContext, worker: Path, server: Server) -> None:
     """The worker judges, sends, is answered 500, and sends the same again; the address stands in no line of its log."""
     url = server.on(in_turn(lambda handler: handler.answer(b"", 500), lambda handler: handler.answer(b"")), "/s3cr3t")
-    now = desk.clock()
-    program = desk.store.create_program(DEFAULT_TEAM, {"name": "7B", "state": "open", "budget_usd": 1000.0}, None, now)
-    run = desk.store.create_run(program, "main", {"name": "main", "tier": None, "state": "open", "planned": {}}, now)
-    create_rule(desk, program, {"kind": "budget", "shares": [0.5], "targets": [{"webhook": url, "secret": SECRET}]}, None)
+    now = context.clock()
+    program = context.store.create_program(DEFAULT_TEAM, {"name": "7B", "state": "open", "budget_usd": 1000.0}, None, now)
+    run = context.store.create_run(program, "main", {"name": "main", "tier": None, "state": "open", "planned": {}}, now)
+    create_rule(context, program, {"kind": "budget", "shares": [0.5], "targets": [{"webhook": url, "secret": SECRET}]}, None)
     spent = Event("1", "progress", now - timedelta(hours=1), tokens_done=10, cost_micro_usd=600_000_000, accelerator_hours=1.0)
-    desk.store.add_events(run, [spent], now)
-    celery_app(desk.settings).send_task(JUDGE, queue=JOBS_QUEUE)
+    context.store.add_events(run, [spent], now)
+    celery_app(context.settings).send_task(JUDGE, queue=JOBS_QUEUE)
     wait_for(lambda: len(server.seen) == 2, "the message and its repeat")
     assert {Webhook(SECRET).verify(body, headers)["type"] for _, _, headers, body in server.seen} == {"alert.budget"}
     assert len({headers["webhook-id"] for _, _, headers, _ in server.seen}) == 1
-    wait_for(lambda: states(desk, program.id) == ["sent"], "the delivery to be over")
+    wait_for(lambda: states(context, program.id) == ["sent"], "the delivery to be over")
     assert "s3cr3t" not in worker.read_text()
 
 
-def states(desk: Desk, program: str) -> list[str]:
+def states(context: AppContext, program: str) -> list[str]:
     """The states of all deliveries of a program."""
-    return [delivery.state for _, _, sent in desk.store.alerts(program, 0, 10) for delivery in sent]
+    return [delivery.state for _, _, sent in context.store.alerts(program, 0, 10) for delivery in sent]

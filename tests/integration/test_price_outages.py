@@ -17,7 +17,7 @@ from flask import Flask
 
 from service.config import Settings, load_settings
 from service.container import JOB_KINDS
-from service.context import Desk
+from service.context import AppContext
 from service.prices.catalog import BUILT_IN_PROVIDER, LOOKER
 from service.store.prices.snapshots import no_step
 from service.usecases.jobs import Worker, run_job
@@ -43,9 +43,9 @@ from tests.unit.providers.misbehaving_server import Handler, Server, listening
 def shipped(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A database with the shipped prices, as the first refresh keeps them."""
     made = service(load_settings({"OUTLAY_DATA_DIR": str(tmp_path_factory.mktemp("shipped") / "data"), "OUTLAY_OFFLINE": "1"}))
-    refresh_prices(desk_of(made), {"provider": BUILT_IN_PROVIDER}, no_step)
-    desk_of(made).store.close()
-    return desk_of(made).settings.data_dir / "outlay.db"
+    refresh_prices(context_of(made), {"provider": BUILT_IN_PROVIDER}, no_step)
+    context_of(made).store.close()
+    return context_of(made).settings.data_dir / "outlay.db"
 
 
 @pytest.fixture
@@ -67,22 +67,22 @@ def server() -> Iterator[Server]:
 def app(settings: Settings, redis_url: str, server: Server) -> Flask:
     """A service with Redis that has the cloud's good prices."""
     made = service(replace(settings, redis_url=redis_url))
-    assert refresh(desk_of(made), base_url(server, None))["offers"] == 1
+    assert refresh(context_of(made), base_url(server, None))["offers"] == 1
     look(made)
     return made
 
 
-def desk_of(app: Flask) -> Desk:
-    """The service's desk."""
-    desk: Desk = app.extensions["desk"]
-    return desk
+def context_of(app: Flask) -> AppContext:
+    """The service's context."""
+    context: AppContext = app.extensions["context"]
+    return context
 
 
 def look(app: Flask) -> None:
     """Have the service see what is kept, as it does within a second or two; what Redis remembers of before is older than that by then."""
-    wait_until_forgotten = desk_of(app).cache
+    wait_until_forgotten = context_of(app).cache
     wait_until_forgotten.set("prices:heads", b"", 0.001)
-    desk_of(app).catalog.look()
+    context_of(app).catalog.look()
 
 
 def told(app: Flask) -> dict[str, Any]:
@@ -93,7 +93,7 @@ def told(app: Flask) -> dict[str, Any]:
 
 def another(app: Flask) -> Flask:
     """A process that starts now, with nothing in its memory."""
-    settings = desk_of(app).settings
+    settings = context_of(app).settings
     return service(settings)
 
 
@@ -102,7 +102,7 @@ class TestTheCloud:
     def test_in_any_trouble_its_last_good_prices_are_served_as_stale(self, app: Flask, server: Server, trouble: str) -> None:
         """In this process and in one that starts now; /v1/providers tells what happened; nothing of the answer is kept."""
         assert usd_and_stale(app) == (GOOD_USD, False)
-        result = refresh(desk_of(app), base_url(server, trouble))
+        result = refresh(context_of(app), base_url(server, trouble))
         assert "error" in result, result
         look(app)
         assert usd_and_stale(app) == usd_and_stale(another(app)) == (GOOD_USD, True)
@@ -110,12 +110,12 @@ class TestTheCloud:
         assert (entry["state"], entry["offers"]) == ("failing", 1)
         assert any(word in entry["last_error"] for word in TROUBLES[trouble][1].split("|")), entry["last_error"]
         assert entry["breaker_open_until"] is not None
-        assert len(desk_of(app).store.snapshots(CLOUD)) == 1
+        assert len(context_of(app).store.snapshots(CLOUD)) == 1
 
     def test_when_it_is_well_again_so_are_its_prices(self, app: Flask, server: Server) -> None:
         """Without a restart."""
-        refresh(desk_of(app), base_url(server, "error of the server"))
-        refresh(desk_of(app), base_url(server, None))
+        refresh(context_of(app), base_url(server, "error of the server"))
+        refresh(context_of(app), base_url(server, None))
         look(app)
         assert usd_and_stale(app) == (GOOD_USD, False)
         assert told(app)["state"] == "ok"
@@ -123,19 +123,19 @@ class TestTheCloud:
     def test_a_price_a_thousand_times_too_high_is_quarantined(self, app: Flask, server: Server) -> None:
         """The good one is served and grows old; the wrong one is reported and kept nowhere."""
         server.on(lambda handler: handler.answer(answer(3_192_000)), f"/well{ROUTE}")
-        assert refresh(desk_of(app), f"http://{server.host}/well")["quarantined"] == 1
+        assert refresh(context_of(app), f"http://{server.host}/well")["quarantined"] == 1
         look(app)
         assert usd_and_stale(app) == usd_and_stale(another(app)) == (GOOD_USD, False)
         (bad,) = told(app)["quarantined"]["examples"]
         assert bad["usd_per_hour"] == 31920
-        found = [desk_of(app).store.load_snapshot(each.name) for each in desk_of(app).store.snapshots(CLOUD)]
+        found = [context_of(app).store.load_snapshot(each.name) for each in context_of(app).store.snapshots(CLOUD)]
         assert {float(offer.usd_per_hour) for kept in found if kept for offer in kept.offers} == {GOOD_USD}
 
     @pytest.mark.parametrize("price", [0, -5, None, "free", 1e400])
     def test_a_price_that_is_none_is_rejected(self, app: Flask, server: Server, price: object) -> None:
         """Never zero, never served."""
         server.on(lambda handler: handler.answer(answer(price)), f"/well{ROUTE}")
-        refresh(desk_of(app), f"http://{server.host}/well")
+        refresh(context_of(app), f"http://{server.host}/well")
         look(app)
         assert usd_and_stale(app)[0] == GOOD_USD
         assert told(app)["state"] == "failing"
@@ -157,11 +157,11 @@ class TestRedis:
     ) -> None:
         """Neither in a process that runs nor in one that starts: it saves the asking and knows nothing of its own."""
         app = service(replace(settings, redis_url=own.url))
-        refresh(desk_of(app), base_url(server, None))
+        refresh(context_of(app), base_url(server, None))
         look(app)
         before = app.test_client().get("/v1/offers?limit=1000").get_json()
         own.hurt(trouble)
-        desk_of(app).catalog.look()
+        context_of(app).catalog.look()
         for each in (app, another(app)):
             assert each.test_client().get("/v1/offers?limit=1000").get_json() == before
             assert usd_and_stale(each) == (GOOD_USD, False)
@@ -169,11 +169,11 @@ class TestRedis:
     def test_prices_move_without_it(self, settings: Settings, server: Server, own: OwnRedis) -> None:
         """A refresh is kept and seen."""
         app = service(replace(settings, redis_url=own.url))
-        refresh(desk_of(app), base_url(server, None))
+        refresh(context_of(app), base_url(server, None))
         look(app)
         own.hurt("killed")
         server.on(lambda handler: handler.answer(answer(2999)), f"/well{ROUTE}")
-        refresh(desk_of(app), f"http://{server.host}/well")
+        refresh(context_of(app), f"http://{server.host}/well")
         look(app)
         assert usd_and_stale(app) == (29.99, False)
 
@@ -181,9 +181,9 @@ class TestRedis:
 class TestClock:
     def test_stale_marks_follow_a_clock_that_jumps(self, app: Flask, server: Server) -> None:
         """A year forward and back; what was dated in the future is neither fresh for ever nor left for a year."""
-        desk = desk_of(app)
-        now = [desk.clock()]
-        moved = app.extensions["desk"] = replace(desk, clock=lambda: now[0])
+        context = context_of(app)
+        now = [context.clock()]
+        moved = app.extensions["context"] = replace(context, clock=lambda: now[0])
 
         def at(moment: datetime) -> bool:
             now[0] = moment
@@ -208,11 +208,11 @@ class TestManyAtOnce:
         apps = [service(replace(settings, database_url=postgres_url)) for _ in range(4)]
         url, over = base_url(server, None), threading.Event()
         if how == "by using stale prices":
-            refresh(replace(desk_of(apps[0]), clock=lambda: datetime(2026, 1, 1, tzinfo=desk_of(apps[0]).clock().tzinfo)), url)
+            refresh(replace(context_of(apps[0]), clock=lambda: datetime(2026, 1, 1, tzinfo=context_of(apps[0]).clock().tzinfo)), url)
             server.asked.clear()
         for app in apps:  # as in an installation: the service and its workers have the same environment
-            app.extensions["desk"] = asking(desk_of(app), url)
-        workers = [threading.Thread(target=work, args=(desk_of(app), n, over)) for n, app in enumerate(apps)]
+            app.extensions["context"] = asking(context_of(app), url)
+        workers = [threading.Thread(target=work, args=(context_of(app), n, over)) for n, app in enumerate(apps)]
         server.on(lambda handler: _when(over, handler), f"/well{ROUTE}")
         statuses: list[int] = []
         requests = [threading.Thread(target=request, args=(apps[n % 4], how, statuses)) for n in range(200)]
@@ -228,7 +228,7 @@ class TestManyAtOnce:
         for thread in threading.enumerate():
             if thread.name == LOOKER:
                 thread.join()
-        finish(asking(desk_of(apps[0]), url))
+        finish(asking(context_of(apps[0]), url))
         assert server.asked[f"/well{ROUTE}"] == 1
         assert told(apps[0])["state"] == "ok"
 
@@ -246,28 +246,28 @@ def request(app: Flask, how: str, statuses: list[int]) -> None:
     statuses.append(response.status_code)
 
 
-def work(desk: Desk, number: int, over: threading.Event) -> None:
+def work(context: AppContext, number: int, over: threading.Event) -> None:
     """A worker that looks for jobs until all have asked."""
     while not over.wait(0.02):
-        run_all(desk, number)
+        run_all(context, number)
 
 
-def finish(desk: Desk) -> None:
+def finish(context: AppContext) -> None:
     """Run what is left."""
-    while desk.store.open_jobs(KIND):
-        run_all(desk, 99)
+    while context.store.open_jobs(KIND):
+        run_all(context, 99)
 
 
-def run_all(desk: Desk, number: int) -> None:
-    for job in desk.store.open_jobs(KIND):
-        run_job(desk, job.id, JOB_KINDS, Worker(f"w/{number}"))
+def run_all(context: AppContext, number: int) -> None:
+    for job in context.store.open_jobs(KIND):
+        run_job(context, job.id, JOB_KINDS, Worker(f"w/{number}"))
 
 
 @pytest.mark.soak
 @pytest.mark.parametrize("trouble", ["hung", "refused", "gzip bomb", "web page"])
 def test_an_estimate_takes_no_longer_while_a_cloud_is_asked_in_vain(app: Flask, server: Server, trouble: str) -> None:
     """p99 below 300 ms during and after."""
-    asker = threading.Thread(target=refresh, args=(desk_of(app), base_url(server, trouble)))
+    asker = threading.Thread(target=refresh, args=(context_of(app), base_url(server, trouble)))
     asker.start()
     took = timed(app, 100)
     asker.join()
@@ -281,7 +281,7 @@ def test_an_estimate_takes_no_longer_without_redis(settings: Settings, server: S
     """p99 below 300 ms, the first after it happened included, and looks at the prices going on."""
     with own_redis(tmp_path) as own:
         app = service(replace(settings, redis_url=own.url))
-        refresh(desk_of(app), base_url(server, None))
+        refresh(context_of(app), base_url(server, None))
         look(app)
         timed(app, 5)
         own.hurt(trouble)
@@ -294,7 +294,7 @@ def timed(app: Flask, count: int) -> float:
     """The slowest of so many estimates [s], each of which may begin a look at the prices."""
     slowest = 0.0
     for _ in range(count):
-        desk_of(app).catalog._next_look = 0.0
+        context_of(app).catalog._next_look = 0.0
         begun = time.perf_counter()
         usd_and_stale(app)
         slowest = max(slowest, time.perf_counter() - begun)

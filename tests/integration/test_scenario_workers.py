@@ -19,8 +19,8 @@ from redis import Redis
 from service import create_app
 from service.api.resources.scenarios import EXAMPLE
 from service.config import Settings
-from service.container import build_desk
-from service.context import Desk
+from service.container import build_context
+from service.context import AppContext
 from service.schemas.scenarios.request import ScenarioRequestSchema, given_of
 from service.usecases.scenarios.registry import KINDS
 from service.usecases.scenarios.scenarios import cancel, find_scenario, submit
@@ -30,35 +30,35 @@ from tests.support.scenario_toy import EVERYBODY, MERGE, MODULE, NAME, start
 
 
 @pytest.fixture(params=["embedded", "redis and postgresql"])
-def desk(request: pytest.FixtureRequest, settings: Settings, monkeypatch: pytest.MonkeyPatch) -> Iterator[Desk]:
-    """The test's own desk, on a migrated database."""
+def context(request: pytest.FixtureRequest, settings: Settings, monkeypatch: pytest.MonkeyPatch) -> Iterator[AppContext]:
+    """The test's own context, on a migrated database."""
     monkeypatch.setitem(KINDS, NAME, MODULE)  # type: ignore[arg-type]  # a dictionary
     on = settings
     if request.param != "embedded":
         on = replace(settings, redis_url=request.getfixturevalue("redis_url"), database_url=request.getfixturevalue("postgres_url"))
     on.data_dir.mkdir()
-    made = build_desk(on)
+    made = build_context(on)
     made.store.migrate()
     yield made
     made.store.close()
 
 
 @pytest.fixture
-def workers(desk: Desk, tmp_path: Path) -> Iterator[Workers]:
+def workers(context: AppContext, tmp_path: Path) -> Iterator[Workers]:
     """Workers to start."""
-    with workers_on(desk, tmp_path) as made:
+    with workers_on(context, tmp_path) as made:
         yield made
 
 
-def test_one_and_two_processes_give_the_same_bits(desk: Desk, workers: Workers) -> None:
+def test_one_and_two_processes_give_the_same_bits(context: AppContext, workers: Workers) -> None:
     """Of the toy and of a real evaluation that stops early."""
     request = {**EXAMPLE, "trials": 400_000}
     given = given_of(ScenarioRequestSchema().load(request))
 
     def both() -> tuple[str, object]:
-        toy, real = start(desk, chunks=30, checkpoints=[10, 20], enough=20), submit(desk, EVERYBODY, given, request)
+        toy, real = start(context, chunks=30, checkpoints=[10, 20], enough=20), submit(context, EVERYBODY, given, request)
         workers.wait(real, "succeeded")
-        return workers.digest(toy), find_scenario(desk, EVERYBODY, real.id).result
+        return workers.digest(toy), find_scenario(context, EVERYBODY, real.id).result
 
     alone = workers.start(concurrency=1)
     one = both()
@@ -67,11 +67,11 @@ def test_one_and_two_processes_give_the_same_bits(desk: Desk, workers: Workers) 
     assert both() == one
 
 
-def test_a_killed_process_costs_its_chunk(desk: Desk, workers: Workers) -> None:
+def test_a_killed_process_costs_its_chunk(context: AppContext, workers: Workers) -> None:
     """Another makes it anew, long before any lease is over; the result is that of an evaluation without deaths."""
     workers.start()
-    plain = start(desk, chunks=4)
-    row = start(desk, chunks=4, wait=[2], folder=str(workers.folder))
+    plain = start(context, chunks=4)
+    row = start(context, chunks=4, wait=[2], folder=str(workers.folder))
     wait_for(lambda: workers.at(2), "the chunk to wait")
     (workers.folder / "at-2").unlink()
     os.kill(workers.holder(), signal.SIGKILL)
@@ -81,19 +81,19 @@ def test_a_killed_process_costs_its_chunk(desk: Desk, workers: Workers) -> None:
     assert (workers.made(1), workers.made(2)) == (1, 2)
 
 
-def test_a_chunk_that_kills_its_processes_fails_its_scenario(desk: Desk, workers: Workers) -> None:
+def test_a_chunk_that_kills_its_processes_fails_its_scenario(context: AppContext, workers: Workers) -> None:
     """After three of them; the others are done."""
     workers.start(concurrency=2)
-    killer, good = start(desk, chunks=3, die=[1]), start(desk, chunks=10)
+    killer, good = start(context, chunks=3, die=[1]), start(context, chunks=10)
     assert workers.digest(good)
     workers.wait(killer, "failed")
-    assert "died" in str(find_scenario(desk, EVERYBODY, killer.id).row.error)
+    assert "died" in str(find_scenario(context, EVERYBODY, killer.id).row.error)
 
 
-def test_sigterm_gives_the_chunk_to_the_next_worker(desk: Desk, workers: Workers) -> None:
+def test_sigterm_gives_the_chunk_to_the_next_worker(context: AppContext, workers: Workers) -> None:
     """The worker exits cleanly."""
     first = workers.start()
-    row = start(desk, chunks=3, wait=[1], folder=str(workers.folder))
+    row = start(context, chunks=3, wait=[1], folder=str(workers.folder))
     wait_for(lambda: workers.at(1), "the chunk to wait")
     first.terminate()
     assert first.wait(DEADLINE_S) == 0
@@ -103,22 +103,22 @@ def test_sigterm_gives_the_chunk_to_the_next_worker(desk: Desk, workers: Workers
     assert workers.made(1) == 2
 
 
-def test_a_running_scenario_is_cancelled(desk: Desk, workers: Workers) -> None:
+def test_a_running_scenario_is_cancelled(context: AppContext, workers: Workers) -> None:
     """In a chunk or in the merge: its worker leaves it and does the next; it stays cancelled."""
     workers.start()
     for place in (1, MERGE):
-        row = start(desk, chunks=3, wait=[place], folder=str(workers.folder))
+        row = start(context, chunks=3, wait=[place], folder=str(workers.folder))
         wait_for(lambda place=place: workers.at(place), "the worker to be there")
-        cancel(desk, EVERYBODY, row.id)
+        cancel(context, EVERYBODY, row.id)
         if place == MERGE:
             workers.go()
-        assert workers.digest(start(desk, chunks=2))
+        assert workers.digest(start(context, chunks=2))
         assert workers.state(row) == "cancelled"
 
 
-def test_a_scenario_from_before_the_worker_is_found(desk: Desk, workers: Workers) -> None:
+def test_a_scenario_from_before_the_worker_is_found(context: AppContext, workers: Workers) -> None:
     """Its jobs' messages were never sent."""
-    row = start(replace(desk, queue=Nowhere()), chunks=3)
+    row = start(replace(context, queue=Nowhere()), chunks=3)
     workers.start()
     assert workers.digest(row)
 
@@ -134,20 +134,20 @@ class Nowhere:
         return True
 
 
-def figure(name: str, value: float, unit: str, desk: Desk) -> None:
+def figure(name: str, value: float, unit: str, context: AppContext) -> None:
     """One measured figure as a line of JSON, for those who run `make soak`."""
-    transport = "embedded" if desk.settings.embedded else "redis"
+    transport = "embedded" if context.settings.embedded else "redis"
     print(json.dumps({"name": f"scenario_{name}.{transport}", "value": round(value, 3), "unit": unit}))  # noqa: T201 - what the soak is run for
 
 
 @pytest.mark.soak
 @pytest.mark.parametrize("phase", ["before the first claim", 0, 3, MERGE])
-def test_a_killed_worker_costs_its_lease(desk: Desk, workers: Workers, phase: object) -> None:
+def test_a_killed_worker_costs_its_lease(context: AppContext, workers: Workers, phase: object) -> None:
     """SIGKILL for all its processes, in a chunk, after one's result, in the merge: the next worker has the same bits."""
-    plain = start(desk, chunks=6)
+    plain = start(context, chunks=6)
     first = workers.start()
     expected = workers.digest(plain)
-    row = start(desk, chunks=6, wait=[phase], folder=str(workers.folder))
+    row = start(context, chunks=6, wait=[phase], folder=str(workers.folder))
     if phase in (0, 3, MERGE):
         wait_for(lambda: workers.at(phase), "the worker to be there")
     workers.kill(first)
@@ -155,31 +155,31 @@ def test_a_killed_worker_costs_its_lease(desk: Desk, workers: Workers, phase: ob
     workers.go()
     workers.start()
     assert workers.digest(row) == expected
-    figure(f"worker_killed_at_{str(phase).replace(' ', '_')}_to_result", time.monotonic() - killed, "s", desk)
+    figure(f"worker_killed_at_{str(phase).replace(' ', '_')}_to_result", time.monotonic() - killed, "s", context)
 
 
 @pytest.mark.soak
-def test_kills_without_end_change_nothing(desk: Desk, workers: Workers) -> None:
+def test_kills_without_end_change_nothing(context: AppContext, workers: Workers) -> None:
     """Processes and whole workers, at any moment: nothing hangs, no state goes back, every bit is the same."""
     first = workers.start(concurrency=2)
-    expected = workers.digest(start(desk, chunks=60, checkpoints=[20, 40], enough=40))
+    expected = workers.digest(start(context, chunks=60, checkpoints=[20, 40], enough=40))
     chance, kills = random.Random(7), 0
     alive = [first, workers.start(concurrency=1)]
     for _ in range(6):
-        row = start(desk, chunks=60, checkpoints=[20, 40], enough=40)
+        row = start(context, chunks=60, checkpoints=[20, 40], enough=40)
         time.sleep(chance.uniform(0.0, 0.6))
         at = chance.randrange(2)
         workers.kill(alive[at])
         alive[at], kills = workers.start(concurrency=2 - at), kills + 1
         assert workers.digest(row) == expected
-    figure("kills_survived", kills, "workers", desk)
+    figure("kills_survived", kills, "workers", context)
 
 
 @pytest.mark.soak
-def test_the_same_chunk_by_two_workers_counts_once(desk: Desk, workers: Workers) -> None:
+def test_the_same_chunk_by_two_workers_counts_once(context: AppContext, workers: Workers) -> None:
     """One that hung comes back when another has done its work: its tally is thrown away, and it goes on."""
     hung = workers.start()
-    row = start(desk, chunks=3, wait=[1], folder=str(workers.folder))
+    row = start(context, chunks=3, wait=[1], folder=str(workers.folder))
     wait_for(lambda: workers.at(1), "the chunk to wait")
     os.killpg(hung.pid, signal.SIGSTOP)
     (workers.folder / "at-1").unlink()
@@ -189,33 +189,33 @@ def test_the_same_chunk_by_two_workers_counts_once(desk: Desk, workers: Workers)
     workers.go()
     expected = workers.digest(row)
     assert workers.made(1) == 2
-    found = find_scenario(desk, EVERYBODY, row.id)
+    found = find_scenario(context, EVERYBODY, row.id)
     assert (found.row.units_done, found.row.units) == (3000, 3000)
-    assert workers.digest(start(desk, chunks=3)) == expected
+    assert workers.digest(start(context, chunks=3)) == expected
 
 
 @pytest.mark.soak
-def test_memory_that_runs_out_fails_the_scenario_alone(desk: Desk, workers: Workers) -> None:
+def test_memory_that_runs_out_fails_the_scenario_alone(context: AppContext, workers: Workers) -> None:
     """With the reason; the worker goes on."""
     workers.start()
-    hungry = start(desk, chunks=2, eat=[1])
+    hungry = start(context, chunks=2, eat=[1])
     workers.wait(hungry, "failed")
-    assert "MemoryError" in str(find_scenario(desk, EVERYBODY, hungry.id).row.error)
-    assert workers.digest(start(desk, chunks=2))
+    assert "MemoryError" in str(find_scenario(context, EVERYBODY, hungry.id).row.error)
+    assert workers.digest(start(context, chunks=2))
 
 
 @pytest.mark.soak
-def test_cancelling_frees_the_worker_within_two_seconds(desk: Desk, workers: Workers) -> None:
+def test_cancelling_frees_the_worker_within_two_seconds(context: AppContext, workers: Workers) -> None:
     """From the answer to the first chunk of another scenario."""
     workers.start()
-    row = start(desk, chunks=2, wait=[0], folder=str(workers.folder))
+    row = start(context, chunks=2, wait=[0], folder=str(workers.folder))
     wait_for(lambda: workers.at(0), "the chunk to wait")
-    other = start(desk, chunks=1)
+    other = start(context, chunks=1)
     asked = time.monotonic()
-    cancel(desk, EVERYBODY, row.id)
+    cancel(context, EVERYBODY, row.id)
     assert workers.digest(other)
     took_s = time.monotonic() - asked
-    figure("cancel_to_next_result", took_s, "s", desk)
+    figure("cancel_to_next_result", took_s, "s", context)
     assert took_s < 2
     assert workers.state(row) == "cancelled"
 
@@ -230,27 +230,27 @@ def test_a_broker_that_forgets_costs_time_alone(
     monkeypatch.setitem(KINDS, NAME, MODULE)  # type: ignore[arg-type]  # a dictionary
     port = find_free_port()
     settings.data_dir.mkdir()
-    desk = build_desk(replace(settings, redis_url=f"redis://127.0.0.1:{port}/0", database_url=postgres_url))
-    desk.store.migrate()
-    with ExitStack() as stack, workers_on(desk, tmp_path) as workers:
+    context = build_context(replace(settings, redis_url=f"redis://127.0.0.1:{port}/0", database_url=postgres_url))
+    context.store.migrate()
+    with ExitStack() as stack, workers_on(context, tmp_path) as workers:
         redis = stack.enter_context(redis_on(port, tmp_path, persistent=persistent))
         workers.start()
-        expected = workers.digest(start(desk, chunks=4))
-        row = start(desk, chunks=4, wait=[1], folder=str(tmp_path))
+        expected = workers.digest(start(context, chunks=4))
+        row = start(context, chunks=4, wait=[1], folder=str(tmp_path))
         wait_for(lambda: workers.at(1), "the chunk to wait")
-        queued = [start(desk, chunks=4) for _ in range(20)]
+        queued = [start(context, chunks=4) for _ in range(20)]
         hurt = time.monotonic()
         if how == "killed":
             redis.kill()
             redis.wait(DEADLINE_S)
             stack.enter_context(redis_on(port, tmp_path, persistent=persistent))
         else:
-            with Redis.from_url(desk.settings.redis_url or "") as client:
+            with Redis.from_url(context.settings.redis_url or "") as client:
                 client.flushall()
         workers.go()
         assert {workers.digest(each) for each in (row, *queued)} == {expected}
-        figure(f"redis_{how}_to_21_results", time.monotonic() - hurt, "s", desk)
-    desk.store.close()
+        figure(f"redis_{how}_to_21_results", time.monotonic() - hurt, "s", context)
+    context.store.close()
 
 
 @contextmanager
@@ -271,8 +271,8 @@ def test_a_request_is_taken_in_a_tenth_of_a_second_with_everything_else_down(set
     """No worker, and a Redis that nobody answers for: 202, the scenario readable; the first request of a process apart."""
     settings.data_dir.mkdir()
     app = create_app(replace(settings, redis_url=f"redis://127.0.0.1:{find_free_port()}/0"))
-    desk = app.extensions["desk"]
-    desk.store.migrate()
+    context = app.extensions["context"]
+    context.store.migrate()
     client, times = app.test_client(), []
     for seed in range(50):
         begun = time.perf_counter()
@@ -280,7 +280,7 @@ def test_a_request_is_taken_in_a_tenth_of_a_second_with_everything_else_down(set
         times.append(time.perf_counter() - begun)
         assert answer.status_code == 202
         assert client.get(answer.headers["Location"]).get_json()["state"] == "queued"
-    figure("taken_first", 1000 * times[0], "ms", desk)
-    figure("taken_slowest_of_the_rest", 1000 * max(times[1:]), "ms", desk)
+    figure("taken_first", 1000 * times[0], "ms", context)
+    figure("taken_slowest_of_the_rest", 1000 * max(times[1:]), "ms", context)
     assert max(times[1:]) < 0.1
-    desk.store.close()
+    context.store.close()

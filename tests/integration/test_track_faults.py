@@ -66,7 +66,7 @@ def served(settings: Settings) -> Iterator[Flask]:
     """The service on a migrated database."""
     settings.data_dir.mkdir(exist_ok=True)
     app = create_app(settings)
-    with closing(app.extensions["desk"].store) as store:
+    with closing(app.extensions["context"].store) as store:
         store.migrate()
         yield app
 
@@ -95,7 +95,7 @@ def is_refused(answer: Answer, told: str) -> None:
 
 def kept(app: Flask, run: RunRow) -> list[str]:
     """Ids of the run's log, in order."""
-    return [event.id for _, event in log_of(app.extensions["desk"], run)]
+    return [event.id for _, event in log_of(app.extensions["context"], run)]
 
 
 def ids(numbers: list[int]) -> list[str]:
@@ -107,7 +107,7 @@ def test_a_full_disk_refuses_batches_whole_and_takes_them_when_there_is_space_ag
     """503 with Retry-After, nothing half-written, what was acknowledged is still read; no restart needed."""
     full = replace(settings, data_dir=small_disk, database_url=f"sqlite:///{small_disk}/outlay.db")
     with served(full) as app:
-        client, (run,) = app.test_client(), make_runs(app.extensions["desk"], 1)
+        client, (run,) = app.test_client(), make_runs(app.extensions["context"], 1)
         answers = [post(client, run, number) for number in range(50)]
         taken = [number for number, answer in enumerate(answers) if answer[0] == 200]
         assert 0 < len(taken) < 50
@@ -127,11 +127,11 @@ def test_a_file_system_gone_read_only_refuses_batches_until_it_can_be_written(sm
     """As kernels do after a fault of the disk, while the database's write-ahead log lies beside it; what is there is still read."""
     database_url = f"sqlite:///{small_disk}/outlay.db"
     with served(replace(settings, data_dir=small_disk, database_url=database_url)) as app:
-        client, (run,) = app.test_client(), make_runs(app.extensions["desk"], 1)
+        client, (run,) = app.test_client(), make_runs(app.extensions["context"], 1)
 
         def turn(state: str) -> None:
             beside = {path: path.read_bytes() for path in small_disk.glob("outlay.db-*")}
-            app.extensions["desk"].store.close()  # a file system with files open for writing is not turned by hand
+            app.extensions["context"].store.close()  # a file system with files open for writing is not turned by hand
             if state == "ro":
                 for path, content in beside.items():
                     path.write_bytes(content)
@@ -145,13 +145,13 @@ def test_a_read_only_postgresql_refuses_batches_until_it_can_be_written(settings
     url = make_url(postgres_url)
     elsewhere = url.set(database="postgres").render_as_string(hide_password=False)
     with served(replace(settings, database_url=postgres_url)) as app, closing(Database(elsewhere)) as admin:
-        client, (run,) = app.test_client(), make_runs(app.extensions["desk"], 1)
+        client, (run,) = app.test_client(), make_runs(app.extensions["context"], 1)
 
         def turn(state: str) -> None:
             with admin.engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
                 value = {"ro": "on", "rw": "off"}[state]
                 connection.execute(text(f'ALTER DATABASE "{url.database}" SET default_transaction_read_only = {value}'))
-            app.extensions["desk"].store.close()  # a session keeps what it began with
+            app.extensions["context"].store.close()  # a session keeps what it began with
 
         goes_read_only_and_back(app, client, run, turn)
 
@@ -193,10 +193,10 @@ def test_a_paused_redis_costs_little(tmp_path: Path, settings: Settings) -> None
 
 def with_key(app: Flask) -> tuple[FlaskClient, RunRow]:
     """A client that brings an API key, and a run of its team."""
-    desk = app.extensions["desk"]
-    (run,) = make_runs(desk, 1)
+    context = app.extensions["context"]
+    (run,) = make_runs(context, 1)
     client = app.test_client()
-    token = make_key(desk, run.team, "sender", ["write"], "1h")[1]
+    token = make_key(context, run.team, "sender", ["write"], "1h")[1]
     client.environ_base["HTTP_AUTHORIZATION"] = f"Bearer {token}"
     return client, run
 

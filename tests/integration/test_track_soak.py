@@ -17,8 +17,8 @@ from pathlib import Path
 import pytest
 
 from service.config import Settings
-from service.container import build_desk
-from service.context import Desk
+from service.container import build_context
+from service.context import AppContext
 from service.usecases.tracking.projection import rebuild
 from tests.conftest import wait_for
 from tests.integration.event_storm import (
@@ -50,29 +50,29 @@ def on(request: pytest.FixtureRequest, settings: Settings, free_port: int) -> Se
 
 
 @pytest.fixture
-def desk(on: Settings) -> Iterator[Desk]:
-    """The test's own desk, on a migrated database."""
+def context(on: Settings) -> Iterator[AppContext]:
+    """The test's own context, on a migrated database."""
     on.data_dir.mkdir()
-    made = build_desk(on)
+    made = build_context(on)
     with closing(made.store):
         made.store.migrate()
         yield made
 
 
-def test_a_killed_web_worker_loses_and_doubles_nothing(on: Settings, desk: Desk, tmp_path: Path) -> None:
+def test_a_killed_web_worker_loses_and_doubles_nothing(on: Settings, context: AppContext, tmp_path: Path) -> None:
     """Workers are killed while eight clients tell overlapping batches; each client says again what was not acknowledged."""
-    runs, rng = make_runs(desk), random.Random(7)
+    runs, rng = make_runs(context), random.Random(7)
     with web(on, tmp_path) as master, storm(on.port, runs, batches=6) as telling:
         for _ in range(2):
             kill_a_worker(master, rng)
         told = [each.result() for each in telling]
-    assert_exactly_once(desk, runs, told)
+    assert_exactly_once(context, runs, told)
 
 
 @pytest.mark.soak
-def test_fifty_killed_web_workers_lose_and_double_nothing(on: Settings, desk: Desk, tmp_path: Path) -> None:
+def test_fifty_killed_web_workers_lose_and_double_nothing(on: Settings, context: AppContext, tmp_path: Path) -> None:
     """At random moments, with the background worker folding all the while and killed once as well."""
-    runs, rng = make_runs(desk), random.Random(7)
+    runs, rng = make_runs(context), random.Random(7)
     begun = time.monotonic()
     with web(on, tmp_path) as master, background(on, tmp_path) as worker, storm(on.port, runs) as telling:
         for kill in range(KILLS):
@@ -85,20 +85,20 @@ def test_fifty_killed_web_workers_lose_and_double_nothing(on: Settings, desk: De
     acknowledged = sum(len(each.acknowledged) for each in told)
     figure("acknowledged_while_killed", acknowledged / seconds, "events/s", on)
     figure("batches_said_again", sum(each.repeats for each in told), "batches", on)
-    assert_exactly_once(desk, runs, told)
+    assert_exactly_once(context, runs, told)
     figure("killed_web_workers", KILLS, "kills, none of the events lost or doubled", on)
-    figure("events_kept", sum(each.run.position for each in desk.store.logs(runs)), "events", on)
+    figure("events_kept", sum(each.run.position for each in context.store.logs(runs)), "events", on)
 
 
 @pytest.mark.soak
-def test_a_background_worker_killed_while_it_folds_costs_nothing(on: Settings, desk: Desk, tmp_path: Path) -> None:
+def test_a_background_worker_killed_while_it_folds_costs_nothing(on: Settings, context: AppContext, tmp_path: Path) -> None:
     """It and all its children are. The next one goes on from the last step that was committed, and the hours are those of the log."""
-    (run,) = make_runs(desk, 1)
+    (run,) = make_runs(context, 1)
     for begin in range(0, FOLDED_IN_STEPS, PAGE):
-        desk.store.add_events(run, as_sent(range(begin, begin + PAGE)), desk.clock())
+        context.store.add_events(run, as_sent(range(begin, begin + PAGE)), context.clock())
 
     def folded() -> int:
-        found = desk.store.run(run.team, run.id)
+        found = context.store.run(run.team, run.id)
         return 0 if found is None else found.folded
 
     with background(on, tmp_path):
@@ -108,7 +108,7 @@ def test_a_background_worker_killed_while_it_folds_costs_nothing(on: Settings, d
         begun = time.monotonic()
         wait_for(lambda: folded() == FOLDED_IN_STEPS, "the next worker to fold the rest")
         figure("folded_after_kill", time.monotonic() - begun, "s", on)
-    assert rebuild(desk, [run]) == 0
+    assert rebuild(context, [run]) == 0
 
 
 def figure(name: str, value: float, unit: str, settings: Settings) -> None:

@@ -18,8 +18,8 @@ import pytest
 
 from providers.snapshot import SnapshotProvider
 from service.config import Settings, to_env
-from service.container import build_desk, utc_now
-from service.context import Desk
+from service.container import build_context, utc_now
+from service.context import AppContext
 from service.runtime import serve
 from service.store import Job
 from service.usecases.jobs import LEASE_S, submit
@@ -89,10 +89,10 @@ def plugin(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def desk(on: Settings) -> Iterator[Desk]:
-    """The test's own desk, on a migrated database."""
+def context(on: Settings) -> Iterator[AppContext]:
+    """The test's own context, on a migrated database."""
     on.data_dir.mkdir()
-    made = build_desk(on)
+    made = build_context(on)
     made.store.migrate()
     yield made
     made.store.close()
@@ -127,70 +127,70 @@ def end(worker: subprocess.Popen[bytes]) -> None:
     worker.wait(DEADLINE_S)
 
 
-def job_now(desk: Desk, job: Job) -> Job:
+def job_now(context: AppContext, job: Job) -> Job:
     """The job as it stands."""
-    found = desk.store.job(job.id)
+    found = context.store.job(job.id)
     assert found is not None
     return found
 
 
-def wait_for_state(desk: Desk, job: Job, state: str) -> Job:
+def wait_for_state(context: AppContext, job: Job, state: str) -> Job:
     """Wait until the job is in `state`."""
-    wait_for(lambda: job_now(desk, job).state == state, f"job {job.kind} to be {state}")
-    return job_now(desk, job)
+    wait_for(lambda: job_now(context, job).state == state, f"job {job.kind} to be {state}")
+    return job_now(context, job)
 
 
-def begin_gated(desk: Desk, plugin: Path) -> Job:
+def begin_gated(context: AppContext, plugin: Path) -> Job:
     """A job that is being run and waits for the file `go`."""
-    job = request_refresh(desk, "gated")
+    job = request_refresh(context, "gated")
     wait_for((plugin / "begun").exists, "the job to begin")
     return job
 
 
-def assert_done_once(desk: Desk, job: Job) -> None:
+def assert_done_once(context: AppContext, job: Job) -> None:
     """All offers are there, each once, and the result says so."""
-    done = wait_for_state(desk, job, "succeeded")
+    done = wait_for_state(context, job, "succeeded")
     assert done.result is not None
-    kept = desk.store.load_snapshot(done.result["snapshot"])
+    kept = context.store.load_snapshot(done.result["snapshot"])
     assert kept is not None
     assert len(kept.offers) == len(set(kept.offers)) == done.result["offers"] == 1200
     assert (done.progress_done, done.progress_total) == (1200, 1200)
 
 
-def test_a_refresh_keeps_the_shipped_prices(desk: Desk, start_worker: StartWorker) -> None:
+def test_a_refresh_keeps_the_shipped_prices(context: AppContext, start_worker: StartWorker) -> None:
     """The job fetches the packaged snapshot and stores every offer under its name."""
     start_worker()
-    job = request_refresh(desk, "snapshot")
-    assert request_refresh(desk, "snapshot").id == job.id
-    done = wait_for_state(desk, job, "succeeded")
+    job = request_refresh(context, "snapshot")
+    assert request_refresh(context, "snapshot").id == job.id
+    done = wait_for_state(context, job, "succeeded")
     shipped = SnapshotProvider().fetch()
-    kept = desk.store.load_snapshot(shipped.snapshot)
+    kept = context.store.load_snapshot(shipped.snapshot)
     assert kept is not None
     assert set(kept.offers) == set(shipped.offers)
     assert done.result is not None
     assert (done.result["snapshot"], done.result["offers"], done.attempt) == (shipped.snapshot, len(shipped.offers), 1)
-    wait_for(lambda: desk.store.last_beat() is not None, "the worker's heartbeat")
+    wait_for(lambda: context.store.last_beat() is not None, "the worker's heartbeat")
 
 
-def test_a_job_from_before_the_worker_is_found(desk: Desk, start_worker: StartWorker) -> None:
+def test_a_job_from_before_the_worker_is_found(context: AppContext, start_worker: StartWorker) -> None:
     """A row whose message was never sent is run all the same."""
-    job = desk.store.create_job(KIND, {"provider": "snapshot"}, utc_now() - timedelta(seconds=60))
+    job = context.store.create_job(KIND, {"provider": "snapshot"}, utc_now() - timedelta(seconds=60))
     start_worker()
-    wait_for_state(desk, job, "succeeded")
+    wait_for_state(context, job, "succeeded")
 
 
-def test_sigterm_gives_the_job_to_the_next_worker(desk: Desk, start_worker: StartWorker, plugin: Path) -> None:
+def test_sigterm_gives_the_job_to_the_next_worker(context: AppContext, start_worker: StartWorker, plugin: Path) -> None:
     """A worker asked to stop hands its job back and exits cleanly; the next one finishes it, with one result."""
     worker = start_worker()
-    job = begin_gated(desk, plugin)
+    job = begin_gated(context, plugin)
     worker.terminate()
     wait_for(lambda: "shutdown" in stop_message(plugin), "the worker to note that it should stop")
     (plugin / "go").touch()
     assert worker.wait(DEADLINE_S) == 0
-    handed = job_now(desk, job)
+    handed = job_now(context, job)
     assert (handed.state, handed.lease_owner, handed.handed_back) == ("running", None, 1)
     start_worker()
-    assert_done_once(desk, job)
+    assert_done_once(context, job)
 
 
 def stop_message(plugin: Path) -> str:
@@ -198,103 +198,103 @@ def stop_message(plugin: Path) -> str:
     return (plugin.parent / "worker.log").read_text()
 
 
-def test_a_killed_process_is_replaced_and_the_job_done(desk: Desk, start_worker: StartWorker, plugin: Path) -> None:
+def test_a_killed_process_is_replaced_and_the_job_done(context: AppContext, start_worker: StartWorker, plugin: Path) -> None:
     """The worker notices that the process under a job died and gives the job to another, long before the lease is over."""
     start_worker()
-    job = begin_gated(desk, plugin)
+    job = begin_gated(context, plugin)
     (plugin / "begun").unlink()
-    os.kill(int(str(job_now(desk, job).lease_owner).rpartition("/")[2]), signal.SIGKILL)
+    os.kill(int(str(job_now(context, job).lease_owner).rpartition("/")[2]), signal.SIGKILL)
     wait_for((plugin / "begun").exists, "another process to begin the job")
     (plugin / "go").touch()
-    assert_done_once(desk, job)
-    assert job_now(desk, job).attempt == 2
+    assert_done_once(context, job)
+    assert job_now(context, job).attempt == 2
 
 
-def test_the_job_of_a_dead_worker_is_swept(desk: Desk, start_worker: StartWorker, plugin: Path) -> None:
+def test_the_job_of_a_dead_worker_is_swept(context: AppContext, start_worker: StartWorker, plugin: Path) -> None:
     """A job whose worker vanished with its message is run by the next worker once the lease is over."""
     (plugin / "go").touch()
     past = utc_now() - timedelta(seconds=2 * LEASE_S)
-    job = desk.store.create_job(KIND, {"provider": "gated"}, past)
-    assert desk.store.claim_job(job.id, "vanished/1", past, LEASE_S)
+    job = context.store.create_job(KIND, {"provider": "gated"}, past)
+    assert context.store.claim_job(job.id, "vanished/1", past, LEASE_S)
     start_worker()
-    assert_done_once(desk, job)
+    assert_done_once(context, job)
 
 
-def test_a_poison_job_fails_with_its_reason(desk: Desk, start_worker: StartWorker) -> None:
+def test_a_poison_job_fails_with_its_reason(context: AppContext, start_worker: StartWorker) -> None:
     """A job that fails each time ends after three attempts with the last reason, and the others go on."""
     start_worker()
-    unknown = submit(desk, "brew_tea", {})
-    wait_for_state(desk, request_refresh(desk, "snapshot"), "succeeded")
-    assert "no job of kind 'brew_tea'" in str(wait_for_state(desk, unknown, "failed").error)
-    assert job_now(desk, unknown).attempt == 3
+    unknown = submit(context, "brew_tea", {})
+    wait_for_state(context, request_refresh(context, "snapshot"), "succeeded")
+    assert "no job of kind 'brew_tea'" in str(wait_for_state(context, unknown, "failed").error)
+    assert job_now(context, unknown).attempt == 3
 
 
-def test_a_provider_that_fails_is_left_alone_and_says_why(desk: Desk, start_worker: StartWorker) -> None:
+def test_a_provider_that_fails_is_left_alone_and_says_why(context: AppContext, start_worker: StartWorker) -> None:
     """Its job is done with one call: trying again at once would only hammer the source."""
     start_worker()
-    done = wait_for_state(desk, request_refresh(desk, "poison"), "succeeded")
-    state = desk.store.provider_state("poison")
+    done = wait_for_state(context, request_refresh(context, "poison"), "succeeded")
+    state = context.store.provider_state("poison")
     assert done.attempt == 1
     assert (state.failures, state.last_error) == (1, "the source answers with rubbish")
     assert state.retry_at is not None
 
 
-def test_a_job_that_kills_its_process_fails(desk: Desk, start_worker: StartWorker) -> None:
+def test_a_job_that_kills_its_process_fails(context: AppContext, start_worker: StartWorker) -> None:
     """Three processes die of the job, then it is over; the others go on."""
     start_worker()
-    killer = request_refresh(desk, "killer")
-    assert wait_for_state(desk, killer, "failed").error == "its worker died or hung in each of 3 attempts"
-    wait_for_state(desk, request_refresh(desk, "snapshot"), "succeeded")
+    killer = request_refresh(context, "killer")
+    assert wait_for_state(context, killer, "failed").error == "its worker died or hung in each of 3 attempts"
+    wait_for_state(context, request_refresh(context, "snapshot"), "succeeded")
 
 
-def test_a_running_job_is_cancelled(desk: Desk, start_worker: StartWorker, plugin: Path) -> None:
+def test_a_running_job_is_cancelled(context: AppContext, start_worker: StartWorker, plugin: Path) -> None:
     """The process that runs a job learns that it is not wanted any more and stops at its next step."""
     start_worker()
-    job = begin_gated(desk, plugin)
+    job = begin_gated(context, plugin)
     for _ in range(2):  # the second renewal begins after the first has told the job
-        asked = desk.store.request_cancel(job.id, utc_now())
+        asked = context.store.request_cancel(job.id, utc_now())
         assert asked is not None
-        wait_for(lambda since=asked.updated_at: job_now(desk, job).updated_at > since, "the lease to be renewed")
+        wait_for(lambda since=asked.updated_at: job_now(context, job).updated_at > since, "the lease to be renewed")
     (plugin / "go").touch()
-    wait_for_state(desk, job, "cancelled")
-    assert desk.store.latest_snapshot("gated") is None
+    wait_for_state(context, job, "cancelled")
+    assert context.store.latest_snapshot("gated") is None
 
 
 @pytest.mark.soak
-def test_a_stuck_job_is_cut_off_on_sigterm(desk: Desk, start_worker: StartWorker, plugin: Path) -> None:
+def test_a_stuck_job_is_cut_off_on_sigterm(context: AppContext, start_worker: StartWorker, plugin: Path) -> None:
     """A job that reaches no step is cut off when the soft shutdown is over, and its row is free at once."""
     worker = start_worker()
-    job = begin_gated(desk, plugin)
+    job = begin_gated(context, plugin)
     asked = time.monotonic()
     worker.terminate()
     worker.wait(DEADLINE_S)
     took_s = time.monotonic() - asked
-    figure("stuck_job_sigterm_to_exit", took_s, desk)
+    figure("stuck_job_sigterm_to_exit", took_s, context)
     assert took_s < 15
-    assert job_now(desk, job).lease_owner is None
+    assert job_now(context, job).lease_owner is None
     (plugin / "go").touch()
     start_worker()
-    assert_done_once(desk, job)
+    assert_done_once(context, job)
 
 
 @pytest.mark.soak
-def test_a_killed_worker_costs_its_lease(desk: Desk, start_worker: StartWorker, plugin: Path) -> None:
+def test_a_killed_worker_costs_its_lease(context: AppContext, start_worker: StartWorker, plugin: Path) -> None:
     """SIGKILL for the worker's main process: its children follow, and the next worker has the job when the lease is over."""
     worker = start_worker()
-    job = begin_gated(desk, plugin)
+    job = begin_gated(context, plugin)
     worker.kill()
     killed = time.monotonic()
     worker.wait(DEADLINE_S)
     wait_for(lambda: not alive(worker.pid), "the children to follow")
     start_worker()
     (plugin / "go").touch()
-    assert_done_once(desk, job)
-    figure("worker_killed_to_job_done", time.monotonic() - killed, desk)
+    assert_done_once(context, job)
+    figure("worker_killed_to_job_done", time.monotonic() - killed, context)
 
 
-def figure(name: str, seconds: float, desk: Desk) -> None:
+def figure(name: str, seconds: float, context: AppContext) -> None:
     """One measured figure as a line of JSON, for those who run `make soak`."""
-    transport = "embedded" if desk.settings.embedded else "redis"
+    transport = "embedded" if context.settings.embedded else "redis"
     print(json.dumps({"name": f"{name}.{transport}", "value": round(seconds, 2), "unit": "s"}))  # noqa: T201 - what the soak is run for
 
 

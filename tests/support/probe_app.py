@@ -90,8 +90,8 @@ def hold() -> Response:
     return json_response({"released": (folder / "release").read_text()})
 
 
-def desk(**parts: Any) -> SimpleNamespace:
-    """A desk on which everything is well, apart from `parts`."""
+def context(**parts: Any) -> SimpleNamespace:
+    """A context on which everything is well, apart from `parts`."""
     well = SimpleNamespace(ping=lambda: True, last_beat=lambda: datetime.now(UTC), any_key=lambda: False)
     return SimpleNamespace(**{"store": well, "cache": well, "queue": well, "clock": lambda: datetime.now(UTC)} | parts)
 
@@ -99,7 +99,7 @@ def desk(**parts: Any) -> SimpleNamespace:
 def build(**parts: Any) -> Flask:
     """The shell with the probe's addresses."""
     app = Flask("probe", static_folder=None)
-    app.extensions["desk"] = desk(**parts)
+    app.extensions["context"] = context(**parts)
     api.register(app).register_blueprint(blueprint)
     request_body.STALL_S = float(os.environ.get("PROBE_STALL_S", request_body.STALL_S))
     return app

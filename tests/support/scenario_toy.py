@@ -17,11 +17,11 @@ from typing import Any
 
 import numpy as np
 
-from service.context import Desk
+from service.context import AppContext
 from service.domain.errors import InvalidRequest
 from service.domain.teams import DEFAULT_TEAM, SCOPES, Principal
 from service.store import ScenarioRow
-from service.usecases.scenarios.registry import Body, Given, Prepared, ScenarioKind, Step
+from service.usecases.scenarios.registry import Body, Prepared, ScenarioKind, ScenarioRequest, Step
 from service.usecases.scenarios.scenarios import submit
 
 NAME = "toy"
@@ -33,19 +33,19 @@ ROOM_BYTES = 64 * 1024 * 1024
 PATIENCE_S = 120.0
 
 
-def prepare(desk: Desk, given: Given) -> Prepared:
+def prepare(context: AppContext, given: ScenarioRequest) -> Prepared:
     """The options as they are. Raises InvalidRequest for more chunks than it takes."""
     told = dict(given.options.get("distributions", given.options))
     chunks = int(told.get("chunks", 1))
     if chunks > 100:
         raise InvalidRequest(f"{chunks} chunks are more than the 100 of a toy", "/chunks")
     checkpoints = tuple(told.get("checkpoints", ()))
-    return Prepared(NAME, chunks, UNITS_A_CHUNK, chunks * UNITS_A_CHUNK, checkpoints, told, desk.catalog.current.name)
+    return Prepared(NAME, chunks, UNITS_A_CHUNK, chunks * UNITS_A_CHUNK, checkpoints, told, context.catalog.current.name)
 
 
-def run_chunk(desk: Desk, prepared: Prepared, index: int, step: Step) -> dict[str, Any]:
+def run_chunk(context: AppContext, prepared: Prepared, index: int, step: Step) -> dict[str, Any]:
     """A sum of random numbers, after whatever befalls this chunk."""
-    del desk
+    del context
     told = prepared.request
     _note(told, index)
     for what, happen in HAPPENINGS.items():
@@ -61,9 +61,9 @@ def enough(prepared: Prepared, tallies: Iterable[Body]) -> bool:
     return sum(1 for _ in tallies) >= prepared.request.get("enough", prepared.chunks)
 
 
-def finish(desk: Desk, prepared: Prepared, tallies: Iterable[Body]) -> dict[str, Any]:
+def finish(context: AppContext, prepared: Prepared, tallies: Iterable[Body]) -> dict[str, Any]:
     """The exact sum, and a digest that any other order or bit would change."""
-    del desk
+    del context
     found = list(tallies)
     _note(prepared.request, MERGE)
     for what, happen in HAPPENINGS.items():
@@ -129,11 +129,11 @@ HAPPENINGS: dict[str, Callable[[Body, object, Step], None]] = {
 KIND = ScenarioKind(prepare, run_chunk, enough, finish)
 
 
-def given(**told: Any) -> Given:
+def given(**told: Any) -> ScenarioRequest:
     """A request for a toy."""
-    return Given(NAME, "estimate", {}, {}, told, lambda body: body)
+    return ScenarioRequest(NAME, "estimate", {}, {}, told, lambda body: body)
 
 
-def start(desk: Desk, who: Principal = EVERYBODY, **told: Any) -> ScenarioRow:
+def start(context: AppContext, who: Principal = EVERYBODY, **told: Any) -> ScenarioRow:
     """A toy that is submitted."""
-    return submit(desk, who, given(**told), {"kind": NAME, **told})
+    return submit(context, who, given(**told), {"kind": NAME, **told})

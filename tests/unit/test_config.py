@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from service.config import ROWS, BadSetting, Settings, database_label, load_settings, markdown_table, sqlite_path, to_env
-from service.container import build_desk
+from service.container import build_context
 
 
 def test_nothing_set_gives_the_embedded_defaults() -> None:
@@ -115,15 +115,15 @@ def test_a_provider_nobody_knows_is_refused() -> None:
     """A slip there would quietly ask nobody."""
     for env in ({"OUTLAY_PROVIDERS": "aws,lamda"}, {"OUTLAY_PROVIDER_URLS": "lamda=https://x"}):
         with pytest.raises(BadSetting, match=r"'lamda', which is no provider; known: .*lambda"):
-            build_desk(load_settings(env))
+            build_context(load_settings(env))
 
 
 def test_the_central_banks_rates_can_have_a_mirror() -> None:
     """They are no provider, so nobody can be told to ask them alone."""
-    desk = build_desk(load_settings({"OUTLAY_PROVIDER_URLS": "ecb=https://mirror/rates.xml"}))
-    assert desk.settings.mirrors == {"ecb": "https://mirror/rates.xml"}
+    context = build_context(load_settings({"OUTLAY_PROVIDER_URLS": "ecb=https://mirror/rates.xml"}))
+    assert context.settings.mirrors == {"ecb": "https://mirror/rates.xml"}
     with pytest.raises(BadSetting, match="'ecb', which is no provider"):
-        build_desk(load_settings({"OUTLAY_PROVIDERS": "ecb"}))
+        build_context(load_settings({"OUTLAY_PROVIDERS": "ecb"}))
 
 
 def test_an_unknown_variable_gets_the_nearest_name() -> None:

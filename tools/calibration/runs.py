@@ -7,7 +7,7 @@ from typing import cast
 
 from service.domain.quantities import Range
 from service.domain.training.hardware import Precision
-from service.domain.training.model import Model, OtherNetwork
+from service.domain.training.model import GenericNetwork, Model
 from service.domain.training.run import Cluster, Failures, Training
 from service.engine.training.memory import parameter_total
 from service.engine.training.reliability import reliability
@@ -70,7 +70,7 @@ def _failures(mttf: Range) -> Failures:
 def _run(row: Row) -> PublishedRun:
     model = find_model(row["preset"]).model if row["preset"] else model_of(row)
     cluster = cluster_of(row["accelerator"], int(row["count"]))
-    other = isinstance(model, OtherNetwork)
+    other = isinstance(model, GenericNetwork)
     seq_len = 1 if other else int(row["seq"])
     flash = bool(flash_attention(row["precision"], cluster.accelerator.family).value)
     training = Training(
@@ -89,6 +89,6 @@ def _run(row: Row) -> PublishedRun:
 
 
 def _batch(row: Row, model: Model, seq_len: int) -> int:
-    if isinstance(model, OtherNetwork):
+    if isinstance(model, GenericNetwork):
         return int(default("training.samples_per_batch").value)
     return round((number(row["batch_tokens"]) or int(batch_tokens(parameter_total(model)).value)) / seq_len)

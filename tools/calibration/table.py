@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from service.domain.training.utilisation import Utilisation
 from service.engine.training.step.collectives import Link
-from service.engine.training.step.step_time import Achieved, timed
+from service.engine.training.step.step_time import AchievedRates, timed
 from service.engine.training.step.step_work import Work, work
 from service.presets.training.utilisation import Parameters, attention_share, utilisation, watts_per_tflop
 from tools.calibration.cases import Case
@@ -60,7 +60,7 @@ def table_of(cases: Sequence[Case]) -> Table:
     return Table(_joined(parts), np.concatenate(rows), np.concatenate(tokens), tuple(owners), np.concatenate(rates))
 
 
-def achieved_of(table: Table, parameters: Parameters) -> Achieved:
+def achieved_of(table: Table, parameters: Parameters) -> AchievedRates:
     """The parameters as one value a position."""
     kinds = [(case.accelerator, case.training.precision, case.kernels) for case in table.cases]
     index: dict[tuple[str, str, str], int] = {}
@@ -74,7 +74,7 @@ def achieved_of(table: Table, parameters: Parameters) -> Achieved:
 
 @dataclass(frozen=True)
 class Columns:
-    """`Achieved` with one value a position."""
+    """`AchievedRates` with one value a position."""
 
     matmul_share: Floats
     attention_share: Floats
@@ -98,18 +98,18 @@ class Columns:
 RATES = tuple(field.name for field in fields(Columns))
 
 
-def position_rates(table: Table, achieved: Achieved) -> Floats:
+def position_rates(table: Table, achieved: AchievedRates) -> Floats:
     """Predicted tokens a second and accelerator at every position."""
     return table.tokens / timed(table.asked, achieved).total
 
 
-def predicted_rates(table: Table, achieved: Achieved) -> Floats:
+def predicted_rates(table: Table, achieved: AchievedRates) -> Floats:
     """Predicted tokens a second and accelerator of every row, of the fastest layout that may be its own."""
     best: Floats = np.maximum.reduceat(position_rates(table, achieved), table.starts)
     return best
 
 
-def pruned(table: Table, achieved: Achieved, kept: int = CANDIDATES_KEPT) -> Table:
+def pruned(table: Table, achieved: AchievedRates, kept: int = CANDIDATES_KEPT) -> Table:
     """The table with the fastest positions of every row only."""
     order = np.lexsort((-position_rates(table, achieved), table.row))
     starts = table.starts

@@ -13,13 +13,13 @@ from typing import Any, TypeVar
 from flask import Flask, Response, current_app, g, request
 
 from service.api.http import request_body
-from service.api.http.errors import Refusal
+from service.api.http.errors import HttpError
 from service.cache import MemoryCache
-from service.context import Desk
-from service.domain.errors import Problem
+from service.context import AppContext
+from service.domain.errors import DomainError
 from service.domain.teams import Principal, Scope
-from service.usecases.keys import Doorkeeper, NotLetIn
-from service.usecases.resolution.feedback import Teacher, of_team
+from service.usecases.keys import AuthenticationError, Authenticator
+from service.usecases.resolution.feedback import FeedbackCache, of_team
 
 PREFIX = "/v1/"
 SCHEME = "apiKey"
@@ -59,16 +59,16 @@ def principal() -> Principal:
     return found
 
 
-def team_desk() -> Desk:
-    """The desk of the present request's team, with what its finished runs have taught and its own prices."""
-    return of_team(current_app.extensions["desk"], current_app.extensions["teacher"], principal())
+def team_context() -> AppContext:
+    """The context of the present request's team, with what its finished runs have taught and its own prices."""
+    return of_team(current_app.extensions["context"], current_app.extensions["feedback"], principal())
 
 
 def register(app: Flask) -> None:
     """Let nobody in who must not come in; after the request ids, before anything that reads a body."""
-    app.extensions["doorkeeper"] = Doorkeeper(app.extensions["desk"])
+    app.extensions["authenticator"] = Authenticator(app.extensions["context"])
     app.extensions["counts"] = MemoryCache()
-    app.extensions["teacher"] = Teacher(app.extensions["desk"].store)
+    app.extensions["feedback"] = FeedbackCache(app.extensions["context"].store)
     app.before_request(_admit)
     app.after_request(_tell_allowance)
 
@@ -78,18 +78,18 @@ def _admit() -> None:
         return
     try:
         _let_in()
-    except (Refusal, Problem):
+    except (HttpError, DomainError):
         request_body.drain()
         raise
 
 
 def _let_in() -> None:
-    doorkeeper: Doorkeeper = current_app.extensions["doorkeeper"]
+    doorkeeper: Authenticator = current_app.extensions["authenticator"]
     try:
         g.principal = doorkeeper.admit(_token())
-    except NotLetIn as error:
+    except AuthenticationError as error:
         challenge = 'Bearer error="invalid_token"' if error.shown else "Bearer"
-        raise Refusal(401, str(error), headers={"WWW-Authenticate": challenge}) from error
+        raise HttpError(401, str(error), headers={"WWW-Authenticate": challenge}) from error
     if g.principal.key is not None:
         _count(g.principal.key)
         _check_scope()
@@ -102,14 +102,14 @@ def _token() -> str | None:
 
 def _count(key: str) -> None:
     """In Redis where all processes count together; in this one's memory while that is away: nobody is refused because of an outage."""
-    desk = current_app.extensions["desk"]
-    quota, window_s = desk.settings.quota
+    context = current_app.extensions["context"]
+    quota, window_s = context.settings.quota
     name = f"requests:{key}"
-    counted, left_s = desk.cache.count(name, window_s) or current_app.extensions["counts"].count(name, window_s)
+    counted, left_s = context.cache.count(name, window_s) or current_app.extensions["counts"].count(name, window_s)
     back_s = max(1, math.ceil(left_s))
     g.allowance = f'"{POLICY}";r={max(0, quota - counted)};t={back_s}'
     if counted > quota:
-        raise Refusal(429, f"This API key may make {quota:,} requests in {window_s:,} s.", headers={"Retry-After": str(back_s)})
+        raise HttpError(429, f"This API key may make {quota:,} requests in {window_s:,} s.", headers={"Retry-After": str(back_s)})
 
 
 def _check_scope() -> None:
@@ -121,12 +121,12 @@ def _check_scope() -> None:
     if look := getattr(view, "look", None):
         look(**(request.view_args or {}))
     challenge = f'Bearer error="insufficient_scope", scope="{scope}"'
-    raise Refusal(403, f"This needs an API key with the scope {scope}.", headers={"WWW-Authenticate": challenge})
+    raise HttpError(403, f"This needs an API key with the scope {scope}.", headers={"WWW-Authenticate": challenge})
 
 
 def _tell_allowance(response: Response) -> Response:
     if allowance := g.get("allowance"):
-        quota, window_s = current_app.extensions["desk"].settings.quota
+        quota, window_s = current_app.extensions["context"].settings.quota
         response.headers["RateLimit-Policy"] = f'"{POLICY}";q={quota};w={window_s}'
         response.headers["RateLimit"] = allowance
     return response

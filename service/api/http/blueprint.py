@@ -12,7 +12,7 @@ from flask_smorest import Blueprint as SmorestBlueprint
 from webargs.flaskparser import FlaskParser
 
 from service.api.http import auth, request_body
-from service.api.http.errors import Refusal, response_name
+from service.api.http.errors import HttpError, response_name
 from service.schemas import strict_json
 from service.schemas.base import pointers
 
@@ -50,14 +50,14 @@ class StrictParser(FlaskParser):
         lists = {field.data_key or name for name, field in schema.load_fields.items() if isinstance(field, ma.fields.List)}
         twice = [name for name, values in req.args.lists() if len(values) > 1 and name not in lists]
         if twice:
-            raise Refusal(422, errors=[{"pointer": strict_json.pointer_of([name]), "message": "given more than once"} for name in twice])
+            raise HttpError(422, errors=[{"pointer": strict_json.pointer_of([name]), "message": "given more than once"} for name in twice])
         return super().load_querystring(req, schema)
 
     def handle_error(self, error: ma.ValidationError, req: Request, schema: ma.Schema, **_: Any) -> Any:  # noqa: ARG002
         """Raise the 422. webargs has put the messages under their location, which is no part of a pointer."""
         messages: Any = error.messages
         errors = [entry for below in messages.values() for entry in pointers(below, schema)]
-        raise Refusal(422, errors=errors)
+        raise HttpError(422, errors=errors)
 
 
 class Blueprint(SmorestBlueprint):  # type: ignore[misc]  # flask-smorest has no types

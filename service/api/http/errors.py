@@ -12,7 +12,7 @@ from marshmallow import ValidationError
 from werkzeug.exceptions import HTTPException
 from werkzeug.routing import RoutingException
 
-from service.domain.errors import Problem, UnknownName
+from service.domain.errors import DomainError, UnknownName
 from service.schemas.base import pointers
 from service.schemas.strict_json import MAX_ERRORS, BadJson, dumps
 
@@ -47,7 +47,7 @@ KNOWN: dict[int, tuple[str, str]] = {
 }
 
 
-class Refusal(Exception):
+class HttpError(Exception):
     """A request refused by the HTTP layer itself, before any use case; `errors` are `{"pointer", "message"}` entries."""
 
     def __init__(
@@ -95,7 +95,7 @@ def problem_body(
     return body | {"errors": errors[:MAX_ERRORS]} if errors else body
 
 
-def domain_problem_body(error: Problem, request_id: str = "") -> dict[str, Any]:
+def domain_problem_body(error: DomainError, request_id: str = "") -> dict[str, Any]:
     """The members of a problem that a use case raised; the type comes from the class's name, so it is stable."""
     entry: dict[str, Any] = {"pointer": error.pointer, "message": error.message}
     if isinstance(error, UnknownName) and error.near:
@@ -121,9 +121,9 @@ def register(app: Flask) -> None:
 
     from service.store import StoreUnavailable
 
-    app.register_error_handler(Refusal, _on_refusal)
+    app.register_error_handler(HttpError, _on_refusal)
     app.register_error_handler(BadJson, _on_bad_json)
-    app.register_error_handler(Problem, _on_domain_problem)
+    app.register_error_handler(DomainError, _on_domain_problem)
     app.register_error_handler(ValidationError, _on_validation_error)
     app.register_error_handler(HTTPException, _on_http_exception)
     for away in (StoreUnavailable, OperationalError, InterfaceError, PoolTimeout):
@@ -131,7 +131,7 @@ def register(app: Flask) -> None:
     app.register_error_handler(Exception, _on_unexpected)
 
 
-def _on_refusal(error: Refusal) -> Response:
+def _on_refusal(error: HttpError) -> Response:
     return problem(error.status, error.detail, errors=error.errors, headers=error.headers)
 
 
@@ -139,7 +139,7 @@ def _on_bad_json(error: BadJson) -> Response:
     return problem(400, error.detail, title="Malformed JSON", errors=error.errors)
 
 
-def _on_domain_problem(error: Problem) -> Response:
+def _on_domain_problem(error: DomainError) -> Response:
     body = domain_problem_body(error, g.get("request_id", ""))
     return Response(dumps(body), error.status, content_type=CONTENT_TYPE)
 

@@ -39,7 +39,7 @@ STATUSES: tuple[tuple[type[Exception], int], ...] = (
 )
 
 
-class Patient:
+class HeaderTimeoutParser:
     """A request parser whose wait for headers ends with `Stalled`, where the socket's timeout would look like a fault of ours."""
 
     def __init__(self, parser: Any) -> None:
@@ -61,7 +61,7 @@ def _patient(connection: Any, init: Callable[[], None]) -> Callable[[], None]:
     def initialise() -> None:
         init()
         if connection.parser is not None:
-            connection.parser = Patient(connection.parser)
+            connection.parser = HeaderTimeoutParser(connection.parser)
 
     return initialise
 

@@ -11,9 +11,9 @@ from flask import Flask, Response, current_app, g, request
 
 from service.api.http.auth import principal
 from service.api.http.blueprint import json_response
-from service.api.http.errors import Refusal
+from service.api.http.errors import HttpError
 from service.api.http.preconditions import versioned
-from service.store import Answer, Remembered, Repeated
+from service.store import Answer, IdempotencyRecord, IdempotentReplay
 
 HEADER = "Idempotency-Key"
 PATTERN = r'^"?[A-Za-z0-9._:/+=-]{1,200}"?$'
@@ -33,10 +33,12 @@ _ACCEPTED = re.compile(r'("?)([A-Za-z0-9._:/+=-]{1,200})\1')
 
 def register(app: Flask) -> None:
     """Answer what was asked before with what was answered then."""
-    app.register_error_handler(Repeated, _on_repeated)
+    app.register_error_handler(IdempotentReplay, _on_repeated)
 
 
-def remembering(status: int, body: Callable[[Any], Mapping[str, Any]], location: Callable[[Any], str] | None = None) -> Remembered | None:
+def remembering(
+    status: int, body: Callable[[Any], Mapping[str, Any]], location: Callable[[Any], str] | None = None
+) -> IdempotencyRecord | None:
     """What the present request's answer is to be remembered under, for the store to do so with what it makes; None without the header.
 
     `status`, `body` and `location` make the answer of what was made. Raises Refusal.
@@ -46,10 +48,14 @@ def remembering(status: int, body: Callable[[Any], Mapping[str, Any]], location:
         return None
     found = _ACCEPTED.fullmatch(given)
     if found is None:
-        raise Refusal(400, f"{HEADER} takes 1 to 200 letters, digits and ._:/+=-, with or without quotes around them.")
-    desk = current_app.extensions["desk"]
-    return Remembered(
-        principal().team, found[2], _digest(), desk.clock(), lambda made: Answer(status, body(made), location(made) if location else None)
+        raise HttpError(400, f"{HEADER} takes 1 to 200 letters, digits and ._:/+=-, with or without quotes around them.")
+    context = current_app.extensions["context"]
+    return IdempotencyRecord(
+        principal().team,
+        found[2],
+        _digest(),
+        context.clock(),
+        lambda made: Answer(status, body(made), location(made) if location else None),
     )
 
 
@@ -60,7 +66,7 @@ def _digest() -> str:
     return asked.hexdigest()
 
 
-def _on_repeated(repeated: Repeated) -> Response:
+def _on_repeated(repeated: IdempotentReplay) -> Response:
     answer = repeated.answer
     response = json_response(answer.body, answer.status, {"Location": answer.location} if answer.location else None)
     return versioned(response, answer.body["version"]) if "version" in answer.body else response

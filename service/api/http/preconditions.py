@@ -8,8 +8,8 @@ from typing import Any, Protocol, TypeVar
 
 from flask import Response, request
 
-from service.api.http.errors import Refusal
-from service.store import Moved
+from service.api.http.errors import HttpError
+from service.store import VersionConflictError
 
 VERSIONED: dict[str, Any] = {"ETag": {"schema": {"type": "string"}, "description": "Its version; for If-Match and If-None-Match"}}
 IF_MATCH: dict[str, Any] = {
@@ -47,10 +47,10 @@ def versioned(response: Response, version: int) -> Response:
 def matched(row: _V) -> Iterator[_V]:
     """The version that If-Match means. Raises Refusal: 428 without one, 412 where it is not the newest, now or when it is changed."""
     if not request.if_match:
-        raise Refusal(428, MISSING)
+        raise HttpError(428, MISSING)
     if str(row.version) not in request.if_match:
-        raise Refusal(412, OLD.format(version=row.version))
+        raise HttpError(412, OLD.format(version=row.version))
     try:
         yield row
-    except Moved:
-        raise Refusal(412) from None
+    except VersionConflictError:
+        raise HttpError(412) from None

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 from flask import Flask, current_app, g, request
 
-from service.api.http.errors import Refusal
+from service.api.http.errors import HttpError
 from service.schemas import strict_json
 
 MIB = 1024 * 1024
@@ -86,13 +86,13 @@ def _read(length: int) -> bytes:
         try:
             part = stream.read(min(length, READ_STEP_BYTES))
         except TimeoutError:
-            raise Refusal(408) from None
+            raise HttpError(408) from None
         if not part:
-            raise Refusal(400, "The body ended before its Content-Length.")
+            raise HttpError(400, "The body ended before its Content-Length.")
         parts.append(part)
         length -= len(part)
         if length and time.monotonic() > give_up_s:
-            raise Refusal(408)
+            raise HttpError(408)
     return parts[0] if len(parts) == 1 else b"".join(parts)
 
 
@@ -106,12 +106,12 @@ def drain() -> None:
 def _check_body() -> None:
     environ = request.environ
     if environ.get("HTTP_TRANSFER_ENCODING"):
-        raise Refusal(411)
+        raise HttpError(411)
     if environ.get("HTTP_CONTENT_ENCODING", "").strip().lower() not in ("", "identity"):
-        raise Refusal(415, "Bodies with a Content-Encoding are not taken; send them as they are.", headers=_NO_CODING)
+        raise HttpError(415, "Bodies with a Content-Encoding are not taken; send them as they are.", headers=_NO_CODING)
     length = environ.get("CONTENT_LENGTH") or "0"
     if not (length.isascii() and length.isdigit()):
-        raise Refusal(400, "Content-Length is not a number.")
+        raise HttpError(400, "Content-Length is not a number.")
     if len(length) > 4:  # shorter ones are below every limit
         _check_size(length)
 
@@ -120,7 +120,7 @@ def _check_size(length: str) -> None:
     limit = limit_bytes(request.endpoint, request.method)
     if len(length) > 18 or int(length) > limit:
         _drain(int(length[:18]))
-        raise Refusal(413, f"The body is larger than the {limit:,} bytes that this address takes.")
+        raise HttpError(413, f"The body is larger than the {limit:,} bytes that this address takes.")
 
 
 def _drain(length: int) -> None:
@@ -148,4 +148,4 @@ def _check_content_type() -> None:
     is_json = kind == "application/json" or (kind.startswith("application/") and kind.endswith("+json"))
     charset = request.mimetype_params.get("charset", "utf-8").lower()
     if not is_json or charset not in ("utf-8", "utf8"):
-        raise Refusal(415)
+        raise HttpError(415)

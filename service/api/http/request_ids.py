@@ -10,7 +10,7 @@ import time
 from flask import Flask, Response, g, request
 
 from service.api.http import metrics
-from service.api.http.errors import Refusal
+from service.api.http.errors import HttpError
 from service.runtime import logs
 
 HEADER = "X-Request-Id"
@@ -46,7 +46,7 @@ def _begin() -> None:
     g.request_id = wanted if accepted else new_request_id()
     logs.request_id.set(g.request_id)
     if wanted is not None and not accepted:
-        raise Refusal(400, f"{HEADER} takes 1 to 64 letters, digits and ._:- and starts with a letter or a digit.")
+        raise HttpError(400, f"{HEADER} takes 1 to 64 letters, digits and ._:- and starts with a letter or a digit.")
 
 
 def _finish(response: Response) -> Response:

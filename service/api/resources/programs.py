@@ -6,9 +6,9 @@ from typing import Any
 
 from flask import Response, request
 
-from service.api.http.auth import team_desk
+from service.api.http.auth import team_context
 from service.api.http.blueprint import JSON, Blueprint, json_response
-from service.api.http.errors import Refusal
+from service.api.http.errors import HttpError
 from service.schemas.base import Choice, Schema
 from service.schemas.programs.answer import ProgramAnswerSchema, ProgramDifferenceSchema
 from service.schemas.programs.presenters import difference_body, program_body
@@ -106,7 +106,7 @@ def program(options: dict[str, Any], asked: dict[str, Any]) -> Response:
     600 units of work: a program of 300 models, and the costliest found, takes some 2 s.
     """
     wanted = options.get("format") or accepted_format()
-    body = program_body(usecase.plan(team_desk(), asked))
+    body = program_body(usecase.plan(team_context(), asked))
     return json_response(body) if wanted == "json" else _exported(body, wanted)
 
 
@@ -118,14 +118,14 @@ def program_difference(asked: dict[str, Any]) -> Response:
 
     Scope, hardware, utilisation, failures, price, overheads, other lines and reserves, which add up to the difference to the cent.
     """
-    return json_response(difference_body(usecase.compare(team_desk(), asked)))
+    return json_response(difference_body(usecase.compare(team_context(), asked)))
 
 
 def accepted_format() -> str:
     """The format that Accept likes best, JSON where it takes anything. Raises Refusal 406 where it takes none."""
     best = request.accept_mimetypes.best_match(list(ACCEPTED.values())) if request.accept_mimetypes else JSON
     if not best:
-        raise Refusal(406, f"This can be had as {', '.join(ACCEPTED.values())}.")
+        raise HttpError(406, f"This can be had as {', '.join(ACCEPTED.values())}.")
     return next(name for name, kind in ACCEPTED.items() if kind == best)
 
 

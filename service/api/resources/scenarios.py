@@ -12,11 +12,11 @@ from flask import Response, current_app, g, url_for
 
 from service.api.http.auth import needs, principal
 from service.api.http.blueprint import Blueprint, json_response
-from service.api.http.errors import Refusal, response_name
+from service.api.http.errors import HttpError, response_name
 from service.api.http.idempotency import IDEMPOTENT, remembering
 from service.api.http.paging import PageQuerySchema, number_after, numbered_page, page_of
 from service.api.resources.training.estimate import EXAMPLE as ESTIMATE
-from service.context import Desk
+from service.context import AppContext
 from service.domain.errors import NotFound
 from service.domain.teams import Principal
 from service.schemas.scenarios.request import (
@@ -59,7 +59,7 @@ for _name in TAKES:
 
 def known_scenario(scenario_id: str) -> WholeScenario:
     """The team's scenario of that id. Raises NotFound."""
-    return usecase.find_scenario(current_app.extensions["desk"], principal(), scenario_id)
+    return usecase.find_scenario(current_app.extensions["context"], principal(), scenario_id)
 
 
 @blueprint.route("/v1/scenarios", methods=["POST"])
@@ -74,7 +74,7 @@ def start_scenario(request: Body) -> Response:
     result on any number of workers. A team has at most 100 scenarios under way, and 1e10 evaluations in them (429 beyond).
     """
     kept = remembering(202, entry_body, _url)
-    made = usecase.submit(current_app.extensions["desk"], principal(), given_of(request), parse(g.body), kept)
+    made = usecase.submit(current_app.extensions["context"], principal(), given_of(request), parse(g.body), kept)
     return json_response(entry_body(made), 202, {"Location": _url(made)})
 
 
@@ -84,7 +84,7 @@ def start_scenario(request: Body) -> Response:
 def list_scenarios(query: Body) -> Response:
     """The team's scenarios, in the order in which they were made"""
     page = page_of(query, (int,))
-    found = current_app.extensions["desk"].store.scenarios(principal().team, number_after(page), page.limit + 1)
+    found = current_app.extensions["context"].store.scenarios(principal().team, number_after(page), page.limit + 1)
     return numbered_page(found, page.limit, entry_body, lambda row: row.number)
 
 
@@ -108,7 +108,7 @@ def cancel_scenario(scenario_id: str) -> Response:
 
     One that is over stays as it is.
     """
-    return json_response(scenario_body(usecase.cancel(current_app.extensions["desk"], principal(), scenario_id)), 202)
+    return json_response(scenario_body(usecase.cancel(current_app.extensions["context"], principal(), scenario_id)), 202)
 
 
 @blueprint.route("/v1/scenarios/<scenario_id>/progress", methods=["GET"])
@@ -122,23 +122,23 @@ def watch_scenario(scenario_id: str) -> Response:
     """
     row = known_scenario(scenario_id).row
     if not _streams.acquire(blocking=False):
-        raise Refusal(503, f"This process has {MOST_STREAMS} streams open already; ask again.", headers={"Retry-After": "5"})
+        raise HttpError(503, f"This process has {MOST_STREAMS} streams open already; ask again.", headers={"Retry-After": "5"})
     let_go = cache(_streams.release)  # once, at the end of the stream or where nobody has read it so far
-    events = _events(current_app.extensions["desk"], principal(), row, let_go)
+    events = _events(current_app.extensions["context"], principal(), row, let_go)
     response = Response(events, content_type=EVENTS, headers={"Cache-Control": "no-store", "X-Accel-Buffering": "no"})
     response.call_on_close(let_go)
     return response
 
 
-def _events(desk: Desk, who: Principal, row: ScenarioRow, let_go: Callable[[], None]) -> Iterator[str]:
+def _events(context: AppContext, who: Principal, row: ScenarioRow, let_go: Callable[[], None]) -> Iterator[str]:
     try:
         yield f"retry: {RETRY_MS}\n\n"
-        yield from _told(desk, who, row)
+        yield from _told(context, who, row)
     finally:
         let_go()
 
 
-def _told(desk: Desk, who: Principal, row: ScenarioRow) -> Iterator[str]:
+def _told(context: AppContext, who: Principal, row: ScenarioRow) -> Iterator[str]:
     ends, told = time.monotonic() + STREAM_S, ""
     while row.state in OPEN and time.monotonic() < ends:
         data = dumps(entry_body(row))
@@ -146,7 +146,7 @@ def _told(desk: Desk, who: Principal, row: ScenarioRow) -> Iterator[str]:
         told = data
         time.sleep(LOOK_S)
         try:
-            row = usecase.find_scenario(desk, who, row.id).row
+            row = usecase.find_scenario(context, who, row.id).row
         except (StoreUnavailable, NotFound):
             return  # the headers are sent: whoever comes again gets the right answer
     if row.state not in OPEN:

@@ -6,7 +6,7 @@ from typing import Any
 
 from flask import Response
 
-from service.api.http.auth import team_desk
+from service.api.http.auth import team_context
 from service.api.http.blueprint import Blueprint, json_response
 from service.schemas.serving import ServingAnswerSchema, ServingRequestSchema
 from service.serialization import plain
@@ -35,4 +35,4 @@ def serving(request: dict[str, Any]) -> Response:
     month and a life, and the same on other offers. Decoder-only transformers. Where nothing fits or is in time a 422 says what would.
     The costliest request takes 0.4 s of CPU, and with `training.estimate` what that estimate takes besides.
     """
-    return json_response(plain(usecase.serve(team_desk(), request)))
+    return json_response(plain(usecase.serve(team_context(), request)))

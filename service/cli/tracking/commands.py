@@ -14,10 +14,10 @@ from service.api.resources.tracking.programs import program_body
 from service.api.resources.tracking.status import status_body
 from service.cli import commands
 from service.cli.commands import error_lines
-from service.cli.keys import make_database, opened_desk
+from service.cli.keys import make_database, opened_context
 from service.cli.program import give
 from service.cli.tracking import tables
-from service.context import Desk
+from service.context import AppContext
 from service.domain.teams import DEFAULT_TEAM, SCOPES, Principal
 from service.serialization import plain
 from service.store import ProgramRow, StoreNotReady
@@ -28,25 +28,25 @@ MOST_PROGRAMS = 1_000_000
 
 def programs(team: str, *, as_json: bool) -> None:
     """Show the team's programs."""
-    with _opened() as desk:
-        found = [program_body(row) for row in desk.store.programs(member_of(desk, team).team, 0, MOST_PROGRAMS)]
+    with _opened() as context:
+        found = [program_body(row) for row in context.store.programs(member_of(context, team).team, 0, MOST_PROGRAMS)]
     click.echo(json.dumps(found, indent=2) if as_json else tables.programs(found))
 
 
 def start(file: Path, *, name: str | None, team: str, as_json: bool) -> None:
     """Track the program of a plan's request or answer."""
-    from service.api.http.errors import Refusal
+    from service.api.http.errors import HttpError
     from service.schemas.tracking.plan import plan_of
 
     plan = commands.read_request(file)
-    with opened_desk() as desk, commands.readable_problems():
-        make_database(desk)
+    with opened_context() as context, commands.readable_problems():
+        make_database(context)
         try:
-            planned = plan_of(desk.priced_for(team), plan, "")
-        except Refusal as refusal:
+            planned = plan_of(context.priced_for(team), plan, "")
+        except HttpError as refusal:
             raise click.ClickException(error_lines(refusal.errors or ())) from refusal
         given = {"name": name or plan["name"]}
-        body = program_body(usecase.start_program(desk, member_of(desk, team), given, planned, None))
+        body = program_body(usecase.start_program(context, member_of(context, team), given, planned, None))
     click.echo(json.dumps(body, indent=2) if as_json else tables.started(body))
 
 
@@ -55,8 +55,8 @@ def show(program_id: str, *, as_of: str | None, team: str, as_json: bool) -> Non
     from service.usecases.tracking.headline import headline
     from service.usecases.tracking.status import program_status
 
-    with _opened() as desk, commands.readable_problems():
-        found = program_status(desk, _program(desk, team, program_id), _moment(as_of))
+    with _opened() as context, commands.readable_problems():
+        found = program_status(context, _program(context, team, program_id), _moment(as_of))
     body = status_body(found)
     click.echo(json.dumps(body, indent=2) if as_json else tables.status(body, plain(headline(found.baseline, found.status))))
 
@@ -67,8 +67,8 @@ def report(program_id: str, *, form: str, out: Path | None, as_of: str | None, t
     from service.formats.documents.report import render
     from service.usecases.tracking.report import program_report
 
-    with _opened() as desk, commands.readable_problems():
-        body = report_body(program_report(desk, _program(desk, team, program_id), _moment(as_of)))
+    with _opened() as context, commands.readable_problems():
+        body = report_body(program_report(context, _program(context, team, program_id), _moment(as_of)))
     give(f"{json.dumps(body, indent=2)}\n".encode() if form == "json" else render(body, form)[0], out)  # type: ignore[arg-type]
 
 
@@ -76,10 +76,12 @@ def import_content(kind: str, content: bytes, *, program: str | None, run: str |
     """Keep what a file holds as events of the team's runs, and say what came of it."""
     from service.usecases.tracking.imports import Place, take_import
 
-    with _opened() as desk, commands.readable_problems():
-        who = member_of(desk, team)
-        place = Place(usecase.find_program(desk, who, program) if program else None, usecase.find_run(desk, who, run) if run else None)
-        taken = plain(take_import(desk, who, kind, content, place))
+    with _opened() as context, commands.readable_problems():
+        who = member_of(context, team)
+        place = Place(
+            usecase.find_program(context, who, program) if program else None, usecase.find_run(context, who, run) if run else None
+        )
+        taken = plain(take_import(context, who, kind, content, place))
     click.echo(json.dumps(taken, indent=2) if as_json else tables.taken(taken))
 
 
@@ -87,39 +89,39 @@ def rebuild_hours(program_id: str | None, team: str, *, check: bool) -> None:
     """Make the hours of the runs anew from the log."""
     from service.usecases.tracking.projection import rebuild
 
-    with _opened() as desk, commands.readable_problems():
-        store = desk.store
-        runs = store.runs(_program(desk, team, program_id).id) if program_id else store.team_runs(member_of(desk, team).team)
-        differed = rebuild(desk, runs)
+    with _opened() as context, commands.readable_problems():
+        store = context.store
+        runs = store.runs(_program(context, team, program_id).id) if program_id else store.team_runs(member_of(context, team).team)
+        differed = rebuild(context, runs)
     click.echo(f"{len(runs)} runs made anew from the log: {differed} hours differed")
     if check and differed:
         raise click.exceptions.Exit(1)
 
 
 @contextmanager
-def _opened() -> Iterator[Desk]:
-    """The desk on a database of this release."""
-    with opened_desk() as desk:
-        if desk.store.absent():
+def _opened() -> Iterator[AppContext]:
+    """The context on a database of this release."""
+    with opened_context() as context:
+        if context.store.absent():
             raise click.ClickException("nothing is tracked here yet; `outlay track start` or POST /v1/track/programs begins it")
         try:
-            desk.store.check_head()
+            context.store.check_head()
         except StoreNotReady as error:
             raise click.ClickException(str(error)) from error
-        yield desk
+        yield context
 
 
-def member_of(desk: Desk, team: str) -> Principal:
+def member_of(context: AppContext, team: str) -> Principal:
     """Whoever may read the database may do all that the team may. A team is there as soon as it has, or had, a key."""
-    keys = desk.store.keys()
+    keys = context.store.keys()
     known = {DEFAULT_TEAM: DEFAULT_TEAM} | {key.team_name: key.team for key in keys}
     if team not in known:
         raise click.ClickException(f"there is no team {team!r}; there is {', '.join(sorted(known))}")
     return Principal(known[team], None, SCOPES, team)
 
 
-def _program(desk: Desk, team: str, program_id: str) -> ProgramRow:
-    return usecase.find_program(desk, member_of(desk, team), program_id)
+def _program(context: AppContext, team: str, program_id: str) -> ProgramRow:
+    return usecase.find_program(context, member_of(context, team), program_id)
 
 
 def _moment(text: str | None) -> datetime | None:

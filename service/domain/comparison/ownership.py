@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Plant:
+class OwnedCluster:
     """A machine that is bought or leased, and everything that is paid for it. The defaults cost nothing and save nothing.
 
     Capital: `capex_usd_per_accelerator` is the hardware's price, an accelerator with its share of the node. Network and storage are

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True, slots=True)
-class Lesson:
+class RunOutcome:
     """A finished run, against what was modelled of it.
 
     `throughput_ratio`: its MFU while it ran over the modelled one, None where no plan had one. `accelerator_hours` are those it ran,
@@ -32,7 +32,7 @@ class LessonRules:
 
 
 @dataclass(frozen=True, slots=True)
-class Taught:
+class FeedbackFactors:
     """What the lessons come to for an accelerator; None where none tells. The counts are of the runs that each rests on."""
 
     throughput_ratio: float | None

@@ -67,7 +67,7 @@ class Transformer:
 
 
 @dataclass(frozen=True, slots=True)
-class OtherNetwork:
+class GenericNetwork:
     """A CNN, diffusion, recurrent or any other network, by its arithmetic.
 
     `flops_per_sample`: forward FLOPs of the trained part for one sample, 2 a multiply-add.
@@ -83,4 +83,4 @@ class OtherNetwork:
     activation_bytes_per_sample: float | None = None
 
 
-Model = Transformer | OtherNetwork
+Model = Transformer | GenericNetwork

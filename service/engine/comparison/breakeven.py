@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from service.domain.comparison.ownership import BOUNDS, Plant
+from service.domain.comparison.ownership import BOUNDS, OwnedCluster
 from service.domain.quantities import Range
 from service.engine.comparison.ownership import (
     HOURS_PER_YEAR,
@@ -54,7 +54,7 @@ class BreakEven:
 
 
 @dataclass(frozen=True, slots=True)
-class Turn:
+class VerdictFlip:
     """What one input does to the verdict. `flips_at` is the value at which both cost the same, None where none in its bounds does.
 
     `low_usd_per_hour` and `high_usd_per_hour`: by how much its 10th and its 90th percentile change the cloud price at which both cost
@@ -68,7 +68,7 @@ class Turn:
     high_usd_per_hour: float | None = None
 
 
-def break_even_price(plant: Plant) -> Amount:
+def break_even_price(plant: OwnedCluster) -> Amount:
     """Today's cloud price at which owning and renting cost the same [USD for each delivered accelerator-hour].
 
     Owning costs c = fixed / share + variable an hour, and b - p more for each bridged hour that is dearer than the price p compared
@@ -82,7 +82,7 @@ def break_even_price(plant: Plant) -> Amount:
     return np.maximum(owned / falling, (owned + bridged * plant.bridge_usd_per_accelerator_hour) / (falling + bridged))
 
 
-def break_even(plant: Plant, cloud_usd_per_accelerator_hour: Floats) -> BreakEven:
+def break_even(plant: OwnedCluster, cloud_usd_per_accelerator_hour: Floats) -> BreakEven:
     """A plant of figures against cloud prices.
 
     Utilisation is the fixed cost of an available hour over what a used one saves; months are capital over what a month saves, as in
@@ -100,7 +100,7 @@ def break_even(plant: Plant, cloud_usd_per_accelerator_hour: Floats) -> BreakEve
     )
 
 
-def cloud_price_share(plant: Plant) -> Amount:
+def cloud_price_share(plant: OwnedCluster) -> Amount:
     """Mean cloud price over the plant's years, discounted, over today's: a constant decline, taken at the middle of each year."""
     kept = 1 - plant.cloud_price_decline_per_year
     combined = (1 + plant.cost_of_capital) / kept - 1
@@ -109,7 +109,7 @@ def cloud_price_share(plant: Plant) -> Amount:
     return np.where(np.equal(kept, 1), 1.0, falling)
 
 
-def drawn(plant: Plant, ranges: Mapping[str, Range], generator: np.random.Generator, draws: int) -> Plant:
+def drawn(plant: OwnedCluster, ranges: Mapping[str, Range], generator: np.random.Generator, draws: int) -> OwnedCluster:
     """Plants drawn from independent inputs: log-normal on either side of the median, normal where the range reaches 0.
 
     Draws beyond an input's bounds are set to them. Independence is an assumption: hardware and cloud prices tend to fall together.
@@ -119,13 +119,13 @@ def drawn(plant: Plant, ranges: Mapping[str, Range], generator: np.random.Genera
     return _with(plant, values)
 
 
-def probability_of_winning(plants: Plant, cloud_usd_per_accelerator_hour: Floats) -> Floats:
+def probability_of_winning(plants: OwnedCluster, cloud_usd_per_accelerator_hour: Floats) -> Floats:
     """Share of drawn plants that cost less than each cloud price."""
     costs = np.sort(np.atleast_1d(break_even_price(plants)))
     return np.asarray(np.searchsorted(costs, cloud_usd_per_accelerator_hour) / costs.size)
 
 
-def turns(plant: Plant, ranges: Mapping[str, Range], cloud_usd_per_accelerator_hour: float) -> tuple[Turn, ...]:
+def turns(plant: OwnedCluster, ranges: Mapping[str, Range], cloud_usd_per_accelerator_hour: float) -> tuple[VerdictFlip, ...]:
     """What each input does to the verdict against one price, those that move it most first; inputs that do nothing are left out."""
     names = tuple(name for name in BOUNDS if getattr(plant, name) is not None)
     flips = _flips(plant, names, cloud_usd_per_accelerator_hour)
@@ -133,31 +133,31 @@ def turns(plant: Plant, ranges: Mapping[str, Range], cloud_usd_per_accelerator_h
     return tuple(sorted((turn for turn in found if turn.flips_at is not None or _moves(turn)), key=_moves, reverse=True))
 
 
-def _saved_usd_per_hour(plant: Plant, prices: Floats) -> Floats:
+def _saved_usd_per_hour(plant: OwnedCluster, prices: Floats) -> Floats:
     """What an hour used of the plant's saves [USD]: the rent, less running and what the bridge costs more than that rent."""
     bridge = 0.0 if plant.bridge_usd_per_accelerator_hour is None else plant.bridge_usd_per_accelerator_hour
     dearer = np.maximum(bridge - prices, 0.0) * _bridged_share(plant)
     return np.asarray(prices * cloud_price_share(plant) - variable_usd_per_hour(plant) - dearer)
 
 
-def _bridged_share(plant: Plant) -> Amount:
+def _bridged_share(plant: OwnedCluster) -> Amount:
     """Hours bridged until the machine is there for each hour a year of the plant's, at the same present value."""
     return plant.lead_time_months / MONTHS_PER_YEAR * crf(plant.cost_of_capital, plant.years) * np.sqrt(waiting(plant))
 
 
-def _utilisation(plant: Plant, saved: Floats) -> Floats:
+def _utilisation(plant: OwnedCluster, saved: Floats) -> Floats:
     needed = _ratio(np.full(saved.shape, fixed_usd_per_hour(plant) / plant.availability), saved)
     return np.where(needed > 1, np.inf, needed)
 
 
-def _payback_months(plant: Plant, saved: Floats) -> Floats:
+def _payback_months(plant: OwnedCluster, saved: Floats) -> Floats:
     """Months of use until capital is paid for: nothing is discounted, nothing resold."""
     standing = fixed_usd_per_hour(plant) * plant.count * HOURS_PER_YEAR - annual_lines(plant)["capital"]
     a_month = (saved * delivered_hours(plant) - standing) / MONTHS_PER_YEAR
     return _ratio(np.full(saved.shape, capex_usd(plant)), a_month)
 
 
-def _npv_difference_usd(plant: Plant, saved: Floats) -> Floats:
+def _npv_difference_usd(plant: OwnedCluster, saved: Floats) -> Floats:
     yearly = saved * delivered_hours(plant) - fixed_usd_per_hour(plant) * plant.count * HOURS_PER_YEAR
     return np.asarray(yearly / crf(plant.cost_of_capital, plant.years) / waiting(plant))
 
@@ -174,24 +174,24 @@ def _between(name: str, values: Amount) -> Amount:
     return np.clip(values, BOUNDS[name].low, BOUNDS[name].high)
 
 
-def _with(plant: Plant, values: Mapping[str, Amount]) -> Plant:
+def _with(plant: OwnedCluster, values: Mapping[str, Amount]) -> OwnedCluster:
     return replace(plant, **values)  # type: ignore[arg-type]
 
 
-def _turn(plant: Plant, name: str, flips_at: float | None, known: Range | None) -> Turn:
+def _turn(plant: OwnedCluster, name: str, flips_at: float | None, known: Range | None) -> VerdictFlip:
     value = float(getattr(plant, name))
     if known is None:
-        return Turn(name, value, flips_at)
+        return VerdictFlip(name, value, flips_at)
     now = break_even_price(plant)
     low, high = (float(break_even_price(_with(plant, {name: _between(name, end)})) - now) for end in (known.p10, known.p90))
-    return Turn(name, value, flips_at, low, high)
+    return VerdictFlip(name, value, flips_at, low, high)
 
 
-def _moves(turn: Turn) -> float:
+def _moves(turn: VerdictFlip) -> float:
     return abs(turn.low_usd_per_hour or 0.0) + abs(turn.high_usd_per_hour or 0.0)
 
 
-def _flips(plant: Plant, names: tuple[str, ...], price: float) -> list[float | None]:
+def _flips(plant: OwnedCluster, names: tuple[str, ...], price: float) -> list[float | None]:
     """For each input the value at which both cost the same, by bisection between what it is and the bound where the verdict is another."""
     low = np.array([BOUNDS[name].low for name in names])
     high = np.array([BOUNDS[name].high for name in names])
@@ -205,7 +205,7 @@ def _flips(plant: Plant, names: tuple[str, ...], price: float) -> list[float | N
     return [float(value) if turned else None for value, turned in zip(other, turns_low | turns_high, strict=True)]
 
 
-def _wins_each(plant: Plant, names: tuple[str, ...], values: Floats, price: float) -> NDArray[np.bool_]:
+def _wins_each(plant: OwnedCluster, names: tuple[str, ...], values: Floats, price: float) -> NDArray[np.bool_]:
     """Whether buying wins with each input in turn at its value and the others as they are."""
     columns = {name: np.full(len(names), getattr(plant, name), dtype=np.float64) for name in names}
     for index, name in enumerate(names):

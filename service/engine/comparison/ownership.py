@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from service.domain.comparison.ownership import Plant
+from service.domain.comparison.ownership import OwnedCluster
 
 if TYPE_CHECKING:
     from service.domain.comparison.ownership import Amount
@@ -52,7 +52,7 @@ class OwnedCost:
     bridge_usd: float | None
 
 
-def owned_hour(plant: Plant) -> OwnedCost:
+def owned_hour(plant: OwnedCluster) -> OwnedCost:
     """All that a plant of figures (not arrays) costs."""
     lines = {name: float(usd) for name, usd in annual_lines(plant).items()}
     annual = sum(lines.values())
@@ -96,13 +96,13 @@ def annual_capex(capital_usd: Amount, residual: Amount, rate: Amount, years: Amo
     return (capital_usd - residual * (1 + rate) ** -years) * crf(rate, years)
 
 
-def capex_usd(plant: Plant) -> Amount:
+def capex_usd(plant: OwnedCluster) -> Amount:
     """All capital [USD]. The network's share s of a cluster adds hardware x s / (1 - s) (Cottier et al. 2024, arXiv 2405.21015, 2.2)."""
     hardware = plant.count * plant.capex_usd_per_accelerator
     return hardware / (1 - plant.network_share - plant.storage_share) * (1 + plant.installation_share)
 
 
-def residual_usd(plant: Plant) -> Amount:
+def residual_usd(plant: OwnedCluster) -> Amount:
     """What the machine is sold for at the end [USD]: the stated share, or what a constant yearly decline of its market leaves."""
     if plant.residual_share is not None:
         return capex_usd(plant) * plant.residual_share
@@ -118,7 +118,7 @@ def value_loss_usd_per_hour(value_usd: Amount, decline_per_year: Amount, age_yea
     return value_usd * (1 - decline_per_year) ** age_years * -np.log1p(-decline_per_year) / HOURS_PER_YEAR
 
 
-def annual_lines(plant: Plant) -> dict[str, Amount]:
+def annual_lines(plant: OwnedCluster) -> dict[str, Amount]:
     """What a year costs by what it is paid for [USD a year].
 
     Capital carries interest from the order, through the lead time. Energy is metered, times PUE, unless the rent of a colocation
@@ -138,49 +138,49 @@ def annual_lines(plant: Plant) -> dict[str, Amount]:
     }
 
 
-def fixed_usd_per_hour(plant: Plant) -> Amount:
+def fixed_usd_per_hour(plant: OwnedCluster) -> Amount:
     """What an accelerator costs in every hour of the calendar, used or not [USD/h]."""
     lines = annual_lines(plant)
     energy = idle_usd_per_hour(plant) * plant.count * HOURS_PER_YEAR
     return (sum(lines.values()) - lines["energy"] + energy) / (plant.count * HOURS_PER_YEAR)
 
 
-def variable_usd_per_hour(plant: Plant) -> Amount:
+def variable_usd_per_hour(plant: OwnedCluster) -> Amount:
     """What an hour of computing adds [USD for each delivered accelerator-hour]: the energy beyond that drawn when idle."""
     return _full_power_usd_per_hour(plant) * (1 - plant.idle_power_share)
 
 
-def idle_usd_per_hour(plant: Plant) -> Amount:
+def idle_usd_per_hour(plant: OwnedCluster) -> Amount:
     """Energy of an accelerator that waits [USD/h]. Servers without work draw a good part of their power (Barroso & Hoelzle 2007)."""
     return _full_power_usd_per_hour(plant) * plant.idle_power_share
 
 
-def delivered_share(plant: Plant) -> Amount:
+def delivered_share(plant: OwnedCluster) -> Amount:
     """Hours in which an accelerator computes over hours of the calendar."""
     return plant.availability * plant.utilisation
 
 
-def delivered_hours(plant: Plant) -> Amount:
+def delivered_hours(plant: OwnedCluster) -> Amount:
     """Accelerator-hours a year in which the plant computes."""
     return plant.count * HOURS_PER_YEAR * delivered_share(plant)
 
 
-def waiting(plant: Plant) -> Amount:
+def waiting(plant: OwnedCluster) -> Amount:
     """What a dollar paid at the order has grown to, with interest, when the machine is there."""
     return (1 + plant.cost_of_capital) ** (plant.lead_time_months / MONTHS_PER_YEAR)
 
 
-def _full_power_usd_per_hour(plant: Plant) -> Amount:
+def _full_power_usd_per_hour(plant: OwnedCluster) -> Amount:
     """Energy of an accelerator that computes [USD/h]: kW x load factor x PUE x USD a kWh (Barroso, Hoelzle & Ranganathan 2018, 6)."""
     metered = 1.0 - (plant.colo_includes_power and np.greater(plant.colo_usd_per_kw_month, 0))
     return plant.kw_per_accelerator * plant.load_factor * plant.pue * plant.usd_per_kwh * metered
 
 
-def _book_years(plant: Plant) -> Amount:
+def _book_years(plant: OwnedCluster) -> Amount:
     return plant.years if plant.depreciation_years is None else plant.depreciation_years
 
 
-def _bridge_usd(plant: Plant, hours_per_year: float) -> float | None:
+def _bridge_usd(plant: OwnedCluster, hours_per_year: float) -> float | None:
     if plant.bridge_usd_per_accelerator_hour is None:
         return None
     return float(plant.bridge_usd_per_accelerator_hour * hours_per_year * plant.lead_time_months / MONTHS_PER_YEAR)

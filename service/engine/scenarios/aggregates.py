@@ -12,7 +12,7 @@ from decimal import Decimal
 
 import numpy as np
 
-from service.domain.scenarios import Attribution, Floats, Grouped, Histogram, Ints, Moments, Spread, Tally
+from service.domain.scenarios import Aggregate, Attribution, Floats, Grouped, Histogram, Ints, Moments, Spread
 
 BINS_PER_OCTAVE_BITS = 10
 _SHIFT = 52 - BINS_PER_OCTAVE_BITS
@@ -76,11 +76,11 @@ def grouped(groups: Ints, number: int, counted: Ints) -> Grouped:
     return Grouped(tuple(np.bincount(groups, minlength=number).tolist()), tuple(int(total) for total in totals))
 
 
-def merged(one: Tally | None, other: Tally) -> Tally:
+def merged(one: Aggregate | None, other: Aggregate) -> Aggregate:
     """The tally of both's trials."""
     if one is None:
         return other
-    return Tally(
+    return Aggregate(
         one.trials + other.trials,
         {name: _spreads(spread, other.spreads[name]) for name, spread in one.spreads.items()},
         _counts(one.counts, other.counts),

@@ -20,7 +20,7 @@ GROUPS = 64
 
 
 @dataclass(frozen=True, slots=True)
-class Gauge:
+class ScoreBins:
     """How a cause's score is read: edges of its groups, its median, and what a unit of it adds to the quantity (least squares)."""
 
     edges: Floats
@@ -28,13 +28,13 @@ class Gauge:
     slope: float
 
 
-def gauges(scores: Mapping[str, Floats], values: Floats) -> dict[str, Gauge]:
+def gauges(scores: Mapping[str, Floats], values: Floats) -> dict[str, ScoreBins]:
     """Gauges by some trials made ahead. A cause that never differs is left out."""
     return {name: _gauge(score, values) for name, score in scores.items() if np.ptp(score) > 0}
 
 
 def attribution(
-    known: Mapping[str, Gauge], scores: Mapping[str, Floats], values: Floats, unit: Decimal, limit: float | None
+    known: Mapping[str, ScoreBins], scores: Mapping[str, Floats], values: Floats, unit: Decimal, limit: float | None
 ) -> Attribution:
     """A block's trials by cause, and the cause that did most in each whose value is above the limit. A cause without scores did nothing."""
     counted, nothing = units(values, unit), np.zeros(values.shape)
@@ -55,19 +55,19 @@ def first_order_shares(found: Attribution) -> dict[str, float]:
     return {name: share / together for name, share in shares.items()}
 
 
-def _gauge(score: Floats, values: Floats) -> Gauge:
+def _gauge(score: Floats, values: Floats) -> ScoreBins:
     centred = score - score.mean()
     edges = np.unique(np.quantile(score, np.arange(1, GROUPS) / GROUPS))
-    return Gauge(edges, float(np.median(score)), float(np.sum(centred * values) / np.sum(centred * centred)))
+    return ScoreBins(edges, float(np.median(score)), float(np.sum(centred * values) / np.sum(centred * centred)))
 
 
-def _groups(gauge: Gauge, score: Floats, counted: Ints) -> Grouped:
+def _groups(gauge: ScoreBins, score: Floats, counted: Ints) -> Grouped:
     # All edges compared, which is a third of the time that searching among them takes: its branches cannot be predicted.
     groups = (gauge.edges[:, np.newaxis] < score).sum(axis=0, dtype=np.uint8)
     return grouped(groups, GROUPS, counted)
 
 
-def _blamed(known: Mapping[str, Gauge], scores: Mapping[str, Floats], over: NDArray[np.int64]) -> dict[str, int]:
+def _blamed(known: Mapping[str, ScoreBins], scores: Mapping[str, Floats], over: NDArray[np.int64]) -> dict[str, int]:
     if not known or not over.size:
         return {}
     added = np.stack([gauge.slope * (scores[name][over] - gauge.median) for name, gauge in known.items()])

@@ -29,7 +29,7 @@ LARGEST_EXPONENT = 50.0
 
 
 @dataclass(frozen=True, slots=True)
-class Rhythm:
+class CheckpointPolicy:
     """How a run saves and recovers [h]: time between checkpoints, what a write takes of it, detection and restart (one a trial, or one)."""
 
     interval_hours: float
@@ -58,7 +58,7 @@ class Lost:
     expected: Floats
 
 
-def lost_hours(useful_hours: Floats, failures_per_hour: Floats, rhythm: Rhythm, z: Singles, ragged: np.random.Generator) -> Lost:
+def lost_hours(useful_hours: Floats, failures_per_hour: Floats, rhythm: CheckpointPolicy, z: Singles, ragged: np.random.Generator) -> Lost:
     """Hours beside the useful ones, one a trial: writes, repeated work, recoveries. `z`: standard normal scores, of how many failures."""
     segments = useful_hours / rhythm.interval_hours
     one = segment(failures_per_hour, rhythm)
@@ -75,7 +75,7 @@ def lost_hours(useful_hours: Floats, failures_per_hour: Floats, rhythm: Rhythm, 
     return Lost(extra, expected)
 
 
-def segment(failures_per_hour: Floats, rhythm: Rhythm) -> Segment:
+def segment(failures_per_hour: Floats, rhythm: CheckpointPolicy) -> Segment:
     """What failures add to one segment: the failed attempts are geometric, each an attempt cut off and a recovery.
 
     With m the mean time to a failure, a length L that is tried until it passes takes m (exp(L / m) - 1) hours in the mean: the segment F m
@@ -107,7 +107,7 @@ def _by_cumulants(mean: Floats, variance: Floats, skewness: float, z: Singles) -
     return np.maximum(shape, 0.0, out=shape)
 
 
-def _skewness(failures_per_hour: Floats, segments: Floats, rhythm: Rhythm) -> float:
+def _skewness(failures_per_hour: Floats, segments: Floats, rhythm: CheckpointPolicy) -> float:
     """Skewness of what failures add, at the mean rate and recovery."""
     rate, recovery = (float(f"{np.mean(each):.2g}") for each in (failures_per_hour, rhythm.recovery_hours))
     return _segment_skewness(rate, rhythm.segment_hours, recovery) / math.sqrt(float(np.mean(segments)))

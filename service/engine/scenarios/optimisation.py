@@ -30,7 +30,7 @@ ROUGH_POINTS = 2
 
 
 @dataclass(frozen=True, slots=True)
-class Way:
+class SupplyOption:
     """A way to have an accelerator: USD an hour whether used or not, and USD a used hour (its work done, interruptions counted)."""
 
     name: str
@@ -46,7 +46,7 @@ class Way:
 class Slice:
     """Accelerators of the fleet that are best had in one way: those from `first` to `last`, needed in between these shares of hours."""
 
-    way: Way
+    way: SupplyOption
     first: float
     last: float
     used_share: float
@@ -78,7 +78,7 @@ def quantile_of(quantity: Range, share: float) -> float:
     return quantity.p50 * math.exp((low if z < 0 else high) * z)
 
 
-def envelope(ways: Sequence[Way]) -> list[tuple[float, Way]]:
+def envelope(ways: Sequence[SupplyOption]) -> list[tuple[float, SupplyOption]]:
     """The cheapest way by the share of hours in which an accelerator is used: from which share on each is, from 1 down to 0.
 
     Of equals the first. A way that is cheapest nowhere is left out.
@@ -94,12 +94,12 @@ def envelope(ways: Sequence[Way]) -> list[tuple[float, Way]]:
         found.append((share, best))
 
 
-def critical_ratio(committed: Way, flexible: Way) -> float:
+def critical_ratio(committed: SupplyOption, flexible: SupplyOption) -> float:
     """The newsvendor's: the probability of enough capacity up to which committing is cheaper, 0 to 1."""
     return min(1.0, max(0.0, 1 - _crossing(flexible, committed)))
 
 
-def best_mix(ways: Sequence[Way], demand: Floats, weights: Floats) -> list[Slice]:
+def best_mix(ways: Sequence[SupplyOption], demand: Floats, weights: Floats) -> list[Slice]:
     """The slices of the fleet that serve all of a demand at the least mean cost: from its values, rising, and their probabilities."""
     used_above = 1 - np.cumsum(weights) / weights.sum()
     slices, first = [], 0.0
@@ -174,7 +174,7 @@ def _sigmas(quantity: Range) -> tuple[float, float]:
     return math.log(quantity.p50 / quantity.p10) / P90_DEVIATIONS, math.log(quantity.p90 / quantity.p50) / P90_DEVIATIONS
 
 
-def _crossing(dearer_fixed: Way, other: Way) -> float:
+def _crossing(dearer_fixed: SupplyOption, other: SupplyOption) -> float:
     """The share of hours in use at which both cost the same; infinite where they never do."""
     fixed = dearer_fixed.fixed_usd_per_hour - other.fixed_usd_per_hour
     used = other.usd_per_used_hour - dearer_fixed.usd_per_used_hour

@@ -25,7 +25,7 @@ from service.engine.training.cost import HOURS_PER_MONTH
 
 
 @dataclass(frozen=True, slots=True)
-class Needed:
+class RandomSpec:
     """Which chances decide anything: scores of so many runs, scores that runs share, activities that are no runs, gates, risks."""
 
     runs: int
@@ -37,7 +37,7 @@ class Needed:
 
 
 @dataclass(frozen=True, slots=True)
-class Scored:
+class RandomInputs:
     """The chances of a block of trials: scores of each run in order, those that runs share, and of activities that are no runs by their
     names; uniform numbers of gates and risks. Rows are runs, gates, risks; columns are trials.
     """
@@ -82,11 +82,11 @@ def placed(model: ProgramModel) -> Placed:
     return Placed(net, runs, tuple(row for row in uncertain_rows if row not in runs))
 
 
-def needed(model: ProgramModel, where: Placed) -> Needed:
+def needed(model: ProgramModel, where: Placed) -> RandomSpec:
     """The chances that decide anything of a program."""
     runs = all_runs(model)
     own = frozenset().union(*(uncertain(run) for run in runs))
-    return Needed(
+    return RandomSpec(
         runs=len(runs),
         own=own,
         shared=own.intersection(SHARED) if model.correlation > 0 and len(runs) > 1 else frozenset(),
@@ -96,10 +96,10 @@ def needed(model: ProgramModel, where: Placed) -> Needed:
     )
 
 
-def needed_by_any(several: Iterable[Needed]) -> Needed:
+def needed_by_any(several: Iterable[RandomSpec]) -> RandomSpec:
     """The chances that decide anything of at least one of several models: all of them draw the same."""
     found = list(several)
-    return Needed(
+    return RandomSpec(
         runs=max(one.runs for one in found),
         own=frozenset().union(*(one.own for one in found)),
         shared=frozenset().union(*(one.shared for one in found)),
@@ -109,9 +109,9 @@ def needed_by_any(several: Iterable[Needed]) -> Needed:
     )
 
 
-def scored(wanted: Needed, trials: int, columns: np.random.Generator) -> Scored:
+def scored(wanted: RandomSpec, trials: int, columns: np.random.Generator) -> RandomInputs:
     """All chances of so many trials, as many whatever the parameters are."""
-    return Scored(
+    return RandomInputs(
         shared={name: columns.standard_normal(trials, dtype=np.float32) for name in SHARED if name in wanted.shared},
         own={name: columns.standard_normal((wanted.runs, trials), dtype=np.float32) for name in SCORES if name in wanted.own},
         reviews={name: columns.standard_normal(trials, dtype=np.float32) for name in wanted.reviews},
@@ -120,9 +120,9 @@ def scored(wanted: Needed, trials: int, columns: np.random.Generator) -> Scored:
     )
 
 
-def picked(chances: Scored, trials: NDArray[np.int64]) -> Scored:
+def picked(chances: RandomInputs, trials: NDArray[np.int64]) -> RandomInputs:
     """The chances of some of the trials."""
-    return Scored(
+    return RandomInputs(
         {name: row[trials] for name, row in chances.shared.items()},
         {name: rows[:, trials] for name, rows in chances.own.items()},
         {name: row[trials] for name, row in chances.reviews.items()},
@@ -131,7 +131,7 @@ def picked(chances: Scored, trials: NDArray[np.int64]) -> Scored:
 
 
 def program_trials(
-    model: ProgramModel, where: Placed, chances: Scored, values: Values, ragged: np.random.Generator, *, causes: bool
+    model: ProgramModel, where: Placed, chances: RandomInputs, values: Values, ragged: np.random.Generator, *, causes: bool
 ) -> Trials:
     """A program in as many trials as there are chances."""
     runs = [
@@ -163,7 +163,7 @@ def program_trials(
     )
 
 
-def _scores(model: ProgramModel, chances: Scored) -> Iterator[dict[str, Singles]]:
+def _scores(model: ProgramModel, chances: RandomInputs) -> Iterator[dict[str, Singles]]:
     """Each run's own scores, mixed with those that all share."""
     share, rest = np.float32(math.sqrt(model.correlation)), np.float32(math.sqrt(1 - model.correlation))
     for row in range(len(all_runs(model))):

@@ -11,7 +11,7 @@ import numpy as np
 from service.domain.scenarios import Floats, RunModel, Singles, Trials
 from service.engine.numerics.quantiles import log_deviation, range_values
 from service.engine.scenarios.costs import run_usd, usd_per_hour
-from service.engine.scenarios.failures import Lost, Rhythm, Segment, lost_hours, segment
+from service.engine.scenarios.failures import CheckpointPolicy, Lost, Segment, lost_hours, segment
 from service.engine.scenarios.prices import price_factor
 from service.engine.training.cost import overhead_share
 from service.engine.training.reliability import HOURS_PER_WEEK
@@ -113,13 +113,13 @@ def failures_per_hour(model: RunModel, scores: Scores, own: Values) -> Floats:
     return rate
 
 
-def rhythm_of(model: RunModel, own: Values) -> Rhythm:
+def rhythm_of(model: RunModel, own: Values) -> CheckpointPolicy:
     """How the run saves and recovers: as planned at the median rate of failures, whatever the rate turns out to be."""
     failures = model.run.failures
     minutes = own.get("failures.detection_minutes", failures.detection_minutes) + own.get(
         "failures.restart_minutes", failures.restart_minutes
     )
-    return Rhythm(model.interval_hours, failures.checkpoint_write_minutes / 60 * failures.checkpoint_blocking_share, minutes / 60)
+    return CheckpointPolicy(model.interval_hours, failures.checkpoint_write_minutes / 60 * failures.checkpoint_blocking_share, minutes / 60)
 
 
 def single_run(model: RunModel, scores: Scores, values: Values, ragged: np.random.Generator, *, causes: bool) -> Trials:

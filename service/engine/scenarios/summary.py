@@ -9,7 +9,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from service.domain.scenarios import Histogram, Spread, Tally
+from service.domain.scenarios import Aggregate, Histogram, Spread
 from service.engine.scenarios.aggregates import MOST_UNITS, edge, middles
 from service.engine.scenarios.attribution import first_order_shares
 
@@ -100,7 +100,7 @@ def day_mean(found: Histogram) -> tuple[float, float]:
     return mean, math.sqrt(variance / trials)
 
 
-def sure_enough(found: Tally, relative_error: float) -> bool:
+def sure_enough(found: Aggregate, relative_error: float) -> bool:
     """Whether mean and percentiles of cost and hours are known to a relative standard error, and probabilities to the same of 1."""
     return all(_sure(spread, relative_error) for spread in found.spreads.values()) and all(
         _probability_error(times / found.trials, found.trials) <= relative_error for times in found.counts.values()
@@ -112,7 +112,7 @@ def probability(times: int, trials: int) -> tuple[float, float]:
     return times / trials, _probability_error(times / trials, trials)
 
 
-def shares(found: Tally, name: str) -> dict[str, float]:
+def shares(found: Aggregate, name: str) -> dict[str, float]:
     """Shares of a quantity's variance by cause, the largest first; nothing where no causes were looked at."""
     if name not in found.attributions:
         return {}
@@ -120,7 +120,7 @@ def shares(found: Tally, name: str) -> dict[str, float]:
     return dict(sorted(made.items(), key=lambda item: (-item[1], item[0])))
 
 
-def blame(found: Tally, name: str) -> dict[str, float]:
+def blame(found: Aggregate, name: str) -> dict[str, float]:
     """In what share of the trials above the limit each cause did most, the largest first; nothing where too few were looked at."""
     if name not in found.attributions:
         return {}

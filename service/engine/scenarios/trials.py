@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from service.domain.scenarios import (
+    Aggregate,
     Attribution,
     Choice,
     Distribution,
@@ -23,13 +24,12 @@ from service.domain.scenarios import (
     Limits,
     ProgramModel,
     RunModel,
-    Tally,
     Trials,
 )
 from service.engine.scenarios.aggregates import EMPTY, bins, merged, spread
-from service.engine.scenarios.attribution import Gauge, attribution, gauges
+from service.engine.scenarios.attribution import ScoreBins, attribution, gauges
 from service.engine.scenarios.distributions import choice_index, values_at
-from service.engine.scenarios.program import Needed, Placed, Scored, needed, needed_by_any, picked, program_trials, scored
+from service.engine.scenarios.program import Placed, RandomInputs, RandomSpec, needed, needed_by_any, picked, program_trials, scored
 from service.engine.scenarios.random_streams import Stream, stream
 from service.engine.scenarios.run import single_run, uncertain
 from service.engine.scheduling.calendar import HOURS_PER_DAY, MOMENT_HOURS
@@ -75,16 +75,17 @@ class Sampler:
     mixing: Floats | None
     models: Mapping[tuple[int, ...], Model]
     places: Mapping[tuple[int, ...], Placed]
-    needed: Needed
+    needed: RandomSpec
     limits: Limits
     units: Mapping[str, Decimal]
-    gauges: Mapping[str, Mapping[str, Gauge]]
+    gauges: Mapping[str, Mapping[str, ScoreBins]]
 
 
-def all_needed(models: Mapping[tuple[int, ...], Model], places: Mapping[tuple[int, ...], Placed]) -> Needed:
+def all_needed(models: Mapping[tuple[int, ...], Model], places: Mapping[tuple[int, ...], Placed]) -> RandomSpec:
     """The chances that any of the models takes."""
     return needed_by_any(
-        needed(model, places[nodes]) if isinstance(model, ProgramModel) else Needed(1, uncertain(model)) for nodes, model in models.items()
+        needed(model, places[nodes]) if isinstance(model, ProgramModel) else RandomSpec(1, uncertain(model))
+        for nodes, model in models.items()
     )
 
 
@@ -96,9 +97,9 @@ def block_size(runs: int) -> int:
     return size
 
 
-def tally(sampler: Sampler, first: int, trials: int, step: Callable[[], None]) -> Tally:
+def tally(sampler: Sampler, first: int, trials: int, step: Callable[[], None]) -> Aggregate:
     """What trials add up to, from the block number `first` on. `step` is called before each block, and may raise."""
-    found: Tally | None = None
+    found: Aggregate | None = None
     block, left = first, trials
     while left > 0:
         step()
@@ -110,7 +111,7 @@ def tally(sampler: Sampler, first: int, trials: int, step: Callable[[], None]) -
     return found
 
 
-def gauged(sampler: Sampler) -> dict[str, dict[str, Gauge]]:
+def gauged(sampler: Sampler) -> dict[str, dict[str, ScoreBins]]:
     """What causes' scores mean, by a block of trials that counts for nothing else."""
     trials = block_trials(sampler, AHEAD, sampler.block, causes=True)
     return {"cost_usd": gauges(trials.cost_scores, trials.usd), "wall_clock_hours": gauges(trials.time_scores, trials.hours)}
@@ -131,13 +132,13 @@ def block_trials(sampler: Sampler, block: int, trials: int, *, causes: bool) -> 
     return _with_scores(found, {path: row.astype(np.float64) for path, row in scores.items()})
 
 
-def _block(sampler: Sampler, block: int, size: int) -> Tally:
+def _block(sampler: Sampler, block: int, size: int) -> Aggregate:
     looked_at = block < FIRST_BLOCKS_ATTRIBUTED or block % ATTRIBUTED_EVERY == 0
     trials = block_trials(sampler, block, size, causes=looked_at)
     quantities = {"cost_usd": trials.usd, "wall_clock_hours": trials.hours, "accelerator_hours": trials.accelerator_hours}
     if trials.completed_usd is not trials.usd:
         quantities["completed_cost_usd"] = trials.completed_usd
-    return Tally(
+    return Aggregate(
         trials=size,
         spreads={name: spread(values, sampler.units[name]) for name, values in quantities.items()},
         counts=_counts(sampler.limits, trials),
@@ -220,7 +221,7 @@ def _nodes(fields_: Sequence[Field], scores: Mapping[str, Floats], trials: int) 
 
 
 def _evaluated(
-    sampler: Sampler, nodes: tuple[int, ...], drawn: Scored, values: Mapping[str, Floats], chances: Stream, *, causes: bool
+    sampler: Sampler, nodes: tuple[int, ...], drawn: RandomInputs, values: Mapping[str, Floats], chances: Stream, *, causes: bool
 ) -> Trials:
     model = sampler.models[nodes]
     if isinstance(model, RunModel):

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from service.domain.errors import DoesNotFit, InvalidRequest, Problem
+from service.domain.errors import DoesNotFit, DomainError, InvalidRequest
 from service.domain.serving.requirements import Replicas, Requests
 from service.engine.serving.model import Service, groups, largest_batch, memory
 from service.engine.serving.roofline import Speed, speed
@@ -167,7 +167,7 @@ def _in_time(asked: Requests, found: Speed) -> NDArray[np.bool_]:
     return np.asarray(first & np.less_equal(found.tpot_s, np.inf if asked.tpot_s is None else asked.tpot_s))
 
 
-def _obstacle(weighed: Sequence[_Weighed]) -> Problem:
+def _obstacle(weighed: Sequence[_Weighed]) -> DomainError:
     """What keeps all choices from serving."""
     fitting = [(one.speed, one.fits) for one in weighed if one.fits.any()]
     if not fitting:

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from service.domain.tracking.events import RunBaseline
 from service.domain.tracking.status import CostLine, Spend
 from service.engine.programs.cost_variance import COMPUTE
-from service.engine.tracking.history import RunHistory, Trace
+from service.engine.tracking.history import CumulativeSeries, RunHistory
 
 Floats = NDArray[np.float64]
 CostAt = Callable[[Floats], Floats]
@@ -98,7 +98,7 @@ def _own(baseline: RunBaseline, history: RunHistory) -> tuple[CostAt | None, tup
     return (np.zeros_like if by_events or idle or history.costs.billed.value.size else None), ()
 
 
-def _told(told: Trace, hours: Trace | None, price: float | None, name: str) -> tuple[CostAt, tuple[str, ...]]:
+def _told(told: CumulativeSeries, hours: CumulativeSeries | None, price: float | None, name: str) -> tuple[CostAt, tuple[str, ...]]:
     """The cost that was told, and hours after it at the plan's price."""
     if hours is None:
         return _scaled(told), ()
@@ -113,11 +113,11 @@ def _told(told: Trace, hours: Trace | None, price: float | None, name: str) -> t
     return (lambda at: own(at) + later(at)), (said,)
 
 
-def _scaled(told: Trace) -> CostAt:
+def _scaled(told: CumulativeSeries) -> CostAt:
     return lambda at: told.at(at) / MICRO
 
 
-def _priced(hours: Trace, price: float, paid: float) -> CostAt:
+def _priced(hours: CumulativeSeries, price: float, paid: float) -> CostAt:
     """Accelerator-hours beyond those that are paid already, at a price."""
     return lambda at: np.maximum(hours.at(at) - paid, 0.0) * price
 

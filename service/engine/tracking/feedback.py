@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from statistics import fmean
 
-from service.domain.tracking.feedback import Lesson, LessonRules, Taught
+from service.domain.tracking.feedback import FeedbackFactors, LessonRules, RunOutcome
 from service.domain.training.utilisation import Utilisation
 
 RATES = ("matmul_share", "attention_share", "link_share", "network_share")
@@ -17,7 +17,7 @@ TIMES = (
 )
 
 
-def taught(lessons: Sequence[Lesson], accelerator: str, usual_mttf_hours: float, rules: LessonRules) -> Taught:
+def taught(lessons: Sequence[RunOutcome], accelerator: str, usual_mttf_hours: float, rules: LessonRules) -> FeedbackFactors:
     """What the lessons of an accelerator come to; overheads are the team's whatever it runs on.
 
     Throughput: the mean of log ratios, shrunk as if `prior_runs` runs had met the model (normal prior and likelihood of equal variance:
@@ -29,7 +29,7 @@ def taught(lessons: Sequence[Lesson], accelerator: str, usual_mttf_hours: float,
     hours, failures = math.fsum(lesson.accelerator_hours for lesson in here), sum(lesson.interruptions for lesson in here)
     told = [lesson.overhead for lesson in lessons if lesson.overhead]
     names = sorted({name for overhead in told for name in overhead})
-    return Taught(
+    return FeedbackFactors(
         throughput_ratio=math.exp(math.fsum(ratios) / (len(ratios) + rules.prior_runs)) if ratios else None,
         throughput_runs=len(ratios),
         mttf_hours_per_accelerator=(usual_mttf_hours + hours) / (1 + failures) if here else None,

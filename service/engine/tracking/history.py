@@ -34,13 +34,13 @@ from service.engine.tracking.hourly_rollup import (
     TYPES,
     hour_of,
 )
-from service.engine.tracking.lineage import Line, Told, line_of
+from service.engine.tracking.lineage import Lineage, Told, line_of
 
 Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
-class Trace:
+class CumulativeSeries:
     """A running total at elapsed hours, relaunches summed."""
 
     at_hours: Floats
@@ -58,7 +58,7 @@ class Trace:
 
 
 @dataclass(frozen=True, slots=True)
-class Stop:
+class Interruption:
     """An interruption: elapsed hours, cause, and how long the run was down; `over` is False where it still is."""
 
     at_hours: float
@@ -114,12 +114,12 @@ class CostEvents:
     """What `cost` events told [micro-USD]: all but compute's bills by line, and summed over time; the bills by the end of what they pay."""
 
     lines: Mapping[str, int]
-    told: Trace
-    billed: Trace
+    told: CumulativeSeries
+    billed: CumulativeSeries
 
 
 @dataclass(frozen=True, slots=True)
-class Down:
+class Downtime:
     """When the run was down, in order and apart from each other [elapsed hours]."""
 
     begin: Floats
@@ -147,12 +147,12 @@ class RunHistory:
     last_at: datetime | None
     until: datetime
     events: int
-    line: Line
-    down: Down
-    accelerator_hours: Trace | None
-    micro_usd: Trace | None
+    line: Lineage
+    down: Downtime
+    accelerator_hours: CumulativeSeries | None
+    micro_usd: CumulativeSeries | None
     accelerators: int | None
-    stops: tuple[Stop, ...]
+    stops: tuple[Interruption, ...]
     costs: CostEvents
     checkpoints: CheckpointHours
     losses: LossHours
@@ -276,7 +276,7 @@ def _moments(marks: Sequence[tuple[float, str, Mapping[str, Any]]], kind: str) -
             yield EPOCH + timedelta(microseconds=us), given
 
 
-def _stops(at: Floats, kinds: Floats, causes: Sequence[str], now: float) -> tuple[tuple[Stop, ...], Down]:
+def _stops(at: Floats, kinds: Floats, causes: Sequence[str], now: float) -> tuple[tuple[Interruption, ...], Downtime]:
     """Interruptions, and when the run was down: until its restart, or its next sign of work where none is told before the next stop.
 
     A restart that no interruption was told before has been down since the sample before it.
@@ -291,10 +291,10 @@ def _stops(at: Floats, kinds: Floats, causes: Sequence[str], now: float) -> tupl
     begin, until = np.append(at[stop], at[alone - 1]), np.append(times[end], at[alone])
     order = np.argsort(begin, kind="stable")
     hours = zip(at[stop].tolist(), causes, (times[end] - at[stop]).tolist(), (end < nothing).tolist(), strict=True)
-    return tuple(Stop(*each) for each in hours), Down(begin[order], np.maximum(until, begin)[order])
+    return tuple(Interruption(*each) for each in hours), Downtime(begin[order], np.maximum(until, begin)[order])
 
 
-def _total(at: Floats, values: Floats, breaks: Floats, name: str) -> tuple[Trace | None, tuple[str, ...]]:
+def _total(at: Floats, values: Floats, breaks: Floats, name: str) -> tuple[CumulativeSeries | None, tuple[str, ...]]:
     """A running total with relaunches summed: where it falls and a break lies between, the counter began again.
 
     Another fall is an error of what told it: the highest is kept.
@@ -311,7 +311,7 @@ def _total(at: Floats, values: Floats, breaks: Floats, name: str) -> tuple[Trace
         before = total[end - 1]
     odd = int((falls & ~broken).sum())
     warnings = (f"{name} falls {odd} times without a restart or branch: the highest is kept",) if odd else ()
-    return Trace(times, total), warnings
+    return CumulativeSeries(times, total), warnings
 
 
 def _newest(values: Floats) -> int | None:
@@ -334,12 +334,12 @@ def _costs(columns: _Columns) -> CostEvents:
     return CostEvents(dict(sorted(lines.items())), _summed(told, columns.started_us), _summed(billed, columns.started_us))
 
 
-def _summed(amounts: Mapping[float, int], started_us: float) -> Trace:
+def _summed(amounts: Mapping[float, int], started_us: float) -> CumulativeSeries:
     """Amounts at microseconds since 1970, summed over time."""
     if not amounts:
-        return Trace(np.zeros(0), np.zeros(0))
+        return CumulativeSeries(np.zeros(0), np.zeros(0))
     at, values = np.array(sorted(amounts.items()), dtype=np.float64).reshape(-1, 2).T
-    return Trace((at - started_us) / HOUR_US, np.cumsum(values))
+    return CumulativeSeries((at - started_us) / HOUR_US, np.cumsum(values))
 
 
 def _checkpoints(columns: _Columns) -> CheckpointHours:
@@ -347,7 +347,7 @@ def _checkpoints(columns: _Columns) -> CheckpointHours:
     return CheckpointHours(count, size, columns.elapsed(first, rows), columns.elapsed(last, rows), gap / HOUR_US)
 
 
-def _losses(columns: _Columns, line: Line) -> LossHours:
+def _losses(columns: _Columns, line: Lineage) -> LossHours:
     rows, (at, _, not_finite, last, least, middle, most) = columns.block("losses")
     hours = columns.elapsed(at, rows)
     holding = line.index(hours)

@@ -90,7 +90,7 @@ class Utilised:
 
 
 @dataclass(frozen=True, slots=True)
-class HourFold:
+class HourlyRollup:
     """What is kept of an hour. `counts` are by type, in the order of TYPES; `costs` are micro-USD by line, bills apart."""
 
     samples: tuple[Sample, ...] = ()
@@ -123,11 +123,11 @@ def hour_of(at: datetime) -> int:
     return (at - EPOCH) // timedelta(hours=1)
 
 
-def fold_hour(events: Iterable[Event]) -> HourFold:
+def fold_hour(events: Iterable[Event]) -> HourlyRollup:
     """The fold of an hour's effective events. An id met twice counts once. Raises ValueError for events of several hours."""
     ordered = sorted({each.id: each for each in events}.values(), key=_order)
     if not ordered:
-        return HourFold()
+        return HourlyRollup()
     hour = hour_of(ordered[0].at)
     if hour_of(ordered[-1].at) != hour:
         raise ValueError(f"events from {ordered[0].at} to {ordered[-1].at} are not of one hour")
@@ -135,7 +135,7 @@ def fold_hour(events: Iterable[Event]) -> HourFold:
     timed = [(_microseconds(each.at - start), each) for each in ordered]
     told = [(at, each) for at, each in timed if each.type in SAMPLED]
     counted = Counter(each.type for each in ordered)
-    return HourFold(
+    return HourlyRollup(
         samples=_turning_points([_sample(at, each) for at, each in told]),
         marks=tuple((at, each.type, _mark(each)) for at, each in timed if each.type in MARKED),
         counts=tuple(counted[name] for name in TYPES),
@@ -147,7 +147,7 @@ def fold_hour(events: Iterable[Event]) -> HourFold:
     )
 
 
-def fold_to_json(fold: HourFold) -> str:
+def fold_to_json(fold: HourlyRollup) -> str:
     """The fold as a compact JSON list: its numbers as one text, little-endian doubles in hexadecimal, and its marks, costs and bills.
 
     Thousands of folds are read for a status: such texts are decoded in a tenth of the time that lists of numbers take.
@@ -165,7 +165,7 @@ def _values(block: Checkpoints | LossSummary | Utilised) -> list[float | None]:
     return [getattr(block, name) for name in block.__slots__]
 
 
-def fold_from_json(text: str) -> HourFold:
+def fold_from_json(text: str) -> HourlyRollup:
     """The fold that `fold_to_json` wrote, exactly, but for counts beyond 2**53, which doubles round."""
     told, marks, costs, bills = json.loads(text)
     numbers = np.frombuffer(bytes.fromhex(told), dtype=DOUBLES)
@@ -173,7 +173,7 @@ def fold_from_json(text: str) -> HourFold:
     (kept,), counts, *blocks = (_exact(part) for part in np.split(numbers[:HEAD], ends[:-1]))
     samples = numbers[HEAD : HEAD + kept * SAMPLE_WIDTH].reshape(kept, SAMPLE_WIDTH)
     checkpoints, losses, utilised = (block if any(each is not None for each in block) else None for block in blocks)
-    return HourFold(
+    return HourlyRollup(
         samples=tuple(_exact(sample) for sample in samples),
         marks=tuple((at, name, tuple(given.items())) for at, name, given in marks),
         counts=counts,

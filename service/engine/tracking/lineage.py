@@ -32,7 +32,7 @@ class Told:
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class Lineage:
     """Positions [tokens] at elapsed hours. `trained` counts what was lost as well, `earned` only what still counts; neither ever falls.
 
     `share` is how much of the work done since the element before still counts, `counts` whether the position is one of the surviving line.
@@ -70,13 +70,13 @@ class _Pieces:
     names: Sequence[str]
 
 
-def line_of(told: Told) -> Line:
+def line_of(told: Told) -> Lineage:
     """The line that the samples tell of."""
     tokens, warnings = _with_branches(told)
     rows = np.flatnonzero(~np.isnan(tokens))
     at, position, kinds = told.at_hours[rows], tokens[rows], told.kinds[rows]
     if not rows.size:
-        return Line(at, position, position, position, position, position > 0, warnings)
+        return Lineage(at, position, position, position, position, position > 0, warnings)
     steps = np.diff(position, prepend=position[0])
     highest = np.maximum.accumulate(position)
     begins = (((kinds == ROLLBACK) | (kinds == BRANCH)) & (position <= np.append(-np.inf, highest[:-1]))) | (steps < 0)
@@ -88,7 +88,7 @@ def line_of(told: Told) -> Line:
     kept = np.clip(np.minimum(position, limit) - (position - gain), 0.0, gain)
     share = np.divide(kept, gain, out=np.zeros_like(gain), where=gain > 0)
     earned = position[-1] - kept.sum() + np.cumsum(kept)
-    return Line(at, position, earned[0] + np.cumsum(gain), earned, share, position <= limit, warnings)
+    return Lineage(at, position, earned[0] + np.cumsum(gain), earned, share, position <= limit, warnings)
 
 
 def _with_branches(told: Told) -> tuple[Floats, tuple[str, ...]]:

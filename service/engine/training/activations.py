@@ -40,7 +40,7 @@ SCORE_BYTES = 5.0
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class ActivationBytes:
     """Bytes of one layer's activations for one token by recomputation, in the order of `RECOMPUTES`.
 
     `split` divides over tensor ranks; `whole` does so with sequence parallelism alone (Korthikanti et al. 2022, section 4.2.2).
@@ -50,7 +50,7 @@ class Kept:
     split: Floats
 
 
-def layer_bytes(model: Transformer, seq_len: float, *, flash: bool, element: float = 2.0, product_input: float = 2.0) -> Kept:
+def layer_bytes(model: Transformer, seq_len: float, *, flash: bool, element: float = 2.0, product_input: float = 2.0) -> ActivationBytes:
     """What one layer keeps, from bytes of an `element` and of a quantised `product_input`."""
     hidden = model.hidden_size
     projected, latent = _attention_elements(model)
@@ -65,7 +65,7 @@ def layer_bytes(model: Transformer, seq_len: float, *, flash: bool, element: flo
     else:
         selective = (element * 2 * hidden + product_input * 2 * hidden, split)
     whole = np.array([element * 2 * hidden + product_input * 2 * hidden, selective[0], element * hidden])
-    return Kept(whole, np.array([split + scores, selective[1], 0.0]))
+    return ActivationBytes(whole, np.array([split + scores, selective[1], 0.0]))
 
 
 def attention_output(model: Transformer) -> float:

@@ -18,7 +18,7 @@ from service.domain.training.estimate import (
     TimeBlock,
     TokensBlock,
 )
-from service.domain.training.model import OtherNetwork, Transformer
+from service.domain.training.model import GenericNetwork, Transformer
 from service.domain.training.run import FROZEN_BASE, Run
 from service.domain.training.utilisation import Planning, Utilisation
 from service.engine.numerics.ranges import probability_below
@@ -103,7 +103,7 @@ def _tokens_block(run: Run) -> TokensBlock:
 
 
 def _unit(run: Run) -> str:
-    return run.model.sample_unit if isinstance(run.model, OtherNetwork) else "token"
+    return run.model.sample_unit if isinstance(run.model, GenericNetwork) else "token"
 
 
 def _flops_block(run: Run, flops: TrainingFlops, executed: float) -> FlopsBlock:
@@ -194,7 +194,7 @@ def _warnings(run: Run, timed: Timing, useful_hours: float) -> tuple[str, ...]:
             f"the layout needs {choice.total_bytes / 1e9:,.1f} GB on an accelerator of"
             f" {run.cluster.accelerator.usable_memory_bytes / 1e9:,.1f} GB usable: it does not fit"
         )
-    if isinstance(run.model, OtherNetwork) and run.model.activation_bytes_per_sample is None:
+    if isinstance(run.model, GenericNetwork) and run.model.activation_bytes_per_sample is None:
         found.append("memory leaves out activations: they are not known for this network")
     if _attention_overstates(run, timed.flops):
         found.append(

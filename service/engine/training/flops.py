@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from service.domain.training.model import Model, OtherNetwork, Transformer
+from service.domain.training.model import GenericNetwork, Model, Transformer
 from service.domain.training.run import FROZEN_BASE, Training
 from service.engine.training.layouts import Layouts
 from service.engine.training.parameters import count_parameters, expert_layer_count
@@ -93,7 +93,7 @@ def transformer_forward(model: Transformer, seq_len: float, decoder_seq_len: flo
 
 def forward_flops(model: Model, training: Training) -> ForwardFlops:
     """FLOPs of one forward pass of a token (transformers) or sample (other networks)."""
-    if isinstance(model, OtherNetwork):
+    if isinstance(model, GenericNetwork):
         return ForwardFlops(model.flops_per_sample, 0.0, model.frozen_flops_per_sample)
     return transformer_forward(model, training.seq_len, training.decoder_seq_len, full_attention=training.count_full_attention)
 
@@ -102,7 +102,7 @@ def adapter_parameters(model: Model, rank: int, *, visited: bool = False) -> flo
     """Weights of LoRA adapters on every linear layer of the stack: rank * (inputs + outputs) each (Hu et al. 2021, arXiv 2106.09685,
     section 4.1). Each expert has its own; `visited` counts those that one token meets.
     """
-    if isinstance(model, OtherNetwork):
+    if isinstance(model, GenericNetwork):
         return 0.0
     met = 0 if model.experts is None else model.experts.experts_per_token if visited else model.experts.experts
     return shared_adapter_parameters(model, rank) + met * expert_adapter_parameters(model, rank)
@@ -180,7 +180,7 @@ def recomputed_flops(model: Model, training: Training) -> tuple[float, float, fl
     """
     forward = forward_flops(model, training)
     passes = training.update_epochs if training.method == "rl" else 1.0
-    if isinstance(model, OtherNetwork):
+    if isinstance(model, GenericNetwork):
         return 0.0, 0.0, passes * forward.trained
     adapters = 2 * adapter_parameters(model, training.lora_rank, visited=True) if training.method in FROZEN_BASE else 0.0
     ratio = training.decoder_seq_len / training.seq_len if model.decoder_layers else 1.0

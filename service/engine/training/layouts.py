@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from service.domain.errors import InvalidRequest
-from service.domain.training.model import Model, OtherNetwork, Transformer
+from service.domain.training.model import GenericNetwork, Model, Transformer
 from service.domain.training.run import RECOMPUTES, Cluster, Training
 
 Ints = NDArray[np.int64]
@@ -227,7 +227,7 @@ def _virtual_sizes(depth: int, pipeline: int) -> tuple[int, ...]:
 def _meshes(model: Model, training: Training, count: int) -> list[Mesh]:
     """(tensor, pipeline, data, context, expert) whose product is the machine and that the model and the batch allow."""
     axes = training.axes
-    if isinstance(model, OtherNetwork):
+    if isinstance(model, GenericNetwork):
         axes = replace(axes, tensor=axes.tensor or 1, pipeline=axes.pipeline or 1, context=axes.context or 1)
     tensors = [axes.tensor] if axes.tensor else _tensor_sizes(model, count)
     pipelines = [axes.pipeline] if axes.pipeline else _divisors(count, min(stack_depth(model), DEEPEST_PIPELINE))

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from service.domain.training.footprint import Footprint
-from service.domain.training.model import Model, OtherNetwork, Transformer
+from service.domain.training.model import GenericNetwork, Model, Transformer
 from service.domain.training.run import FROZEN_BASE, Training
 from service.engine.training.activations import activations, logits
 from service.engine.training.dtypes import element_bytes, gradient_bytes, optimizer_bytes, weight_bytes
@@ -74,7 +74,7 @@ class Memory:
 def memory(model: Model, training: Training, layouts: Layouts) -> Memory:
     """What a run takes on its fullest accelerator, in bytes by part."""
     beside = {"helpers": helpers(model, training, layouts)}
-    if isinstance(model, OtherNetwork):
+    if isinstance(model, GenericNetwork):
         return Memory({}, (), {**_other(model, training, layouts), **beside}, training.footprint)
     if training.method == "rl":
         beside = {"kv_cache": kv_cache(model, training, layouts), **beside}
@@ -119,7 +119,7 @@ def _at(values: Any, place: tuple[int, ...]) -> Any:
     return values[tuple([at if size > 1 else 0 for at, size in zip(place[-values.ndim :], values.shape, strict=True)])]
 
 
-def _other(model: OtherNetwork, training: Training, layouts: Layouts) -> dict[str, Floats]:
+def _other(model: GenericNetwork, training: Training, layouts: Layouts) -> dict[str, Floats]:
     local = local_parameters(model, layouts)
     return {
         "weights": weight_bytes(training) * sharded(local, layouts, 3),
@@ -131,7 +131,7 @@ def _other(model: OtherNetwork, training: Training, layouts: Layouts) -> dict[st
 
 def local_parameters(model: Model, layouts: Layouts) -> Local:
     """Weights of the fullest pipeline stage on one tensor rank: (shared by all data ranks, experts on this rank)."""
-    if isinstance(model, OtherNetwork):
+    if isinstance(model, GenericNetwork):
         return (model.params or 0.0) / (layouts.tensor * layouts.pipeline), np.zeros(layouts.tensor.shape)
     counts = count_parameters(model)
     layers = stage_layers(model, layouts)
@@ -222,7 +222,7 @@ def _divided(weights: Floats, ranks: Floats, layouts: Layouts) -> dict[int, Floa
 
 def local_adapters(model: Model, training: Training, layouts: Layouts) -> Local:
     """Adapter weights of the fullest pipeline stage on one tensor rank: (met by every token, those of the experts on this rank)."""
-    if isinstance(model, OtherNetwork):
+    if isinstance(model, GenericNetwork):
         return np.zeros(layouts.tensor.shape), np.zeros(layouts.tensor.shape)
     layers = stage_layers(model, layouts)
     dense = shared_adapter_parameters(model, training.lora_rank) * (layers / stack_depth(model)) / layouts.tensor
@@ -277,7 +277,7 @@ def helpers(model: Model, training: Training, layouts: Layouts) -> Floats:
     total = np.zeros(layouts.tensor.shape)
     for helper in helper_networks(model, training):
         total = total + 2.0 * sharded(local_parameters(helper, layouts), layouts, 3)
-    if isinstance(model, OtherNetwork):
+    if isinstance(model, GenericNetwork):
         frozen = model.frozen_params / (layouts.tensor * layouts.pipeline)
         total = total + 2.0 * sharded((frozen, np.zeros(1)), layouts, 3)
     return total
@@ -288,6 +288,6 @@ def parameter_total(model: Model) -> float:
     return count_parameters(model).total if isinstance(model, Transformer) else model.params or 0.0
 
 
-def other_activations(model: OtherNetwork, training: Training, layouts: Layouts) -> Floats:
+def other_activations(model: GenericNetwork, training: Training, layouts: Layouts) -> Floats:
     """Bytes of a sample's activations times the micro-batch; zero where the preset does not know them (and says so)."""
     return element_bytes(training) / 2 * (model.activation_bytes_per_sample or 0.0) * layouts.micro_batch.astype(float)

@@ -13,7 +13,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from service.domain.comparison.ownership import Plant
+from service.domain.comparison.ownership import OwnedCluster
 from service.domain.errors import InvalidRequest
 from service.domain.quantities import Assumption, Range
 from service.domain.training.hardware import Accelerator
@@ -43,7 +43,7 @@ class InputRange:
     date: str
 
 
-def complete_plant(accelerator: Accelerator, stated: Mapping[str, Any]) -> tuple[Plant, tuple[Assumption, ...]]:
+def complete_plant(accelerator: Accelerator, stated: Mapping[str, Any]) -> tuple[OwnedCluster, tuple[Assumption, ...]]:
     """The plant with every default chosen, and the defaults by the names of their fields.
 
     `stated` holds fields of a Plant, `count` among them; None is not stated. Raises InvalidRequest where nothing is paid for the machine.
@@ -57,7 +57,7 @@ def complete_plant(accelerator: Accelerator, stated: Mapping[str, Any]) -> tuple
     values = (
         {"accelerators_per_node": accelerator.accelerators_per_node} | {name: default.value for name, default in chosen.items()} | given
     )
-    plant = Plant(**{"name": "on_prem", **values, "accelerator": accelerator.name})
+    plant = OwnedCluster(**{"name": "on_prem", **values, "accelerator": accelerator.name})
     return plant, tuple(Assumption(name, default.value, default.source) for name, default in chosen.items())
 
 
@@ -68,7 +68,7 @@ def plant_defaults(accelerator: Accelerator, stated: Collection[str]) -> Mapping
     return MappingProxyType({name: default for name, default in defaults.items() if name not in without})
 
 
-def input_ranges(plant: Plant, stated: Mapping[str, Range] = MappingProxyType({})) -> dict[str, Range]:
+def input_ranges(plant: OwnedCluster, stated: Mapping[str, Range] = MappingProxyType({})) -> dict[str, Range]:
     """Ranges of the plant's uncertain inputs, in their own units; `stated` ones stand in place of those published.
 
     An input that is 0 or not set stays certain, but for cloud prices: nobody knows that they will stay.
@@ -112,13 +112,13 @@ def _input_range(row: Mapping[str, Any]) -> InputRange:
     return InputRange(Range(row["p10"], row.get("p50", 1.0), row["p90"]), row["of"] == "value", row["source"], row["date"])
 
 
-def _uncertain(plant: Plant, name: str, known: InputRange) -> bool:
+def _uncertain(plant: OwnedCluster, name: str, known: InputRange) -> bool:
     """Whether the published range applies: a decline of cloud prices that the owner states is theirs."""
     value = getattr(plant, name)
     return bool(value) if known.factors else value == 0
 
 
-def _range(plant: Plant, name: str, known: InputRange) -> Range:
+def _range(plant: OwnedCluster, name: str, known: InputRange) -> Range:
     return known.quantity.scaled(getattr(plant, name)) if known.factors else known.quantity
 
 

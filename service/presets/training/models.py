@@ -13,7 +13,7 @@ from types import MappingProxyType
 from typing import Any, Literal
 
 from service.domain.errors import UnknownName
-from service.domain.training.model import Experts, LatentAttention, Model, OtherNetwork, Transformer
+from service.domain.training.model import Experts, GenericNetwork, LatentAttention, Model, Transformer
 
 Architecture = Literal["transformer", "encoder_decoder", "vit", "cnn", "diffusion", "rnn", "other"]
 Row = Mapping[str, Any]
@@ -168,8 +168,8 @@ def _latent(row: Row) -> LatentAttention | None:
     )
 
 
-def _other(row: Row) -> OtherNetwork:
-    return OtherNetwork(
+def _other(row: Row) -> GenericNetwork:
+    return GenericNetwork(
         flops_per_sample=row["flops_per_sample"],
         sample_unit=row["sample_unit"],
         params=row["params"],

@@ -15,7 +15,7 @@ from service.schemas.programs.request import ProgramRequestSchema
 from service.schemas.scenarios.optimisation import OptimizeSchema
 from service.schemas.training.request import EstimateRequestSchema
 from service.store.jobs import State
-from service.usecases.scenarios.registry import Body, Given, Shape
+from service.usecases.scenarios.registry import Body, ScenarioRequest, Shape
 
 MOST_TRIALS = 10**10
 MOST_SEED = 2**63 - 1
@@ -97,11 +97,11 @@ class ScenarioRequestSchema(OptimizeSchema):
                 raise ValidationError(f"not taken by a scenario of kind {data['kind']}", name)
 
 
-def given_of(loaded: Mapping[str, Any]) -> Given:
+def given_of(loaded: Mapping[str, Any]) -> ScenarioRequest:
     """A scenario's request as the use cases take it."""
     base: Base = loaded["base"]
     options = {name: value for name, value in loaded.items() if name not in BESIDE}
-    return Given(loaded["kind"], base.shape, base.written, base.read, options, _reader(base.shape))
+    return ScenarioRequest(loaded["kind"], base.shape, base.written, base.read, options, _reader(base.shape))
 
 
 def _reader(shape: Shape) -> Any:

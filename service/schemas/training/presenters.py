@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from providers.offer import Offer
-from service.context import Desk
+from service.context import AppContext
 from service.domain.training.hardware import Accelerator
 from service.presets.training.models import ModelPreset
 from service.serialization import plain
@@ -14,11 +14,11 @@ from service.usecases.training.estimate import EstimateAnswer, estimate
 from service.usecases.training.levers import with_levers
 
 
-def answered(desk: Desk, request: Mapping[str, Any]) -> dict[str, Any]:
+def answered(context: AppContext, request: Mapping[str, Any]) -> dict[str, Any]:
     """The answer to an estimate request, with levers where it asks for them. Raises as `estimate` does."""
     if not request.get("levers"):
-        return estimate_answer(estimate(desk, request))
-    found, levers = with_levers(desk, request)
+        return estimate_answer(estimate(context, request))
+    found, levers = with_levers(context, request)
     return estimate_answer(found) | {"levers": plain(levers)}
 
 

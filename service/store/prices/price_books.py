@@ -50,7 +50,7 @@ class ProviderState:
 
 
 @dataclass(frozen=True, slots=True)
-class Head:
+class SnapshotRef:
     """One provider's part of a book: its snapshot, when that was taken, and what is known now of the provider it is from."""
 
     provider: str
@@ -62,21 +62,21 @@ class Head:
 
 
 @dataclass(frozen=True, slots=True)
-class Heads:
+class BookManifest:
     """A book's name and its parts, by provider; no book at all where nothing was ever kept.
 
     `teams` are the present prices that are one team's alone, by its name: they are in no book.
     """
 
     book: str | None
-    parts: tuple[Head, ...]
-    teams: Mapping[str, Head] = field(default_factory=dict)
+    parts: tuple[SnapshotRef, ...]
+    teams: Mapping[str, SnapshotRef] = field(default_factory=dict)
 
 
-NO_HEADS = Heads(None, ())
+NO_HEADS = BookManifest(None, ())
 
 
-class Overtaken(Exception):
+class StaleWriteError(Exception):
     """Another answer of the provider was kept since the state was read that this one was judged by; nothing of this one was."""
 
 
@@ -119,13 +119,13 @@ class BookRows(TeamPriceRows):
             _keep(connection, state)
             _make_book(connection, now)
 
-    def current_heads(self) -> Heads:
+    def current_heads(self) -> BookManifest:
         """The newest book with its parts, and what teams have of their own."""
         with self._snapshot() as connection:
             newest = _heads(connection, price_books.c.seq == select(func.max(price_books.c.seq)).scalar_subquery())
             return replace(newest, teams=_team_heads(connection))
 
-    def book_heads(self, name: str) -> Heads:
+    def book_heads(self, name: str) -> BookManifest:
         """The book of that name with its parts; a single snapshot counts as a book of its own. No parts where there is none.
 
         A team's snapshot is none: `team_head` finds it, for that team.
@@ -134,11 +134,11 @@ class BookRows(TeamPriceRows):
             found = _heads(connection, price_books.c.name == name)
             return found if found.parts else _single(connection, name)
 
-    def team_head(self, team: str, snapshot: str) -> Head | None:
+    def team_head(self, team: str, snapshot: str) -> SnapshotRef | None:
         """A team's own snapshot, present or past; None where that team has none of that name."""
         with self._read() as connection:
             row = connection.execute(_ONE.where(price_snapshots.c.name == snapshot, price_snapshots.c.team == team)).first()
-        return Head(*row) if row else None
+        return SnapshotRef(*row) if row else None
 
 
 _NOW_KNOWN = (provider_states.c.verified_at, provider_states.c.fresh_for_s, func.coalesce(provider_states.c.failures, 0))
@@ -150,24 +150,24 @@ _ONE = (
 """A head of each complete snapshot: whoever uses it must say whose."""
 
 
-def _heads(connection: Connection, which: ColumnElement[bool]) -> Heads:
+def _heads(connection: Connection, which: ColumnElement[bool]) -> BookManifest:
     parts, states, snapshots = price_book_parts.c, provider_states.c, price_snapshots.c
     query = select(parts.book, parts.provider, parts.snapshot, snapshots.taken_at, *_NOW_KNOWN).order_by(parts.provider)
     query = query.join_from(price_book_parts, price_books, price_books.c.name == parts.book)
     query = query.join(price_snapshots, snapshots.name == parts.snapshot)
     query = query.outerjoin(provider_states, states.provider == parts.provider).where(which)
     rows = connection.execute(query).all()
-    return Heads(rows[0][0], tuple(Head(*row[1:]) for row in rows)) if rows else NO_HEADS
+    return BookManifest(rows[0][0], tuple(SnapshotRef(*row[1:]) for row in rows)) if rows else NO_HEADS
 
 
-def _team_heads(connection: Connection) -> dict[str, Head]:
+def _team_heads(connection: Connection) -> dict[str, SnapshotRef]:
     query = _ONE.add_columns(team_prices.c.team).join(team_prices, team_prices.c.snapshot == price_snapshots.c.name)
-    return {row[-1]: Head(*row[:-1]) for row in connection.execute(query.order_by(team_prices.c.team))}
+    return {row[-1]: SnapshotRef(*row[:-1]) for row in connection.execute(query.order_by(team_prices.c.team))}
 
 
-def _single(connection: Connection, snapshot: str) -> Heads:
+def _single(connection: Connection, snapshot: str) -> BookManifest:
     row = connection.execute(_ONE.where(price_snapshots.c.name == snapshot, price_snapshots.c.team.is_(None))).first()
-    return Heads(snapshot, (Head(*row),)) if row else NO_HEADS
+    return BookManifest(snapshot, (SnapshotRef(*row),)) if row else NO_HEADS
 
 
 def _alone(connection: Connection) -> None:
@@ -181,7 +181,7 @@ def _check_newest(connection: Connection, since: ProviderState) -> None:
     columns = provider_states.c
     found = connection.execute(select(columns.snapshot, columns.verified_at).where(columns.provider == since.provider)).first()
     if (tuple(found) if found else (None, None)) != (since.snapshot, since.verified_at):
-        raise Overtaken(f"another answer of {since.provider} was kept meanwhile")
+        raise StaleWriteError(f"another answer of {since.provider} was kept meanwhile")
 
 
 def _keep(connection: Connection, state: ProviderState) -> None:

@@ -17,7 +17,7 @@ from sqlalchemy import ColumnElement, Connection, RowMapping, and_, delete, func
 
 from service.domain.teams import DEFAULT_TEAM
 from service.store.database import Database, insert_new, storable
-from service.store.idempotency import Remembered, remember
+from service.store.idempotency import IdempotencyRecord, remember
 from service.store.jobs import State
 from service.store.scenarios import statements
 from service.store.scenarios.statements import CHUNK_ATTEMPTS, FREE, HELD, OPEN
@@ -113,7 +113,7 @@ _ROW = tuple(scenarios.c[name] for name in ScenarioRow.__dataclass_fields__)
 class ScenarioRows(Database):
     """The part of the store that remembers scenarios."""
 
-    def create_scenario(self, new: NewScenario, most: OpenWork, now: datetime, kept: Remembered | None = None) -> ScenarioRow:
+    def create_scenario(self, new: NewScenario, most: OpenWork, now: datetime, kept: IdempotencyRecord | None = None) -> ScenarioRow:
         """A new, queued scenario of a team that may have `most` under way.
 
         Raises Repeated and IdempotencyKeyReused where `kept` was met before, TeamIsFull.

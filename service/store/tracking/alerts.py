@@ -13,7 +13,7 @@ from sqlalchemy import ColumnElement, Connection, RowMapping, and_, func, insert
 
 from service.domain.tracking.alerts import Changes, DeliveryState, Finding, Told
 from service.store.database import Database, storable
-from service.store.idempotency import Remembered, remember
+from service.store.idempotency import IdempotencyRecord, remember
 from service.store.tracking.programs import ProgramRow
 from service.store.tracking.tables import alert_deliveries, alert_rules, alerts, track_programs, track_runs
 
@@ -96,7 +96,7 @@ _PROGRAM = tuple(track_programs.c[name] for name in ProgramRow.__dataclass_field
 class AlertRows(Database):
     """The part of the store that remembers alert rules, alerts and their deliveries."""
 
-    def create_rule(self, program: ProgramRow, body: Body, now: datetime, kept: Remembered | None = None) -> RuleRow:
+    def create_rule(self, program: ProgramRow, body: Body, now: datetime, kept: IdempotencyRecord | None = None) -> RuleRow:
         """A new rule of a program, which is judged at once. Raises Repeated and IdempotencyKeyReused where `kept` was met before."""
         with self._write() as connection:
             remembered = remember(connection, kept)

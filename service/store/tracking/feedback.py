@@ -7,7 +7,7 @@ from datetime import datetime
 
 from sqlalchemy import delete, select
 
-from service.domain.tracking.feedback import Lesson
+from service.domain.tracking.feedback import RunOutcome
 from service.store.database import Database, insert_into
 from service.store.tracking.tables import track_lessons
 
@@ -18,7 +18,7 @@ MOST = 1000
 class LessonRows(Database):
     """The part of the store that remembers lessons."""
 
-    def keep_lesson(self, team: str, lesson: Lesson, now: datetime) -> None:
+    def keep_lesson(self, team: str, lesson: RunOutcome, now: datetime) -> None:
         """The lesson of a run, in the place of an older one of the same run."""
         with self._write() as connection:
             new = insert_into(connection, track_lessons).values(run=lesson.run, team=team, body=asdict(lesson), at=now)
@@ -30,8 +30,8 @@ class LessonRows(Database):
         with self._write() as connection:
             connection.execute(delete(track_lessons).where(track_lessons.c.run == run))
 
-    def lessons(self, team: str) -> tuple[Lesson, ...]:
+    def lessons(self, team: str) -> tuple[RunOutcome, ...]:
         """A team's lessons, the newest first."""
         query = select(track_lessons.c.body).where(track_lessons.c.team == team).order_by(track_lessons.c.at.desc()).limit(MOST)
         with self._read() as connection:
-            return tuple(Lesson(**body) for body in connection.scalars(query))
+            return tuple(RunOutcome(**body) for body in connection.scalars(query))

@@ -12,7 +12,7 @@ from sqlalchemy import Connection, RowMapping, Table, func, insert, select, upda
 
 from service.domain.teams import DEFAULT_TEAM
 from service.store.database import Database, insert_new
-from service.store.idempotency import Remembered, remember
+from service.store.idempotency import IdempotencyRecord, remember
 from service.store.tables import teams
 from service.store.tracking.tables import track_programs, track_revisions, track_runs
 
@@ -50,7 +50,7 @@ class RunRow:
     folded: int
 
 
-class Moved(Exception):
+class VersionConflictError(Exception):
     """The version that was to be changed is not the newest one."""
 
 
@@ -61,7 +61,7 @@ _RUN = tuple(track_runs.c[name] for name in RunRow.__dataclass_fields__)
 class TrackRows(Database):
     """The part of the store that remembers programs and runs. Every read names the team: another's is not there."""
 
-    def create_program(self, team: str, body: Body, plan: Body | None, now: datetime, kept: Remembered | None = None) -> ProgramRow:
+    def create_program(self, team: str, body: Body, plan: Body | None, now: datetime, kept: IdempotencyRecord | None = None) -> ProgramRow:
         """A new program of a team. Raises Repeated and IdempotencyKeyReused where `kept` was met before."""
         with self._write() as connection:
             remembered = remember(connection, kept)
@@ -100,7 +100,7 @@ class TrackRows(Database):
         """The program with another body. Raises Moved where `program` is not its newest version."""
         return _program(self._revised(track_programs, program, {"body": dict(body)}, now, by))
 
-    def create_run(self, program: ProgramRow, name: str, body: Body, now: datetime, kept: Remembered | None = None) -> RunRow:
+    def create_run(self, program: ProgramRow, name: str, body: Body, now: datetime, kept: IdempotencyRecord | None = None) -> RunRow:
         """A new run of a program. Raises Repeated and IdempotencyKeyReused where `kept` was met before."""
         with self._write() as connection:
             remembered = remember(connection, kept)
@@ -155,7 +155,7 @@ class TrackRows(Database):
             done = change.values(values | {"version": version, "updated_at": now}).returning(*(table.c[name] for name in names))
             changed = connection.execute(done).mappings().first()
             if changed is None:
-                raise Moved(row.id)
+                raise VersionConflictError(row.id)
             revision = {"id": row.id, "version": version, "body": values["body"], "at": now, "by": by}
             connection.execute(insert(track_revisions).values(revision))
             return changed

@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from service.context import Desk
+from service.context import AppContext
 from service.domain.comparison.approaches import APPROACHES, Approach, Costed, Needs, ServingCost, TrainingCost
-from service.domain.errors import DoesNotFit, InvalidRequest, Problem
+from service.domain.errors import DoesNotFit, DomainError, InvalidRequest
 from service.domain.quantities import Assumption, Range
 from service.domain.scaling.laws import FLOPS_PER_PARAM_AND_TOKEN
-from service.domain.training.model import OtherNetwork, Transformer
+from service.domain.training.model import GenericNetwork, Transformer
 from service.engine.scaling.laws import exponent, optimal_params
 from service.engine.serving.configurations import payback_tokens
 from service.engine.training.memory import parameter_total
@@ -23,7 +23,7 @@ from service.presets.defaults import default
 from service.presets.scaling.laws import default_law
 from service.presets.serving import typical_shape
 from service.presets.version import engine_version
-from service.usecases.resolution.assumption_log import Notes
+from service.usecases.resolution.assumption_log import AssumptionLog
 from service.usecases.resolution.models import resolve_model
 from service.usecases.resolution.pricing import Price
 from service.usecases.scaling.size_costs import Serving, rig_of, serving_of
@@ -54,7 +54,7 @@ class ApproachesAnswer:
 class Task:
     """A request, resolved: the model, what each approach trains on and serves with, and who serves."""
 
-    desk: Desk
+    context: AppContext
     request: Given
     snapshot: str
     model: Transformer
@@ -67,15 +67,15 @@ class Task:
     max_days: float
 
 
-def approaches(desk: Desk, request: Given) -> ApproachesAnswer:
+def approaches(context: AppContext, request: Given) -> ApproachesAnswer:
     """The answer to a request as the schema gives it. Raises the domain's Problems, with pointers into the request."""
-    notes = Notes()
-    book = desk.book(request.get("price", {}).get("snapshot"))
-    rig = rig_of(desk, request, book, of_mixtures=False)
+    notes = AssumptionLog()
+    book = context.book(request.get("price", {}).get("snapshot"))
+    rig = rig_of(context, request, book, of_mixtures=False)
     if rig is None:
         raise InvalidRequest("approaches are trained and served on a machine: state hardware", "/hardware")
     serving = serving_of(rig, request.get("serving", {}), float(request["lifetime_inference_tokens"]), book, notes)
-    task = _task(desk, request, serving, book.name, notes)
+    task = _task(context, request, serving, book.name, notes)
     wanted = request.get("approaches", APPROACHES)
     found = [_costed(task, approach) for name, approach in load_approaches().items() if name in wanted]
     notes.warn("the order is by cost alone: what each approach gives differs, and only a trial on the task shows whether it is enough")
@@ -91,13 +91,13 @@ def approaches(desk: Desk, request: Given) -> ApproachesAnswer:
     )
 
 
-def _task(desk: Desk, request: Given, serving: Serving, snapshot: str, notes: Notes) -> Task:
+def _task(context: AppContext, request: Given, serving: Serving, snapshot: str, notes: AssumptionLog) -> Task:
     prompting = request.get("prompting", {})
     model = _transformer(request, "model", "", notes)
     extra = approach_default("demonstration_tokens")
     rate = default("personnel.usd_per_hour")
     return Task(
-        desk=desk,
+        context=context,
         request=request,
         snapshot=snapshot,
         model=model,
@@ -111,21 +111,21 @@ def _task(desk: Desk, request: Given, serving: Serving, snapshot: str, notes: No
     )
 
 
-def _transformer(given: Given, name: str, below: str, notes: Notes) -> Transformer:
+def _transformer(given: Given, name: str, below: str, notes: AssumptionLog) -> Transformer:
     """A model that writes text. Raises Problems with pointers into the request."""
     try:
         model, _ = resolve_model(given[name], notes, f"{below.removeprefix('/')}.{name}".removeprefix("."))
-    except Problem as problem:
+    except DomainError as problem:
         problem.pointer = problem.pointer.replace("/model", f"/{name}", 1)
         raise problem.below(below) from problem
-    if isinstance(model, OtherNetwork) or model.kind != "transformer":
+    if isinstance(model, GenericNetwork) or model.kind != "transformer":
         raise InvalidRequest(
             "approaches are compared for decoder-only transformers: state one by its size, shape or preset", f"{below}/{name}"
         )
     return model
 
 
-def _student(request: Given, model: Transformer, notes: Notes) -> tuple[Transformer, dict[str, Any]]:
+def _student(request: Given, model: Transformer, notes: AssumptionLog) -> tuple[Transformer, dict[str, Any]]:
     """What is distilled into, and how an estimate describes it."""
     if "student" in request:
         return _transformer(request, "student", "", notes), request["student"]
@@ -135,10 +135,10 @@ def _student(request: Given, model: Transformer, notes: Notes) -> tuple[Transfor
     if model.experts is not None:
         described["active_params"] = max(1, round(counts.active * share.value))
     notes.assume("student", described, f"{share.value:g} of the model's parameters: {share.source}")
-    return _transformer({"student": described}, "student", "", Notes()), described
+    return _transformer({"student": described}, "student", "", AssumptionLog()), described
 
 
-def _tokens(request: Given, model: Transformer, notes: Notes) -> dict[str, dict[str, Any]]:
+def _tokens(request: Given, model: Transformer, notes: AssumptionLog) -> dict[str, dict[str, Any]]:
     """The data of each approach's estimate."""
     epochs = float(_chosen(request, "epochs", notes))
     task = {"tokens": request["task_tokens"], "epochs": epochs}
@@ -165,7 +165,7 @@ def _optimal_tokens(model: Transformer) -> int:
     return max(1, round(float((params / at_one) ** (1 / exponent(law)) / params)))
 
 
-def _chosen(request: Given, name: str, notes: Notes) -> Any:
+def _chosen(request: Given, name: str, notes: AssumptionLog) -> Any:
     usual = approach_default(name)
     return notes.take(request, name, usual.value, usual.source)
 
@@ -202,7 +202,7 @@ def _trained(task: Task, approach: Approach) -> tuple[tuple[EstimateAnswer, dict
     for count in _counts(task.request["hardware"]["count"]):
         request = _estimate_request(task, approach, count)
         try:
-            answer = estimate(task.desk, request)
+            answer = estimate(task.context, request)
         except (DoesNotFit, InvalidRequest) as problem:
             obstacle = problem.message
             continue

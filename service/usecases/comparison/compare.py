@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from service.context import Desk
+from service.context import AppContext
 from service.domain.comparison.options import BreakEvenBlock, Constraints, Objective, Option, OwnedBlock, VariantBlock
 from service.domain.errors import InvalidRequest, UnknownName
 from service.domain.quantities import Assumption
@@ -35,8 +35,8 @@ from service.usecases.comparison.offer_selection import (
     note_networks,
     without_stock,
 )
-from service.usecases.comparison.option_table import Part, Stall, Table, evaluated, stalls, together
-from service.usecases.comparison.options import Seen
+from service.usecases.comparison.option_table import OfferGroup, Part, Table, evaluated, stalls, together
+from service.usecases.comparison.options import OptionContext
 from service.usecases.comparison.owned_hardware import Owned, break_evens, evaluated_owned, machines_of, offer_of, owned_block, owned_of
 from service.usecases.comparison.shortlist import (
     best_of_variants,
@@ -60,7 +60,7 @@ from service.usecases.comparison.timed_configurations import (
     workload,
 )
 from service.usecases.comparison.warning_merge import alike_together
-from service.usecases.resolution.assumption_log import Notes
+from service.usecases.resolution.assumption_log import AssumptionLog
 
 Given = Mapping[str, Any]
 # Searching the layout of a dense model is 2, of experts as much more as they can be divided in more ways: some 8 ms of CPU each.
@@ -92,13 +92,13 @@ class Comparison:
     warnings: tuple[str, ...]
 
 
-def compare(desk: Desk, request: Given) -> Comparison:
+def compare(context: AppContext, request: Given) -> Comparison:
     """All options for a request as the schema gives it. Raises the domain's Problems, with pointers into the request."""
-    notes, now = Notes(), desk.clock()
-    book, candidates = _book(desk, request), request.get("candidates", {})
+    notes, now = AssumptionLog(), context.clock()
+    book, candidates = _book(context, request), request.get("candidates", {})
     accelerators = accelerators_of(candidates, book.columns, notes)
     check_known(candidates, book, notes)
-    constraints = resolve_constraints(desk, request, notes)
+    constraints = resolve_constraints(context, request, notes)
     rows, plants = recent(matching(candidates, accelerators, book), candidates, book, now), owned_of(request)
     if not len(rows) and not plants:
         raise no_offer(candidates, accelerators, book, now)
@@ -111,13 +111,13 @@ def compare(desk: Desk, request: Given) -> Comparison:
     _note_measured(workloads, sold | {plant.plant.accelerator for plant in plants}, notes)
     counts = _affordable_counts(candidates, workloads, for_sale, plants, notes)
     # One reading of the user's measurements for all machines.
-    desk = replace(desk, measurements=functools.cache(desk.measurements))
-    machines, parts = _rented(desk, workloads, for_sale, counts)
-    for which, owned in machines_of(desk, plants, workloads):
+    context = replace(context, measurements=functools.cache(context.measurements))
+    machines, parts = _rented(context, workloads, for_sale, counts)
+    for which, owned in machines_of(context, plants, workloads):
         parts.append(evaluated_owned(owned, len(machines), plants[which], which))
         machines.append(owned)
     table = limited(together(parts, constraints), machines, book, constraints, notes)
-    seen = Seen(book, book.stale_rows(now), constraints, table, machines, [offer_of(plant) for plant in plants])
+    seen = OptionContext(book, book.stale_rows(now), constraints, table, machines, [offer_of(plant) for plant in plants])
     order = _order(request.get("objective", USUAL_OBJECTIVE), table)
     shown, verdicts = _shown(request, seen, order, workloads)
     front = _front(table)
@@ -139,7 +139,7 @@ def compare(desk: Desk, request: Given) -> Comparison:
     )
 
 
-def _shown(request: Given, seen: Seen, order: Ints, workloads: Sequence[Workload]) -> tuple[Flags, list[str]]:
+def _shown(request: Given, seen: OptionContext, order: Ints, workloads: Sequence[Workload]) -> tuple[Flags, list[str]]:
     """Which options are in the answer, and what is to be said of them first.
 
     Shown are the first so many, whatever is owned, the best of each variant, the best with a fresh price, and where nothing is feasible
@@ -154,21 +154,21 @@ def _shown(request: Given, seen: Seen, order: Ints, workloads: Sequence[Workload
     return chosen, told + ([fresh_option(seen, fresh)] if fresh is not None else [])
 
 
-def _book(desk: Desk, request: Given) -> PriceBook:
+def _book(context: AppContext, request: Given) -> PriceBook:
     """The current prices, or those of the snapshot that is named."""
     try:
-        return desk.book(request.get("snapshot"))
+        return context.book(request.get("snapshot"))
     except UnknownName as problem:
         raise UnknownName(problem.message, "/snapshot", problem.near) from problem
 
 
-def resolve_constraints(desk: Desk, request: Given, notes: Notes) -> Constraints:
+def resolve_constraints(context: AppContext, request: Given, notes: AssumptionLog) -> Constraints:
     """What options must keep to; start and deadline may stand in the workload's schedule too. Without a start the time runs from today."""
     given, schedule = request.get("constraints", {}), request["workload"].get("schedule", {})
     start, deadline = (given.get(name) or schedule.get(name) for name in ("start", "deadline"))
     stated = start is not None
     if start is None:
-        start = desk.clock().date()
+        start = context.clock().date()
         if deadline is not None:
             notes.assume("constraints.start", start.isoformat(), "today")
     if deadline is not None and deadline < start:
@@ -190,7 +190,7 @@ def resolve_constraints(desk: Desk, request: Given, notes: Notes) -> Constraints
     )
 
 
-def _horizon_days(deadline: date | None, given: Given, notes: Notes) -> float | None:
+def _horizon_days(deadline: date | None, given: Given, notes: AssumptionLog) -> float | None:
     """The longest run that is an option, where the caller states no end."""
     if deadline is not None or given.get("max_wall_clock_days") is not None:
         return None
@@ -198,7 +198,7 @@ def _horizon_days(deadline: date | None, given: Given, notes: Notes) -> float | 
     return float(notes.assume("constraints.max_wall_clock_days", usual.value, usual.source))
 
 
-def _note_stock(constraints: Constraints, book: PriceBook, rows: Ints, notes: Notes) -> None:
+def _note_stock(constraints: Constraints, book: PriceBook, rows: Ints, notes: AssumptionLog) -> None:
     """Why nothing is known to be available, where no source tells."""
     live = any(promise.asked != BUILT_IN_PROVIDER for promise in book.promises.values())
     if constraints.require_available and not live and without_stock(book.columns, rows).all():
@@ -208,7 +208,7 @@ def _note_stock(constraints: Constraints, book: PriceBook, rows: Ints, notes: No
         )
 
 
-def _note_surroundings(request: Given, notes: Notes) -> None:
+def _note_surroundings(request: Given, notes: AssumptionLog) -> None:
     """How options are ordered, where their energy is from, and what would be paid twice."""
     if "objective" not in request:
         notes.assume("objective", USUAL_OBJECTIVE, "not stated: the cheapest first")
@@ -221,7 +221,7 @@ def _note_surroundings(request: Given, notes: Notes) -> None:
         notes.warn("a cloud's price contains its power, workload.energy.usd_per_kwh adds it again; owned hardware has its own usd_per_kwh")
 
 
-def _note_measured(workloads: Sequence[Workload], accelerators: Collection[str], notes: Notes) -> None:
+def _note_measured(workloads: Sequence[Workload], accelerators: Collection[str], notes: AssumptionLog) -> None:
     """What was measured on one accelerator and is taken for others."""
     stated = [path for path in OF_ONE_ACCELERATOR if any(_stated(work.request, path) for work in workloads)]
     if stated and len(accelerators) > 1:
@@ -264,7 +264,7 @@ def _laid_over(base: Given, above: Given) -> dict[str, Any]:
 
 
 def _affordable_counts(
-    candidates: Given, workloads: Sequence[Workload], for_sale: Sequence[Stall], plants: Sequence[Owned], notes: Notes
+    candidates: Given, workloads: Sequence[Workload], for_sale: Sequence[OfferGroup], plants: Sequence[Owned], notes: AssumptionLog
 ) -> tuple[int, ...]:
     """The counts to compare. Raises InvalidRequest where they make more work than one request may cost."""
     each, accelerators = sum(search_weight(work.model[0]) for work in workloads), len(_by_accelerator(for_sale))
@@ -281,13 +281,13 @@ def _affordable_counts(
 
 
 def _rented(
-    desk: Desk, workloads: Sequence[Workload], for_sale: Sequence[Stall], counts: Sequence[int]
+    context: AppContext, workloads: Sequence[Workload], for_sale: Sequence[OfferGroup], counts: Sequence[int]
 ) -> tuple[list[Machine], list[Part]]:
     """Every workload on every kind of accelerator in every count, and their offers."""
     machines: list[Machine] = []
     parts: list[Part] = []
     for work in workloads:
-        steady = _steady(desk, work, for_sale, counts)
+        steady = _steady(context, work, for_sale, counts)
         for stall in for_sale:
             wanted = [[steady[stall.accelerator, count][rate] for rate in stall.inter_node_gbps] for count in counts]
             wanted = [interruptible(each) for each in wanted] if stall.interruptible else wanted
@@ -296,7 +296,9 @@ def _rented(
     return machines, parts
 
 
-def _steady(desk: Desk, work: Workload, for_sale: Sequence[Stall], counts: Sequence[int]) -> dict[tuple[str, int], dict[float, Machine]]:
+def _steady(
+    context: AppContext, work: Workload, for_sale: Sequence[OfferGroup], counts: Sequence[int]
+) -> dict[tuple[str, int], dict[float, Machine]]:
     """A workload on every kind of accelerator in every count, which nobody takes away: the machines by their networks' rates.
 
     Layouts of one count are much the same on every accelerator, and quite the same in every network: they are searched one after
@@ -305,12 +307,12 @@ def _steady(desk: Desk, work: Workload, for_sale: Sequence[Stall], counts: Seque
     rates = {name: sorted({rate for stall in sold for rate in stall.inter_node_gbps}) for name, sold in _by_accelerator(for_sale)}
     kinds = {name: kind(work, name) for name in rates}
     return {
-        (name, count): dict(zip(rates[name], machines_in_networks(desk, kinds[name], count, rates[name]), strict=True))
+        (name, count): dict(zip(rates[name], machines_in_networks(context, kinds[name], count, rates[name]), strict=True))
         for count, name in itertools.product(counts, kinds)
     }
 
 
-def _by_accelerator(for_sale: Sequence[Stall]) -> list[tuple[str, list[Stall]]]:
+def _by_accelerator(for_sale: Sequence[OfferGroup]) -> list[tuple[str, list[OfferGroup]]]:
     return [(name, list(kinds)) for name, kinds in itertools.groupby(for_sale, key=lambda stall: stall.accelerator)]
 
 

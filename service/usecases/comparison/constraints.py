@@ -14,11 +14,11 @@ from service.prices.book import PriceBook
 from service.prices.offer_table import Flags, Floats
 from service.usecases.comparison.option_table import Table, deadline_hours
 from service.usecases.comparison.timed_configurations import Machine
-from service.usecases.resolution.assumption_log import Notes
+from service.usecases.resolution.assumption_log import AssumptionLog
 from service.usecases.resolution.pricing import country_of
 
 
-def limited(table: Table, machines: Sequence[Machine], book: PriceBook, constraints: Constraints, notes: Notes) -> Table:
+def limited(table: Table, machines: Sequence[Machine], book: PriceBook, constraints: Constraints, notes: AssumptionLog) -> Table:
     """The table with what the deadline's probability, the days of the run and the jurisdictions rule out."""
     found: dict[str, Flags] = {}
     if constraints.min_deadline_probability is not None:
@@ -70,7 +70,7 @@ def _days(table: Table, machines: Sequence[Machine]) -> Floats:
     return np.asarray(each[table.machine])
 
 
-def _elsewhere(table: Table, book: PriceBook, countries: frozenset[str], notes: Notes) -> Mapping[str, Flags]:
+def _elsewhere(table: Table, book: PriceBook, countries: frozenset[str], notes: AssumptionLog) -> Mapping[str, Flags]:
     """Which options stand in another country, and which in one that nobody knows. What is owned stands where its owner wants it."""
     rows, at = np.unique(table.row, return_inverse=True)
     offers = [book.offers[row] if row >= 0 else None for row in rows.tolist()]

@@ -13,7 +13,7 @@ from service.domain.errors import NoOffer, UnknownName
 from service.prices.book import PriceBook
 from service.prices.offer_table import SECONDS_PER_DAY, Coded, Ints
 from service.usecases.comparison.offer_selection import filters_of, matching
-from service.usecases.resolution.assumption_log import Notes
+from service.usecases.resolution.assumption_log import AssumptionLog
 
 Given = Mapping[str, Any]
 AGE = "max_age_days"
@@ -21,7 +21,7 @@ NAMED = ("providers", "regions")
 MOST_SHOWN = 8
 
 
-def check_known(given: Given, book: PriceBook, notes: Notes) -> None:
+def check_known(given: Given, book: PriceBook, notes: AssumptionLog) -> None:
     """Warns of providers and regions that nobody here is called. Raises UnknownName, with names that are near, where that leaves none."""
     columns = filters_of(book.columns)
     for name in NAMED:

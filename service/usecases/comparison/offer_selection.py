@@ -16,7 +16,7 @@ from service.presets.hardware.networks import find_network
 from service.presets.hardware.regions import Region, region_of_offer
 from service.prices.book import BUILT_IN_PROVIDER, PriceBook
 from service.prices.offer_table import Coded, Flags, Floats, Ints, OfferColumns, highest_of
-from service.usecases.resolution.assumption_log import Notes
+from service.usecases.resolution.assumption_log import AssumptionLog
 from service.usecases.resolution.pricing import OLD_AFTER
 from service.usecases.resolution.resolve import other_meanings, usual_inter_node_gbps
 
@@ -32,7 +32,7 @@ class Places:
     grid_gco2_per_kwh: Floats
 
 
-def accelerators_of(given: Given, columns: OfferColumns, notes: Notes) -> tuple[str, ...]:
+def accelerators_of(given: Given, columns: OfferColumns, notes: AssumptionLog) -> tuple[str, ...]:
     """Canonical names of the accelerators asked for, or all that have an offer, in order. Raises UnknownName with its pointer."""
     asked = given.get("accelerators")
     if asked is None:
@@ -51,7 +51,7 @@ def accelerators_of(given: Given, columns: OfferColumns, notes: Notes) -> tuple[
     return tuple(names)
 
 
-def counts_of(given: Given, accelerators: int, most: int, notes: Notes) -> tuple[int, ...]:
+def counts_of(given: Given, accelerators: int, most: int, notes: AssumptionLog) -> tuple[int, ...]:
     """Numbers of accelerators asked for, in order, or the usual ones: fewer where many accelerators are compared, `most` if possible."""
     asked = given.get("counts")
     if asked is not None:
@@ -88,7 +88,7 @@ def _outdated(book: PriceBook) -> Flags:
     return found
 
 
-def note_candidates(given: Given, accelerators: Sequence[str], notes: Notes) -> None:
+def note_candidates(given: Given, accelerators: Sequence[str], notes: AssumptionLog) -> None:
     """What is compared where the caller does not say."""
     if given.get("accelerators") is None:
         notes.assume("candidates.accelerators", list(accelerators), "not stated: all that have an offer")
@@ -134,7 +134,7 @@ def networks_of(names: tuple[str, ...]) -> Floats:
     return np.array([np.nan if network is None else network.gbit_per_s_per_instance for network in found], dtype=np.float64)
 
 
-def note_networks(columns: OfferColumns, rows: Ints, notes: Notes) -> None:
+def note_networks(columns: OfferColumns, rows: Ints, notes: AssumptionLog) -> None:
     """Which network is modelled between the nodes of each option."""
     sold = [columns.instance.names[code].split("\t") for code in columns.instance.met(rows)]
     networks = {(provider, kind): find_network(provider, kind, accelerator) for provider, kind, accelerator in sold}

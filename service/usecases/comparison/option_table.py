@@ -38,7 +38,7 @@ TORUS = "torus"
 
 
 @dataclass(frozen=True, slots=True)
-class Stall:
+class OfferGroup:
     """Offers of one accelerator, interruptible or not, the slowest networks between nodes first [Gbit/s]: rows of the book with all
     that does not depend on the run.
     """
@@ -53,7 +53,7 @@ class Stall:
     ruled_out: Mapping[str, Flags]
 
 
-def stalls(columns: OfferColumns, rows: Ints, constraints: Constraints) -> list[Stall]:
+def stalls(columns: OfferColumns, rows: Ints, constraints: Constraints) -> list[OfferGroup]:
     """The rows by accelerator, in order of name, within it those that stay before those that are taken back."""
     codes, spot = columns.accelerator.codes[rows], columns.pricing.among(("spot",))[rows]
     names = {columns.accelerator.names[code]: code for code in columns.accelerator.met(rows)}
@@ -61,7 +61,7 @@ def stalls(columns: OfferColumns, rows: Ints, constraints: Constraints) -> list[
     return [_stall(name, kind, columns, found, constraints) for name, kind, found in kinds if len(found)]
 
 
-def _stall(accelerator: str, kind: bool, columns: OfferColumns, rows: Ints, constraints: Constraints) -> Stall:
+def _stall(accelerator: str, kind: bool, columns: OfferColumns, rows: Ints, constraints: Constraints) -> OfferGroup:
     """The rows as one stall."""
     rates = inter_node_gbps(columns, rows, accelerator)
     networks = np.unique(rates)
@@ -69,7 +69,7 @@ def _stall(accelerator: str, kind: bool, columns: OfferColumns, rows: Ints, cons
     order = np.argsort(network, kind="stable")
     rows, network = rows[order], network[order]
     places, at = places_of(columns.place.names), columns.place.codes[rows]
-    return Stall(
+    return OfferGroup(
         accelerator,
         interruptible=kind,
         inter_node_gbps=tuple(networks.tolist()),
@@ -137,7 +137,7 @@ class Table:
         return [reason for reason in REASONS if reason in self.ruled_out and self.ruled_out[reason][at]]
 
 
-def evaluated(machines: Sequence[Sequence[Machine]], first: int, stall: Stall) -> Part:
+def evaluated(machines: Sequence[Sequence[Machine]], first: int, stall: OfferGroup) -> Part:
     """All offers of machines of one kind: a row of them for each count, one for each of the stall's networks.
 
     `first` is the position of the first machine, the others following row by row.
@@ -216,7 +216,7 @@ def deadline_hours(constraints: Constraints) -> float | None:
     return ((constraints.deadline - constraints.start).days + 1) * 24.0
 
 
-def _footprint(machine: Machine, runs: Sequence[Run], hours: Floats, stall: Stall) -> tuple[Floats, Floats]:
+def _footprint(machine: Machine, runs: Sequence[Run], hours: Floats, stall: OfferGroup) -> tuple[Floats, Floats]:
     """MWh and tCO2e by run and offer: at the caller's PUE and grid where they state them or a region, else at the offer's own."""
     stated, energy = machine.workload.request.get("energy", {}), runs[0].energy
     own_region = stated.get("region") is not None

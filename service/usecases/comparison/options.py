@@ -22,7 +22,7 @@ from service.usecases.training.estimate import BEYOND_REASON
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class OptionContext:
     """What options are read from: the book, which of its rows are stale, the constraints, the table, its machines, and what is owned."""
 
     book: PriceBook
@@ -57,7 +57,7 @@ class Figures:
 
 
 @dataclass(frozen=True, slots=True)
-class Ruling:
+class Exclusion:
     """An option that something rules out, for the words about it."""
 
     machine: Machine
@@ -71,7 +71,7 @@ class Ruling:
     impossible: str
 
 
-def option_of(rank: int, at: int, seen: Seen, *, on_front: bool) -> Option:
+def option_of(rank: int, at: int, seen: OptionContext, *, on_front: bool) -> Option:
     """The option at a position of the table."""
     table, machine = seen.table, seen.machines[int(seen.table.machine[at])]
     offer, figures, ruled_out = seen.offer(int(table.row[at])), seen.of_machine(at), table.reasons(at)
@@ -94,13 +94,13 @@ def option_of(rank: int, at: int, seen: Seen, *, on_front: bool) -> Option:
     )
 
 
-def _reasons(at: int, seen: Seen, ruled_out: Sequence[str]) -> tuple[str, ...]:
+def _reasons(at: int, seen: OptionContext, ruled_out: Sequence[str]) -> tuple[str, ...]:
     """What rules the option out, in words."""
     if not ruled_out:
         return ()
     table, index, row = seen.table, int(seen.table.machine[at]), int(seen.table.row[at])
     figures = seen.of_machine(at)
-    ruling = Ruling(
+    ruling = Exclusion(
         machine=seen.machines[index],
         offer=seen.offer(row),
         country=country_of(seen.book.offers[row]) if row >= 0 else "",
@@ -190,21 +190,21 @@ def _commitment(machine: Machine, offer: OfferBlock) -> Commitment | None:
     return Commitment(term, paid, used / paid)
 
 
-def _split(ruling: Ruling) -> str:
+def _split(ruling: Exclusion) -> str:
     unit, instance = joined(ruling.machine.run) if ruling.machine.run else 0, ruling.offer.accelerators_per_instance
     return f"{ruling.machine.count} accelerators in instances of {instance}: their links are not known, {unit} on a fast one are modelled"
 
 
-def _days(ruling: Ruling) -> str:
+def _days(ruling: Exclusion) -> str:
     return f"takes {_beyond(_run_days(ruling), ruling.constraints.max_wall_clock_days, ' days')}"
 
 
-def _horizon(ruling: Ruling) -> str:
+def _horizon(ruling: Exclusion) -> str:
     beyond = _beyond(_run_days(ruling), ruling.constraints.horizon_days, " days")
     return f"takes {beyond}: so long a run is none where neither deadline nor max_wall_clock_days is stated"
 
 
-def _run_days(ruling: Ruling) -> float:
+def _run_days(ruling: Exclusion) -> float:
     return ruling.machine.timing.wall_clock_hours.p50 / 24 if ruling.machine.timing else math.nan
 
 
@@ -215,11 +215,11 @@ def _beyond(value: float, limit: float | None, unit: str) -> str:
     return f"{value:,.{places}f}{unit}, more than {most:,.10g} by {value - most:,.{places}f}"
 
 
-def _jurisdiction(ruling: Ruling) -> str:
+def _jurisdiction(ruling: Exclusion) -> str:
     return f"{ruling.offer.provider} {ruling.offer.region} is in {ruling.country}, outside the jurisdictions asked for"
 
 
-def _deadline(ruling: Ruling) -> str:
+def _deadline(ruling: Exclusion) -> str:
     given, days = ruling.constraints, ruling.finish_hours / 24
     least, available = given.min_deadline_probability, deadline_hours(given) or math.nan
     if least is not None:
@@ -227,7 +227,7 @@ def _deadline(ruling: Ruling) -> str:
     return f"ends {days:,.1f} days after {given.start}, later than the deadline {given.deadline} by {days - available / 24:,.1f}"
 
 
-_WORDS: dict[str, Callable[[Ruling], str]] = {
+_WORDS: dict[str, Callable[[Exclusion], str]] = {
     "cannot_run": lambda ruling: ruling.impossible,
     "beyond_reason": lambda _: BEYOND_REASON,
     "beyond_horizon": _horizon,

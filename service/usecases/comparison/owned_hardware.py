@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from service.context import Desk
+from service.context import AppContext
 from service.domain.comparison.options import BreakEvenBlock, OfferBlock, Option, OwnedBlock, TurnBlock
-from service.domain.comparison.ownership import Plant
-from service.domain.errors import Problem
+from service.domain.comparison.ownership import OwnedCluster
+from service.domain.errors import DomainError
 from service.domain.quantities import Assumption
 from service.domain.training.run import Energy
-from service.engine.comparison.breakeven import Turn, break_even, drawn, probability_of_winning, turns
+from service.engine.comparison.breakeven import VerdictFlip, break_even, drawn, probability_of_winning, turns
 from service.engine.comparison.offer_costs import Prices, Totals, totals
 from service.engine.comparison.ownership import OwnedCost, owned_hour
 from service.engine.training.energy import mwh_at, tco2e_at
@@ -43,7 +43,7 @@ REGION = "region"
 class Owned:
     """One entry of `on_prem`: the plant with its defaults chosen, its grid where that is stated [gCO2e/kWh], and what it costs."""
 
-    plant: Plant
+    plant: OwnedCluster
     grid_gco2_per_kwh: float | None
     cost: OwnedCost
     assumptions: tuple[Assumption, ...]
@@ -62,10 +62,10 @@ def owned_of(request: Given) -> list[Owned]:
     return [_owned(index, each, noted=not sites_stated) for index, each in enumerate(given)]
 
 
-def machines_of(desk: Desk, plants: Sequence[Owned], workloads: Sequence[Workload]) -> list[tuple[int, Machine]]:
+def machines_of(context: AppContext, plants: Sequence[Owned], workloads: Sequence[Workload]) -> list[tuple[int, Machine]]:
     """Every workload on every plant, with the plant's position."""
     return [
-        (position, machine(desk, kind(workload, owned.plant.accelerator), owned.plant.count))
+        (position, machine(context, kind(workload, owned.plant.accelerator), owned.plant.count))
         for workload in workloads
         for position, owned in enumerate(plants)
     ]
@@ -192,13 +192,13 @@ def _against(owned: Owned, options: Sequence[Option], rivals: Sequence[Option]) 
         )
 
 
-def _sensitivity(found: Sequence[Turn]) -> tuple[TurnBlock, ...]:
+def _sensitivity(found: Sequence[VerdictFlip]) -> tuple[TurnBlock, ...]:
     """What each input does; where the verdict flips at no plausible value and no range is known, that is nothing."""
     told = (_turn(turn) for turn in found)
     return tuple(turn for turn in told if turn.flips_at is not None or turn.low_usd_per_hour is not None)
 
 
-def _turn(turn: Turn) -> TurnBlock:
+def _turn(turn: VerdictFlip) -> TurnBlock:
     flips_at = turn.flips_at if turn.flips_at is not None and plausible(turn.field, turn.flips_at) else None
     return TurnBlock(turn.field, float(turn.value), flips_at, turn.low_usd_per_hour, turn.high_usd_per_hour)
 
@@ -224,7 +224,7 @@ def _owned(index: int, given: Given, *, noted: bool) -> Owned:
         found = find_accelerator(given["accelerator"])
         plant, assumptions = complete_plant(found.accelerator, {name: value for name, value in given.items() if name not in own_place})
         grid = _own_grid(given)
-    except Problem as problem:
+    except DomainError as problem:
         problem.pointer = f"/on_prem/{index}/{problem.pointer.rpartition('/')[2]}"
         raise
     prefix = f"on_prem.{plant.name}"

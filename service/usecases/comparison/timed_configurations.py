@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
-from service.context import Desk
-from service.domain.errors import InvalidRequest, Problem
+from service.context import AppContext
+from service.domain.errors import DomainError, InvalidRequest
 from service.domain.quantities import Assumption
 from service.domain.training.model import Model, Transformer
 from service.domain.training.run import Failures, Run
@@ -17,7 +17,7 @@ from service.engine.training.run_time import Timing, timings_in, timings_with_ot
 from service.engine.training.search.fit_advice import does_not_fit
 from service.engine.training.search.layout_search import Choice, choose_layouts
 from service.presets.training.utilisation import planning
-from service.usecases.resolution.assumption_log import Notes
+from service.usecases.resolution.assumption_log import AssumptionLog
 from service.usecases.resolution.models import resolve_model
 from service.usecases.resolution.pricing import Price
 from service.usecases.resolution.resolve import global_batch, resolve_cluster, resolve_failures, resolve_training
@@ -44,7 +44,7 @@ class Workload:
     request: Given
     pointer: str
     model: tuple[Model, int | None]
-    notes: Notes
+    notes: AssumptionLog
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,8 +56,8 @@ class Kind:
 
     workload: Workload
     accelerator: str
-    notes: Notes
-    preempted_notes: Notes
+    notes: AssumptionLog
+    preempted_notes: AssumptionLog
     run: Run | None = None
     preempted: Failures | None = None
     impossible: str = ""
@@ -74,7 +74,7 @@ class Machine:
     kind: Kind
     count: int
     interruptible: bool
-    notes: tuple[Notes, ...]
+    notes: tuple[AssumptionLog, ...]
     run: Run | None = None
     internode_gbit_per_s: float = 0.0
     choice: Choice | None = None
@@ -110,10 +110,10 @@ class Machine:
 
 def workload(name: str | None, request: Given, pointer: str) -> Workload:
     """A workload with its model resolved, once for all machines. Raises the domain's Problems, with pointers into the request."""
-    notes = Notes()
+    notes = AssumptionLog()
     try:
         return Workload(name, request, pointer, resolve_model(request["model"], notes), notes)
-    except Problem as problem:
+    except DomainError as problem:
         raise problem.below(pointer) from problem
 
 
@@ -125,32 +125,32 @@ def search_weight(model: Model) -> int:
 
 def kind(workload: Workload, accelerator: str) -> Kind:
     """The workload on that accelerator. Raises Problems where the request itself is wrong, with pointers into it."""
-    notes, preempted, request = Notes(), Notes(), workload.request
+    notes, preempted, request = AssumptionLog(), AssumptionLog(), workload.request
     try:
         cluster = resolve_cluster({"accelerator": accelerator, "count": 1}, notes)
         training = resolve_training(request.get("training", {}), *workload.model, cluster, notes)
         run = run_trained(_without_spot_and_deadline(request), workload.model[0], training, cluster, UNPRICED, notes)
         failures = resolve_failures(request.get("failures", {}), cluster.accelerator, "spot", preempted)
-    except Problem as problem:
+    except DomainError as problem:
         if problem.pointer not in OF_ACCELERATORS:
             raise problem.below(workload.pointer) from problem
         return Kind(workload, accelerator, notes, preempted, impossible=problem.message)
     return Kind(workload, accelerator, notes, preempted, run, failures)
 
 
-def machine(desk: Desk, kind: Kind, count: int) -> Machine:
+def machine(context: AppContext, kind: Kind, count: int) -> Machine:
     """So many of them, which nobody takes away, in the data sheet's network."""
-    return machines_in_networks(desk, kind, count, None)[0]
+    return machines_in_networks(context, kind, count, None)[0]
 
 
-def machines_in_networks(desk: Desk, kind: Kind, count: int, inter_node_gbps: Sequence[float] | None) -> list[Machine]:
+def machines_in_networks(context: AppContext, kind: Kind, count: int, inter_node_gbps: Sequence[float] | None) -> list[Machine]:
     """So many of them, which nobody takes away, their nodes joined by each of several networks [Gbit/s], None being the data sheet's."""
-    notes = Notes()
+    notes = AssumptionLog()
     in_network = partial(Machine, kind, count, interruptible=False, notes=(kind.workload.notes, kind.notes, notes))
     if kind.run is None:
         return [in_network(impossible=kind.impossible) for _ in inter_node_gbps or (None,)]
     run = _in_number(kind, kind.run, count, notes)
-    utilisation, cluster = achieved(desk, run, notes), run.cluster
+    utilisation, cluster = achieved(context, run, notes), run.cluster
     networks = tuple(rate / cluster.accelerators_per_node for rate in inter_node_gbps or ()) or (cluster.internode_gbit_per_s,)
     try:
         choices = choose_layouts(run.model, run.training, cluster, utilisation, networks)
@@ -189,7 +189,7 @@ def why_impossible(machine: Machine) -> str:
     return does_not_fit(run.model, run.training, run.cluster, choice).message
 
 
-def _in_number(kind: Kind, run: Run, count: int, notes: Notes) -> Run:
+def _in_number(kind: Kind, run: Run, count: int, notes: AssumptionLog) -> Run:
     """The kind's run on so many of its accelerators."""
     cluster = replace(run.cluster, count=count)
     given, training = kind.workload.request.get("training", {}), run.training
@@ -237,10 +237,10 @@ def warnings_of(machines: Sequence[Machine]) -> tuple[str, ...]:
     return tuple(_addressed(warning, about, machines) for warning, about in found.items())
 
 
-def _notes_of(machines: Sequence[Machine]) -> Iterator[tuple[Notes, list[int]]]:
+def _notes_of(machines: Sequence[Machine]) -> Iterator[tuple[AssumptionLog, list[int]]]:
     """All notes, once each, with the positions of the machines they are about; those that stand for others after them."""
     for level in itertools.zip_longest(*(each.notes for each in machines)):
-        shared: dict[int, tuple[Notes, list[int]]] = {}
+        shared: dict[int, tuple[AssumptionLog, list[int]]] = {}
         for index, notes in enumerate(level):
             if notes is not None:
                 shared.setdefault(id(notes), (notes, []))[1].append(index)

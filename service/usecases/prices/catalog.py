@@ -9,7 +9,7 @@ from difflib import get_close_matches
 from typing import Any
 
 from providers.offer import Offer
-from service.context import Desk
+from service.context import AppContext
 from service.domain.errors import UnknownName
 from service.domain.training.hardware import Accelerator
 from service.presets.hardware.accelerators import find_accelerator, load_accelerators
@@ -22,15 +22,15 @@ LONGEST_NAME = 100
 """Characters of a name that are compared and shown."""
 
 
-def find_offers(desk: Desk, given: Given) -> tuple[PriceBook, list[Offer]]:
+def find_offers(context: AppContext, given: Given) -> tuple[PriceBook, list[Offer]]:
     """The offers of a price book that answer all filters given, in the book's order.
 
     Raises UnknownName for an accelerator, a provider or a region that is not known.
     """
     with _pointing_at("/snapshot"):
-        book = desk.book(given.get("snapshot"))
+        book = context.book(given.get("snapshot"))
     offers = book.offers
-    _check_known("provider", given, lambda: {*desk.providers.names(), *(offer.provider for offer in book.offers)})
+    _check_known("provider", given, lambda: {*context.providers.names(), *(offer.provider for offer in book.offers)})
     _check_known("region", given, lambda: {offer.region for offer in book.offers})
     if "accelerator" in given:
         offers = tuple(offer for name in _canonical(given["accelerator"]) for offer in book.by_accelerator.get(name, ()))
@@ -39,13 +39,13 @@ def find_offers(desk: Desk, given: Given) -> tuple[PriceBook, list[Offer]]:
     return book, [offer for offer in offers if answers(offer, wanted) and (limit is None or float(offer.usd_per_accelerator_hour) <= limit)]
 
 
-def find_price_changes(desk: Desk, given: Given, limit: int, after: tuple[datetime, int] | None) -> tuple[PriceChange, ...]:
+def find_price_changes(context: AppContext, given: Given, limit: int, after: tuple[datetime, int] | None) -> tuple[PriceChange, ...]:
     """Rows of price history that answer all filters given, newest first. Raises UnknownName for an unknown accelerator."""
     columns = ("provider", "region", "instance_type", "pricing")
     among: dict[str, tuple[str, ...]] = {name: (given[name],) for name in columns if name in given}
     if "accelerator" in given:
         among["accelerator"] = _canonical(given["accelerator"])
-    return desk.store.price_changes(HistoryFilter(among, given.get("since"), given.get("until"), desk.team), limit, after)
+    return context.store.price_changes(HistoryFilter(among, given.get("since"), given.get("until"), context.team), limit, after)
 
 
 def _canonical(alias: str) -> tuple[str, ...]:

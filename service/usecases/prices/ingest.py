@@ -10,7 +10,7 @@ from typing import Any
 
 from providers.offer import FILE, UNREAD_SINCE, Discount, Fetched, Offer, Provider, ProviderError, Rejected
 from providers.quarantine import Checked, Identity, Quarantined, accept, doubts, identity
-from service.context import Desk
+from service.context import AppContext
 from service.prices.book import BUILT_IN_PROVIDER, NEVER
 from service.prices.precedence import FILES, matches
 from service.store import Owned, ProviderState, TeamPrices
@@ -55,55 +55,55 @@ class _Part:
 class _Keeping:
     """One call of `keep`."""
 
-    desk: Desk
+    context: AppContext
     attempt: Attempt
     now: datetime
     step: Step
 
 
-def keep(desk: Desk, attempt: Attempt, fetched: Fetched, step: Step) -> ProviderState:
+def keep(context: AppContext, attempt: Attempt, fetched: Fetched, step: Step) -> ProviderState:
     """Make everything of `fetched` durable; returns the provider's new state, which says nothing of what is one team's alone.
 
     Raises ProviderError where it cannot be all there is, Overtaken where another answer was kept since the attempt read the state.
     """
-    name, now, state, fetched = attempt.provider.name, desk.clock(), attempt.state, _that_fit(fetched)
-    at = _Keeping(desk, attempt, now, step)
+    name, now, state, fetched = attempt.provider.name, context.clock(), attempt.state, _that_fit(fetched)
+    at = _Keeping(context, attempt, now, step)
     fetched = _with_last_good(at, fetched, state.snapshot)
     part = _part(at, fetched, state.snapshot)
-    told = replace(_told(attempt, fetched, part.checked, now), snapshot=part.snapshot, configuration=configuration(desk, name))
+    told = replace(_told(attempt, fetched, part.checked, now), snapshot=part.snapshot, configuration=configuration(context, name))
     if name == FILES:
-        told = replace(told, warnings=_idle(desk, fetched.discounts), **_doubted(at, part), **_unread(fetched, now))
+        told = replace(told, warnings=_idle(context, fetched.discounts), **_doubted(at, part), **_unread(fetched, now))
     owned = _owned(at, fetched) if name == FILES else None
-    desk.store.save_state(told, now, _changed(at, part), since=state, owned=owned)
+    context.store.save_state(told, now, _changed(at, part), since=state, owned=owned)
     return told
 
 
-def withdrawn(desk: Desk, provider: str, snapshot: str, now: datetime) -> list[dict[str, Any]]:
+def withdrawn(context: AppContext, provider: str, snapshot: str, now: datetime) -> list[dict[str, Any]]:
     """Rows of history: everything in a snapshot is gone."""
-    last = desk.store.load_snapshot(snapshot) or _NOTHING
+    last = context.store.load_snapshot(snapshot) or _NOTHING
     return changes(provider, {identity(offer): offer for offer in last.offers}, (), now)
 
 
 def _part(at: _Keeping, fetched: Fetched, known: str | None, team: str | None = None) -> _Part:
     """What everybody, or a team, is told, beside the snapshot `known`; what is news is kept under a new name. Raises ProviderError."""
-    desk, attempt, name = at.desk, at.attempt, at.attempt.provider.name
-    last = desk.store.load_snapshot(known) or _NOTHING if known else _NOTHING
+    context, attempt, name = at.context, at.attempt, at.attempt.provider.name
+    last = context.store.load_snapshot(known) or _NOTHING if known else _NOTHING
     before = {identity(offer): offer for offer in last.offers}
     if before and not fetched.offers and not attempt.provider.local:
         raise ProviderError(f"{name} brought no offer at all, where it had {len(before)}")
     checked = _checked(attempt, fetched, before, at.now)
     content = _content(checked.offers, fetched, attempt.began)
-    if known and content == _content(last.offers, last, _taken_at(desk, known, team)):
+    if known and content == _content(last.offers, last, _taken_at(context, known, team)):
         return _Part(checked, before, known, is_news=False)
     if name == FILES and not (known or team or content):  # that teams have books is nobody else's business: no new book for it
         return _Part(checked, before, None, is_news=False)
     snapshot = fetched.snapshot if name == BUILT_IN_PROVIDER else _name(name, [*content, *([team] if team else [])], at.now)
-    desk.store.save_snapshot(name, replace(fetched, offers=checked.offers, snapshot=snapshot), at.now, at.step, team=team)
+    context.store.save_snapshot(name, replace(fetched, offers=checked.offers, snapshot=snapshot), at.now, at.step, team=team)
     return _Part(checked, before, snapshot, is_news=True)
 
 
-def _taken_at(desk: Desk, snapshot: str, team: str | None) -> datetime:
-    head = desk.store.team_head(team, snapshot) if team else desk.store.book_heads(snapshot).parts[0]
+def _taken_at(context: AppContext, snapshot: str, team: str | None) -> datetime:
+    head = context.store.team_head(team, snapshot) if team else context.store.book_heads(snapshot).parts[0]
     return head.taken_at if head else NEVER
 
 
@@ -113,7 +113,7 @@ def _changed(at: _Keeping, part: _Part) -> list[dict[str, Any]]:
 
 def _with_last_good(at: _Keeping, fetched: Fetched, known: str | None) -> Fetched:
     """With what price files that cannot be read stated last, as the snapshot `known` has it: their prices, marked, and their discounts."""
-    last = at.desk.store.load_snapshot(known) if known and fetched.unread else None
+    last = at.context.store.load_snapshot(known) if known and fetched.unread else None
     if last is None:
         return fetched
     files, stated = {file.row for file in fetched.unread}, {identity(offer) for offer in fetched.offers}
@@ -136,19 +136,19 @@ def _unread(fetched: Fetched, now: datetime) -> dict[str, Any]:
 
 def _owned(at: _Keeping, shared: Fetched) -> Owned:
     """What each team has of its own from now on, and what that changes."""
-    known = at.desk.store.team_prices()
+    known = at.context.store.team_prices()
     prices, history = list[TeamPrices](), dict[str, Sequence[Mapping[str, Any]]]()
     for team, read in {**dict.fromkeys(known, _NOTHING), **shared.teams}.items():
         has = known.get(team)
         fetched = _with_last_good(at, replace(_that_fit(read), unread=shared.unread), has.snapshot if has else None)
         if has and not (fetched.offers or fetched.discounts or fetched.rejected):
-            history[team] = withdrawn(at.desk, FILES, has.snapshot, at.now)
+            history[team] = withdrawn(at.context, FILES, has.snapshot, at.now)
             continue
         if has and not fetched.offers and not fetched.discounts:
             prices.append(replace(has, **_rejected(fetched)))  # none of its rows can be kept: its last good prices stay
             continue
         part = _part(at, fetched, has.snapshot if has else None, team)
-        told = TeamPrices(team, str(part.snapshot), len(part.checked.offers), warnings=_idle(at.desk, fetched.discounts))
+        told = TeamPrices(team, str(part.snapshot), len(part.checked.offers), warnings=_idle(at.context, fetched.discounts))
         doubted = {"doubted_count": has.doubted_count, "doubted": has.doubted} if has and not part.is_news else _doubted(at, part)
         prices.append(replace(told, **_rejected(fetched), **doubted))
         history[team] = _changed(at, part)
@@ -251,11 +251,11 @@ def _rejected(fetched: Fetched) -> dict[str, Any]:
     return {"rejected_count": len(fetched.rejected), "rejected": rows}
 
 
-def _idle(desk: Desk, discounts: Sequence[Discount]) -> list[str]:
+def _idle(context: AppContext, discounts: Sequence[Discount]) -> list[str]:
     """What the owner of price files should know of them: discounts that match no offer of the others."""
     if not discounts:
         return []
-    book = desk.catalog.book(desk.store.current_heads().book)
+    book = context.catalog.book(context.store.current_heads().book)
     others = [offer for offer in book.offers if book.asked(offer) != FILES]
     idle = (discount for discount in discounts if not any(matches(discount, offer) for offer in others))
     return [storable(f"discount {discount.name} matched no offer{_aim(discount)}"[:MOST_SAID]) for discount in idle][:EXAMPLES]

@@ -14,7 +14,7 @@ from datetime import datetime, timedelta
 from providers.error_text import SHORTEST_SECRET, without
 from providers.offer import Provider, ProviderError
 from providers.registry import UnknownProvider
-from service.context import Desk
+from service.context import AppContext
 from service.prices.book import BUILT_IN_PROVIDER
 from service.prices.precedence import FILES
 from service.store import ProviderState
@@ -38,7 +38,7 @@ class NotConfigured(Exception):
 
 
 @contextmanager
-def foreign_code(desk: Desk, provider: str) -> Iterator[None]:
+def foreign_code(context: AppContext, provider: str) -> Iterator[None]:
     """Around a provider's own code, which other packages may bring: any error it raises is the provider's, and the others go on.
 
     A package that is missing is nothing that failed: NotConfigured. No text that leaves here holds a credential.
@@ -50,60 +50,60 @@ def foreign_code(desk: Desk, provider: str) -> Iterator[None]:
     except ProviderError as error:
         if isinstance(error.__cause__, ImportError):
             raise NotConfigured(str(error)) from error
-        raise ProviderError(discreet(desk, str(error))) from error
+        raise ProviderError(discreet(context, str(error))) from error
     except ImportError as error:
         raise NotConfigured(f"an optional package is missing: {error}") from error
     except Exception as error:
-        log.error("provider %s failed in a way of its own: %s", provider, discreet(desk, traceback.format_exc()))  # noqa: TRY400
-        raise ProviderError(discreet(desk, f"{type(error).__name__}: {error}")) from error
+        log.error("provider %s failed in a way of its own: %s", provider, discreet(context, traceback.format_exc()))  # noqa: TRY400
+        raise ProviderError(discreet(context, f"{type(error).__name__}: {error}")) from error
 
 
-def discreet(desk: Desk, text: str) -> str:
+def discreet(context: AppContext, text: str) -> str:
     """The text as it may be told: without the credentials in the providers' environment, as other libraries' errors hold addresses, and
     those a key; and without halves of characters, which neither a log nor a database takes.
     """
-    env = desk.providers.env
+    env = context.providers.env
     return without(storable(text), (value for name, value in env.items() if CREDENTIAL.search(name) and len(value) >= SHORTEST_SECRET))
 
 
-def load(desk: Desk, name: str) -> Provider:
+def load(context: AppContext, name: str) -> Provider:
     """The provider. Raises UnknownProvider, NotConfigured with what it lacks, ProviderError where it cannot be made."""
-    with foreign_code(desk, name):
-        return desk.providers.load(name)
+    with foreign_code(context, name):
+        return context.providers.load(name)
 
 
-def check_credentials(desk: Desk, provider: Provider) -> None:
+def check_credentials(context: AppContext, provider: Provider) -> None:
     """Raise NotConfigured where an environment variable is not set without which the provider cannot be asked."""
-    missing = unset(desk, provider)
+    missing = unset(context, provider)
     if missing:
         raise NotConfigured(f"not set: {', '.join(missing)}")
 
 
-def unset(desk: Desk, provider: Provider) -> list[str]:
+def unset(context: AppContext, provider: Provider) -> list[str]:
     """The environment variables that are not set without which the provider cannot be asked."""
-    return [name for name in provider.credentials if not desk.providers.env.get(name)]
+    return [name for name in provider.credentials if not context.providers.env.get(name)]
 
 
-def configuration(desk: Desk, name: str) -> str | None:
+def configuration(context: AppContext, name: str) -> str | None:
     """A digest of which files `file` is to read; None where it is to read none, and for all others: where they read does not change."""
-    paths = desk.providers.env.get(FILES_VARIABLE) if name == FILES else None
+    paths = context.providers.env.get(FILES_VARIABLE) if name == FILES else None
     return hashlib.sha256(paths.encode(errors="replace")).hexdigest() if paths else None
 
 
-def as_configured(desk: Desk, state: ProviderState) -> ProviderState:
+def as_configured(context: AppContext, state: ProviderState) -> ProviderState:
     """What of the state still holds: where other files are to be read than at the last attempt, the prices that are served and no more."""
-    told_now = configuration(desk, state.provider)
+    told_now = configuration(context, state.provider)
     if state.provider != FILES or (told_now is not None and told_now == state.configuration):
         return state
     fresh = ProviderState(state.provider, configuration=told_now)
     return replace(fresh, snapshot=state.snapshot, offers=state.offers, fresh_for_s=state.fresh_for_s)
 
 
-def barred(desk: Desk, provider: Provider) -> str | None:
+def barred(context: AppContext, provider: Provider) -> str | None:
     """What the settings have against asking the provider: "off", "offline" or nothing."""
-    if not desk.settings.asks(provider.name) and provider.name != BUILT_IN_PROVIDER:
+    if not context.settings.asks(provider.name) and provider.name != BUILT_IN_PROVIDER:
         return "off"
-    return "offline" if desk.settings.offline and not provider.local else None
+    return "offline" if context.settings.offline and not provider.local else None
 
 
 def left_alone(state: ProviderState, now: datetime) -> bool:

@@ -9,8 +9,8 @@ from difflib import get_close_matches
 from typing import Any, Literal
 
 from providers.offer import ProviderError
-from service.context import Desk
-from service.domain.errors import Problem, UnknownName
+from service.context import AppContext
+from service.domain.errors import DomainError, UnknownName
 from service.domain.teams import DEFAULT_TEAM
 from service.prices.precedence import FILES
 from service.store import ProviderState
@@ -31,7 +31,7 @@ class UnknownProviderName(UnknownName):
     title = "Unknown provider"
 
 
-class NotAsked(Problem):
+class NotAsked(DomainError):
     """The provider cannot be asked as the service is set up now."""
 
     status = 409
@@ -71,64 +71,64 @@ class ProviderEntry:
     warnings: Sequence[str]
 
 
-def list_providers(desk: Desk, *, operator: bool = False) -> list[ProviderEntry]:
-    """All providers, ordered by name, as the team at the desk may see them, or whoever runs the service."""
-    states, running = desk.store.provider_states(), _running(desk)
-    entries = (_entry(desk, states.get(name, ProviderState(name)), running.get(name)) for name in desk.providers.names())
-    return [_seen(desk, entry, operator=operator) for entry in entries]
+def list_providers(context: AppContext, *, operator: bool = False) -> list[ProviderEntry]:
+    """All providers, ordered by name, as the team at the context may see them, or whoever runs the service."""
+    states, running = context.store.provider_states(), _running(context)
+    entries = (_entry(context, states.get(name, ProviderState(name)), running.get(name)) for name in context.providers.names())
+    return [_seen(context, entry, operator=operator) for entry in entries]
 
 
-def find_provider(desk: Desk, name: str) -> ProviderEntry:
-    """One of them, as the team at the desk may see it. Raises UnknownProviderName."""
-    known = desk.providers.names()
+def find_provider(context: AppContext, name: str) -> ProviderEntry:
+    """One of them, as the team at the context may see it. Raises UnknownProviderName."""
+    known = context.providers.names()
     if name not in known:
         near = tuple(get_close_matches(name[:100], known, n=3))
         raise UnknownProviderName(f"no price provider is called {name[:100]!r}; known: {', '.join(known)}", "/name", near)
-    return _seen(desk, _entry(desk, desk.store.provider_state(name), _running(desk).get(name)), operator=False)
+    return _seen(context, _entry(context, context.store.provider_state(name), _running(context).get(name)), operator=False)
 
 
-def unheld(desk: Desk, teams: Iterable[str]) -> list[str]:
+def unheld(context: AppContext, teams: Iterable[str]) -> list[str]:
     """A warning for each of these teams, which have price books, without a usable API key: a slip in the name would quietly cost money."""
-    now = desk.clock()
-    keyed = {DEFAULT_TEAM, *(key.team_name for key in desk.store.keys() if not key.trouble(now))}  # noqa: SIM118 - no dictionary
+    now = context.clock()
+    keyed = {DEFAULT_TEAM, *(key.team_name for key in context.store.keys() if not key.trouble(now))}  # noqa: SIM118 - no dictionary
     return [f"no usable API key is of a team called {team}: nobody has the prices of its book" for team in teams if team not in keyed]
 
 
-def _running(desk: Desk) -> dict[str, str]:
+def _running(context: AppContext) -> dict[str, str]:
     """States of the refreshes under way, by provider."""
-    return {str(job.payload.get("provider")): job.state for job in desk.store.open_jobs(KIND)}
+    return {str(job.payload.get("provider")): job.state for job in context.store.open_jobs(KIND)}
 
 
-def refresh_now(desk: Desk, name: str, *, accept_jumps: bool = False) -> ProviderEntry:
+def refresh_now(context: AppContext, name: str, *, accept_jumps: bool = False) -> ProviderEntry:
     """Have a provider asked at once, whatever it did lately. Raises UnknownProviderName, NotAsked where the settings forbid it."""
-    entry = find_provider(desk, name)
+    entry = find_provider(context, name)
     if entry.state in ("off", "offline"):
         setting = "OUTLAY_PROVIDERS leaves it out" if entry.state == "off" else "OUTLAY_OFFLINE is set"
         raise NotAsked(f"{name} is not asked: {setting}", "/name")
     if entry.lacks is not None:
-        _check_askable(desk, name)
-    job = request_refresh(desk, name, by_hand=True, accept_jumps=accept_jumps)
+        _check_askable(context, name)
+    job = request_refresh(context, name, by_hand=True, accept_jumps=accept_jumps)
     return replace(entry, refresh=job.state)
 
 
-def _check_askable(desk: Desk, name: str) -> None:
+def _check_askable(context: AppContext, name: str) -> None:
     """Raise NotAsked for what is missing here and now; what a worker found missing may have been supplied since."""
     try:
-        missing = unset(desk, load(desk, name))
+        missing = unset(context, load(context, name))
     except (NotConfigured, ProviderError) as error:
         raise NotAsked(f"{name} is not configured: {error}", "/name") from error
     if missing:
         raise NotAsked(f"{name} is not configured: set {', '.join(missing)}", "/name")
 
 
-def _entry(desk: Desk, state: ProviderState, refresh: str | None) -> ProviderEntry:
-    state = as_configured(desk, state)
+def _entry(context: AppContext, state: ProviderState, refresh: str | None) -> ProviderEntry:
+    state = as_configured(context, state)
     try:
-        provider = load(desk, state.provider)
+        provider = load(context, state.provider)
     except (NotConfigured, ProviderError) as error:
         return _shown(state, "not_configured", refresh, lacks=str(error))
-    now, lacks = desk.clock(), _lacks(desk, state)
-    bar = barred(desk, provider)
+    now, lacks = context.clock(), _lacks(context, state)
+    bar = barred(context, provider)
     condition = bar or _condition(state, lacks, now)
     asked = bar is None and lacks is None
     return _shown(
@@ -143,14 +143,14 @@ def _entry(desk: Desk, state: ProviderState, refresh: str | None) -> ProviderEnt
     )
 
 
-def _seen(desk: Desk, entry: ProviderEntry, *, operator: bool) -> ProviderEntry:
-    """The entry of price files with what the team at the desk has of its own, or with all that teams have; others' as they are."""
+def _seen(context: AppContext, entry: ProviderEntry, *, operator: bool) -> ProviderEntry:
+    """The entry of price files with what the team at the context has of its own, or with all that teams have; others' as they are."""
     if entry.name != FILES:
         return entry
     if operator:
-        owned = desk.store.team_prices()
+        owned = context.store.team_prices()
     else:
-        owned = desk.store.team_prices(desk.team) if desk.team else {}
+        owned = context.store.team_prices(context.team) if context.team else {}
         entry = replace(entry, last_error=entry.last_error and NOT_TOLD)
     own = owned.values()
     return replace(
@@ -161,7 +161,7 @@ def _seen(desk: Desk, entry: ProviderEntry, *, operator: bool) -> ProviderEntry:
         warnings=[
             *entry.warnings,
             *(said for prices in own for said in prices.warnings),
-            *(unheld(desk, owned) if operator else ()),
+            *(unheld(context, owned) if operator else ()),
         ],
     )
 
@@ -172,12 +172,12 @@ def _together(shared: Counted, own: Sequence[Counted]) -> Counted:
     return Counted(sum(counted.count for counted in every), examples[:EXAMPLES_SHOWN])
 
 
-def _lacks(desk: Desk, state: ProviderState) -> str | None:
+def _lacks(context: AppContext, state: ProviderState) -> str | None:
     """What the worker found missing; before it ever tried, what is missing here."""
     if state.unconfigured or state.attempted_at:
         return state.unconfigured
     try:
-        check_credentials(desk, load(desk, state.provider))
+        check_credentials(context, load(context, state.provider))
     except NotConfigured as error:
         return str(error)
     return None

@@ -10,10 +10,10 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from providers.offer import Fetched, Provider, ProviderError
-from service.context import Desk
+from service.context import AppContext
 from service.prices.book import BUILT_IN_PROVIDER
 from service.prices.precedence import FILES
-from service.store import Head, Heads, Job, Overtaken, Owned, ProviderState, StoreUnavailable
+from service.store import BookManifest, Job, Owned, ProviderState, SnapshotRef, StaleWriteError, StoreUnavailable
 from service.store.prices.snapshots import Step, no_step
 from service.usecases.prices.ingest import Attempt, keep, withdrawn
 from service.usecases.prices.provider_access import (
@@ -39,108 +39,110 @@ WANTED_EVERY_S = 60.0
 Given = Mapping[str, Any]
 
 
-def refresh_prices(desk: Desk, payload: Given, step: Step) -> dict[str, Any]:
+def refresh_prices(context: AppContext, payload: Given, step: Step) -> dict[str, Any]:
     """The job `refresh_prices`, payload `{"provider": name}`, with `by_hand` or `accept_jumps` where an operator says so.
 
     Saving goes on where an interrupted attempt stopped. A provider that fails is no failed job: its state says what happened.
     """
     name = payload["provider"]
-    if name != BUILT_IN_PROVIDER and desk.store.provider_state(BUILT_IN_PROVIDER).snapshot is None:
-        refresh_prices(desk, {"provider": BUILT_IN_PROVIDER}, no_step)  # no book is without the shipped prices
-    state = desk.store.provider_state(name)
+    if name != BUILT_IN_PROVIDER and context.store.provider_state(BUILT_IN_PROVIDER).snapshot is None:
+        refresh_prices(context, {"provider": BUILT_IN_PROVIDER}, no_step)  # no book is without the shipped prices
+    state = context.store.provider_state(name)
     try:
-        provider = load(desk, name)
-        reason = _not_now(desk, provider, state, payload)
-        return {"provider": name, "skipped": reason} if reason else _asked(desk, provider, state, payload, step)
+        provider = load(context, name)
+        reason = _not_now(context, provider, state, payload)
+        return {"provider": name, "skipped": reason} if reason else _asked(context, provider, state, payload, step)
     except NotConfigured as error:
-        note_unconfigured(desk, state, str(error), asked=True)
+        note_unconfigured(context, state, str(error), asked=True)
         return {"provider": name, "skipped": str(error)}
     except ProviderError as error:
-        _note_failure(desk, state, str(error))
+        _note_failure(context, state, str(error))
         return {"provider": name, "error": str(error)}
-    except Overtaken as error:
+    except StaleWriteError as error:
         return {"provider": name, "skipped": str(error)}
 
 
-def request_refresh(desk: Desk, provider: str, *, by_hand: bool = False, accept_jumps: bool = False) -> Job:
+def request_refresh(context: AppContext, provider: str, *, by_hand: bool = False, accept_jumps: bool = False) -> Job:
     """A refresh of one provider: the one that is under way already, or a new one. Many who ask at once, anywhere, get the same."""
     said = {name: True for name, true in (("by_hand", by_hand), ("accept_jumps", accept_jumps)) if true}
     single = f"{KIND}:{provider}" + (":accept_jumps" if accept_jumps else "")
-    job, new = desk.store.create_single_job(KIND, {"provider": provider, **said}, desk.clock(), single)
+    job, new = context.store.create_single_job(KIND, {"provider": provider, **said}, context.clock(), single)
     if new:
-        desk.queue.send(job.id)
+        context.queue.send(job.id)
     return job
 
 
-def refresh_due(desk: Desk) -> tuple[Job, ...]:
+def refresh_due(context: AppContext) -> tuple[Job, ...]:
     """A refresh of every provider that is configured, allowed, not left alone and due: what the clock asks for."""
-    return tuple(request_refresh(desk, name) for name, at in _ready(desk, desk.providers.names()) if at is None or at <= desk.clock())
+    return tuple(
+        request_refresh(context, name) for name, at in _ready(context, context.providers.names()) if at is None or at <= context.clock()
+    )
 
 
-def refresh_unknown(desk: Desk) -> tuple[Job, ...]:
+def refresh_unknown(context: AppContext) -> tuple[Job, ...]:
     """A refresh of what lies on this machine: a release or its user may have changed it since the service ran last."""
-    return tuple(request_refresh(desk, name) for name, _ in _ready(desk, LOCAL))
+    return tuple(request_refresh(context, name) for name, _ in _ready(context, LOCAL))
 
 
-class Overdue:
+class RefreshTrigger:
     """Asks for a refresh of prices whose promise has run out, at most once a minute a provider. Never raises: they are served meanwhile."""
 
-    def __init__(self, desk: Desk, clock: Callable[[], float] = time.monotonic) -> None:
-        self._desk, self._clock = desk, clock
+    def __init__(self, context: AppContext, clock: Callable[[], float] = time.monotonic) -> None:
+        self._context, self._clock = context, clock
         self._next: dict[str, float] = {}
 
-    def __call__(self, heads: Heads) -> None:
+    def __call__(self, heads: BookManifest) -> None:
         for head in heads.parts:
             if self._over(head) and self._clock() >= self._next.get(head.provider, float("-inf")):
                 self._next[head.provider] = self._clock() + WANTED_EVERY_S
                 self._ask(head.provider)
 
-    def _over(self, known: Head | ProviderState) -> bool:
+    def _over(self, known: SnapshotRef | ProviderState) -> bool:
         """Whether the promise has run out; a time in the future is a clock's mistake and keeps none."""
-        age = None if known.verified_at is None else self._desk.clock() - known.verified_at
+        age = None if known.verified_at is None else self._context.clock() - known.verified_at
         return age is None or not timedelta(0) <= age <= timedelta(seconds=known.fresh_for_s or 0)
 
     def _ask(self, provider: str) -> None:
         """What this process has may be older than what another has brought meanwhile."""
-        desk = self._desk
-        allowed = desk.settings.asks(provider) and (provider in LOCAL or not desk.settings.offline)
+        context = self._context
+        allowed = context.settings.asks(provider) and (provider in LOCAL or not context.settings.offline)
         try:
-            state = desk.store.provider_state(provider)
-            if allowed and self._over(state) and not state.unconfigured and not left_alone(state, desk.clock()):
-                request_refresh(desk, provider)
+            state = context.store.provider_state(provider)
+            if allowed and self._over(state) and not state.unconfigured and not left_alone(state, context.clock()):
+                request_refresh(context, provider)
         except StoreUnavailable as error:
             log.warning("no refresh of %s can be asked for: %s", provider, error)
 
 
-def note_unconfigured(desk: Desk, state: ProviderState, reason: str, *, asked: bool = False) -> None:
+def note_unconfigured(context: AppContext, state: ProviderState, reason: str, *, asked: bool = False) -> None:
     """Note what the provider lacks; `asked`: it was found out by asking. Price files that are not named any more leave the prices.
 
     Nothing else could take those back.
     """
     unnamed = state.provider == FILES
-    owned = desk.store.team_prices() if unnamed else {}
+    owned = context.store.team_prices() if unnamed else {}
     if state.unconfigured == reason and not asked and not (unnamed and (state.snapshot or owned)):
         return
-    now = desk.clock()
-    gone = withdrawn(desk, FILES, state.snapshot, now) if unnamed and state.snapshot else ()
-    nothing = Owned((), {team: withdrawn(desk, FILES, has.snapshot, now) for team, has in owned.items()}) if owned else None
-    told = replace(as_configured(desk, state), unconfigured=reason, snapshot=None if unnamed else state.snapshot)
-    _note(desk, replace(told, attempted_at=now) if asked else told, state, gone, nothing)
+    now = context.clock()
+    gone = withdrawn(context, FILES, state.snapshot, now) if unnamed and state.snapshot else ()
+    nothing = Owned((), {team: withdrawn(context, FILES, has.snapshot, now) for team, has in owned.items()}) if owned else None
+    told = replace(as_configured(context, state), unconfigured=reason, snapshot=None if unnamed else state.snapshot)
+    _note(context, replace(told, attempted_at=now) if asked else told, state, gone, nothing)
 
 
-def _not_now(desk: Desk, provider: Provider, state: ProviderState, payload: Given) -> str | None:
+def _not_now(context: AppContext, provider: Provider, state: ProviderState, payload: Given) -> str | None:
     by_hand = payload.get("by_hand") or payload.get("accept_jumps")
-    waits = left_alone(as_configured(desk, state), desk.clock()) and not by_hand
-    return barred(desk, provider) or (f"left alone until {state.retry_at}, as it failed" if waits else None)
+    waits = left_alone(as_configured(context, state), context.clock()) and not by_hand
+    return barred(context, provider) or (f"left alone until {state.retry_at}, as it failed" if waits else None)
 
 
-def _asked(desk: Desk, provider: Provider, state: ProviderState, payload: Given, step: Step) -> dict[str, Any]:
-    check_credentials(desk, provider)
-    shipped = load(desk, BUILT_IN_PROVIDER).fetch()
-    attempt = Attempt(provider, state, desk.clock(), shipped.offers, bool(payload.get("accept_jumps")))
-    with foreign_code(desk, provider.name):
+def _asked(context: AppContext, provider: Provider, state: ProviderState, payload: Given, step: Step) -> dict[str, Any]:
+    check_credentials(context, provider)
+    shipped = load(context, BUILT_IN_PROVIDER).fetch()
+    attempt = Attempt(provider, state, context.clock(), shipped.offers, bool(payload.get("accept_jumps")))
+    with foreign_code(context, provider.name):
         fetched = provider.fetch()
-    told = _kept(desk, attempt, _discreet(desk, fetched), step)
+    told = _kept(context, attempt, _discreet(context, fetched), step)
     counts = {"offers": told.offers, "rejected": told.rejected_count, "quarantined": told.quarantined_count}
     counts |= {"doubted": told.doubted_count} if provider.name == FILES else {}
     warnings = [*told.warnings, *_unread(told, state)]
@@ -157,51 +159,51 @@ def _unread(told: ProviderState, before: ProviderState) -> list[str]:
     return [told.last_error]
 
 
-def _discreet(desk: Desk, fetched: Fetched) -> Fetched:
+def _discreet(context: AppContext, fetched: Fetched) -> Fetched:
     rejected, unread = (
-        tuple(replace(row, reason=discreet(desk, row.reason)) for row in rows) for rows in (fetched.rejected, fetched.unread)
+        tuple(replace(row, reason=discreet(context, row.reason)) for row in rows) for rows in (fetched.rejected, fetched.unread)
     )
-    return replace(fetched, rejected=rejected, unread=unread, teams={team: _discreet(desk, own) for team, own in fetched.teams.items()})
+    return replace(fetched, rejected=rejected, unread=unread, teams={team: _discreet(context, own) for team, own in fetched.teams.items()})
 
 
-def _kept(desk: Desk, attempt: Attempt, fetched: Fetched, step: Step) -> ProviderState:
+def _kept(context: AppContext, attempt: Attempt, fetched: Fetched, step: Step) -> ProviderState:
     """The state after an answer. What another answer has overtaken is void, unless an operator has said to believe it."""
     try:
-        return keep(desk, attempt, fetched, step)
-    except Overtaken:
+        return keep(context, attempt, fetched, step)
+    except StaleWriteError:
         if not attempt.accept_jumps:
             raise
-        return keep(desk, replace(attempt, state=desk.store.provider_state(attempt.provider.name)), fetched, step)
+        return keep(context, replace(attempt, state=context.store.provider_state(attempt.provider.name)), fetched, step)
 
 
-def _note(desk: Desk, told: ProviderState, since: ProviderState, gone: Sequence[Given] = (), owned: Owned | None = None) -> None:
+def _note(context: AppContext, told: ProviderState, since: ProviderState, gone: Sequence[Given] = (), owned: Owned | None = None) -> None:
     """Keep what is no answer, unless an answer was kept meanwhile: that knows better."""
     try:
-        desk.store.save_state(told, desk.clock(), gone, since=since, owned=owned)
-    except Overtaken as error:
+        context.store.save_state(told, context.clock(), gone, since=since, owned=owned)
+    except StaleWriteError as error:
         log.info("not noted: %s", error)
 
 
-def _note_failure(desk: Desk, state: ProviderState, error: str) -> None:
-    known, now = as_configured(desk, state), desk.clock()
+def _note_failure(context: AppContext, state: ProviderState, error: str) -> None:
+    known, now = as_configured(context, state), context.clock()
     failures = known.failures + 1
     kept = ", its last good prices stay" if state.snapshot else ""
     log.log(logging.WARNING if failures == 1 else logging.INFO, "%s failed%s: %s", state.provider, kept, error)
     told = replace(known, attempted_at=now, failures=failures, last_error=error, last_error_at=now, unconfigured=None)
-    _note(desk, replace(told, retry_at=now + pause(state.provider, failures)), state)
+    _note(context, replace(told, retry_at=now + pause(state.provider, failures)), state)
 
 
-def _ready(desk: Desk, names: Iterable[str]) -> Iterator[tuple[str, datetime | None]]:
+def _ready(context: AppContext, names: Iterable[str]) -> Iterator[tuple[str, datetime | None]]:
     """Those of the providers that can be asked, and when they are due (None: at once)."""
-    known = desk.store.provider_states()
+    known = context.store.provider_states()
     for name in names:
         state = known.get(name, ProviderState(name))
         try:
-            provider = load(desk, name)
-            if not barred(desk, provider):
-                check_credentials(desk, provider)
-                yield name, due_at(as_configured(desk, state), provider, desk.clock())
+            provider = load(context, name)
+            if not barred(context, provider):
+                check_credentials(context, provider)
+                yield name, due_at(as_configured(context, state), provider, context.clock())
         except NotConfigured as error:
-            note_unconfigured(desk, state, str(error))
+            note_unconfigured(context, state, str(error))
         except ProviderError as error:
-            _note_failure(desk, state, str(error))
+            _note_failure(context, state, str(error))

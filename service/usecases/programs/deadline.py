@@ -16,7 +16,7 @@ from service.engine.scheduling.deadline_options import Wanted, buy_backs, earlie
 from service.engine.scheduling.durations import Deviations, seeded_deviations
 from service.presets.programs import program_default
 from service.usecases.programs.runs import merged
-from service.usecases.resolution.assumption_log import Notes
+from service.usecases.resolution.assumption_log import AssumptionLog
 
 Given = Mapping[str, Any]
 
@@ -46,14 +46,14 @@ def drawn(network: Network) -> Deviations:
     return seeded_deviations(network.activities, SEED)
 
 
-def wanted_probability(request: Given, notes: Notes) -> float:
+def wanted_probability(request: Given, notes: AssumptionLog) -> float:
     """How probable it is to be that the deadline is met."""
     fallback = program_default("wanted_probability")
     probability: float = notes.take(request.get("schedule", {}), "schedule.wanted_probability", fallback.value, fallback.source)
     return probability
 
 
-def resolve_start(request: Given, today: date, network: Callable[[date], Network], notes: Notes) -> date:
+def resolve_start(request: Given, today: date, network: Callable[[date], Network], notes: AssumptionLog) -> date:
     """The day stated; else the last from which the deadline is met with the wanted probability; else today.
 
     Raises InvalidRequest for a deadline before the start, and one that no start meets.
@@ -76,7 +76,9 @@ def resolve_start(request: Given, today: date, network: Callable[[date], Network
     return notes.assume("start", latest.start, f"the last day that meets the deadline with {latest.probability:.0%}")  # type: ignore[no-any-return]
 
 
-def bought_back(request: Given, draft: Draft, tiers: Sequence[Tier], target: Wanted, planner: Planner, notes: Notes) -> tuple[BuyBack, ...]:
+def bought_back(
+    request: Given, draft: Draft, tiers: Sequence[Tier], target: Wanted, planner: Planner, notes: AssumptionLog
+) -> tuple[BuyBack, ...]:
     """What each lever does to the deadline, and its price: each alternative is planned and priced whole."""
     plan = _alternative("", "", draft)
     found = [*_accelerators(request, planner, notes), *_scope(request, tiers, planner, notes)]
@@ -97,7 +99,7 @@ def scaled_run(run: PlannedRun, share: float) -> PlannedRun:
     )
 
 
-def _accelerators(request: Given, planner: Planner, notes: Notes) -> Iterator[Alternative]:
+def _accelerators(request: Given, planner: Planner, notes: AssumptionLog) -> Iterator[Alternative]:
     """The program on more accelerators, where its runs take their number from the defaults."""
     count = request.get("defaults", {}).get("hardware", {}).get("count")
     if count is None:
@@ -113,7 +115,7 @@ def _accelerators(request: Given, planner: Planner, notes: Notes) -> Iterator[Al
         yield _alternative("accelerators", f"{other:,} accelerators instead of {count:,}", draft)
 
 
-def _scope(request: Given, tiers: Sequence[Tier], planner: Planner, notes: Notes) -> Iterator[Alternative]:
+def _scope(request: Given, tiers: Sequence[Tier], planner: Planner, notes: AssumptionLog) -> Iterator[Alternative]:
     """The program with each tier's runs on fewer tokens, and a sweep on the critical machine with half of its candidates."""
     fallback = program_default("scope_share")
     share = notes.take(request.get("schedule", {}), "schedule.scope_share", fallback.value, fallback.source)

@@ -23,17 +23,17 @@ from service.engine.programs.budget import equivalents, point_of
 from service.engine.training.cost import HOURS_PER_MONTH, cents
 from service.presets.programs import development_shares, overhead_shares, program_default
 from service.usecases.programs.runs import Estimated
-from service.usecases.resolution.assumption_log import Notes
+from service.usecases.resolution.assumption_log import AssumptionLog
 
 Given = Mapping[str, Any]
 
 
-def overheads(request: Given, notes: Notes) -> tuple[Overhead, ...]:
+def overheads(request: Given, notes: AssumptionLog) -> tuple[Overhead, ...]:
     """The overheads stated, a published share where that is asked for."""
     return tuple(_overhead(line, given, notes) for line, given in request.get("overhead", {}).items())
 
 
-def reserves(request: Given, notes: Notes) -> Reserves:
+def reserves(request: Given, notes: AssumptionLog) -> Reserves:
     """What is held back."""
     given = request.get("reserves", {})
     held, confidence = (_choose(given, f"reserves.{name}", notes) for name in ("evaluation_and_debugging", "confidence"))
@@ -41,7 +41,7 @@ def reserves(request: Given, notes: Notes) -> Reserves:
     return Reserves(held, confidence, None if stated == "from_risks" else stated)
 
 
-def outcome(request: Given, notes: Notes) -> Outcome | None:
+def outcome(request: Given, notes: AssumptionLog) -> Outcome | None:
     """What the program is for."""
     given = request.get("outcome")
     if given is None:
@@ -51,7 +51,7 @@ def outcome(request: Given, notes: Notes) -> Outcome | None:
     return Outcome(given["metric"], given["baseline"], given["target"], point, given.get("decision"))
 
 
-def midpoint_gate(request: Given, notes: Notes) -> MidpointGate | None:
+def midpoint_gate(request: Given, notes: AssumptionLog) -> MidpointGate | None:
     """The gate at half of the budget, or where it is stated to be."""
     given = request.get("midpoint_gate")
     if given is None:
@@ -65,7 +65,9 @@ def risks(request: Given) -> tuple[Risk, ...]:
     return tuple(Risk(**given) for given in request.get("risks", ()))
 
 
-def other_lines(request: Given, runs: Sequence[Estimated], tiers: Sequence[Tier], months: float, notes: Notes) -> tuple[OtherLine, ...]:
+def other_lines(
+    request: Given, runs: Sequence[Estimated], tiers: Sequence[Tier], months: float, notes: AssumptionLog
+) -> tuple[OtherLine, ...]:
     """Storage, network, people, labelling, data and evaluation of the whole program, which lasts so many months."""
     lines = [
         *_storage(request, runs, months, notes),
@@ -78,7 +80,7 @@ def other_lines(request: Given, runs: Sequence[Estimated], tiers: Sequence[Tier]
     return tuple(line for line in lines if line.usd)
 
 
-def warn_of_little_development(plan: ProgramPlan, notes: Notes) -> None:
+def warn_of_little_development(plan: ProgramPlan, notes: AssumptionLog) -> None:
     """Where earlier tiers and overheads are a smaller part of the production runs than what any published program spent beside them."""
     final = plan.tiers[-1]
     if final.tier != "production" or not final.cost_usd:
@@ -92,7 +94,7 @@ def warn_of_little_development(plan: ProgramPlan, notes: Notes) -> None:
         )
 
 
-def _overhead(line: str, given: Given, notes: Notes) -> Overhead:
+def _overhead(line: str, given: Given, notes: AssumptionLog) -> Overhead:
     if "published" in given:
         found = overhead_shares()[line]
         notes.assume(f"overhead.{line}", found.share, f"{found.source}, {found.date}")
@@ -100,7 +102,7 @@ def _overhead(line: str, given: Given, notes: Notes) -> Overhead:
     return Overhead(line, given.get("basis", "stated"), given.get("share"), given.get("usd"), given.get("tier"))
 
 
-def _storage(request: Given, runs: Sequence[Estimated], months: float, notes: Notes) -> list[OtherLine]:
+def _storage(request: Given, runs: Sequence[Estimated], months: float, notes: AssumptionLog) -> list[OtherLine]:
     """Data sets, checkpoints and logs: each from the program's start until its retention is over."""
     given = request.get("storage")
     if given is None:
@@ -118,7 +120,7 @@ def _storage(request: Given, runs: Sequence[Estimated], months: float, notes: No
     ]
 
 
-def _checkpoints_tb(given: Given, runs: Sequence[Estimated], notes: Notes) -> float:
+def _checkpoints_tb(given: Given, runs: Sequence[Estimated], notes: AssumptionLog) -> float:
     """What is kept of all runs: a number of checkpoints of each, or as many as its hours are times a cadence."""
     every: float | None = given.get("checkpoint_every_hours")
     if every and "checkpoints_kept" in given:
@@ -131,7 +133,7 @@ def _checkpoints_tb(given: Given, runs: Sequence[Estimated], notes: Notes) -> fl
     return held
 
 
-def _network(request: Given, notes: Notes) -> list[OtherLine]:
+def _network(request: Given, notes: AssumptionLog) -> list[OtherLine]:
     given = request.get("network")
     if given is None:
         return []
@@ -139,7 +141,7 @@ def _network(request: Given, notes: Notes) -> list[OtherLine]:
     return [OtherLine("network", cents(tb * price), f"{tb:,.1f} TB x {price:g} USD")]
 
 
-def _personnel(request: Given, notes: Notes) -> list[OtherLine]:
+def _personnel(request: Given, notes: AssumptionLog) -> list[OtherLine]:
     given = request.get("personnel")
     if given is None:
         return []
@@ -170,7 +172,7 @@ def _exact(usd: Decimal | None) -> Decimal:
     return Decimal("0.00") if usd is None else usd.quantize(Decimal("0.01"))
 
 
-def _choose(given: Given, path: str, notes: Notes) -> Any:
+def _choose(given: Given, path: str, notes: AssumptionLog) -> Any:
     fallback = program_default(path.rpartition(".")[2])
     return notes.take(given, path, fallback.value, fallback.source)
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 from datetime import date
 from typing import Any
 
-from service.context import Desk
-from service.domain.errors import InvalidRequest, Problem
+from service.context import AppContext
+from service.domain.errors import DomainError, InvalidRequest
 from service.domain.programs.answer import (
     CalendarEntry,
     GateDates,
@@ -40,7 +40,7 @@ from service.usecases.programs.deadline import Draft, Planner, bought_back, draw
 from service.usecases.programs.runs import Estimated, Estimates, price_snapshot, resolve_tiers, run_warnings
 from service.usecases.programs.schedule import Placed, activity_name, earliest_finishes, gate_name, placed, reporting
 from service.usecases.programs.tokens import program_tokens, spend_choices
-from service.usecases.resolution.assumption_log import Notes
+from service.usecases.resolution.assumption_log import AssumptionLog
 from service.usecases.training.estimate import EstimateAnswer
 
 Given = Mapping[str, Any]
@@ -98,10 +98,10 @@ class ProgramsCompared:
     engine_version: str
 
 
-def plan(desk: Desk, request: Given) -> ProgramAnswer:
+def plan(context: AppContext, request: Given) -> ProgramAnswer:
     """The plan of a program's request as the schema gives it. Raises the domain's Problems, with pointers into the request."""
-    notes, estimates = Notes(), _estimates(desk)
-    found = resolve(estimates, request, desk.clock().date(), notes)
+    notes, estimates = AssumptionLog(), _estimates(context)
+    found = resolve(estimates, request, context.clock().date(), notes)
     network = found.placed.network
     draws = drawn(network)
     timed = schedule_linked(found.net, network.activities, draws, request.get("deadline"))
@@ -130,41 +130,41 @@ def plan(desk: Desk, request: Given) -> ProgramAnswer:
     )
 
 
-def compare(desk: Desk, request: Given) -> ProgramsCompared:
+def compare(context: AppContext, request: Given) -> ProgramsCompared:
     """Why one program costs more than another. Raises as `plan`, with pointers below /before or /after."""
-    estimates, today = _estimates(desk), desk.clock().date()
+    estimates, today = _estimates(context), context.clock().date()
     programs = []
     for name in ("before", "after"):
         try:
-            programs.append(resolve(estimates, request[name], today, Notes()))
-        except Problem as problem:
+            programs.append(resolve(estimates, request[name], today, AssumptionLog()))
+        except DomainError as problem:
             raise problem.below(f"/{name}") from problem
     before, after = programs
     return ProgramsCompared(
         before_usd=before.plan.total_usd.p50,
         after_usd=after.plan.total_usd.p50,
         difference=difference(before.plan, after.plan),
-        before_price_snapshot=price_snapshot(before.runs, Notes()),
-        price_snapshot=price_snapshot(after.runs, Notes()),
+        before_price_snapshot=price_snapshot(before.runs, AssumptionLog()),
+        price_snapshot=price_snapshot(after.runs, AssumptionLog()),
         engine_version=engine_version(),
     )
 
 
-def _estimates(desk: Desk) -> Estimates:
+def _estimates(context: AppContext) -> Estimates:
     """Estimates with one reading of the user's measurements for all runs."""
-    return Estimates(replace(desk, measurements=functools.cache(desk.measurements)))
+    return Estimates(replace(context, measurements=functools.cache(context.measurements)))
 
 
-def resolve(estimates: Estimates, request: Given, today: date, notes: Notes) -> Resolved:
+def resolve(estimates: Estimates, request: Given, today: date, notes: AssumptionLog) -> Resolved:
     """The program estimated, put in time by its medians, and rolled up."""
     tiers, runs = resolve_tiers(estimates, request, notes)
     program = _program(request, tiers, notes)
     check(program)
-    start = resolve_start(request, today, lambda day: placed(request, tiers, runs, day, Notes()).network, notes)
+    start = resolve_start(request, today, lambda day: placed(request, tiers, runs, day, AssumptionLog()).network, notes)
     return _rolled_up(request, program, runs, start, notes)
 
 
-def _rolled_up(request: Given, program: Program, runs: Runs, start: date, notes: Notes) -> Resolved:
+def _rolled_up(request: Given, program: Program, runs: Runs, start: date, notes: AssumptionLog) -> Resolved:
     where = placed(request, program.tiers, runs, start, notes)
     net = linked(where.network)
     months = lines.months_of(float(network_end(forward(net, median_hours(net)))[0]))
@@ -175,7 +175,7 @@ def _rolled_up(request: Given, program: Program, runs: Runs, start: date, notes:
     return Resolved(request, runs, whole, where, net, roll_up(whole))
 
 
-def _program(request: Given, tiers: tuple[Tier, ...], notes: Notes) -> Program:
+def _program(request: Given, tiers: tuple[Tier, ...], notes: AssumptionLog) -> Program:
     """The program but for the lines that depend on how long it takes."""
     correlation, rollback = program_default("correlation"), program_default("rollback_share")
     return Program(
@@ -191,15 +191,15 @@ def _program(request: Given, tiers: tuple[Tier, ...], notes: Notes) -> Program:
     )
 
 
-def _schedule(found: Resolved, timed: Schedule, draws: Deviations, estimates: Estimates, notes: Notes) -> ProgramSchedule:
+def _schedule(found: Resolved, timed: Schedule, draws: Deviations, estimates: Estimates, notes: AssumptionLog) -> ProgramSchedule:
     request, deadline = found.request, found.request.get("deadline")
     network = found.placed.network
     target = None if deadline is None else Wanted(deadline, wanted_probability(request, notes), draws)
     latest = None if target is None else latest_network_start(network, draws, target.deadline, target.probability)
     planner = Planner(
-        lambda changed: resolve(estimates, {**changed, "start": network.start}, network.start, Notes()).draft,
-        lambda tiers: _rolled_up(request, replace(found.program, tiers=tiers), found.runs, network.start, Notes()).draft,
-        lambda day: _rolled_up(request, found.program, found.runs, day, Notes()).draft,
+        lambda changed: resolve(estimates, {**changed, "start": network.start}, network.start, AssumptionLog()).draft,
+        lambda tiers: _rolled_up(request, replace(found.program, tiers=tiers), found.runs, network.start, AssumptionLog()).draft,
+        lambda day: _rolled_up(request, found.program, found.runs, day, AssumptionLog()).draft,
     )
     return ProgramSchedule(
         start=network.start,

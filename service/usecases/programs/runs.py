@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
-from service.context import Desk
-from service.domain.errors import InvalidRequest, NoOffer, Problem, UnknownName
+from service.context import AppContext
+from service.domain.errors import DomainError, InvalidRequest, NoOffer, UnknownName
 from service.domain.programs.program import Gate, PlannedRun, Repetition, Rung, RunLine, Tier
 from service.domain.training.model import Model
 from service.domain.training.run import Cluster, Run, Training
@@ -16,7 +16,7 @@ from service.engine.programs.budget import successive_halving
 from service.presets.hardware.accelerators import find_accelerator
 from service.presets.programs import program_default
 from service.usecases.comparison.timed_configurations import search_weight
-from service.usecases.resolution.assumption_log import Notes
+from service.usecases.resolution.assumption_log import AssumptionLog
 from service.usecases.resolution.feedback import with_lessons
 from service.usecases.resolution.resolve import resolve_data
 from service.usecases.resolution.runs import resolve_around, resolve_trained
@@ -46,26 +46,26 @@ MOST_RUNS_STARTED = 10_000_000
 
 @dataclass(frozen=True, slots=True)
 class Estimates:
-    """A desk that makes the same estimate once, however many runs ask for it, and reads once what several of their requests say alike."""
+    """A context that makes equal estimates once and reads equal request sections once, however many runs ask for them."""
 
-    desk: Desk
+    context: AppContext
     _made: dict[Key, EstimateAnswer] = field(default_factory=dict)
-    _read: dict[tuple[str, Key], tuple[Any, Notes]] = field(default_factory=dict)
+    _read: dict[tuple[str, Key], tuple[Any, AssumptionLog]] = field(default_factory=dict)
     _searched: dict[tuple[Model, Training, Cluster], int] = field(default_factory=dict)
 
     def of(self, request: Given) -> EstimateAnswer:
         """The estimate of a whole request. Raises the domain's Problems, with pointers into it."""
         key = _sections_key(request, request)
         if key not in self._made:
-            notes = Notes()
-            machine = self._once("machine", request, OF_A_MACHINE, lambda said: find_machine(self.desk, request, said), notes)
-            taught = with_lessons(self.desk, request, machine.cluster.accelerator, notes)
+            notes = AssumptionLog()
+            machine = self._once("machine", request, OF_A_MACHINE, lambda said: find_machine(self.context, request, said), notes)
+            taught = with_lessons(self.context, request, machine.cluster.accelerator, notes)
             run = self._run(taught, machine, notes)
             self._count(run)
-            self._made[key] = answer(self.desk, taught, run, machine, notes)
+            self._made[key] = answer(self.context, taught, run, machine, notes)
         return self._made[key]
 
-    def _run(self, request: Given, machine: Machine, notes: Notes) -> Run:
+    def _run(self, request: Given, machine: Machine, notes: AssumptionLog) -> Run:
         """`resolve_run`."""
         cluster, price = machine.cluster, machine.price
         model, training = self._once("trained", request, OF_TRAINING, lambda said: resolve_trained(request, cluster, said), notes)
@@ -74,11 +74,13 @@ class Estimates:
         around = self._once("around", request, rest, lambda said: resolve_around(request, cluster.accelerator, price, said), notes)
         return Run(model=model, data=data, training=training, cluster=cluster, **around)
 
-    def _once(self, what: str, request: Given, sections: Iterable[str], read: Callable[[Notes], Found], notes: Notes) -> Found:
+    def _once(
+        self, what: str, request: Given, sections: Iterable[str], read: Callable[[AssumptionLog], Found], notes: AssumptionLog
+    ) -> Found:
         """What is read of sections of a request, noting what was assumed of them; the same sections are read once."""
         key = what, _sections_key(request, sections)
         if key not in self._read:
-            said = Notes()
+            said = AssumptionLog()
             self._read[key] = read(said), said
         found, said = self._read[key]
         notes.add(said)
@@ -109,7 +111,7 @@ class Estimated:
     pointer: str
 
 
-def resolve_tiers(estimates: Estimates, request: Given, notes: Notes) -> tuple[tuple[Tier, ...], dict[tuple[str, str], Estimated]]:
+def resolve_tiers(estimates: Estimates, request: Given, notes: AssumptionLog) -> tuple[tuple[Tier, ...], dict[tuple[str, str], Estimated]]:
     """The tiers with every run estimated, and the runs by tier and name. Raises Problems with pointers into the program."""
     tiers: list[Tier] = []
     found: dict[tuple[str, str], Estimated] = {}
@@ -120,7 +122,7 @@ def resolve_tiers(estimates: Estimates, request: Given, notes: Notes) -> tuple[t
     return tuple(tiers), found
 
 
-def whole_request(request: Given, given: Given, pointer: str, notes: Notes) -> dict[str, Any]:
+def whole_request(request: Given, given: Given, pointer: str, notes: AssumptionLog) -> dict[str, Any]:
     """A run's estimate request: its own laid over the defaults, without what the program states of itself as a whole."""
     whole = merged(request.get("defaults", {}), given["estimate"])
     for path in NEEDED:
@@ -162,7 +164,7 @@ def planned_run(name: str, answer: EstimateAnswer, request: Given, repetition: R
     )
 
 
-def price_snapshot(runs: Mapping[tuple[str, str], Estimated], notes: Notes) -> str:
+def price_snapshot(runs: Mapping[tuple[str, str], Estimated], notes: AssumptionLog) -> str:
     """The price book of the first run that pins none, or of the first of all; runs that are priced by another are warned of."""
     pins = [one.request.get("price", {}).get("snapshot") for one in runs.values()]
     books = [one.answer.price_snapshot for one in runs.values()]
@@ -188,17 +190,17 @@ def run_warnings(runs: Iterable[Estimated]) -> list[str]:
     return found[:MOST_RUN_WARNINGS] + ([f"{left} more warnings stand in the runs' estimates"] if left > 0 else [])
 
 
-def _estimated(estimates: Estimates, request: Given, given: Given, pointer: str, notes: Notes) -> Estimated:
+def _estimated(estimates: Estimates, request: Given, given: Given, pointer: str, notes: AssumptionLog) -> Estimated:
     whole = whole_request(request, given, pointer, notes)
     try:
         answer = estimates.of(whole)
-    except Problem as problem:
+    except DomainError as problem:
         raise problem.below(stated_at(problem, request, given["estimate"], f"{pointer}/estimate")) from problem
     repetition = _repetition(request, given, whole["hardware"]["count"], pointer, notes)
     return Estimated(planned_run(given["name"], answer, whole, repetition), whole, answer, pointer)
 
 
-def stated_at(problem: Problem, request: Given, own: Given, pointer: str) -> str:
+def stated_at(problem: DomainError, request: Given, own: Given, pointer: str) -> str:
     """Where what is wrong was stated: in the defaults if the run says less of it, and it is wrong for every run that says no more.
 
     That are names nobody knows, and prices that no provider has; everything else comes of what the run adds. `own` is what the run itself
@@ -221,7 +223,7 @@ def _depth(given: Any, pointer: str) -> int:
     return steps
 
 
-def _repetition(request: Given, given: Given, count: int, pointer: str, notes: Notes) -> Repetition:
+def _repetition(request: Given, given: Given, count: int, pointer: str, notes: AssumptionLog) -> Repetition:
     once = Repetition(
         repeat=given.get("repeat", 1),
         grid=tuple(given.get("grid", {}).values()),
@@ -234,7 +236,7 @@ def _repetition(request: Given, given: Given, count: int, pointer: str, notes: N
     )
 
 
-def _at_once(request: Given, given: Given, count: int, once: Repetition, notes: Notes) -> int:
+def _at_once(request: Given, given: Given, count: int, once: Repetition, notes: AssumptionLog) -> int:
     """Runs side by side: as many as the program's accelerators hold, where they are known; more are warned of where they are stated."""
     if once.runs == 1:
         return 1
@@ -275,7 +277,7 @@ def _sections_key(request: Given, sections: Iterable[str]) -> Key:
     return tuple(f"{name}={request.get(name)!r}" for name in sections)
 
 
-def _gate(given: Given, notes: Notes) -> Gate | None:
+def _gate(given: Given, notes: AssumptionLog) -> Gate | None:
     gate = given.get("gate")
     if gate is None:
         return None
@@ -283,7 +285,7 @@ def _gate(given: Given, notes: Notes) -> Gate | None:
     return Gate(gate["decides"], evidence=gate.get("evidence"), **chosen)
 
 
-def _chosen(gate: Given, tier: str, name: str, notes: Notes) -> Any:
+def _chosen(gate: Given, tier: str, name: str, notes: AssumptionLog) -> Any:
     fallback = program_default(name)
     return notes.take(gate, f"tiers.{tier}.gate.{name}", fallback.value, fallback.source)
 

@@ -22,7 +22,7 @@ from service.engine.scheduling.calendar import HOURS_PER_DAY, clock, finish_day,
 from service.engine.scheduling.critical_path import forward
 from service.presets.programs import program_default
 from service.usecases.programs.runs import Estimated
-from service.usecases.resolution.assumption_log import Notes
+from service.usecases.resolution.assumption_log import AssumptionLog
 
 Given = Mapping[str, Any]
 
@@ -67,7 +67,7 @@ class Setting:
     common_share: float
 
 
-def placed(request: Given, tiers: Sequence[Tier], runs: Mapping[tuple[str, str], Estimated], start: date, notes: Notes) -> Placed:
+def placed(request: Given, tiers: Sequence[Tier], runs: Mapping[tuple[str, str], Estimated], start: date, notes: AssumptionLog) -> Placed:
     """The program's network from a start on. Raises InvalidRequest and UnknownName, with pointers."""
     schedule = request.get("schedule", {})
     known = _names(request, tiers)
@@ -84,7 +84,7 @@ def placed(request: Given, tiers: Sequence[Tier], runs: Mapping[tuple[str, str],
 
 
 def _runs_and_gates(
-    request: Given, tiers: Sequence[Tier], runs: Mapping[tuple[str, str], Estimated], setting: Setting, notes: Notes
+    request: Given, tiers: Sequence[Tier], runs: Mapping[tuple[str, str], Estimated], setting: Setting, notes: AssumptionLog
 ) -> Iterator[Entry]:
     """Tier by tier the runs, then the gate that they wait for."""
     before: tuple[str, ...] = ()
@@ -98,7 +98,7 @@ def _runs_and_gates(
         before = setting.known[tier.tier].last
 
 
-def _run_activity(tier: Tier, run: PlannedRun, one: Estimated, waits: tuple[str, ...], setting: Setting, notes: Notes) -> Activity:
+def _run_activity(tier: Tier, run: PlannedRun, one: Estimated, waits: tuple[str, ...], setting: Setting, notes: AssumptionLog) -> Activity:
     """A run on the calendar with its queue; of its estimate only what is asked, as its scope may be another's."""
     calendar, queue = _calendar(setting.machine, one, notes), _queue(setting.schedule, one)
     name = activity_name(tier.tier, run.name)
@@ -139,7 +139,7 @@ def earliest_finishes(net: Linked) -> dict[str, date]:
     return {activity.name: finish_day(net.start, float(times.finishes[row, 0])) for row, activity in enumerate(net.activities)}
 
 
-def reporting(request: Given, start: date, finish: date, notes: Notes) -> Reporting:
+def reporting(request: Given, start: date, finish: date, notes: AssumptionLog) -> Reporting:
     """How often the program reports until its median end."""
     fallback = program_default("report_every_days")
     days = notes.take(request.get("schedule", {}), "schedule.report_every_days", fallback.value, fallback.source)
@@ -227,7 +227,7 @@ def _check_windows(windows: tuple[WeeklyWindow, ...]) -> None:
         raise problem.below("/schedule/maintenance") from problem
 
 
-def _calendar(machine: WorkCalendar, one: Estimated, notes: Notes) -> WorkCalendar:
+def _calendar(machine: WorkCalendar, one: Estimated, notes: AssumptionLog) -> WorkCalendar:
     """The machine's calendar, without its weekly windows where the estimate's hours contain them already."""
     if not (machine.windows and one.request.get("schedule", {}).get("maintenance_hours_per_week")):
         return machine

@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from difflib import get_close_matches
 from typing import Any
 
-from service.domain.errors import InvalidRequest, Problem, UnknownName
+from service.domain.errors import DomainError, InvalidRequest, UnknownName
 from service.domain.programs.answer import ChoiceBlock, ProgramTokens, SpendChoices, SuggestedTokens
 from service.domain.programs.program import ProgramPlan
 from service.domain.scaling.laws import PARAMETERS, ParametricLaw, ScalingLaw
@@ -18,7 +18,7 @@ from service.presets.programs import filter_yield, program_default, published_sp
 from service.presets.scaling.laws import default_law, find_law, repetition
 from service.serialization import plain
 from service.usecases.programs.runs import Estimated
-from service.usecases.resolution.assumption_log import Notes
+from service.usecases.resolution.assumption_log import AssumptionLog
 
 Given = Mapping[str, Any]
 
@@ -26,7 +26,7 @@ DOMAIN, REACH = "open_domain", "broad"
 NOT_STATED = "not stated: as general models are"
 
 
-def program_tokens(request: Given, runs: Sequence[Estimated], notes: Notes) -> ProgramTokens | None:
+def program_tokens(request: Given, runs: Sequence[Estimated], notes: AssumptionLog) -> ProgramTokens | None:
     """The data that the program states; None where it states none."""
     given = request.get("data", {})
     flow = _flow(given, notes) if "raw_tokens" in given else None
@@ -42,7 +42,7 @@ def program_tokens(request: Given, runs: Sequence[Estimated], notes: Notes) -> P
     return ProgramTokens(None if flow is None else plain(flow), suggested, epochs_until(worth.value, rule))
 
 
-def _params(given: Given, last: Estimated, notes: Notes) -> float | None:
+def _params(given: Given, last: Estimated, notes: AssumptionLog) -> float | None:
     """The size that a first target is suggested for: the one stated, else the last run's where a domain or its reach is stated."""
     if "params" in given or not given.keys() & {"complexity", "generalisation"}:
         return given.get("params")
@@ -52,7 +52,7 @@ def _params(given: Given, last: Estimated, notes: Notes) -> float | None:
     return params
 
 
-def spend_choices(request: Given, plan: ProgramPlan, notes: Notes) -> SpendChoices | None:
+def spend_choices(request: Given, plan: ProgramPlan, notes: AssumptionLog) -> SpendChoices | None:
     """Spend choices by the caller's curves or published ones; None where nobody asks. Raises InvalidRequest, UnknownName with pointers."""
     given = request.get("spend_choices")
     if given is None:
@@ -62,7 +62,7 @@ def spend_choices(request: Given, plan: ProgramPlan, notes: Notes) -> SpendChoic
         found = marginals(curves, {})
         budget = given.get("budget_usd")
         divided = None if budget is None else allocate(curves, budget, given.get("gain_per_usd_of_loss", 0.0))
-    except Problem as problem:
+    except DomainError as problem:
         raise problem.below("/spend_choices") from problem
     _check_addressed(request, spent_on={curve.choice for curve in curves})
     spent = None if divided is None else divided.usd
@@ -91,14 +91,14 @@ def _check_addressed(request: Given, spent_on: Collection[str]) -> None:
             )
 
 
-def _flow(given: Given, notes: Notes) -> TokenFlow:
+def _flow(given: Given, notes: AssumptionLog) -> TokenFlow:
     kept, source = filter_yield()
     yields = notes.take(given, "data.filter_yield", kept.p50, source), notes.choose(given, "data.dedupe_yield")
     parts = [MixturePart(part["name"], part["share"], part.get("unique_tokens")) for part in given.get("mixture", ())]
     return token_flow(float(given["raw_tokens"]), *yields, notes.choose(given, "data.epochs"), parts, repetition()[0])
 
 
-def _suggested(given: Given, params: float, notes: Notes) -> SuggestedTokens:
+def _suggested(given: Given, params: float, notes: AssumptionLog) -> SuggestedTokens:
     domain = notes.take(given, "data.complexity", DOMAIN, NOT_STATED)
     reach = notes.take(given, "data.generalisation", REACH, NOT_STATED)
     law = default_law()
@@ -112,7 +112,7 @@ def _suggested(given: Given, params: float, notes: Notes) -> SuggestedTokens:
     return SuggestedTokens(target.tokens.p10, target.tokens.p50, target.tokens.p90, target.tokens_per_param, raw, basis)
 
 
-def _warn_of_shortage(flow: TokenFlow, runs: Sequence[Estimated], notes: Notes) -> None:
+def _warn_of_shortage(flow: TokenFlow, runs: Sequence[Estimated], notes: AssumptionLog) -> None:
     needed = max(one.run.tokens for one in runs)
     if needed > flow.trained * 1.01:
         notes.warn(f"the largest run trains on {needed:.3g} tokens, the data come to {flow.trained:.3g}: gather more, or state more epochs")
@@ -132,7 +132,7 @@ def _own_curves(given: Given) -> list[SpendCurve]:
     ]
 
 
-def _published(given: Given, plan: ProgramPlan, notes: Notes) -> list[SpendCurve]:
+def _published(given: Given, plan: ProgramPlan, notes: AssumptionLog) -> list[SpendCurve]:
     blocks = [block for tier in plan.tiers for block in tier.runs]
     usd = sum(float(total(line.usd for line in block.run.lines if line.line == COMPUTE)) * block.equivalents for block in blocks)
     if not usd:
@@ -147,7 +147,7 @@ def _loss(plan: ProgramPlan, choice: str) -> float:
     return float(total(block.expected_loss_usd for block in plan.risks if block.risk.addressed_by == choice))
 
 
-def _law(given: Given, notes: Notes) -> ScalingLaw:
+def _law(given: Given, notes: AssumptionLog) -> ScalingLaw:
     law = given.get("law")
     if law is None:
         usual = default_law()

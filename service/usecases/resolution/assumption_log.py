@@ -9,7 +9,7 @@ from service.domain.quantities import Assumption
 from service.presets.defaults import default
 
 
-class Notes:
+class AssumptionLog:
     """Assumptions and warnings of one answer, in the order they were made."""
 
     def __init__(self) -> None:
@@ -27,7 +27,7 @@ class Notes:
         """All that was assumed."""
         return tuple(self._by_field.values())
 
-    def add(self, said: Notes) -> None:
+    def add(self, said: AssumptionLog) -> None:
         """All that other notes hold, as if it were noted now."""
         for field, assumption in said._by_field.items():
             if field in self._by_field:

@@ -8,16 +8,16 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from service.context import Desk
+from service.context import AppContext
 from service.domain.teams import Principal
-from service.domain.tracking.feedback import Lesson
+from service.domain.tracking.feedback import RunOutcome
 from service.domain.training.run import Run
 from service.domain.training.utilisation import Utilisation
 from service.engine.tracking.feedback import paced, taught
 from service.presets.tracking.status import lesson_rules
 from service.presets.training.reliability import find_reliability
 from service.store import Store, StoreUnavailable
-from service.usecases.resolution.assumption_log import Notes
+from service.usecases.resolution.assumption_log import AssumptionLog
 
 log = logging.getLogger(__name__)
 
@@ -27,15 +27,15 @@ SEEN_WITHIN_S = 2.0
 MTTF = "mttf_hours_per_accelerator"
 
 
-class Teacher:
+class FeedbackCache:
     """A process's knowledge of what teams have learned, `SEEN_WITHIN_S` old at most. While the database is away it is as it was."""
 
     def __init__(self, store: Store, ticks: Callable[[], float] = time.monotonic) -> None:
         self._store = store
         self._ticks = ticks
-        self._known: dict[str, tuple[float, tuple[Lesson, ...]]] = {}
+        self._known: dict[str, tuple[float, tuple[RunOutcome, ...]]] = {}
 
-    def lessons(self, team: str) -> tuple[Lesson, ...]:
+    def lessons(self, team: str) -> tuple[RunOutcome, ...]:
         """The team's lessons, the newest first."""
         until, known = self._known.get(team, (0.0, ()))
         if self._ticks() < until:
@@ -48,9 +48,9 @@ class Teacher:
         return known
 
 
-def as_learned(desk: Desk, run: Run, utilisation: Utilisation, notes: Notes) -> Utilisation:
+def as_learned(context: AppContext, run: Run, utilisation: Utilisation, notes: AssumptionLog) -> Utilisation:
     """The utilisation as the team's own finished runs on this accelerator have reached it."""
-    lessons = desk.lessons()
+    lessons = context.lessons()
     if not lessons:
         return utilisation
     accelerator = run.cluster.accelerator
@@ -62,9 +62,9 @@ def as_learned(desk: Desk, run: Run, utilisation: Utilisation, notes: Notes) -> 
     return paced(utilisation, found.throughput_ratio)
 
 
-def with_lessons(desk: Desk, request: Given, accelerator: Any, notes: Notes) -> Given:
+def with_lessons(context: AppContext, request: Given, accelerator: Any, notes: AssumptionLog) -> Given:
     """The request with the failure rate and overheads of the team's finished runs where it states none."""
-    lessons = desk.lessons()
+    lessons = context.lessons()
     if not lessons:
         return request
     found = taught(lessons, accelerator.name, find_reliability(accelerator).mttf_hours.p50, lesson_rules())
@@ -79,9 +79,9 @@ def with_lessons(desk: Desk, request: Given, accelerator: Any, notes: Notes) -> 
     return {**request, **learned}
 
 
-def of_team(desk: Desk, teacher: Teacher, who: Principal) -> Desk:
-    """The desk as somebody's team sees it: with what it has learned, and its own prices."""
-    return replace(desk.priced_for(who.team_name), lessons=lambda: teacher.lessons(who.team))
+def of_team(context: AppContext, teacher: FeedbackCache, who: Principal) -> AppContext:
+    """The context as somebody's team sees it: with what it has learned, and its own prices."""
+    return replace(context.priced_for(who.team_name), lessons=lambda: teacher.lessons(who.team))
 
 
 def _runs(count: int) -> str:

@@ -6,19 +6,19 @@ from collections.abc import Mapping
 from typing import Any
 
 from service.domain.errors import InvalidRequest
-from service.domain.training.model import Model, OtherNetwork
+from service.domain.training.model import GenericNetwork, Model
 from service.engine.training.memory import parameter_total
 from service.engine.training.shape import infer_shape
 from service.formats.huggingface.config import read_hf_config
 from service.presets.training.models import find_model
-from service.usecases.resolution.assumption_log import Notes
+from service.usecases.resolution.assumption_log import AssumptionLog
 
 WAYS = ("preset", "hf_config", "flops_per_sample")
 MAX_PARAMETERS = 1e15
 FOR_OTHER_NETWORKS = {"flops_per_sample", "sample_unit", "params"}
 
 
-def resolve_model(given: Mapping[str, Any], notes: Notes, path: str = "model") -> tuple[Model, int | None]:
+def resolve_model(given: Mapping[str, Any], notes: AssumptionLog, path: str = "model") -> tuple[Model, int | None]:
     """The model, and the sequence length it is published with where known.
 
     `path` is where the model stands in the request. Raises InvalidRequest, UnknownName with pointers below `path`.
@@ -29,7 +29,7 @@ def resolve_model(given: Mapping[str, Any], notes: Notes, path: str = "model") -
     return model, seq_len
 
 
-def _described(given: Mapping[str, Any], notes: Notes, path: str) -> tuple[Model, int | None]:
+def _described(given: Mapping[str, Any], notes: AssumptionLog, path: str) -> tuple[Model, int | None]:
     _one_way(given)
     if "preset" in given:
         preset = find_model(given["preset"])
@@ -63,9 +63,9 @@ def _one_way(given: Mapping[str, Any]) -> None:
         raise InvalidRequest(f"{ways[0]} describes the model by itself: leave out {', '.join(beside)}", f"/model/{beside[0]}")
 
 
-def _other_network(given: Mapping[str, Any]) -> OtherNetwork:
+def _other_network(given: Mapping[str, Any]) -> GenericNetwork:
     params = given.get("params")
-    return OtherNetwork(
+    return GenericNetwork(
         flops_per_sample=float(given["flops_per_sample"]),
         sample_unit=given.get("sample_unit", "sample"),
         params=None if params is None else float(params),

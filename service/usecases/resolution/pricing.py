@@ -13,7 +13,7 @@ from providers.offer import Offer
 from service.domain.errors import InvalidRequest, NoOffer
 from service.presets.hardware.regions import region_of_offer
 from service.prices.catalog import PriceBook, answers, offer_key
-from service.usecases.resolution.assumption_log import Notes
+from service.usecases.resolution.assumption_log import AssumptionLog
 
 DEFAULT_PRICING = "on_demand"
 OLD_AFTER = timedelta(days=365)
@@ -44,7 +44,7 @@ class Price:
     discounts: str | None = None
 
 
-def find_price(given: Mapping[str, Any], accelerator: str, count: int, book: PriceBook, now: datetime, notes: Notes) -> Price:
+def find_price(given: Mapping[str, Any], accelerator: str, count: int, book: PriceBook, now: datetime, notes: AssumptionLog) -> Price:
     """The caller's price, else the cheapest offer of the accelerator in the book that the caller's filter leaves.
 
     Raises InvalidRequest for a price with a filter, NoOffer where nothing is left.

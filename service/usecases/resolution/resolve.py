@@ -9,10 +9,10 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from service.domain.errors import InvalidRequest, Problem
+from service.domain.errors import DomainError, InvalidRequest
 from service.domain.quantities import Range
 from service.domain.training.hardware import Accelerator, Precision
-from service.domain.training.model import Model, OtherNetwork, Transformer
+from service.domain.training.model import GenericNetwork, Model, Transformer
 from service.domain.training.run import (
     Axes,
     Cluster,
@@ -33,7 +33,7 @@ from service.presets.hardware.accelerators import Resolution, find_accelerator
 from service.presets.hardware.networks import find_network, network_note
 from service.presets.training.footprint import find_footprint
 from service.presets.training.reliability import find_reliability, recovery_defaults
-from service.usecases.resolution.assumption_log import Notes
+from service.usecases.resolution.assumption_log import AssumptionLog
 from service.usecases.resolution.models import resolve_model
 from service.usecases.resolution.pricing import Price
 
@@ -53,7 +53,7 @@ FIELDS_OF_METHODS = {
 FINETUNES = ("full_finetune", "lora", "qlora", "dpo", "rl")
 
 
-def resolve_cluster(given: Given, notes: Notes, price: Price | None = None) -> Cluster:
+def resolve_cluster(given: Given, notes: AssumptionLog, price: Price | None = None) -> Cluster:
     """The machine; its network is that of the instance whose price is taken, unless it is stated or nobody knows it.
 
     Raises UnknownName for an accelerator nobody knows.
@@ -101,7 +101,7 @@ def usual_inter_node_gbps(accelerator: Accelerator, per_node: int) -> tuple[floa
     return usual.value * per_node, usual.source
 
 
-def resolve_data(given: Given, model: Model, seq_len: int, notes: Notes) -> Data:
+def resolve_data(given: Given, model: Model, seq_len: int, notes: AssumptionLog) -> Data:
     """What is trained on, in the model's own unit. Raises InvalidRequest unless exactly one amount is stated."""
     stated = [name for name in ("tokens", "raw_tokens", "samples") if name in given]
     if len(stated) != 1:
@@ -109,7 +109,7 @@ def resolve_data(given: Given, model: Model, seq_len: int, notes: Notes) -> Data
     amount = float(given[stated[0]])
     if stated[0] == "samples":
         amount *= seq_len
-    elif isinstance(model, OtherNetwork):
+    elif isinstance(model, GenericNetwork):
         raise InvalidRequest(f"this network is counted by samples, each a {model.sample_unit}: state samples", f"/data/{stated[0]}")
     if stated[0] == "raw_tokens":
         effective = amount * notes.choose(given, "data.filter_yield") * notes.choose(given, "data.dedupe_yield")
@@ -128,7 +128,7 @@ def _no_yields(given: Given) -> None:
             raise InvalidRequest(f"{name} belongs to raw_tokens: tokens are what is trained on", f"/data/{name}")
 
 
-def resolve_training(given: Given, model: Model, model_seq_len: int | None, cluster: Cluster, notes: Notes) -> Training:
+def resolve_training(given: Given, model: Model, model_seq_len: int | None, cluster: Cluster, notes: AssumptionLog) -> Training:
     """How it is trained. Raises InvalidRequest where method, precision or helpers cannot be."""
     method = notes.choose(given, "training.method")
     for name, methods in FIELDS_OF_METHODS.items():
@@ -160,17 +160,17 @@ def resolve_training(given: Given, model: Model, model_seq_len: int | None, clus
     return training
 
 
-def _flash_attention(given: Given, model: Model, precision: Precision, family: str, notes: Notes) -> bool:
+def _flash_attention(given: Given, model: Model, precision: Precision, family: str, notes: AssumptionLog) -> bool:
     """Stated, or as software at that precision has it; networks without attention are not told of it."""
     fallback = flash_attention(precision, family)
-    if isinstance(model, OtherNetwork):
+    if isinstance(model, GenericNetwork):
         return bool(given.get("flash_attention", fallback.value))
     return bool(notes.take(given, "training.flash_attention", fallback.value, fallback.source))
 
 
-def _sequence_parallel(given: Given, model: Model, notes: Notes, *, flash_attention: bool) -> bool:
+def _sequence_parallel(given: Given, model: Model, notes: AssumptionLog, *, flash_attention: bool) -> bool:
     """Stated, or as software has it: with flash attention."""
-    if isinstance(model, OtherNetwork):
+    if isinstance(model, GenericNetwork):
         return bool(given.get("sequence_parallel", True))
     if flash_attention:
         return bool(notes.choose(given, "training.sequence_parallel"))
@@ -178,7 +178,7 @@ def _sequence_parallel(given: Given, model: Model, notes: Notes, *, flash_attent
     return bool(notes.take(given, "training.sequence_parallel", fallback.value, fallback.source))
 
 
-def _response_tokens(given: Given, seq_len: int, notes: Notes) -> int:
+def _response_tokens(given: Given, seq_len: int, notes: AssumptionLog) -> int:
     tokens = int(notes.take(given, "training.response_tokens", seq_len, "answers fill the sequence"))
     if tokens > seq_len:
         raise InvalidRequest(f"{tokens} tokens do not fit a sequence of {seq_len}", "/training/response_tokens")
@@ -187,9 +187,9 @@ def _response_tokens(given: Given, seq_len: int, notes: Notes) -> int:
 
 def _check_method(method: str, model: Model) -> None:
     """Raises InvalidRequest for a method that this kind of network cannot be trained by."""
-    if method in ("lora", "qlora") and isinstance(model, OtherNetwork):
+    if method in ("lora", "qlora") and isinstance(model, GenericNetwork):
         raise InvalidRequest(f"{method} needs a transformer: this network has no linear layers known to take adapters", "/training/method")
-    if method in ("dpo", "rl") and (isinstance(model, OtherNetwork) or model.kind == "vit"):
+    if method in ("dpo", "rl") and (isinstance(model, GenericNetwork) or model.kind == "vit"):
         raise InvalidRequest(f"{method} needs a model that writes text", "/training/method")
 
 
@@ -218,8 +218,8 @@ def check_chunks(axes: Axes, pipeline: int | None) -> None:
         )
 
 
-def _seq_len(given: Given, model: Model, published: int | None, notes: Notes) -> int:
-    if isinstance(model, OtherNetwork):
+def _seq_len(given: Given, model: Model, published: int | None, notes: AssumptionLog) -> int:
+    if isinstance(model, GenericNetwork):
         return 1
     if "seq_len" in given:
         return int(given["seq_len"])
@@ -230,14 +230,14 @@ def _seq_len(given: Given, model: Model, published: int | None, notes: Notes) ->
     return int(notes.assume("training.seq_len", fallback.value, fallback.source))
 
 
-def _decoder_seq_len(given: Given, model: Model, seq_len: int, notes: Notes) -> int:
+def _decoder_seq_len(given: Given, model: Model, seq_len: int, notes: AssumptionLog) -> int:
     if not isinstance(model, Transformer) or model.kind != "encoder_decoder":
         return 0
     share = default("training.decoder_share")
     return int(notes.take(given, "training.decoder_seq_len", max(1, round(seq_len * share.value)), share.source))
 
 
-def _precision(given: Given, accelerator: Accelerator, notes: Notes) -> Any:
+def _precision(given: Given, accelerator: Accelerator, notes: AssumptionLog) -> Any:
     known = tuple(accelerator.peak_tflops)
     asked = given.get("precision")
     if asked is None:
@@ -250,7 +250,7 @@ def _precision(given: Given, accelerator: Accelerator, notes: Notes) -> Any:
     return asked
 
 
-def global_batch(given: Given, model: Model, method: str, seq_len: int, cluster: Cluster, notes: Notes) -> int:
+def global_batch(given: Given, model: Model, method: str, seq_len: int, cluster: Cluster, notes: AssumptionLog) -> int:
     """Sequences (or samples) a step, rounded to whole ones: of how it is trained all that depends on the number of accelerators."""
     stated = given.get("global_batch_tokens")
     if stated is not None:
@@ -270,13 +270,13 @@ def global_batch(given: Given, model: Model, method: str, seq_len: int, cluster:
 
 def _tensor_group(model: Model, count: int) -> int:
     """The most accelerators, up to eight, that can share one sequence by its attention heads."""
-    if isinstance(model, OtherNetwork):
+    if isinstance(model, GenericNetwork):
         return 1
     return next(group for group in range(8, 0, -1) if count % group == 0 and model.attention_heads % group == 0)
 
 
 def _usual_batch(model: Model, method: str, seq_len: int) -> Default:
-    if isinstance(model, OtherNetwork) or model.kind == "vit":
+    if isinstance(model, GenericNetwork) or model.kind == "vit":
         return default("training.samples_per_batch")
     if method in FINETUNES:
         return default("training.finetune_sequences")
@@ -284,7 +284,7 @@ def _usual_batch(model: Model, method: str, seq_len: int) -> Default:
     return Default(max(1, round(tokens.value / seq_len)), tokens.source)
 
 
-def _helpers(given: Given, method: str, notes: Notes) -> Helpers:
+def _helpers(given: Given, method: str, notes: AssumptionLog) -> Helpers:
     """Networks run beside the trained one."""
     if method == "distill":
         return Helpers(teacher=_teacher(given, notes))
@@ -298,7 +298,7 @@ def _helpers(given: Given, method: str, notes: Notes) -> Helpers:
     return Helpers(reward_model=_helper(given, "reward_model", notes), reference=bool(reference))
 
 
-def _teacher(given: Given, notes: Notes) -> Model | None:
+def _teacher(given: Given, notes: AssumptionLog) -> Model | None:
     if "teacher" in given and given.get("cached_logits"):
         raise InvalidRequest("cached logits need no teacher: leave one of them out", "/training/teacher")
     if "teacher" not in given and given.get("cached_logits") is False:
@@ -309,12 +309,12 @@ def _teacher(given: Given, notes: Notes) -> Model | None:
     return _helper(given, "teacher", notes)
 
 
-def _helper(given: Given, name: str, notes: Notes) -> Model | None:
+def _helper(given: Given, name: str, notes: AssumptionLog) -> Model | None:
     if name not in given:
         return None
     try:
         return resolve_model(given[name], notes, f"training.{name}")[0]
-    except Problem as problem:
+    except DomainError as problem:
         problem.pointer = f"/training/{name}{problem.pointer.removeprefix('/model')}"
         raise
 
@@ -327,7 +327,7 @@ def resolve_efficiency(given: Given) -> Efficiency:
     return Efficiency(**given)
 
 
-def resolve_failures(given: Given, accelerator: Accelerator, pricing: str | None, notes: Notes) -> Failures:
+def resolve_failures(given: Given, accelerator: Accelerator, pricing: str | None, notes: AssumptionLog) -> Failures:
     """How the machine fails: the caller's figures, else the accelerator family's published ones. Spot capacity is preempted too."""
     usual = find_reliability(accelerator)
     mttf = usual.mttf_hours
@@ -348,7 +348,7 @@ def resolve_failures(given: Given, accelerator: Accelerator, pricing: str | None
     )
 
 
-def _preemptions(given: Given, pricing: str | None, notes: Notes) -> float:
+def _preemptions(given: Given, pricing: str | None, notes: AssumptionLog) -> float:
     if pricing != "spot" or given.get("preemptions_per_node_hour") is not None:
         return float(notes.choose(given, "failures.preemptions_per_node_hour"))
     usual = default("failures.spot_preemptions_per_node_hour")
@@ -356,31 +356,31 @@ def _preemptions(given: Given, pricing: str | None, notes: Notes) -> float:
     return float(notes.assume("failures.preemptions_per_node_hour", usual.value, usual.source))
 
 
-def _recovery(given: Given, name: str, notes: Notes) -> float:
+def _recovery(given: Given, name: str, notes: AssumptionLog) -> float:
     usual = recovery_defaults()[name]
     return float(notes.take(given, f"failures.{name}", usual.value, usual.source))
 
 
-def resolve_storage(given: Given, notes: Notes) -> Storage:
+def resolve_storage(given: Given, notes: AssumptionLog) -> Storage:
     fields = ("dataset_tb", "checkpoints_kept", "retention_months", "logs_tb", "usd_per_tb_month")
     return Storage(**{name: notes.choose(given, f"storage.{name}") for name in fields})
 
 
-def resolve_network(given: Given, notes: Notes) -> Network:
+def resolve_network(given: Given, notes: AssumptionLog) -> Network:
     return Network(**_section(given, "network", ("egress_tb", "usd_per_tb"), notes))
 
 
-def resolve_personnel(given: Given, notes: Notes) -> Personnel:
+def resolve_personnel(given: Given, notes: AssumptionLog) -> Personnel:
     return Personnel(**_section(given, "personnel", ("evaluation_hours", "analysis_hours", "oncall_hours", "usd_per_hour"), notes))
 
 
-def resolve_overhead(given: Given, notes: Notes) -> Overhead:
+def resolve_overhead(given: Given, notes: AssumptionLog) -> Overhead:
     if not given:
         notes.warn("no overhead is stated: a real budget has evaluation, debugging, re-runs and people beside the run")
     return Overhead(**_section(given, "overhead", ("evaluation", "debugging", "reruns"), notes))
 
 
-def _section(given: Given, section: str, names: tuple[str, ...], notes: Notes) -> dict[str, Any]:
+def _section(given: Given, section: str, names: tuple[str, ...], notes: AssumptionLog) -> dict[str, Any]:
     """The fields of a section that costs nothing where it is left out: then one note says so, and not one a field."""
     if given:
         return {name: notes.choose(given, f"{section}.{name}") for name in names}
@@ -388,7 +388,7 @@ def _section(given: Given, section: str, names: tuple[str, ...], notes: Notes) -
     return {name: default(f"{section}.{name}").value for name in names}
 
 
-def resolve_schedule(given: Given, notes: Notes) -> Schedule:
+def resolve_schedule(given: Given, notes: AssumptionLog) -> Schedule:
     """When it runs. Raises InvalidRequest for a deadline before the start, or one without it."""
     start, deadline = given.get("start"), given.get("deadline")
     if deadline is not None and start is None:

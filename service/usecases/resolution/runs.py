@@ -7,10 +7,10 @@ from dataclasses import replace
 from typing import Any
 
 from providers.offer import TERM_HOURS
-from service.context import Desk
+from service.context import AppContext
 from service.domain.quantities import Range
 from service.domain.training.hardware import Accelerator
-from service.domain.training.model import Model, OtherNetwork
+from service.domain.training.model import GenericNetwork, Model
 from service.domain.training.run import Cluster, Energy, Run, Training
 from service.domain.training.utilisation import Utilisation
 from service.engine.training.run_time import peers_elsewhere, scatter, sustained_share
@@ -21,7 +21,7 @@ from service.presets.training.models import find_model
 from service.presets.training.utilisation import Known, find_utilisation, load_parameters, nearest, planning, raised, scale_power, spread_of
 from service.prices.book import PriceBook
 from service.usecases.resolution import resolve
-from service.usecases.resolution.assumption_log import Notes
+from service.usecases.resolution.assumption_log import AssumptionLog
 from service.usecases.resolution.feedback import as_learned
 from service.usecases.resolution.models import resolve_model
 from service.usecases.resolution.pricing import Price, find_price
@@ -37,39 +37,39 @@ MEASURED_NETWORK = "resnet-50"
 MEASURED_NETWORK_SOURCE = "github NVIDIA/DeepLearningExamples PyTorch/Classification/ConvNets/resnet50v1.5/README.md"
 
 
-def resolve_machine(desk: Desk, request: Given, book: PriceBook, notes: Notes) -> tuple[Cluster, Price]:
+def resolve_machine(context: AppContext, request: Given, book: PriceBook, notes: AssumptionLog) -> tuple[Cluster, Price]:
     """The machine of a request at its price, with the network of what is rented. Raises UnknownName, InvalidRequest, NoOffer."""
     hardware = request["hardware"]
     accelerator = find_accelerator(hardware["accelerator"]).accelerator
-    price = find_price(request.get("price", {}), accelerator.name, hardware["count"], book, desk.clock(), notes)
+    price = find_price(request.get("price", {}), accelerator.name, hardware["count"], book, context.clock(), notes)
     return resolve.resolve_cluster(hardware, notes, price), price
 
 
-def resolve_run(request: Given, cluster: Cluster, price: Price, notes: Notes) -> Run:
+def resolve_run(request: Given, cluster: Cluster, price: Price, notes: AssumptionLog) -> Run:
     """The run of a request on a machine at a price. Raises the domain's Problems, with pointers into the request."""
     return run_trained(request, *resolve_trained(request, cluster, notes), cluster, price, notes)
 
 
-def resolve_trained(request: Given, cluster: Cluster, notes: Notes) -> tuple[Model, Training]:
+def resolve_trained(request: Given, cluster: Cluster, notes: AssumptionLog) -> tuple[Model, Training]:
     """What is trained, and how: of a request `model` and `training`. Raises the domain's Problems, with pointers into the request."""
     model, published_seq_len = resolve_model(request["model"], notes)
     return model, resolve.resolve_training(request.get("training", {}), model, published_seq_len, cluster, notes)
 
 
-def run_of(request: Given, described: tuple[Model, int | None], cluster: Cluster, price: Price, notes: Notes) -> Run:
+def run_of(request: Given, described: tuple[Model, int | None], cluster: Cluster, price: Price, notes: AssumptionLog) -> Run:
     """`resolve_run` where the model is known already, with the sequence length it is published with."""
     model, published_seq_len = described
     training = resolve.resolve_training(request.get("training", {}), model, published_seq_len, cluster, notes)
     return run_trained(request, model, training, cluster, price, notes)
 
 
-def run_trained(request: Given, model: Model, training: Training, cluster: Cluster, price: Price, notes: Notes) -> Run:
+def run_trained(request: Given, model: Model, training: Training, cluster: Cluster, price: Price, notes: AssumptionLog) -> Run:
     """`run_of` where it is known how the model is trained: of the cluster only the accelerator says anything more."""
     data = resolve.resolve_data(request["data"], model, training.seq_len, notes)
     return Run(model=model, data=data, training=training, cluster=cluster, **resolve_around(request, cluster.accelerator, price, notes))
 
 
-def resolve_around(request: Given, accelerator: Accelerator, price: Price, notes: Notes) -> dict[str, Any]:
+def resolve_around(request: Given, accelerator: Accelerator, price: Price, notes: AssumptionLog) -> dict[str, Any]:
     """The rest of a run, by the names of its fields: all that neither model, data nor training say."""
     return {
         "efficiency": resolve.resolve_efficiency(request.get("efficiency", {})),
@@ -86,7 +86,7 @@ def resolve_around(request: Given, accelerator: Accelerator, price: Price, notes
     }
 
 
-def resolve_energy(given: Given, accelerator: Accelerator, price: Price, notes: Notes) -> Energy:
+def resolve_energy(given: Given, accelerator: Accelerator, price: Price, notes: AssumptionLog) -> Energy:
     """Power, PUE and grid: the caller's, else the data sheet's and the region's, which is the caller's or the offer's."""
     region = _region(given, price, notes)
     power = find_power(accelerator)
@@ -101,7 +101,7 @@ def resolve_energy(given: Given, accelerator: Accelerator, price: Price, notes: 
     )
 
 
-def _region(given: Given, price: Price, notes: Notes) -> Region:
+def _region(given: Given, price: Price, notes: AssumptionLog) -> Region:
     if given.get("region") is not None:
         return find_region(given["region"])
     if price.provider is not None and price.region is not None:
@@ -113,23 +113,23 @@ def _region(given: Given, price: Price, notes: Notes) -> Region:
     return region
 
 
-def achieved(desk: Desk, run: Run, notes: Notes) -> Utilisation:
+def achieved(context: AppContext, run: Run, notes: AssumptionLog) -> Utilisation:
     """What the run's machine achieves: published or the user's own figures, with what is not known of them said."""
     cluster = run.cluster
     known: Known = "layout" if run.training.axes.mesh_known(cluster.count) else "goal"
     utilisation = find_utilisation(cluster.accelerator, run.training.precision, known, cluster.count)
     if run.efficiency.stated:
         return utilisation
-    measured = as_measured(desk, run, utilisation, notes)
-    utilisation = _with_doubt(run, as_learned(desk, run, measured, notes), known, notes)
+    measured = as_measured(context, run, utilisation, notes)
+    utilisation = _with_doubt(run, as_learned(context, run, measured, notes), known, notes)
     _note_planning(run, notes)
     return utilisation
 
 
-def _with_doubt(run: Run, utilisation: Utilisation, known: Known, notes: Notes) -> Utilisation:
+def _with_doubt(run: Run, utilisation: Utilisation, known: Known, notes: AssumptionLog) -> Utilisation:
     """The utilisation with what is not known of it said, and its range widened for methods without published rates."""
     accelerator, training = run.cluster.accelerator, run.training
-    if isinstance(run.model, OtherNetwork):
+    if isinstance(run.model, GenericNetwork):
         utilisation = _of_other_network(run, utilisation, known, notes)
     elif utilisation.borrowed:
         relative = utilisation.source.partition(":")[0]
@@ -140,7 +140,7 @@ def _with_doubt(run: Run, utilisation: Utilisation, known: Known, notes: Notes) 
     return replace(utilisation, spread=raised(utilisation.spread, UNMEASURED_POWER))
 
 
-def _of_other_network(run: Run, utilisation: Utilisation, known: Known, notes: Notes) -> Utilisation:
+def _of_other_network(run: Run, utilisation: Utilisation, known: Known, notes: AssumptionLog) -> Utilisation:
     """The utilisation of a network counted by samples: one network's published share stands for all, on the nearest family it ran on.
 
     So does that family's range, wider where the share is borrowed.
@@ -158,7 +158,7 @@ def _of_other_network(run: Run, utilisation: Utilisation, known: Known, notes: N
     return replace(utilisation, spread=raised(spread_of(parameters.spreads, taken, known), power))
 
 
-def _note_planning(run: Run, notes: Notes) -> None:
+def _note_planning(run: Run, notes: AssumptionLog) -> None:
     """What hours and cost hold beside the speed, and their ranges beside the speed's own error."""
     found = planning()
     if peers_elsewhere(run.cluster) > 0:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from service.context import Desk
+from service.context import AppContext
 from service.domain.quantities import Range
 from service.domain.training.hardware import Accelerator, Precision
 from service.domain.training.model import Transformer
@@ -23,7 +23,7 @@ from service.presets.hardware.accelerators import load_accelerators
 from service.presets.training.footprint import find_footprint
 from service.presets.training.measured import FILE, BadMeasurement, Key, MeasuredShape, Measurement, read_measurements, remaining
 from service.presets.training.utilisation import find_utilisation
-from service.usecases.resolution.assumption_log import Notes
+from service.usecases.resolution.assumption_log import AssumptionLog
 
 LEAST_SHARE, MOST_SHARE = 0.05, 1.0
 MOST_OVERHEAD_S = 0.1
@@ -189,7 +189,7 @@ def _spread(large: Asked, utilisation: Utilisation) -> Range:
     return Range(math.exp(-max(low, least)), 1.0, math.exp(max(high, least)))
 
 
-def as_measured(desk: Desk, run: Run, utilisation: Utilisation, notes: Notes) -> Utilisation:
+def as_measured(context: AppContext, run: Run, utilisation: Utilisation, notes: AssumptionLog) -> Utilisation:
     """The utilisation of a run, by the user's own measurement of its accelerator and precision where there is one.
 
     A file that went bad while the service runs is a warning: the published figures answer.
@@ -197,7 +197,7 @@ def as_measured(desk: Desk, run: Run, utilisation: Utilisation, notes: Notes) ->
     if not isinstance(run.model, Transformer):
         return utilisation
     try:
-        found = desk.measurements()
+        found = context.measurements()
     except BadMeasurement as error:
         notes.warn(f"your measurements are not used: {error}")
         return utilisation

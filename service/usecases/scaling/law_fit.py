@@ -17,7 +17,7 @@ from service.engine.scaling.fit_diagnostics import FEWEST_POINTS
 from service.engine.scaling.law_fit import exponent_ranges, fit_law, foretell, parameter_ranges, standard_errors
 from service.presets.scaling.law_fit import fit_default, typical_law
 from service.presets.version import engine_version
-from service.usecases.resolution.assumption_log import Notes
+from service.usecases.resolution.assumption_log import AssumptionLog
 
 Given = Mapping[str, Any]
 
@@ -94,7 +94,7 @@ class LawAnswer:
 
 def fit_scaling_law(request: Given) -> LawAnswer:
     """The law of a request's runs, as the schema gives it. Raises InvalidRequest, with a pointer, where no law can be found."""
-    notes = Notes()
+    notes = AssumptionLog()
     form = notes.take(request, "form", FORM, "L = E + A / N^alpha + B / D^beta (Hoffmann et al. 2022, equation 2)")
     points = Points(*(np.array([run[name] for run in request["points"]], dtype=np.float64) for name in ("params", "tokens", "loss")))
     starts, bootstraps, seed = (_chosen(request, name, notes) for name in ("starts", "bootstraps", "seed"))
@@ -124,7 +124,7 @@ def fit_scaling_law(request: Given) -> LawAnswer:
     )
 
 
-def _chosen(request: Given, name: str, notes: Notes) -> int:
+def _chosen(request: Given, name: str, notes: AssumptionLog) -> int:
     usual = fit_default(name)
     return int(notes.take(request, name, usual.value, usual.source))
 

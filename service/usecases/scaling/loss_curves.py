@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from service.context import Desk
+from service.context import AppContext
 from service.domain.errors import InvalidRequest
 from service.domain.quantities import Assumption, Range
 from service.domain.scaling.loss_curves import Action, Advice, Ending, Extrapolation, LossCurve, Schedule, State
@@ -19,7 +19,7 @@ from service.engine.scaling.loss_curve import extrapolate, schedule
 from service.engine.scaling.stop_advice import action_at, advised
 from service.presets.scaling.law_fit import fit_default, typical_curve
 from service.presets.version import engine_version
-from service.usecases.resolution.assumption_log import Notes
+from service.usecases.resolution.assumption_log import AssumptionLog
 from service.usecases.resolution.pricing import Price
 from service.usecases.training.estimate import EstimateAnswer, estimate
 
@@ -94,14 +94,14 @@ class _Priced:
     wall_clock_hours: Range | None = None
 
 
-def extrapolate_curve(desk: Desk, request: Given) -> CurveAnswer:
+def extrapolate_curve(context: AppContext, request: Given) -> CurveAnswer:
     """The answer to a request as the schema gives it. Raises the domain's Problems, with pointers into the request."""
-    notes = Notes()
+    notes = AssumptionLog()
     tolerance = fit_default("tolerance")
     kept = notes.take(request, "tolerance", tolerance.value, tolerance.source) if "loss" not in request["plan"] else tolerance.value
     found = _extrapolated(request, notes)
-    run = _estimate_of_plan(desk, request, found, notes)
-    options = tuple(_options(desk, request, found, run))
+    run = _estimate_of_plan(context, request, found, notes)
+    options = tuple(_options(context, request, found, run))
     return CurveAnswer(
         final_loss=found.planned.loss,
         against_plan=_against_plan(found, request["plan"].get("loss")),
@@ -122,7 +122,7 @@ def extrapolate_curve(desk: Desk, request: Given) -> CurveAnswer:
     )
 
 
-def _extrapolated(request: Given, notes: Notes) -> Extrapolation:
+def _extrapolated(request: Given, notes: AssumptionLog) -> Extrapolation:
     given, typical = request["schedule"], typical_curve()
     plan = _plan(request, notes)
     share = typical.relaxation_share
@@ -138,7 +138,7 @@ def _curve(request: Given) -> LossCurve:
     return LossCurve(np.array([point["tokens"] for point in request["points"]], dtype=np.float64), np.fromiter(losses, dtype=np.float64))
 
 
-def _plan(request: Given, notes: Notes) -> Schedule:
+def _plan(request: Given, notes: AssumptionLog) -> Schedule:
     """The learning rate over the plan's tokens: by a decay, or by rates of the caller's own."""
     given, end = request["schedule"], float(request["plan"]["tokens"])
     if ("decay" in given) == ("rates" in given):
@@ -163,7 +163,7 @@ def _stated_rates(given: Given, end: float) -> Schedule:
     return Schedule(tokens, rates / rates.max(), float(tokens[rates.argmax()]))
 
 
-def _ends(request: Given, now: float, planned: float, notes: Notes) -> tuple[float, ...]:
+def _ends(request: Given, now: float, planned: float, notes: AssumptionLog) -> tuple[float, ...]:
     """Now, and the other ends looked at beside the plan's own."""
     if "alternatives" in request:
         others = [float(end) for end in request["alternatives"]]
@@ -177,7 +177,7 @@ def _ends(request: Given, now: float, planned: float, notes: Notes) -> tuple[flo
     return tuple(sorted({now, *others} - {planned}))
 
 
-def _estimate_of_plan(desk: Desk, request: Given, found: Extrapolation, notes: Notes) -> EstimateAnswer | None:
+def _estimate_of_plan(context: AppContext, request: Given, found: Extrapolation, notes: AssumptionLog) -> EstimateAnswer | None:
     """The rest of the plan as a run of its own, with all it assumes; None where no machine is stated."""
     stated = [name for name in ESTIMATE_SECTIONS if name in request]
     missing = [name for name in ("model", "hardware") if name not in request]
@@ -186,24 +186,24 @@ def _estimate_of_plan(desk: Desk, request: Given, found: Extrapolation, notes: N
         return None
     if missing:
         raise InvalidRequest("what is left is priced as an estimate: state model and hardware", f"/{missing[0]}")
-    answer = _estimate(desk, request, _tokens_left(found, found.planned) or 1, request.get("price", {}).get("snapshot"))
+    answer = _estimate(context, request, _tokens_left(found, found.planned) or 1, request.get("price", {}).get("snapshot"))
     for assumption in answer.assumptions:
         notes.assume(assumption.field, assumption.value, assumption.source)
     notes.warn(*answer.warnings)
     return answer
 
 
-def _estimate(desk: Desk, request: Given, tokens: int, snapshot: str | None) -> EstimateAnswer:
+def _estimate(context: AppContext, request: Given, tokens: int, snapshot: str | None) -> EstimateAnswer:
     sections = {name: request[name] for name in ESTIMATE_SECTIONS if name in request}
     price = {**request.get("price", {}), **({} if snapshot is None else {"snapshot": snapshot})}
-    return estimate(desk, {**sections, "price": price, "data": {"tokens": tokens}})
+    return estimate(context, {**sections, "price": price, "data": {"tokens": tokens}})
 
 
-def _options(desk: Desk, request: Given, found: Extrapolation, run: EstimateAnswer | None) -> Iterator[CurveOption]:
+def _options(context: AppContext, request: Given, found: Extrapolation, run: EstimateAnswer | None) -> Iterator[CurveOption]:
     """Every end by its tokens, the plan's among them."""
-    planned = _priced(desk, request, found, found.planned, run)
+    planned = _priced(context, request, found, found.planned, run)
     for end in sorted((*found.others, found.planned), key=lambda end: end.tokens):
-        priced = _priced(desk, request, found, end, run)
+        priced = _priced(context, request, found, end, run)
         yield CurveOption(
             action=action_at(found, end.tokens),
             tokens=end.tokens,
@@ -218,14 +218,14 @@ def _options(desk: Desk, request: Given, found: Extrapolation, run: EstimateAnsw
         )
 
 
-def _priced(desk: Desk, request: Given, found: Extrapolation, end: Ending, run: EstimateAnswer | None) -> _Priced:
+def _priced(context: AppContext, request: Given, found: Extrapolation, end: Ending, run: EstimateAnswer | None) -> _Priced:
     """What an end takes from now on, at the prices that the plan's rest is estimated with."""
     if run is None:
         return _Priced()
     tokens = _tokens_left(found, end)
     if tokens == 0:
         return _Priced(NOTHING, NOTHING, NOTHING)
-    of_end = run if end is found.planned else _estimate(desk, request, tokens, run.price_snapshot)
+    of_end = run if end is found.planned else _estimate(context, request, tokens, run.price_snapshot)
     time = of_end.estimate.time
     return _Priced(of_end.estimate.cost.total_usd, time.accelerator_hours, time.wall_clock_hours)
 

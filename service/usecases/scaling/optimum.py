@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from service.context import Desk
+from service.context import AppContext
 from service.domain.errors import InvalidRequest
 from service.domain.quantities import Assumption, Range
 from service.domain.scaling.laws import Optimum
@@ -27,7 +27,7 @@ from service.domain.scaling.optimum import (
 )
 from service.engine.scaling.neighbourhood import Smaller
 from service.presets.version import engine_version
-from service.usecases.resolution.assumption_log import Notes
+from service.usecases.resolution.assumption_log import AssumptionLog
 from service.usecases.scaling.neighbourhood import (
     ServingBlock,
     around,
@@ -80,17 +80,17 @@ class OptimalAnswer:
     warnings: tuple[str, ...]
 
 
-def optimal(desk: Desk, request: Given) -> OptimalAnswer:
+def optimal(context: AppContext, request: Given) -> OptimalAnswer:
     """The answer to a request as the schema gives it. Raises the domain's Problems, with pointers into the request."""
-    notes = Notes()
-    book = desk.book(request.get("price", {}).get("snapshot"))
-    asked = resolved(desk, request, book, notes)
+    notes = AssumptionLog()
+    book = context.book(request.get("price", {}).get("snapshot"))
+    asked = resolved(context, request, book, notes)
     spending, best = search(asked)
     chosen = _reasonable(best.chosen)
     draws = None if asked.drawn is None else found(asked, asked.drawn, spending).chosen
     curve, iso_loss_curve, smaller = around(asked, spending, chosen)
     suggested = suggestion(asked, best, notes)
-    run = estimated(desk, request, suggested, book.name, notes)
+    run = estimated(context, request, suggested, book.name, notes)
     _note(asked, spending, best, notes)
     return OptimalAnswer(
         params=_by_law("params", chosen, draws),
@@ -133,7 +133,7 @@ def _reasonable(chosen: Optimum) -> Optimum:
     raise InvalidRequest(message, "/budget")
 
 
-def _note(asked: Asked, spending: Spending, best: Found, notes: Notes) -> None:
+def _note(asked: Asked, spending: Spending, best: Found, notes: AssumptionLog) -> None:
     """What a careful reader would ask about."""
     chosen, block = best.chosen, law_block(asked.law, best.chosen)
     if chosen.loss is None:

@@ -6,14 +6,14 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from service.context import Desk
+from service.context import AppContext
 from service.domain.errors import DoesNotFit
 from service.domain.scaling.laws import FLOPS_PER_PARAM_AND_TOKEN, AllocationLaw
 from service.domain.scaling.optimum import Suggestion
 from service.domain.training.model import Transformer
 from service.engine.scaling.laws import tokens_for_loss
 from service.engine.training.parameters import count_parameters
-from service.usecases.resolution.assumption_log import Notes
+from service.usecases.resolution.assumption_log import AssumptionLog
 from service.usecases.scaling.optimum_request import Asked
 from service.usecases.scaling.optimum_search import Found
 from service.usecases.scaling.size_costs import Row, row_of, usual_model
@@ -29,7 +29,7 @@ SHAPE = ("layers", "hidden_size", "attention_heads", "kv_heads", "head_dim", "ff
 SECTIONS = ("hardware", "training", "efficiency", "failures", "storage", "network", "personnel", "energy", "overhead", "schedule")
 
 
-def suggestion(asked: Asked, found: Found, notes: Notes) -> Suggestion | None:
+def suggestion(asked: Asked, found: Found, notes: AssumptionLog) -> Suggestion | None:
     """Whole layers and heads near the optimum, with the tokens that this size takes; None where there are none."""
     params = float(found.chosen.params)
     own, shape = min(_layouts(asked, params), key=lambda layout: abs(layout[0] - params))
@@ -44,16 +44,18 @@ def suggestion(asked: Asked, found: Found, notes: Notes) -> Suggestion | None:
     return Suggestion(_fields(shape), count_parameters(shape).total, _data(asked, tokens))
 
 
-def estimated(desk: Desk, request: Given, suggested: Suggestion | None, snapshot: str, notes: Notes) -> EstimateAnswer | None:
+def estimated(
+    context: AppContext, request: Given, suggested: Suggestion | None, snapshot: str, notes: AssumptionLog
+) -> EstimateAnswer | None:
     """The estimate of the suggested plan; None where it cannot be run on the machine, and the notes say why."""
     if suggested is None or "hardware" not in request:
         return None
     run = {name: request[name] for name in SECTIONS if name in request}
     if "deadline" in request["budget"]:
-        run["schedule"] = {"start": desk.clock().date(), **request.get("schedule", {}), "deadline": request["budget"]["deadline"]}
+        run["schedule"] = {"start": context.clock().date(), **request.get("schedule", {}), "deadline": request["budget"]["deadline"]}
     run |= {"model": suggested.model, "data": suggested.data, "price": {**request.get("price", {}), "snapshot": snapshot}}
     try:
-        return estimate(desk, run)
+        return estimate(context, run)
     except DoesNotFit as problem:
         notes.warn(f"the optimum cannot be trained on this hardware: {problem.message}")
         return None

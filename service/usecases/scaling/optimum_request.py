@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from service.context import Desk
+from service.context import AppContext
 from service.domain.errors import InvalidRequest
 from service.domain.scaling.laws import PARAMETERS, DataLimit, ParametricLaw, ScalingLaw
 from service.domain.scaling.optimum import Budget
 from service.engine.scaling.laws import of_draws
 from service.presets.scaling.laws import MIXTURE, PublishedLaw, default_law, drawn_law, find_law, repetition
 from service.prices.book import PriceBook
-from service.usecases.resolution.assumption_log import Notes
-from service.usecases.scaling.size_costs import Rig, Serving, rig_of, serving_of
+from service.usecases.resolution.assumption_log import AssumptionLog
+from service.usecases.scaling.size_costs import Serving, TrainingSetup, rig_of, serving_of
 
 if TYPE_CHECKING:
     from service.domain.scaling.laws import Amount
@@ -38,7 +38,7 @@ class Asked:
     drawn: ScalingLaw | None
     limit: DataLimit | None
     budget: Budget
-    rig: Rig | None
+    rig: TrainingSetup | None
     serving: Serving | None
     inference_tokens: float | None
 
@@ -48,12 +48,12 @@ class Asked:
         return self.law.name == MIXTURE
 
 
-def resolved(desk: Desk, request: Given, book: PriceBook, notes: Notes) -> Asked:
+def resolved(context: AppContext, request: Given, book: PriceBook, notes: AssumptionLog) -> Asked:
     """What is asked. Raises the domain's Problems, with pointers into the request."""
     law, drawn = _law(request, notes)
-    budget = _budget(request, desk.clock().date(), notes)
+    budget = _budget(request, context.clock().date(), notes)
     _check_serving(request)
-    rig = rig_of(desk, request, book, of_mixtures=law.name == MIXTURE)
+    rig = rig_of(context, request, book, of_mixtures=law.name == MIXTURE)
     inference = request.get("lifetime_inference_tokens")
     return Asked(
         law=law,
@@ -66,7 +66,7 @@ def resolved(desk: Desk, request: Given, book: PriceBook, notes: Notes) -> Asked
     )
 
 
-def _law(request: Given, notes: Notes) -> tuple[PublishedLaw, ScalingLaw | None]:
+def _law(request: Given, notes: AssumptionLog) -> tuple[PublishedLaw, ScalingLaw | None]:
     """The law by its name, the caller's own, or the default; with laws drawn from its uncertainty."""
     given = request.get("law")
     if isinstance(given, Mapping):
@@ -94,7 +94,7 @@ def _own_law(given: Given) -> tuple[PublishedLaw, ScalingLaw | None]:
     return PublishedLaw(OWN, "the caller's own", law, "all", "caller", "", {}, None, None, *largest), drawn
 
 
-def _budget(request: Given, today: date, notes: Notes) -> Budget:
+def _budget(request: Given, today: date, notes: AssumptionLog) -> Budget:
     """The one budget that is stated. Raises InvalidRequest where there is none, or more than one, or no machine to spend it on."""
     given = request["budget"]
     stated = [name for name in BUDGETS if name in given]
@@ -117,7 +117,7 @@ def _budget(request: Given, today: date, notes: Notes) -> Budget:
     return Budget("wall_clock_hours", 24 * given["days"] if kind == "days" else _hours_left(request, today, notes))
 
 
-def _hours_left(request: Given, today: date, notes: Notes) -> float:
+def _hours_left(request: Given, today: date, notes: AssumptionLog) -> float:
     """Hours until the end of the deadline's day, without those in the queue."""
     schedule, deadline = request.get("schedule", {}), request["budget"]["deadline"]
     start = schedule.get("start") or notes.assume("schedule.start", today, "no start is stated: today")
@@ -127,7 +127,7 @@ def _hours_left(request: Given, today: date, notes: Notes) -> float:
     return hours
 
 
-def _limit(request: Given, notes: Notes) -> DataLimit | None:
+def _limit(request: Given, notes: AssumptionLog) -> DataLimit | None:
     if "max_unique_tokens" not in request:
         return None
     decay, source = repetition()

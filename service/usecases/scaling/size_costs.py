@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from service.context import Desk
-from service.domain.errors import DoesNotFit, InvalidRequest, Problem, UnknownName
+from service.context import AppContext
+from service.domain.errors import DoesNotFit, DomainError, InvalidRequest, UnknownName
 from service.domain.quantities import Range
 from service.domain.serving.requirements import Format, Machine, Requests
 from service.domain.training.hardware import Accelerator
@@ -32,7 +32,7 @@ from service.presets.scaling.optimum import optimal_default
 from service.presets.serving import find_format, serving_defaults, serving_machine, typical_shape
 from service.presets.training.utilisation import planning
 from service.prices.book import PriceBook
-from service.usecases.resolution.assumption_log import Notes
+from service.usecases.resolution.assumption_log import AssumptionLog
 from service.usecases.resolution.pricing import Price, find_price
 from service.usecases.resolution.runs import achieved, resolve_machine, run_of
 
@@ -53,10 +53,10 @@ LEAST_USD = 1e-6
 
 
 @dataclass(frozen=True, slots=True)
-class Rig:
+class TrainingSetup:
     """A machine at a price, and the request's sections that say how it is trained on."""
 
-    desk: Desk
+    context: AppContext
     request: Given
     cluster: Cluster
     price: Price
@@ -146,26 +146,26 @@ def usual_model(params: float, *, of_mixtures: bool) -> Transformer:
     return infer_shape({"params": params, **typical_shape()}).model
 
 
-def rig_of(desk: Desk, request: Given, book: PriceBook, *, of_mixtures: bool) -> Rig | None:
+def rig_of(context: AppContext, request: Given, book: PriceBook, *, of_mixtures: bool) -> TrainingSetup | None:
     """The machine and its price; None where no hardware is stated. What is assumed of them is noted by the estimate.
 
     Raises UnknownName, NoOffer with pointers.
     """
     if "hardware" not in request:
         return None
-    notes = Notes()
-    cluster, price = resolve_machine(desk, request, book, notes)
-    return Rig(desk, request, cluster, price, of_mixtures)
+    notes = AssumptionLog()
+    cluster, price = resolve_machine(context, request, book, notes)
+    return TrainingSetup(context, request, cluster, price, of_mixtures)
 
 
-def row_of(rig: Rig, params: float, model: Transformer) -> Row:
+def row_of(rig: TrainingSetup, params: float, model: Transformer) -> Row:
     """One size through the step model. Raises DoesNotFit, InvalidRequest."""
-    notes = Notes()
+    notes = AssumptionLog()
     sections = {**rig.request, "data": {"tokens": TIMED_TOKENS}}
     run = run_of(sections, (model, None), rig.cluster, rig.price, notes)
     # Whole terms of a reservation are no price of tokens: what is left of the last stands in the estimate.
     run = replace(run, term_hours=0.0)
-    utilisation = achieved(rig.desk, run, notes)
+    utilisation = achieved(rig.context, run, notes)
     choice = choose_layout(run.model, run.training, run.cluster, utilisation)
     if not choice.fits:
         raise DoesNotFit(f"{params:.3g} parameters do not fit on {rig.cluster.count:,} x {rig.cluster.accelerator.name}", "/hardware")
@@ -182,18 +182,18 @@ def row_of(rig: Rig, params: float, model: Transformer) -> Row:
     return Row(params, hours / TIMED_TOKENS, 2 * once - twice, usd_per_hour * hours / TIMED_TOKENS)
 
 
-def coarse_table(rig: Rig) -> Table:
+def coarse_table(rig: TrainingSetup) -> Table:
     """Sizes over all decades. Raises DoesNotFit, InvalidRequest where none can be trained."""
     return _table(rig, (), COARSE_SIZES)
 
 
-def refined(rig: Rig, table: Table, around: Sequence[float]) -> Table:
+def refined(rig: TrainingSetup, table: Table, around: Sequence[float]) -> Table:
     """The table with sizes from a factor below the least of some to as much above the largest."""
     sizes = np.geomspace(min(around) / FINE_FACTOR, max(around) * FINE_FACTOR, FINE_SIZES)
     return _table(rig, table.rows, sizes)
 
 
-def _table(rig: Rig, known: Sequence[Row], sizes: Floats) -> Table:
+def _table(rig: TrainingSetup, known: Sequence[Row], sizes: Floats) -> Table:
     rows, problems = list(known), []
     for params in sizes:
         try:
@@ -206,15 +206,15 @@ def _table(rig: Rig, known: Sequence[Row], sizes: Floats) -> Table:
     return Table(tuple(by_size[params] for params in sorted(by_size)), rig.cluster.count)
 
 
-def serving_of(rig: Rig, given: Given, tokens: float, book: PriceBook, notes: Notes) -> Serving:
+def serving_of(rig: TrainingSetup, given: Given, tokens: float, book: PriceBook, notes: AssumptionLog) -> Serving:
     """Who serves: the accelerator and price stated in `given`, else those of training. Raises Problems with pointers below /serving."""
     try:
         return _serving(rig, given, tokens, book, notes)
-    except Problem as problem:
+    except DomainError as problem:
         raise problem.below("" if problem.pointer.startswith("/serving") else "/serving") from problem
 
 
-def _serving(rig: Rig, given: Given, tokens: float, book: PriceBook, notes: Notes) -> Serving:
+def _serving(rig: TrainingSetup, given: Given, tokens: float, book: PriceBook, notes: AssumptionLog) -> Serving:
     price = _serving_price(rig, given, book, notes)
     accelerator = find_accelerator(price.accelerator).accelerator if price.accelerator else rig.cluster.accelerator
     usual = serving_defaults()["load_factor"]
@@ -226,13 +226,13 @@ def _serving(rig: Rig, given: Given, tokens: float, book: PriceBook, notes: Note
     return Serving(machine, stored, requests, price, load, tokens)
 
 
-def _serving_price(rig: Rig, given: Given, book: PriceBook, notes: Notes) -> Price:
+def _serving_price(rig: TrainingSetup, given: Given, book: PriceBook, notes: AssumptionLog) -> Price:
     if "accelerator" not in given and "price" not in given:
         notes.assume("serving.accelerator", rig.cluster.accelerator.name, "as trained on, at the same price")
         return rig.price
     accelerator = _serving_accelerator(given["accelerator"]) if "accelerator" in given else rig.cluster.accelerator
-    own = Notes()
-    found = find_price(given.get("price", {}), accelerator.name, accelerator.accelerators_per_node, book, rig.desk.clock(), own)
+    own = AssumptionLog()
+    found = find_price(given.get("price", {}), accelerator.name, accelerator.accelerators_per_node, book, rig.context.clock(), own)
     for assumption in own.assumptions:
         notes.assume(f"serving.{assumption.field}", assumption.value, assumption.source)
     notes.warn(*own.warnings)
@@ -247,7 +247,7 @@ def _serving_accelerator(name: str) -> Accelerator:
         raise
 
 
-def _chosen(given: Given, name: str, notes: Notes) -> Any:
+def _chosen(given: Given, name: str, notes: AssumptionLog) -> Any:
     usual = optimal_default(name)
     return notes.take(given, f"serving.{name}", usual.value, usual.source)
 

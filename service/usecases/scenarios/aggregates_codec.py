@@ -10,12 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from service.domain.scenarios import Attribution, Grouped, Histogram, Moments, Spread, Tally
+from service.domain.scenarios import Aggregate, Attribution, Grouped, Histogram, Moments, Spread
 
 Body = Mapping[str, Any]
 
 
-def written(tally: Tally) -> dict[str, Any]:
+def written(tally: Aggregate) -> dict[str, Any]:
     """A tally as JSON has it."""
     return {
         "trials": tally.trials,
@@ -26,9 +26,9 @@ def written(tally: Tally) -> dict[str, Any]:
     }
 
 
-def tally_of(body: Body) -> Tally:
+def tally_of(body: Body) -> Aggregate:
     """The tally that was written."""
-    return Tally(
+    return Aggregate(
         body["trials"],
         {name: _spread_of(spread) for name, spread in body["spreads"].items()},
         body["counts"],

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from service.context import Desk
-from service.domain.errors import InvalidRequest, Problem
+from service.context import AppContext
+from service.domain.errors import DomainError, InvalidRequest
 from service.presets.hardware.regions import find_region
 from service.usecases.programs.plan import resolve
 from service.usecases.programs.runs import Estimates, request_key, stated_at, whole_request
-from service.usecases.resolution.assumption_log import Notes
+from service.usecases.resolution.assumption_log import AssumptionLog
 from service.usecases.resolution.models import resolve_model
 from service.usecases.scenarios.registry import Shape
 from service.usecases.scenarios.trial_models import run_count
@@ -34,7 +34,7 @@ class Run:
     stated: Body
 
 
-def check_base(desk: Desk, shape: Shape, base: Body) -> None:
+def check_base(context: AppContext, shape: Shape, base: Body) -> None:
     """Raises the Problem that every evaluation of the base would have, its pointer below `/base`.
 
     A program of many runs is not planned: its runs are estimated where few of them differ in more than their data, else their names are
@@ -42,16 +42,16 @@ def check_base(desk: Desk, shape: Shape, base: Body) -> None:
     """
     try:
         if shape == "estimate":
-            estimate(desk, base)
+            estimate(context, base)
         elif run_count(shape, base) <= MOST_ESTIMATED:
-            resolve(Estimates(desk), base, desk.clock().date(), Notes())
+            resolve(Estimates(context), base, context.clock().date(), AssumptionLog())
         else:
-            _check_runs(desk, base)
-    except Problem as problem:
+            _check_runs(context, base)
+    except DomainError as problem:
         raise problem.below("/base") from problem
 
 
-def check_names(desk: Desk, shape: Shape, base: Body, parts: Collection[str] = PARTS, swept: Collection[str] = ()) -> None:
+def check_names(context: AppContext, shape: Shape, base: Body, parts: Collection[str] = PARTS, swept: Collection[str] = ()) -> None:
     """Raises the Problem of a name in the base that nobody knows, or of a price that nobody asks, its pointer below `/base`.
 
     `swept`: paths of fields that are given other values; a run that lacks what they may supply is left aside.
@@ -60,8 +60,8 @@ def check_names(desk: Desk, shape: Shape, base: Body, parts: Collection[str] = P
         return
     try:
         runs = [Run("", base, base)] if shape == "estimate" else _different(_runs(base, swept))
-        _look_up(desk, base, runs, parts)
-    except Problem as problem:
+        _look_up(context, base, runs, parts)
+    except DomainError as problem:
         raise problem.below("/base") from problem
 
 
@@ -92,12 +92,12 @@ def _parts_at(path: str) -> Collection[str]:
     return ()
 
 
-def _check_runs(desk: Desk, base: Body) -> None:
+def _check_runs(context: AppContext, base: Body) -> None:
     runs = list(_different(_runs(base)))
     if len(runs) > MOST_ESTIMATED:
-        _look_up(desk, base, runs, PARTS)
+        _look_up(context, base, runs, PARTS)
         return
-    estimates = Estimates(desk)
+    estimates = Estimates(context)
     for run in runs:
         _found(base, run, estimates.of)
 
@@ -108,7 +108,7 @@ def _runs(base: Body, swept: Collection[str] = ()) -> Iterator[Run]:
         for place, run in enumerate(tier["runs"]):
             pointer = f"/tiers/{at}/runs/{place}"
             try:
-                request = whole_request(base, run, pointer, Notes())
+                request = whole_request(base, run, pointer, AssumptionLog())
             except InvalidRequest as lacking:
                 if not _supplied(lacking.pointer, f"{pointer}/estimate", swept):
                     raise
@@ -137,7 +137,7 @@ def _different(runs: Iterable[Run]) -> Iterator[Run]:
             yield run
 
 
-def _look_up(desk: Desk, base: Body, runs: Iterable[Run], parts: Collection[str]) -> None:
+def _look_up(context: AppContext, base: Body, runs: Iterable[Run], parts: Collection[str]) -> None:
     """Every name once, however many runs have it."""
     known = set()
     for run in runs:
@@ -145,7 +145,7 @@ def _look_up(desk: Desk, base: Body, runs: Iterable[Run], parts: Collection[str]
             key = request_key({part: _named(run.request, part)})
             if key not in known:
                 known.add(key)
-                _found(base, run, partial(_find, desk, part))
+                _found(base, run, partial(_find, context, part))
 
 
 def _named(request: Body, part: str) -> Any:
@@ -160,13 +160,13 @@ def _region(request: Body) -> str | None:
     return region
 
 
-def _find(desk: Desk, part: str, request: Body) -> None:
+def _find(context: AppContext, part: str, request: Body) -> None:
     """Raises the Problem of a part's names."""
     region = _region(request)
     if part == MACHINE:
-        find_machine(desk, request, Notes())
+        find_machine(context, request, AssumptionLog())
     elif part == MODEL:
-        resolve_model(request["model"], Notes())
+        resolve_model(request["model"], AssumptionLog())
     elif region is not None:
         find_region(region)
 
@@ -175,5 +175,5 @@ def _found(base: Body, run: Run, find: Callable[[Body], object]) -> None:
     """Raises the Problem that a run's request has, at the place where what is wrong was stated."""
     try:
         find(run.request)
-    except Problem as problem:
+    except DomainError as problem:
         raise problem.below(stated_at(problem, base, run.stated, run.pointer)) from problem

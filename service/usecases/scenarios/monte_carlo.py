@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from service.context import Desk
-from service.domain.errors import InvalidRequest, Problem
-from service.domain.scenarios import Limits, ProgramModel, Tally
+from service.context import AppContext
+from service.domain.errors import DomainError, InvalidRequest
+from service.domain.scenarios import Aggregate, Limits, ProgramModel
 from service.engine.scenarios.aggregates import merged, unit_for
 from service.engine.scenarios.program import placed
 from service.engine.scenarios.summary import sure_enough
@@ -22,7 +22,7 @@ from service.usecases.scenarios.aggregates_codec import tally_of, written
 from service.usecases.scenarios.base_check import check_base
 from service.usecases.scenarios.changes.request_paths import as_of, changed, pinned
 from service.usecases.scenarios.monte_carlo_result import result_of
-from service.usecases.scenarios.registry import MOST_CHUNKS, Body, Given, Prepared, ScenarioKind, Shape, Step
+from service.usecases.scenarios.registry import MOST_CHUNKS, Body, Prepared, ScenarioKind, ScenarioRequest, Shape, Step
 from service.usecases.scenarios.trial_models import Modelled, modelled, run_count
 from service.usecases.scenarios.uncertain_fields import (
     assumptions_of,
@@ -46,10 +46,10 @@ SAMPLERS_KEPT = 4
 _kept: OrderedDict[str, tuple[Sampler, Modelled]] = OrderedDict()
 
 
-def prepare(desk: Desk, given: Given) -> Prepared:
+def prepare(context: AppContext, given: ScenarioRequest) -> Prepared:
     """The uncertain fields with how they are distributed, and how many trials. Raises the domain's Problems, pointers into the request."""
     options = given.options
-    fields = read_fields(desk, given)
+    fields = read_fields(context, given)
     warnings = reach_warnings(given.base, fields)
     mixed = mixing_of(options.get("correlations") or (), fields)
     trials, runs = options.get("trials", USUAL_TRIALS), run_count(given.shape, given.base)
@@ -58,9 +58,9 @@ def prepare(desk: Desk, given: Given) -> Prepared:
     a_chunk = blocks * block
     chunks = math.ceil(trials / a_chunk)
     early = options.get("early_stop", True)
-    base, snapshot = pinned(desk, given)
+    base, snapshot = pinned(context, given)
     middle = varied_base(base, fields)
-    _check(desk, given.shape, base, middle)
+    _check(context, given.shape, base, middle)
     return Prepared(
         kind="monte_carlo",
         chunks=chunks,
@@ -70,7 +70,7 @@ def prepare(desk: Desk, given: Given) -> Prepared:
         request={
             "shape": given.shape,
             "base": middle,
-            "now": desk.clock(),
+            "now": context.clock(),
             "fields": fields,
             "mixing": None if mixed is None else mixed.tolist(),
             "seed": options.get("seed", USUAL_SEED),
@@ -83,18 +83,18 @@ def prepare(desk: Desk, given: Given) -> Prepared:
     )
 
 
-def _check(desk: Desk, shape: Shape, base: Body, middle: Body) -> None:
+def _check(context: AppContext, shape: Shape, base: Body, middle: Body) -> None:
     """Raises the Problem of the base, or of the base with its fields at their medians, which is what is planned."""
     try:
-        check_base(desk, shape, middle)
-    except Problem as problem:
-        check_base(desk, shape, base)
+        check_base(context, shape, middle)
+    except DomainError as problem:
+        check_base(context, shape, base)
         raise InvalidRequest(f"with each of these at its median: {problem.message}", "/distributions") from problem
 
 
-def run_chunk(desk: Desk, prepared: Prepared, index: int, step: Step) -> dict[str, Any]:
+def run_chunk(context: AppContext, prepared: Prepared, index: int, step: Step) -> dict[str, Any]:
     """The tally of a chunk's trials."""
-    sampler, _ = sampler_of(desk, prepared, step)
+    sampler, _ = sampler_of(context, prepared, step)
     first = index * prepared.units_per_chunk
     trials = prepared.units_after(index + 1) - first
     return written(tally(sampler, first // sampler.block, trials, step))
@@ -106,14 +106,14 @@ def enough(prepared: Prepared, tallies: Iterable[Body]) -> bool:
     return sure_enough(_merged(tallies), RELATIVE_ERROR)
 
 
-def finish(desk: Desk, prepared: Prepared, tallies: Iterable[Body]) -> dict[str, Any]:
+def finish(context: AppContext, prepared: Prepared, tallies: Iterable[Body]) -> dict[str, Any]:
     """Percentiles, probabilities, causes."""
-    sampler, known = sampler_of(desk, prepared, _go_on)
+    sampler, known = sampler_of(context, prepared, _go_on)
     return result_of(_merged(tallies), sampler, known, prepared)
 
 
-def _merged(tallies: Iterable[Body]) -> Tally:
-    found: Tally | None = None
+def _merged(tallies: Iterable[Body]) -> Aggregate:
+    found: Aggregate | None = None
     for each in tallies:
         found = merged(found, tally_of(each))
     if found is None:
@@ -121,11 +121,11 @@ def _merged(tallies: Iterable[Body]) -> Tally:
     return found
 
 
-def sampler_of(desk: Desk, prepared: Prepared, step: Step) -> tuple[Sampler, Modelled]:
+def sampler_of(context: AppContext, prepared: Prepared, step: Step) -> tuple[Sampler, Modelled]:
     """What trials need, made once a process where the scenario has an id."""
     if prepared.key in _kept:
         return _kept[prepared.key]
-    made = _made(desk, prepared, step)
+    made = _made(context, prepared, step)
     if prepared.key:
         _kept[prepared.key] = made
         while len(_kept) > SAMPLERS_KEPT:
@@ -133,11 +133,11 @@ def sampler_of(desk: Desk, prepared: Prepared, step: Step) -> tuple[Sampler, Mod
     return made
 
 
-def _made(desk: Desk, prepared: Prepared, step: Step) -> tuple[Sampler, Modelled]:
+def _made(context: AppContext, prepared: Prepared, step: Step) -> tuple[Sampler, Modelled]:
     """Raises the domain's Problems, with pointers into the scenario's request."""
     asked = prepared.request
     fields = fields_of(asked["fields"])
-    made = _models(as_of(desk, asked["now"]), asked, fields, step)
+    made = _models(as_of(context, asked["now"]), asked, fields, step)
     models = {nodes: found.model for nodes, found in made.items()}
     places = {nodes: placed(model) for nodes, model in models.items() if isinstance(model, ProgramModel)}
     known = made[tuple(len(field.nodes) // 2 for field in fields)]
@@ -157,7 +157,7 @@ def _made(desk: Desk, prepared: Prepared, step: Step) -> tuple[Sampler, Modelled
     return replace(sampler, gauges=gauged(ahead)), known
 
 
-def _models(desk: Desk, asked: Body, fields: tuple[Field, ...], step: Step) -> dict[tuple[int, ...], Modelled]:
+def _models(context: AppContext, asked: Body, fields: tuple[Field, ...], step: Step) -> dict[tuple[int, ...], Modelled]:
     """The model at every combination of nodes. Raises the domain's Problems: which values they came of is said."""
     direct = tuple(field.path for field in fields if not field.nodes)
     stated = {one["path"]: one["nodes"] for one in asked["fields"]}
@@ -166,8 +166,8 @@ def _models(desk: Desk, asked: Body, fields: tuple[Field, ...], step: Step) -> d
         step()
         values = {field.path: stated[field.path][at] for field, at in zip(fields, nodes, strict=True) if field.nodes}
         try:
-            found[nodes] = modelled(desk, asked["shape"], changed(asked["base"], values), direct, regimes)
-        except Problem as problem:
+            found[nodes] = modelled(context, asked["shape"], changed(asked["base"], values), direct, regimes)
+        except DomainError as problem:
             if not values:
                 raise problem.below("/base") from problem
             said = ", ".join(f"{path} {value}" for path, value in values.items())

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from datetime import date, timedelta
 from typing import Any
 
-from service.domain.scenarios import Spread, Tally
+from service.domain.scenarios import Aggregate, Spread
 from service.engine.scenarios.summary import QUANTILES, blame, day_mean, day_quantile, probability, quantity, shares, tail_share
 from service.engine.scenarios.trials import Sampler
 from service.presets.version import engine_version
@@ -32,7 +32,7 @@ SAID = {
 """Causes in words; a field of the request is called by its path."""
 
 
-def result_of(found: Tally, sampler: Sampler, known: Modelled, prepared: Prepared) -> dict[str, Any]:
+def result_of(found: Aggregate, sampler: Sampler, known: Modelled, prepared: Prepared) -> dict[str, Any]:
     """The result as JSON has it."""
     figures = {name: _figures(spread) for name, spread in found.spreads.items()}
     completed = figures.pop("completed_cost_usd", None)
@@ -70,7 +70,7 @@ def _figures(spread: Spread) -> dict[str, Any]:
     return {**found.quantiles, "mean": found.mean, "standard_error": found.standard_error, "quantile_errors": dict(found.quantile_errors)}
 
 
-def _finish(found: Tally, start: date) -> dict[str, Any]:
+def _finish(found: Aggregate, start: date) -> dict[str, Any]:
     """The days by whose end it is over; the mean's standard error in days."""
     mean, error = day_mean(found.days)
     days = {name: _day(start, day_quantile(found.days, share)) for name, share in QUANTILES.items()}
@@ -81,7 +81,7 @@ def _day(start: date, days: int) -> str:
     return (start + timedelta(days=min(days, (date.max - start).days))).isoformat()
 
 
-def _share(found: Tally, name: str) -> tuple[float | None, float | None]:
+def _share(found: Aggregate, name: str) -> tuple[float | None, float | None]:
     return probability(found.counts[name], found.trials) if name in found.counts else (None, None)
 
 
@@ -90,7 +90,7 @@ def _by_name(causes: Mapping[str, float], names: Mapping[str, str]) -> dict[str,
     return {names.get(cause, cause): share for cause, share in causes.items()}
 
 
-def _tail_warnings(found: Tally) -> list[str]:
+def _tail_warnings(found: Aggregate) -> list[str]:
     """Where a few trials make the variance: then its shares are those of these few, and a cause that decides all others may have none."""
     shares_of_tails = ((name, drivers, tail_share(found.spreads[name])) for name, drivers in DRIVERS.items())
     return [
@@ -101,7 +101,7 @@ def _tail_warnings(found: Tally) -> list[str]:
     ]
 
 
-def _statements(found: Tally, names: Mapping[str, str]) -> list[dict[str, Any]]:
+def _statements(found: Aggregate, names: Mapping[str, str]) -> list[dict[str, Any]]:
     """What was mostly the cause where the deadline is missed, and where the budget is passed."""
     asked = (("deadline is missed", "in_time", "wall_clock_hours"), ("budget is passed", "within_budget", "cost_usd"))
     return [

@@ -7,12 +7,12 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
-from service.context import Desk
-from service.domain.errors import InvalidRequest, Problem
+from service.context import AppContext
+from service.domain.errors import DomainError, InvalidRequest
 from service.store import HistoryFilter, PriceChange
-from service.usecases.resolution.assumption_log import Notes
+from service.usecases.resolution.assumption_log import AssumptionLog
 from service.usecases.resolution.pricing import Price
-from service.usecases.scenarios.registry import Given
+from service.usecases.scenarios.registry import ScenarioRequest
 from service.usecases.training.estimate import find_machine
 
 MOST_CHANGES = 1000
@@ -20,7 +20,7 @@ MOST_DAYS = 3650
 OF_AN_OFFER = ("provider", "region", "instance_type", "accelerator", "pricing", "market")
 
 
-def priced_as_before(desk: Desk, given: Given, stated: Any, pointer: str) -> dict[str, Any]:
+def priced_as_before(context: AppContext, given: ScenarioRequest, stated: Any, pointer: str) -> dict[str, Any]:
     """The prices of the offer that the base request takes, over the last days asked for, as a `choice`. Raises InvalidRequest."""
     days = stated.get("days") if isinstance(stated, Mapping) and set(stated) == {"days"} else None
     if not isinstance(days, int | float) or isinstance(days, bool) or not 0 < days <= MOST_DAYS:
@@ -28,28 +28,28 @@ def priced_as_before(desk: Desk, given: Given, stated: Any, pointer: str) -> dic
     if given.shape != "estimate":
         raise InvalidRequest("the runs of a program may take different offers: give a distribution, or ask for one run", pointer)
     try:
-        price = find_machine(desk, given.base, Notes()).price
-    except Problem as problem:
+        price = find_machine(context, given.base, AssumptionLog()).price
+    except DomainError as problem:
         raise problem.below("/base") from problem
     if price.provider is None:
         raise InvalidRequest("the base request states its price, which has no history: leave it out or name a provider", pointer)
-    lasted = _hours_at(_changes(desk, price, days), desk.clock())
+    lasted = _hours_at(_changes(context, price, days), context.clock())
     if len(lasted) < 2:
         raise InvalidRequest(f"no other price of {price.provider} {price.instance_type} was seen in {days:g} days", pointer)
     return {"choice": list(lasted), "weights": list(lasted.values())}
 
 
-def _changes(desk: Desk, price: Price, days: float) -> Sequence[PriceChange]:
+def _changes(context: AppContext, price: Price, days: float) -> Sequence[PriceChange]:
     """The newest first: the team's own where it has a price of its own, else by whoever saw the offer last; several may tell of it."""
     among = {name: (value,) for name in OF_AN_OFFER if (value := getattr(price, name)) is not None}
-    found = desk.store.price_changes(HistoryFilter(among, team=desk.team), MOST_CHANGES)
+    found = context.store.price_changes(HistoryFilter(among, team=context.team), MOST_CHANGES)
     own = [change for change in found if change.own]
     if own and own[0].usd_per_hour is not None:
         told = own
     else:
         shared = [change for change in found if not change.own]
         told = [change for change in shared if change.asked == shared[0].asked]
-    since = desk.clock() - timedelta(days=days)
+    since = context.clock() - timedelta(days=days)
     return [change for change in told if change.observed_at >= since]
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import Any, Literal
 
-from service.context import Desk
+from service.context import AppContext
 
 Body = Mapping[str, Any]
 Shape = Literal["estimate", "program"]
@@ -26,7 +26,7 @@ MOST_CHUNKS = 2048
 
 
 @dataclass(frozen=True, slots=True)
-class Given:
+class ScenarioRequest:
     """A request as it came in.
 
     `written` is the base request as JSON and `base` the same as the use cases take it (dates, decimals and ranges read), of the shape
@@ -72,17 +72,17 @@ class ScenarioKind:
 
     `prepare` checks the request and the limits and raises the domain's Problems with pointers into the scenario's request. Of the base it
     evaluates no more than `scenario_base` does, a few runs: some 5 ms of CPU each, 150 where a layout was never searched in this process.
-    `run_chunk(desk, prepared, index, step)` gives a tally as JSON has it (integers of any length are exact).
+    `run_chunk(context, prepared, index, step)` gives a tally as JSON has it (integers of any length are exact).
     `enough(prepared, tallies)` says whether the first chunks' tallies, in order, are enough; asked at the checkpoints only, in order.
-    `finish(desk, prepared, tallies)` makes the result of them, as JSON has it. Tallies come one at a time, for once, so that thousands need
-    no memory: fold them. A Problem that `run_chunk`, `enough` or `finish` raises is the scenario's error at once; any other exception is
-    tried again.
+    `finish(context, prepared, tallies)` returns the result as JSON. Aggregates come one at a time and once, so that thousands need no
+    memory: fold them. A DomainError that `run_chunk`, `enough` or `finish` raises is the scenario's error at once; any other exception is
+    retried.
     """
 
-    prepare: Callable[[Desk, Given], Prepared]
-    run_chunk: Callable[[Desk, Prepared, int, Step], dict[str, Any]]
+    prepare: Callable[[AppContext, ScenarioRequest], Prepared]
+    run_chunk: Callable[[AppContext, Prepared, int, Step], dict[str, Any]]
     enough: Callable[[Prepared, Iterable[Body]], bool]
-    finish: Callable[[Desk, Prepared, Iterable[Body]], dict[str, Any]]
+    finish: Callable[[AppContext, Prepared, Iterable[Body]], dict[str, Any]]
 
 
 KINDS: Mapping[str, str] = {

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from service.context import Desk
-from service.domain.errors import InvalidRequest, NotFound, Problem
+from service.context import AppContext
+from service.domain.errors import DomainError, InvalidRequest, NotFound
 from service.domain.teams import Principal
 from service.presets.version import engine_version
-from service.store import NewScenario, OpenWork, Remembered, ScenarioRow, TeamIsFull, WholeScenario
+from service.store import IdempotencyRecord, NewScenario, OpenWork, ScenarioRow, TeamIsFull, WholeScenario
 from service.usecases.scenarios.codec import packed
-from service.usecases.scenarios.registry import MOST_CHUNKS, Body, Given, Prepared, kind_of
+from service.usecases.scenarios.registry import MOST_CHUNKS, Body, Prepared, ScenarioRequest, kind_of
 from service.usecases.scenarios.worker import KIND, call_workers
 from service.usecases.tracking.programs import NOT_OURS
 
@@ -19,50 +19,52 @@ MOST_OPEN = OpenWork(scenarios=100, units=10**10)
 JOBS_KEPT = timedelta(days=1)
 
 
-class TooMuchOpen(Problem):
+class TooMuchOpen(DomainError):
     """The team has as much under way as one team may."""
 
     status = 429
     title = "Too much under way"
 
 
-def submit(desk: Desk, who: Principal, given: Given, request: Body, kept: Remembered | None = None) -> ScenarioRow:
+def submit(
+    context: AppContext, who: Principal, given: ScenarioRequest, request: Body, kept: IdempotencyRecord | None = None
+) -> ScenarioRow:
     """A new scenario, safe and readable when this returns, whether or not a worker is there. `request` is the whole of it as it came.
 
     Raises the domain's Problems with pointers into the request, TooMuchOpen, Repeated and IdempotencyKeyReused. What was accepted before
     is repeated whatever the prices are by now.
     """
-    desk.store.check_new(kept)
-    prepared = kind_of(given.kind).prepare(desk.priced_for(who.team_name), given)
+    context.store.check_new(kept)
+    prepared = kind_of(given.kind).prepare(context.priced_for(who.team_name), given)
     _check_size(prepared)
     try:
-        made = desk.store.create_scenario(_new(who, prepared, request), MOST_OPEN, desk.clock(), kept)
+        made = context.store.create_scenario(_new(who, prepared, request), MOST_OPEN, context.clock(), kept)
     except TeamIsFull as full:
         raise TooMuchOpen(_too_much(full.open_work, prepared)) from None
-    call_workers(desk)
+    call_workers(context)
     return made
 
 
-def find_scenario(desk: Desk, who: Principal, scenario_id: str) -> WholeScenario:
+def find_scenario(context: AppContext, who: Principal, scenario_id: str) -> WholeScenario:
     """A scenario of the caller's team. Raises NotFound: another team's is as unknown as none."""
-    found = desk.store.scenario(who.team, scenario_id)
+    found = context.store.scenario(who.team, scenario_id)
     if found is None:
         raise NotFound(NOT_OURS.format(what="scenario"))
     return found
 
 
-def cancel(desk: Desk, who: Principal, scenario_id: str) -> WholeScenario:
+def cancel(context: AppContext, who: Principal, scenario_id: str) -> WholeScenario:
     """End a scenario; one that is over stays as it is. Workers notice within 2 s. Raises NotFound."""
-    found = find_scenario(desk, who, scenario_id)
-    desk.store.cancel_scenario(found.row.id, desk.clock())
-    return find_scenario(desk, who, scenario_id)
+    found = find_scenario(context, who, scenario_id)
+    context.store.cancel_scenario(found.row.id, context.clock())
+    return find_scenario(context, who, scenario_id)
 
 
-def forget(desk: Desk) -> int:
+def forget(context: AppContext) -> int:
     """Forget the scenarios that were over long enough, and the jobs of those who worked on them; returns how many scenarios."""
-    now = desk.clock()
-    desk.store.forget_jobs(KIND, now - JOBS_KEPT)
-    return desk.store.forget_scenarios(now)
+    now = context.clock()
+    context.store.forget_jobs(KIND, now - JOBS_KEPT)
+    return context.store.forget_scenarios(now)
 
 
 def _new(who: Principal, prepared: Prepared, request: Body) -> NewScenario:

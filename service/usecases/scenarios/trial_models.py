@@ -8,7 +8,7 @@ from datetime import date
 from decimal import Decimal
 from typing import Any
 
-from service.context import Desk
+from service.context import AppContext
 from service.domain.programs.program import Program, Repetition
 from service.domain.quantities import Assumption, Range
 from service.domain.scenarios import Limits, ProgramModel, Regimes, RiskModel, RunModel, TierModel
@@ -28,7 +28,7 @@ from service.usecases.programs import lines
 from service.usecases.programs.plan import Resolved, resolve
 from service.usecases.programs.runs import OF_THE_PROGRAM, Estimated, Estimates, run_warnings
 from service.usecases.programs.schedule import activity_name
-from service.usecases.resolution.assumption_log import Notes
+from service.usecases.resolution.assumption_log import AssumptionLog
 from service.usecases.resolution.feedback import with_lessons
 from service.usecases.resolution.runs import achieved, resolve_run
 from service.usecases.scenarios.registry import Shape
@@ -50,12 +50,12 @@ class Modelled:
     warnings: tuple[str, ...]
 
 
-def modelled(desk: Desk, shape: Shape, base: Given, own: Sequence[str], regimes: Mapping[str, Regimes]) -> Modelled:
+def modelled(context: AppContext, shape: Shape, base: Given, own: Sequence[str], regimes: Mapping[str, Regimes]) -> Modelled:
     """The model of a base request. `own`: paths of fields that trials have values of their own for; `regimes`: of prices, by path.
 
     Raises the domain's Problems, with pointers into the base request.
     """
-    return _of_run(desk, base, own, regimes) if shape == "estimate" else _of_program(desk, base, own, regimes)
+    return _of_run(context, base, own, regimes) if shape == "estimate" else _of_program(context, base, own, regimes)
 
 
 def is_direct(shape: Shape, base: Given, path: str) -> bool:
@@ -80,10 +80,10 @@ def run_count(shape: Shape, base: Given) -> int:
     return 1 if shape == "estimate" else sum(len(tier["runs"]) for tier in base["tiers"])
 
 
-def _of_run(desk: Desk, base: Given, own: Sequence[str], regimes: Mapping[str, Regimes]) -> Modelled:
-    notes = Notes()
-    found = single.estimate(desk, base)
-    run, timed = _timed(desk, base, notes)
+def _of_run(context: AppContext, base: Given, own: Sequence[str], regimes: Mapping[str, Regimes]) -> Modelled:
+    notes = AssumptionLog()
+    found = single.estimate(context, base)
+    run, timed = _timed(context, base, notes)
     schedule = run.schedule
     deadline = None
     if schedule.start is not None and schedule.deadline is not None:
@@ -121,22 +121,22 @@ def run_model(name: str, run: Run, timed: Timing, repetition: Repetition, queue_
     )
 
 
-def _timed(desk: Desk, request: Given, notes: Notes) -> tuple[Run, Timing]:
-    machine = find_machine(desk, request, notes)
-    request = with_lessons(desk, request, machine.cluster.accelerator, notes)
+def _timed(context: AppContext, request: Given, notes: AssumptionLog) -> tuple[Run, Timing]:
+    machine = find_machine(context, request, notes)
+    request = with_lessons(context, request, machine.cluster.accelerator, notes)
     run = resolve_run(request, machine.cluster, machine.price, notes)
-    return run, timing(run, achieved(desk, run, notes), planning())
+    return run, timing(run, achieved(context, run, notes), planning())
 
 
-def _of_program(desk: Desk, base: Given, own: Sequence[str], regimes: Mapping[str, Regimes]) -> Modelled:
-    notes = Notes()
-    found = resolve(Estimates(desk), base, desk.clock().date(), notes)
+def _of_program(context: AppContext, base: Given, own: Sequence[str], regimes: Mapping[str, Regimes]) -> Modelled:
+    notes = AssumptionLog()
+    found = resolve(Estimates(context), base, context.clock().date(), notes)
     network, deadline, plan = found.placed.network, base.get("deadline"), found.plan
     net = linked(network)
     planned_hours = float(network_end(forward(net, median_hours(net)))[0])
     fixed, per_month = _accruing(base, found, planned_hours)
     model = ProgramModel(
-        tiers=tuple(_tiers(desk, base, found, own, regimes)),
+        tiers=tuple(_tiers(context, base, found, own, regimes)),
         network=network,
         correlation=found.program.correlation,
         slice_share=found.program.reserves.evaluation_and_debugging,
@@ -158,7 +158,7 @@ def _planned(usd: float, accelerator_hours: float, hours: float) -> dict[str, fl
     return {"cost_usd": usd, "completed_cost_usd": usd, "accelerator_hours": accelerator_hours, "wall_clock_hours": hours}
 
 
-def _tiers(desk: Desk, base: Given, found: Resolved, own: Sequence[str], regimes: Mapping[str, Regimes]) -> Iterator[TierModel]:
+def _tiers(context: AppContext, base: Given, found: Resolved, own: Sequence[str], regimes: Mapping[str, Regimes]) -> Iterator[TierModel]:
     program, blocks = found.program, found.plan.tiers
     whole = float(sum((tier.cost_usd for tier in blocks), Decimal(0)))
     weights = [float(tier.cost_usd + tier.overhead_usd) for tier in blocks]
@@ -167,7 +167,7 @@ def _tiers(desk: Desk, base: Given, found: Resolved, own: Sequence[str], regimes
         varied = tuple(f"overhead.{one.line}" for one in over if f"overhead.{one.line}" in own)
         gate = f"tiers.{at}.gate.pass_probability"
         yield TierModel(
-            runs=tuple(_tier_runs(desk, base, found, at, own, regimes)),
+            runs=tuple(_tier_runs(context, base, found, at, own, regimes)),
             activities=tuple(activity_name(tier.tier, run.name) for run in tier.runs),
             overhead_share=sum(one.share or 0.0 for one in over if f"overhead.{one.line}" not in varied),
             overhead_usd=sum(
@@ -183,12 +183,14 @@ def _tiers(desk: Desk, base: Given, found: Resolved, own: Sequence[str], regimes
         )
 
 
-def _tier_runs(desk: Desk, base: Given, found: Resolved, at: int, own: Sequence[str], regimes: Mapping[str, Regimes]) -> Iterator[RunModel]:
+def _tier_runs(
+    context: AppContext, base: Given, found: Resolved, at: int, own: Sequence[str], regimes: Mapping[str, Regimes]
+) -> Iterator[RunModel]:
     tier, schedule = found.program.tiers[at], base.get("schedule", {})
     queue = schedule["queue_days"].scaled(HOURS_PER_DAY) if "queue_days" in schedule else None
     for place, planned in enumerate(tier.runs):
         one: Estimated = found.runs[tier.tier, planned.name]
-        run, timed = _timed(desk, one.request, Notes())
+        run, timed = _timed(context, one.request, AssumptionLog())
         paths = dict(_paths(base, at, place, own))
         if queue is not None:
             paths.pop("schedule.queue_hours", None)
@@ -219,7 +221,7 @@ def _accruing(base: Given, found: Resolved, planned_hours: float) -> tuple[float
     months, runs = lines.months_of(planned_hours), tuple(found.runs.values())
 
     def usd(lasting: float) -> float:
-        made = lines.other_lines(base, runs, found.program.tiers, lasting, Notes())
+        made = lines.other_lines(base, runs, found.program.tiers, lasting, AssumptionLog())
         return float(sum((line.usd for line in made if line.tier is None), Decimal(0)))
 
     planned = usd(months)

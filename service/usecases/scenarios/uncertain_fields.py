@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from service.context import Desk
+from service.context import AppContext
 from service.domain.errors import InvalidRequest
 from service.domain.scenarios import Choice, Distribution, Floats, QueueWait, Regimes
 from service.engine.scenarios.distributions import mixing, score_of, values_at
@@ -23,7 +23,7 @@ from service.usecases.scenarios.changes.path_scope import check_reach, meant_pat
 from service.usecases.scenarios.changes.request_paths import changed, checked_path, counted, read_numbers, states
 from service.usecases.scenarios.distributions import distribution_of, ends
 from service.usecases.scenarios.price_history import priced_as_before
-from service.usecases.scenarios.registry import Given
+from service.usecases.scenarios.registry import ScenarioRequest
 from service.usecases.scenarios.trial_models import is_direct
 
 Body = Mapping[str, Any]
@@ -34,7 +34,7 @@ PRICE = "price.usd_per_accelerator_hour"
 PRICE_FILTERS = ("provider", "region", "pricing")
 
 
-def read_fields(desk: Desk, given: Given) -> list[dict[str, Any]]:
+def read_fields(context: AppContext, given: ScenarioRequest) -> list[dict[str, Any]]:
     """The uncertain fields, ready for the workers. Raises InvalidRequest with a pointer into the scenario's request."""
     stated = given.options.get("distributions") or {}
     for at, pair in enumerate(given.options.get("correlations") or ()):
@@ -43,7 +43,7 @@ def read_fields(desk: Desk, given: Given) -> list[dict[str, Any]]:
     _check_once(names)
     limit = _nodes_each(given, {path: stated[name] for name, path in names.items()})
     return [
-        {"name": name, **_field(given, path, _seen(desk, given, name, stated[name]), limit, f"/distributions/{name}")}
+        {"name": name, **_field(given, path, _seen(context, given, name, stated[name]), limit, f"/distributions/{name}")}
         for name, path in names.items()
     ]
 
@@ -124,7 +124,7 @@ def assumptions_of(options: Body, fields: Sequence[Body], trials: int, seed: int
     return found + [{"field": name, "value": "model", "source": source} for name, source in taken.items()]
 
 
-def _field(given: Given, path: str, stated: Any, limit: int, pointer: str) -> dict[str, Any]:
+def _field(given: ScenarioRequest, path: str, stated: Any, limit: int, pointer: str) -> dict[str, Any]:
     if isinstance(stated, Mapping) and "regimes" in stated:
         return {"path": path, "stated": _regimes(given, path, stated, pointer), "nodes": [], "cuts": [], "median": None}
     distribution = _distribution(stated, pointer)
@@ -142,7 +142,7 @@ def _field(given: Given, path: str, stated: Any, limit: int, pointer: str) -> di
     return {"path": path, "stated": plain(stated), "nodes": read, "cuts": cuts, "median": read[len(read) // 2]}
 
 
-def _meant(given: Given, name: str, stated: Any) -> str:
+def _meant(given: ScenarioRequest, name: str, stated: Any) -> str:
     """The path of the field that a name stands for. Raises InvalidRequest for one that is no path."""
     pointer = f"/distributions/{name}"
     path = checked_path(name, pointer)
@@ -160,16 +160,16 @@ def _check_once(names: Mapping[str, str]) -> None:
             )
 
 
-def _seen(desk: Desk, given: Given, path: str, stated: Any) -> Any:
+def _seen(context: AppContext, given: ScenarioRequest, path: str, stated: Any) -> Any:
     """What is stated, with a history as the prices that were seen."""
     if not (isinstance(stated, Mapping) and set(stated) == {"history"}):
         return stated
     if path != PRICE:
         raise InvalidRequest(f"only a price has a history here: {PRICE}", f"/distributions/{path}")
-    return priced_as_before(desk, given, stated["history"], f"/distributions/{path}")
+    return priced_as_before(context, given, stated["history"], f"/distributions/{path}")
 
 
-def _whole(given: Given, path: str, values: list[float]) -> list[float]:
+def _whole(given: ScenarioRequest, path: str, values: list[float]) -> list[float]:
     """Values to the nearest whole number where the field counts."""
     return [float(round(value)) for value in values] if counted(given, path, values[0]) else values
 
@@ -195,7 +195,7 @@ def _queue(stated: Any, pointer: str) -> QueueWait:
     return queue
 
 
-def _regimes(given: Given, path: str, stated: Body, pointer: str) -> dict[str, Any]:
+def _regimes(given: ScenarioRequest, path: str, stated: Body, pointer: str) -> dict[str, Any]:
     names = {"calm_factor", "scarce_factor", "calm_hours", "scarce_hours"}
     inside = stated["regimes"]
     if not is_direct(given.shape, given.base, path) or not path.endswith(PRICE):
@@ -221,7 +221,7 @@ def _check_pair(pair: Body, stated: Body, pointer: str) -> None:
         raise InvalidRequest("a field's correlation with itself is 1: name two of them", f"{pointer}/between")
 
 
-def _nodes_each(given: Given, stated: Body) -> int:
+def _nodes_each(given: ScenarioRequest, stated: Body) -> int:
     """At how many values of each continuous field the model is made, where trials have none of their own. Raises InvalidRequest."""
     others = [path for path in stated if not is_direct(given.shape, given.base, path)]
     choices = [
@@ -247,7 +247,7 @@ def _nodes(distribution: Distribution, limit: int) -> tuple[list[float], list[fl
     return values_at(distribution, scores).tolist(), [score_of(place / limit) for place in range(1, limit)]
 
 
-def _statable(given: Given, path: str) -> bool:
+def _statable(given: ScenarioRequest, path: str) -> bool:
     """Whether the field can be set in the base: a price cannot beside a filter."""
     if not path.endswith(PRICE):
         return True

@@ -16,8 +16,8 @@ from datetime import timedelta
 from types import TracebackType
 from typing import Any, Self
 
-from service.context import Desk
-from service.domain.errors import Problem
+from service.context import AppContext
+from service.domain.errors import DomainError
 from service.store import Claim, StoreUnavailable
 from service.store.prices.snapshots import Step
 from service.store.scenarios.scenarios import REVIEW
@@ -41,105 +41,105 @@ class NotWanted(Exception):
     """The scenario is over. Raised by a chunk's step; a kind lets it pass."""
 
 
-def work(desk: Desk, payload: Mapping[str, Any], step: Step) -> dict[str, Any]:
+def work(context: AppContext, payload: Mapping[str, Any], step: Step) -> dict[str, Any]:
     """The job `scenario_work`, payload `{"single": …}`, the same as the job's own: chunks of any open scenario, for a slice of time."""
-    shift = _Shift(desk, payload["single"], step)
-    desk.store.free_chunks(shift.single)
+    shift = _Shift(context, payload["single"], step)
+    context.store.free_chunks(shift.single)
     until = time.monotonic() + SLICE_S
     while shift.done == 0 or time.monotonic() < until:
         step(shift.done, shift.done)
-        claim = desk.store.claim_chunk(shift.single, desk.clock())
+        claim = context.store.claim_chunk(shift.single, context.clock())
         if claim is None:
             return {"chunks": shift.done}
-        with _Attempt(desk, claim):
+        with _Attempt(context, claim):
             shift.do(claim)
         shift.done += 1
-    _go_on(desk)
+    _go_on(context)
     return {"chunks": shift.done}
 
 
-def call_workers(desk: Desk) -> int:
+def call_workers(context: AppContext) -> int:
     """As many jobs as there are processes to run them and things to do; returns how many are new."""
-    now = desk.clock()
-    free = processes(desk) - len(desk.store.open_jobs(KIND))
-    missing = desk.store.claimable_chunks(now, free) if free > 0 else 0
+    now = context.clock()
+    free = processes(context) - len(context.store.open_jobs(KIND))
+    missing = context.store.claimable_chunks(now, free) if free > 0 else 0
     for _ in range(missing):
-        _send_one(desk)
+        _send_one(context)
     return missing
 
 
-def tend(desk: Desk) -> None:
+def tend(context: AppContext) -> None:
     """End what cannot be finished, forget what is not needed any more, and see to it that somebody works on the rest."""
-    desk.store.close_exhausted(desk.clock())
-    desk.store.forget_chunks()
-    call_workers(desk)
+    context.store.close_exhausted(context.clock())
+    context.store.forget_chunks()
+    call_workers(context)
 
 
-def processes(desk: Desk) -> int:
+def processes(context: AppContext) -> int:
     """How many processes run jobs, as far as is known: more jobs than that would only keep others waiting in the queue."""
-    alive = desk.store.workers_alive(desk.clock() - ALIVE)
-    return max(1, alive) * desk.settings.worker_concurrency
+    alive = context.store.workers_alive(context.clock() - ALIVE)
+    return max(1, alive) * context.settings.worker_concurrency
 
 
-def _go_on(desk: Desk) -> None:
+def _go_on(context: AppContext) -> None:
     """A successor for a job whose slice is over, unless there are too many already."""
-    if len(desk.store.open_jobs(KIND)) <= processes(desk) and desk.store.claimable_chunks(desk.clock(), 1):
-        _send_one(desk)
+    if len(context.store.open_jobs(KIND)) <= processes(context) and context.store.claimable_chunks(context.clock(), 1):
+        _send_one(context)
 
 
-def _send_one(desk: Desk) -> None:
+def _send_one(context: AppContext) -> None:
     single = f"{KIND}:{uuid.uuid4()}"
-    job, _ = desk.store.create_single_job(KIND, {"single": single}, desk.clock(), single)
-    desk.queue.send(job.id)
+    job, _ = context.store.create_single_job(KIND, {"single": single}, context.clock(), single)
+    context.queue.send(job.id)
 
 
 @dataclass(slots=True)
 class _Shift:
     """One job's time at work: under which name it claims chunks, and what it knows of the scenarios it has met."""
 
-    desk: Desk
+    context: AppContext
     single: str
     step: Step
     done: int = 0
-    known: dict[str, tuple[Prepared, Desk]] = field(default_factory=dict)
+    known: dict[str, tuple[Prepared, AppContext]] = field(default_factory=dict)
 
     def do(self, claim: Claim) -> None:
         """Make a chunk, or review those that are made. Raises what the kind raises, NotWanted and Stopped."""
-        prepared, desk = self._known(claim.scenario)
+        prepared, context = self._known(claim.scenario)
         kind, pulse = kind_of(prepared.kind), _Pulse(self, claim.scenario)
         if claim.number == REVIEW:
             self._review(claim, prepared, kind, pulse)
             return
-        tally = _json(kind.run_chunk(desk, prepared, claim.number, pulse))
+        tally = _json(kind.run_chunk(context, prepared, claim.number, pulse))
         units = prepared.units_after(claim.number + 1) - prepared.units_after(claim.number)
-        self.desk.store.keep_tally(claim, tally, units, self.desk.clock())
+        self.context.store.keep_tally(claim, tally, units, self.context.clock())
 
     def _review(self, claim: Claim, prepared: Prepared, kind: ScenarioKind, pulse: _Pulse) -> None:
         reached = claim.review_at
         if reached < prepared.chunks and not kind.enough(prepared, self._tallies(claim, pulse)):
             later = (count for count in prepared.checkpoints if count > reached)
-            self.desk.store.go_on(claim, min(next(later, prepared.chunks), prepared.chunks))
+            self.context.store.go_on(claim, min(next(later, prepared.chunks), prepared.chunks))
             return
-        _, desk = self._known(claim.scenario)
-        result = json.loads(_json(kind.finish(desk, prepared, self._tallies(claim, pulse))))
-        self.desk.store.succeed(claim, result, self.desk.clock())
+        _, context = self._known(claim.scenario)
+        result = json.loads(_json(kind.finish(context, prepared, self._tallies(claim, pulse))))
+        self.context.store.succeed(claim, result, self.context.clock())
 
     def _tallies(self, claim: Claim, pulse: _Pulse) -> Iterator[dict[str, Any]]:
         """Those of the first chunks, in order, a few in memory at a time."""
         for first in range(0, claim.review_at, TALLIES_AT_ONCE):
             numbers = range(first, min(first + TALLIES_AT_ONCE, claim.review_at))
-            for tally in self.desk.store.tallies(claim.scenario, numbers):
+            for tally in self.context.store.tallies(claim.scenario, numbers):
                 pulse()
                 yield json.loads(tally)
 
-    def _known(self, scenario: str) -> tuple[Prepared, Desk]:
-        """What the scenario consists of, and the desk with its team's prices."""
+    def _known(self, scenario: str) -> tuple[Prepared, AppContext]:
+        """What the scenario consists of, and the context with its team's prices."""
         if scenario not in self.known:
-            found = self.desk.store.scenario_prepared(scenario)
+            found = self.context.store.scenario_prepared(scenario)
             if found is None:
                 raise NotWanted(scenario)
             body, team = found
-            self.known[scenario] = unpacked(body, scenario), self.desk.priced_for(team)
+            self.known[scenario] = unpacked(body, scenario), self.context.priced_for(team)
         return self.known[scenario]
 
 
@@ -155,7 +155,7 @@ class _Pulse:
         if time.monotonic() < self._next:
             return
         self._next = time.monotonic() + LOOK_S
-        if not self._shift.desk.store.scenario_open(self._scenario):
+        if not self._shift.context.store.scenario_open(self._scenario):
             raise NotWanted(self._scenario)
 
 
@@ -165,8 +165,8 @@ class _Attempt:
     What stops the worker itself leaves the block, after the chunk was given back; so does a database that is away.
     """
 
-    def __init__(self, desk: Desk, claim: Claim) -> None:
-        self._desk, self._claim = desk, claim
+    def __init__(self, context: AppContext, claim: Claim) -> None:
+        self._context, self._claim = context, claim
 
     def __enter__(self) -> Self:
         return self
@@ -175,7 +175,7 @@ class _Attempt:
         if error is None or isinstance(error, LeaseLost | StoreUnavailable):
             return False
         if isinstance(error, Stopped) or not isinstance(error, Exception):
-            self._desk.store.hand_back(self._claim)
+            self._context.store.hand_back(self._claim)
             return False
         if not isinstance(error, NotWanted):
             self._fail(error)
@@ -183,9 +183,9 @@ class _Attempt:
 
     def _fail(self, error: Exception) -> None:
         log.error("scenario %s, chunk %s: attempt failed", self._claim.scenario, self._claim.number, exc_info=error)
-        known = isinstance(error, Problem)
+        known = isinstance(error, DomainError)
         reason = str(error) if known else f"{type(error).__name__}: {error}"
-        self._desk.store.fail_chunk(self._claim, reason, self._desk.clock(), for_good=known)
+        self._context.store.fail_chunk(self._claim, reason, self._context.clock(), for_good=known)
 
 
 def _json(value: Mapping[str, Any]) -> str:

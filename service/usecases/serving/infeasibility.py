@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from service.domain.errors import DoesNotFit, InvalidRequest, NoOffer, Problem
+from service.domain.errors import DoesNotFit, DomainError, InvalidRequest, NoOffer
 from service.engine.serving.fleet import Tried, allowed, sizes
 from service.presets.serving import load_formats
 from service.prices.book import PriceBook
-from service.usecases.resolution.assumption_log import Notes
-from service.usecases.serving.offers import Lot, lots_of
+from service.usecases.resolution.assumption_log import AssumptionLog
+from service.usecases.serving.offers import PricedAccelerator, lots_of
 from service.usecases.serving.search import Asked, Found, Tries, search, tried_on
 
 Given = Mapping[str, Any]
@@ -26,11 +26,11 @@ class Failed:
     """A search that found nothing: what was asked, on which lots, and all that was tried."""
 
     asked: Asked
-    lots: Sequence[Lot]
+    lots: Sequence[PricedAccelerator]
     tries: Tries
 
 
-def refusal(request: Given, failed: Failed, book: PriceBook) -> Problem:
+def refusal(request: Given, failed: Failed, book: PriceBook) -> DomainError:
     """What keeps all lots from serving, and what of another format, size or accelerator would serve, the cheapest first."""
     counts = failed.asked.demand.counts
     if counts is not None and not (known := _sizes(failed)).intersection(counts):
@@ -63,7 +63,7 @@ def _fitting(failed: Failed) -> list[Tried]:
     return found
 
 
-def _kinds(failed: Failed) -> list[Lot]:
+def _kinds(failed: Failed) -> list[PricedAccelerator]:
     """One lot of each accelerator with the same links."""
     return list({(lot.accelerator.name, lot.rent.joined): lot for lot in failed.lots}.values())
 
@@ -78,13 +78,13 @@ def _would(request: Given, failed: Failed, book: PriceBook) -> list[str]:
     return list(dict.fromkeys(_told(each) for each in found))[:TOLD]
 
 
-def _all_lots(request: Given, book: PriceBook) -> list[Lot]:
+def _all_lots(request: Given, book: PriceBook) -> list[PricedAccelerator]:
     """All that have a price by the request's filter, but for those asked for, where any were."""
     if "accelerators" not in request.get("hardware", {}):
         return []
     price = {name: value for name, value in request.get("price", {}).items() if name != "usd_per_accelerator_hour"}
     try:
-        return lots_of({"price": price}, book, Notes())
+        return lots_of({"price": price}, book, AssumptionLog())
     except NoOffer:
         return []
 

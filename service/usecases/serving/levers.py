@@ -15,7 +15,7 @@ from service.engine.serving.configurations import SECONDS_PER_HOUR, lever_flops,
 from service.engine.serving.model import Served, served
 from service.engine.serving.roofline import arithmetic_peak
 from service.presets.serving import load_formats, load_levers, serving_defaults
-from service.usecases.resolution.assumption_log import Notes
+from service.usecases.resolution.assumption_log import AssumptionLog
 from service.usecases.serving.options import usd_per_million_tokens
 from service.usecases.serving.search import Asked, Found, search
 
@@ -33,7 +33,7 @@ class Base:
     lifetime_tokens: float | None
 
 
-def levers_of(base: Base, notes: Notes) -> tuple[ServingLever, ...]:
+def levers_of(base: Base, notes: AssumptionLog) -> tuple[ServingLever, ...]:
     """Every lever that can be pulled and still keeps the latencies, the one that saves most first."""
     share = serving_defaults()["training_share"]
     notes.assume("serving.training_share", share.value, f"{share.source}, {share.date}")
@@ -41,7 +41,7 @@ def levers_of(base: Base, notes: Notes) -> tuple[ServingLever, ...]:
     return tuple(sorted(found, key=lambda lever: -lever.saves_usd_per_million_tokens))
 
 
-def _changes(base: Base, kind: Lever, notes: Notes) -> Iterator[tuple[dict[str, Any], Found]]:
+def _changes(base: Base, kind: Lever, notes: AssumptionLog) -> Iterator[tuple[dict[str, Any], Found]]:
     """What a kind of lever changes of the request, and the best configuration after it."""
     if not kind.formats:
         yield from _distilled(base, notes)
@@ -51,7 +51,7 @@ def _changes(base: Base, kind: Lever, notes: Notes) -> Iterator[tuple[dict[str, 
             yield from (({"formats": [name]}, other) for other in _best(replace(base.asked, formats=(stored,)), base))
 
 
-def _distilled(base: Base, notes: Notes) -> Iterator[tuple[dict[str, Any], Found]]:
+def _distilled(base: Base, notes: AssumptionLog) -> Iterator[tuple[dict[str, Any], Found]]:
     """The model with half of its layers, in the same format."""
     layers = base.model.layers // 2
     if layers == 0 or (base.model.experts and base.model.experts.dense_layers >= layers):

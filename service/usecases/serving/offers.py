@@ -13,7 +13,7 @@ from service.engine.serving.fleet import Rent
 from service.presets.hardware.accelerators import find_accelerator, load_accelerators
 from service.prices.book import PriceBook, offer_key
 from service.usecases.comparison.option_table import TORUS
-from service.usecases.resolution.assumption_log import Notes
+from service.usecases.resolution.assumption_log import AssumptionLog
 from service.usecases.resolution.pricing import DEFAULT_PRICING, FILTERS, eligible
 from service.usecases.resolution.resolve import other_meanings
 
@@ -21,7 +21,7 @@ Given = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Lot:
+class PricedAccelerator:
     """Accelerators at a price: an offer of the book or, with none, the caller's own."""
 
     accelerator: Accelerator
@@ -30,7 +30,7 @@ class Lot:
     offer: Offer | None = None
 
 
-def lots_of(request: Given, book: PriceBook, notes: Notes) -> list[Lot]:
+def lots_of(request: Given, book: PriceBook, notes: AssumptionLog) -> list[PricedAccelerator]:
     """The cheapest offer of each provider, accelerator and size of instance that answers the request's filter, or the caller's price.
 
     Raises UnknownName, InvalidRequest, NoOffer with pointers into the request.
@@ -48,7 +48,7 @@ def lots_of(request: Given, book: PriceBook, notes: Notes) -> list[Lot]:
     return found
 
 
-def accelerators_of(given: Given, book: PriceBook, notes: Notes) -> list[str]:
+def accelerators_of(given: Given, book: PriceBook, notes: AssumptionLog) -> list[str]:
     """Canonical names of the accelerators asked for, or of all that have a price, in order. Raises UnknownName with its pointer."""
     asked = given.get("accelerators")
     if asked is None:
@@ -56,7 +56,7 @@ def accelerators_of(given: Given, book: PriceBook, notes: Notes) -> list[str]:
     return sorted({_named(name, index, notes) for index, name in enumerate(asked)})
 
 
-def _named(name: str, index: int, notes: Notes) -> str:
+def _named(name: str, index: int, notes: AssumptionLog) -> str:
     pointer = f"/hardware/accelerators/{index}"
     try:
         found = find_accelerator(name)
@@ -67,24 +67,26 @@ def _named(name: str, index: int, notes: Notes) -> str:
     return found.accelerator.name
 
 
-def _own(given: Given, names: Sequence[str]) -> Lot:
+def _own(given: Given, names: Sequence[str]) -> PricedAccelerator:
     """The one accelerator that the caller's price is of, in nodes as its data sheet has them."""
     beside = [name for name in FILTERS if given.get(name) is not None and name != "snapshot"]
     if beside:
         raise InvalidRequest(f"a stated price needs no filter: leave out {beside[0]}", f"/price/{beside[0]}")
     if len(names) != 1:
         raise InvalidRequest("a stated price is that of one accelerator: name it", "/hardware/accelerators")
-    return Lot(load_accelerators()[names[0]], Rent(1, float("inf")), float(given["usd_per_accelerator_hour"]))
+    return PricedAccelerator(load_accelerators()[names[0]], Rent(1, float("inf")), float(given["usd_per_accelerator_hour"]))
 
 
-def _sold(given: Given, name: str, book: PriceBook) -> Iterable[Lot]:
+def _sold(given: Given, name: str, book: PriceBook) -> Iterable[PricedAccelerator]:
     """Of each provider and size of instance the cheapest."""
     best: dict[tuple[str, int], Offer] = {}
     for offer in eligible(given, name, book):
         key = (offer.provider, offer.accelerator_count)
         best[key] = min(best.get(key, offer), offer, key=lambda each: (each.usd_per_accelerator_hour, offer_key(each)))
     accelerator = load_accelerators()[name]
-    return [Lot(accelerator, _rent(accelerator, offer), float(offer.usd_per_accelerator_hour), offer) for offer in best.values()]
+    return [
+        PricedAccelerator(accelerator, _rent(accelerator, offer), float(offer.usd_per_accelerator_hour), offer) for offer in best.values()
+    ]
 
 
 def _rent(accelerator: Accelerator, offer: Offer) -> Rent:
@@ -93,7 +95,7 @@ def _rent(accelerator: Accelerator, offer: Offer) -> Rent:
     return Rent(offer.accelerator_count, float("inf") if offer.accelerator_count >= unit else float(offer.accelerator_count))
 
 
-def _note_prices(given: Given, found: Sequence[Lot], notes: Notes) -> None:
+def _note_prices(given: Given, found: Sequence[PricedAccelerator], notes: AssumptionLog) -> None:
     providers = {lot.offer.provider for lot in found if lot.offer}
     source = (
         f"the cheapest region of each of {len(providers)} providers, its newest prices; no auction floors, no marketplaces unless named"

@@ -12,7 +12,7 @@ from service.engine.serving.configurations import SECONDS_PER_HOUR
 from service.engine.serving.fleet import Demand, Tried, best_of, bill, tried
 from service.engine.serving.model import Served, Service
 from service.presets.serving import serving_machine
-from service.usecases.serving.offers import Lot
+from service.usecases.serving.offers import PricedAccelerator
 
 Tries = dict[tuple[str, str], Tried]
 """Every configuration of one model and its requests that was tried so far, by accelerator and format."""
@@ -32,7 +32,7 @@ class Asked:
 class Found:
     """A lot in a format with its best configuration. `usd_per_request` holds all that is paid, at the median."""
 
-    lot: Lot
+    lot: PricedAccelerator
     chosen: Tried
     usd_per_request: float
 
@@ -42,7 +42,7 @@ class Found:
         return self.chosen.service.stored
 
 
-def search(asked: Asked, lots: Sequence[Lot], tries: Tries) -> list[Found]:
+def search(asked: Asked, lots: Sequence[PricedAccelerator], tries: Tries) -> list[Found]:
     """The best configuration of each lot in each format that can serve, the cheapest request first."""
     found: list[Found] = []
     for accelerator, stored in itertools.product(_accelerators(lots), asked.formats):
@@ -74,13 +74,13 @@ def best_of_each(found: Sequence[Found]) -> list[Found]:
     return list(first.values())
 
 
-def _of_lots(everything: Tried, demand: Demand, lots: Sequence[Lot]) -> list[Found]:
+def _of_lots(everything: Tried, demand: Demand, lots: Sequence[PricedAccelerator]) -> list[Found]:
     """The lots of one accelerator; those rented alike share their best configuration."""
     best = {rent: best_of(everything, demand, rent) for rent in {lot.rent for lot in lots}}
     return [_found(lot, chosen, demand) for lot in lots if (chosen := best[lot.rent]) is not None]
 
 
-def _found(lot: Lot, chosen: Tried, demand: Demand) -> Found:
+def _found(lot: PricedAccelerator, chosen: Tried, demand: Demand) -> Found:
     paid = bill(chosen, demand, lot.rent)
     usd = lot.usd_per_accelerator_hour / SECONDS_PER_HOUR * float(paid.accelerators / paid.requests_per_s)
     return Found(lot, chosen, usd)
@@ -93,10 +93,10 @@ def _order(found: Found) -> tuple[float, float, float, str, str, str]:
     return (found.usd_per_request, quick, bits, found.lot.accelerator.name, _provider(found.lot), name)
 
 
-def _provider(lot: Lot) -> str:
+def _provider(lot: PricedAccelerator) -> str:
     return lot.offer.provider if lot.offer else ""
 
 
-def _accelerators(lots: Sequence[Lot]) -> list[Accelerator]:
+def _accelerators(lots: Sequence[PricedAccelerator]) -> list[Accelerator]:
     """Each accelerator of the lots once."""
     return list({lot.accelerator.name: lot.accelerator for lot in lots}.values())

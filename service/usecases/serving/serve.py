@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from service.context import Desk
-from service.domain.errors import InvalidRequest, Problem
+from service.context import AppContext
+from service.domain.errors import DomainError, InvalidRequest
 from service.domain.quantities import Assumption, Range
 from service.domain.serving.answer import LifetimeBlock, ServingLever
 from service.domain.serving.requirements import Requests
@@ -20,7 +20,7 @@ from service.engine.serving.model import served
 from service.presets.serving import BORROWED, find_format, serving_assumptions, serving_defaults, typical_shape
 from service.presets.version import engine_version
 from service.prices.book import PriceBook
-from service.usecases.resolution.assumption_log import Notes
+from service.usecases.resolution.assumption_log import AssumptionLog
 from service.usecases.resolution.models import resolve_model
 from service.usecases.serving.infeasibility import Failed, refusal
 from service.usecases.serving.levers import Base, levers_of
@@ -61,10 +61,10 @@ class Volume:
     lifetime_tokens: float | None
 
 
-def serve(desk: Desk, request: Given) -> ServingAnswer:
+def serve(context: AppContext, request: Given) -> ServingAnswer:
     """The answer to a request as the schema gives it. Raises the domain's Problems, with pointers into the request."""
-    notes, now = Notes(), desk.clock()
-    book = desk.book(request.get("price", {}).get("snapshot"))
+    notes, now = AssumptionLog(), context.clock()
+    book = context.book(request.get("price", {}).get("snapshot"))
     model, published_seq_len = _model(request, notes)
     asked, volume = _asked(request, model, notes), _volume(request)
     lots = lots_of(request, book, notes)
@@ -76,7 +76,7 @@ def serve(desk: Desk, request: Given) -> ServingAnswer:
     best, *others = (option_of(rank, each, asked, book, now) for rank, each in enumerate(shown, 1))
     base = Base(asked, model, found[0], volume.tokens_per_month, volume.lifetime_tokens)
     levers = levers_of(base, notes) if request.get("levers") else None
-    lifetime = _lifetime(desk, request, book, best, volume)
+    lifetime = _lifetime(context, request, book, best, volume)
     _check_reason(best, lifetime)
     _warn(request, asked, shown[0], best, published_seq_len, notes)
     return ServingAnswer(
@@ -92,7 +92,7 @@ def serve(desk: Desk, request: Given) -> ServingAnswer:
     )
 
 
-def _model(request: Given, notes: Notes) -> tuple[Transformer, int | None]:
+def _model(request: Given, notes: AssumptionLog) -> tuple[Transformer, int | None]:
     """The model; one that is stated by its size alone has as many key-value heads as today's."""
     given = request["model"]
     if "params" in given and not set(given) - SIZES:
@@ -105,7 +105,7 @@ def _model(request: Given, notes: Notes) -> tuple[Transformer, int | None]:
     return model, published_seq_len
 
 
-def _asked(request: Given, model: Transformer, notes: Notes) -> Asked:
+def _asked(request: Given, model: Transformer, notes: AssumptionLog) -> Asked:
     traffic, latency = request["traffic"], request.get("latency", {})
     tpot_ms = latency.get("time_per_output_token_ms")
     requests = Requests(
@@ -144,9 +144,9 @@ def _volume(request: Given) -> Volume:
     return Volume(None if a_month is None else float(a_month), traffic.get("lifetime_tokens"))
 
 
-def _lifetime(desk: Desk, request: Given, book: PriceBook, best: ServingOption, volume: Volume) -> LifetimeBlock | None:
+def _lifetime(context: AppContext, request: Given, book: PriceBook, best: ServingOption, volume: Volume) -> LifetimeBlock | None:
     """What the model's life costs, with its training where that is stated."""
-    training = _training_usd(desk, request.get("training"), book)
+    training = _training_usd(context, request.get("training"), book)
     if volume.lifetime_tokens is None:
         if training is not None:
             raise InvalidRequest("training is added to a life's serving: state how many tokens that is", "/traffic/lifetime_tokens")
@@ -170,7 +170,7 @@ def _check_reason(best: ServingOption, lifetime: LifetimeBlock | None) -> None:
         raise InvalidRequest(f"serving would take more than {limits}: check its rate, tokens and prices", "/traffic")
 
 
-def _training_usd(desk: Desk, given: Given | None, book: PriceBook) -> Range | None:
+def _training_usd(context: AppContext, given: Given | None, book: PriceBook) -> Range | None:
     """What training costs: stated, or that of an estimate at the prices of the same book."""
     if given is None:
         return None
@@ -180,8 +180,8 @@ def _training_usd(desk: Desk, given: Given | None, book: PriceBook) -> Range | N
         return Range.exactly(given["usd"])
     run = given["estimate"]
     try:
-        return estimate(desk, {**run, "price": {"snapshot": book.name, **run.get("price", {})}}).estimate.cost.total_usd
-    except Problem as problem:
+        return estimate(context, {**run, "price": {"snapshot": book.name, **run.get("price", {})}}).estimate.cost.total_usd
+    except DomainError as problem:
         raise problem.below("/training/estimate") from problem
 
 
@@ -204,7 +204,7 @@ def _of_machines(shown: list[Found]) -> tuple[Assumption, ...]:
     return tuple(found.values())
 
 
-def _warn(request: Given, asked: Asked, found: Found, best: ServingOption, published_seq_len: int | None, notes: Notes) -> None:
+def _warn(request: Given, asked: Asked, found: Found, best: ServingOption, published_seq_len: int | None, notes: AssumptionLog) -> None:
     """What a careful reader would ask about."""
     tokens = asked.requests.prompt_tokens + asked.requests.output_tokens
     if published_seq_len is not None and tokens > published_seq_len:

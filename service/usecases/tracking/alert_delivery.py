@@ -13,7 +13,7 @@ from typing import Any, Protocol
 
 from standardwebhooks import Webhook
 
-from service.context import Desk
+from service.context import AppContext
 from service.domain.tracking.alerts import Target
 from service.runtime import webhooks
 from service.runtime.webhooks import Gone, Undelivered
@@ -46,14 +46,14 @@ class Post(Protocol):
     def __call__(self, url: str, body: bytes, headers: Mapping[str, str], *, private: bool) -> None: ...
 
 
-def deliver_due(desk: Desk, post: Post = webhooks.post, jitter: Callable[[], float] = _RANDOM.random) -> int:
+def deliver_due(context: AppContext, post: Post = webhooks.post, jitter: Callable[[], float] = _RANDOM.random) -> int:
     """Try to deliver some alerts that are due, side by side; returns how many were tried. What nobody else has claimed is due."""
-    claimed = desk.store.claim_deliveries(desk.clock(), LEASE, AT_ONCE, MOST_ATTEMPTS)
+    claimed = context.store.claim_deliveries(context.clock(), LEASE, AT_ONCE, MOST_ATTEMPTS)
     if not claimed:
         return 0
     with ThreadPoolExecutor(len(claimed), thread_name_prefix="delivery") as pool:
-        for outgoing, trouble in zip(claimed, pool.map(partial(_attempt, desk, post), claimed), strict=True):
-            _settle(desk, outgoing, trouble, jitter)
+        for outgoing, trouble in zip(claimed, pool.map(partial(_attempt, context, post), claimed), strict=True):
+            _settle(context, outgoing, trouble, jitter)
     return len(claimed)
 
 
@@ -86,11 +86,11 @@ def signed(secret: str, delivery: str, at: datetime, body: str) -> dict[str, str
     return {"webhook-id": delivery, "webhook-timestamp": str(int(at.timestamp())), "webhook-signature": signature}
 
 
-def _attempt(desk: Desk, post: Post, outgoing: Outgoing) -> Undelivered | None:
+def _attempt(context: AppContext, post: Post, outgoing: Outgoing) -> Undelivered | None:
     target = rule_of(outgoing.rule).targets[outgoing.delivery.target]
-    body, headers = _request(target, outgoing, desk.clock())
+    body, headers = _request(target, outgoing, context.clock())
     try:
-        post(target.url, body, headers, private=desk.settings.allow_private_webhooks)
+        post(target.url, body, headers, private=context.settings.allow_private_webhooks)
     except Undelivered as trouble:
         return trouble
     return None
@@ -104,8 +104,8 @@ def _request(target: Target, outgoing: Outgoing, now: datetime) -> tuple[bytes, 
     return body.encode(), headers | signed(target.secret, outgoing.delivery.id, now, body)
 
 
-def _settle(desk: Desk, outgoing: Outgoing, trouble: Undelivered | None, jitter: Callable[[], float]) -> None:
-    store, delivery, now = desk.store, outgoing.delivery, desk.clock()
+def _settle(context: AppContext, outgoing: Outgoing, trouble: Undelivered | None, jitter: Callable[[], float]) -> None:
+    store, delivery, now = context.store, outgoing.delivery, context.clock()
     if trouble is None:
         store.settle_delivery(delivery, "sent", now)
     elif isinstance(trouble, Gone) or delivery.attempts >= MOST_ATTEMPTS:

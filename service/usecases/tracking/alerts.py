@@ -12,13 +12,13 @@ from datetime import date, timedelta
 from functools import partial
 from typing import Any
 
-from service.context import Desk
+from service.context import AppContext
 from service.domain.errors import InvalidRequest, NotFound
 from service.domain.teams import Principal
 from service.domain.tracking.alerts import LIMITS, Caps, Finding, Rule, Standing, Target, WatchedRun
 from service.engine.tracking.alert_rules import QUIET, changes, judge
 from service.runtime.webhooks import Forbidden, destination
-from service.store import AlertRow, ProgramRow, Remembered, RuleRow
+from service.store import AlertRow, IdempotencyRecord, ProgramRow, RuleRow
 from service.usecases.jobs import never
 from service.usecases.tracking.programs import NOT_OURS, OPEN
 from service.usecases.tracking.status import Tracked, program_status
@@ -37,29 +37,29 @@ MOST_PROGRAMS = 100
 """Judged at a time: the worker has other things to do."""
 
 
-def create_rule(desk: Desk, program: ProgramRow, given: Given, kept: Remembered | None) -> RuleRow:
+def create_rule(context: AppContext, program: ProgramRow, given: Given, kept: IdempotencyRecord | None) -> RuleRow:
     """A new rule of a program. A webhook that comes without a secret gets one.
 
     Raises InvalidRequest for an address that alerts may not go to, for a secret of another form, and for more rules than are judged.
     """
-    if len(desk.store.rules(program.id)) >= MOST_RULES:
+    if len(context.store.rules(program.id)) >= MOST_RULES:
         raise InvalidRequest(f"the program has {MOST_RULES} rules; end one of them first")
-    targets = tuple(_target(desk, target, f"/targets/{place}") for place, target in enumerate(given["targets"]))
-    return desk.store.create_rule(program, asdict(Rule(given["kind"], targets, **_limits(given))), desk.clock(), kept)
+    targets = tuple(_target(context, target, f"/targets/{place}") for place, target in enumerate(given["targets"]))
+    return context.store.create_rule(program, asdict(Rule(given["kind"], targets, **_limits(given))), context.clock(), kept)
 
 
-def find_rule(desk: Desk, who: Principal, rule_id: str) -> RuleRow:
+def find_rule(context: AppContext, who: Principal, rule_id: str) -> RuleRow:
     """A rule in force of the caller's team. Raises NotFound: another team's is as unknown as none."""
-    found = desk.store.rule(who.team, rule_id)
+    found = context.store.rule(who.team, rule_id)
     if found is None:
         raise NotFound(NOT_OURS.format(what="alert rule"))
     return found
 
 
-def try_rule(desk: Desk, rule: RuleRow) -> AlertRow:
+def try_rule(context: AppContext, rule: RuleRow) -> AlertRow:
     """An alert to all targets of a rule, about nothing."""
     text = f"this is a test of an alert rule ({rule.body['kind']}): nothing has happened"
-    return desk.store.tell_test(rule, Finding("test", "a test", text, {}), desk.clock())
+    return context.store.tell_test(rule, Finding("test", "a test", text, {}), context.clock())
 
 
 def rule_of(row: RuleRow) -> Rule:
@@ -72,33 +72,33 @@ def host_of(url: str) -> str:
     return destination(url, private=True).name
 
 
-def judge_due(desk: Desk, stopping: Callable[[], bool] = never) -> None:
+def judge_due(context: AppContext, stopping: Callable[[], bool] = never) -> None:
     """Judge the programs that something has happened to, and those that have not been judged for a while."""
-    now = desk.clock()
-    for judgement in desk.store.programs_to_judge(now - JUDGED_EVERY, MOST_PROGRAMS):
+    now = context.clock()
+    for judgement in context.store.programs_to_judge(now - JUDGED_EVERY, MOST_PROGRAMS):
         if stopping():
             return
-        if desk.store.claim_judgement(judgement, now) and judgement.program.body["state"] == OPEN:
-            judge_program(desk, judgement.program)
+        if context.store.claim_judgement(judgement, now) and judgement.program.body["state"] == OPEN:
+            judge_program(context, judgement.program)
 
 
-def judge_program(desk: Desk, program: ProgramRow) -> list[AlertRow]:
+def judge_program(context: AppContext, program: ProgramRow) -> list[AlertRow]:
     """Judge a program by all its rules; returns the alerts that are new. They are on their way when this returns."""
-    return list(_judged(desk, program))
+    return list(_judged(context, program))
 
 
-def _judged(desk: Desk, program: ProgramRow) -> Iterator[AlertRow]:
-    now = desk.clock()
-    rows = desk.store.rules(program.id)
+def _judged(context: AppContext, program: ProgramRow) -> Iterator[AlertRow]:
+    now = context.clock()
+    rows = context.store.rules(program.id)
     rules = [rule_of(row) for row in rows]
-    tracked = program_status(desk, program, now)
-    team_usd = _team_usd(desk, tracked) if any(rule.team_usd is not None for rule in rules) else None
+    tracked = program_status(context, program, now)
+    team_usd = _team_usd(context, tracked) if any(rule.team_usd is not None for rule in rules) else None
     for row, rule in zip(rows, rules, strict=True):
-        found = judge(rule, _standing(desk, tracked, rule, team_usd))
-        yield from desk.store.tell(row, partial(changes, rule.kind, found, now=now), now, now - QUIET)
+        found = judge(rule, _standing(context, tracked, rule, team_usd))
+        yield from context.store.tell(row, partial(changes, rule.kind, found, now=now), now, now - QUIET)
 
 
-def _standing(desk: Desk, tracked: Tracked, rule: Rule, team_usd: float | None) -> Standing:
+def _standing(context: AppContext, tracked: Tracked, rule: Rule, team_usd: float | None) -> Standing:
     body = tracked.program.body
     caps = body.get("caps") or {}
     return Standing(
@@ -108,24 +108,24 @@ def _standing(desk: Desk, tracked: Tracked, rule: Rule, team_usd: float | None) 
         caps=Caps(caps.get("program_usd"), caps.get("run_usd"), rule.team_usd),
         runs=tuple(WatchedRun(run.id, run.body["state"] == OPEN) for run in tracked.runs),
         team_usd=team_usd,
-        gate_overdue=_gate_overdue(desk, tracked, rule),
+        gate_overdue=_gate_overdue(context, tracked, rule),
     )
 
 
-def _gate_overdue(desk: Desk, tracked: Tracked, rule: Rule) -> bool | None:
+def _gate_overdue(context: AppContext, tracked: Tracked, rule: Rule) -> bool | None:
     """Whether the gate was due as long ago as the rule says, and nobody has decided since."""
     if rule.days is None:
         return None
     if not tracked.status.gate.due or not rule.days:
         return tracked.status.gate.due
-    return program_status(desk, tracked.program, tracked.status.as_of - timedelta(days=rule.days)).status.gate.due
+    return program_status(context, tracked.program, tracked.status.as_of - timedelta(days=rule.days)).status.gate.due
 
 
-def _team_usd(desk: Desk, tracked: Tracked) -> float:
+def _team_usd(context: AppContext, tracked: Tracked) -> float:
     """What is known to be spent over all programs of the team [USD]."""
-    others = [one for one in desk.store.team_programs(tracked.program.team) if one.id != tracked.program.id]
+    others = [one for one in context.store.team_programs(tracked.program.team) if one.id != tracked.program.id]
     moment = tracked.status.as_of
-    spends = [tracked.status.spend.usd, *(program_status(desk, other, moment).status.spend.usd for other in others)]
+    spends = [tracked.status.spend.usd, *(program_status(context, other, moment).status.spend.usd for other in others)]
     return math.fsum(usd for usd in spends if usd is not None)
 
 
@@ -133,13 +133,13 @@ def _limits(given: Given) -> dict[str, Any]:
     return {name: given[name] for name in LIMITS if given.get(name) is not None} | {"shares": tuple(sorted(set(given.get("shares", ()))))}
 
 
-def _target(desk: Desk, given: Given, pointer: str) -> Target:
+def _target(context: AppContext, given: Given, pointer: str) -> Target:
     if "slack" in given:
-        address = _checked(desk, given["slack"], f"{pointer}/slack")
+        address = _checked(context, given["slack"], f"{pointer}/slack")
         if address != SLACK_HOST:
             raise InvalidRequest(f"must be a Slack incoming webhook, https://{SLACK_HOST}/services/…", f"{pointer}/slack")
         return Target("slack", given["slack"])
-    _checked(desk, given["webhook"], f"{pointer}/webhook")
+    _checked(context, given["webhook"], f"{pointer}/webhook")
     secret = given.get("secret")
     if secret is None:
         secret = SECRET_PREFIX + base64.b64encode(secrets.token_bytes(GENERATED_BYTES)).decode()
@@ -147,10 +147,10 @@ def _target(desk: Desk, given: Given, pointer: str) -> Target:
     return Target("webhook", given["webhook"], secret)
 
 
-def _checked(desk: Desk, url: str, pointer: str) -> str:
+def _checked(context: AppContext, url: str, pointer: str) -> str:
     """Host, and port unless it is the usual one, of an address. Raises InvalidRequest for one that alerts may not go to."""
     try:
-        return destination(url, private=desk.settings.allow_private_webhooks).name
+        return destination(url, private=context.settings.allow_private_webhooks).name
     except Forbidden as error:
         raise InvalidRequest(str(error), pointer) from None
 

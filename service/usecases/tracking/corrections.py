@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from service.context import Desk
+from service.context import AppContext
 from service.domain.tracking.events import EVENT_RULES, TOLD_AS, Event
 from service.store import RunRow
 
@@ -12,24 +12,24 @@ MOST_STEPS = 50
 """Of a chain of corrections of corrections that is followed; beyond it one is taken as it is, and fields that are none change nothing."""
 
 
-def foreign_fields(desk: Desk, run: RunRow, events: Sequence[Event]) -> dict[int, str]:
+def foreign_fields(context: AppContext, run: RunRow, events: Sequence[Event]) -> dict[int, str]:
     """Why corrections of a batch cannot be taken, by their places; no matter are those kept already or of an unknown event."""
     stating = [(place, event) for place, event in enumerate(events) if event.type == "correction" and _stated(event)]
     if not stating:
         return {}
-    kept = _kept(desk, run, events)
+    kept = _kept(context, run, events)
     # Of several events of one id the log keeps the first.
     known = {event.id: event for event in reversed(events)} | kept
     return {place: reason for place, event in stating if event.id not in kept for reason in _reasons(event, known)}
 
 
-def _kept(desk: Desk, run: RunRow, events: Sequence[Event]) -> dict[str, Event]:
+def _kept(context: AppContext, run: RunRow, events: Sequence[Event]) -> dict[str, Event]:
     """Those of the batch's corrections that the log holds, and what of it they and theirs correct."""
     corrections = [event for event in events if event.type == "correction"]
     wanted = {name for event in corrections for name in (event.id, str(event.supersedes))}
     found: dict[str, Event] = {}
     for _ in range(MOST_STEPS):
-        new = desk.store.known_events(run, sorted(wanted))
+        new = context.store.known_events(run, sorted(wanted))
         found |= new
         wanted = {event.supersedes for event in new.values() if event.supersedes} - found.keys()
         if not wanted:

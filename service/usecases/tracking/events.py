@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 
-from service.context import Desk
+from service.context import AppContext
 from service.domain.tracking.events import Event
 from service.store import RunRow
 from service.usecases.tracking.corrections import foreign_fields
@@ -35,20 +35,20 @@ class Taken:
     rejected: tuple[Refused, ...]
 
 
-def take_events(desk: Desk, run: RunRow, events: Sequence[Event]) -> Taken:
+def take_events(context: AppContext, run: RunRow, events: Sequence[Event]) -> Taken:
     """Keep the events of a run, each of which is then accepted, a duplicate or refused: what the first two count is durable.
 
     Raises StoreUnavailable.
     """
-    now = desk.clock()
+    now = context.clock()
     latest = now + MOST_AHEAD
     refused = [Refused(event.id, AHEAD.format(now=now)) for event in events if event.at > latest]
     timely = [event for event in events if event.at <= latest]
     refused += [Refused(event.id, ITSELF) for event in timely if event.supersedes == event.id]
     sound = [event for event in timely if event.supersedes != event.id]
-    foreign = foreign_fields(desk, run, sound)
+    foreign = foreign_fields(context, run, sound)
     refused += [Refused(sound[place].id, reason) for place, reason in foreign.items()]
     good = [event for place, event in enumerate(sound) if place not in foreign]
-    added = desk.store.add_events(run, good, now)
+    added = context.store.add_events(run, good, now)
     refused += [Refused(event_id, CONFLICT) for event_id in added.conflicts]
     return Taken(len(added.accepted), len(added.duplicates), tuple(refused))

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from service.context import Desk
-from service.domain.tracking.feedback import Lesson
+from service.context import AppContext
+from service.domain.tracking.feedback import RunOutcome
 from service.domain.tracking.status import RunStatus
 from service.presets.tracking.status import lesson_rules
 from service.store import ProgramRow, RunRow
@@ -12,16 +12,16 @@ from service.usecases.tracking.status import program_status
 OVERHEADS = ("evaluation", "debugging", "reruns")
 
 
-def learn(desk: Desk, program: ProgramRow, run: RunRow) -> None:
+def learn(context: AppContext, program: ProgramRow, run: RunRow) -> None:
     """Keep what a closed run teaches; a run without a plan, or too short, teaches nothing."""
-    tracked = program_status(desk, program)
+    tracked = program_status(context, program)
     status = next(one for row, one in zip(tracked.runs, tracked.status.runs, strict=True) if row.id == run.id)
     lesson = lesson_of(run, status)
     if lesson is not None:
-        desk.store.keep_lesson(run.team, lesson, desk.clock())
+        context.store.keep_lesson(run.team, lesson, context.clock())
 
 
-def lesson_of(run: RunRow, status: RunStatus) -> Lesson | None:
+def lesson_of(run: RunRow, status: RunStatus) -> RunOutcome | None:
     """What a run teaches, None where its accelerator is not known or it did not run for long."""
     accelerator, hours = run.body["planned"].get("accelerator"), status.spend.accelerator_hours
     count = run.body["planned"].get("accelerators") or 1
@@ -33,4 +33,4 @@ def lesson_of(run: RunRow, status: RunStatus) -> Lesson | None:
     lines = {line.line: line.usd for line in status.spend.lines}
     compute = lines.get("compute", 0.0)
     overhead = {name: lines[name] / compute for name in OVERHEADS if name in lines and compute > 0}
-    return Lesson(run.id, accelerator, ratio * before if ratio else None, hours, status.interruptions.count, overhead)
+    return RunOutcome(run.id, accelerator, ratio * before if ratio else None, hours, status.interruptions.count, overhead)

@@ -6,7 +6,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from service.context import Desk
+from service.context import AppContext
 from service.domain.teams import Principal
 from service.domain.tracking.events import Event
 from service.domain.tracking.imports import Imported, Matched, RunReference, Unmatched, fitted, left_out, restated, withdrawn
@@ -54,21 +54,21 @@ class Taken:
     notes: tuple[str, ...]
 
 
-def take_import(desk: Desk, who: Principal, kind: str, content: bytes, place: Place, basis: CostBasis = "effective") -> Taken:
+def take_import(context: AppContext, who: Principal, kind: str, content: bytes, place: Place, basis: CostBasis = "effective") -> Taken:
     """Keep what a file holds as events of the team's runs. What the answer counts is durable. `basis`: which cost of a bill counts.
 
     Raises InvalidRequest for a file that cannot be read as its kind, StoreUnavailable.
     """
     found = read_focus(content, basis) if kind == "focus" else READERS[kind](content)
-    runs_there = desk.store.team_runs(who.team)
+    runs_there = context.store.team_runs(who.team)
     # Programs last: none of these runs is of a program that was made since.
-    directory = Directory(desk.store.team_programs(who.team), runs_there, place)
+    directory = Directory(context.store.team_programs(who.team), runs_there, place)
     events, lost = _sorted_out(found.matched, directory)
     counts = Counts()
     for run, told in events.items():
         others = [other for other in directory.runs.values() if other.id != run]
         for chunk in chunks(told, CHUNK):
-            _keep(desk, directory.runs[run], others, chunk, counts)
+            _keep(context, directory.runs[run], others, chunk, counts)
     unmatched = sorted([*found.unmatched, *lost], key=lambda one: one.row)
     runs = {run: len(told) for run, told in events.items()}
     notes = (*found.notes, *(f"left out: {what} ({count})" for what, count in sorted(counts.left_out.items())))
@@ -126,22 +126,22 @@ def _sorted_out(matched: Sequence[Matched], directory: Directory) -> tuple[dict[
     return events, lost
 
 
-def _keep(desk: Desk, run: RunRow, others: Sequence[RunRow], events: Sequence[Event], counts: Counts) -> None:
+def _keep(context: AppContext, run: RunRow, others: Sequence[RunRow], events: Sequence[Event], counts: Counts) -> None:
     """Keep a chunk; what is kept already with other figures is corrected, and taken back from a run it stood at before.
 
     The type of an event stays as it was kept: what another type says beyond its fields is left out.
     """
     ids = [event.id for event in events]
-    for other, kept in desk.store.newest_words_elsewhere(others, ids):
-        taken = take_events(desk, other, [withdrawn(kept)])
+    for other, kept in context.store.newest_words_elsewhere(others, ids):
+        taken = take_events(context, other, [withdrawn(kept)])
         counts.corrected += taken.accepted
-    newest = desk.store.newest_words(run, ids)
-    types = {name: first.type for name, first in desk.store.known_events(run, list(newest)).items()}
+    newest = context.store.newest_words(run, ids)
+    types = {name: first.type for name, first in context.store.known_events(run, list(newest)).items()}
     again = [event for event in events if event.id in newest]
     corrections = [restated(fitted(event, types[event.id]), newest[event.id]) for event in again]
     counts.left_out.update(what for event in again if (what := left_out(event, types[event.id])))
-    news = take_events(desk, run, [event for event in events if event.id not in newest])
-    changed = take_events(desk, run, [correction for correction in corrections if correction is not None])
+    news = take_events(context, run, [event for event in events if event.id not in newest])
+    changed = take_events(context, run, [correction for correction in corrections if correction is not None])
     counts.accepted += news.accepted
     counts.duplicates += news.duplicates + corrections.count(None)
     counts.corrected += changed.accepted

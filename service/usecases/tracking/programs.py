@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from service.context import Desk
+from service.context import AppContext
 from service.domain.errors import InvalidRequest, NotFound
 from service.domain.teams import Principal
 from service.serialization import plain
-from service.store import ProgramRow, Remembered, RunRow
+from service.store import IdempotencyRecord, ProgramRow, RunRow
 from service.usecases.tracking.baseline import CLOSED, STATED, baseline_of_plan, planned_run, restated, whole_gate
 from service.usecases.tracking.feedback import learn
 
@@ -18,7 +18,7 @@ OPEN = "open"
 NOT_OURS = "there is no {what} of this id"
 
 
-def start_program(desk: Desk, who: Principal, given: Given, plan: Given | None, kept: Remembered | None) -> ProgramRow:
+def start_program(context: AppContext, who: Principal, given: Given, plan: Given | None, kept: IdempotencyRecord | None) -> ProgramRow:
     """A new program. `plan` is its request and answer; what the caller states beside it stands above it.
 
     Raises InvalidRequest where its dates contradict one another.
@@ -29,25 +29,25 @@ def start_program(desk: Desk, who: Principal, given: Given, plan: Given | None, 
         stated["midpoint_gate"] = whole_gate(stated["midpoint_gate"])
     body = planned | stated | {"state": OPEN}
     _check_dates(body)
-    return desk.store.create_program(who.team, body, plan, desk.clock(), kept)
+    return context.store.create_program(who.team, body, plan, context.clock(), kept)
 
 
-def find_program(desk: Desk, who: Principal, program_id: str) -> ProgramRow:
+def find_program(context: AppContext, who: Principal, program_id: str) -> ProgramRow:
     """A program of the caller's team. Raises NotFound: another team's is as unknown as none."""
-    found = desk.store.program(who.team, program_id)
+    found = context.store.program(who.team, program_id)
     if found is None:
         raise NotFound(NOT_OURS.format(what="program"))
     return found
 
 
-def change_program(desk: Desk, who: Principal, program: ProgramRow, given: Given) -> ProgramRow:
+def change_program(context: AppContext, who: Principal, program: ProgramRow, given: Given) -> ProgramRow:
     """The program with what is given in place of what was; the versions before are kept. Raises store.Moved when another was faster."""
     body = {**program.body, **{name: plain(value) for name, value in given.items()}}
     _check_dates(body)
-    return desk.store.change_program(program, body, desk.clock(), who.key)
+    return context.store.change_program(program, body, context.clock(), who.key)
 
 
-def start_run(desk: Desk, program: ProgramRow, given: Given, kept: Remembered | None) -> RunRow:
+def start_run(context: AppContext, program: ProgramRow, given: Given, kept: IdempotencyRecord | None) -> RunRow:
     """A new run of a program. Raises InvalidRequest for a closed program and for planned dates in the wrong order."""
     if program.body["state"] == CLOSED:
         raise InvalidRequest("the program is closed; open it before it gets another run")
@@ -55,27 +55,27 @@ def start_run(desk: Desk, program: ProgramRow, given: Given, kept: Remembered | 
     planned = restated(planned_run(program.body, tier, given["name"]), stated)
     body = {"name": given["name"], "tier": tier, "state": OPEN, "planned": planned, "price_snapshot": program.body.get("price_snapshot")}
     _check_planned(body)
-    return desk.store.create_run(program, given["name"], body, desk.clock(), kept)
+    return context.store.create_run(program, given["name"], body, context.clock(), kept)
 
 
-def find_run(desk: Desk, who: Principal, run_id: str) -> RunRow:
+def find_run(context: AppContext, who: Principal, run_id: str) -> RunRow:
     """A run of the caller's team. Raises NotFound."""
-    found = desk.store.run(who.team, run_id)
+    found = context.store.run(who.team, run_id)
     if found is None:
         raise NotFound(NOT_OURS.format(what="run"))
     return found
 
 
-def change_run(desk: Desk, who: Principal, run: RunRow, given: Given) -> RunRow:
+def change_run(context: AppContext, who: Principal, run: RunRow, given: Given) -> RunRow:
     """The run with what is given in place of what was; the versions before are kept. Raises store.Moved when another was faster."""
     news = {name: plain(value) for name, value in given.items()}
     body = {**run.body, **news, "planned": restated(run.body["planned"], news.get("planned", {}))}
     _check_planned(body)
-    changed = desk.store.change_run(run, body, desk.clock(), who.key)
+    changed = context.store.change_run(run, body, context.clock(), who.key)
     if body["state"] == CLOSED:
-        learn(desk, find_program(desk, who, run.program), changed)
+        learn(context, find_program(context, who, run.program), changed)
     elif run.body["state"] == CLOSED:
-        desk.store.drop_lesson(run.id)
+        context.store.drop_lesson(run.id)
     return changed
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from service.context import Desk
+from service.context import AppContext
 from service.domain.tracking.events import Event
 from service.engine.tracking.hourly_rollup import effective, fold_hour, fold_to_json
 from service.store import RunRow
@@ -20,27 +20,27 @@ def hour_text(events: Sequence[Event], corrections: Sequence[Event]) -> str:
     return fold_to_json(fold_hour(effective(events, corrections)))
 
 
-def fold_run(desk: Desk, run: RunRow, stopping: Callable[[], bool] = never) -> None:
+def fold_run(context: AppContext, run: RunRow, stopping: Callable[[], bool] = never) -> None:
     """Make the hours of a run that are wanting, unless the process is to stop; what is made by then is kept."""
-    while not stopping() and desk.store.fold(run, hour_text, CHUNK_EVENTS):
+    while not stopping() and context.store.fold(run, hour_text, CHUNK_EVENTS):
         continue
 
 
-def fold_all(desk: Desk, stopping: Callable[[], bool] = never) -> None:
+def fold_all(context: AppContext, stopping: Callable[[], bool] = never) -> None:
     """Make the hours that are wanting, run by run."""
-    for run in desk.store.unfolded_runs(MOST_RUNS):
-        fold_run(desk, run, stopping)
+    for run in context.store.unfolded_runs(MOST_RUNS):
+        fold_run(context, run, stopping)
 
 
-def rebuild(desk: Desk, runs: Sequence[RunRow]) -> int:
+def rebuild(context: AppContext, runs: Sequence[RunRow]) -> int:
     """Make all hours of the runs anew from the log; returns how many of them had been otherwise."""
-    return sum(_rebuilt(desk, run) for run in runs)
+    return sum(_rebuilt(context, run) for run in runs)
 
 
-def _rebuilt(desk: Desk, run: RunRow) -> int:
-    fold_run(desk, run)
-    before = desk.store.logs([run])[0].hours
-    desk.store.forget_hours(run)
-    fold_run(desk, run)
-    after = desk.store.logs([run])[0].hours
+def _rebuilt(context: AppContext, run: RunRow) -> int:
+    fold_run(context, run)
+    before = context.store.logs([run])[0].hours
+    context.store.forget_hours(run)
+    fold_run(context, run)
+    after = context.store.logs([run])[0].hours
     return sum(before.get(hour) != after.get(hour) for hour in before.keys() | after.keys())

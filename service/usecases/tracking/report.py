@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
 from typing import Any, Literal
 
-from service.context import Desk
+from service.context import AppContext
 from service.domain.programs.program import MidpointGate
 from service.domain.quantities import Assumption
 from service.domain.tracking.status import ProgramStatus, RunStatus, Unknown
@@ -72,9 +72,9 @@ class Report:
     assumptions: tuple[Assumption, ...]
 
 
-def program_report(desk: Desk, program: ProgramRow, as_of: datetime | None = None) -> Report:
+def program_report(context: AppContext, program: ProgramRow, as_of: datetime | None = None) -> Report:
     """The report of a program as of a moment (inclusive), by default now. Raises StoreUnavailable."""
-    found = program_status(desk, program, as_of, with_loss_ends=True)
+    found = program_status(context, program, as_of, with_loss_ends=True)
     return Report(
         tracked=found,
         headline=headline(found.baseline, found.status),

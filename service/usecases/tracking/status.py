@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from service.context import Desk
+from service.context import AppContext
 from service.domain.tracking.events import Event, ProgramBaseline, RunBaseline
 from service.domain.tracking.status import LossEnd, ProgramStatus
 from service.engine.tracking.history import RunHistory, history
@@ -48,15 +48,15 @@ class Tracked:
     no_loss_end: Mapping[int, str]
 
 
-def program_status(desk: Desk, program: ProgramRow, as_of: datetime | None = None, *, with_loss_ends: bool = False) -> Tracked:
+def program_status(context: AppContext, program: ProgramRow, as_of: datetime | None = None, *, with_loss_ends: bool = False) -> Tracked:
     """The state of a program as of a moment (inclusive), by default now, from all events that are known now.
 
     `with_loss_ends`: the losses of unfinished runs are extrapolated too, of the newest `MOST_LOSS_ENDS`, which takes up to a second each.
     """
-    moment = as_of or desk.clock()
-    logs = _logs(desk, desk.store.runs(program.id))
-    first = desk.store.first_body(program.id) if program.version > 1 else program.body
-    told = tuple(_told(desk, program, logs, moment))
+    moment = as_of or context.clock()
+    logs = _logs(context, context.store.runs(program.id))
+    first = context.store.first_body(program.id) if program.version > 1 else program.body
+    told = tuple(_told(context, program, logs, moment))
     found_ends = _loss_ends(logs, told) if with_loss_ends else {}
     ends = {place: end for place, end in found_ends.items() if isinstance(end, LossEnd)}
     baseline = program_baseline(program.body, first)
@@ -77,17 +77,17 @@ def _done(run: RunTold) -> bool:
     return run.baseline.closed or (run.baseline.tokens is not None and run.history.line.position >= run.baseline.tokens)
 
 
-def _logs(desk: Desk, runs: Sequence[RunRow]) -> list[RunLog]:
+def _logs(context: AppContext, runs: Sequence[RunRow]) -> list[RunLog]:
     for run in runs:
         if run.position - run.folded > MOST_UNFOLDED:
-            fold_run(desk, run)
-    return desk.store.logs(runs)
+            fold_run(context, run)
+    return context.store.logs(runs)
 
 
-def _told(desk: Desk, program: ProgramRow, logs: Sequence[RunLog], moment: datetime) -> Iterator[RunTold]:
+def _told(context: AppContext, program: ProgramRow, logs: Sequence[RunLog], moment: datetime) -> Iterator[RunTold]:
     last = hour_of(moment)
     cut = [log.run for log in logs if last in log.hours or last in log.touched]
-    cut_hours = {run.key: _until(moment, *found) for run, found in zip(cut, desk.store.events_of_hour(cut, last), strict=True)}
+    cut_hours = {run.key: _until(moment, *found) for run, found in zip(cut, context.store.events_of_hour(cut, last), strict=True)}
     for log in logs:
         hours = {hour: text for hour, text in log.hours.items() if hour < last}
         hours |= {hour: hour_text(events, log.corrections) for hour, events in log.touched.items() if hour < last}

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from decimal import InvalidOperation
 from typing import Any
 
-from service.context import Desk
+from service.context import AppContext
 from service.domain.errors import InvalidRequest
 from service.domain.quantities import Assumption
 from service.domain.training.estimate import Estimate
@@ -17,7 +17,7 @@ from service.domain.training.utilisation import Utilisation
 from service.engine.training import estimate as engine
 from service.presets.training.utilisation import planning
 from service.presets.version import engine_version
-from service.usecases.resolution.assumption_log import Notes
+from service.usecases.resolution.assumption_log import AssumptionLog
 from service.usecases.resolution.feedback import with_lessons
 from service.usecases.resolution.pricing import Price
 from service.usecases.resolution.runs import achieved, resolve_machine, resolve_run
@@ -58,24 +58,24 @@ class Machine:
     price_snapshot: str
 
 
-def estimate(desk: Desk, request: Given) -> EstimateAnswer:
+def estimate(context: AppContext, request: Given) -> EstimateAnswer:
     """The estimate of a request as the schema gives it. Raises the domain's Problems, with pointers into the request."""
-    notes = Notes()
-    machine = find_machine(desk, request, notes)
-    request = with_lessons(desk, request, machine.cluster.accelerator, notes)
-    return answer(desk, request, resolve_run(request, machine.cluster, machine.price, notes), machine, notes)
+    notes = AssumptionLog()
+    machine = find_machine(context, request, notes)
+    request = with_lessons(context, request, machine.cluster.accelerator, notes)
+    return answer(context, request, resolve_run(request, machine.cluster, machine.price, notes), machine, notes)
 
 
-def find_machine(desk: Desk, request: Given, notes: Notes) -> Machine:
+def find_machine(context: AppContext, request: Given, notes: AssumptionLog) -> Machine:
     """The machine of a request, at its price: `hardware` and `price` alone decide it. Raises Problems, with pointers into the request."""
-    book = desk.book(request.get("price", {}).get("snapshot"))
-    cluster, price = resolve_machine(desk, request, book, notes)
+    book = context.book(request.get("price", {}).get("snapshot"))
+    cluster, price = resolve_machine(context, request, book, notes)
     return Machine(cluster, price, book.name)
 
 
-def answer(desk: Desk, request: Given, run: Run, machine: Machine, notes: Notes) -> EstimateAnswer:
+def answer(context: AppContext, request: Given, run: Run, machine: Machine, notes: AssumptionLog) -> EstimateAnswer:
     """The estimate of a request's run on its machine. Raises Problems, with pointers into the request."""
-    found = _imaginable(run, achieved(desk, run, notes))
+    found = _imaginable(run, achieved(context, run, notes))
     _note_patches(request["data"], run, notes)
     _note_layout(run, found, notes)
     _note_surprises(request, run, found, machine.price, notes)
@@ -83,7 +83,7 @@ def answer(desk: Desk, request: Given, run: Run, machine: Machine, notes: Notes)
     return EstimateAnswer(found, machine.price, machine.price_snapshot, engine_version(), notes.assumptions, warnings)
 
 
-def _note_surprises(request: Given, run: Run, found: Estimate, price: Price, notes: Notes) -> None:
+def _note_surprises(request: Given, run: Run, found: Estimate, price: Price, notes: AssumptionLog) -> None:
     """What a careful reader would ask about."""
     node, instance = run.cluster.accelerators_per_node, price.accelerators_per_instance
     if price.provider is not None and instance < min(node, run.cluster.count):
@@ -109,7 +109,7 @@ def _imaginable(run: Run, utilisation: Utilisation) -> Estimate:
     return found
 
 
-def _note_patches(data: Given, run: Run, notes: Notes) -> None:
+def _note_patches(data: Given, run: Run, notes: AssumptionLog) -> None:
     """A vision transformer's tokens are patches, which are easily taken for images."""
     if not isinstance(run.model, Transformer) or run.model.kind != "vit":
         return
@@ -120,7 +120,7 @@ def _note_patches(data: Given, run: Run, notes: Notes) -> None:
         notes.assume("data.tokens", tokens, f"a ViT's tokens are patches: {tokens / patches:,.0f} images of {patches:,} an epoch")
 
 
-def _note_layout(run: Run, found: Estimate, notes: Notes) -> None:
+def _note_layout(run: Run, found: Estimate, notes: AssumptionLog) -> None:
     """What the layout decided for the caller: itself, where searched, and a batch rounded to whole data ranks."""
     if found.batch_sequences != run.training.global_batch:
         tokens, asked = (batch * run.training.seq_len for batch in (found.batch_sequences, run.training.global_batch))

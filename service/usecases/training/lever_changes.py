@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import Any
 
 from providers.offer import Offer
-from service.context import Desk
+from service.context import AppContext
 from service.domain.training.hardware import Accelerator
 from service.domain.training.model import Model, Transformer
 from service.engine.training.memory import parameter_total
@@ -16,7 +16,7 @@ from service.presets.hardware.accelerators import find_accelerator, load_acceler
 from service.presets.hardware.regions import region_of_offer
 from service.presets.training.levers import LeverKind
 from service.prices.catalog import PriceBook
-from service.usecases.resolution.assumption_log import Notes
+from service.usecases.resolution.assumption_log import AssumptionLog
 from service.usecases.resolution.models import resolve_model
 from service.usecases.resolution.pricing import cheapest, eligible
 from service.usecases.training.estimate import EstimateAnswer
@@ -32,16 +32,16 @@ OF_THE_PLACE = ("energy.region", "energy.grid_gco2_per_kwh", "energy.pue")
 
 @dataclass(frozen=True)
 class Base:
-    """What levers are looked for on: the request, its estimate, and the desk to ask for others."""
+    """What levers are looked for on: the request, its estimate, and the context to ask for others."""
 
-    desk: Desk
+    context: AppContext
     request: Given
     answer: EstimateAnswer
 
     @cached_property
     def model(self) -> Model:
         """The model that is trained."""
-        return resolve_model(self.request["model"], Notes())[0]
+        return resolve_model(self.request["model"], AssumptionLog())[0]
 
     @cached_property
     def accelerator(self) -> Accelerator:
@@ -51,7 +51,7 @@ class Base:
     @property
     def book(self) -> PriceBook:
         """The prices of the estimate."""
-        return self.desk.book(self.answer.price_snapshot)
+        return self.context.book(self.answer.price_snapshot)
 
     @property
     def rents(self) -> bool:

@@ -10,8 +10,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from service.context import Desk
-from service.domain.errors import Problem
+from service.context import AppContext
+from service.domain.errors import DomainError
 from service.presets.hardware.accelerators import find_accelerator
 from service.presets.training.levers import LeverKind, lever_kinds
 from service.usecases.resolution.pricing import Price
@@ -40,10 +40,10 @@ class Lever:
     source: str
 
 
-def with_levers(desk: Desk, request: Given) -> tuple[EstimateAnswer, tuple[Lever, ...]]:
+def with_levers(context: AppContext, request: Given) -> tuple[EstimateAnswer, tuple[Lever, ...]]:
     """An estimate and its levers, those that save most dollars first. Raises as `estimate` does; a change that cannot be is no lever."""
-    answer = estimate(desk, request)
-    base = Base(desk, request, answer)
+    answer = estimate(context, request)
+    base = Base(context, request, answer)
     found = [lever for kind in lever_kinds().values() for lever in _best(kind, _levers(base, kind))]
     return answer, tuple(sorted(found, key=lambda lever: (-lever.saves_usd, -lever.saves_days)))
 
@@ -72,8 +72,8 @@ def _levers(base: Base, kind: LeverKind) -> Iterable[Lever]:
 def _other(base: Base, change: Change) -> EstimateAnswer | None:
     """The estimate of the changed request at the same prices, or None where it cannot be run so."""
     try:
-        other = estimate(base.desk, changed(base.request, {"price.snapshot": base.answer.price_snapshot} | change))
-    except Problem:
+        other = estimate(base.context, changed(base.request, {"price.snapshot": base.answer.price_snapshot} | change))
+    except DomainError:
         return None
     count = base.request["hardware"]["count"]
     if not other.estimate.memory.fits or (_splits_nodes(other.price, count) and not _splits_nodes(base.answer.price, count)):

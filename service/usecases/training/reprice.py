@@ -11,8 +11,8 @@ from dataclasses import dataclass, fields
 from decimal import Decimal
 from typing import Any
 
-from service.context import Desk
-from service.domain.errors import NoOffer, Problem, UnknownName
+from service.context import AppContext
+from service.domain.errors import DomainError, NoOffer, UnknownName
 from service.domain.quantities import Assumption
 from service.engine.training.cost import cents
 from service.presets.version import engine_version
@@ -63,7 +63,7 @@ class Cause:
 
 
 @dataclass(frozen=True, slots=True)
-class Moved:
+class PriceMove:
     """The whole move, and its causes, which add up to it."""
 
     from_usd: Decimal
@@ -78,59 +78,59 @@ class Repriced:
 
     before: Standing
     now: Standing
-    moved: Moved
+    moved: PriceMove
     price_snapshot: str
     engine_version: str
     assumptions: tuple[Assumption, ...]
     warnings: tuple[str, ...]
 
 
-def reprice(desk: Desk, given: Given) -> Repriced:
+def reprice(context: AppContext, given: Given) -> Repriced:
     """What moved since the earlier estimate. Raises the domain's Problems, with pointers into the whole request."""
     request, since = given["request"], given["since"]
     earlier, where = (given["before"], "/before") if "before" in given else (request, "/request")
-    _book(desk, since, "/since")
-    book = _book(desk, request.get("price", {}).get("snapshot"), "/request/price/snapshot")
-    before = _estimate(desk, earlier, since, where)
-    bought, priced = _bought_as_now(desk, earlier, request, book.name, where)
-    now = _estimate(desk, request, book.name, "/request")
+    _book(context, since, "/since")
+    book = _book(context, request.get("price", {}).get("snapshot"), "/request/price/snapshot")
+    before = _estimate(context, earlier, since, where)
+    bought, priced = _bought_as_now(context, earlier, request, book.name, where)
+    now = _estimate(context, request, book.name, "/request")
     causes = (
         *_engine(before, given.get("before_total_usd")),
         _price(before, priced, book, asked_otherwise=any(_changes(earlier, bought))),
         _workload(priced, now, tuple(_changes(bought, request))),
     )
     to_usd, usd = _total(now), sum((cause.usd for cause in causes), Decimal(0))
-    moved = Moved(to_usd - usd, to_usd, usd, causes)
+    moved = PriceMove(to_usd - usd, to_usd, usd, causes)
     return Repriced(_standing(before), _standing(now), moved, book.name, engine_version(), now.assumptions, now.warnings)
 
 
-def _book(desk: Desk, name: str | None, pointer: str) -> PriceBook:
+def _book(context: AppContext, name: str | None, pointer: str) -> PriceBook:
     """The book of that name, by default the present one. Raises UnknownName at `pointer`."""
     try:
-        return desk.book(name)
+        return context.book(name)
     except UnknownName as problem:
         problem.pointer = pointer
         raise
 
 
-def _estimate(desk: Desk, request: Given, snapshot: str, where: str) -> EstimateAnswer:
+def _estimate(context: AppContext, request: Given, snapshot: str, where: str) -> EstimateAnswer:
     """The estimate at recorded prices; a problem points into the request at `where`."""
     try:
-        return estimate(desk, {**request, "price": {**request.get("price", {}), "snapshot": snapshot}})
-    except Problem as problem:
+        return estimate(context, {**request, "price": {**request.get("price", {}), "snapshot": snapshot}})
+    except DomainError as problem:
         raise problem.below(where) from problem
 
 
-def _bought_as_now(desk: Desk, earlier: Given, request: Given, snapshot: str, where: str) -> tuple[Given, EstimateAnswer]:
+def _bought_as_now(context: AppContext, earlier: Given, request: Given, snapshot: str, where: str) -> tuple[Given, EstimateAnswer]:
     """The earlier request with the present one's price, stated or asked for, and its estimate: another seller is the price's move.
 
     Where nobody sells the earlier machine so, it is bought as before.
     """
     bought = {**earlier, "price": request.get("price", {})}
     try:
-        return bought, _estimate(desk, bought, snapshot, where)
+        return bought, _estimate(context, bought, snapshot, where)
     except NoOffer:
-        return earlier, _estimate(desk, earlier, snapshot, where)
+        return earlier, _estimate(context, earlier, snapshot, where)
 
 
 def _standing(answer: EstimateAnswer) -> Standing:

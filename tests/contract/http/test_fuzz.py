@@ -63,7 +63,7 @@ NAMES = ("llama-2-7b", "mixtral-8x7b", "resnet-50", "t5-11b", "H100", "A100-80GB
 def app(tmp_path_factory: pytest.TempPathFactory) -> Flask:
     """The whole service on a migrated store of its own."""
     app = create_app(load_settings({"OUTLAY_DATA_DIR": str(tmp_path_factory.mktemp("fuzz")), "OUTLAY_OFFLINE": "1"}))
-    app.extensions["desk"].store.migrate()
+    app.extensions["context"].store.migrate()
     return app
 
 

@@ -86,7 +86,7 @@ def test_errors_count_and_tell_too(doors: House) -> None:
 def test_all_processes_count_together_on_redis(settings: Settings, redis_url: str) -> None:
     """What one has let through the other counts."""
     with limited(settings, redis_url) as doors:
-        other = House(create_app(doors.desk.settings), doors.tokens)
+        other = House(create_app(doors.context.settings), doors.tokens)
         answers = [*burst(doors, QUOTA - 5), *burst(other, 10)]
         assert [answer.status_code for answer in answers].count(200) == QUOTA
 
@@ -105,7 +105,7 @@ def test_a_hung_redis_costs_one_timeout(settings: Settings, tmp_path: Path) -> N
     """Stopped in the middle of its work: asked once while the breaker is open, for counts and for the cache together."""
     with own_redis(tmp_path) as redis, limited(settings, redis.url) as doors:
         burst(doors, 1)
-        cache = doors.desk.cache
+        cache = doors.context.cache
         assert isinstance(cache, RedisCache)
         now = [1000.0]
         cache._clock = lambda: now[0]

@@ -16,7 +16,7 @@ from service.api.resources import scenarios as resource
 from service.api.resources.scenarios import EXAMPLE, MOST_STREAMS
 from service.container import JOB_KINDS
 from service.prices.catalog import Catalog
-from service.prices.snapshots import Shelf
+from service.prices.snapshots import SnapshotRepository
 from service.schemas.scenarios.request import ScenarioEntrySchema, ScenarioPageSchema, ScenarioSchema
 from service.store import OpenWork
 from service.usecases.jobs import Worker, run_job
@@ -54,12 +54,12 @@ def made(client: FlaskClient, body: Body = SMALL) -> Body:
 
 def work(app: Flask) -> None:
     """What a worker would do, until there is nothing left."""
-    desk = app.extensions["desk"]
-    tend(desk)
-    while jobs := desk.store.open_jobs(KIND):
+    context = app.extensions["context"]
+    tend(context)
+    while jobs := context.store.open_jobs(KIND):
         for job in jobs:
-            run_job(desk, job.id, JOB_KINDS, Worker("this/1"))
-        tend(desk)
+            run_job(context, job.id, JOB_KINDS, Worker("this/1"))
+        tend(context)
 
 
 def refused(client: FlaskClient, body: Body) -> tuple[str, str]:
@@ -106,9 +106,9 @@ class TestAsking:
         asked, headers = SMALL | {"base": {**BASE, "price": {"provider": "aws"}}}, {"Idempotency-Key": "scenario-aws"}
         first = tracking_app.test_client().post(URL, json=asked, headers=headers)
         assert first.status_code == 202, first.text
-        desk = tracking_app.extensions["desk"]
-        later = replace(desk, catalog=Catalog(Shelf(WithoutAws, desk.store)))
-        monkeypatch.setitem(tracking_app.extensions, "desk", later)
+        context = tracking_app.extensions["context"]
+        later = replace(context, catalog=Catalog(SnapshotRepository(WithoutAws, context.store)))
+        monkeypatch.setitem(tracking_app.extensions, "context", later)
         client = tracking_app.test_client()
         assert refused(client, asked)[0] == "/base/price"
         assert client.post(URL, json=asked, headers=headers).get_json() == first.get_json()

@@ -19,7 +19,7 @@ from sqlalchemy import func, select
 from sqlalchemy.exc import IntegrityError
 
 from service.domain.teams import DEFAULT_TEAM, Key
-from service.store import Answer, IdempotencyKeyReused, Remembered, Repeated, Store
+from service.store import Answer, IdempotencyKeyReused, IdempotencyRecord, IdempotentReplay, Store
 from service.store.idempotency import KEPT_FOR, remember
 from service.store.tables import api_keys, idempotency_keys, teams
 
@@ -109,7 +109,7 @@ class Maker:
     def __init__(self, store: Store) -> None:
         self.store = store
 
-    def make(self, name: str, asked: Remembered | None) -> str:
+    def make(self, name: str, asked: IdempotencyRecord | None) -> str:
         """The name of what was made."""
         with self.store._write() as connection:
             remembered = remember(connection, asked)
@@ -129,16 +129,16 @@ def maker(store: Store) -> Maker:
     return Maker(store)
 
 
-def asked(digest: str = "d", team: str = "t", at: datetime = NOW, key: str = "k") -> Remembered:
+def asked(digest: str = "d", team: str = "t", at: datetime = NOW, key: str = "k") -> IdempotencyRecord:
     """What comes with an Idempotency-Key."""
-    return Remembered(team, key, digest, at, lambda made: Answer(201, {"id": made, "share": 0.1}, f"/things/{made}"))
+    return IdempotencyRecord(team, key, digest, at, lambda made: Answer(201, {"id": made, "share": 0.1}, f"/things/{made}"))
 
 
-def answer_of(maker: Maker, name: str, given: Remembered) -> Answer:
+def answer_of(maker: Maker, name: str, given: IdempotencyRecord) -> Answer:
     """What a caller is told, whether it was made now or before."""
     try:
         return given.answer(maker.make(name, given))
-    except Repeated as repeated:
+    except IdempotentReplay as repeated:
         return repeated.answer
 
 

@@ -13,7 +13,7 @@ import pytest
 from sqlalchemy import event, text
 
 from providers.offer import Fetched, Offer
-from service.store import NO_HEADS, HistoryFilter, Overtaken, Owned, PriceChange, ProviderState, Store, StoreUnavailable, TeamPrices
+from service.store import NO_HEADS, HistoryFilter, Owned, PriceChange, ProviderState, StaleWriteError, Store, StoreUnavailable, TeamPrices
 from service.store.prices.history import THING
 from service.store.tables import price_history, provider_states, team_price_history, team_prices
 
@@ -75,7 +75,7 @@ class TestStates:
         store.save_state(replace(first, failures=1), NOW, since=first)
         keep(store, "aws", "aws-2", NOW + HOUR)
         for late in (first, ProviderState("aws")):
-            with pytest.raises(Overtaken, match="another answer of aws was kept meanwhile"):
+            with pytest.raises(StaleWriteError, match="another answer of aws was kept meanwhile"):
                 store.save_state(replace(first, offers=7), NOW + HOUR, [change("40")], since=late)
         assert store.provider_state("aws").snapshot == "aws-2"
         assert store.price_changes(EVERYTHING, 10) == ()
@@ -282,7 +282,7 @@ class TestTeamsOwn:
         state = store.provider_state("file")
         store.save_state(replace(state, failures=1), NOW, since=state)
         assert store.current_heads().teams["vision"].failures == 1
-        with pytest.raises(Overtaken):
+        with pytest.raises(StaleWriteError):
             store.save_state(state, NOW, since=replace(state, verified_at=NOW - HOUR), owned=Owned((), {"vision": [change("1")]}))
         assert set(store.team_prices()) == {"vision"}
         assert store.price_changes(HistoryFilter({}, team="vision"), 10) == ()

@@ -13,7 +13,7 @@ from sqlalchemy import update
 from sqlalchemy.exc import IntegrityError
 
 from service.domain.tracking.events import Event
-from service.store import Moved, ProgramRow, RunRow, Store
+from service.store import ProgramRow, RunRow, Store, VersionConflictError
 from service.store.tracking.event_rows import HOUR_MICROS, micros
 from service.store.tracking.tables import track_runs
 
@@ -75,9 +75,9 @@ class TestProgramsAndRuns:
         """Neither overwrites what the other has just written."""
         store.change_program(program, OPEN | {"budget_usd": 5.0}, NOW, None)
         store.change_run(run, {"name": "main", "state": "closed"}, NOW, None)
-        with pytest.raises(Moved):
+        with pytest.raises(VersionConflictError):
             store.change_program(program, OPEN | {"budget_usd": 6.0}, NOW, None)
-        with pytest.raises(Moved):
+        with pytest.raises(VersionConflictError):
             store.change_run(run, {"name": "main", "state": "open"}, NOW, None)
 
     def test_runs_made_at_once_get_different_numbers(self, store: Store, program: ProgramRow) -> None:

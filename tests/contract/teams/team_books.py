@@ -15,10 +15,10 @@ from providers.offer import Fetched
 from providers.snapshot import SnapshotProvider
 from service import create_app
 from service.config import load_settings
-from service.context import Desk
+from service.context import AppContext
 from service.domain.teams import SCOPES
 from service.prices.catalog import Catalog
-from service.prices.snapshots import Shelf
+from service.prices.snapshots import SnapshotRepository
 from service.store.prices.snapshots import no_step
 from service.usecases.keys import make_key
 from service.usecases.prices.refresh import refresh_prices
@@ -60,10 +60,10 @@ class Teams:
     folder: Path
 
     @property
-    def desk(self) -> Desk:
-        """The service's desk."""
-        desk: Desk = self.app.extensions["desk"]
-        return desk
+    def context(self) -> AppContext:
+        """The service's context."""
+        context: AppContext = self.app.extensions["context"]
+        return context
 
     def ask(self, team: str | None, path: str, body: Body | None = None, **headers: str) -> Any:
         """The answer to a team; to whoever comes where there are no keys."""
@@ -87,9 +87,9 @@ class Teams:
             old.unlink()
         for name, content in books.items():
             (self.folder / f"{name}.json").write_text(json.dumps(content), encoding="utf-8")
-        told = refresh_prices(self.desk, {"provider": "file", "by_hand": True}, no_step)
+        told = refresh_prices(self.context, {"provider": "file", "by_hand": True}, no_step)
         assert "error" not in told, told
-        self.desk.catalog.look()
+        self.context.catalog.look()
 
 
 def book(team: str, usd: float) -> Body:
@@ -119,11 +119,13 @@ def opened(folder: Path, keyed: tuple[str, ...]) -> Teams:
     files.mkdir()
     env = {"OUTLAY_DATA_DIR": str(folder), "OUTLAY_OFFLINE": "1", "OUTLAY_RATE_LIMIT": "1000000/hour", "OUTLAY_PRICE_FILES": str(files)}
     app = create_app(load_settings(env))
-    desk: Desk = app.extensions["desk"]
-    desk.store.migrate()
-    tokens = {team: make_key(desk, team, "k", SCOPES, "1h")[1] for team in keyed}
-    providers = replace(desk.providers, load=lambda name: Few() if name == "snapshot" else desk.providers.load(name))
-    app.extensions["desk"] = replace(desk, clock=lambda: NOW, providers=providers, catalog=Catalog(Shelf(Few, desk.store)))
+    context: AppContext = app.extensions["context"]
+    context.store.migrate()
+    tokens = {team: make_key(context, team, "k", SCOPES, "1h")[1] for team in keyed}
+    providers = replace(context.providers, load=lambda name: Few() if name == "snapshot" else context.providers.load(name))
+    app.extensions["context"] = replace(
+        context, clock=lambda: NOW, providers=providers, catalog=Catalog(SnapshotRepository(Few, context.store))
+    )
     return Teams(app, tokens, files)
 
 

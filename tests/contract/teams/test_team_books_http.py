@@ -10,7 +10,7 @@ import pytest
 
 from service import create_app
 from service.container import JOB_KINDS
-from service.context import Desk
+from service.context import AppContext
 from service.domain.teams import SCOPES
 from service.store.prices.snapshots import no_step
 from service.usecases.jobs import Worker, run_job
@@ -58,7 +58,7 @@ class TestPrices:
         made = {team: teams.good(team, "/v1/scenarios", asked)["id"] for team in ("vision", "speech", "plain")}
         expected = {team: teams.good(team, "/v1/estimate", ON_AWS)["cost"]["total_usd"]["p50"] for team in made}
         teams.write(everybody=SHARED)
-        work(teams.desk)
+        work(teams.context)
         found = {team: teams.good(team, f"/v1/scenarios/{name}") for team, name in made.items()}
         assert {team: scenario["state"] for team, scenario in found.items()} == dict.fromkeys(made, "succeeded")
         assert {team: scenario["result"]["rows"][0]["cost_usd"]["p50"] for team, scenario in found.items()} == expected
@@ -76,20 +76,20 @@ class TestPrices:
         assert {row["source"] for row in whole} >= {"vision agreement", "everybody.json"}
 
 
-def work(desk: Desk) -> None:
+def work(context: AppContext) -> None:
     """What a worker would do, until there is nothing left."""
-    tend(desk)
-    while jobs := desk.store.open_jobs(KIND):
+    tend(context)
+    while jobs := context.store.open_jobs(KIND):
         for job in jobs:
-            run_job(desk, job.id, JOB_KINDS, Worker("this/1"))
-        tend(desk)
+            run_job(context, job.id, JOB_KINDS, Worker("this/1"))
+        tend(context)
 
 
 def broken(teams: Teams, name: str) -> Body:
     """What a refresh says after a slip in the price file of that name."""
     (teams.folder / f"{name}.json").write_text('{"secret": 17}', encoding="utf-8")
-    told = refresh_prices(teams.desk, {"provider": "file", "by_hand": True}, no_step)
-    teams.desk.catalog.look()
+    told = refresh_prices(teams.context, {"provider": "file", "by_hand": True}, no_step)
+    teams.context.catalog.look()
     return told
 
 
@@ -145,20 +145,20 @@ class TestTrouble:
     def test_prices_of_teams_alone_are_no_news_to_others(self, teams: Teams, tmp_path: Path) -> None:
         """Where no file is everybody's, the state of the prices keeps its name."""
         fresh = opened(tmp_path, ("vision", "plain"))
-        refresh_prices(fresh.desk, {"provider": "snapshot"}, no_step)
-        fresh.desk.catalog.look()
+        refresh_prices(fresh.context, {"provider": "snapshot"}, no_step)
+        fresh.context.catalog.look()
         before = plainly(fresh.ask("plain", "/v1/offers"))
         fresh.write(vision=BOOKS["vision"])
         assert plainly(fresh.ask("plain", "/v1/offers")) == before
         assert (fresh.rate("vision"), fresh.rate("plain")) == (0.1111, LIST_USD)
-        fresh.desk.store.close()
+        fresh.context.store.close()
 
     def test_files_that_are_not_named_any_more_leave_no_price(self, teams: Teams) -> None:
         """Neither everybody's nor a team's."""
         teams.write(everybody=SHARED, **BOOKS)
-        bare = replace(teams.desk, providers=replace(teams.desk.providers, env={}))
+        bare = replace(teams.context, providers=replace(teams.context.providers, env={}))
         refresh_prices(bare, {"provider": "file"}, no_step)
-        teams.desk.catalog.look()
+        teams.context.catalog.look()
         assert [teams.rate(team) for team in ("vision", "speech", "plain")] == [LIST_USD] * 3
         assert teams.good("vision", "/v1/offers/history?provider=visioncloud")["items"][0]["usd_per_hour"] is None
 
@@ -173,9 +173,9 @@ class TestWithoutKeys:
         assert alone.good(None, "/v1/providers/file")["offers"] == 0
         alone.write(vision=BOOKS["vision"], default=book("default", 0.4444))
         assert alone.rate(None) == 0.4444
-        token = make_key(alone.desk, "vision", "first", SCOPES, "1h")[1]
-        alone.desk.store.close()
-        later = create_app(alone.desk.settings)
+        token = make_key(alone.context, "vision", "first", SCOPES, "1h")[1]
+        alone.context.store.close()
+        later = create_app(alone.context.settings)
         answer = later.test_client().post("/v1/estimate", json=ON_AWS, headers={"Authorization": f"Bearer {token}"})
         assert answer.get_json()["price"]["usd_per_accelerator_hour"] == OWN_USD["vision"]
-        later.extensions["desk"].store.close()
+        later.extensions["context"].store.close()

@@ -250,12 +250,12 @@ class TestWithoutKeys:
         """Any header is as good as none, no limit is told; the first key, of the same team, finds what was there before."""
         settings.data_dir.mkdir()
         app = create_app(settings)
-        desk = app.extensions["desk"]
-        desk.store.migrate()
+        context = app.extensions["context"]
+        context.store.migrate()
         answer = app.test_client().get("/v1/track/programs", headers={"Authorization": "Bearer anything"})
         assert (answer.status_code, "RateLimit" in answer.headers, "RateLimit-Policy" in answer.headers) == (200, False, False)
         program = app.test_client().post("/v1/track/programs", json={"name": "early"}).get_json()["id"]
-        token = make_key(desk, "default", "first", ["read"], "1h")[1]
+        token = make_key(context, "default", "first", ["read"], "1h")[1]
         later = create_app(settings)
         assert later.test_client().get("/v1/track/programs").status_code == 401
         found = later.test_client().get(f"/v1/track/programs/{program}", headers={"Authorization": f"Bearer {token}"})
@@ -269,11 +269,11 @@ class TestWithoutKeys:
     def test_a_database_that_cannot_say_whether_there_are_keys_lets_nobody_in(self, settings: Settings) -> None:
         """503, not an open door; and the next request asks again."""
         app = create_app(settings)
-        desk = app.extensions["desk"]
-        desk.store.any_key = away
+        context = app.extensions["context"]
+        context.store.any_key = away
         for _ in range(2):
             is_problem(app.test_client().get("/v1/models?limit=1"), 503)
-        del desk.store.any_key
+        del context.store.any_key
         assert app.test_client().get("/v1/models?limit=1").status_code == 200
 
 
@@ -319,8 +319,8 @@ class TestTokens:
         answers = [doors.ask(key, "GET", "/v1/models?limit=1") for key in doors.tokens]
         answers += [doors.ask(key, "POST", "/v1/track/programs", json={"name": 7}) for key in doors.tokens]
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(doors.desk.store, "find_key", away)
-            doors.app.extensions["doorkeeper"]._find.cache_clear()
+            patch.setattr(doors.context.store, "find_key", away)
+            doors.app.extensions["authenticator"]._find.cache_clear()
             answers.append(doors.ask("ours", "GET", "/v1/models"))
         assert answers[-1].status_code == 503
         told = caplog.text + json.dumps([record.__dict__ for record in caplog.records], default=repr)
@@ -331,7 +331,7 @@ class TestTokens:
     def test_the_database_does_not_hold_the_secret(self, doors: House) -> None:
         """In none of its files."""
         secrets = [secret(token).encode() for token in doors.tokens.values()]
-        held = b"".join(path.read_bytes() for path in doors.desk.settings.data_dir.iterdir() if path.is_file())
+        held = b"".join(path.read_bytes() for path in doors.context.settings.data_dir.iterdir() if path.is_file())
         assert key_id(doors.tokens["ours"]).encode() in held
         assert not [found for found in secrets if found in held]
 
@@ -341,9 +341,9 @@ class TestOutages:
         """Within a second what a process knows of it counts."""
         with house(replace(settings, rate_limit="600/minute")) as doors:
             ticks = [0.0]
-            doors.app.extensions["doorkeeper"]._ticks = lambda: ticks[0]
+            doors.app.extensions["authenticator"]._ticks = lambda: ticks[0]
             assert doors.ask("ours", "GET", "/v1/models?limit=1").status_code == 200
-            doors.desk.store.find_key = away  # type: ignore[method-assign]
+            doors.context.store.find_key = away  # type: ignore[method-assign]
             assert doors.ask("ours", "GET", "/v1/models?limit=1").status_code == 200
             ticks[0] = 1.0
             is_problem(doors.ask("ours", "GET", "/v1/models?limit=1"), 503)

@@ -66,10 +66,10 @@ def spend(app: Flask, program: Body, usd: float) -> None:
 
 def judged(app: Flask, program: Body) -> int:
     """How many alerts a judgement tells."""
-    desk = app.extensions["desk"]
-    row = desk.store.program("default", program["id"])
+    context = app.extensions["context"]
+    row = context.store.program("default", program["id"])
     assert row is not None
-    return len(judge_program(desk, row))
+    return len(judge_program(context, row))
 
 
 def alerts(client: FlaskClient, program: Body) -> list[Body]:

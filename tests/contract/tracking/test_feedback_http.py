@@ -11,7 +11,7 @@ import pytest
 from flask import Flask
 from flask.testing import FlaskClient
 
-from service.usecases.resolution.feedback import Teacher
+from service.usecases.resolution.feedback import FeedbackCache
 
 EXAMPLE = Path(__file__).parents[3] / "examples" / "program-1b-64.json"
 ESTIMATE = {
@@ -28,7 +28,9 @@ Body = dict[str, Any]
 def app(tracking_app: Flask, monkeypatch: pytest.MonkeyPatch) -> Flask:
     """The service, whose processes see what was learned at once."""
     times = iter(range(0, 10**9, 10))
-    monkeypatch.setitem(tracking_app.extensions, "teacher", Teacher(tracking_app.extensions["desk"].store, lambda: float(next(times))))
+    monkeypatch.setitem(
+        tracking_app.extensions, "feedback", FeedbackCache(tracking_app.extensions["context"].store, lambda: float(next(times)))
+    )
     return tracking_app
 
 

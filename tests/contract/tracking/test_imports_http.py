@@ -24,8 +24,8 @@ BILL = (
 @pytest.fixture
 def client(tracking_app: Flask, monkeypatch: pytest.MonkeyPatch) -> FlaskClient:
     """A client of the service on each database, in the spring in which the files were written."""
-    desk = replace(tracking_app.extensions["desk"], clock=lambda: datetime(2027, 5, 1, tzinfo=UTC))
-    monkeypatch.setitem(tracking_app.extensions, "desk", desk)
+    context = replace(tracking_app.extensions["context"], clock=lambda: datetime(2027, 5, 1, tzinfo=UTC))
+    monkeypatch.setitem(tracking_app.extensions, "context", context)
     return tracking_app.test_client()
 
 

@@ -134,7 +134,7 @@ class TestPrograms:
         """As a plan's, and one that was kept without it."""
         made_now = made(client, "/v1/track/programs", PROGRAM | {"midpoint_gate": {"continue_if": {"cpi_at_least": 0.9}}})
         kept = {"name": "7B", "state": "open", "midpoint_gate": {"continue_if": {"cpi_at_least": 0.9}}, "budget_usd": 250_000.0}
-        store = client.application.extensions["desk"].store
+        store = client.application.extensions["context"].store
         made_before = store.create_program("default", kept, None, datetime(2026, 2, 1, tzinfo=UTC)).id
         assert store.program("default", made_now["id"]).body["midpoint_gate"]["at_spend_share"] == 0.5
         for program in (made_now["id"], made_before):

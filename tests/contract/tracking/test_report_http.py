@@ -42,7 +42,7 @@ def client(tracking_app: Flask) -> FlaskClient:
 def alone(tmp_path_factory: pytest.TempPathFactory) -> FlaskClient:
     """A client of a service on SQLite, for documents that are the same on every database."""
     app = create_app(load_settings({"OUTLAY_DATA_DIR": str(tmp_path_factory.mktemp("data")), "OUTLAY_OFFLINE": "1"}))
-    app.extensions["desk"].store.migrate()
+    app.extensions["context"].store.migrate()
     return app.test_client()
 
 

@@ -31,7 +31,7 @@ FIELD = "throughput.calibration"
 def client(settings: Settings) -> FlaskClient:
     """The whole service on an empty data directory."""
     app = create_app(settings)
-    app.extensions["desk"].store.migrate()
+    app.extensions["context"].store.migrate()
     return app.test_client()
 
 

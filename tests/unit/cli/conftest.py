@@ -36,6 +36,6 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[FlaskClient]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("service.container.utc_now", lambda: NOW)
         app = create_app(load_settings({"OUTLAY_DATA_DIR": str(tmp_path_factory.mktemp("calculations") / "data"), "OUTLAY_OFFLINE": "1"}))
-    with closing(app.extensions["desk"].store) as store:
+    with closing(app.extensions["context"].store) as store:
         store.migrate()
         yield app.test_client()

@@ -11,7 +11,7 @@ from click.testing import CliRunner, Result
 
 from service.cli import main
 from service.config import load_settings
-from tests.unit.usecases.market import open_desk
+from tests.unit.usecases.market import open_context
 
 RUN: dict[str, Any] = {
     "model": {"preset": "llama-2-7b"},
@@ -97,7 +97,7 @@ def test_a_file_that_is_no_answer_is_refused(tmp_path: Path, run: Path, content:
 def test_mistakes_are_told_with_their_pointer(tmp_path: Path, answer: Path, request_: dict[str, Any], since: str, words: str) -> None:
     """As over HTTP."""
     assert answer.exists()
-    open_desk(load_settings({"OUTLAY_DATA_DIR": str(tmp_path)})).store.close()
+    open_context(load_settings({"OUTLAY_DATA_DIR": str(tmp_path)})).store.close()
     result = outlay(tmp_path, "reprice", str(written(tmp_path / "bad.json", request_)), "--since", since)
     assert result.exit_code == 1
     assert words in result.stderr

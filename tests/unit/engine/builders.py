@@ -9,7 +9,7 @@ from typing import Any
 from service.domain.quantities import Range
 from service.domain.training.footprint import Footprint
 from service.domain.training.hardware import Accelerator
-from service.domain.training.model import Experts, LatentAttention, OtherNetwork, Transformer
+from service.domain.training.model import Experts, GenericNetwork, LatentAttention, Transformer
 from service.domain.training.run import (
     Cluster,
     Data,
@@ -151,7 +151,7 @@ T5_11B = Transformer(
     24, 1024, 128, 128, 128, 65_536, 32_128, kind="encoder_decoder", gated_ffn=False, tied_embeddings=True, decoder_layers=24
 )
 VIT_L_16 = Transformer(24, 1024, 16, 16, 64, 4096, 1000, kind="vit", gated_ffn=False, biases=True, max_positions=197)
-RESNET_50 = OtherNetwork(8.178e9, "image", params=25_557_032, activation_bytes_per_sample=44_400_000)
+RESNET_50 = GenericNetwork(8.178e9, "image", params=25_557_032, activation_bytes_per_sample=44_400_000)
 
 
 FOOTPRINT = Footprint(

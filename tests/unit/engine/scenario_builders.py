@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from service.domain.quantities import Range
-from service.domain.scenarios import Floats, Limits, ProgramModel, RunModel, Tally
+from service.domain.scenarios import Aggregate, Floats, Limits, ProgramModel, RunModel
 from service.domain.training.run import Run
 from service.engine.scenarios.aggregates import unit_for
 from service.engine.scenarios.program import placed
@@ -59,5 +59,5 @@ def sampler(whole: RunModel | ProgramModel, *fields: Field, mixing: Floats | Non
     return replace(made, gauges=gauged(made))
 
 
-def tallied(made: Sampler, trials: int, first: int = 0) -> Tally:
+def tallied(made: Sampler, trials: int, first: int = 0) -> Aggregate:
     return tally(made, first, trials, lambda: None)

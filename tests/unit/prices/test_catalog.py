@@ -15,10 +15,10 @@ import pytest
 from providers.offer import Fetched, Offer, Provider
 from service.cache import MemoryCache
 from service.domain.errors import UnknownName
-from service.prices.book import PriceBook, Promise, offer_key
+from service.prices.book import FreshnessPolicy, PriceBook, offer_key
 from service.prices.catalog import FIRST_WAIT_S, IDLE_S, LOOK_S, LOOKER, Catalog, price_book
-from service.prices.snapshots import HEADS_KEY, Shelf
-from service.store import Head, Heads, Owned, ProviderState, Store, StoreUnavailable, TeamPrices
+from service.prices.snapshots import HEADS_KEY, SnapshotRepository
+from service.store import BookManifest, Owned, ProviderState, SnapshotRef, Store, StoreUnavailable, TeamPrices
 
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
 HOUR = timedelta(hours=1)
@@ -77,7 +77,7 @@ def store(tmp_path: Path) -> Iterator[Store]:
 @pytest.fixture
 def catalog(store: Store, clock: Clock) -> Catalog:
     """A catalogue over it, without a cache."""
-    return Catalog(Shelf(Shipped, store), clock)
+    return Catalog(SnapshotRepository(Shipped, store), clock)
 
 
 def keep(
@@ -129,8 +129,8 @@ class TestBook:
         read = [NOW + timedelta(days=ago) for ago in (-30, -30, -1, 1)]
         rows = [offer(provider=name, region=f"r{at}", observed_at=each) for name in ("aws", "gcp") for at, each in enumerate(read)]
         promises = {
-            ("aws", rows[0].source): Promise("aws", timedelta(days=3)),
-            ("gcp", rows[0].source): Promise("gcp", HOUR, reached=False),
+            ("aws", rows[0].source): FreshnessPolicy("aws", timedelta(days=3)),
+            ("gcp", rows[0].source): FreshnessPolicy("gcp", HOUR, reached=False),
         }
         book = replace(price_book("b", rows, timedelta(days=60)), promises=promises)
         now = NOW + timedelta(days=days)
@@ -145,7 +145,7 @@ class TestShippedPrices:
 
     def test_a_database_that_was_never_made_is_no_outage(self, tmp_path: Path, clock: Clock) -> None:
         """The command line works without a service having run; nothing is created by looking."""
-        catalog = Catalog(Shelf(Shipped, Store(f"sqlite:///{tmp_path}/none/outlay.db")), clock)
+        catalog = Catalog(SnapshotRepository(Shipped, Store(f"sqlite:///{tmp_path}/none/outlay.db")), clock)
         assert catalog.current.name == "snapshot-1"
         assert not catalog.current.cut_off
         assert not (tmp_path / "none").exists()
@@ -176,7 +176,7 @@ class TestLivePrices:
         store.save_state(ProviderState("aws", "aws-1", 3600, NOW + 2 * HOUR, NOW), NOW)
         book = looked(catalog, clock).current
         assert {row.region: row.observed_at for row in book.offers} == {"us-east-1": NOW + 2 * HOUR, "eu-west-1": NOW - 3 * HOUR}
-        recorded = Catalog(Shelf(Shipped, store)).book("aws-1")
+        recorded = Catalog(SnapshotRepository(Shipped, store)).book("aws-1")
         assert {row.region: row.observed_at for row in recorded.offers} == {"us-east-1": NOW, "eu-west-1": NOW - 3 * HOUR}
 
     def test_prices_of_a_provider_that_cannot_be_reached_are_stale(self, catalog: Catalog, store: Store, clock: Clock) -> None:
@@ -207,7 +207,7 @@ class TestLivePrices:
         first = looked(catalog, clock).current
         keep(store, "aws", "aws-2", offer(usd_per_hour=Decimal(41)))
         assert looked(catalog, clock).current.name != first.name
-        again = Catalog(Shelf(Shipped, store)).book(first.name)
+        again = Catalog(SnapshotRepository(Shipped, store)).book(first.name)
         assert (again.name, again.offers, again.newest) == (first.name, first.offers, first.newest)
         assert [row.usd_per_hour for row in catalog.book("aws-2").offers] == [Decimal(41)]
 
@@ -271,15 +271,15 @@ class TestATeamsOwn:
         keep_own(store, "speech", "file-2", offer(usd_per_hour=Decimal(31)), besides=(TeamPrices("vision", "file-1"),))
         looked(catalog, clock).book(team="vision")
         keep(store, "gcp", "gcp-1", offer(provider="gcp"))
-        with_own = Shelf.with_own
+        with_own = SnapshotRepository.with_own
         meanwhile = [lambda: catalog.book(team="speech")]
 
-        def interrupted(shelf: Shelf, book: PriceBook, head: Head, *, now_known: bool) -> PriceBook:
+        def interrupted(shelf: SnapshotRepository, book: PriceBook, head: SnapshotRef, *, now_known: bool) -> PriceBook:
             if meanwhile:
                 meanwhile.pop()()
             return with_own(shelf, book, head, now_known=now_known)
 
-        monkeypatch.setattr(Shelf, "with_own", interrupted)
+        monkeypatch.setattr(SnapshotRepository, "with_own", interrupted)
         catalog.look()
         assert [catalog.book(team=team).offers[0].usd_per_hour for team in ("vision", "speech")] == [30, 31]
         assert catalog.book(team="speech").name.endswith("~file-2")
@@ -303,7 +303,7 @@ class TestATeamsOwn:
         keep_own(store, "vision", "file-1", offer(usd_per_hour=Decimal(30), source="contract"))
         first = looked(catalog, clock).book(team="vision")
         keep_own(store, "speech", "file-2", offer(usd_per_hour=Decimal(31), source="contract"))
-        other = looked(Catalog(Shelf(Shipped, store), clock), clock)
+        other = looked(Catalog(SnapshotRepository(Shipped, store), clock), clock)
         again = other.book(first.name, "vision")
         assert (again.name, again.offers, again.newest) == (first.name, first.offers, first.newest)
         for team in ("speech", "plain", None):
@@ -327,8 +327,8 @@ class TestLooking:
         """A look that hangs holds nobody up, and there is no second beside it."""
         release, looks = threading.Event(), []
 
-        class Slow(Shelf):
-            def current_heads(self) -> Heads:
+        class Slow(SnapshotRepository):
+            def current_heads(self) -> BookManifest:
                 looks.append(clock.now)
                 if len(looks) > 1:
                     release.wait()
@@ -352,8 +352,8 @@ class TestLooking:
         """The requests after that get the shipped prices at once, as stale; when the store answers, the current ones."""
         release, waits = threading.Event(), []
 
-        class Hung(Shelf):
-            def current_heads(self) -> Heads:
+        class Hung(SnapshotRepository):
+            def current_heads(self) -> BookManifest:
                 release.wait()
                 return super().current_heads()
 
@@ -370,7 +370,7 @@ class TestLooking:
 
     def test_what_a_look_finds_is_told(self, catalog: Catalog, store: Store, clock: Clock) -> None:
         """That is how prices which have run out are noticed."""
-        told: list[Heads] = []
+        told: list[BookManifest] = []
         catalog.watch = told.append
         keep_shipped(store)
         looked(catalog, clock)
@@ -382,7 +382,7 @@ class Away(Store):
 
     away = False
 
-    def current_heads(self) -> Heads:
+    def current_heads(self) -> BookManifest:
         if self.away:
             raise StoreUnavailable("pulled")
         return super().current_heads()
@@ -395,7 +395,7 @@ class TestWithoutTheDatabase:
         store.migrate()
         keep_shipped(store)
         keep(store, "aws", "aws-1", offer(usd_per_hour=Decimal(40)))
-        catalog = Catalog(Shelf(Shipped, store), clock)
+        catalog = Catalog(SnapshotRepository(Shipped, store), clock)
         keep_own(store, "vision", "file-1", offer(usd_per_hour=Decimal(30), source="contract"))
         name = looked(catalog, clock).current.name
         store.away = True
@@ -413,14 +413,14 @@ class TestWithoutTheDatabase:
         """Better an old price that says so than none."""
         store = Away(f"sqlite:///{tmp_path}/outlay.db")
         store.away = True
-        book = Catalog(Shelf(Shipped, store), clock).current
+        book = Catalog(SnapshotRepository(Shipped, store), clock).current
         assert (book.name, book.stale(book.offers[0], NOW)) == ("snapshot-1", True)
 
     def test_an_older_schema_is_like_no_database(self, store: Store, clock: Clock) -> None:
         """A process that is newer than the database does not fail on tables that are not there."""
         with store._write() as connection:
             connection.exec_driver_sql("DROP TABLE price_book_parts")
-        assert Catalog(Shelf(Shipped, store), clock).current.cut_off
+        assert Catalog(SnapshotRepository(Shipped, store), clock).current.cut_off
 
 
 class TestCache:
@@ -434,16 +434,16 @@ class TestCache:
         keep_shipped(store)
         keep(store, "aws", "aws-1", offer(usd_per_hour=Decimal("40.10"), extras={"zone": "a"}, available_since=NOW))
         keep_own(store, "vision", "file-1", offer(usd_per_hour=Decimal(30), source="contract"))
-        first = Catalog(Shelf(Shipped, store, cache))
+        first = Catalog(SnapshotRepository(Shipped, store, cache))
 
         class Nothing(Store):
-            def current_heads(self) -> Heads:
+            def current_heads(self) -> BookManifest:
                 raise AssertionError("asked the store")
 
             def load_snapshot(self, name: str) -> Fetched | None:
                 raise AssertionError("asked the store")
 
-        second = Catalog(Shelf(Shipped, Nothing(str(store.engine.url)), cache))
+        second = Catalog(SnapshotRepository(Shipped, Nothing(str(store.engine.url)), cache))
         for team in (None, "vision"):
             here, there = first.book(team=team), second.book(team=team)
             assert (there.name, there.offers) == (here.name, here.offers)
@@ -456,9 +456,9 @@ class TestCache:
         """Neither as the name of the book nor as its offers."""
         keep_shipped(store)
         keep(store, "aws", "aws-1", offer(usd_per_hour=Decimal(40)))
-        Catalog(Shelf(Shipped, store, cache)).look()
+        Catalog(SnapshotRepository(Shipped, store, cache)).look()
         for key in list(cache._entries):
             cache.set(key, wrong, 60)
         assert HEADS_KEY in cache._entries
         assert len(cache._entries) == 2
-        assert [row.usd_per_hour for row in Catalog(Shelf(Shipped, store, cache)).current.offers] == [Decimal(40)]
+        assert [row.usd_per_hour for row in Catalog(SnapshotRepository(Shipped, store, cache)).current.offers] == [Decimal(40)]

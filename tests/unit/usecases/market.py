@@ -8,8 +8,8 @@ from typing import Any
 
 from providers.offer import Fetched, Offer
 from service.config import Settings
-from service.container import build_desk
-from service.context import Desk
+from service.container import build_context
+from service.context import AppContext
 from service.store import ProviderState
 
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
@@ -32,19 +32,19 @@ def offer(usd_per_accelerator_hour: float, **changes: Any) -> Offer:
     return Offer(**row, usd_per_hour=Decimal(str(usd_per_accelerator_hour)) * row["accelerator_count"])
 
 
-def open_desk(settings: Settings) -> Desk:
-    """A desk on an empty database."""
-    desk = build_desk(settings)
-    desk.store.migrate()
-    return desk
+def open_context(settings: Settings) -> AppContext:
+    """A context on an empty database."""
+    context = build_context(settings)
+    context.store.migrate()
+    return context
 
 
-def sell(desk: Desk, snapshot: str, *offers: Offer, at: datetime = NOW) -> str:
+def sell(context: AppContext, snapshot: str, *offers: Offer, at: datetime = NOW) -> str:
     """Make these the current prices; returns the name of the book."""
-    desk.store.save_snapshot("file", Fetched(offers, snapshot), at)
-    desk.store.save_state(ProviderState("file", snapshot, HOUR_S, at, at), at)
-    desk.catalog.look()
-    return desk.catalog.current.name
+    context.store.save_snapshot("file", Fetched(offers, snapshot), at)
+    context.store.save_state(ProviderState("file", snapshot, HOUR_S, at, at), at)
+    context.catalog.look()
+    return context.catalog.current.name
 
 
 def later(days: float) -> datetime:

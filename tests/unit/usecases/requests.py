@@ -7,17 +7,17 @@ from typing import Any
 
 import pytest
 
-from service.domain.errors import InvalidRequest, Problem
-from service.usecases.resolution.assumption_log import Notes
+from service.domain.errors import DomainError, InvalidRequest
+from service.usecases.resolution.assumption_log import AssumptionLog
 
 
-def noted(notes: Notes) -> dict[str, Any]:
+def noted(notes: AssumptionLog) -> dict[str, Any]:
     """What was assumed; every note has a source."""
     assert all(note.source for note in notes.assumptions)
     return {note.field: note.value for note in notes.assumptions}
 
 
-def pointer_of(call: Callable[[], object], kind: type[Problem] = InvalidRequest) -> str:
+def pointer_of(call: Callable[[], object], kind: type[DomainError] = InvalidRequest) -> str:
     with pytest.raises(kind) as caught:
         call()
     return caught.value.pointer

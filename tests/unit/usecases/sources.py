@@ -1,4 +1,4 @@
-"""Price sources in a test's hands, and a desk that knows them."""
+"""Price sources in a test's hands, and a context that knows them."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from typing import Any
 
 from providers.offer import Fetched, Offer, Provider
 from service.config import Settings
-from service.container import build_desk
-from service.context import Desk, Providers
+from service.container import build_context
+from service.context import AppContext, Providers
 
 NOW = datetime(2027, 1, 4, 12, tzinfo=UTC)
 HOUR = timedelta(hours=1)
@@ -102,10 +102,10 @@ class SentNowhere:
 
 
 @contextmanager
-def desk_of(settings: Settings, world: World, source: Provider, env: Mapping[str, str]) -> Iterator[Desk]:
-    """A desk on a migrated database that knows the shipped prices and one source."""
+def context_of(settings: Settings, world: World, source: Provider, env: Mapping[str, str]) -> Iterator[AppContext]:
+    """A context on a migrated database that knows the shipped prices and one source."""
     settings.data_dir.mkdir()
-    made = build_desk(replace(settings, offline=False))
+    made = build_context(replace(settings, offline=False))
     known = Providers(lambda: (source.name, "snapshot"), lambda name: Shipped() if name == "snapshot" else source, env)
     made.store.migrate()
     yield replace(made, providers=known, queue=SentNowhere(), clock=lambda: world.now)

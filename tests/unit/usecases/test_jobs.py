@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from service.config import Settings
-from service.container import build_desk
-from service.context import Desk
+from service.container import build_context
+from service.context import AppContext
 from service.store import Job
 from service.store.prices.snapshots import Step
 from service.usecases import jobs
@@ -36,132 +36,132 @@ class SentNowhere:
 
 
 @pytest.fixture
-def desk(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> Iterator[Desk]:
-    """A desk on a migrated database, leases renewed quickly, messages kept."""
+def context(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> Iterator[AppContext]:
+    """A context on a migrated database, leases renewed quickly, messages kept."""
     monkeypatch.setattr(jobs, "RENEW_S", 0.01)
     settings.data_dir.mkdir()
-    made = replace(build_desk(settings), queue=SentNowhere())
+    made = replace(build_context(settings), queue=SentNowhere())
     made.store.migrate()
     yield made
     made.store.close()
 
 
-def run(desk: Desk, kind: Kind, worker: Worker = ME) -> Job:
+def run(context: AppContext, kind: Kind, worker: Worker = ME) -> Job:
     """A job of that kind, after it was run once."""
-    job = submit(desk, "test", {})
-    run_job(desk, job.id, {"test": kind}, worker)
-    found = desk.store.job(job.id)
+    job = submit(context, "test", {})
+    run_job(context, job.id, {"test": kind}, worker)
+    found = context.store.job(job.id)
     assert found is not None
     return found
 
 
-def until_stopped(desk: Desk, payload: Mapping[str, Any], step: Step) -> Mapping[str, Any]:
+def until_stopped(context: AppContext, payload: Mapping[str, Any], step: Step) -> Mapping[str, Any]:
     """A job that goes on until it is told not to."""
-    del desk, payload
+    del context, payload
     for n in range(6000):
         step(n, 6000)
         time.sleep(0.01)
     return {}
 
 
-def test_a_result_is_kept_with_the_last_progress(desk: Desk) -> None:
+def test_a_result_is_kept_with_the_last_progress(context: AppContext) -> None:
     """A job that returns has succeeded, with what it returned."""
 
-    def work(_desk: Desk, _payload: Mapping[str, Any], step: Step) -> Mapping[str, Any]:
+    def work(_context: AppContext, _payload: Mapping[str, Any], step: Step) -> Mapping[str, Any]:
         step(7, 7)
         return {"answer": 42}
 
-    done = run(desk, work)
+    done = run(context, work)
     assert (done.state, done.result, done.progress_done, done.progress_total) == ("succeeded", {"answer": 42}, 7, 7)
 
 
-def test_an_exception_ends_the_attempt_with_its_text(desk: Desk) -> None:
+def test_an_exception_ends_the_attempt_with_its_text(context: AppContext) -> None:
     """What a job raises becomes its error; the job waits for its next attempt and nothing is raised."""
 
-    def work(_desk: Desk, _payload: Mapping[str, Any], _step: Step) -> Mapping[str, Any]:
+    def work(_context: AppContext, _payload: Mapping[str, Any], _step: Step) -> Mapping[str, Any]:
         raise ValueError("no such thing")
 
-    failed = run(desk, work)
+    failed = run(context, work)
     assert (failed.state, failed.error, failed.lease_owner) == ("running", "ValueError: no such thing", None)
 
 
-def test_an_ending_process_gives_its_job_back(desk: Desk) -> None:
+def test_an_ending_process_gives_its_job_back(context: AppContext) -> None:
     """SystemExit inside a job releases the row and goes on its way; no attempt is used up."""
 
-    def work(_desk: Desk, _payload: Mapping[str, Any], _step: Step) -> Mapping[str, Any]:
+    def work(_context: AppContext, _payload: Mapping[str, Any], _step: Step) -> Mapping[str, Any]:
         raise SystemExit(0)
 
     with pytest.raises(SystemExit):
-        run(desk, work)
-    (job,) = desk.store.open_jobs("test")
+        run(context, work)
+    (job,) = context.store.open_jobs("test")
     assert (job.lease_owner, job.handed_back, job.error) == (None, 1, None)
 
 
-def test_a_lost_lease_stops_the_job_and_changes_nothing(desk: Desk) -> None:
+def test_a_lost_lease_stops_the_job_and_changes_nothing(context: AppContext) -> None:
     """When another worker has taken over, the first stops at its next step and leaves the row to it."""
 
-    def work(desk: Desk, payload: Mapping[str, Any], step: Step) -> Mapping[str, Any]:
-        (job,) = desk.store.open_jobs("test")
-        late = desk.clock() + timedelta(hours=1)
-        assert desk.store.claim_job(job.id, "other/1", late, 3600)
-        return until_stopped(desk, payload, step)
+    def work(context: AppContext, payload: Mapping[str, Any], step: Step) -> Mapping[str, Any]:
+        (job,) = context.store.open_jobs("test")
+        late = context.clock() + timedelta(hours=1)
+        assert context.store.claim_job(job.id, "other/1", late, 3600)
+        return until_stopped(context, payload, step)
 
-    taken = run(desk, work)
+    taken = run(context, work)
     assert (taken.state, taken.lease_owner, taken.attempt) == ("running", "other/1", 2)
 
 
-def test_a_cancelled_job_stops_at_its_next_step(desk: Desk) -> None:
+def test_a_cancelled_job_stops_at_its_next_step(context: AppContext) -> None:
     """The wish for its end reaches a running job through its lease."""
 
-    def work(desk: Desk, payload: Mapping[str, Any], step: Step) -> Mapping[str, Any]:
-        (job,) = desk.store.open_jobs("test")
-        desk.store.request_cancel(job.id, desk.clock())
-        return until_stopped(desk, payload, step)
+    def work(context: AppContext, payload: Mapping[str, Any], step: Step) -> Mapping[str, Any]:
+        (job,) = context.store.open_jobs("test")
+        context.store.request_cancel(job.id, context.clock())
+        return until_stopped(context, payload, step)
 
-    assert run(desk, work).state == "cancelled"
+    assert run(context, work).state == "cancelled"
 
 
-def test_a_long_job_keeps_its_lease(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_long_job_keeps_its_lease(context: AppContext, monkeypatch: pytest.MonkeyPatch) -> None:
     """A job that makes no step is held all the same, and its worker heard of, as long as its process lives."""
     monkeypatch.setattr(jobs, "LEASE_S", 0.5)
 
-    def work(desk: Desk, _payload: Mapping[str, Any], _step: Step) -> Mapping[str, Any]:
-        (begun,) = desk.store.open_jobs("test")
+    def work(context: AppContext, _payload: Mapping[str, Any], _step: Step) -> Mapping[str, Any]:
+        (begun,) = context.store.open_jobs("test")
         assert begun.lease_expires_at is not None
         end = begun.lease_expires_at + timedelta(seconds=0.1)
-        wait_for(lambda: desk.clock() > end, "the first lease to be over")
-        assert desk.store.expired_jobs(desk.clock()) == ()
+        wait_for(lambda: context.clock() > end, "the first lease to be over")
+        assert context.store.expired_jobs(context.clock()) == ()
         return {}
 
-    assert run(desk, work).state == "succeeded"
-    assert desk.store.last_beat() is not None
+    assert run(context, work).state == "succeeded"
+    assert context.store.last_beat() is not None
 
 
-def test_a_stopping_worker_leaves_jobs_to_the_next(desk: Desk) -> None:
+def test_a_stopping_worker_leaves_jobs_to_the_next(context: AppContext) -> None:
     """A worker on its way out claims nothing, and the sweeper need not wait to send the job again."""
-    left = run(desk, until_stopped, Worker("this/1", stopping=lambda: True))
+    left = run(context, until_stopped, Worker("this/1", stopping=lambda: True))
     assert (left.state, left.attempt, left.sent_at) == ("queued", 0, None)
 
 
-def test_the_job_of_a_dead_process_is_taken_over(desk: Desk) -> None:
+def test_the_job_of_a_dead_process_is_taken_over(context: AppContext) -> None:
     """A worker that knows the holder to be dead does not wait for the lease to run out."""
-    job = submit(desk, "test", {})
-    assert desk.store.claim_job(job.id, "this/0", desk.clock(), 3600)
-    run_job(desk, job.id, {"test": lambda *_: {}}, Worker("this/1", is_dead=lambda owner: owner == "this/0"))
-    found = desk.store.job(job.id)
+    job = submit(context, "test", {})
+    assert context.store.claim_job(job.id, "this/0", context.clock(), 3600)
+    run_job(context, job.id, {"test": lambda *_: {}}, Worker("this/1", is_dead=lambda owner: owner == "this/0"))
+    found = context.store.job(job.id)
     assert found is not None
     assert (found.state, found.attempt) == ("succeeded", 2)
 
 
-def test_an_unknown_job_is_no_error(desk: Desk) -> None:
+def test_an_unknown_job_is_no_error(context: AppContext) -> None:
     """A message about a job that is not there is dropped."""
-    run_job(desk, "nobody", {}, ME)
+    run_job(context, "nobody", {}, ME)
 
 
-def test_a_sweep_that_cannot_send_tries_again(desk: Desk) -> None:
+def test_a_sweep_that_cannot_send_tries_again(context: AppContext) -> None:
     """A job whose message could not be sent is due at the very next sweep."""
-    job = desk.store.create_job("test", {}, desk.clock() - timedelta(seconds=60))
-    assert sweep(desk, "this", lambda _id: False) == 0
+    job = context.store.create_job("test", {}, context.clock() - timedelta(seconds=60))
+    assert sweep(context, "this", lambda _id: False) == 0
     sent: list[str] = []
-    assert sweep(desk, "this", lambda job_id: sent.append(job_id) is None) == 1
+    assert sweep(context, "this", lambda job_id: sent.append(job_id) is None) == 1
     assert sent == [job.id]

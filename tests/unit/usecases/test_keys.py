@@ -11,19 +11,19 @@ from typing import Any
 import pytest
 
 from service.config import Settings
-from service.container import build_desk
-from service.context import Desk
+from service.container import build_context
+from service.context import AppContext
 from service.domain.errors import InvalidRequest
 from service.domain.teams import EVERYBODY
 from service.store import StoreUnavailable
-from service.usecases.keys import AWAY_S, SEEN_WITHIN_S, Doorkeeper, NotLetIn, digest_of, make_key
+from service.usecases.keys import AWAY_S, SEEN_WITHIN_S, AuthenticationError, Authenticator, digest_of, make_key
 
 
 @pytest.fixture
-def desk(settings: Settings) -> Iterator[Desk]:
-    """A desk on a migrated database."""
+def context(settings: Settings) -> Iterator[AppContext]:
+    """A context on a migrated database."""
     settings.data_dir.mkdir()
-    made = build_desk(settings)
+    made = build_context(settings)
     made.store.migrate()
     yield made
     made.store.close()
@@ -46,14 +46,14 @@ def clock() -> Clock:
 
 
 @pytest.fixture
-def door(desk: Desk, clock: Clock) -> Doorkeeper:
+def door(context: AppContext, clock: Clock) -> Authenticator:
     """A process that has just started."""
-    return Doorkeeper(desk, clock)
+    return Authenticator(context, clock)
 
 
-def token_of(desk: Desk, expires: str = "90d") -> str:
+def token_of(context: AppContext, expires: str = "90d") -> str:
     """A new key's token."""
-    return make_key(desk, "vision", "ci", ["read"], expires)[1]
+    return make_key(context, "vision", "ci", ["read"], expires)[1]
 
 
 def away(*_: object) -> Any:
@@ -61,83 +61,83 @@ def away(*_: object) -> Any:
     raise StoreUnavailable("out of reach")
 
 
-def test_a_token_holds_256_random_bits(desk: Desk) -> None:
+def test_a_token_holds_256_random_bits(context: AppContext) -> None:
     """And the key's id, so that it can be looked up and found in a leak; of the secret only the digest is kept."""
-    key, token = make_key(desk, "vision", "ci", ["write", "read"], "90d")
+    key, token = make_key(context, "vision", "ci", ["write", "read"], "90d")
     found = re.fullmatch(r"outlay_([0-9a-f]{16})_([A-Za-z0-9_-]{43})", token)
     assert found is not None
-    kept = desk.store.find_key(found[1])
+    kept = context.store.find_key(found[1])
     assert kept == (key, digest_of(found[2]))
     assert key.scopes == ("read", "write")
-    assert token_of(desk) != token
+    assert token_of(context) != token
 
 
 @pytest.mark.parametrize(("text", "lasts"), [("90d", timedelta(days=90)), ("12h", timedelta(hours=12)), ("never", None)])
-def test_a_key_lasts_as_long_as_was_said(desk: Desk, text: str, lasts: timedelta | None) -> None:
+def test_a_key_lasts_as_long_as_was_said(context: AppContext, text: str, lasts: timedelta | None) -> None:
     """In days, in hours, or without end."""
-    key, _ = make_key(desk, "vision", "ci", ["read"], text)
+    key, _ = make_key(context, "vision", "ci", ["read"], text)
     assert key.expires_at == (None if lasts is None else key.created_at + lasts)
 
 
 @pytest.mark.parametrize("text", ["", "0d", "-1d", "90", "1y", "1.5d", "100000d", "٣d"])
-def test_what_is_no_time_is_refused(desk: Desk, text: str) -> None:
+def test_what_is_no_time_is_refused(context: AppContext, text: str) -> None:
     """And no team is made on the way."""
     with pytest.raises(InvalidRequest, match="such as 90d"):
-        make_key(desk, "vision", "ci", ["read"], text)
-    assert not desk.store.any_key()
+        make_key(context, "vision", "ci", ["read"], text)
+    assert not context.store.any_key()
 
 
-def test_whoever_has_the_token_comes_for_its_team(desk: Desk, door: Doorkeeper) -> None:
+def test_whoever_has_the_token_comes_for_its_team(context: AppContext, door: Authenticator) -> None:
     """With the key's scopes."""
-    key, token = make_key(desk, "vision", "ci", ["read"], "90d")
+    key, token = make_key(context, "vision", "ci", ["read"], "90d")
     found = door.admit(token)
     assert (found.team, found.key, found.scopes) == (key.team, key.id, ("read",))
 
 
-def test_a_revocation_is_seen_within_a_second(desk: Desk, door: Doorkeeper, clock: Clock) -> None:
+def test_a_revocation_is_seen_within_a_second(context: AppContext, door: Authenticator, clock: Clock) -> None:
     """By a process that has just used the key."""
-    token = token_of(desk)
+    token = token_of(context)
     door.admit(token)
-    desk.store.revoke_key(token.split("_")[1], desk.clock())
+    context.store.revoke_key(token.split("_")[1], context.clock())
     clock.now += SEEN_WITHIN_S
-    with pytest.raises(NotLetIn, match="was revoked"):
+    with pytest.raises(AuthenticationError, match="was revoked"):
         door.admit(token)
 
 
-def test_an_expiry_is_seen_at_once(desk: Desk, clock: Clock) -> None:
+def test_an_expiry_is_seen_at_once(context: AppContext, clock: Clock) -> None:
     """Though what is known of the key is not read again."""
-    token = token_of(desk, "1h")
-    now = [desk.clock()]
-    door = Doorkeeper(replace(desk, clock=lambda: now[0]), clock)
+    token = token_of(context, "1h")
+    now = [context.clock()]
+    door = Authenticator(replace(context, clock=lambda: now[0]), clock)
     door.admit(token)
     now[0] += timedelta(hours=1)
-    with pytest.raises(NotLetIn, match="expired"):
+    with pytest.raises(AuthenticationError, match="expired"):
         door.admit(token)
 
 
-def test_the_first_key_closes_the_door_within_a_second(desk: Desk, door: Doorkeeper, clock: Clock) -> None:
+def test_the_first_key_closes_the_door_within_a_second(context: AppContext, door: Authenticator, clock: Clock) -> None:
     """Of a process that has just let somebody in without."""
     assert door.admit(None) == EVERYBODY
-    token = token_of(desk)
+    token = token_of(context)
     clock.now += SEEN_WITHIN_S
-    with pytest.raises(NotLetIn, match="needs an API key"):
+    with pytest.raises(AuthenticationError, match="needs an API key"):
         door.admit(None)
     assert door.admit(token).team != EVERYBODY.team
 
 
-def test_the_door_stays_closed_when_no_key_is_good(desk: Desk, door: Doorkeeper, clock: Clock) -> None:
+def test_the_door_stays_closed_when_no_key_is_good(context: AppContext, door: Authenticator, clock: Clock) -> None:
     """Revoking the last key opens nothing, in a new process neither."""
-    desk.store.revoke_key(token_of(desk).split("_")[1], desk.clock())
-    for each in (door, Doorkeeper(desk, clock)):
-        with pytest.raises(NotLetIn):
+    context.store.revoke_key(token_of(context).split("_")[1], context.clock())
+    for each in (door, Authenticator(context, clock)):
+        with pytest.raises(AuthenticationError):
             each.admit(None)
 
 
-def test_while_the_database_is_away_the_door_is_as_it_was(desk: Desk, door: Doorkeeper, clock: Clock) -> None:
+def test_while_the_database_is_away_the_door_is_as_it_was(context: AppContext, door: Authenticator, clock: Clock) -> None:
     """Open where it was known to be; the database is asked again after a while, not at every request."""
     door.admit(None)
     asked: list[int] = []
-    desk.store.any_key = lambda: asked.append(1) or away()  # type: ignore[method-assign]
+    context.store.any_key = lambda: asked.append(1) or away()  # type: ignore[method-assign]
     clock.now += SEEN_WITHIN_S
     assert [door.admit(None) for _ in range(9)] == 9 * [EVERYBODY]
     assert len(asked) == 1
@@ -146,17 +146,17 @@ def test_while_the_database_is_away_the_door_is_as_it_was(desk: Desk, door: Door
     assert len(asked) == 2
 
 
-def test_nobody_comes_in_while_nothing_is_known(desk: Desk, door: Doorkeeper) -> None:
+def test_nobody_comes_in_while_nothing_is_known(context: AppContext, door: Authenticator) -> None:
     """A process that started without its database does not know whether there are keys."""
-    desk.store.any_key = away  # type: ignore[method-assign]
+    context.store.any_key = away  # type: ignore[method-assign]
     for token in (None, "outlay_x", None):
         with pytest.raises(StoreUnavailable):
             door.admit(token)
 
 
-def test_a_key_that_cannot_be_looked_up_opens_nothing(desk: Desk, door: Doorkeeper) -> None:
+def test_a_key_that_cannot_be_looked_up_opens_nothing(context: AppContext, door: Authenticator) -> None:
     """It might be revoked."""
-    token = token_of(desk)
-    desk.store.find_key = away  # type: ignore[method-assign]
+    token = token_of(context)
+    context.store.find_key = away  # type: ignore[method-assign]
     with pytest.raises(StoreUnavailable):
         door.admit(token)

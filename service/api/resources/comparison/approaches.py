@@ -6,7 +6,7 @@ from typing import Any
 
 from flask import Response
 
-from service.api.http.auth import team_desk
+from service.api.http.auth import team_context
 from service.api.http.blueprint import Blueprint, json_response
 from service.schemas.comparison.approaches import ApproachesAnswerSchema, ApproachesRequestSchema
 from service.serialization import plain
@@ -33,4 +33,4 @@ def approaches(request: dict[str, Any]) -> Response:
     Each approach is estimated on the fewest accelerators that hold it and are done within `max_days`, up to some forty estimates in all:
     below 0.3 s of CPU for dense models, some 1 s for the costliest mixtures of experts.
     """
-    return json_response(plain(usecase.approaches(team_desk(), request)))
+    return json_response(plain(usecase.approaches(team_context(), request)))

@@ -6,7 +6,7 @@ from typing import Any
 
 from flask import Response
 
-from service.api.http.auth import team_desk
+from service.api.http.auth import team_context
 from service.api.http.blueprint import Blueprint, json_response
 from service.schemas.comparison.answer import CompareAnswerSchema
 from service.schemas.comparison.request import CompareRequestSchema
@@ -62,4 +62,4 @@ def compare(request: dict[str, Any]) -> Response:
     {"training": {"method": "lora", "lora_rank": 16}}}]`, each the workload with what it changes. The answer's `variants` has the best
     option of each: `{"name": "adapters", "best": "adapters:…", "cost_usd": 1200, "wall_clock_hours": 9.5, "feasible": 40}`.
     """
-    return json_response(plain(usecase.compare(team_desk(), request)))
+    return json_response(plain(usecase.compare(team_context(), request)))

@@ -69,20 +69,20 @@ def run(probes: tuple[Probe, ...]) -> dict[str, str]:
     return {probe.name: probe.outcome(done, deadline_s) for probe, done in started}
 
 
-def probes_of(desk: Any) -> tuple[Probe, ...]:
+def probes_of(context: Any) -> tuple[Probe, ...]:
     """What this service leans on; only without the database is it not ready."""
     return (
-        Probe("database", desk.store.ping, required=True),
-        Probe("cache", desk.cache.ping),
-        Probe("queue", desk.queue.ping),
-        Probe("worker", lambda: worker_alive(desk)),
+        Probe("database", context.store.ping, required=True),
+        Probe("cache", context.cache.ping),
+        Probe("queue", context.queue.ping),
+        Probe("worker", lambda: worker_alive(context)),
     )
 
 
-def worker_alive(desk: Any) -> bool:
+def worker_alive(context: Any) -> bool:
     """Whether any background worker was heard of in the last 30 s."""
-    last = desk.store.last_beat()
-    return last is not None and (desk.clock() - last).total_seconds() <= WORKER_SILENCE_S
+    last = context.store.last_beat()
+    return last is not None and (context.clock() - last).total_seconds() <= WORKER_SILENCE_S
 
 
 class HealthSchema(Schema):

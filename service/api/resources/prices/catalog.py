@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 from flask import Response
 
 from providers.offer import PRICINGS
-from service.api.http.auth import team_desk
+from service.api.http.auth import team_context
 from service.api.http.blueprint import Blueprint, json_response
 from service.api.http.etags import ETAG, tagged
 from service.api.http.paging import PageQuerySchema, page_of, paginate
@@ -152,9 +152,9 @@ def offers(query: dict[str, Any]) -> Response:
     Ordered by accelerator, provider, region and instance type. `price_snapshot` names the state of the prices. The ETag changes with
     whatever is shown.
     """
-    desk = team_desk()
-    book, found = usecase.find_offers(desk, query)
-    now = desk.clock()
+    context = team_context()
+    book, found = usecase.find_offers(context, query)
+    now = context.clock()
     page = _page(query, found, offer_key, lambda offer: offer_entry(offer, stale=book.stale(offer, now)), OFFER_KEY_PARTS)
     return tagged(json_response(page | {"price_snapshot": book.name}))
 

@@ -9,7 +9,7 @@ import marshmallow as ma
 from flask import Request, Response
 
 from providers.offer import PRICINGS
-from service.api.http.auth import needs, team_desk
+from service.api.http.auth import needs, team_context
 from service.api.http.blueprint import Blueprint, StrictParser, json_response
 from service.api.http.errors import response_name
 from service.api.http.paging import PageQuerySchema, cursor_of, page_of, paginate
@@ -137,7 +137,7 @@ def providers(query: dict[str, Any]) -> Response:
 
     One that lacks its credentials says so and is no error. Of price files you see everybody's and those of your own team.
     """
-    found, cursor = paginate(list_providers(team_desk()), lambda entry: (entry.name,), page_of(query, (str,)))
+    found, cursor = paginate(list_providers(team_context()), lambda entry: (entry.name,), page_of(query, (str,)))
     return json_response({"items": plain(found), "next_cursor": cursor})
 
 
@@ -146,7 +146,7 @@ def providers(query: dict[str, Any]) -> Response:
 @blueprint.alt_response(404, response_name(404))
 def provider(name: str) -> Response:
     """One price source"""
-    return json_response(plain(find_provider(team_desk(), name)))
+    return json_response(plain(find_provider(team_context(), name)))
 
 
 @blueprint.route("/v1/providers/<name>/refresh", methods=["POST"])
@@ -161,7 +161,7 @@ def refresh(body: dict[str, Any], name: str) -> Response:
     In the background: its entry, at `Location`, tells what came of it. Requests for a refresh that is under way get that one. One that
     lacks its credentials, or that the settings forbid to ask, is a conflict that names what would be right.
     """
-    entry = refresh_now(team_desk(), name, accept_jumps=body.get("accept_jumps", False))
+    entry = refresh_now(team_context(), name, accept_jumps=body.get("accept_jumps", False))
     return json_response(plain(entry), 202, {"Location": f"/v1/providers/{name}"})
 
 
@@ -176,7 +176,7 @@ def history(query: dict[str, Any]) -> Response:
     """
     page = page_of(query, (int, int))
     after = None if page.after is None else (_moment(int(page.after[0])), int(page.after[1]))
-    found = find_price_changes(team_desk(), query, page.limit + 1, after)
+    found = find_price_changes(team_context(), query, page.limit + 1, after)
     shown = found[: page.limit]
     cursor = cursor_of(((shown[-1].observed_at - EPOCH) // MICROSECOND, shown[-1].id)) if len(found) > page.limit else None
     return json_response({"items": [_change(row) for row in shown], "next_cursor": cursor})

@@ -6,7 +6,7 @@ from typing import Any
 
 from flask import Response
 
-from service.api.http.auth import team_desk
+from service.api.http.auth import team_context
 from service.api.http.blueprint import Blueprint, json_response
 from service.schemas.scaling.loss_curves import CurveAnswerSchema, CurveRequestSchema
 from service.serialization import plain
@@ -35,4 +35,4 @@ def extrapolate(request: dict[str, Any]) -> Response:
     The learning rate's schedule is taken into account: what its decay will still take off is counted. Ends other than the plan's stretch or
     squeeze what is left of it. A curve takes some 0.2 s of CPU, one of 20,000 points 0.5 s; dollars take an estimate for each end.
     """
-    return json_response(plain(extrapolate_curve(team_desk(), request)))
+    return json_response(plain(extrapolate_curve(team_context(), request)))

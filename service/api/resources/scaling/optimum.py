@@ -6,7 +6,7 @@ from typing import Any
 
 from flask import Response
 
-from service.api.http.auth import team_desk
+from service.api.http.auth import team_context
 from service.api.http.blueprint import Blueprint, json_response
 from service.schemas.scaling.optimum_answer import OptimalAnswerSchema, optimal_body
 from service.schemas.scaling.optimum_request import OptimalRequestSchema
@@ -34,4 +34,4 @@ def optimal(request: dict[str, Any]) -> Response:
     the training budget: smaller, and trained for longer than the budget; `lifetime` says what that saves.
     The step model is asked for some thirty sizes: the costliest request takes some 1 s of CPU.
     """
-    return json_response(optimal_body(usecase.optimal(team_desk(), request)))
+    return json_response(optimal_body(usecase.optimal(team_context(), request)))

@@ -28,7 +28,7 @@ RULE_EXAMPLE: Body = {"kind": "budget", "shares": [0.5, 0.8, 1.0], "targets": [{
 
 def known_rule(rule_id: str) -> RuleRow:
     """The team's rule of that id, if it is in force. Raises NotFound."""
-    return usecase.find_rule(current_app.extensions["desk"], principal(), rule_id)
+    return usecase.find_rule(current_app.extensions["context"], principal(), rule_id)
 
 
 @blueprint.route("/v1/track/programs/<program_id>/alert-rules", methods=["POST"])
@@ -43,7 +43,7 @@ def create_rule(given: Body, program_id: str) -> Response:
     A webhook's secret is in this answer alone. The program is judged when events come, and every five minutes while it is open.
     """
     program, kept = known_program(program_id), remembering(201, made_body, _rule_url)
-    made = usecase.create_rule(current_app.extensions["desk"], program, given, kept)
+    made = usecase.create_rule(current_app.extensions["context"], program, given, kept)
     return json_response(made_body(made), 201, {"Location": _rule_url(made)})
 
 
@@ -54,7 +54,7 @@ def create_rule(given: Body, program_id: str) -> Response:
 def list_rules(query: Body, program_id: str) -> Response:
     """A program's alert rules in force, in the order in which they were made"""
     asked, program = page_of(query, (int,)), known_program(program_id)
-    found = current_app.extensions["desk"].store.rules(program.id, number_after(asked), asked.limit + 1)
+    found = current_app.extensions["context"].store.rules(program.id, number_after(asked), asked.limit + 1)
     return numbered_page(found, asked.limit, rule_body, lambda row: row.number)
 
 
@@ -75,8 +75,8 @@ def end_rule(rule_id: str) -> Response:
 
     Its alerts stay in the program's list.
     """
-    desk = current_app.extensions["desk"]
-    desk.store.end_rule(known_rule(rule_id), desk.clock())
+    context = current_app.extensions["context"]
+    context.store.end_rule(known_rule(rule_id), context.clock())
     return Response(status=204)
 
 
@@ -89,7 +89,7 @@ def try_rule(rule_id: str) -> Response:
 
     It goes the way of all others; how it went is told in the program's alerts.
     """
-    made = usecase.try_rule(current_app.extensions["desk"], known_rule(rule_id))
+    made = usecase.try_rule(current_app.extensions["context"], known_rule(rule_id))
     location = url_for("alerts.list_alerts", program_id=made.program)
     return json_response({"alert": made.id, "program": made.program}, 202, {"Location": location})
 
@@ -101,7 +101,7 @@ def try_rule(rule_id: str) -> Response:
 def list_alerts(query: Body, program_id: str) -> Response:
     """What a program's rules have told, in that order, and how it got through"""
     asked, program = page_of(query, (int,)), known_program(program_id)
-    found = current_app.extensions["desk"].store.alerts(program.id, number_after(asked), asked.limit + 1)
+    found = current_app.extensions["context"].store.alerts(program.id, number_after(asked), asked.limit + 1)
     return numbered_page(found, asked.limit, lambda each: alert_body(*each), lambda each: each[0].number)
 
 

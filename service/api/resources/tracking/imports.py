@@ -8,7 +8,7 @@ from flask import Response, current_app
 
 from service.api.http.auth import needs, principal
 from service.api.http.blueprint import Blueprint, json_response
-from service.api.http.errors import Refusal, response_name
+from service.api.http.errors import HttpError, response_name
 from service.api.http.request_body import LARGE_BODY_BYTES, body_limit, read_body
 from service.api.resources.tracking.programs import known_program, known_run
 from service.formats.imports.focus import CostBasis
@@ -83,7 +83,7 @@ def import_events(query: dict[str, Any]) -> Response:
     place = Place(known_program(program) if program else None, known_run(run) if run else None)
     content = read_body()
     if not content:
-        raise Refusal(400, "The body is empty; send the file.")
-    taken = take_import(current_app.extensions["desk"], principal(), query["kind"], content, place, query["basis"])
+        raise HttpError(400, "The body is empty; send the file.")
+    taken = take_import(current_app.extensions["context"], principal(), query["kind"], content, place, query["basis"])
     body = plain(taken) | {"unmatched_count": len(taken.unmatched)}
     return json_response(body | {name: body[name][:MOST_SHOWN] for name in ("rejected", "unmatched", "notes")})

@@ -6,7 +6,7 @@ from typing import Any
 
 from flask import Response, current_app, url_for
 
-from service.api.http.auth import needs, principal, team_desk
+from service.api.http.auth import needs, principal, team_context
 from service.api.http.blueprint import Blueprint, json_response
 from service.api.http.errors import response_name
 from service.api.http.idempotency import IDEMPOTENT, remembering
@@ -67,12 +67,12 @@ EVENTS_EXAMPLE: Body = {
 
 def known_program(program_id: str) -> ProgramRow:
     """The team's program of that id. Raises NotFound."""
-    return usecase.find_program(current_app.extensions["desk"], principal(), program_id)
+    return usecase.find_program(current_app.extensions["context"], principal(), program_id)
 
 
 def known_run(run_id: str) -> RunRow:
     """The team's run of that id. Raises NotFound."""
-    return usecase.find_run(current_app.extensions["desk"], principal(), run_id)
+    return usecase.find_run(current_app.extensions["context"], principal(), run_id)
 
 
 @blueprint.route("/v1/track/programs", methods=["POST"])
@@ -86,10 +86,10 @@ def start_program(given: Body) -> Response:
 
     With `plan`, budget, scope, burn plan, gates and what is planned of each run come of it. Up to 16 MiB.
     """
-    desk = team_desk()
+    context = team_context()
     kept = remembering(201, program_body, _program_url)
-    desk.store.check_new(kept)  # a repeat is told what it was told, whatever its plan would cost today
-    made = usecase.start_program(desk, principal(), given, plan_of(desk, given.pop("plan", None), "/plan"), kept)
+    context.store.check_new(kept)  # a repeat is told what it was told, whatever its plan would cost today
+    made = usecase.start_program(context, principal(), given, plan_of(context, given.pop("plan", None), "/plan"), kept)
     return versioned(json_response(program_body(made), 201, {"Location": _program_url(made)}), made.version)
 
 
@@ -99,7 +99,7 @@ def start_program(given: Body) -> Response:
 def list_programs(query: Body) -> Response:
     """The team's programs, in the order in which they were made"""
     page = page_of(query, (int,))
-    found = current_app.extensions["desk"].store.programs(principal().team, number_after(page), page.limit + 1)
+    found = current_app.extensions["context"].store.programs(principal().team, number_after(page), page.limit + 1)
     return numbered_page(found, page.limit, program_body, lambda row: row.number)
 
 
@@ -125,7 +125,7 @@ def change_program(given: Body, program_id: str) -> Response:
     Every version is kept. `If-Match` says which version is meant to be changed; of two writers one gets a 412.
     """
     with matched(known_program(program_id)) as program:
-        changed = usecase.change_program(current_app.extensions["desk"], principal(), program, given)
+        changed = usecase.change_program(current_app.extensions["context"], principal(), program, given)
     return versioned(json_response(program_body(changed)), changed.version)
 
 
@@ -141,7 +141,7 @@ def start_run(given: Body, program_id: str) -> Response:
     What the program's plan says of the run of the same tier and name is its baseline; `planned` stands above it.
     """
     program, kept = known_program(program_id), remembering(201, run_body, _run_url)
-    made = usecase.start_run(current_app.extensions["desk"], program, given, kept)
+    made = usecase.start_run(current_app.extensions["context"], program, given, kept)
     return versioned(json_response(run_body(made), 201, {"Location": _run_url(made)}), made.version)
 
 
@@ -152,7 +152,7 @@ def start_run(given: Body, program_id: str) -> Response:
 def list_runs(query: Body, program_id: str) -> Response:
     """A program's runs, in the order in which they were made"""
     page, program = page_of(query, (int,)), known_program(program_id)
-    found = current_app.extensions["desk"].store.runs(program.id, number_after(page), page.limit + 1)
+    found = current_app.extensions["context"].store.runs(program.id, number_after(page), page.limit + 1)
     return numbered_page(found, page.limit, run_body, lambda row: row.number)
 
 
@@ -178,7 +178,7 @@ def change_run(given: Body, run_id: str) -> Response:
     Every version is kept. Events are taken whether it is open or closed: some come late.
     """
     with matched(known_run(run_id)) as run:
-        changed = usecase.change_run(current_app.extensions["desk"], principal(), run, given)
+        changed = usecase.change_run(current_app.extensions["context"], principal(), run, given)
     return versioned(json_response(run_body(changed)), changed.version)
 
 
@@ -196,7 +196,7 @@ def add_events(given: Body, run_id: str) -> Response:
     event's type does not take. Nothing is edited in place: send a `correction`.
     The costliest call takes below 0.3 s of CPU.
     """
-    return json_response(plain(take_events(current_app.extensions["desk"], known_run(run_id), given["events"])))
+    return json_response(plain(take_events(current_app.extensions["context"], known_run(run_id), given["events"])))
 
 
 @blueprint.route("/v1/track/runs/<run_id>/events", methods=["GET"])
@@ -206,7 +206,7 @@ def add_events(given: Body, run_id: str) -> Response:
 def list_events(query: Body, run_id: str) -> Response:
     """A run's log, in the order in which events were kept; what is written meanwhile comes after"""
     page, run = page_of(query, (int,)), known_run(run_id)
-    found = current_app.extensions["desk"].store.events(run, number_after(page), page.limit + 1)
+    found = current_app.extensions["context"].store.events(run, number_after(page), page.limit + 1)
     return numbered_page(found, page.limit, event_body, lambda logged: logged.position)
 
 

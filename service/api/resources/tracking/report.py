@@ -41,7 +41,7 @@ def get_report(query: dict[str, Any], program_id: str) -> Response:
     """
     program = known_program(program_id)
     wanted = query.get("format") or accepted_format()
-    body = report_body(program_report(current_app.extensions["desk"], program, query.get("as_of")))
+    body = report_body(program_report(current_app.extensions["context"], program, query.get("as_of")))
     return json_response(body) if wanted == "json" else _document(body, wanted)
 
 

@@ -35,7 +35,7 @@ def get_status(query: dict[str, Any], program_id: str) -> Response:
     A figure that cannot be known is null, and the block says why; never a silent zero. A program of a million events takes below 0.1 s.
     """
     tracked = program_status(
-        current_app.extensions["desk"], known_program(program_id), query.get("as_of"), with_loss_ends=query.get("loss_ends") == "true"
+        current_app.extensions["context"], known_program(program_id), query.get("as_of"), with_loss_ends=query.get("loss_ends") == "true"
     )
     return json_response(status_body(tracked))
 

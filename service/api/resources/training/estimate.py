@@ -7,11 +7,11 @@ from typing import Any
 
 from flask import Response, g
 
-from service.api.http.auth import team_desk
+from service.api.http.auth import team_context
 from service.api.http.blueprint import Blueprint, json_response
 from service.api.http.errors import domain_problem_body, problem_body
 from service.api.http.request_body import LARGE_BODY_BYTES, body_limit
-from service.domain.errors import Problem
+from service.domain.errors import DomainError
 from service.presets.version import engine_version
 from service.schemas.base import pointers
 from service.schemas.strict_json import pointer_of
@@ -43,7 +43,7 @@ def estimate(request: dict[str, Any]) -> Response:
     The costliest single request takes below 1 s of CPU. With `levers` some twenty estimates are made: below 0.5 s for dense models, below
     1 s for published mixtures of experts, 2 s for the costliest shapes and machines.
     """
-    return json_response(answered(team_desk(), request))
+    return json_response(answered(team_context(), request))
 
 
 @blueprint.route("/v1/estimate/batch", methods=["POST"])
@@ -55,22 +55,22 @@ def batch(request: dict[str, Any]) -> Response:
 
     Answers come in the order of the requests, each an estimate or a problem. What is not begun after 20 s is answered with a 503.
     """
-    desk = team_desk()
+    context = team_context()
     until_s = time.monotonic() + BATCH_BUDGET_S
     answers = [
-        _attempt(desk, index, entry) if time.monotonic() < until_s else _not_begun() for index, entry in enumerate(request["requests"])
+        _attempt(context, index, entry) if time.monotonic() < until_s else _not_begun() for index, entry in enumerate(request["requests"])
     ]
-    return json_response({"answers": answers, "price_snapshot": desk.book().name, "engine_version": engine_version()})
+    return json_response({"answers": answers, "price_snapshot": context.book().name, "engine_version": engine_version()})
 
 
-def _attempt(desk: Any, index: int, entry: dict[str, Any] | Unreadable) -> dict[str, Any]:
+def _attempt(context: Any, index: int, entry: dict[str, Any] | Unreadable) -> dict[str, Any]:
     """One entry's estimate, or its problem with pointers into the whole batch."""
     request_id = g.get("request_id", "")
     if isinstance(entry, Unreadable):
         return problem_body(422, errors=_below(index, pointers(entry.messages, REQUEST)), request_id=request_id)
     try:
-        return answered(desk, entry)
-    except Problem as problem:
+        return answered(context, entry)
+    except DomainError as problem:
         body = domain_problem_body(problem, request_id)
         return body | {"errors": _below(index, body["errors"])}
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from flask import Response
 
-from service.api.http.auth import team_desk
+from service.api.http.auth import team_context
 from service.api.http.blueprint import Blueprint, json_response
 from service.api.resources.training.estimate import EXAMPLE as REQUEST
 from service.schemas.training.reprice import RepriceAnswerSchema, RepriceRequestSchema
@@ -31,4 +31,4 @@ def reprice(request: dict[str, Any]) -> Response:
     The earlier request is estimated at the earlier prices, then at the present ones, then the present request is: each step has one cause.
     The present prices are the newest, or those of `request.price.snapshot`. Three estimates are made: below 3 s of CPU.
     """
-    return json_response(plain(usecase.reprice(team_desk(), request)))
+    return json_response(plain(usecase.reprice(team_context(), request)))

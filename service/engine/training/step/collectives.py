@@ -13,7 +13,7 @@ from service.engine.training.flops import attention_width
 from service.engine.training.layouts import stack_depth
 from service.engine.training.memory import data_ranks, expert_replicas, local_adapters
 from service.engine.training.parameters import expert_layer_count
-from service.engine.training.step.workload import Floats, Job, collective_passes, sweeps
+from service.engine.training.step.workload import Floats, Workload, collective_passes, sweeps
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +32,7 @@ class Link:
 
 
 def _exchange(
-    job: Job, payload: Floats, ranks: Floats | float, side_by_side: Floats | float = 1.0, span: Floats | float | None = None
+    job: Workload, payload: Floats, ranks: Floats | float, side_by_side: Floats | float = 1.0, span: Floats | float | None = None
 ) -> Link:
     """One gather or scatter of `payload` bytes round a ring: (ranks - 1) / ranks of it passes every link.
 
@@ -47,7 +47,7 @@ def _exchange(
     return Link(np.where(near, passing / inside, 0.0), np.where(near, 0.0, passing / beyond), np.log2(ranks))
 
 
-def tensor_link(job: Job) -> Link:
+def tensor_link(job: Workload) -> Link:
     """Gathers and scatters of the activations among the tensor ranks."""
     assert isinstance(job.model, Transformer)
     ranks = job.layouts.tensor.astype(float)
@@ -55,7 +55,7 @@ def tensor_link(job: Job) -> Link:
     return one.times(_tensor_passes(job))
 
 
-def _tensor_passes(job: Job) -> Floats:
+def _tensor_passes(job: Workload) -> Floats:
     """Gathers and scatters of a micro-batch: four all-reduces a layer, six with full recomputation (Megatron-LM, arXiv 1909.08053,
     section 3), each a scatter and a gather. Under sequence parallelism the weights' gradients ask for the inputs of both blocks,
     which are stored in parts and gathered once more (Korthikanti et al. 2022, arXiv 2205.05198, section 4.2.2).
@@ -66,7 +66,7 @@ def _tensor_passes(job: Job) -> Floats:
     return passes
 
 
-def exchange_calls(job: Job) -> Floats:
+def exchange_calls(job: Workload) -> Floats:
     """Exchanges that the host launches between the kernels of a micro-batch: those of the tensor ranks, an all-reduce being one call,
     and a send and a receive at each end of a pipeline stage's chunk.
     """
@@ -77,7 +77,7 @@ def exchange_calls(job: Job) -> Floats:
     return calls
 
 
-def context_link(job: Job) -> Link:
+def context_link(job: Workload) -> Link:
     """Keys and values round the ring of context ranks, once forward, twice backward (Liu et al. 2023, arXiv 2310.01889, section 3)."""
     assert isinstance(job.model, Transformer)
     ranks = job.layouts.context.astype(float)
@@ -88,7 +88,7 @@ def context_link(job: Job) -> Link:
     return _exchange(job, payload, ranks, span=ranks * job.layouts.tensor).times(3 * sweeps(job) * job.layers)
 
 
-def expert_link(job: Job) -> Link:
+def expert_link(job: Workload) -> Link:
     """Dispatch and combine of every routed layer, forward and backward: four all-to-alls (GShard, arXiv 2006.16668, section 3.2).
 
     A token crosses the network once for each other node (or rack, or pod) it visits an expert of, and is handed out there over
@@ -110,7 +110,7 @@ def expert_link(job: Job) -> Link:
     return one.times(2 * collective_passes(job) * expert_layer_count(job.model) / stack_depth(job.model) * job.layers)
 
 
-def stage_link(job: Job) -> Link:
+def stage_link(job: Workload) -> Link:
     """Activations handed to the next pipeline stage and their gradients back, once a chunk of layers.
 
     Ranks are laid out tensor, context, data, pipeline, the first next to each other: stages are the farthest apart.
@@ -123,7 +123,7 @@ def stage_link(job: Job) -> Link:
     return one.times(np.where(job.layouts.pipeline > 1, calls, 0))
 
 
-def gradient_link(job: Job) -> Link:
+def gradient_link(job: Workload) -> Link:
     """Reduce-scatter of gradients and gather of trained weights over the data ranks.
 
     Divided gradients (ZeRO 2 and 3) are scattered every micro-batch, and ZeRO 3 gathers all weights twice in each.

@@ -6,13 +6,21 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from service.domain.training.model import Experts, LatentAttention, Model, OtherNetwork, Transformer
+from service.domain.training.model import Experts, GenericNetwork, LatentAttention, Model, Transformer
 from service.domain.training.run import FROZEN_BASE
 from service.engine.training.dtypes import element_bytes, input_bytes
 from service.engine.training.flops import forward_flops
 from service.engine.training.layouts import stack_depth
 from service.engine.training.parameters import count_parameters, expert_layer_count, feed_forward_parameters
-from service.engine.training.step.workload import Floats, Job, attention_again, executed_flops, head_flops, sixteen_bit_peak, weight_passes
+from service.engine.training.step.workload import (
+    Floats,
+    Workload,
+    attention_again,
+    executed_flops,
+    head_flops,
+    sixteen_bit_peak,
+    weight_passes,
+)
 
 # Share of layers that have it, rows, inputs, outputs, weight matrices side by side.
 LayerProduct = tuple[float, Floats, Floats | float, Floats | float, Floats | float]
@@ -24,7 +32,7 @@ FLASH_BACKWARD = 2.5
 TILE_ROWS = 128
 
 
-def matmul_seconds(job: Job) -> tuple[Floats, Floats]:
+def matmul_seconds(job: Workload) -> tuple[Floats, Floats]:
     """Seconds at the peak of the layers' matrix work, and of the visited experts'; attention's core, the head and sampled text apart."""
     attention = job.total.attention + attention_again(job, job.forward)
     seconds = job.stage_flops(executed_flops(job) - attention - head_flops(job)) / job.peak
@@ -32,30 +40,30 @@ def matmul_seconds(job: Job) -> tuple[Floats, Floats]:
     return seconds - routed, routed * _tile_waste(job)
 
 
-def _tile_waste(job: Job) -> Floats:
+def _tile_waste(job: Workload) -> Floats:
     """How much longer grouped products take because each expert's rows fill whole tiles."""
-    if isinstance(job.model, OtherNetwork) or job.model.experts is None:
+    if isinstance(job.model, GenericNetwork) or job.model.experts is None:
         return job.nothing
     waste: Floats = 1 + TILE_ROWS / 2 * held_experts(job) / _routed_rows(job, job.model.experts)
     return waste
 
 
-def held_experts(job: Job) -> Floats:
+def held_experts(job: Workload) -> Floats:
     """Experts of a routed layer that one device holds, whole or a slice of each."""
-    if isinstance(job.model, OtherNetwork) or job.model.experts is None:
+    if isinstance(job.model, GenericNetwork) or job.model.experts is None:
         return job.nothing
     held: Floats = job.model.experts.experts / job.layouts.expert
     return held
 
 
-def _routed_rows(job: Job, experts: Experts) -> Floats:
+def _routed_rows(job: Workload, experts: Experts) -> Floats:
     """Rows that come to the experts of one device: its own tokens' visits, because what it sends out comes back from others."""
     return job.tokens * experts.experts_per_token / np.minimum(job.layouts.expert, job.layouts.tensor)
 
 
 def _routed_part(model: Model) -> float:
     """Part of the layers' multiplied weights that stands in the experts a token visits."""
-    if isinstance(model, OtherNetwork) or model.experts is None:
+    if isinstance(model, GenericNetwork) or model.experts is None:
         return 0.0
     counts = count_parameters(model)
     shape = count_parameters(replace(model, params=None, active_params=None))
@@ -66,10 +74,10 @@ def _routed_part(model: Model) -> float:
 
 def routed_layers(model: Model) -> float:
     """Share of the layers that route their tokens."""
-    return 0.0 if isinstance(model, OtherNetwork) else expert_layer_count(model) / stack_depth(model)
+    return 0.0 if isinstance(model, GenericNetwork) else expert_layer_count(model) / stack_depth(model)
 
 
-def head_seconds(job: Job) -> Floats:
+def head_seconds(job: Workload) -> Floats:
     """Seconds of the output head at the 16-bit peak: recipes in fewer bits leave it there (Micikevicius et al. 2022, arXiv 2209.05433)."""
     rate = sixteen_bit_peak(job.cluster.accelerator, job.training.precision)
     return head_flops(job) * job.tokens / job.layouts.tensor / rate
@@ -81,13 +89,13 @@ class Products:
     reductions: Floats
 
 
-def product_costs(job: Job) -> Products:
+def product_costs(job: Workload) -> Products:
     """Operand traffic and reduction depth of a stage's products, forward, for the activations' gradient and for the weights'.
 
     A product of an m x k and a k x n matrix moves mk + kn + mn elements. Its last tiles leave part of the device idle for about
     as long as one tile takes, which goes with k: narrow products are slow because of both.
     """
-    if isinstance(job.model, OtherNetwork):
+    if isinstance(job.model, GenericNetwork):
         return Products(job.nothing, job.nothing)
     times, forward, activations = weight_passes(job), job.forward_passes + job.again, job.backward_passes
     weights = 0.0 if job.training.method in FROZEN_BASE else activations
@@ -101,7 +109,7 @@ def product_costs(job: Job) -> Products:
     return Products(times * elements * job.layers * element / job.bandwidth, depth * job.layers / width)
 
 
-def _layer_products(job: Job) -> list[LayerProduct]:
+def _layer_products(job: Workload) -> list[LayerProduct]:
     """A layer's products on one device."""
     model = job.model
     assert isinstance(model, Transformer)
@@ -121,7 +129,7 @@ def _feed_forward(share: float, rows: Floats, hidden: float, inner: Floats, gate
     return [(share, rows, hidden, gates * inner, copies), (share, rows, inner, hidden, copies)]
 
 
-def _routed(share: float, job: Job, experts: Experts, hidden: float, gates: int) -> list[LayerProduct]:
+def _routed(share: float, job: Workload, experts: Experts, hidden: float, gates: int) -> list[LayerProduct]:
     """Experts on one device as one grouped product of the rows routed to it, and the shared experts."""
     tensor, tokens = job.layouts.tensor, job.tokens
     # Fewer expert ranks than tensor ranks: those of one set of experts divide their width.
@@ -156,7 +164,7 @@ def values_width(model: Transformer) -> float:
     return float(model.attention_heads * (model.latent.v_head_dim if model.latent else model.head_dim))
 
 
-def attention_seconds(job: Job) -> Floats:
+def attention_seconds(job: Workload) -> Floats:
     """Seconds of scores and values at the 16-bit peak, as the kernels execute them.
 
     Flash attention leaves out the masked half of a causal square and repeats the scores in its backward pass.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from service.domain.training.model import OtherNetwork, Transformer
+from service.domain.training.model import GenericNetwork, Transformer
 from service.domain.training.run import FROZEN_BASE
 from service.engine.training.dtypes import element_bytes, input_bytes, optimizer_bytes, weight_bytes
 from service.engine.training.flops import mean_context
@@ -13,10 +13,10 @@ from service.engine.training.memory import key_value_bytes_per_sequence, sharded
 from service.engine.training.parameters import expert_layer_count
 from service.engine.training.pipeline import expert_split
 from service.engine.training.step.matmul import values_width
-from service.engine.training.step.workload import FULL, SELECTIVE, Floats, Job, sweeps
+from service.engine.training.step.workload import FULL, SELECTIVE, Floats, Workload, sweeps
 
 
-def activation_seconds(job: Job) -> Floats:
+def activation_seconds(job: Workload) -> Floats:
     """Seconds that a stage's norms, rotations, activations and residuals take over the memory bus, each tensor read and written once.
 
     Forward: two norms (4h), two residuals (6h), queries and keys turned, the feed-forward's activation; twice that backward.
@@ -40,13 +40,13 @@ def activation_seconds(job: Job) -> Floats:
     return moved * job.tokens * job.layers / job.layouts.tensor / job.bandwidth
 
 
-def _cheap_again(job: Job) -> Floats:
+def _cheap_again(job: Workload) -> Floats:
     """Forward passes over norms and activation functions that selective recomputation adds under flash attention."""
     selective = (job.layouts.recompute == SELECTIVE) & job.training.flash_attention
     return np.where(selective, job.backward_passes, 0.0)
 
 
-def score_seconds(job: Job) -> Floats:
+def score_seconds(job: Workload) -> Floats:
     """Seconds that scores take over the memory bus where no flash attention keeps them on the chip.
 
     Of each score the forward pass writes and reads the product, the softmax and the dropped-out softmax in 16 bit and writes the
@@ -71,7 +71,7 @@ def feed_forward_width(model: Transformer) -> float:
     return (1 - routed) * model.ffn_hidden_size + routed * visited
 
 
-def logit_seconds(job: Job) -> Floats:
+def logit_seconds(job: Workload) -> Floats:
     """Seconds that logits and their loss take over the memory bus: 16-bit logits, their fp32 copy and its gradient, written and read."""
     assert isinstance(job.model, Transformer)
     if job.model.kind == "vit":
@@ -82,7 +82,7 @@ def logit_seconds(job: Job) -> Floats:
     return seconds
 
 
-def optimizer_seconds(job: Job) -> Floats:
+def optimizer_seconds(job: Workload) -> Floats:
     """One pass of the optimizer: weights, gradients and its states of a rank's share are read and written once."""
     if job.training.method in FROZEN_BASE:
         return job.nothing
@@ -92,7 +92,7 @@ def optimizer_seconds(job: Job) -> Floats:
     return seconds
 
 
-def dequantisation_seconds(job: Job) -> Floats:
+def dequantisation_seconds(job: Workload) -> Floats:
     """Seconds to unfold QLoRA's 4-bit base to 16 bit for one micro-batch: read, write and read again, in every pass over the weights
     (forward, backward, recomputation; Dettmers et al. 2023, arXiv 2305.14314, equation 5).
     """
@@ -104,14 +104,14 @@ def dequantisation_seconds(job: Job) -> Floats:
     return seconds
 
 
-def generation_seconds(job: Job) -> Floats:
+def generation_seconds(job: Workload) -> Floats:
     """Seconds of sampling a step's answers: each token reads the weights once for the whole batch, and every sequence's keys and values.
 
     Roofline of memory and matrix work (Pope et al. 2022, arXiv 2211.05102, section 2) on the tensor and context ranks of a
     replica; pipeline stages wait for each other, because a token needs the one before it.
     """
     model, training, layouts = job.model, job.training, job.layouts
-    if training.method != "rl" or isinstance(model, OtherNetwork):
+    if training.method != "rl" or isinstance(model, GenericNetwork):
         return job.nothing
     devices = (layouts.tensor * layouts.context).astype(float)
     sequences = rounded_batch(training, layouts) / layouts.data

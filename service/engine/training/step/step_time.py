@@ -13,7 +13,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from service.domain.training.model import Model, OtherNetwork
+from service.domain.training.model import GenericNetwork, Model
 from service.domain.training.run import Cluster, Training
 from service.domain.training.utilisation import Utilisation
 from service.engine.training.layouts import Layouts
@@ -49,7 +49,7 @@ class Step:
         return max(parts, key=lambda name: parts[name])
 
 
-class Achieved(Protocol):
+class AchievedRates(Protocol):
     """What is achieved of the data sheets' rates: of one machine as in `Utilisation`, or one value a position of the work."""
 
     @property
@@ -97,7 +97,7 @@ def step(
     networks_gbit_per_s: Floats | None = None,
 ) -> Step:
     """Seconds of one optimizer step on every layout; in each of a column of networks, where one is given in place of the cluster's."""
-    if isinstance(model, OtherNetwork) and utilisation.other_share:
+    if isinstance(model, GenericNetwork) and utilisation.other_share:
         utilisation = replace(utilisation, matmul_share=utilisation.other_share)
     if len(layouts) == 1:
         one = timed(work(model, training, cluster, layouts.only(), networks_gbit_per_s), utilisation)
@@ -105,7 +105,7 @@ def step(
     return timed(work(model, training, cluster, layouts, networks_gbit_per_s), utilisation)
 
 
-def timed(asked: Work, achieved: Achieved) -> Step:
+def timed(asked: Work, achieved: AchievedRates) -> Step:
     """Seconds of the step's parts when devices and links achieve what is measured of them."""
     slower = 1 + achieved.straggler_share * asked.doublings
     matmul = (asked.matmul + asked.routed / achieved.routed_share) / achieved.matmul_share
@@ -137,7 +137,7 @@ def timed(asked: Work, achieved: Achieved) -> Step:
     )
 
 
-def _waiting(device: Floats, host: Floats, achieved: Achieved) -> Floats:
+def _waiting(device: Floats, host: Floats, achieved: AchievedRates) -> Floats:
     """Seconds of a stage whose device waits for its host at every kernel that is over before the next one is launched.
 
     Kernels differ in length: where host and device need about the same time, some wait all the same.
@@ -147,6 +147,6 @@ def _waiting(device: Floats, host: Floats, achieved: Achieved) -> Floats:
     return waiting
 
 
-def _seconds(link: Link, achieved: Achieved) -> Floats:
+def _seconds(link: Link, achieved: AchievedRates) -> Floats:
     """Seconds of an exchange at the share of the links' rates that collectives reach."""
     return link.inside / achieved.link_share + link.beyond / achieved.network_share + achieved.hop_s * link.hops

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from service.domain.training.model import Model, OtherNetwork
+from service.domain.training.model import GenericNetwork, Model
 from service.domain.training.run import Cluster, Training
 from service.engine.training.layouts import Layouts
 from service.engine.training.step.collectives import Link, context_link, exchange_calls, expert_link, gradient_link, stage_link, tensor_link
@@ -25,7 +25,7 @@ from service.engine.training.step.memory_traffic import (
     optimizer_seconds,
     score_seconds,
 )
-from service.engine.training.step.workload import Floats, Job, helper_jobs, job_of, sweeps
+from service.engine.training.step.workload import Floats, Workload, helper_jobs, job_of, sweeps
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,14 +83,14 @@ def work(model: Model, training: Training, cluster: Cluster, layouts: Layouts, n
     return functools.reduce(_together, map(_own, jobs))
 
 
-def _own(job: Job) -> Work:
+def _own(job: Workload) -> Work:
     """One network's work, without the networks run beside it."""
     model, training, cluster, layouts = job.model, job.training, job.cluster, job.layouts
     count = job.micro_batches
     batch = count * layouts.data * layouts.micro_batch
     nothing = job.nothing
     none = Link(nothing, nothing, nothing)
-    other, flash = isinstance(model, OtherNetwork), training.flash_attention
+    other, flash = isinstance(model, GenericNetwork), training.flash_attention
     matmul, routed = matmul_seconds(job)
     attention = nothing if other else attention_seconds(job)
     costs = product_costs(job)

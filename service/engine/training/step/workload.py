@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from service.domain.training.hardware import Accelerator
-from service.domain.training.model import Model, OtherNetwork
+from service.domain.training.model import GenericNetwork, Model
 from service.domain.training.run import FROZEN_BASE, RECOMPUTES, Cluster, Helpers, Training
 from service.engine.training.dtypes import FULL_WIDTH
 from service.engine.training.flops import ForwardFlops, TrainingFlops, forward_flops, helper_networks, recomputed_flops, training_flops
@@ -38,7 +38,7 @@ def sixteen_bit_peak(accelerator: Accelerator, precision: str) -> float:
 
 
 @dataclass(frozen=True, slots=True)
-class Job:
+class Workload:
     """What every part of a step's work on one network is computed from; helpers beside it are jobs of their own.
 
     `tokens` (or samples) of one micro-batch on one context rank; `layers` of the fullest pipeline stage. `forward_passes`: how often
@@ -88,11 +88,11 @@ class Job:
         return flops
 
 
-def job_of(model: Model, training: Training, cluster: Cluster, layouts: Layouts) -> Job:
+def job_of(model: Model, training: Training, cluster: Cluster, layouts: Layouts) -> Workload:
     """The trained network's part of a step. RL scores what was sampled, then trains on it `update_epochs` times."""
     alone = training if training.helpers == Helpers() else replace(training, helpers=Helpers())
     updates = training.update_epochs if training.method == "rl" else 1.0
-    return Job(
+    return Workload(
         model=model,
         training=alone,
         cluster=cluster,
@@ -110,7 +110,7 @@ def job_of(model: Model, training: Training, cluster: Cluster, layouts: Layouts)
     )
 
 
-def helper_jobs(model: Model, training: Training, cluster: Cluster, layouts: Layouts) -> list[Job]:
+def helper_jobs(model: Model, training: Training, cluster: Cluster, layouts: Layouts) -> list[Workload]:
     """One forward pass of every network run beside: teacher, reward model, reference."""
     helpers = helper_networks(model, training)
     if not helpers:
@@ -120,9 +120,9 @@ def helper_jobs(model: Model, training: Training, cluster: Cluster, layouts: Lay
     return [_helper_job(helper, plain, cluster, kept) for helper in helpers]
 
 
-def _helper_job(helper: Model, plain: Training, cluster: Cluster, layouts: Layouts) -> Job:
+def _helper_job(helper: Model, plain: Training, cluster: Cluster, layouts: Layouts) -> Workload:
     forward = forward_flops(helper, plain)
-    return Job(
+    return Workload(
         model=helper,
         training=plain,
         cluster=cluster,
@@ -146,42 +146,42 @@ def _stage_layers(model: Model, layouts: Layouts) -> Floats:
     return layers
 
 
-def weight_passes(job: Job) -> Floats:
+def weight_passes(job: Workload) -> Floats:
     """Passes over the layers' weights: each backward pass is two of them, one where the weights are frozen."""
     return _kept_passes(job) + job.again
 
 
-def _kept_passes(job: Job) -> float:
+def _kept_passes(job: Workload) -> float:
     """Passes over the weights, recomputation apart."""
     return job.forward_passes + job.backward_passes * (1 if job.training.method in FROZEN_BASE else 2)
 
 
-def collective_passes(job: Job) -> Floats:
+def collective_passes(job: Workload) -> Floats:
     """Passes, recomputation included, in which a layer's exchanges run, as many forward as backward."""
     return job.forward_passes + job.again + job.backward_passes
 
 
-def sweeps(job: Job) -> Floats:
+def sweeps(job: Workload) -> Floats:
     """How often a layer's kernels run, in units of one forward and one backward pass, the backward being two thirds."""
     return (job.forward_passes + job.again + 2 * job.backward_passes) / 3
 
 
-def head_flops(job: Job) -> float:
+def head_flops(job: Workload) -> float:
     """FLOPs a token of the output head in a step: it is behind the last checkpoint and never runs again."""
-    if isinstance(job.model, OtherNetwork):
+    if isinstance(job.model, GenericNetwork):
         return 0.0
     ratio = job.training.decoder_seq_len / job.training.seq_len if job.model.decoder_layers else 1.0
     return 2 * ratio * count_parameters(job.model).head_multiplied * _kept_passes(job)
 
 
-def executed_flops(job: Job) -> Floats:
+def executed_flops(job: Workload) -> Floats:
     """FLOPs a token as the machine executes them, recomputation included, sampled text apart."""
     again = np.array(recomputed_flops(job.model, job.training))[job.layouts.recompute]
     executed: Floats = job.total.total - job.total.generation + again
     return executed
 
 
-def attention_again(job: Job, forward: ForwardFlops) -> Floats:
+def attention_again(job: Workload, forward: ForwardFlops) -> Floats:
     """FLOPs a token of attention's core that is recomputed, a forward pass being `forward`; with flash attention selective repeats none."""
     core = job.backward_passes * forward.attention
     return np.array([0.0, 0.0 if job.training.flash_attention else core, core])[job.layouts.recompute]

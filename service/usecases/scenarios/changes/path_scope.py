@@ -8,12 +8,12 @@ from typing import Any
 from service.domain.errors import InvalidRequest
 from service.usecases.programs.runs import OF_THE_PROGRAM
 from service.usecases.scenarios.changes.request_paths import read_value, states
-from service.usecases.scenarios.registry import Given
+from service.usecases.scenarios.registry import ScenarioRequest
 
 Body = Mapping[str, Any]
 
 
-def meant_path(given: Given, path: str, sample: float) -> str:
+def meant_path(given: ScenarioRequest, path: str, sample: float) -> str:
     """The path itself, or `defaults.<path>`: of a program, what an estimate has and the program has not is that field of every run.
 
     `sample`: a value that the field may have.
@@ -49,7 +49,7 @@ def check_reach(base: Body, path: str, others: Collection[str], pointer: str) ->
     return f"{path} reaches {reached} of {len(own)} runs: the others have their own {field}"
 
 
-def _is_field(given: Given, path: str, sample: float) -> bool:
+def _is_field(given: ScenarioRequest, path: str, sample: float) -> bool:
     """Whether the base may have such a value there; whole where it counts."""
     for value in (sample, round(sample)):
         try:

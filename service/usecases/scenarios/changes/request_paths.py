@@ -13,13 +13,13 @@ from datetime import datetime
 from decimal import Decimal
 from typing import Any
 
-from service.context import Desk
-from service.domain.errors import InvalidRequest, Problem
+from service.context import AppContext
+from service.domain.errors import DomainError, InvalidRequest
 from service.domain.quantities import Range
 from service.domain.training.estimate import FinishDates
 from service.serialization import plain
 from service.usecases.programs.plan import plan
-from service.usecases.scenarios.registry import Given, Shape
+from service.usecases.scenarios.registry import ScenarioRequest, Shape
 from service.usecases.training.estimate import estimate
 
 Body = Mapping[str, Any]
@@ -85,14 +85,14 @@ def checked_path(path: str, pointer: str) -> str:
     return path
 
 
-def read_value(given: Given, path: str, value: Any, pointer: str) -> Any:
+def read_value(given: ScenarioRequest, path: str, value: Any, pointer: str) -> Any:
     """A value as the use cases take it at a path, checked by the base request's own schema. Raises InvalidRequest, pointers as given."""
     body, inside = _alone(given.written, path)
     try:
         return value_at(given.read(changed(body, {inside: value})), inside)
     except KeyError as error:
         raise InvalidRequest(f"{path} cannot be set by itself: state the whole section it lies in", pointer) from error
-    except Problem as problem:
+    except DomainError as problem:
         raise InvalidRequest(f"{path} = {str(value)[:60]}: {problem.message}{_of_runs(given, path, value)}", pointer) from problem
 
 
@@ -111,19 +111,19 @@ def _alone(base: Body, path: str) -> tuple[Body, str]:
     return {**base, "tiers": [{**tier, "runs": [tier["runs"][int(found["run"])]]}]}, f"tiers.0.runs.0.{path[found.end() :]}"
 
 
-def _of_runs(given: Given, path: str, value: Any) -> str:
+def _of_runs(given: ScenarioRequest, path: str, value: Any) -> str:
     """Where a program's runs have the field that a single run's request has at this path."""
     if given.shape != "program" or path.startswith("defaults."):
         return ""
     body, inside = _alone(given.written, f"defaults.{path}")
     try:
         given.read(changed(body, {inside: value}))
-    except Problem:
+    except DomainError:
         return ""
     return f"; of a program it is defaults.{path} for its runs, and tiers.0.runs.0.estimate.{path} for one of them"
 
 
-def read_numbers(given: Given, path: str, values: Sequence[float], pointer: str) -> list[Any]:
+def read_numbers(given: ScenarioRequest, path: str, values: Sequence[float], pointer: str) -> list[Any]:
     """Numbers as the use cases take them at a path: the schema sees the least and the greatest, which vouch for those between.
 
     Whole numbers where the field counts. Raises InvalidRequest.
@@ -136,7 +136,7 @@ def read_numbers(given: Given, path: str, values: Sequence[float], pointer: str)
     return [like(least, value, pointer) for value in values]
 
 
-def counted(given: Given, path: str, value: float) -> bool:
+def counted(given: ScenarioRequest, path: str, value: float) -> bool:
     """Whether the field at a path takes whole numbers only, such as the one nearest to `value`."""
     try:
         return type(read_value(given, path, round(value), "")) is int
@@ -167,7 +167,7 @@ def is_number(value: Any) -> bool:
     return isinstance(value, NUMBERS) and not isinstance(value, bool)
 
 
-def pinned(desk: Desk, given: Given) -> tuple[dict[str, Any], str]:
+def pinned(context: AppContext, given: ScenarioRequest) -> tuple[dict[str, Any], str]:
     """The base request with the price book it is evaluated against, and that book's name. Raises UnknownName for one nobody knows."""
     path = "price.snapshot" if given.shape == "estimate" else "defaults.price.snapshot"
     try:
@@ -175,34 +175,34 @@ def pinned(desk: Desk, given: Given) -> tuple[dict[str, Any], str]:
     except KeyError:
         stated = None
     try:
-        name = desk.book(stated).name
-    except Problem as problem:
+        name = context.book(stated).name
+    except DomainError as problem:
         raise problem.below("/base" if given.shape == "estimate" else "/base/defaults") from problem
     return changed(given.base, {path: name}), name
 
 
-def as_of(desk: Desk, now: datetime) -> Desk:
-    """The desk at that time: a scenario's "today" is the day it was asked for, whenever a worker comes to it."""
-    return replace(desk, clock=lambda: now)
+def as_of(context: AppContext, now: datetime) -> AppContext:
+    """The context at that time: a scenario's "today" is the day it was asked for, whenever a worker comes to it."""
+    return replace(context, clock=lambda: now)
 
 
-def figures(desk: Desk, shape: Shape, base: Body) -> Figures:
+def figures(context: AppContext, shape: Shape, base: Body) -> Figures:
     """The figures of a request, by the estimate's or the program's use case. Raises the domain's Problems."""
-    return _of_run(desk, base) if shape == "estimate" else _of_program(desk, base)
+    return _of_run(context, base) if shape == "estimate" else _of_program(context, base)
 
 
-def row_of(desk: Desk, shape: Shape, base: Body) -> dict[str, Any]:
+def row_of(context: AppContext, shape: Shape, base: Body) -> dict[str, Any]:
     """The figures of a request as JSON has them; one that cannot be is a row with its problem."""
     try:
-        found = figures(desk, shape, base)
-    except Problem as problem:
+        found = figures(context, shape, base)
+    except DomainError as problem:
         return {"feasible": False, "problem": f"{problem.pointer}: {problem.message}".removeprefix(": ")}
     row: dict[str, Any] = plain(found)
     return {"feasible": found.problem is None, **row}
 
 
-def _of_run(desk: Desk, base: Body) -> Figures:
-    found = estimate(desk, base).estimate
+def _of_run(context: AppContext, base: Body) -> Figures:
+    found = estimate(context, base).estimate
     hours = found.time.wall_clock_hours
     return Figures(
         cost_usd=found.cost.total_usd,
@@ -216,8 +216,8 @@ def _of_run(desk: Desk, base: Body) -> Figures:
     )
 
 
-def _of_program(desk: Desk, base: Body) -> Figures:
-    found = plan(desk, base)
+def _of_program(context: AppContext, base: Body) -> Figures:
+    found = plan(context, base)
     tiers, dates = found.plan.tiers, found.schedule
     return Figures(
         cost_usd=found.plan.total_usd,

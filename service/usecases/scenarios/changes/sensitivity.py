@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from service.context import Desk
-from service.domain.errors import InvalidRequest, Problem
+from service.context import AppContext
+from service.domain.errors import DomainError, InvalidRequest
 from service.engine.scenarios.sensitivity import Floats, Indices, design, evaluations, indices
 from service.presets.version import engine_version
 from service.serialization import plain
@@ -34,7 +34,7 @@ from service.usecases.scenarios.changes.request_paths import (
     value_at,
 )
 from service.usecases.scenarios.distributions import distribution_of, ends, quantiles
-from service.usecases.scenarios.registry import Given, Prepared, ScenarioKind, Step, never_enough
+from service.usecases.scenarios.registry import Prepared, ScenarioKind, ScenarioRequest, Step, never_enough
 
 Body = Mapping[str, Any]
 
@@ -50,7 +50,7 @@ LOW_AND_HIGH = np.array([0.1, 0.9])
 MOST_LEFT_OUT = 0.2
 
 
-def prepare(desk: Desk, given: Given) -> Prepared:
+def prepare(context: AppContext, given: ScenarioRequest) -> Prepared:
     """The inputs with how they are distributed. Raises the domain's Problems with a pointer into the request, the base's among them."""
     options = given.options
     stated, swing = options.get("inputs") or {}, options.get("swing")
@@ -60,8 +60,8 @@ def prepare(desk: Desk, given: Given) -> Prepared:
     swung = _swung(given, stated, swing)
     _check_limits(given, len(stated), len(swung), points)
     inputs = {path: _input(given, path, stated[path]) for path in sorted(stated)}
-    base, snapshot = pinned(desk, given)
-    check_base(desk, given.shape, base)
+    base, snapshot = pinned(context, given)
+    check_base(context, given.shape, base)
     units = _tornado_evaluations(inputs, swung) + (evaluations(len(inputs), points) if inputs else 0)
     a_chunk = EVALUATIONS_A_CHUNK[given.shape]
     return Prepared(
@@ -73,7 +73,7 @@ def prepare(desk: Desk, given: Given) -> Prepared:
         request={
             "shape": given.shape,
             "base": base,
-            "now": desk.clock(),
+            "now": context.clock(),
             "inputs": inputs,
             "swung": swung,
             "points": points,
@@ -85,9 +85,9 @@ def prepare(desk: Desk, given: Given) -> Prepared:
     )
 
 
-def run_chunk(desk: Desk, prepared: Prepared, index: int, step: Step) -> dict[str, Any]:
+def run_chunk(context: AppContext, prepared: Prepared, index: int, step: Step) -> dict[str, Any]:
     """The outputs of one chunk of evaluations, None where there is no answer, with the first reason."""
-    asked, desk = prepared.request, as_of(desk, prepared.request["now"])
+    asked, context = prepared.request, as_of(context, prepared.request["now"])
     values: list[list[float] | None] = []
     problem = None
     for settings in _settings(asked, index * prepared.units_per_chunk, prepared.units_after(index + 1)):
@@ -96,16 +96,16 @@ def run_chunk(desk: Desk, prepared: Prepared, index: int, step: Step) -> dict[st
             values.append(None)
             continue
         try:
-            values.append(_outputs(figures(desk, asked["shape"], changed(asked["base"], settings))))
-        except Problem as found:
+            values.append(_outputs(figures(context, asked["shape"], changed(asked["base"], settings))))
+        except DomainError as found:
             values.append(None)
             problem = problem or f"{found.pointer}: {found.message}".removeprefix(": ")
     return {"values": values, "problem": problem}
 
 
-def finish(desk: Desk, prepared: Prepared, tallies: Iterable[Body]) -> dict[str, Any]:
+def finish(context: AppContext, prepared: Prepared, tallies: Iterable[Body]) -> dict[str, Any]:
     """The tornado and the indices. Raises InvalidRequest where the base request itself has no answer."""
-    del desk
+    del context
     asked, rows, problems = prepared.request, [], []
     for tally in tallies:
         rows += [[math.nan] * len(OUTPUTS) if row is None else row for row in tally["values"]]
@@ -131,7 +131,7 @@ def _points(options: Body) -> int:
     return 0 if stated == 0 else 1 << (int(stated) - 1).bit_length()
 
 
-def _check_limits(given: Given, inputs: int, swung: int, points: int) -> None:
+def _check_limits(given: ScenarioRequest, inputs: int, swung: int, points: int) -> None:
     most = MOST_EVALUATIONS[given.shape]
     if inputs + swung > MOST_INPUTS:
         raise InvalidRequest(f"{inputs + swung} inputs are more than {MOST_INPUTS}: state those of interest in inputs", "/inputs")
@@ -143,7 +143,7 @@ def _check_limits(given: Given, inputs: int, swung: int, points: int) -> None:
         )
 
 
-def _input(given: Given, path: str, distribution: Body) -> dict[str, Any]:
+def _input(given: ScenarioRequest, path: str, distribution: Body) -> dict[str, Any]:
     """An input's distribution, its ends read by the request's schema: what lies between them is as good."""
     pointer = f"/inputs/{path}"
     low, high = ends(distribution_of(distribution, pointer))
@@ -152,7 +152,7 @@ def _input(given: Given, path: str, distribution: Body) -> dict[str, Any]:
     return {"distribution": dict(distribution), "sample": read_numbers(given, path, (low, high), pointer)[0]}
 
 
-def _swung(given: Given, stated: Body, swing: float | None) -> dict[str, list[Any]]:
+def _swung(given: ScenarioRequest, stated: Body, swing: float | None) -> dict[str, list[Any]]:
     """Low and high of every other number that the base request states, a share below and above it; those it is not taken at are left."""
     if swing is None:
         return {}
@@ -165,13 +165,13 @@ def _swung(given: Given, stated: Body, swing: float | None) -> dict[str, list[An
     return {path: pair for path, pair in pairs.items() if pair != [None, None]}
 
 
-def _moved(given: Given, numbers: Mapping[str, Any], factor: float) -> dict[str, Any]:
+def _moved(given: ScenarioRequest, numbers: Mapping[str, Any], factor: float) -> dict[str, Any]:
     """Every number times a factor as the use cases take it, None where the request's schema does not; all read at once if they can be."""
     moved = {path: _times(value, factor) for path, value in numbers.items()}
     try:
         body = given.read(changed(given.written, moved))
         return {path: value_at(body, path) for path in moved}
-    except (Problem, KeyError):
+    except (DomainError, KeyError):
         return {path: _taken(given, path, value) for path, value in moved.items()}
 
 
@@ -182,7 +182,7 @@ def _times(value: int | float | Decimal, factor: float) -> float:
     return round(value * factor) if isinstance(value, int) else value * factor
 
 
-def _taken(given: Given, path: str, value: float) -> Any:
+def _taken(given: ScenarioRequest, path: str, value: float) -> Any:
     """The value as the use cases take it, None where the request's schema does not."""
     try:
         return read_value(given, path, value, "")
@@ -213,7 +213,7 @@ def _assumptions(options: Body, points: int) -> list[dict[str, Any]]:
     return found
 
 
-def _unstated(given: Given, inputs: Iterable[str]) -> list[str]:
+def _unstated(given: ScenarioRequest, inputs: Iterable[str]) -> list[str]:
     """Which inputs the base request leaves to be assumed: then it is no point between their ends."""
     missing = []
     for path in inputs:

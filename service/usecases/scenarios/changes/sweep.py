@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from service.context import Desk
+from service.context import AppContext
 from service.domain.errors import InvalidRequest
 from service.presets.version import engine_version
 from service.serialization import plain
@@ -24,7 +24,7 @@ from service.usecases.scenarios.changes.request_paths import (
     read_value,
     row_of,
 )
-from service.usecases.scenarios.registry import Given, Prepared, ScenarioKind, Step, never_enough
+from service.usecases.scenarios.registry import Prepared, ScenarioKind, ScenarioRequest, Step, never_enough
 
 Body = Mapping[str, Any]
 
@@ -37,14 +37,14 @@ MOST_READ = 100
 ENDS = ("from", "to")
 
 
-def prepare(desk: Desk, given: Given) -> Prepared:
+def prepare(context: AppContext, given: ScenarioRequest) -> Prepared:
     """The axes or the list, every value read. Raises the domain's Problems with a pointer into the request, the base's names included."""
     axes, changes = given.options.get("axes"), given.options.get("changes")
     if bool(axes) == bool(changes):
         raise InvalidRequest("state axes, or a list of changes: one of them", "/axes")
-    base, snapshot = pinned(desk, given)
+    base, snapshot = pinned(context, given)
     table = _grid(given, axes) if axes else _list(given, changes or ())
-    check_names(desk, given.shape, base, parts_left(table["columns"]), swept=table["columns"])
+    check_names(context, given.shape, base, parts_left(table["columns"]), swept=table["columns"])
     cells, a_chunk = _cells(table), CELLS_A_CHUNK[given.shape]
     return Prepared(
         kind="sweep",
@@ -52,25 +52,25 @@ def prepare(desk: Desk, given: Given) -> Prepared:
         units_per_chunk=a_chunk,
         units=cells,
         checkpoints=(),
-        request={"shape": given.shape, "base": base, "now": desk.clock(), **table},
+        request={"shape": given.shape, "base": base, "now": context.clock(), **table},
         snapshot=snapshot,
     )
 
 
-def run_chunk(desk: Desk, prepared: Prepared, index: int, step: Step) -> dict[str, Any]:
+def run_chunk(context: AppContext, prepared: Prepared, index: int, step: Step) -> dict[str, Any]:
     """The rows of one chunk of cells. A cell that cannot be is a row with its problem."""
-    asked, desk = prepared.request, as_of(desk, prepared.request["now"])
+    asked, context = prepared.request, as_of(context, prepared.request["now"])
     rows = []
     for cell in range(index * prepared.units_per_chunk, prepared.units_after(index + 1)):
         step()
         values = _values(asked, cell)
-        rows.append({"inputs": plain(values), **row_of(desk, asked["shape"], changed(asked["base"], values))})
+        rows.append({"inputs": plain(values), **row_of(context, asked["shape"], changed(asked["base"], values))})
     return {"rows": rows}
 
 
-def finish(desk: Desk, prepared: Prepared, tallies: Iterable[Body]) -> dict[str, Any]:
+def finish(context: AppContext, prepared: Prepared, tallies: Iterable[Body]) -> dict[str, Any]:
     """All rows, in the order of the cells: the last axis turns fastest."""
-    del desk
+    del context
     rows = [row for tally in tallies for row in tally["rows"]]
     return {
         "paths": list(prepared.request["columns"]),
@@ -82,7 +82,7 @@ def finish(desk: Desk, prepared: Prepared, tallies: Iterable[Body]) -> dict[str,
     }
 
 
-def _grid(given: Given, axes: Body) -> dict[str, Any]:
+def _grid(given: ScenarioRequest, axes: Body) -> dict[str, Any]:
     """Columns of the axes' values. Raises InvalidRequest where there are too many cells, before any is made."""
     if len(axes) > MOST_AXES:
         raise InvalidRequest(f"{len(axes)} axes are more than the {MOST_AXES} a sweep may have", "/axes")
@@ -95,7 +95,7 @@ def _grid(given: Given, axes: Body) -> dict[str, Any]:
     return {"grid": True, "columns": {path: _read(given, path, values, f"/axes/{path}") for path, values in spelt.items()}}
 
 
-def _list(given: Given, changes: Sequence[Body]) -> dict[str, Any]:
+def _list(given: ScenarioRequest, changes: Sequence[Body]) -> dict[str, Any]:
     """Columns of what the list changes, with the rows in which each field is changed."""
     _check_cells(len(changes), given, "/changes")
     rows: dict[str, list[int]] = {}
@@ -110,7 +110,7 @@ def _list(given: Given, changes: Sequence[Body]) -> dict[str, Any]:
     return {"grid": False, "columns": columns, "rows": rows, "cells": len(changes)}
 
 
-def _check_cells(cells: int, given: Given, pointer: str) -> None:
+def _check_cells(cells: int, given: ScenarioRequest, pointer: str) -> None:
     if cells > MOST_CELLS[given.shape]:
         raise InvalidRequest(
             f"{cells:,.15g} cells are more than the {MOST_CELLS[given.shape]:,} that a sweep of {given.shape} requests may have", pointer
@@ -139,7 +139,7 @@ def _length(axis: Any, pointer: str) -> int:
     return int(steps)
 
 
-def _spelt(given: Given, path: str, axis: Any) -> list[Any]:
+def _spelt(given: ScenarioRequest, path: str, axis: Any) -> list[Any]:
     """The values of an axis as the caller would list them; steps between two ends are whole where the field counts."""
     if not isinstance(axis, Mapping):
         return list(axis)
@@ -149,7 +149,7 @@ def _spelt(given: Given, path: str, axis: Any) -> list[Any]:
     return [low, *map(round, values[1:-1]), high] if counted(given, path, low) else values
 
 
-def _read(given: Given, path: str, values: Sequence[Any], pointer: str) -> list[Any]:
+def _read(given: ScenarioRequest, path: str, values: Sequence[Any], pointer: str) -> list[Any]:
     """The values as the use cases take them."""
     if all(map(is_number, values)):
         return read_numbers(given, path, values, pointer)

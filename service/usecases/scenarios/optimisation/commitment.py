@@ -11,7 +11,7 @@ from providers.offer import TERM_HOURS
 from service.domain.comparison.options import Option, OwnedBlock
 from service.domain.errors import InvalidRequest
 from service.domain.scenarios import Choice, Floats
-from service.engine.scenarios.optimisation import Slice, Way, best_mix, critical_ratio
+from service.engine.scenarios.optimisation import Slice, SupplyOption, best_mix, critical_ratio
 from service.usecases.comparison.compare import Comparison
 from service.usecases.scenarios.distributions import distribution_of, ends, quantiles
 
@@ -57,11 +57,11 @@ def commitment(found: Comparison, best: Body, demand: Body, quantile: float | No
     }
 
 
-def _ways(found: Comparison, best: Body) -> list[Way]:
+def _ways(found: Comparison, best: Body) -> list[SupplyOption]:
     """The cheapest offer of each kind of pricing, and what is owned, of the best option's accelerator."""
     options = [each for each in found.options if each.time and each.offer.accelerator == best["accelerator"] and not _ruled_out(each)]
     steady = min((each.time.wall_clock_hours.p50 for each in options if each.time and each.offer.pricing == ON_DEMAND), default=None)
-    ways: dict[str, Way] = {}
+    ways: dict[str, SupplyOption] = {}
     for option in options:
         if option.offer.pricing in TERM_HOURS:
             way = _way(option, steady)
@@ -76,18 +76,18 @@ def _ruled_out(option: Option) -> bool:
     return option.throughput is None or option.cost_usd is None
 
 
-def _way(option: Option, steady_hours: float | None) -> Way:
+def _way(option: Option, steady_hours: float | None) -> SupplyOption:
     """An offer as a way to have an accelerator; an hour's work of interruptible capacity takes more than an hour."""
     price, pricing = option.offer.usd_per_accelerator_hour, option.offer.pricing
     if TERM_HOURS[pricing]:
-        return Way(pricing, price, 0.0)
+        return SupplyOption(pricing, price, 0.0)
     hours = option.time.wall_clock_hours.p50 if option.time else 0.0
     longer = hours / steady_hours if steady_hours and pricing == "spot" else 1.0
-    return Way(pricing, 0.0, price * max(longer, 1.0))
+    return SupplyOption(pricing, 0.0, price * max(longer, 1.0))
 
 
-def _owned(block: OwnedBlock) -> Way:
-    return Way(f"on_prem:{block.name}", block.fixed_usd_per_accelerator_hour, block.variable_usd_per_delivered_accelerator_hour)
+def _owned(block: OwnedBlock) -> SupplyOption:
+    return SupplyOption(f"on_prem:{block.name}", block.fixed_usd_per_accelerator_hour, block.variable_usd_per_delivered_accelerator_hour)
 
 
 def _same(block: OwnedBlock, best: Body) -> bool:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from service.domain.errors import InvalidRequest, Problem
+from service.domain.errors import DomainError, InvalidRequest
 from service.engine.scaling.laws import parametric, tokens_for_loss
 from service.presets.scaling.laws import PublishedLaw, default_law, find_law
 from service.presets.serving import typical_shape
@@ -35,7 +35,7 @@ def with_tokens(wanted: Body, most_loss: float, params: Sequence[float]) -> list
     """Sizes with the tokens that take each to the loss, infinite where none do. Raises Problems for a law that cannot say."""
     try:
         tokens = tokens_for_loss(parametric(law_of(wanted).law), np.asarray(params), most_loss)
-    except Problem as problem:
+    except DomainError as problem:
         raise problem.below("/model_size") from problem
     return list(zip(params, tokens.tolist(), strict=True))
 

@@ -11,11 +11,11 @@ from collections.abc import Iterable, Mapping
 from datetime import date
 from typing import Any
 
-from service.context import Desk
-from service.domain.errors import InvalidRequest, Problem
+from service.context import AppContext
+from service.domain.errors import DomainError, InvalidRequest
 from service.presets.version import engine_version
 from service.usecases.comparison.offer_selection import accelerators_of
-from service.usecases.resolution.assumption_log import Notes
+from service.usecases.resolution.assumption_log import AssumptionLog
 from service.usecases.resolution.resolve import resolve_overhead, resolve_schedule
 from service.usecases.scenarios.base_check import MODEL, REGION, check_names
 from service.usecases.scenarios.changes.request_paths import as_of, pinned
@@ -23,7 +23,7 @@ from service.usecases.scenarios.optimisation.commitment import check_demand
 from service.usecases.scenarios.optimisation.model_sizes import coarse_sizes, size_of
 from service.usecases.scenarios.optimisation.options import Aim, Row, compared, in_order, on_front, rows_of
 from service.usecases.scenarios.optimisation.refinement import narrowed_down, with_interval
-from service.usecases.scenarios.registry import Given, Prepared, ScenarioKind, Step, never_enough
+from service.usecases.scenarios.registry import Prepared, ScenarioKind, ScenarioRequest, Step, never_enough
 
 Body = Mapping[str, Any]
 
@@ -35,16 +35,16 @@ MOST_ON_FRONT = 200
 ASIDE = ("hardware", "price", "levers")
 
 
-def prepare(desk: Desk, given: Given) -> Prepared:
+def prepare(context: AppContext, given: ScenarioRequest) -> Prepared:
     """What is searched. Raises the domain's Problems with pointers into the request."""
     options = given.options
     if given.shape != "estimate":
         raise InvalidRequest("optimize takes an estimate request as its base", "/base")
     if (options.get("objective") == "cost_quantile") != ("quantile" in options):
         raise InvalidRequest("cost_quantile takes the quantile, and no other objective does", "/quantile")
-    base, snapshot = pinned(desk, given)
-    check_names(desk, given.shape, base, (REGION,) if options.get("model_size") else (MODEL, REGION))
-    accelerators = accelerators_of(options.get("candidates", {}), desk.book(snapshot).columns, Notes())
+    base, snapshot = pinned(context, given)
+    check_names(context, given.shape, base, (REGION,) if options.get("model_size") else (MODEL, REGION))
+    accelerators = accelerators_of(options.get("candidates", {}), context.book(snapshot).columns, AssumptionLog())
     sizes = _sizes(given)
     if len(sizes) * len(accelerators) > MOST_CHUNKS:
         raise InvalidRequest(
@@ -68,25 +68,25 @@ def prepare(desk: Desk, given: Given) -> Prepared:
             "model_size": options.get("model_size"),
             "accelerators": list(accelerators),
             "sizes": sizes,
-            "aim": _aim(desk, given),
-            "now": desk.clock(),
+            "aim": _aim(context, given),
+            "now": context.clock(),
             "snapshot": snapshot,
         },
         snapshot=snapshot,
     )
 
 
-def run_chunk(desk: Desk, prepared: Prepared, index: int, step: Step) -> dict[str, Any]:
+def run_chunk(context: AppContext, prepared: Prepared, index: int, step: Step) -> dict[str, Any]:
     """The best options of one accelerator at one size, those that nothing beats among them. Owned hardware stands with the first."""
-    asked, desk = prepared.request, as_of(desk, prepared.request["now"])
+    asked, context = prepared.request, as_of(context, prepared.request["now"])
     aim = Aim(**asked["aim"])
     size, place = divmod(index, max(1, len(asked["accelerators"])))
     sized = [size_of(*asked["sizes"][size])]
     step()
     candidates = {**asked["candidates"], "accelerators": asked["accelerators"][place : place + 1]}
     try:
-        found = compared(desk, asked, aim, sized, candidates, owned=place == 0)
-    except Problem as problem:
+        found = compared(context, asked, aim, sized, candidates, owned=place == 0)
+    except DomainError as problem:
         return {"rows": [], "considered": 0, "infeasible": {}, "problem": f"{problem.pointer}: {problem.message}".removeprefix(": ")}
     step()
     rows = rows_of(found, sized, aim)
@@ -99,7 +99,7 @@ def run_chunk(desk: Desk, prepared: Prepared, index: int, step: Step) -> dict[st
     }
 
 
-def finish(desk: Desk, prepared: Prepared, tallies: Iterable[Body]) -> dict[str, Any]:
+def finish(context: AppContext, prepared: Prepared, tallies: Iterable[Body]) -> dict[str, Any]:
     """The best of all, narrowed down, with those that nothing beats. Raises InvalidRequest where nothing could be compared."""
     rows: list[Row] = []
     infeasible: Counter[str] = Counter()
@@ -121,10 +121,10 @@ def finish(desk: Desk, prepared: Prepared, tallies: Iterable[Body]) -> dict[str,
     if not rows:
         nothing: dict[str, Any] = {"best": None, "pareto_front": [], "gap": None, "commitment": None, "assumptions": []}
         return answer | nothing | {"warnings": ["nothing keeps to the constraints", *dict.fromkeys(problems)][:20]}
-    desk, asked = as_of(desk, prepared.request["now"]), prepared.request
+    context, asked = as_of(context, prepared.request["now"]), prepared.request
     return (
         answer
-        | narrowed_down(desk, asked, Aim(**asked["aim"]), min(rows, key=in_order))
+        | narrowed_down(context, asked, Aim(**asked["aim"]), min(rows, key=in_order))
         | {"pareto_front": [with_interval(asked, row) for row in _front(rows)]}
     )
 
@@ -133,18 +133,18 @@ def _front(rows: list[Row]) -> list[Row]:
     return sorted(on_front(rows), key=in_order)[:MOST_ON_FRONT]
 
 
-def _aim(desk: Desk, given: Given) -> dict[str, Any]:
+def _aim(context: AppContext, given: ScenarioRequest) -> dict[str, Any]:
     """What is made least, from when on, by when. Raises InvalidRequest."""
     options, schedule = given.options, given.base.get("schedule", {})
     constraints, starts = options.get("constraints", {}), options.get("starts", {})
-    earliest: date = constraints.get("start") or schedule.get("start") or desk.clock().date()
+    earliest: date = constraints.get("start") or schedule.get("start") or context.clock().date()
     latest: date = starts.get("latest") or earliest
     if latest < earliest:
         raise InvalidRequest(f"the latest start {latest} is before the earliest, {earliest}", "/starts/latest")
     deadline = constraints.get("deadline") or schedule.get("deadline")
     if deadline is not None and deadline < earliest:
         raise InvalidRequest(f"the deadline {deadline} is before the start {earliest}", "/constraints/deadline")
-    overhead = resolve_overhead(given.base.get("overhead", {}), Notes())
+    overhead = resolve_overhead(given.base.get("overhead", {}), AssumptionLog())
     return {
         "objective": options.get("objective", OBJECTIVES[0]),
         "quantile": options.get("quantile", 0.5),
@@ -155,11 +155,11 @@ def _aim(desk: Desk, given: Given) -> dict[str, Any]:
         "min_deadline_probability": constraints.get("min_deadline_probability"),
         "max_cost_usd": constraints.get("max_cost_usd"),
         "around": overhead.evaluation + overhead.debugging + overhead.reruns,
-        "queue_hours": resolve_schedule({**schedule, "start": earliest, "deadline": None}, Notes()).queue_hours,
+        "queue_hours": resolve_schedule({**schedule, "start": earliest, "deadline": None}, AssumptionLog()).queue_hours,
     }
 
 
-def _sizes(given: Given) -> list[tuple[float | None, float | None]]:
+def _sizes(given: ScenarioRequest) -> list[tuple[float | None, float | None]]:
     """Sizes with their tokens; the base's own where none are searched. Raises InvalidRequest."""
     wanted, most_loss = given.options.get("model_size"), given.options.get("constraints", {}).get("max_loss")
     if (wanted is None) != (most_loss is None):

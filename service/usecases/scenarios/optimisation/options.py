@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from service.context import Desk
+from service.context import AppContext
 from service.domain.comparison.options import Option
 from service.domain.quantities import Range
 from service.engine.comparison.ownership import HOURS_PER_YEAR
@@ -63,7 +63,7 @@ class Sized:
     checkpoint_interval_minutes: float | None = None
 
 
-def compared(desk: Desk, asked: Body, aim: Aim, sizes: Sequence[Sized], candidates: Body, *, owned: bool) -> Comparison:
+def compared(context: AppContext, asked: Body, aim: Aim, sizes: Sequence[Sized], candidates: Body, *, owned: bool) -> Comparison:
     """The comparison of these workloads on these candidates. Raises the domain's Problems."""
     constraints = {name: value for name, value in asked["constraints"].items() if name != "max_loss"} | {"start": aim.earliest}
     if aim.deadline is not None:
@@ -81,7 +81,7 @@ def compared(desk: Desk, asked: Body, aim: Aim, sizes: Sequence[Sized], candidat
         "limit": MOST_OPTIONS,
         "snapshot": asked["snapshot"],
     }
-    return compare(desk, request | ({"variants": variants} if variants else {}))
+    return compare(context, request | ({"variants": variants} if variants else {}))
 
 
 def rows_of(found: Comparison, sizes: Sequence[Sized], aim: Aim) -> list[Row]:

@@ -10,15 +10,15 @@ from typing import Any
 import numpy as np
 
 from providers.offer import TERM_HOURS
-from service.context import Desk
-from service.domain.errors import Problem
+from service.context import AppContext
+from service.domain.errors import DomainError
 from service.engine.scenarios.optimisation import least, possible_gain
 from service.engine.training.cost import checkpoint_interval_hours
 from service.presets.comparison.defaults import usual_counts
 from service.presets.hardware.accelerators import find_accelerator
 from service.serialization import plain
 from service.usecases.comparison.compare import MOST_WORK
-from service.usecases.resolution.assumption_log import Notes
+from service.usecases.resolution.assumption_log import AssumptionLog
 from service.usecases.resolution.pricing import Price
 from service.usecases.resolution.resolve import resolve_cluster
 from service.usecases.resolution.runs import resolve_run
@@ -40,14 +40,14 @@ BASIS = (
 BASIS_OWNED = "every option is evaluated; owned hardware is as many accelerators as there are, and nothing of it is narrowed"
 
 
-def narrowed_down(desk: Desk, asked: Body, aim: Aim, best: Row) -> dict[str, Any]:
+def narrowed_down(context: AppContext, asked: Body, aim: Aim, best: Row) -> dict[str, Any]:
     """The best option, how far from the best it may be, how to commit to capacity of its kind, and what was assumed of it."""
     gaps: dict[str, float] = {}
     if best["pricing"] != OWNED:
         for name, narrow in (("count", _count), ("model_size", _size), ("checkpoint_interval", _interval)):
-            best, gaps[name] = narrow(desk, asked, aim, best)
+            best, gaps[name] = narrow(context, asked, aim, best)
     demand = asked["demand"]
-    found = compared(desk, asked, aim, [_sized(asked, best)], _at(asked, best, [best["count"]]), owned=True)
+    found = compared(context, asked, aim, [_sized(asked, best)], _at(asked, best, [best["count"]]), owned=True)
     quantile = aim.quantile if aim.objective == "cost_quantile" else None
     mix = commitment(found, best, demand["accelerators"], quantile) if demand else None
     return {
@@ -59,7 +59,7 @@ def narrowed_down(desk: Desk, asked: Body, aim: Aim, best: Row) -> dict[str, Any
     }
 
 
-def _count(desk: Desk, asked: Body, aim: Aim, best: Row) -> tuple[Row, float]:
+def _count(context: AppContext, asked: Body, aim: Aim, best: Row) -> tuple[Row, float]:
     """Numbers of whole nodes between the usual ones next to the best; those that the caller lists are all there are."""
     if asked["candidates"].get("counts") is not None:
         return best, 0.0
@@ -72,13 +72,13 @@ def _count(desk: Desk, asked: Body, aim: Aim, best: Row) -> tuple[Row, float]:
         return best, 0.0
     sized = [_sized(asked, best)]
     around = sorted({below, best["count"], above, *chosen})
-    rows = rows_of(compared(desk, asked, aim, sized, _at(asked, best, around), owned=False), sized, aim)
+    rows = rows_of(compared(context, asked, aim, sized, _at(asked, best, around), owned=False), sized, aim)
     tried = {count: min((row["objective"] for row in rows if row["count"] == count), default=math.inf) for count in around}
     # With every whole node tried there is no finer grid.
     return min((best, *rows), key=in_order), possible_gain(tried) if len(chosen) < len(between) else 0.0
 
 
-def _size(desk: Desk, asked: Body, aim: Aim, best: Row) -> tuple[Row, float]:
+def _size(context: AppContext, asked: Body, aim: Aim, best: Row) -> tuple[Row, float]:
     """Sizes between the best one's neighbours, each with the tokens that its loss takes."""
     wanted = asked["model_size"]
     if wanted is None or best["params"] is None:
@@ -87,10 +87,10 @@ def _size(desk: Desk, asked: Body, aim: Aim, best: Row) -> tuple[Row, float]:
     def sized(params: Sequence[float]) -> list[Sized]:
         return [size_of(*each) for each in with_tokens(wanted, asked["constraints"]["max_loss"], params)]
 
-    return _narrowed(desk, asked, aim, best, sized, [params for params, _ in asked["sizes"]])
+    return _narrowed(context, asked, aim, best, sized, [params for params, _ in asked["sizes"]])
 
 
-def _interval(desk: Desk, asked: Body, aim: Aim, best: Row) -> tuple[Row, float]:
+def _interval(context: AppContext, asked: Body, aim: Aim, best: Row) -> tuple[Row, float]:
     """Checkpoint intervals, where the caller has not fixed one; Daly's, which the best has by itself, stays where none is better."""
     section = asked["workload"].get("failures", {})
     if section.get("checkpoint_interval_minutes", "auto") != "auto":
@@ -101,17 +101,17 @@ def _interval(desk: Desk, asked: Body, aim: Aim, best: Row) -> tuple[Row, float]
         changed = [{**own.workload, "failures": {**section, "checkpoint_interval_minutes": each}} for each in minutes]
         return [replace(own, workload=workload, checkpoint_interval_minutes=each) for workload, each in zip(changed, minutes, strict=True)]
 
-    return _narrowed(desk, asked, aim, best, sized, INTERVALS_MINUTES)
+    return _narrowed(context, asked, aim, best, sized, INTERVALS_MINUTES)
 
 
 def _narrowed(
-    desk: Desk, asked: Body, aim: Aim, best: Row, sized: Callable[[Sequence[float]], list[Sized]], coarse: Sequence[float]
+    context: AppContext, asked: Body, aim: Aim, best: Row, sized: Callable[[Sequence[float]], list[Sized]], coarse: Sequence[float]
 ) -> tuple[Row, float]:
     """The best row over a quantity that is tried in equal factors first, then between the neighbours of the best."""
     seen: list[Row] = []
 
     def objectives(values: Sequence[float]) -> list[float]:
-        found = [min(rows, key=in_order, default=None) for rows in _each(desk, asked, aim, best, sized(values))]
+        found = [min(rows, key=in_order, default=None) for rows in _each(context, asked, aim, best, sized(values))]
         seen.extend(row for row in found if row is not None)
         return [math.inf if row is None else row["objective"] for row in found]
 
@@ -122,13 +122,13 @@ def _narrowed(
     return min((best, *seen), key=in_order), possible_gain(tried)
 
 
-def _each(desk: Desk, asked: Body, aim: Aim, best: Row, sizes: Sequence[Sized]) -> list[list[Row]]:
+def _each(context: AppContext, asked: Body, aim: Aim, best: Row, sizes: Sequence[Sized]) -> list[list[Row]]:
     """The feasible rows of each of several workloads on as many of the best's accelerators; none of a workload that cannot be."""
     try:
-        found = compared(desk, asked, aim, sizes, _at(asked, best, [best["count"]]), owned=False)
-    except Problem:
+        found = compared(context, asked, aim, sizes, _at(asked, best, [best["count"]]), owned=False)
+    except DomainError:
         # One of them is refused: each by itself, to tell which.
-        return [[]] if len(sizes) == 1 else [rows for each in sizes for rows in _each(desk, asked, aim, best, [each])]
+        return [[]] if len(sizes) == 1 else [rows for each in sizes for rows in _each(context, asked, aim, best, [each])]
     return rows_by_size(found, sizes, aim)
 
 
@@ -149,7 +149,7 @@ def with_interval(asked: Body, row: Row) -> Row:
     workload = {**asked["workload"], **size_of(row["params"], row["tokens"]).workload}
     pricing = row["pricing"] if row["pricing"] in TERM_HOURS else None
     price = Price(row["usd_per_accelerator_hour"], "", stale=False, pricing=pricing)
-    run = resolve_run(workload, resolve_cluster(hardware, Notes()), price, Notes())
+    run = resolve_run(workload, resolve_cluster(hardware, AssumptionLog()), price, AssumptionLog())
     return {**row, "checkpoint_interval_minutes": checkpoint_interval_hours(run) * 60}
 
 

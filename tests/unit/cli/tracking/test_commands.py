@@ -45,7 +45,7 @@ def client(environment: dict[str, str]) -> FlaskClient:
     """The HTTP door on the same database."""
     Path(environment["OUTLAY_DATA_DIR"]).mkdir()
     app = create_app(load_settings(environment))
-    app.extensions["desk"].store.migrate()
+    app.extensions["context"].store.migrate()
     return app.test_client()
 
 
@@ -202,7 +202,7 @@ class TestTaking:
     def test_a_rebuild_says_how_many_hours_differed(self, environment: dict[str, str], client: FlaskClient, program: str) -> None:
         """None of a projection that is right; one that was changed by hand is found, mended, and found no more."""
         assert output(environment, "rebuild", "--check") == "2 runs made anew from the log: 0 hours differed\n"
-        with client.application.extensions["desk"].store.engine.begin() as connection:
+        with client.application.extensions["context"].store.engine.begin() as connection:
             changed = connection.execute(track_hours.update().where(track_hours.c.hour == _newest_hour(connection)).values(body="[]"))
         assert changed.rowcount == 1
         result = run(environment, "rebuild", "--program", program, "--check")

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from service.domain.comparison.ownership import BOUNDS, Plant
+from service.domain.comparison.ownership import BOUNDS, OwnedCluster
 from service.domain.quantities import Range
 from service.engine.comparison.breakeven import break_even, break_even_price, cloud_price_share, drawn, probability_of_winning, turns
 from service.engine.comparison.ownership import owned_hour
@@ -26,18 +26,18 @@ falling = st.floats(0, 0.4)
 bridges = st.none() | st.floats(0, 20)
 
 
-def draw(seed: int, draws: int = 4_000) -> Plant:
+def draw(seed: int, draws: int = 4_000) -> OwnedCluster:
     return drawn(DC1, RANGES, np.random.default_rng(seed), draws)
 
 
 @given(plants)
-def test_with_steady_prices_the_delivered_hour_is_the_price_to_beat(plant: Plant) -> None:
+def test_with_steady_prices_the_delivered_hour_is_the_price_to_beat(plant: OwnedCluster) -> None:
     """Where cloud prices stay and the bridge costs what is compared with, buying breaks even at its own cost of an hour."""
     assert break_even_price(plant) == pytest.approx(owned_hour(plant).usd_per_delivered_accelerator_hour)
 
 
 @given(plants, falling, bridges)
-def test_nothing_is_gained_at_the_break_even_price(plant: Plant, decline: float, bridge: float | None) -> None:
+def test_nothing_is_gained_at_the_break_even_price(plant: OwnedCluster, decline: float, bridge: float | None) -> None:
     """At that price the difference in present value is 0 and the utilisation needed is the plant's own."""
     assume(owned_hour(plant).fixed_usd_per_accelerator_hour > 0.001)
     plant = replace(plant, cloud_price_decline_per_year=decline, bridge_usd_per_accelerator_hour=bridge)
@@ -48,7 +48,7 @@ def test_nothing_is_gained_at_the_break_even_price(plant: Plant, decline: float,
 
 
 @given(plants, falling, st.floats(0.5, 20))
-def test_at_the_break_even_utilisation_both_cost_the_same(plant: Plant, decline: float, price: float) -> None:
+def test_at_the_break_even_utilisation_both_cost_the_same(plant: OwnedCluster, decline: float, price: float) -> None:
     """A plant that is used just as much as is needed has the cloud's price as its break-even price."""
     plant = replace(plant, cloud_price_decline_per_year=decline)
     needed = float(break_even(plant, np.array([price])).utilisation[0])
@@ -57,7 +57,7 @@ def test_at_the_break_even_utilisation_both_cost_the_same(plant: Plant, decline:
 
 
 @given(plants, falling, bridges, st.floats(0, 24))
-def test_waiting_never_helps(plant: Plant, decline: float, bridge: float | None, months: float) -> None:
+def test_waiting_never_helps(plant: OwnedCluster, decline: float, bridge: float | None, months: float) -> None:
     """A machine that comes later must beat a cloud price at least as high, pays back no sooner, and needs no less use."""
     plant = replace(plant, cloud_price_decline_per_year=decline, bridge_usd_per_accelerator_hour=bridge)
     later = replace(plant, lead_time_months=float(plant.lead_time_months) + months)
@@ -68,7 +68,7 @@ def test_waiting_never_helps(plant: Plant, decline: float, bridge: float | None,
 
 
 @given(plants)
-def test_a_dearer_cloud_speaks_for_buying(plant: Plant) -> None:
+def test_a_dearer_cloud_speaks_for_buying(plant: OwnedCluster) -> None:
     """Against higher prices buying needs less use and less time, and saves more."""
     even = break_even(plant, PRICES)
     assert (even.utilisation[1:] <= even.utilisation[:-1]).all()
@@ -155,7 +155,7 @@ def test_certain_inputs_make_a_certain_verdict() -> None:
 
 
 @given(plants, st.floats(0.5, 12))
-def test_each_turning_value_turns_the_verdict(plant: Plant, price: float) -> None:
+def test_each_turning_value_turns_the_verdict(plant: OwnedCluster, price: float) -> None:
     """With the input at that value alone, both cost the same: just the cloud's price."""
     for turn in turns(plant, {}, price):
         turned = replace(plant, **{turn.field: turn.flips_at})  # type: ignore[arg-type]

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.domain.comparison.ownership import BOUNDS, Plant
+from service.domain.comparison.ownership import BOUNDS, OwnedCluster
 from service.engine.comparison.ownership import (
     annual_capex,
     capex_usd,
@@ -22,7 +22,7 @@ from service.engine.comparison.ownership import (
 )
 
 # The example of the API's contract.
-DC1 = Plant(
+DC1 = OwnedCluster(
     "dc1",
     "NVIDIA-H100-80GB-SXM",
     count=128,
@@ -80,14 +80,14 @@ ABOVE_ZERO = {
     "lead_time_months": st.floats(0, 24),
     "years": st.floats(1, 10),
 }
-plants = st.fixed_dictionaries(ABOVE_ZERO).map(lambda values: Plant("any", "NVIDIA-H100-80GB-SXM", count=64, **values))
+plants = st.fixed_dictionaries(ABOVE_ZERO).map(lambda values: OwnedCluster("any", "NVIDIA-H100-80GB-SXM", count=64, **values))
 
 
-def changed(plant: Plant, **changes: Any) -> Plant:
+def changed(plant: OwnedCluster, **changes: Any) -> OwnedCluster:
     return replace(plant, **changes)
 
 
-def hour(plant: Plant) -> float:
+def hour(plant: OwnedCluster) -> float:
     return owned_hour(plant).usd_per_delivered_accelerator_hour
 
 
@@ -123,7 +123,7 @@ def test_interest_grows_out_of_the_straight_line() -> None:
 
 
 @given(plants, st.floats(1.01, 3))
-def test_more_use_makes_an_hour_cheaper(plant: Plant, times: float) -> None:
+def test_more_use_makes_an_hour_cheaper(plant: OwnedCluster, times: float) -> None:
     """The same machine used more costs less for each hour delivered, and not less in a year."""
     busier = changed(plant, utilisation=min(1.0, float(plant.utilisation) * times))
     assert hour(busier) <= hour(plant) * (1 + 1e-12)
@@ -132,7 +132,7 @@ def test_more_use_makes_an_hour_cheaper(plant: Plant, times: float) -> None:
 
 @pytest.mark.parametrize("name", COSTS)
 @given(plant=plants, part=st.floats(0.01, 1))
-def test_no_cost_makes_an_hour_cheaper(name: str, plant: Plant, part: float) -> None:
+def test_no_cost_makes_an_hour_cheaper(name: str, plant: OwnedCluster, part: float) -> None:
     """More of any cost never lowers the cost of an hour. Waiting for the machine is one of them."""
     value = getattr(plant, name)
     more = value + part * (BOUNDS[name].high - value) / 10
@@ -140,7 +140,7 @@ def test_no_cost_makes_an_hour_cheaper(name: str, plant: Plant, part: float) -> 
 
 
 @given(plants)
-def test_the_answer_is_consistent_in_itself(plant: Plant) -> None:
+def test_the_answer_is_consistent_in_itself(plant: OwnedCluster) -> None:
     """Lines add up, fixed and variable parts make the hour, and a node is its accelerators."""
     cost = owned_hour(plant)
     share = cost.delivered_accelerator_hours_per_year / (plant.count * 8760)
@@ -203,7 +203,9 @@ def test_power_follows_use_as_far_as_the_idle_share_says() -> None:
 
 def test_a_leased_plant_pays_by_the_month() -> None:
     """A lease is twelve payments a year for the whole plant, with no capital and nothing to sell."""
-    leased = Plant("leased", "NVIDIA-H100-80GB-SXM", count=8, years=3, utilisation=1.0, lease_usd_per_month=12_000, cost_of_capital=0.1)
+    leased = OwnedCluster(
+        "leased", "NVIDIA-H100-80GB-SXM", count=8, years=3, utilisation=1.0, lease_usd_per_month=12_000, cost_of_capital=0.1
+    )
     cost = owned_hour(leased)
     assert (cost.capex_usd, cost.residual_usd) == (0, 0)
     assert cost.usd_per_delivered_accelerator_hour == pytest.approx(144_000 / (8 * 8760))

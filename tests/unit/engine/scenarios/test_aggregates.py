@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.domain.scenarios import Floats, Histogram, Spread, Tally
+from service.domain.scenarios import Aggregate, Floats, Histogram, Spread
 from service.engine.scenarios.aggregates import EMPTY, MOST_UNITS, edge, histogram, merged, moments, spread, unit_for, units
 from service.engine.scenarios.summary import day_mean, day_quantile, mean_and_sd, quantile, quantile_error, quantity, tail_share
 from service.usecases.scenarios.aggregates_codec import tally_of, written
@@ -118,5 +118,5 @@ def whole(values: Floats) -> Spread:
     """All values as one quantity, in blocks."""
     unit = unit_for(float(np.median(values)))
     blocks = np.array_split(values, -(-values.size // 100_000))
-    tallies = [Tally(block.size, {"x": spread(block, unit)}, {}, EMPTY, {}) for block in blocks]
+    tallies = [Aggregate(block.size, {"x": spread(block, unit)}, {}, EMPTY, {}) for block in blocks]
     return functools.reduce(merged, tallies[1:], tallies[0]).spreads["x"]

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from service.domain.scenarios import Attribution, Floats, Moments, Tally
+from service.domain.scenarios import Aggregate, Attribution, Floats, Moments
 from service.engine.scenarios.aggregates import EMPTY, unit_for
 from service.engine.scenarios.attribution import attribution, first_order_shares, gauges
 from service.engine.scenarios.summary import blame
@@ -54,7 +54,7 @@ def test_what_is_only_there_together_is_nobodys_share() -> None:
 def test_of_a_handful_of_cases_no_cause_is_named() -> None:
     """Thirty trials above the limit are needed to say what was mostly the cause."""
     looked = Attribution(Moments(100, 0, 0), {}, {"queue": 20, "failures": 9})
-    few = Tally(100, {}, {}, EMPTY, {"cost_usd": looked})
+    few = Aggregate(100, {}, {}, EMPTY, {"cost_usd": looked})
     enough = replace(few, attributions={"cost_usd": replace(looked, blamed={"queue": 24, "failures": 6})})
     assert blame(few, "cost_usd") == {}
     assert blame(enough, "cost_usd") == {"queue": 0.8, "failures": 0.2}

@@ -14,7 +14,7 @@ from service.domain.quantities import Range
 from service.engine.numerics.ranges import probability_below
 from service.engine.scenarios.optimisation import (
     Floats,
-    Way,
+    SupplyOption,
     best_mix,
     critical_ratio,
     envelope,
@@ -25,9 +25,9 @@ from service.engine.scenarios.optimisation import (
     quantile_of,
 )
 
-ON_DEMAND = Way("on_demand", 0.0, 4.0)
-RESERVED = Way("reserved_1y", 2.4, 0.0)
-OWNED = Way("on_prem:dc", 1.5, 0.3)
+ON_DEMAND = SupplyOption("on_demand", 0.0, 4.0)
+RESERVED = SupplyOption("reserved_1y", 2.4, 0.0)
+OWNED = SupplyOption("on_prem:dc", 1.5, 0.3)
 
 
 def usd_per_hour(committed: float, demand: Floats, weights: Floats) -> float:
@@ -61,17 +61,17 @@ def test_the_commitment_is_the_demands_quantile_of_the_critical_ratio() -> None:
 
 def test_a_reservation_dearer_than_on_demand_is_not_bought() -> None:
     """Its critical ratio is 0."""
-    dear = Way("reserved_1y", 5.0, 0.0)
+    dear = SupplyOption("reserved_1y", 5.0, 0.0)
     assert critical_ratio(dear, ON_DEMAND) == 0.0
     assert [each.way for each in best_mix([ON_DEMAND, dear], np.array([1.0, 9.0]), np.ones(2))] == [ON_DEMAND]
 
 
-WAYS = st.lists(st.builds(Way, st.just("way"), st.floats(0.0, 5.0), st.floats(0.0, 5.0)), min_size=1, max_size=6)
+WAYS = st.lists(st.builds(SupplyOption, st.just("way"), st.floats(0.0, 5.0), st.floats(0.0, 5.0)), min_size=1, max_size=6)
 
 
 @settings(deadline=None)
 @given(WAYS, st.floats(0.0, 1.0))
-def test_the_envelope_has_the_cheapest_way_for_every_share(ways: list[Way], share: float) -> None:
+def test_the_envelope_has_the_cheapest_way_for_every_share(ways: list[SupplyOption], share: float) -> None:
     """What it says for a share costs no more than any way."""
     chosen = [way for begins, way in envelope(ways) if begins >= share][-1]
     assert chosen.usd_per_hour(share) <= min(way.usd_per_hour(share) for way in ways) + 1e-9
@@ -79,7 +79,7 @@ def test_the_envelope_has_the_cheapest_way_for_every_share(ways: list[Way], shar
 
 @settings(deadline=None)
 @given(WAYS, DEMANDS)
-def test_no_single_way_serves_a_demand_for_less_than_the_mix(ways: list[Way], levels: list[tuple[int, int]]) -> None:
+def test_no_single_way_serves_a_demand_for_less_than_the_mix(ways: list[SupplyOption], levels: list[tuple[int, int]]) -> None:
     """And the slices stack up to the greatest demand."""
     demand, weights = (np.array(column, dtype=np.float64) for column in zip(*sorted(levels), strict=True))
     slices = best_mix(ways, demand, weights)

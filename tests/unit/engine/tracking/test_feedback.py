@@ -8,13 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.domain.tracking.feedback import Lesson, LessonRules
+from service.domain.tracking.feedback import LessonRules, RunOutcome
 from service.engine.tracking.feedback import RATES, paced, taught
 from service.presets.hardware.accelerators import find_accelerator
 from service.presets.training.utilisation import find_utilisation
 
 RULES = LessonRules(prior_runs=1.0, least_hours=24.0, source="here")
-ONE = Lesson("r1", "H100", 0.8, 10_000.0, 3, {"evaluation": 0.1})
+ONE = RunOutcome("r1", "H100", 0.8, 10_000.0, 3, {"evaluation": 0.1})
 
 
 def test_one_run_goes_half_of_the_way_and_many_nearly_all_of_it() -> None:

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from service.domain.tracking.events import Event, EventType
-from service.engine.tracking.hourly_rollup import TYPES, HourFold, effective, fold_from_json, fold_hour, fold_to_json, hour_of
+from service.engine.tracking.hourly_rollup import TYPES, HourlyRollup, effective, fold_from_json, fold_hour, fold_to_json, hour_of
 from tests.unit.engine.tracking_builders import at, correction, cost, event
 
 counts = st.none() | st.integers(0, 2**52)
@@ -88,8 +88,8 @@ def test_corrections_work_in_any_order(events: list[Event], random: Any, data: s
 
 def test_no_events_fold_to_nothing() -> None:
     """An hour without events is an empty fold."""
-    assert fold_hour([]) == HourFold()
-    assert fold_from_json(fold_to_json(HourFold())) == HourFold()
+    assert fold_hour([]) == HourlyRollup()
+    assert fold_from_json(fold_to_json(HourlyRollup())) == HourlyRollup()
 
 
 def test_events_of_two_hours_are_refused() -> None:

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.domain.training.model import Experts, LatentAttention, OtherNetwork
+from service.domain.training.model import Experts, GenericNetwork, LatentAttention
 from service.domain.training.run import FROZEN_BASE, METHODS, RECOMPUTES, Helpers
 from service.engine.training.flops import (
     adapter_parameters,
@@ -251,5 +251,5 @@ def test_adapters_of_latent_attention_follow_its_five_matrices() -> None:
 def test_other_networks_cost_three_forwards_and_their_frozen_parts_one() -> None:
     """A CNN's step is three forwards; a diffusion model adds its frozen encoders' single forward."""
     assert training_flops(RESNET_50, training(seq_len=1)).total == 3 * 8.178e9
-    diffusion = OtherNetwork(1e12, "image", frozen_flops_per_sample=2e11)
+    diffusion = GenericNetwork(1e12, "image", frozen_flops_per_sample=2e11)
     assert training_flops(diffusion, training(seq_len=1)).total == 3e12 + 2e11

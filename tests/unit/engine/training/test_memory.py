@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.domain.training.model import Model, OtherNetwork
+from service.domain.training.model import GenericNetwork, Model
 from service.domain.training.run import OPTIMIZERS, RECOMPUTES, Helpers, Training
 from service.engine.training.layouts import Layouts, savings_grid, with_savings
 from service.engine.training.memory import key_value_bytes_per_sequence, kv_cache, memory
@@ -116,7 +116,7 @@ def test_each_zero_stage_takes_less(model: Model) -> None:
 )
 def test_states_are_those_of_the_zero_paper(stage: int, params: float, data: int, published: float) -> None:
     """Gigabytes a device of model states, fp16 and Adam (Rajbhandari et al. 2020, arXiv 1910.02054, figure 1 and table 1)."""
-    model = OtherNetwork(1.0, "sample", params=params)
+    model = GenericNetwork(1.0, "sample", params=params)
     held = states(model, training(precision="fp16"), data=data, zero_stage=stage) / 1e9
     assert held == pytest.approx(published, rel=0.03)
 
@@ -251,7 +251,7 @@ def test_helpers_take_their_weights() -> None:
 
 def test_a_networks_frozen_parts_are_held_too() -> None:
     """A diffusion model keeps its text encoder beside it: 2 bytes a frozen weight."""
-    model = OtherNetwork(1e12, "image", params=1e9, frozen_params=4.7e9)
+    model = GenericNetwork(1e12, "image", params=1e9, frozen_params=4.7e9)
     assert parts(model, training(seq_len=1))["helpers"] == 9.4e9
 
 

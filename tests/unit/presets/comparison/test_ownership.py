@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from service.domain.comparison.ownership import BOUNDS, Plant
+from service.domain.comparison.ownership import BOUNDS, OwnedCluster
 from service.domain.errors import InvalidRequest
 from service.domain.quantities import Range
 from service.domain.training.hardware import Accelerator
@@ -103,7 +103,7 @@ def test_people_cost_the_same_everywhere() -> None:
 
 def test_ranges_are_around_the_plants_own_values() -> None:
     """Factors scale with the plant; what it has none of is certain; falling cloud prices are uncertain even where none is counted."""
-    plant = Plant("any", "H100", 8, 4, 0.7, 32_000, residual_share=0.1)
+    plant = OwnedCluster("any", "H100", 8, 4, 0.7, 32_000, residual_share=0.1)
     ranges = input_ranges(plant)
     assert ranges["capex_usd_per_accelerator"] == Range(25_600, 32_000, 41_600)
     assert ranges["cloud_price_decline_per_year"] == Range(0.0, 0.14, 0.27)
@@ -112,7 +112,7 @@ def test_ranges_are_around_the_plants_own_values() -> None:
 
 def test_stated_ranges_and_declines_are_the_owners() -> None:
     """The owner's range replaces the published one, and so does a decline that they state."""
-    plant = Plant("any", "H100", 8, 4, 0.7, 32_000, cloud_price_decline_per_year=0.1)
+    plant = OwnedCluster("any", "H100", 8, 4, 0.7, 32_000, cloud_price_decline_per_year=0.1)
     ranges = input_ranges(plant, {"utilisation": Range(0.6, 0.7, 0.75)})
     assert ranges["utilisation"] == Range(0.6, 0.7, 0.75)
     assert "cloud_price_decline_per_year" not in ranges

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from service.domain.errors import UnknownName
-from service.domain.training.model import Experts, OtherNetwork, Transformer
+from service.domain.training.model import Experts, GenericNetwork, Transformer
 from service.engine.training.parameters import ParameterCounts, count_parameters
 from service.presets.training.models import TRANSFORMERS, ModelPreset, find_model, load_models
 
@@ -42,7 +42,7 @@ def routed() -> list[Any]:
 
 
 def by_cost() -> list[Any]:
-    return [pytest.param(p, p.model, id=p.name) for p in PRESETS if isinstance(p.model, OtherNetwork)]
+    return [pytest.param(p, p.model, id=p.name) for p in PRESETS if isinstance(p.model, GenericNetwork)]
 
 
 def counts_of_shape(model: Transformer) -> ParameterCounts:
@@ -142,7 +142,7 @@ class TestShapes:
 
 class TestNetworksByCost:
     @pytest.mark.parametrize(("preset", "model"), by_cost())
-    def test_cost_is_possible(self, preset: ModelPreset, model: OtherNetwork) -> None:
+    def test_cost_is_possible(self, preset: ModelPreset, model: GenericNetwork) -> None:
         """FLOPs are positive, per a named unit, and no less than two a weight that every sample meets at least once."""
         assert model.flops_per_sample > 0
         assert model.sample_unit
@@ -155,14 +155,14 @@ class TestNetworksByCost:
     def test_resnet_50_counts_two_flops_a_multiply_add(self) -> None:
         """The "4.1 G" that vision papers print are multiply-adds: 8.2 GFLOPs."""
         model = find_model("resnet-50").model
-        assert isinstance(model, OtherNetwork)
+        assert isinstance(model, GenericNetwork)
         assert model.flops_per_sample == pytest.approx(8.2e9, rel=0.01)
 
     def test_dit_counts_two_flops_a_multiply_add(self) -> None:
         """DiT-XL/2's published 118.6 Gflops at 256 x 256 are 28 layers of 12 * 1152^2 multiply-adds for 256 tokens, and attention."""
         multiply_adds = 28 * (256 * 12 * 1152**2 + 2 * 256**2 * 1152 + 6 * 1152**2)
         model = find_model("dit-xl-2").model
-        assert isinstance(model, OtherNetwork)
+        assert isinstance(model, GenericNetwork)
         assert model.flops_per_sample == pytest.approx(2 * multiply_adds, rel=0.001)
 
 

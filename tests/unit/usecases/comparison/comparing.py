@@ -1,4 +1,4 @@
-"""A small market to compare on, and a desk that sells it."""
+"""A small market to compare on, and a context that sells it."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from decimal import Decimal
 from typing import Any
 
 from providers.offer import Fetched, Offer, Provider
-from service.context import Desk
+from service.context import AppContext
 from service.domain.comparison.options import Option
 from service.prices.catalog import Catalog
-from service.prices.snapshots import Shelf
+from service.prices.snapshots import SnapshotRepository
 from service.usecases.comparison.compare import Comparison, compare
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
@@ -55,8 +55,8 @@ MARKET = (
 )
 
 
-def selling(desk: Desk, offers: Iterable[Offer] = MARKET) -> Desk:
-    """The desk with these shipped prices, at noon of `NOW`."""
+def selling(context: AppContext, offers: Iterable[Offer] = MARKET) -> AppContext:
+    """The context with these shipped prices, at noon of `NOW`."""
 
     class Shipped(Provider):
         """The offers."""
@@ -67,13 +67,13 @@ def selling(desk: Desk, offers: Iterable[Offer] = MARKET) -> Desk:
         def fetch(self) -> Fetched:
             return Fetched(tuple(offers), "prices-1")
 
-    return replace(desk, catalog=Catalog(Shelf(Shipped, desk.store)), clock=lambda: NOW)
+    return replace(context, catalog=Catalog(SnapshotRepository(Shipped, context.store)), clock=lambda: NOW)
 
 
-def compared(desk: Desk, candidates: dict[str, Any] | None = None, **rest: Any) -> Comparison:
+def compared(context: AppContext, candidates: dict[str, Any] | None = None, **rest: Any) -> Comparison:
     """The comparison of the workload on these candidates, all options of it."""
     asked = {"counts": [64], **(candidates or {})}
-    return compare(desk, {"workload": WORKLOAD, "candidates": asked, "limit": 1000} | rest)
+    return compare(context, {"workload": WORKLOAD, "candidates": asked, "limit": 1000} | rest)
 
 
 def by_id(found: Comparison) -> dict[str, Option]:

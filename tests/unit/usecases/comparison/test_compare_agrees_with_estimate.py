@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from service.config import Settings
-from service.container import build_desk
-from service.context import Desk
+from service.container import build_context
+from service.context import AppContext
 from service.domain.comparison.options import Option
 from service.usecases.comparison.compare import compare
 from service.usecases.resolution.pricing import eligible
@@ -42,39 +42,39 @@ WORKLOADS: dict[str, dict[str, Any]] = {
 
 
 @pytest.fixture
-def desk(settings: Settings) -> Desk:
-    """A desk with the shipped prices."""
-    return build_desk(settings)
+def context(settings: Settings) -> AppContext:
+    """A context with the shipped prices."""
+    return build_context(settings)
 
 
-def pinned(option: Option, desk: Desk) -> dict[str, Any] | None:
+def pinned(option: Option, context: AppContext) -> dict[str, Any] | None:
     """The filter that only this option's offer answers, if there is one."""
-    book = desk.catalog.current
+    book = context.catalog.current
     filters = {"provider": option.offer.provider, "region": option.offer.region, "pricing": option.offer.pricing}
     return filters | {"snapshot": book.name} if len(eligible(filters, option.offer.accelerator, book)) == 1 else None
 
 
-def estimable(found: list[Option], desk: Desk, pricing: str) -> Iterator[tuple[Option, dict[str, Any]]]:
+def estimable(found: list[Option], context: AppContext, pricing: str) -> Iterator[tuple[Option, dict[str, Any]]]:
     """Options of a kind of pricing that a filter pins: of each accelerator and count the first."""
     seen = set()
     for option in found:
         kind = (option.offer.accelerator, option.count)
-        if option.offer.pricing == pricing and option.time and kind not in seen and (price := pinned(option, desk)):
+        if option.offer.pricing == pricing and option.time and kind not in seen and (price := pinned(option, context)):
             seen.add(kind)
             yield option, price
 
 
 @pytest.mark.parametrize("pricing", ["on_demand", "spot", "reserved_1y"])
 @pytest.mark.parametrize("workload", WORKLOADS.values(), ids=WORKLOADS)
-def test_an_option_is_what_an_estimate_of_its_offer_says(desk: Desk, workload: dict[str, Any], pricing: str) -> None:
+def test_an_option_is_what_an_estimate_of_its_offer_says(context: AppContext, workload: dict[str, Any], pricing: str) -> None:
     """Cost to the cent, hours, throughput, energy and carbon, whole instances and spares included."""
     candidates = {"accelerators": ACCELERATORS, "counts": [64, 100], "pricing": [pricing]}
-    found = compare(desk, {"workload": workload, "candidates": candidates, "limit": 1000})
-    pairs = list(estimable(list(found.options), desk, pricing))
+    found = compare(context, {"workload": workload, "candidates": candidates, "limit": 1000})
+    pairs = list(estimable(list(found.options), context, pricing))
     assert len(pairs) >= 2
     for option, price in pairs:
         hardware = {"accelerator": option.offer.accelerator, "count": option.count}
-        answer = estimate(desk, {**workload, "hardware": hardware, "price": price})
+        answer = estimate(context, {**workload, "hardware": hardware, "price": price})
         alone = answer.estimate
         assert answer.price.usd_per_accelerator_hour == option.offer.usd_per_accelerator_hour
         assert option.cost_usd is not None
@@ -92,8 +92,8 @@ def test_an_option_is_what_an_estimate_of_its_offer_says(desk: Desk, workload: d
         assert option.throughput.mfu == alone.throughput.mfu
 
 
-def test_a_comparison_can_be_repeated_against_its_snapshot(desk: Desk) -> None:
+def test_a_comparison_can_be_repeated_against_its_snapshot(context: AppContext) -> None:
     """With the same answer."""
     request = {"workload": WORKLOADS["plain"], "candidates": {"accelerators": ["H100"], "counts": [64]}}
-    found = compare(desk, request)
-    assert compare(desk, request | {"snapshot": found.price_snapshot}) == found
+    found = compare(context, request)
+    assert compare(context, request | {"snapshot": found.price_snapshot}) == found

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from service.config import Settings
-from service.container import build_desk
-from service.context import Desk
+from service.container import build_context
+from service.context import AppContext
 from service.domain.errors import NoOffer, UnknownName
 from tests.unit.usecases.comparison.comparing import A100, compared, offer, selling
 
@@ -20,9 +20,9 @@ SOLD = (
 
 
 @pytest.fixture
-def desk(settings: Settings) -> Desk:
-    """A desk with few offers."""
-    return selling(build_desk(settings), SOLD)
+def context(settings: Settings) -> AppContext:
+    """A context with few offers."""
+    return selling(build_context(settings), SOLD)
 
 
 @pytest.mark.parametrize(
@@ -33,10 +33,12 @@ def desk(settings: Settings) -> Desk:
         ({"regions": ["us-east1"]}, "/candidates/regions/0", "us-east-1"),
     ],
 )
-def test_names_that_are_all_unknown_are_an_error_with_near_ones(desk: Desk, candidates: dict[str, Any], pointer: str, near: str) -> None:
+def test_names_that_are_all_unknown_are_an_error_with_near_ones(
+    context: AppContext, candidates: dict[str, Any], pointer: str, near: str
+) -> None:
     """At the first of them."""
     with pytest.raises(UnknownName, match=f"did you mean {near}") as caught:
-        compared(desk, candidates)
+        compared(context, candidates)
     assert (caught.value.pointer, caught.value.near[0]) == (pointer, near)
 
 
@@ -55,26 +57,26 @@ def test_names_that_are_all_unknown_are_an_error_with_near_ones(desk: Desk, cand
         ({"accelerators": ["MI300X"], "providers": ["aws"], "pricing": ["spot"]}, ["no single filter is to blame"]),
     ],
 )
-def test_where_no_offer_answers_the_filter_to_drop_is_named(desk: Desk, candidates: dict[str, Any], told: list[str]) -> None:
+def test_where_no_offer_answers_the_filter_to_drop_is_named(context: AppContext, candidates: dict[str, Any], told: list[str]) -> None:
     """With what there is without it."""
     with pytest.raises(NoOffer) as caught:
-        compared(desk, candidates)
+        compared(context, candidates)
     assert caught.value.pointer == "/candidates"
     assert [part for part in told if part not in caught.value.message] == []
 
 
-def test_only_prices_of_a_certain_age_where_that_is_asked_for(desk: Desk) -> None:
+def test_only_prices_of_a_certain_age_where_that_is_asked_for(context: AppContext) -> None:
     """Those read within so many days."""
-    assert {option.offer.provider for option in compared(desk, {"max_age_days": 30.0}).options} == {"aws"}
-    assert compared(desk, {"max_age_days": 40.0}).considered == compared(desk).considered == len(SOLD)
+    assert {option.offer.provider for option in compared(context, {"max_age_days": 30.0}).options} == {"aws"}
+    assert compared(context, {"max_age_days": 40.0}).considered == compared(context).considered == len(SOLD)
 
 
 def test_the_best_option_with_a_fresh_price_is_named_where_that_of_the_first_is_stale(settings: Settings) -> None:
     """And shown however few options are; where the first is fresh there is nothing to say."""
     market = (offer("1.00", "lambda", "us-west-1", days=200), offer("2.00", "nebius", "eu-north1", days=190), offer("3.00"))
-    found = compared(selling(build_desk(settings), market), limit=1)
+    found = compared(selling(build_context(settings), market), limit=1)
     assert [(option.rank, option.offer.provider) for option in found.options] == [(1, "lambda"), (3, "aws")]
     assert found.options[1].id in found.warnings[0]
     assert "a price that is not" in found.warnings[0]
-    fresh = compared(selling(build_desk(settings), market[2:]))
+    fresh = compared(selling(build_context(settings), market[2:]))
     assert not any("stale" in text for text in fresh.warnings)

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from service.config import Settings
-from service.container import build_desk
-from service.context import Desk
+from service.container import build_context
+from service.context import AppContext
 from service.domain.comparison.options import Option
 from service.domain.errors import InvalidRequest, UnknownName
 from service.engine.comparison.ownership import owned_hour
@@ -40,9 +40,9 @@ COUNT = {"counts": [128]}
 
 
 @pytest.fixture
-def desk(settings: Settings) -> Desk:
-    """A desk that sells the same machine dearer and cheaper than it is owned."""
-    return selling(build_desk(settings), (offer("6.88"), offer("1.10", "verda", "FIN-01")))
+def context(settings: Settings) -> AppContext:
+    """A context that sells the same machine dearer and cheaper than it is owned."""
+    return selling(build_context(settings), (offer("6.88"), offer("1.10", "verda", "FIN-01")))
 
 
 def owned(found: Comparison, name: str = "dc1") -> Option:
@@ -50,9 +50,9 @@ def owned(found: Comparison, name: str = "dc1") -> Option:
     return option
 
 
-def test_an_owned_machine_costs_its_delivered_hours(desk: Desk) -> None:
+def test_an_owned_machine_costs_its_delivered_hours(context: AppContext) -> None:
     """At the price of `owned_hour`, with the same time as the same machine rented, without instances or terms."""
-    found = compared(desk, COUNT, on_prem=[DC1], workload=WORKLOAD | {"storage": {"checkpoints_kept": 0}})
+    found = compared(context, COUNT, on_prem=[DC1], workload=WORKLOAD | {"storage": {"checkpoints_kept": 0}})
     option, rented = owned(found), found.options[-1]
     plant, _ = complete_plant(find_accelerator("H100").accelerator, DC1)
     assert option.offer.usd_per_accelerator_hour == pytest.approx(owned_hour(plant).usd_per_delivered_accelerator_hour)
@@ -65,55 +65,55 @@ def test_an_owned_machine_costs_its_delivered_hours(desk: Desk) -> None:
     assert sum(found.on_prem[0].lines_usd_per_year.values()) == pytest.approx(found.on_prem[0].annual_usd)
 
 
-def test_it_stands_among_the_options_by_its_rank(desk: Desk) -> None:
+def test_it_stands_among_the_options_by_its_rank(context: AppContext) -> None:
     """Between the cheaper and the dearer cloud; shown even where the answer is cut before it."""
-    found = compared(desk, COUNT, on_prem=[DC1])
+    found = compared(context, COUNT, on_prem=[DC1])
     assert [option.offer.provider for option in found.options] == ["verda", "on_prem:dc1", "aws"]
-    cut = compared(desk, COUNT, on_prem=[DC1], limit=1)
+    cut = compared(context, COUNT, on_prem=[DC1], limit=1)
     assert [(option.rank, option.offer.provider) for option in cut.options] == [(1, "verda"), (2, "on_prem:dc1")]
 
 
-def test_its_energy_is_that_of_its_own_power_and_building(desk: Desk) -> None:
+def test_its_energy_is_that_of_its_own_power_and_building(context: AppContext) -> None:
     """As it draws, times its PUE, on the grid that is stated for the workload, or that of a site nobody knows."""
-    option = owned(compared(desk, COUNT, on_prem=[DC1 | {"load_factor": None}]))
+    option = owned(compared(context, COUNT, on_prem=[DC1 | {"load_factor": None}]))
     assert option.time is not None
     assert option.energy is not None
     plant, _ = complete_plant(find_accelerator("H100").accelerator, DC1)
     mwh = option.time.accelerator_hours.p50 * 1.3 * float(plant.load_factor) * 1.3 / 1000
     assert option.energy.mwh == pytest.approx(mwh)
     assert option.energy.tco2e == pytest.approx(mwh * find_region("on_prem").grid_gco2_per_kwh / 1000)
-    green = owned(compared(desk, COUNT, on_prem=[DC1], workload=WORKLOAD | {"energy": {"grid_gco2_per_kwh": 20.0}}))
+    green = owned(compared(context, COUNT, on_prem=[DC1], workload=WORKLOAD | {"energy": {"grid_gco2_per_kwh": 20.0}}))
     assert green.energy is not None
     assert green.energy.tco2e == pytest.approx(green.energy.mwh * 20 / 1000)
 
 
-def test_its_grid_is_its_own(desk: Desk) -> None:
+def test_its_grid_is_its_own(context: AppContext) -> None:
     """Stated for the plant it is no other offer's, and above the workload's; not stated anywhere it is assumed and said."""
-    found = compared(desk, COUNT, on_prem=[DC1 | {"grid_gco2_per_kwh": 20.0}])
-    hydro, usual = owned(found), compared(desk, COUNT, on_prem=[DC1])
+    found = compared(context, COUNT, on_prem=[DC1 | {"grid_gco2_per_kwh": 20.0}])
+    hydro, usual = owned(found), compared(context, COUNT, on_prem=[DC1])
     assert hydro.energy is not None
     assert hydro.energy.tco2e == pytest.approx(hydro.energy.mwh * 20 / 1000)
     assert found.options[-1].energy == usual.options[-1].energy
     everywhere = WORKLOAD | {"energy": {"grid_gco2_per_kwh": 500.0}}
-    both = owned(compared(desk, COUNT, on_prem=[DC1 | {"grid_gco2_per_kwh": 20.0}], workload=everywhere))
+    both = owned(compared(context, COUNT, on_prem=[DC1 | {"grid_gco2_per_kwh": 20.0}], workload=everywhere))
     assert both.energy == hydro.energy
     field = "on_prem.dc1.grid_gco2_per_kwh"
     assert {each.field: each.value for each in usual.assumptions}[field] == find_region("on_prem").grid_gco2_per_kwh
     assert field not in {each.field for each in found.assumptions}
-    assert field not in {each.field for each in compared(desk, COUNT, on_prem=[DC1], workload=everywhere).assumptions}
+    assert field not in {each.field for each in compared(context, COUNT, on_prem=[DC1], workload=everywhere).assumptions}
 
 
-def test_its_power_is_paid_once(desk: Desk) -> None:
+def test_its_power_is_paid_once(context: AppContext) -> None:
     """The workload's price of electricity is no second bill for it."""
     dear = WORKLOAD | {"energy": {"usd_per_kwh": 5.0}}
-    assert owned(compared(desk, COUNT, on_prem=[DC1], workload=dear)).cost_usd == owned(compared(desk, COUNT, on_prem=[DC1])).cost_usd
+    assert owned(compared(context, COUNT, on_prem=[DC1], workload=dear)).cost_usd == owned(compared(context, COUNT, on_prem=[DC1])).cost_usd
 
 
-def test_a_lead_time_delays_it(desk: Desk) -> None:
+def test_a_lead_time_delays_it(context: AppContext) -> None:
     """Past the deadline where the clouds keep it, and its probability of keeping it says so too."""
     constraints = {"start": date(2027, 1, 4), "deadline": date(2027, 6, 30)}
     there, ordered = (
-        owned(compared(desk, COUNT, on_prem=[DC1 | {"lead_time_months": months}], constraints=constraints)) for months in (0, 9)
+        owned(compared(context, COUNT, on_prem=[DC1 | {"lead_time_months": months}], constraints=constraints)) for months in (0, 9)
     )
     assert there.feasible
     assert ordered.reasons == tuple(text for text in ordered.reasons if "later than the deadline" in text) != ()
@@ -123,11 +123,11 @@ def test_a_lead_time_delays_it(desk: Desk) -> None:
     assert (ordered.time.deadline_probability or 0) < 0.1
 
 
-def test_at_the_break_even_price_nothing_is_won_or_lost(desk: Desk, settings: Settings) -> None:
+def test_at_the_break_even_price_nothing_is_won_or_lost(context: AppContext, settings: Settings) -> None:
     """Rented for just that, buying saves nothing over the plant's years, and its odds are about even."""
-    first = compared(desk, COUNT, on_prem=[DC1]).break_even[0]
+    first = compared(context, COUNT, on_prem=[DC1]).break_even[0]
     price = Decimal(repr(first.usd_per_accelerator_hour))
-    even = compared(selling(desk, (offer(str(price)),)), COUNT, on_prem=[DC1]).break_even[0]
+    even = compared(selling(context, (offer(str(price)),)), COUNT, on_prem=[DC1]).break_even[0]
     assert even.against_usd_per_accelerator_hour == pytest.approx(float(price))
     assert even.npv_saved_usd == pytest.approx(0, abs=1.0)
     assert even.utilisation == pytest.approx(DC1["utilisation"])
@@ -144,7 +144,7 @@ def test_break_even_stands_against_what_can_be_had(settings: Settings) -> None:
             offer("2.50", "gcp", "us-central1", pricing="reserved_1y"),
         ),
     )
-    found = compared(selling(build_desk(settings), market), COUNT, on_prem=[DC1], limit=1)
+    found = compared(selling(build_context(settings), market), COUNT, on_prem=[DC1], limit=1)
     assert [(each.pricing, each.against_usd_per_accelerator_hour < 3.5) for each in found.break_even] == [
         ("spot", True),
         ("on_demand", True),
@@ -152,35 +152,35 @@ def test_break_even_stands_against_what_can_be_had(settings: Settings) -> None:
     ]
     assert not any("cheap" in each.against for each in found.break_even)
     assert [each.pricing for each in found.break_even if each.sensitivity] == ["on_demand"]
-    nowhere = compared(selling(build_desk(settings), market), COUNT, on_prem=[DC1], constraints={"jurisdictions": ["JP"]}, limit=1000)
+    nowhere = compared(selling(build_context(settings), market), COUNT, on_prem=[DC1], constraints={"jurisdictions": ["JP"]}, limit=1000)
     assert len(nowhere.break_even) == len(market)
-    spot = compared(selling(build_desk(settings), market[:3]), COUNT, on_prem=[DC1])
+    spot = compared(selling(build_context(settings), market[:3]), COUNT, on_prem=[DC1])
     assert [bool(each.sensitivity) for each in spot.break_even] == [True, False, False]
 
 
-def test_a_verdict_that_flips_nowhere_plausible_does_not_flip(desk: Desk) -> None:
+def test_a_verdict_that_flips_nowhere_plausible_does_not_flip(context: AppContext) -> None:
     """Electricity at some dollars a kWh, or a PUE of 4, tells nobody anything."""
-    found = [turn for each in compared(desk, COUNT, on_prem=[DC1]).break_even for turn in each.sensitivity or ()]
+    found = [turn for each in compared(context, COUNT, on_prem=[DC1]).break_even for turn in each.sensitivity or ()]
     flips = {turn.input: turn.flips_at for turn in found if turn.flips_at is not None}
     assert "capex_usd_per_accelerator" in flips
     assert all(plausible(name, value) for name, value in flips.items())
     assert {turn.input for turn in found if turn.flips_at is None} >= {"pue"}
 
 
-def test_its_grid_may_be_that_of_a_region(desk: Desk) -> None:
+def test_its_grid_may_be_that_of_a_region(context: AppContext) -> None:
     """Where none is stated; a region nobody knows is told where it stands."""
-    found = owned(compared(desk, COUNT, on_prem=[DC1 | {"region": "country:FRA"}]))
+    found = owned(compared(context, COUNT, on_prem=[DC1 | {"region": "country:FRA"}]))
     assert found.energy is not None
     assert found.energy.tco2e == pytest.approx(found.energy.mwh * find_region("country:FRA").grid_gco2_per_kwh / 1000)
-    stated = owned(compared(desk, COUNT, on_prem=[DC1 | {"region": "country:FRA", "grid_gco2_per_kwh": 20.0}]))
+    stated = owned(compared(context, COUNT, on_prem=[DC1 | {"region": "country:FRA", "grid_gco2_per_kwh": 20.0}]))
     assert stated.energy is not None
     assert stated.energy.tco2e == pytest.approx(stated.energy.mwh * 20 / 1000)
-    assert pointer_of(lambda: compared(desk, COUNT, on_prem=[DC1 | {"region": "mars"}]), UnknownName) == "/on_prem/0/region"
+    assert pointer_of(lambda: compared(context, COUNT, on_prem=[DC1 | {"region": "mars"}]), UnknownName) == "/on_prem/0/region"
 
 
-def test_break_even_stands_against_every_rented_option_shown(desk: Desk) -> None:
+def test_break_even_stands_against_every_rented_option_shown(context: AppContext) -> None:
     """The dearer the rent, the less use and time it takes, and the surer buying wins; what never pays is null."""
-    found = compared(desk, COUNT, on_prem=[DC1])
+    found = compared(context, COUNT, on_prem=[DC1])
     cheap, dear = found.break_even
     assert [each.against for each in found.break_even] == [option.id for option in found.options if option.offer.pricing != "owned"]
     assert cheap.npv_saved_usd < 0 < dear.npv_saved_usd
@@ -198,8 +198,8 @@ def test_break_even_stands_against_every_rented_option_shown(desk: Desk) -> None
 
 def test_a_break_even_weighs_what_is_paid(settings: Settings) -> None:
     """Whole instances and spares of both: of the same number their price, of more accelerators the rent of the same work."""
-    desk = selling(build_desk(settings), (offer("2.00"),))
-    found = compared(desk, {"counts": [100, 128, 256]}, on_prem=[DC1])
+    context = selling(build_context(settings), (offer("2.00"),))
+    found = compared(context, {"counts": [100, 128, 256]}, on_prem=[DC1])
     rented = {option.id: option for option in found.options}
     assert {option.count: option.spare_accelerators for option in found.options} == {100: 0, 128: 0, 256: 8}
     own = owned(found)
@@ -209,21 +209,21 @@ def test_a_break_even_weighs_what_is_paid(settings: Settings) -> None:
         assert option.time is not None
         paid = option.time.wall_clock_hours.p50 * (option.nodes * 8 + option.spare_accelerators)
         assert each.against_usd_per_accelerator_hour == pytest.approx(2.0 * paid / own.time.accelerator_hours.p50)
-    same = compared(desk, {"counts": [256]}, on_prem=[DC1 | {"count": 256}])
+    same = compared(context, {"counts": [256]}, on_prem=[DC1 | {"count": 256}])
     assert [each.against_usd_per_accelerator_hour for each in same.break_even] == pytest.approx([2.0])
 
 
-def test_owned_machines_alone_are_compared(desk: Desk) -> None:
+def test_owned_machines_alone_are_compared(context: AppContext) -> None:
     """Also where nobody sells what is asked for; then there is nothing to break even with."""
-    found = compared(desk, {"accelerators": ["MI300X"]}, on_prem=[DC1, DC1 | {"name": "dc2", "count": 64}])
+    found = compared(context, {"accelerators": ["MI300X"]}, on_prem=[DC1, DC1 | {"name": "dc2", "count": 64}])
     assert (found.considered, found.break_even, found.prices_as_of) == (2, (), None)
     assert {owned(found).count, owned(found, "dc2").count} == {128, 64}
 
 
-def test_every_variant_runs_on_every_plant(desk: Desk) -> None:
+def test_every_variant_runs_on_every_plant(context: AppContext) -> None:
     """And each is weighed against the options of its own kind."""
     variants = [{"name": "short", "workload": {"data": {"tokens": 10**11}}}, {"name": "long", "workload": {}}]
-    found = compared(desk, COUNT, on_prem=[DC1, DC1 | {"name": "dc2", "capex_usd_per_accelerator": 20_000.0}], variants=variants)
+    found = compared(context, COUNT, on_prem=[DC1, DC1 | {"name": "dc2", "capex_usd_per_accelerator": 20_000.0}], variants=variants)
     assert found.considered == 2 * (2 + 2)
     pairs = {(each.on_prem, each.against.partition(":")[0]) for each in found.break_even}
     assert pairs == {(plant, name) for plant in ("dc1", "dc2") for name in ("short", "long")}
@@ -237,13 +237,13 @@ def test_every_variant_runs_on_every_plant(desk: Desk) -> None:
         ([DC1 | {"capex_usd_per_accelerator": None}], InvalidRequest, "/on_prem/0/capex_usd_per_accelerator"),
     ],
 )
-def test_problems_point_at_the_plant(desk: Desk, plants: list[dict[str, Any]], kind: Any, pointer: str) -> None:
+def test_problems_point_at_the_plant(context: AppContext, plants: list[dict[str, Any]], kind: Any, pointer: str) -> None:
     """And its field."""
-    assert pointer_of(lambda: compared(desk, on_prem=plants), kind) == pointer
+    assert pointer_of(lambda: compared(context, on_prem=plants), kind) == pointer
 
 
-def test_what_was_assumed_of_a_plant_is_said(desk: Desk) -> None:
+def test_what_was_assumed_of_a_plant_is_said(context: AppContext) -> None:
     """Under its name."""
-    fields = {each.field for each in compared(desk, on_prem=[DC1]).assumptions}
+    fields = {each.field for each in compared(context, on_prem=[DC1]).assumptions}
     assert "on_prem.dc1.availability" in fields
     assert "on_prem.dc1.pue" not in fields

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from service.config import Settings
-from service.container import build_desk
-from service.context import Desk
+from service.container import build_context
+from service.context import AppContext
 from service.domain.comparison.options import Option
 from service.usecases.comparison.compare import Comparison
 from service.usecases.training.estimate import estimate
@@ -17,8 +17,8 @@ from tests.unit.usecases.comparison.comparing import A100, WORKLOAD, by_id, comp
 ONE_YEAR = 8760.0
 
 
-def market(settings: Settings, *offers: Any) -> Desk:
-    return selling(build_desk(settings), offers)
+def market(settings: Settings, *offers: Any) -> AppContext:
+    return selling(build_context(settings), offers)
 
 
 def only(found: Comparison) -> Option:
@@ -65,10 +65,10 @@ def test_an_estimate_of_an_instance_type_is_the_option_of_it(settings: Settings)
     offers = [
         offer("3.00", "azure", region, instance_type=kind, pricing=way) for region, kind in kinds.items() for way in ("on_demand", "spot")
     ]
-    desk = market(settings, *offers)
-    for option in compared(desk).options:
+    context = market(settings, *offers)
+    for option in compared(context).options:
         price = {"provider": "azure", "region": option.offer.region, "pricing": option.offer.pricing}
-        alone = estimate(desk, {**WORKLOAD, "hardware": {"accelerator": "H100", "count": 64}, "price": price})
+        alone = estimate(context, {**WORKLOAD, "hardware": {"accelerator": "H100", "count": 64}, "price": price})
         assert alone.price.instance_type == option.offer.instance_type
         assert option.time is not None
         assert option.time.wall_clock_hours == alone.estimate.time.wall_clock_hours
@@ -98,8 +98,8 @@ BARE = WORKLOAD | {"storage": {"checkpoints_kept": 0}, "failures": {"spare_share
 
 def test_whole_instances_are_rented(settings: Settings) -> None:
     """100 accelerators take 13 instances of 8 and 25 of 4, and all of them are paid for all the time."""
-    desk = market(settings, offer("2.00"), offer("2.00", instance_type="four", accelerator_count=4))
-    eight, four = sorted(compared(desk, {"counts": [100]}, workload=BARE).options, key=lambda option: option.nodes)
+    context = market(settings, offer("2.00"), offer("2.00", instance_type="four", accelerator_count=4))
+    eight, four = sorted(compared(context, {"counts": [100]}, workload=BARE).options, key=lambda option: option.nodes)
     assert (eight.nodes, four.nodes) == (13, 25)
     hours, usd = p50(eight)
     assert usd == pytest.approx(hours * 104 * 2)
@@ -108,10 +108,10 @@ def test_whole_instances_are_rented(settings: Settings) -> None:
 
 def test_instances_smaller_than_the_node_are_not_taken_for_it(settings: Settings) -> None:
     """Nobody says what joins them; as many as one instance holds are right."""
-    desk = market(
+    context = market(
         settings, offer("2.00", instance_type="one", accelerator_count=1), offer("2.00", instance_type="four", accelerator_count=4)
     )
-    found = compared(desk, {"counts": [4, 8, 64]})
+    found = compared(context, {"counts": [4, 8, 64]})
     feasible = {(option.offer.instance_type, option.count) for option in found.options if option.feasible}
     assert feasible == {("four", 4)}
     assert found.infeasible == {"splits_nodes": 5}
@@ -129,8 +129,8 @@ def test_a_torus_is_let_in_slices(settings: Settings) -> None:
 
 def test_spot_costs_preemptions_in_time_and_money(settings: Settings) -> None:
     """At the same price it takes longer and costs more: work lost, detection and restarts; with energy in proportion."""
-    desk = market(settings, offer("2.00"), offer("2.00", pricing="spot"))
-    kept, spot = sorted(compared(desk).options, key=lambda option: option.offer.pricing)
+    context = market(settings, offer("2.00"), offer("2.00", pricing="spot"))
+    kept, spot = sorted(compared(context).options, key=lambda option: option.offer.pricing)
     assert kept.time is not None
     assert spot.time is not None
     assert spot.time.expected_interruptions > kept.time.expected_interruptions
@@ -146,9 +146,9 @@ def test_spot_costs_preemptions_in_time_and_money(settings: Settings) -> None:
 
 def test_preemptions_stated_are_those_of_spot_alone(settings: Settings) -> None:
     """On demand nobody takes the machine away, whatever spot is like."""
-    desk = market(settings, offer("2.00"), offer("2.00", pricing="spot"))
+    context = market(settings, offer("2.00"), offer("2.00", pricing="spot"))
     calm, rough = (
-        {option.offer.pricing: p50(option)[0] for option in compared(desk, workload=WORKLOAD | {"failures": failures}).options}
+        {option.offer.pricing: p50(option)[0] for option in compared(context, workload=WORKLOAD | {"failures": failures}).options}
         for failures in ({"preemptions_per_node_hour": 0}, {"preemptions_per_node_hour": 0.05})
     )
     assert calm["spot"] == calm["on_demand"] == rough["on_demand"]
@@ -204,34 +204,34 @@ def test_a_layout_of_the_callers_own_that_does_not_fit_is_no_option(settings: Se
 def test_a_rate_measured_on_one_accelerator_is_warned_of_on_several(settings: Settings) -> None:
     """One of them alone is what was measured."""
     measured = WORKLOAD | {"efficiency": {"tokens_per_s_per_accelerator": 5000.0}}
-    desk = market(settings, offer("2.00"), offer("1.00", accelerator=A100))
+    context = market(settings, offer("2.00"), offer("1.00", accelerator=A100))
 
     def warned(accelerators: list[str]) -> bool:
         return any(
-            "taken for all 2 accelerators" in text for text in compared(desk, {"accelerators": accelerators}, workload=measured).warnings
+            "taken for all 2 accelerators" in text for text in compared(context, {"accelerators": accelerators}, workload=measured).warnings
         )
 
     assert warned(["H100", "A100-80GB"])
     assert not warned(["H100"])
-    assert not any("taken for all" in text for text in compared(desk).warnings)
+    assert not any("taken for all" in text for text in compared(context).warnings)
 
 
 def test_energy_is_that_of_the_offers_region_unless_stated(settings: Settings) -> None:
     """A grid of hydropower emits less for the same run; a region stated for the workload stands for all."""
-    desk = market(settings, offer("2.00", "nebius", "eu-north1"), offer("2.00", "aws", "eu-central-1"))
-    finland, germany = (option.energy for option in sorted(compared(desk).options, key=lambda option: option.offer.region, reverse=True))
+    context = market(settings, offer("2.00", "nebius", "eu-north1"), offer("2.00", "aws", "eu-central-1"))
+    finland, germany = (option.energy for option in sorted(compared(context).options, key=lambda option: option.offer.region, reverse=True))
     assert finland is not None
     assert germany is not None
     assert finland.tco2e / finland.mwh < germany.tco2e / germany.mwh
-    one = compared(desk, workload=WORKLOAD | {"energy": {"region": "country:FRA"}})
+    one = compared(context, workload=WORKLOAD | {"energy": {"region": "country:FRA"}})
     assert len({option.energy for option in one.options}) == 1
 
 
 def test_power_paid_beside_a_clouds_price_is_warned_of(settings: Settings) -> None:
     """A cloud's price contains it."""
-    desk = market(settings, offer("2.00"))
-    assert any("contains its power" in text for text in compared(desk, workload=WORKLOAD | {"energy": {"usd_per_kwh": 0.1}}).warnings)
-    assert not any("contains its power" in text for text in compared(desk).warnings)
+    context = market(settings, offer("2.00"))
+    assert any("contains its power" in text for text in compared(context, workload=WORKLOAD | {"energy": {"usd_per_kwh": 0.1}}).warnings)
+    assert not any("contains its power" in text for text in compared(context).warnings)
 
 
 VARIANTS: dict[str, list[dict[str, Any]]] = {
@@ -251,14 +251,14 @@ VARIANTS: dict[str, list[dict[str, Any]]] = {
 @pytest.mark.parametrize("variants", VARIANTS.values(), ids=VARIANTS)
 def test_a_variant_is_the_workload_with_its_changes(settings: Settings, variants: list[dict[str, Any]]) -> None:
     """Each is compared as it would be alone, beside the others."""
-    desk = market(settings, offer("2.00"), offer("1.00", pricing="spot"))
-    together = compared(desk, {"counts": [64, 128]}, variants=variants)
+    context = market(settings, offer("2.00"), offer("1.00", pricing="spot"))
+    together = compared(context, {"counts": [64, 128]}, variants=variants)
     assert together.considered == 4 * len(variants)
     assert len({(option.variant, option.cost_usd) for option in by_id(together).values()}) == 4 * len(variants)
     for variant in variants:
         change = variant["workload"]
         training = WORKLOAD["training"] | change.get("training", {})
-        alone = compared(desk, {"counts": [64, 128]}, workload=WORKLOAD | change | {"training": training})
+        alone = compared(context, {"counts": [64, 128]}, workload=WORKLOAD | change | {"training": training})
         own = [option for option in together.options if option.variant == variant["name"]]
         assert [(option.count, option.cost_usd, option.energy) for option in own] == [
             (option.count, option.cost_usd, option.energy) for option in alone.options
@@ -267,10 +267,10 @@ def test_a_variant_is_the_workload_with_its_changes(settings: Settings, variants
 
 def test_what_a_variant_makes_cheaper_is_seen(settings: Settings) -> None:
     """fp8 against bf16, adapters against full fine-tuning, experts against a dense model of their size."""
-    desk = market(settings, offer("2.00"), offer("1.30", accelerator=A100))
+    context = market(settings, offer("2.00"), offer("1.30", accelerator=A100))
 
     def best(name: str) -> list[str]:
-        found = compared(desk, {"counts": [64], "accelerators": ["H100"]}, variants=VARIANTS[name])
+        found = compared(context, {"counts": [64], "accelerators": ["H100"]}, variants=VARIANTS[name])
         return [str(option.variant) for option in found.options]
 
     assert best("precision") == ["fp8", "bf16"]
@@ -280,13 +280,13 @@ def test_what_a_variant_makes_cheaper_is_seen(settings: Settings) -> None:
 
 def test_every_variant_has_its_best_option_in_the_answer(settings: Settings) -> None:
     """However few are shown; with how many are feasible, and of a variant none of whose options is, why."""
-    desk = market(settings, offer("2.00"), offer("3.00", "gcp", "us-central1"))
+    context = market(settings, offer("2.00"), offer("3.00", "gcp", "us-central1"))
     variants = [
         {"name": "short", "workload": {"data": {"tokens": 10**11}}},
         {"name": "long", "workload": {}},
         {"name": "endless", "workload": {"data": {"tokens": 10**16}}},
     ]
-    found = compared(desk, {"counts": [64, 128]}, variants=variants, limit=1)
+    found = compared(context, {"counts": [64, 128]}, variants=variants, limit=1)
     shown = by_rank(found)
     short, long, endless = found.variants
     for block in (short, long):
@@ -297,7 +297,7 @@ def test_every_variant_has_its_best_option_in_the_answer(settings: Settings) -> 
         assert block.reason is None
     assert (endless.best, endless.cost_usd, endless.feasible) == (None, None, 0)
     assert "neither deadline nor max_wall_clock_days" in str(endless.reason)
-    assert compared(desk).variants == ()
+    assert compared(context).variants == ()
 
 
 def by_rank(found: Comparison) -> dict[str, Option]:
@@ -306,9 +306,9 @@ def by_rank(found: Comparison) -> dict[str, Option]:
 
 def test_an_option_says_what_joins_its_nodes(settings: Settings) -> None:
     """The rate that is modelled; where there is one node, nothing."""
-    desk = market(settings, offer("2.00"))
+    context = market(settings, offer("2.00"))
     rates = {
-        option.count: option.throughput and option.throughput.inter_node_gbps for option in compared(desk, {"counts": [8, 64]}).options
+        option.count: option.throughput and option.throughput.inter_node_gbps for option in compared(context, {"counts": [8, 64]}).options
     }
     assert rates[8] is None
     assert (rates[64] or 0) > 0

@@ -11,11 +11,11 @@ import pytest
 
 from providers.offer import Fetched, Offer, Provider
 from service.config import Settings
-from service.container import build_desk
-from service.context import Desk
+from service.container import build_context
+from service.context import AppContext
 from service.domain.errors import UnknownName
 from service.prices.catalog import Catalog
-from service.prices.snapshots import Shelf
+from service.prices.snapshots import SnapshotRepository
 from service.usecases.prices.catalog import find_accelerators, find_models, find_offers
 
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
@@ -53,11 +53,11 @@ class Four(Provider):
 
 
 @pytest.fixture
-def desk(settings: Settings) -> Desk:
-    """A desk whose shipped prices are those four, with a real, empty store."""
-    desk = build_desk(settings)
-    desk.store.migrate()
-    return replace(desk, catalog=Catalog(Shelf(Four, desk.store)))
+def context(settings: Settings) -> AppContext:
+    """A context whose shipped prices are those four, with a real, empty store."""
+    context = build_context(settings)
+    context.store.migrate()
+    return replace(context, catalog=Catalog(SnapshotRepository(Four, context.store)))
 
 
 @pytest.mark.parametrize(
@@ -74,26 +74,26 @@ def desk(settings: Settings) -> Desk:
         ({"provider": "lambda"}, []),
     ],
 )
-def test_offers_answer_all_filters_in_the_books_order(desk: Desk, given: dict[str, Any], expected: list[Offer]) -> None:
+def test_offers_answer_all_filters_in_the_books_order(context: AppContext, given: dict[str, Any], expected: list[Offer]) -> None:
     """An alias that may mean several parts lists the offers of all of them; known names that nothing answers give nothing."""
-    book, found = find_offers(desk, given)
+    book, found = find_offers(context, given)
     assert (book.name, found) == ("prices-1", expected)
 
 
-def test_a_recorded_snapshot_can_be_listed(desk: Desk) -> None:
+def test_a_recorded_snapshot_can_be_listed(context: AppContext) -> None:
     """By the name it was kept under, whatever is current."""
-    desk.store.save_snapshot("snapshot", Fetched((V100,), "prices-0"), NOW, lambda done, total: None)
-    book, found = find_offers(desk, {"snapshot": "prices-0"})
+    context.store.save_snapshot("snapshot", Fetched((V100,), "prices-0"), NOW, lambda done, total: None)
+    book, found = find_offers(context, {"snapshot": "prices-0"})
     assert (book.name, found) == ("prices-0", [V100])
 
 
 @pytest.mark.parametrize(
     ("name", "value"), [("accelerator", "H10"), ("snapshot", "prices-9"), ("provider", "hyperstak"), ("region", "us-est-1")]
 )
-def test_an_unknown_name_points_at_its_own_filter(desk: Desk, name: str, value: str) -> None:
+def test_an_unknown_name_points_at_its_own_filter(context: AppContext, name: str, value: str) -> None:
     """And not into an estimate request, where the same names stand elsewhere."""
     with pytest.raises(UnknownName) as caught:
-        find_offers(desk, {name: value})
+        find_offers(context, {name: value})
     assert caught.value.pointer == f"/{name}"
     assert caught.value.near
 

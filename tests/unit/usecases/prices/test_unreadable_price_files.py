@@ -15,14 +15,14 @@ import pytest
 from providers.base import Context
 from providers.file import PriceFiles
 from service.config import Settings
-from service.context import Desk
+from service.context import AppContext
 from service.presets.hardware.accelerators import canonical_accelerator
 from service.prices.book import PriceBook
 from service.store.prices.history import HistoryFilter
 from service.store.prices.snapshots import no_step
 from service.usecases.prices.providers import ProviderEntry, list_providers
 from service.usecases.prices.refresh import refresh_prices
-from tests.unit.usecases.sources import World, desk_of
+from tests.unit.usecases.sources import World, context_of
 
 Row = dict[str, Any]
 MACHINE: Row = {"provider": "nimbus", "region": "east", "instance_type": "h100x8", "accelerator": "H100-SXM", "accelerator_count": 8}
@@ -42,11 +42,11 @@ def folder(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def desk(settings: Settings, folder: Path) -> Iterator[Desk]:
-    """A desk on a migrated database that has read them, ten minutes later."""
+def context(settings: Settings, folder: Path) -> Iterator[AppContext]:
+    """A context on a migrated database that has read them, ten minutes later."""
     env, world = {"OUTLAY_PRICE_FILES": str(folder)}, World()
     files = PriceFiles(Context(canonical=canonical_accelerator, env=env, clock=lambda: world.now))
-    with desk_of(settings, world, files, env) as made:
+    with context_of(settings, world, files, env) as made:
         read(made)
         world.now += timedelta(minutes=10)
         yield made
@@ -56,37 +56,37 @@ def write(file: Path, content: object) -> None:
     file.write_text(json.dumps(content), encoding="utf-8")
 
 
-def read(desk: Desk) -> dict[str, Any]:
+def read(context: AppContext) -> dict[str, Any]:
     """What a refresh of the price files says."""
-    return refresh_prices(desk, {"provider": "file", "by_hand": True}, no_step)
+    return refresh_prices(context, {"provider": "file", "by_hand": True}, no_step)
 
 
-def entry_of(desk: Desk) -> ProviderEntry:
+def entry_of(context: AppContext) -> ProviderEntry:
     """Price files as whoever runs the service sees them."""
-    return next(entry for entry in list_providers(desk, operator=True) if entry.name == "file")
+    return next(entry for entry in list_providers(context, operator=True) if entry.name == "file")
 
 
-def book_of(desk: Desk) -> PriceBook:
+def book_of(context: AppContext) -> PriceBook:
     """The prices as they are now."""
-    desk.catalog.look()
-    return desk.catalog.current
+    context.catalog.look()
+    return context.catalog.current
 
 
-def stale_by_region(desk: Desk) -> dict[str, bool]:
+def stale_by_region(context: AppContext) -> dict[str, bool]:
     """Of the prices that the files state; asked of each, and of all at once."""
-    book, now = book_of(desk), desk.clock()
+    book, now = book_of(context), context.clock()
     rows = dict(zip(book.offers, book.stale_rows(now).tolist(), strict=True))
     assert {offer: book.stale(offer, now) for offer in rows} == rows
     return {offer.region: stale for offer, stale in rows.items() if book.asked(offer) == "file"}
 
 
-def test_the_others_are_served_and_its_own_stay_marked_as_stale(desk: Desk, folder: Path) -> None:
+def test_the_others_are_served_and_its_own_stay_marked_as_stale(context: AppContext, folder: Path) -> None:
     """Even where both name the same source and date."""
     (folder / "north.json").write_text("{", encoding="utf-8")
     write(folder / "south.json", {"prices": [SOUTH | {"usd_per_hour": 44}], "discounts": DISCOUNTS[1:]})
-    read(desk)
-    assert stale_by_region(desk) == {"north": True, "south": False}
-    prices = {offer.region: offer.usd_per_hour for offer in book_of(desk).offers if offer.region != "east"}
+    read(context)
+    assert stale_by_region(context) == {"north": True, "south": False}
+    prices = {offer.region: offer.usd_per_hour for offer in book_of(context).offers if offer.region != "east"}
     assert prices == {"north": 30, "south": 44}
 
 
@@ -99,57 +99,57 @@ def test_another_file_of_the_same_name_is_another_file(settings: Settings, tmp_p
     write(there / "prices.json", {"prices": [SOUTH, SOUTH | {"region": "west"}], "discounts": DISCOUNTS})
     env, world = {"OUTLAY_PRICE_FILES": os.pathsep.join(map(str, (here, there)))}, World()
     files = PriceFiles(Context(canonical=canonical_accelerator, env=env, clock=lambda: world.now))
-    with desk_of(settings, world, files, env) as desk:
-        read(desk)
+    with context_of(settings, world, files, env) as context:
+        read(context)
         world.now += timedelta(minutes=10)
         (here / "prices.json").write_text("{", encoding="utf-8")
         write(there / "prices.json", {"prices": [SOUTH]})
-        read(desk)
-        assert stale_by_region(desk) == {"north": True, "south": False}
+        read(context)
+        assert stale_by_region(context) == {"north": True, "south": False}
 
 
-def test_it_is_named_with_what_is_wrong(desk: Desk, folder: Path) -> None:
+def test_it_is_named_with_what_is_wrong(context: AppContext, folder: Path) -> None:
     """To whoever runs the service, for as long as it is so; the provider has answered all the same."""
     (folder / "north.json").write_text("{", encoding="utf-8")
-    (said,) = read(desk)["warnings"]
+    (said,) = read(context)["warnings"]
     assert said.startswith(f"the price file {folder}/north.json is no JSON: ")
-    entry = entry_of(desk)
-    assert (entry.state, entry.offers, entry.last_error, entry.last_error_at) == ("ok", 2, said, desk.clock())
-    assert read(desk)["warnings"] == [said]
+    entry = entry_of(context)
+    assert (entry.state, entry.offers, entry.last_error, entry.last_error_at) == ("ok", 2, said, context.clock())
+    assert read(context)["warnings"] == [said]
 
 
-def test_its_discounts_stay_and_others_can_be_changed(desk: Desk, folder: Path) -> None:
+def test_its_discounts_stay_and_others_can_be_changed(context: AppContext, folder: Path) -> None:
     """What is taken off list prices is what each file stated last: a changed discount is not taken off twice."""
     (folder / "north.json").write_text("{", encoding="utf-8")
     write(folder / "south.json", {"prices": [SOUTH], "discounts": [DISCOUNTS[1] | {"percent": 20}]})
-    read(desk)
-    (listed,) = (offer for offer in book_of(desk).offers if offer.region == "east")
+    read(context)
+    (listed,) = (offer for offer in book_of(context).offers if offer.region == "east")
     assert listed.usd_per_hour == 55 * Decimal("0.9") * Decimal("0.8")
 
 
-def test_it_keeps_no_price_of_other_files(desk: Desk, folder: Path) -> None:
+def test_it_keeps_no_price_of_other_files(context: AppContext, folder: Path) -> None:
     """What they do not state any more is gone."""
     (folder / "north.json").write_text("{", encoding="utf-8")
     (folder / "south.json").unlink()
     write(folder / "west.json", [SOUTH | {"region": "west"}])
-    read(desk)
-    assert stale_by_region(desk) == {"north": True, "west": False}
+    read(context)
+    assert stale_by_region(context) == {"north": True, "west": False}
 
 
-def test_while_nothing_changes_the_prices_keep_their_name_and_history(desk: Desk, folder: Path) -> None:
+def test_while_nothing_changes_the_prices_keep_their_name_and_history(context: AppContext, folder: Path) -> None:
     """That nobody can read a price is no change of it, and since when is said once."""
-    before = desk.store.price_changes(HistoryFilter({}), 100, None)
+    before = context.store.price_changes(HistoryFilter({}), 100, None)
     (folder / "north.json").write_text("{", encoding="utf-8")
-    first, again = read(desk), read(desk)
+    first, again = read(context), read(context)
     assert (again["snapshot"], again["new"]) == (first["snapshot"], False)
-    assert desk.store.price_changes(HistoryFilter({}), 100, None) == before
+    assert context.store.price_changes(HistoryFilter({}), 100, None) == before
 
 
-def test_a_mended_file_counts_at_once(desk: Desk, folder: Path) -> None:
+def test_a_mended_file_counts_at_once(context: AppContext, folder: Path) -> None:
     """Nothing is left of the trouble."""
     (folder / "north.json").write_text("{", encoding="utf-8")
-    read(desk)
+    read(context)
     write(folder / "north.json", {"prices": [NORTH | {"usd_per_hour": 33}], "discounts": DISCOUNTS[:1]})
-    assert "warnings" not in read(desk)
-    assert (entry_of(desk).last_error, stale_by_region(desk)) == (None, {"north": False, "south": False})
-    assert {offer.usd_per_hour for offer in book_of(desk).offers if offer.region == "north"} == {33}
+    assert "warnings" not in read(context)
+    assert (entry_of(context).last_error, stale_by_region(context)) == (None, {"north": False, "south": False})
+    assert {offer.usd_per_hour for offer in book_of(context).offers if offer.region == "north"} == {33}

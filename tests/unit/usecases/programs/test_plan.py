@@ -14,14 +14,14 @@ import pytest
 
 from service.api.resources.programs import EXAMPLE
 from service.config import Settings
-from service.container import build_desk
-from service.context import Desk
-from service.domain.errors import DoesNotFit, InvalidRequest, NoOffer, Problem, UnknownName
+from service.container import build_context
+from service.context import AppContext
+from service.domain.errors import DoesNotFit, DomainError, InvalidRequest, NoOffer, UnknownName
 from service.schemas.programs.request import ProgramRequestSchema
 from service.usecases.programs.deadline import scaled_run
 from service.usecases.programs.plan import ProgramAnswer, compare, plan, resolve
 from service.usecases.programs.runs import Estimates, merged
-from service.usecases.resolution.assumption_log import Notes
+from service.usecases.resolution.assumption_log import AssumptionLog
 from service.usecases.training.estimate import estimate
 from tests.unit.usecases.market import later, offer, sell
 
@@ -30,9 +30,9 @@ START = date(2027, 1, 4)
 
 
 @pytest.fixture
-def desk(settings: Settings) -> Desk:
-    """A desk with the shipped prices."""
-    found = build_desk(settings)
+def context(settings: Settings) -> AppContext:
+    """A context with the shipped prices."""
+    found = build_context(settings)
     found.store.migrate()
     return found
 
@@ -47,8 +47,8 @@ def asked(request: dict[str, Any]) -> dict[str, Any]:
     return found
 
 
-def planned(desk: Desk, request: dict[str, Any] | None = None) -> ProgramAnswer:
-    return plan(desk, asked(EXAMPLE if request is None else request))
+def planned(context: AppContext, request: dict[str, Any] | None = None) -> ProgramAnswer:
+    return plan(context, asked(EXAMPLE if request is None else request))
 
 
 def with_run(tier: int, **fields: Any) -> dict[str, Any]:
@@ -62,9 +62,9 @@ def with_schedule(**fields: Any) -> dict[str, Any]:
     return changed(schedule=EXAMPLE["schedule"] | fields)
 
 
-def refused(desk: Desk, request: dict[str, Any], kind: type[Problem] = InvalidRequest) -> Problem:
+def refused(context: AppContext, request: dict[str, Any], kind: type[DomainError] = InvalidRequest) -> DomainError:
     with pytest.raises(kind) as caught:
-        planned(desk, request)
+        planned(context, request)
     return caught.value
 
 
@@ -81,9 +81,9 @@ def assumed(answer: ProgramAnswer) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("file", EXAMPLES, ids=lambda file: file.stem)
-def test_examples_add_up_to_the_cent(desk: Desk, file: Path) -> None:
+def test_examples_add_up_to_the_cent(context: AppContext, file: Path) -> None:
     """Lines, envelope and burn plan are each the budget; runs, with their repeats, are their tier."""
-    answer = planned(desk, json.loads(file.read_text(encoding="utf-8")))
+    answer = planned(context, json.loads(file.read_text(encoding="utf-8")))
     found, budget = answer.plan, Decimal(repr(answer.plan.total_usd.p50)).quantize(Decimal("0.01"))
     assert len(found.tiers) == 3
     assert sum(line.usd for line in found.lines) == budget
@@ -97,10 +97,10 @@ def test_examples_add_up_to_the_cent(desk: Desk, file: Path) -> None:
     assert float(sum(week.accelerator_hours for week in answer.burn_plan)) == pytest.approx(hours, abs=0.01)
 
 
-def test_a_run_costs_what_its_estimate_says(desk: Desk) -> None:
+def test_a_run_costs_what_its_estimate_says(context: AppContext) -> None:
     """The defaults laid under it, deep; storage and people left to the program that states them."""
-    answer = planned(desk)
-    alone = estimate(desk, {**asked(EXAMPLE)["tiers"][2]["runs"][0]["estimate"], **asked(EXAMPLE)["defaults"]})
+    answer = planned(context)
+    alone = estimate(context, {**asked(EXAMPLE)["tiers"][2]["runs"][0]["estimate"], **asked(EXAMPLE)["defaults"]})
     run = answer.plan.tiers[2].runs[0]
     kept = [line.usd for line in alone.estimate.cost.lines if line.line != "storage"]
     assert run.cost_usd == sum(kept)
@@ -115,18 +115,18 @@ def test_a_run_lies_over_the_defaults_object_by_object() -> None:
     assert merged(below, {"hardware": {"count": 8}}) == {"hardware": {"accelerator": "H100", "count": 8}, "price": {"region": "eu"}}
 
 
-def test_runs_that_ask_the_same_are_estimated_once(desk: Desk) -> None:
+def test_runs_that_ask_the_same_are_estimated_once(context: AppContext) -> None:
     """However many they are."""
     request = changed()
     run = request["tiers"][0]["runs"][0]
     request["tiers"][0]["runs"] = [run | {"name": f"ablation {at}"} for at in range(5)]
-    found = planned(desk, request).estimates
+    found = planned(context, request).estimates
     assert len({id(found["prototype", f"ablation {at}"]) for at in range(5)}) == 1
 
 
-def test_runs_that_ask_partly_the_same_are_each_as_alone(desk: Desk) -> None:
+def test_runs_that_ask_partly_the_same_are_each_as_alone(context: AppContext) -> None:
     """Runs of other tokens, shapes and failures beside each other assume and find what each does by itself."""
-    estimates = Estimates(desk)
+    estimates = Estimates(context)
     base = {**asked(EXAMPLE)["defaults"], **asked(EXAMPLE)["tiers"][0]["runs"][0]["estimate"]}
     for own in (
         {},
@@ -136,42 +136,42 @@ def test_runs_that_ask_partly_the_same_are_each_as_alone(desk: Desk) -> None:
         {"overhead": {}},
     ):
         request = {**base, **own}
-        assert estimates.of(request) == estimate(desk, request)
+        assert estimates.of(request) == estimate(context, request)
 
 
-def test_sweeps_are_grids_with_seeds_and_early_stopping(desk: Desk) -> None:
+def test_sweeps_are_grids_with_seeds_and_early_stopping(context: AppContext) -> None:
     """Four points by three, twice each: successive halving makes a third of them whole."""
     grid = {"learning_rate": [1e-4, 2e-4, 4e-4, 8e-4], "warmup": 2}
-    whole = planned(desk, with_run(0, repeat=1, grid=grid, seeds=2)).plan.tiers[0].runs[0]
+    whole = planned(context, with_run(0, repeat=1, grid=grid, seeds=2)).plan.tiers[0].runs[0]
     halved = (
-        planned(desk, with_run(0, repeat=1, grid=grid, seeds=2, early_stopping={"factor": 2, "least_share": 0.25})).plan.tiers[0].runs[0]
+        planned(context, with_run(0, repeat=1, grid=grid, seeds=2, early_stopping={"factor": 2, "least_share": 0.25})).plan.tiers[0].runs[0]
     )
     assert (whole.run.repetition.runs, whole.equivalents) == (16, 16)
     assert halved.equivalents == pytest.approx(2 * (8 * 0.25 + 4 * 0.25 + 2 * 0.5))
     assert halved.cost_usd < whole.cost_usd
 
 
-def test_runs_go_side_by_side_as_the_program_has_accelerators(desk: Desk) -> None:
+def test_runs_go_side_by_side_as_the_program_has_accelerators(context: AppContext) -> None:
     """256 hold eight of 32, so that twelve take two turns; a stated number stands: one after another takes twelve."""
-    many, single = planned(desk), planned(desk, with_run(0, at_once=1))
+    many, single = planned(context), planned(context, with_run(0, at_once=1))
     assert assumed(many)["tiers.ablations.at_once"] == 8
     slower = single.plan.tiers[0].wall_clock_hours.p50 / many.plan.tiers[0].wall_clock_hours.p50
     assert slower == pytest.approx(12 / 2)
 
 
-def test_more_runs_side_by_side_than_the_program_has_accelerators_for_are_warned_of(desk: Desk) -> None:
+def test_more_runs_side_by_side_than_the_program_has_accelerators_for_are_warned_of(context: AppContext) -> None:
     """Eight runs of 32 fill 256; nine do not fit, and only as many as there are count."""
-    many = [answer.warnings for answer in (planned(desk, with_run(0, at_once=at_once)) for at_once in (8, 9, 1000))]
+    many = [answer.warnings for answer in (planned(context, with_run(0, at_once=at_once)) for at_once in (8, 9, 1000))]
     fits, nine, all_twelve = ([text for text in warnings if "side by side" in text] for warnings in many)
     assert not fits
     assert "9 runs of 32 accelerators side by side take 288, defaults.hardware.count is 256" in nine[0]
     assert "12 runs of 32 accelerators side by side take 384" in all_twelve[0]
 
 
-def test_published_overheads_name_their_source(desk: Desk) -> None:
+def test_published_overheads_name_their_source(context: AppContext) -> None:
     """A share nobody chose is an assumption."""
     answer = planned(
-        desk, changed(overhead={"evaluation": "published", "reruns": {"usd": 5000, "tier": "production", "basis": "one restart"}})
+        context, changed(overhead={"evaluation": "published", "reruns": {"usd": 5000, "tier": "production", "basis": "one restart"}})
     )
     evaluation, reruns = answer.plan.overhead
     assert "Acme" in evaluation.basis
@@ -179,7 +179,7 @@ def test_published_overheads_name_their_source(desk: Desk) -> None:
     assert (reruns.usd, reruns.basis) == (Decimal(5000), "one restart")
 
 
-def test_other_lines_have_their_own_basis(desk: Desk) -> None:
+def test_other_lines_have_their_own_basis(context: AppContext) -> None:
     """Hand-computed: 40 TB over the program's months and six more, 400 h of people, labels, data and egress."""
     request = changed(
         labelling={"items": 1000, "usd_per_item": 1.5, "tier": "prototype"},
@@ -187,7 +187,7 @@ def test_other_lines_have_their_own_basis(desk: Desk) -> None:
         data={"raw_tokens": "4T", "filter_yield": 0.5, "purchase_usd": 1234.56},
         storage={"dataset_tb": 40, "usd_per_tb_month": 20, "checkpoints_kept": 0, "retention_months": 0},
     )
-    answer = planned(desk, request)
+    answer = planned(context, request)
     usd = {line.line: line.usd for line in answer.plan.lines}
     assert (usd["personnel: evaluation"], usd["labelling"], usd["network"], usd["data purchase"]) == (36000, 1500, 500, Decimal("1234.56"))
     assert usd["outcome evaluation"] == 20000
@@ -197,36 +197,36 @@ def test_other_lines_have_their_own_basis(desk: Desk) -> None:
     assert "storage: checkpoints" not in usd
 
 
-def test_what_nobody_chose_is_reported(desk: Desk) -> None:
+def test_what_nobody_chose_is_reported(context: AppContext) -> None:
     """Every default of the program's own."""
-    found = assumed(planned(desk))
+    found = assumed(planned(context))
     wanted = {"reserves.confidence", "correlation", "rollback_share", "schedule.common_share", "schedule.wanted_probability"}
     assert wanted <= found.keys()
     assert found["tiers.validation.gate.sign_off_days"] == 0
 
 
-def test_contingency_grows_with_the_risk_log(desk: Desk) -> None:
+def test_contingency_grows_with_the_risk_log(context: AppContext) -> None:
     """From the risks and the spread, unless a share is stated."""
-    calm, risky = planned(desk, changed(risks=[])), planned(desk)
-    stated = planned(desk, changed(reserves={"contingency": 0.1, "evaluation_and_debugging": 0}))
+    calm, risky = planned(context, changed(risks=[])), planned(context)
+    stated = planned(context, changed(reserves={"contingency": 0.1, "evaluation_and_debugging": 0}))
     assert calm.plan.envelope.reserve_usd < risky.plan.envelope.reserve_usd
     without = stated.plan.envelope.exploration_usd + stated.plan.envelope.committed_usd
     assert float(stated.plan.envelope.reserve_usd) == pytest.approx(float(without) / 10, abs=0.01)
     assert any("no risks are listed" in warning for warning in calm.warnings)
 
 
-def test_the_midpoint_falls_in_the_tier_that_is_under_way_then(desk: Desk) -> None:
+def test_the_midpoint_falls_in_the_tier_that_is_under_way_then(context: AppContext) -> None:
     """People are half of a small program's budget: it is spent while the prototype still waits for its data."""
     example = next(file for file in EXAMPLES if "lora" in file.stem)
-    answer = planned(desk, json.loads(example.read_text(encoding="utf-8")))
+    answer = planned(context, json.loads(example.read_text(encoding="utf-8")))
     assert answer.midpoint is not None
     assert answer.midpoint.tier == "prototype"
     assert answer.midpoint.date < entry(answer, "prototype: LoRA sweep").finish
 
 
-def test_what_belongs_to_no_tier_is_spent_over_the_whole_calendar(desk: Desk) -> None:
+def test_what_belongs_to_no_tier_is_spent_over_the_whole_calendar(context: AppContext) -> None:
     """People cost the same each week, whether the machine trains or waits."""
-    without, with_people = (planned(desk, changed(personnel={"oncall_hours": hours, "usd_per_hour": 100})) for hours in (0, 1000))
+    without, with_people = (planned(context, changed(personnel={"oncall_hours": hours, "usd_per_hour": 100})) for hours in (0, 1000))
     added = [float(more.usd - less.usd) for more, less in zip(with_people.burn_plan, without.burn_plan, strict=True)]
     assert sum(added) >= 100_000
     whole_weeks = added[1:-2]
@@ -234,31 +234,33 @@ def test_what_belongs_to_no_tier_is_spent_over_the_whole_calendar(desk: Desk) ->
     assert whole_weeks == pytest.approx([whole_weeks[0]] * len(whole_weeks), rel=0.02)
 
 
-def test_a_plan_that_spends_little_beside_its_last_runs_is_warned_of(desk: Desk) -> None:
+def test_a_plan_that_spends_little_beside_its_last_runs_is_warned_of(context: AppContext) -> None:
     """The least that was published is half of their cost: the example has more, but not without its overheads."""
     little = "beside its final runs is 50% (OLMo series"
-    assert not any(little in text for text in planned(desk).warnings)
-    assert any(little in text for text in planned(desk, changed("overhead")).warnings)
-    assert not any(little in text for text in planned(desk, changed("overhead", "risks", "schedule", tiers=EXAMPLE["tiers"][:2])).warnings)
+    assert not any(little in text for text in planned(context).warnings)
+    assert any(little in text for text in planned(context, changed("overhead")).warnings)
+    assert not any(
+        little in text for text in planned(context, changed("overhead", "risks", "schedule", tiers=EXAMPLE["tiers"][:2])).warnings
+    )
 
 
-def test_runs_priced_by_another_snapshot_are_named(desk: Desk) -> None:
+def test_runs_priced_by_another_snapshot_are_named(context: AppContext) -> None:
     """The answer's own is the one that is used where none is pinned, whichever run comes first."""
-    older, current = sell(desk, "november", offer(2.0)), sell(desk, "december", offer(2.5), at=later(30))
+    older, current = sell(context, "november", offer(2.0)), sell(context, "december", offer(2.5), at=later(30))
     pinned = with_run(0)
     pinned["tiers"][0]["runs"][0]["estimate"]["price"] = {"snapshot": older}
-    answer = planned(desk, pinned)
+    answer = planned(context, pinned)
     assert answer.price_snapshot == current
     assert [text for text in answer.warnings if "snapshot" in text] == [
         f"priced by snapshot {older}, not by {current} as the others: prototype/ablations"
     ]
-    assert not [text for text in planned(desk).warnings if "snapshot" in text]
+    assert not [text for text in planned(context).warnings if "snapshot" in text]
 
 
-def test_a_plan_without_a_midpoint_gate_is_warned_of(desk: Desk) -> None:
+def test_a_plan_without_a_midpoint_gate_is_warned_of(context: AppContext) -> None:
     """And one with it says when it is due."""
-    assert any("no midpoint_gate" in warning for warning in planned(desk, changed("midpoint_gate")).warnings)
-    midpoint = planned(desk).midpoint
+    assert any("no midpoint_gate" in warning for warning in planned(context, changed("midpoint_gate")).warnings)
+    midpoint = planned(context).midpoint
     assert midpoint is not None
     assert midpoint.tier == "production"
     assert START < midpoint.date < date(2027, 6, 30)
@@ -267,9 +269,9 @@ def test_a_plan_without_a_midpoint_gate_is_warned_of(desk: Desk) -> None:
 # Time
 
 
-def test_tiers_gates_and_milestones_follow_each_other(desk: Desk) -> None:
+def test_tiers_gates_and_milestones_follow_each_other(context: AppContext) -> None:
     """Data delivered on the 25th let validation begin on the 26th; a gate is signed off after its tier, before the next."""
-    answer = planned(desk)
+    answer = planned(context)
     assert entry(answer, "validation: scale check").start == date(2027, 1, 26)
     assert entry(answer, "prototype: ablations").start == START
     assert entry(answer, "prototype: ablations").finish <= entry(answer, "gate: prototype").finish <= date(2027, 1, 26)
@@ -279,7 +281,7 @@ def test_tiers_gates_and_milestones_follow_each_other(desk: Desk) -> None:
     assert answer.gates["validation"].earliest <= answer.gates["validation"].date.p50
 
 
-def test_runs_of_a_tier_share_its_machine_unless_they_say_otherwise(desk: Desk) -> None:
+def test_runs_of_a_tier_share_its_machine_unless_they_say_otherwise(context: AppContext) -> None:
     """One after the other in the order stated; with an empty `after` beside each other."""
 
     def two(**fields: Any) -> dict[str, Any]:
@@ -288,38 +290,38 @@ def test_runs_of_a_tier_share_its_machine_unless_they_say_otherwise(desk: Desk) 
         request["tiers"][2]["runs"].append(first | {"name": "long context"} | fields)
         return request
 
-    row, beside = planned(desk, two()), planned(desk, two(after=[]))
+    row, beside = planned(context, two()), planned(context, two(after=[]))
     assert entry(row, "production: long context").start >= entry(row, "production: main").finish
     assert entry(beside, "production: long context").start == entry(beside, "production: main").start
     assert beside.schedule.finish.p50 < row.schedule.finish.p50
 
 
-def test_queues_upgrades_and_maintenance_make_it_later(desk: Desk) -> None:
+def test_queues_upgrades_and_maintenance_make_it_later(context: AppContext) -> None:
     """Each of them; maintenance that an estimate holds already does not count twice."""
-    finish = planned(desk, with_schedule(queue_days=0)).schedule.finish.p50
-    assert planned(desk).schedule.finish.p50 > finish
+    finish = planned(context, with_schedule(queue_days=0)).schedule.finish.p50
+    assert planned(context).schedule.finish.p50 > finish
     upgrade = {"name": "new fabric", "first": "2027-01-11", "last": "2027-02-07"}
-    assert (planned(desk, with_schedule(queue_days=0, upgrades=[upgrade])).schedule.finish.p50 - finish).days >= 10
+    assert (planned(context, with_schedule(queue_days=0, upgrades=[upgrade])).schedule.finish.p50 - finish).days >= 10
     weekly = [{"weekday": "monday", "start_hour": 0, "hours": 84}]
-    assert planned(desk, with_schedule(queue_days=0, maintenance=weekly)).schedule.finish.p50 > finish
+    assert planned(context, with_schedule(queue_days=0, maintenance=weekly)).schedule.finish.p50 > finish
     request = with_schedule(queue_days=0, maintenance=weekly)
     request["defaults"] = EXAMPLE["defaults"] | {"schedule": {"maintenance_hours_per_week": 84}}
-    assert assumed(planned(desk, request))["schedule.maintenance"] == []
+    assert assumed(planned(context, request))["schedule.maintenance"] == []
 
 
-def test_the_release_is_the_end(desk: Desk) -> None:
+def test_the_release_is_the_end(context: AppContext) -> None:
     """Working days after the last gate."""
-    answer = planned(desk, with_schedule(release_days=10))
+    answer = planned(context, with_schedule(release_days=10))
     assert answer.schedule.critical_path[-1] == "release"
     assert (entry(answer, "release").finish - entry(answer, "gate: production").finish).days >= 10
 
 
-def test_the_deadlines_probability_is_that_of_plain_draws(desk: Desk) -> None:
+def test_the_deadlines_probability_is_that_of_plain_draws(context: AppContext) -> None:
     """Runs one after another without calendars, drawn by hand with half of the variance in common: within a point."""
     request = changed("deadline", schedule={"queue_days": 0})
     for tier in request["tiers"]:
         tier["gate"] |= {"sign_off_days": 0}
-    blocks = [block for tier in planned(desk, request).plan.tiers for block in tier.runs]
+    blocks = [block for tier in planned(context, request).plan.tiers for block in tier.runs]
     generator, draws = np.random.default_rng(11), 400_000
     common, hours = generator.standard_normal(draws), np.zeros(draws)
     for block in blocks:
@@ -329,32 +331,32 @@ def test_the_deadlines_probability_is_that_of_plain_draws(desk: Desk) -> None:
         hours += time.p50 * np.exp(ratio * z / 1.2815515655446004)
     for days in (int(hour // 24) for hour in np.quantile(hours, (0.3, 0.6, 0.85))):
         deadline = date.fromordinal(START.toordinal() + days)
-        found = planned(desk, request | {"deadline": deadline.isoformat()}).schedule.deadline_probability
+        found = planned(context, request | {"deadline": deadline.isoformat()}).schedule.deadline_probability
         assert found == pytest.approx(float((hours <= 24 * (days + 1)).mean()), abs=0.01)
 
 
-def test_a_deadline_alone_is_planned_backwards_from(desk: Desk) -> None:
+def test_a_deadline_alone_is_planned_backwards_from(context: AppContext) -> None:
     """From the last day that meets it with the wanted probability."""
-    answer = planned(desk, changed("start"))
+    answer = planned(context, changed("start"))
     assert assumed(answer)["start"] == answer.schedule.start
     assert answer.schedule.deadline_probability == pytest.approx(0.8, abs=0.03)
     assert answer.schedule.start > START
 
 
 @pytest.mark.parametrize("wanted", [0.5, 0.77, 0.8, 0.9, 0.999])
-def test_a_start_that_is_found_is_enough_and_the_last_that_is(desk: Desk, wanted: float) -> None:
+def test_a_start_that_is_found_is_enough_and_the_last_that_is(context: AppContext, wanted: float) -> None:
     """What is planned backwards is not called at risk, and neither is the same day stated; a day later is, and earlier buys it back."""
     request = changed("start", schedule=EXAMPLE["schedule"] | {"wanted_probability": wanted})
-    answer = planned(desk, request)
+    answer = planned(context, request)
     found, latest = answer.schedule, answer.schedule.latest_start
     assert found.deadline_probability is not None
     assert latest is not None
     assert latest.start == found.start
     assert latest.probability == found.deadline_probability >= wanted
     assert found.buy_back == ()
-    stated = planned(desk, request | {"start": found.start.isoformat()}).schedule
+    stated = planned(context, request | {"start": found.start.isoformat()}).schedule
     assert (stated.deadline_probability, stated.buy_back) == (found.deadline_probability, ())
-    later = planned(desk, request | {"start": (found.start + timedelta(days=1)).isoformat()}).schedule
+    later = planned(context, request | {"start": (found.start + timedelta(days=1)).isoformat()}).schedule
     assert later.deadline_probability is not None
     assert later.deadline_probability < wanted
     (earlier,) = (each for each in later.buy_back if each.lever == "start")
@@ -362,17 +364,17 @@ def test_a_start_that_is_found_is_enough_and_the_last_that_is(desk: Desk, wanted
     assert earlier.probability == found.deadline_probability
 
 
-def test_without_dates_it_begins_today(desk: Desk) -> None:
+def test_without_dates_it_begins_today(context: AppContext) -> None:
     """The clock's day, which is said."""
-    answer = planned(desk, changed("start", "deadline"))
-    assert assumed(answer)["start"] == desk.clock().date()
+    answer = planned(context, changed("start", "deadline"))
+    assert assumed(answer)["start"] == context.clock().date()
     assert answer.schedule.deadline_probability is None
 
 
-def test_a_deadline_at_risk_is_bought_back_at_a_price(desk: Desk) -> None:
+def test_a_deadline_at_risk_is_bought_back_at_a_price(context: AppContext) -> None:
     """More accelerators, fewer tokens or an earlier start, each planned whole; one in time needs nothing."""
-    assert planned(desk).schedule.buy_back == ()
-    late = planned(desk, with_schedule(milestones=[]) | {"deadline": "2027-01-22"})
+    assert planned(context).schedule.buy_back == ()
+    late = planned(context, with_schedule(milestones=[]) | {"deadline": "2027-01-22"})
     probability = late.schedule.deadline_probability
     assert probability is not None
     assert probability < 0.8
@@ -381,7 +383,7 @@ def test_a_deadline_at_risk_is_bought_back_at_a_price(desk: Desk) -> None:
     assert levers["start"].reaches
     more = next(each for each in late.schedule.buy_back if each.change == "512 accelerators instead of 256")
     again = planned(
-        desk,
+        context,
         with_schedule(milestones=[]) | {"deadline": "2027-01-22", "defaults": merged(EXAMPLE["defaults"], {"hardware": {"count": 512}})},
     )
     assert more.price_usd == pytest.approx(again.plan.total_usd.p50 - late.plan.total_usd.p50)
@@ -390,9 +392,9 @@ def test_a_deadline_at_risk_is_bought_back_at_a_price(desk: Desk) -> None:
     assert all(each.price_usd < 0 and each.gained >= 0 for each in smaller)
 
 
-def test_a_smaller_run_takes_its_share(desk: Desk) -> None:
+def test_a_smaller_run_takes_its_share(context: AppContext) -> None:
     """Of everything."""
-    run = planned(desk).plan.tiers[2].runs[0].run
+    run = planned(context).plan.tiers[2].runs[0].run
     half = scaled_run(run, 0.5)
     assert half.flops == run.flops / 2
     assert half.wall_clock_hours.p50 == run.wall_clock_hours.p50 / 2
@@ -402,10 +404,10 @@ def test_a_smaller_run_takes_its_share(desk: Desk) -> None:
 # Data and choices
 
 
-def test_tokens_flow_from_the_source_to_the_model(desk: Desk) -> None:
+def test_tokens_flow_from_the_source_to_the_model(context: AppContext) -> None:
     """Raw, filtered, deduplicated, trained and effective; a first target with its basis."""
     data = {"raw_tokens": "10T", "filter_yield": 0.2, "dedupe_yield": 0.5, "epochs": 2, "params": "7B", "generalisation": "broad"}
-    tokens = planned(desk, changed(data=data | {"mixture": [{"name": "hard negatives", "share": 0.1, "unique_tokens": "10B"}]})).tokens
+    tokens = planned(context, changed(data=data | {"mixture": [{"name": "hard negatives", "share": 0.1, "unique_tokens": "10B"}]})).tokens
     assert tokens is not None
     assert tokens.flow is not None
     assert [tokens.flow[name] for name in ("raw", "filtered", "deduplicated", "trained")] == pytest.approx([1e13, 2e12, 1e12, 2e12])
@@ -415,34 +417,34 @@ def test_tokens_flow_from_the_source_to_the_model(desk: Desk) -> None:
     assert tokens.worthwhile_epochs == pytest.approx(4.4, abs=0.3)
 
 
-def test_a_first_target_goes_by_the_last_runs_model_where_its_size_is_stated(desk: Desk) -> None:
+def test_a_first_target_goes_by_the_last_runs_model_where_its_size_is_stated(context: AppContext) -> None:
     """Asked for by domain or reach; of a preset nothing is suggested, which is said."""
-    stated = planned(desk, changed(data={"complexity": "single_domain"}))
+    stated = planned(context, changed(data={"complexity": "single_domain"}))
     assert stated.tokens is not None
     assert stated.tokens.suggested is not None
     preset = changed(data={"complexity": "single_domain"})
     preset["tiers"][2]["runs"][0]["estimate"]["model"] = {"preset": "llama-2-7b"}
-    nothing = planned(desk, preset)
+    nothing = planned(context, preset)
     assert nothing.tokens is None
     assert any("state data.params" in warning for warning in nothing.warnings)
 
 
-def test_data_that_do_not_last_are_warned_of(desk: Desk) -> None:
+def test_data_that_do_not_last_are_warned_of(context: AppContext) -> None:
     """The main run takes 1T."""
-    answer = planned(desk, changed(data={"raw_tokens": "1T", "filter_yield": 0.5}))
+    answer = planned(context, changed(data={"raw_tokens": "1T", "filter_yield": 0.5}))
     assert any("gather more" in warning for warning in answer.warnings)
 
 
-def test_spend_choices_compare_published_curves_and_own(desk: Desk) -> None:
+def test_spend_choices_compare_published_curves_and_own(context: AppContext) -> None:
     """Most gain first; a budget is divided wholly while returns last."""
-    found = planned(desk, changed(spend_choices={"budget_usd": 10000})).spend_choices
+    found = planned(context, changed(spend_choices={"budget_usd": 10000})).spend_choices
     assert found is not None
     assert {each.choice for each in found.choices} == {"scale", "data_quality", "robustness", "utilisation"}
     gains = [each.gain_per_usd or 0.0 for each in found.choices]
     assert gains == sorted(gains, reverse=True)
     assert sum(each.allocated_usd or 0.0 for each in found.choices) == pytest.approx(10000)
     curve = {"choice": "labels", "usd": [0, 100], "gain": [0, 2], "loss_avoided_usd": [0, 50], "unit": "points"}
-    own = planned(desk, changed(spend_choices={"curves": [curve]})).spend_choices
+    own = planned(context, changed(spend_choices={"curves": [curve]})).spend_choices
     assert own is not None
     assert [(each.choice, each.gain_per_usd, each.loss_avoided_per_usd) for each in own.choices] == [("labels", 0.02, 0.5)]
 
@@ -450,10 +452,10 @@ def test_spend_choices_compare_published_curves_and_own(desk: Desk) -> None:
 # Differences
 
 
-def test_a_lower_price_is_all_that_makes_the_difference(desk: Desk) -> None:
+def test_a_lower_price_is_all_that_makes_the_difference(context: AppContext) -> None:
     """Causes add up to it; other lines do not move, overheads but for a cent of rounding a line."""
     cheaper = changed(defaults=merged(EXAMPLE["defaults"], {"price": {"usd_per_accelerator_hour": 2.0}}))
-    found = compare(desk, {"before": asked(EXAMPLE), "after": asked(cheaper)})
+    found = compare(context, {"before": asked(EXAMPLE), "after": asked(cheaper)})
     assert sum(cause.usd for cause in found.difference.causes) == found.difference.usd
     assert found.difference.usd == Decimal(repr(found.after_usd)) - Decimal(repr(found.before_usd))
     assert found.difference.causes[0].cause == "price"
@@ -462,44 +464,44 @@ def test_a_lower_price_is_all_that_makes_the_difference(desk: Desk) -> None:
     assert found.difference.headline.startswith("-")
 
 
-def test_a_difference_says_which_program_is_wrong(desk: Desk) -> None:
+def test_a_difference_says_which_program_is_wrong(context: AppContext) -> None:
     """Pointers lie below it."""
     with pytest.raises(InvalidRequest) as caught:
-        compare(desk, {"before": asked(EXAMPLE), "after": asked(changed(deadline="2026-01-01"))})
+        compare(context, {"before": asked(EXAMPLE), "after": asked(changed(deadline="2026-01-01"))})
     assert caught.value.pointer == "/after/deadline"
 
 
 # What it is told
 
 
-def test_contradictions_point_to_where_they_are(desk: Desk) -> None:
+def test_contradictions_point_to_where_they_are(context: AppContext) -> None:
     """A circle, an unknown name, a deadline before the start, shares beyond everything, tiers that are not planned."""
     circle = [{"name": "review", "days": 2, "after": ["production"], "blocks": ["prototype"]}]
-    problem = refused(desk, with_schedule(milestones=circle))
+    problem = refused(context, with_schedule(milestones=circle))
     assert "circle" in problem.message
     assert problem.pointer.startswith(("/tiers/", "/schedule/milestones/0"))
     gone = changed()
     gone["tiers"] = gone["tiers"][1:]
-    assert refused(desk, changed(deadline="2026-12-31")).pointer == "/deadline"
-    assert refused(desk, with_schedule(milestones=[{"name": "review", "blocks": ["main"]}])).pointer == "/schedule/milestones/0"
-    assert refused(desk, with_schedule(milestones=[{"name": "main", "days": 1}])).pointer == "/schedule/milestones/0/name"
+    assert refused(context, changed(deadline="2026-12-31")).pointer == "/deadline"
+    assert refused(context, with_schedule(milestones=[{"name": "review", "blocks": ["main"]}])).pointer == "/schedule/milestones/0"
+    assert refused(context, with_schedule(milestones=[{"name": "main", "days": 1}])).pointer == "/schedule/milestones/0/name"
     assert refused(
-        desk, changed(data={"raw_tokens": "1T", "mixture": [{"name": "a", "share": 0.7}, {"name": "b", "share": 0.6}]})
+        context, changed(data={"raw_tokens": "1T", "mixture": [{"name": "a", "share": 0.7}, {"name": "b", "share": 0.6}]})
     ).pointer == ("/data/mixture")
-    assert refused(desk, gone | {"overhead": {"sweeps": {"share": 0.1, "tier": "prototype"}}}).pointer == "/overhead/sweeps/tier"
-    assert refused(desk, gone | {"risks": [{"name": "any", "probability": 0.1, "tier": "prototype"}]}).pointer == "/risks/0/tier"
-    assert refused(desk, gone | {"labelling": {"items": 1, "usd_per_item": 1, "tier": "prototype"}}).pointer == "/labelling/tier"
+    assert refused(context, gone | {"overhead": {"sweeps": {"share": 0.1, "tier": "prototype"}}}).pointer == "/overhead/sweeps/tier"
+    assert refused(context, gone | {"risks": [{"name": "any", "probability": 0.1, "tier": "prototype"}]}).pointer == "/risks/0/tier"
+    assert refused(context, gone | {"labelling": {"items": 1, "usd_per_item": 1, "tier": "prototype"}}).pointer == "/labelling/tier"
     windows = [{"weekday": day, "start_hour": 0, "hours": 167} for day in ("monday", "friday")]
-    assert refused(desk, with_schedule(maintenance=windows)).pointer == "/schedule/maintenance"
+    assert refused(context, with_schedule(maintenance=windows)).pointer == "/schedule/maintenance"
     both = {"checkpoints_kept": 5, "checkpoint_every_hours": 24}
-    assert refused(desk, changed(storage=both)).pointer == "/storage/checkpoints_kept"
+    assert refused(context, changed(storage=both)).pointer == "/storage/checkpoints_kept"
     risk = {"name": "leak", "probability": 0.1, "cost_usd": 10}
     addressed = changed(spend_choices={}, risks=[risk | {"addressed_by": "robustnes"}])
-    misspelt = refused(desk, addressed, UnknownName)
+    misspelt = refused(context, addressed, UnknownName)
     assert isinstance(misspelt, UnknownName)
     assert (misspelt.pointer, misspelt.near) == ("/risks/0/addressed_by", ("robustness",))
     unknown = with_schedule(milestones=[{"name": "review", "days": 1, "blocks": ["productoin"]}])
-    found = refused(desk, unknown, UnknownName)
+    found = refused(context, unknown, UnknownName)
     assert found.pointer == "/schedule/milestones/0/blocks/0"
     assert isinstance(found, UnknownName)
     assert "production" in found.near
@@ -514,18 +516,18 @@ def test_a_day_begins_before_its_24th_hour() -> None:
     }
 
 
-def test_what_is_wrong_in_the_defaults_is_refused_there(desk: Desk) -> None:
+def test_what_is_wrong_in_the_defaults_is_refused_there(context: AppContext) -> None:
     """And where the run says it itself, at the run."""
     unknown = changed(defaults=EXAMPLE["defaults"] | {"hardware": {"accelerator": "H999", "count": 256}})
-    found = refused(desk, unknown, UnknownName)
+    found = refused(context, unknown, UnknownName)
     assert isinstance(found, UnknownName)
     assert (found.pointer, bool(found.near)) == ("/defaults/hardware/accelerator", True)
     own = with_run(0, estimate={"model": {"params": "1B"}, "data": {"tokens": "1B"}, "hardware": {"accelerator": "H999", "count": 8}})
-    assert refused(desk, own, UnknownName).pointer == "/tiers/0/runs/0/estimate/hardware/accelerator"
+    assert refused(context, own, UnknownName).pointer == "/tiers/0/runs/0/estimate/hardware/accelerator"
     pinned = changed(defaults=EXAMPLE["defaults"] | {"price": {"snapshot": "none"}})
-    assert refused(desk, pinned, UnknownName).pointer == "/defaults/price/snapshot"
+    assert refused(context, pinned, UnknownName).pointer == "/defaults/price/snapshot"
     sold_by_nobody = changed(defaults=EXAMPLE["defaults"] | {"price": {"provider": "nobody"}})
-    assert refused(desk, sold_by_nobody, NoOffer).pointer == "/defaults/price"
+    assert refused(context, sold_by_nobody, NoOffer).pointer == "/defaults/price"
 
 
 @pytest.mark.parametrize(
@@ -541,27 +543,27 @@ def test_what_is_wrong_in_the_defaults_is_refused_there(desk: Desk) -> None:
     ],
 )
 def test_what_only_one_run_makes_wrong_is_refused_at_the_run(
-    desk: Desk, defaults: dict[str, Any], estimate: dict[str, Any], pointer: str
+    context: AppContext, defaults: dict[str, Any], estimate: dict[str, Any], pointer: str
 ) -> None:
     """The defaults do for the others: nobody looks for the run by a fault told there."""
     request = with_run(0, estimate={"model": {"params": "1B"}, "data": {"tokens": "1B"}} | estimate)
     below = request | {"defaults": EXAMPLE["defaults"] | defaults}
-    assert refused(desk, below, Problem).pointer == f"/tiers/0/runs/0/estimate{pointer}"
+    assert refused(context, below, DomainError).pointer == f"/tiers/0/runs/0/estimate{pointer}"
 
 
-def test_runs_are_refused_where_they_stand(desk: Desk) -> None:
+def test_runs_are_refused_where_they_stand(context: AppContext) -> None:
     """What is missing after the defaults, and what the estimate itself refuses."""
     bare = changed("defaults")
-    assert refused(desk, bare).pointer == "/tiers/1/runs/0/estimate/hardware/accelerator"
-    assert refused(desk, with_run(2, estimate={"model": {"params": "7B"}})).pointer == "/tiers/2/runs/0/estimate/data"
+    assert refused(context, bare).pointer == "/tiers/1/runs/0/estimate/hardware/accelerator"
+    assert refused(context, with_run(2, estimate={"model": {"params": "7B"}})).pointer == "/tiers/2/runs/0/estimate/data"
     large = with_run(2, estimate={"model": {"params": "900B"}, "data": {"tokens": "1T"}, "hardware": {"count": 8}})
-    assert refused(desk, large, DoesNotFit).pointer.startswith("/tiers/2/runs/0/estimate")
+    assert refused(context, large, DoesNotFit).pointer.startswith("/tiers/2/runs/0/estimate")
     for stopping in ({}, {"factor": 2}, {"factor": 2, "least_share": 0.1, "rungs": [{"at": 0.5, "keep": 0.5}]}):
-        assert refused(desk, with_run(0, early_stopping=stopping)).pointer == "/tiers/0/runs/0/early_stopping"
-    assert refused(desk, with_run(0, repeat=100_000, seeds=1000)).pointer == "/tiers/0/runs/0"
+        assert refused(context, with_run(0, early_stopping=stopping)).pointer == "/tiers/0/runs/0/early_stopping"
+    assert refused(context, with_run(0, repeat=100_000, seeds=1000)).pointer == "/tiers/0/runs/0"
 
 
-def test_more_layouts_than_a_request_may_cost_are_refused(desk: Desk) -> None:
+def test_more_layouts_than_a_request_may_cost_are_refused(context: AppContext) -> None:
     """Each model, training and machine is a search; runs that share one are free: 300 dense models, one of them the validation tier's."""
     request = changed()
     run = request["tiers"][0]["runs"][0]
@@ -571,25 +573,25 @@ def test_more_layouts_than_a_request_may_cost_are_refused(desk: Desk) -> None:
         request["tiers"][0]["runs"] = [run | {"name": f"{at}", "repeat": 1, "estimate": one} for at, one in enumerate(estimates)]
         return request
 
-    assert refused(desk, runs(300, 10**7)).pointer == "/tiers/2/runs/0/estimate/model"
-    assert len(planned(desk, runs(300, 0)).plan.tiers[0].runs) == 300
+    assert refused(context, runs(300, 10**7)).pointer == "/tiers/2/runs/0/estimate/model"
+    assert len(planned(context, runs(300, 0)).plan.tiers[0].runs) == 300
 
 
-def test_dates_that_leave_no_start_are_refused(desk: Desk) -> None:
+def test_dates_that_leave_no_start_are_refused(context: AppContext) -> None:
     """Data that come after the deadline."""
     late = with_schedule(milestones=[{"name": "data", "date": "2027-08-01", "blocks": ["production"]}])
     late.pop("start")
-    assert refused(desk, late).pointer == "/deadline"
+    assert refused(context, late).pointer == "/deadline"
 
 
-def test_what_takes_centuries_is_refused(desk: Desk) -> None:
+def test_what_takes_centuries_is_refused(context: AppContext) -> None:
     """A date that was not meant: its burn plan would have hundreds of thousands of weeks."""
     far = with_schedule(milestones=[{"name": "data", "date": "9999-12-31", "blocks": ["production"]}])
-    assert refused(desk, far).pointer == "/start"
+    assert refused(context, far).pointer == "/start"
 
 
-def test_resolving_again_is_the_same(desk: Desk) -> None:
+def test_resolving_again_is_the_same(context: AppContext) -> None:
     """No chance but that of the seed."""
-    first, second = (resolve(Estimates(desk), asked(EXAMPLE), START, Notes()) for _ in range(2))
+    first, second = (resolve(Estimates(context), asked(EXAMPLE), START, AssumptionLog()) for _ in range(2))
     assert first.plan == second.plan
-    assert planned(desk).schedule == planned(desk).schedule
+    assert planned(context).schedule == planned(context).schedule

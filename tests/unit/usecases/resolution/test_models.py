@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from service.domain.errors import InvalidRequest, UnknownName
-from service.domain.training.model import OtherNetwork, Transformer
+from service.domain.training.model import GenericNetwork, Transformer
 from service.engine.training.memory import parameter_total
-from service.usecases.resolution.assumption_log import Notes
+from service.usecases.resolution.assumption_log import AssumptionLog
 from service.usecases.resolution.models import resolve_model
 
 MISTRAL = {
@@ -25,17 +25,17 @@ MISTRAL = {
 
 def refused(given: dict[str, Any]) -> InvalidRequest:
     with pytest.raises(InvalidRequest) as caught:
-        resolve_model(given, Notes())
+        resolve_model(given, AssumptionLog())
     return caught.value
 
 
-def noted(notes: Notes) -> dict[str, Any]:
+def noted(notes: AssumptionLog) -> dict[str, Any]:
     return {note.field: note.value for note in notes.assumptions}
 
 
 def test_a_preset_brings_its_shape_its_context_and_its_source() -> None:
     """An alias resolves to the canonical name, which is noted with where the shape was published."""
-    notes = Notes()
+    notes = AssumptionLog()
     model, seq_len = resolve_model({"preset": "meta-llama/Llama-2-7b-hf"}, notes)
     assert isinstance(model, Transformer)
     assert (model.layers, model.hidden_size, seq_len) == (32, 4096, 4096)
@@ -45,8 +45,8 @@ def test_a_preset_brings_its_shape_its_context_and_its_source() -> None:
 
 def test_a_network_counted_by_samples_may_be_a_preset() -> None:
     """ResNet-50: 4.1 G multiply-adds are 8.2 GFLOPs an image."""
-    model, seq_len = resolve_model({"preset": "resnet-50"}, Notes())
-    assert isinstance(model, OtherNetwork)
+    model, seq_len = resolve_model({"preset": "resnet-50"}, AssumptionLog())
+    assert isinstance(model, GenericNetwork)
     assert model.flops_per_sample == pytest.approx(8.2e9, rel=0.02)
     assert (model.sample_unit, seq_len) == ("image", None)
 
@@ -54,14 +54,14 @@ def test_a_network_counted_by_samples_may_be_a_preset() -> None:
 def test_an_unknown_preset_is_refused_with_near_names() -> None:
     """The pointer leads to the name."""
     with pytest.raises(UnknownName) as caught:
-        resolve_model({"preset": "llama-2-8b"}, Notes())
+        resolve_model({"preset": "llama-2-8b"}, AssumptionLog())
     assert caught.value.pointer == "/model/preset"
     assert caught.value.near
 
 
 def test_everything_inferred_of_a_count_is_noted_with_a_source() -> None:
     """Layers, width, heads, feed-forward and vocabulary, below the model's place in the request."""
-    notes = Notes()
+    notes = AssumptionLog()
     model, seq_len = resolve_model({"params": 7e9}, notes, "training.teacher")
     assert parameter_total(model) == 7e9
     assert seq_len is None
@@ -73,7 +73,7 @@ def test_everything_inferred_of_a_count_is_noted_with_a_source() -> None:
 
 def test_a_contradicting_partial_shape_is_a_warning_of_the_answer() -> None:
     """The warning of the shape's inference arrives."""
-    notes = Notes()
+    notes = AssumptionLog()
     resolve_model({"params": 70e9, "layers": 32, "hidden_size": 4096}, notes)
     assert len(notes.warnings) == 1
     assert "70B" in notes.warnings[0]
@@ -81,7 +81,7 @@ def test_a_contradicting_partial_shape_is_a_warning_of_the_answer() -> None:
 
 def test_a_hugging_face_config_is_read() -> None:
     """Mistral 7B by its config.json: 7.24 billion parameters; what its reader warns of arrives."""
-    model, seq_len = resolve_model({"hf_config": MISTRAL}, Notes())
+    model, seq_len = resolve_model({"hf_config": MISTRAL}, AssumptionLog())
     assert parameter_total(model) == pytest.approx(7.24e9, rel=0.01)
     assert seq_len is None
 
@@ -93,9 +93,9 @@ def test_a_bad_hugging_face_config_points_into_it() -> None:
 
 def test_any_other_network_is_described_by_its_flops() -> None:
     """Its unit is a sample unless stated, its parameters may be unknown."""
-    assert resolve_model({"flops_per_sample": 8e9}, Notes())[0] == OtherNetwork(8e9, "sample")
+    assert resolve_model({"flops_per_sample": 8e9}, AssumptionLog())[0] == GenericNetwork(8e9, "sample")
     given = {"flops_per_sample": 8e9, "sample_unit": "image", "params": 25_000_000}
-    assert resolve_model(given, Notes())[0] == OtherNetwork(8e9, "image", 25e6)
+    assert resolve_model(given, AssumptionLog())[0] == GenericNetwork(8e9, "image", 25e6)
 
 
 @pytest.mark.parametrize(
@@ -128,4 +128,4 @@ def test_a_shape_beyond_any_model_is_refused() -> None:
     error = refused({"layers": 10_000, "hidden_size": 10_000_000})
     assert error.pointer == "/model"
     assert "1.2e+19 parameters" in error.message
-    assert parameter_total(resolve_model({"params": 10**15}, Notes())[0]) == 1e15
+    assert parameter_total(resolve_model({"params": 10**15}, AssumptionLog())[0]) == 1e15

@@ -12,7 +12,7 @@ from providers.offer import Discount, Offer
 from service.domain.errors import InvalidRequest, NoOffer
 from service.prices.catalog import PriceBook, price_book
 from service.prices.precedence import discounted
-from service.usecases.resolution.assumption_log import Notes
+from service.usecases.resolution.assumption_log import AssumptionLog
 from service.usecases.resolution.pricing import Price, cheapest, country_of, eligible, find_price, newest_per_provider, priced
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
@@ -42,8 +42,8 @@ def book(*offers: Offer) -> PriceBook:
     return price_book("prices-1", offers, HALF_A_YEAR)
 
 
-def find(given: dict[str, Any], *offers: Offer, count: int = 64, notes: Notes | None = None) -> Price:
-    return find_price(given, H100, count, book(*offers), NOW, notes or Notes())
+def find(given: dict[str, Any], *offers: Offer, count: int = 64, notes: AssumptionLog | None = None) -> Price:
+    return find_price(given, H100, count, book(*offers), NOW, notes or AssumptionLog())
 
 
 def test_the_cheapest_on_demand_list_price_is_taken() -> None:
@@ -73,7 +73,7 @@ def test_a_price_says_where_and_when_it_was_read() -> None:
 
 def test_a_price_with_discounts_says_what_they_were_taken_off() -> None:
     """The list price of one accelerator, the discounts in their order, and a line among the assumptions."""
-    notes, contract = Notes(), (Discount("enterprise", Decimal("0.12")), Discount("volume", Decimal("0.03"), provider="aws"))
+    notes, contract = AssumptionLog(), (Discount("enterprise", Decimal("0.12")), Discount("volume", Decimal("0.03"), provider="aws"))
     found = find({}, discounted(offer("6.88"), contract), notes=notes)
     assert found.usd_per_accelerator_hour == pytest.approx(6.88 * 0.88 * 0.97)
     assert (found.list_usd_per_accelerator_hour, found.discounts) == (6.88, "enterprise 12 %, volume 3 %")
@@ -83,7 +83,7 @@ def test_a_price_with_discounts_says_what_they_were_taken_off() -> None:
 def test_a_price_without_discounts_says_nothing_of_any() -> None:
     """Nor does one that the caller states."""
     for given in ({}, {"usd_per_accelerator_hour": 2.0}):
-        notes = Notes()
+        notes = AssumptionLog()
         found = find(given, offer("6.88"), notes=notes)
         assert (found.list_usd_per_accelerator_hour, found.discounts) == (None, None)
         assert "price.discounts" not in {line.field for line in notes.assumptions}
@@ -144,7 +144,7 @@ def test_prices_older_than_a_year_count_only_where_there_is_nothing_else() -> No
     """A year to the day, from the book's newest price, is still recent: a book gives the same answer whenever it is asked."""
     ancient, recent = offer("0.50", provider="old", days=367), offer("6.88", days=1)
     later = NOW + timedelta(days=900)
-    assert find_price({}, H100, 64, book(ancient, recent), later, Notes()).provider == "aws"
+    assert find_price({}, H100, 64, book(ancient, recent), later, AssumptionLog()).provider == "aws"
     assert find({}, ancient, recent).provider == "aws"
     assert find({}, ancient).provider == "old"
 
@@ -192,7 +192,7 @@ def test_no_offer_of_an_accelerator_says_to_state_a_price() -> None:
 
 def test_a_stated_price_is_the_callers_and_needs_no_offer() -> None:
     """It is neither stale nor an assumption, and carries no offer's fields."""
-    notes = Notes()
+    notes = AssumptionLog()
     found = find({"usd_per_accelerator_hour": 2}, notes=notes)
     assert found == Price(2.0, "caller", stale=False, accelerator=H100)
     assert (notes.assumptions, notes.warnings) == ((), [])
@@ -234,10 +234,10 @@ def test_the_same_book_gives_the_same_price_in_any_order() -> None:
 
 def test_a_price_older_than_its_providers_promise_is_stale_and_warned_about() -> None:
     """The warning has the age and the date; a price within the promise has none."""
-    notes = Notes()
+    notes = AssumptionLog()
     assert find({}, offer("6.88", days=181), notes=notes).stale is True
     assert notes.warnings == ["the price of aws was read 181 days ago (2026-05-24): check it before you rely on it"]
-    fresh = Notes()
+    fresh = AssumptionLog()
     assert find({}, offer("6.88", days=180), notes=fresh).stale is False
     assert fresh.warnings == []
 
@@ -245,7 +245,7 @@ def test_a_price_older_than_its_providers_promise_is_stale_and_warned_about() ->
 @pytest.mark.parametrize("given", [{}, {"provider": "aws"}, {"region": "us-east-1"}, {"pricing": "on_demand"}])
 def test_the_offer_that_was_chosen_is_an_assumption(given: dict[str, Any]) -> None:
     """The instance at least was not the caller's choice; the note names it and its price."""
-    notes = Notes()
+    notes = AssumptionLog()
     find(given, offer("6.88"), notes=notes)
     assert [(note.field, note.value) for note in notes.assumptions] == [
         ("price", "aws us-east-1 p5.48xlarge on_demand 6.8800 USD an accelerator-hour")

@@ -14,7 +14,7 @@ from service.presets.hardware.accelerators import load_accelerators
 from service.presets.hardware.energy import find_power
 from service.presets.hardware.regions import find_region
 from service.usecases.resolution import resolve
-from service.usecases.resolution.assumption_log import Notes
+from service.usecases.resolution.assumption_log import AssumptionLog
 from service.usecases.resolution.pricing import Price
 from service.usecases.resolution.runs import resolve_energy
 from tests.unit.usecases.requests import noted, pointer_of
@@ -27,7 +27,7 @@ class TestFailures:
 
     def test_absent_the_familys_published_figures_are_taken(self) -> None:
         """Everything is noted, with the published runs it is from."""
-        notes = Notes()
+        notes = AssumptionLog()
         found = resolve.resolve_failures({}, H100, "on_demand", notes)
         assert found.mttf_hours_per_accelerator.p10 < found.mttf_hours_per_accelerator.p50
         assert found.checkpoint_interval_minutes is None
@@ -46,7 +46,7 @@ class TestFailures:
             "mttf_hours_per_accelerator": 50_000.0, "detection_minutes": 0.0, "restart_minutes": 15.0, "checkpoint_write_minutes": 2.0,
             "checkpoint_interval_minutes": 30.0, "checkpoint_blocking_share": 0.1, "preemptions_per_node_hour": 0.01, "spare_share": 0.0,
         }  # fmt: skip
-        notes = Notes()
+        notes = AssumptionLog()
         found = resolve.resolve_failures(given, H100, "spot", notes)
         assert found.mttf_hours_per_accelerator == Range.exactly(50_000)
         assert (found.detection_minutes, found.checkpoint_interval_minutes, found.spare_share) == (0, 30, 0)
@@ -54,7 +54,7 @@ class TestFailures:
 
     def test_spot_capacity_is_preempted_unless_the_caller_knows_better(self) -> None:
         """Without a rate of the caller's a published one is taken, and warned of."""
-        notes = Notes()
+        notes = AssumptionLog()
         assert resolve.resolve_failures({}, H100, "spot", notes).preemptions_per_node_hour > 0
         assert "failures.preemptions_per_node_hour" in noted(notes)
         assert any("spot" in warning for warning in notes.warnings)
@@ -65,14 +65,14 @@ class TestWhatIsBeside:
 
     def test_a_runs_own_checkpoints_are_stored(self) -> None:
         """No data set or logs unless stated; how many and how long is noted."""
-        notes = Notes()
+        notes = AssumptionLog()
         found = resolve.resolve_storage({"usd_per_tb_month": 0.0}, notes)
         assert (found.dataset_tb, found.logs_tb, found.usd_per_tb_month) == (0, 0, 0)
         assert set(noted(notes)) == {f"storage.{name}" for name in ("dataset_tb", "checkpoints_kept", "retention_months", "logs_tb")}
 
     def test_a_section_left_out_costs_nothing_and_is_one_note(self) -> None:
         """Not one a field."""
-        notes = Notes()
+        notes = AssumptionLog()
         assert resolve.resolve_network({}, notes) == Network(0, 90)
         assert resolve.resolve_personnel({}, notes) == Personnel(0, 0, 0, 90)
         assert noted(notes) == {"network": None, "personnel": None}
@@ -81,10 +81,10 @@ class TestWhatIsBeside:
 
     def test_a_budget_without_overhead_is_warned_about(self) -> None:
         """A real one has it; stated shares are silent."""
-        notes = Notes()
+        notes = AssumptionLog()
         assert resolve.resolve_overhead({}, notes) == Overhead(0, 0, 0)
         assert "real budget" in notes.warnings[0]
-        stated = Notes()
+        stated = AssumptionLog()
         assert resolve.resolve_overhead({"evaluation": 0.05, "debugging": 0.05, "reruns": 0.1}, stated) == Overhead(0.05, 0.05, 0.1)
         assert (stated.warnings, noted(stated)) == ([], {})
 
@@ -92,11 +92,11 @@ class TestWhatIsBeside:
         """A deadline counts from a start and may be the same day."""
         first, last = date(2027, 1, 4), date(2027, 6, 30)
         given = {"start": first, "deadline": last, "queue_hours": 24.0, "maintenance_hours_per_week": 4.0}
-        assert resolve.resolve_schedule(given, Notes()) == Schedule(first, last, 24, 4)
-        assert resolve.resolve_schedule({"start": first, "deadline": first}, Notes()).deadline == first
-        assert resolve.resolve_schedule({}, Notes()) == Schedule(None, None, 0, 0)
-        assert pointer_of(lambda: resolve.resolve_schedule({"deadline": last}, Notes())) == "/schedule/start"
-        assert pointer_of(lambda: resolve.resolve_schedule({"start": last, "deadline": first}, Notes())) == "/schedule/deadline"
+        assert resolve.resolve_schedule(given, AssumptionLog()) == Schedule(first, last, 24, 4)
+        assert resolve.resolve_schedule({"start": first, "deadline": first}, AssumptionLog()).deadline == first
+        assert resolve.resolve_schedule({}, AssumptionLog()) == Schedule(None, None, 0, 0)
+        assert pointer_of(lambda: resolve.resolve_schedule({"deadline": last}, AssumptionLog())) == "/schedule/start"
+        assert pointer_of(lambda: resolve.resolve_schedule({"start": last, "deadline": first}, AssumptionLog())) == "/schedule/deadline"
 
 
 class TestEnergy:
@@ -116,7 +116,7 @@ class TestEnergy:
     )
     def test_the_region_is_the_callers_else_the_offers_else_the_world(self, given: dict[str, Any], price: Price, key: str) -> None:
         """It is never guessed, and noted where it was not stated."""
-        notes = Notes()
+        notes = AssumptionLog()
         found, region = resolve_energy(given, H100, price, notes), find_region(key)
         assert found.region == key
         assert (found.grid_gco2_per_kwh, found.pue) == (region.grid_gco2_per_kwh, region.pue)
@@ -125,7 +125,7 @@ class TestEnergy:
 
     def test_stated_figures_replace_the_regions(self) -> None:
         """Grid, PUE, power and its price one by one; a grid of zero is one."""
-        notes = Notes()
+        notes = AssumptionLog()
         given = {
             "region": "world", "grid_gco2_per_kwh": 0.0, "pue": 1.08, "watts_per_accelerator": 900.0, "usd_per_kwh": 0.07,
             "embodied_gco2e_per_accelerator_hour": 5.0,
@@ -135,7 +135,7 @@ class TestEnergy:
 
     def test_power_is_the_parts_with_its_share_of_the_node(self) -> None:
         """Above its TDP times load alone, and noted with its source; power costs nothing extra in a cloud."""
-        notes = Notes()
+        notes = AssumptionLog()
         found = resolve_energy({}, H100, self.BOUGHT, notes)
         assert found.watts_per_accelerator == pytest.approx(find_power(H100).watts.p50, abs=0.05)
         assert found.usd_per_kwh is None
@@ -143,5 +143,6 @@ class TestEnergy:
     def test_an_unknown_region_is_refused_with_near_names(self) -> None:
         """The pointer leads to it."""
         assert (
-            pointer_of(lambda: resolve_energy({"region": "gcp:us-centrall"}, H100, self.STATED, Notes()), UnknownName) == "/energy/region"
+            pointer_of(lambda: resolve_energy({"region": "gcp:us-centrall"}, H100, self.STATED, AssumptionLog()), UnknownName)
+            == "/energy/region"
         )

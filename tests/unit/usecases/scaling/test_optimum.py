@@ -14,8 +14,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from service.config import load_settings
-from service.container import build_desk
-from service.context import Desk
+from service.container import build_context
+from service.context import AppContext
 from service.domain.errors import DoesNotFit, InvalidRequest, NoOffer
 from service.engine.training.parameters import count_parameters
 from service.presets.scaling.laws import default_law, load_laws, mixture_total_per_active
@@ -30,24 +30,24 @@ PARAMETRIC = [name for name, law in load_laws().items() if hasattr(law.law, "alp
 
 
 @pytest.fixture(scope="module")
-def desk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Desk]:
-    """A desk with the shipped prices."""
+def context(tmp_path_factory: pytest.TempPathFactory) -> Iterator[AppContext]:
+    """A context with the shipped prices."""
     folder: Path = tmp_path_factory.mktemp("optimal")
-    made = build_desk(load_settings({"OUTLAY_DATA_DIR": str(folder), "OUTLAY_OFFLINE": "1"}))
+    made = build_context(load_settings({"OUTLAY_DATA_DIR": str(folder), "OUTLAY_OFFLINE": "1"}))
     with closing(made.store):
         made.store.migrate()
         yield made
 
 
-def asked(desk: Desk, **request: Any) -> OptimalAnswer:
-    return optimal(desk, request)
+def asked(context: AppContext, **request: Any) -> OptimalAnswer:
+    return optimal(context, request)
 
 
 @settings(**FEW)
 @given(st.floats(18, 26), st.floats(0.05, 2), st.sampled_from(PARAMETRIC))
-def test_more_budget_never_has_a_higher_loss(desk: Desk, exponent: float, more: float, law: str) -> None:
+def test_more_budget_never_has_a_higher_loss(context: AppContext, exponent: float, more: float, law: str) -> None:
     """By any law of losses."""
-    less, richer = (asked(desk, budget={"flops": 10.0**power}, law=law) for power in (exponent, exponent + more))
+    less, richer = (asked(context, budget={"flops": 10.0**power}, law=law) for power in (exponent, exponent + more))
     assert less.loss is not None
     assert richer.loss is not None
     assert richer.loss < less.loss
@@ -56,10 +56,10 @@ def test_more_budget_never_has_a_higher_loss(desk: Desk, exponent: float, more: 
 
 @settings(**FEW)
 @given(st.floats(20, 24), st.floats(9, 14), st.floats(0.1, 2))
-def test_the_more_is_served_the_smaller_and_the_longer_trained(desk: Desk, exponent: float, served: float, more: float) -> None:
+def test_the_more_is_served_the_smaller_and_the_longer_trained(context: AppContext, exponent: float, served: float, more: float) -> None:
     """At the same loss; it never costs more than the best for training alone."""
     few, many = (
-        asked(desk, budget={"flops": 10.0**exponent}, lifetime_inference_tokens=round(10.0**power)) for power in (served, served + more)
+        asked(context, budget={"flops": 10.0**exponent}, lifetime_inference_tokens=round(10.0**power)) for power in (served, served + more)
     )
     assert many.params.p50 < few.params.p50
     assert many.tokens.p50 > few.tokens.p50
@@ -69,18 +69,18 @@ def test_the_more_is_served_the_smaller_and_the_longer_trained(desk: Desk, expon
 
 
 @pytest.mark.parametrize("usd", [1e4, 1e5, 1e6, 1e7])
-def test_more_dollars_never_have_a_higher_loss(desk: Desk, usd: float) -> None:
+def test_more_dollars_never_have_a_higher_loss(context: AppContext, usd: float) -> None:
     """Through the step model, whose rates are not smooth."""
-    less, richer = (asked(desk, **MACHINE, budget={"usd": amount}) for amount in (usd, 1.5 * usd))
+    less, richer = (asked(context, **MACHINE, budget={"usd": amount}) for amount in (usd, 1.5 * usd))
     assert less.loss is not None
     assert richer.loss is not None
     assert richer.loss < less.loss
 
 
-def test_ranges_hold_the_law_s_uncertainty(desk: Desk) -> None:
+def test_ranges_hold_the_law_s_uncertainty(context: AppContext) -> None:
     """Of size, tokens, loss and dollars; none where nothing is published of it, which is warned of."""
-    sure = asked(desk, budget={"flops": 1e23}, law="muennighoff", **MACHINE)
-    unsure = asked(desk, budget={"flops": 1e23}, **MACHINE)
+    sure = asked(context, budget={"flops": 1e23}, law="muennighoff", **MACHINE)
+    unsure = asked(context, budget={"flops": 1e23}, **MACHINE)
     assert unsure.loss_range is not None
     assert unsure.training is not None
     for quantity in (unsure.params, unsure.tokens, unsure.loss_range, unsure.training.usd):
@@ -89,9 +89,9 @@ def test_ranges_hold_the_law_s_uncertainty(desk: Desk) -> None:
     assert any("uncertainty" in warning for warning in sure.warnings)
 
 
-def test_curves_lie_around_the_optimum(desk: Desk) -> None:
+def test_curves_lie_around_the_optimum(context: AppContext) -> None:
     """No size of equal cost is better, none of equal loss cheaper; a smaller model costs what was allowed."""
-    found = asked(desk, budget={"flops": 1e23})
+    found = asked(context, budget={"flops": 1e23})
     assert found.loss is not None
     losses = [point.loss for point in found.curve if point.loss is not None]
     assert min(losses) == pytest.approx(found.loss, rel=1e-9)
@@ -103,36 +103,36 @@ def test_curves_lie_around_the_optimum(desk: Desk) -> None:
 
 
 @pytest.mark.parametrize("flops", [1e21, 1e23, 1e25])
-def test_the_suggested_layout_has_the_optimum_s_size(desk: Desk, flops: float) -> None:
+def test_the_suggested_layout_has_the_optimum_s_size(context: AppContext, flops: float) -> None:
     """Within 2 % of whole layers and heads; its tokens use up the budget."""
-    found = asked(desk, budget={"flops": flops})
+    found = asked(context, budget={"flops": flops})
     assert found.suggestion is not None
     assert found.suggestion.params == pytest.approx(found.params.p50, rel=0.02)
     assert 6 * found.suggestion.params * found.suggestion.data["tokens"] == pytest.approx(flops, rel=1e-6)
 
 
-def test_no_layout_of_a_toy_is_suggested(desk: Desk) -> None:
+def test_no_layout_of_a_toy_is_suggested(context: AppContext) -> None:
     """Its vocabulary alone would be larger."""
-    found = asked(desk, budget={"flops": 1e13})
+    found = asked(context, budget={"flops": 1e13})
     assert found.suggestion is None
     assert any("no layout is suggested" in warning for warning in found.warnings)
 
 
-def test_a_row_is_what_an_estimate_says(desk: Desk) -> None:
+def test_a_row_is_what_an_estimate_says(context: AppContext) -> None:
     """Dollars are fixed and by the token, hours by the token alone."""
-    rig = rig_of(desk, MACHINE, desk.catalog.current, of_mixtures=False)
+    rig = rig_of(context, MACHINE, context.catalog.current, of_mixtures=False)
     assert rig is not None
     model = usual_model(7e9, of_mixtures=False)
     row = row_of(rig, 7e9, model)
     run = {**MACHINE, "model": {"params": 7_000_000_000, "kv_heads": 8}, "data": {"tokens": 300_000_000_000}}
-    found = estimate(desk, run).estimate
+    found = estimate(context, run).estimate
     assert row.hours_per_token * 3e11 == pytest.approx(found.time.wall_clock_hours.p50)
     assert row.usd_fixed + row.usd_per_token * 3e11 == pytest.approx(found.cost.total_usd.p50, abs=0.02)
 
 
-def test_a_table_meets_its_rows_and_ends_where_memory_does(desk: Desk) -> None:
+def test_a_table_meets_its_rows_and_ends_where_memory_does(context: AppContext) -> None:
     """A size beyond the largest that fits cannot be had at any price."""
-    rig = rig_of(desk, MACHINE, desk.catalog.current, of_mixtures=False)
+    rig = rig_of(context, MACHINE, context.catalog.current, of_mixtures=False)
     assert rig is not None
     table = refined(rig, coarse_table(rig), [3e9])
     row = table.rows[len(table.rows) // 2]
@@ -154,14 +154,14 @@ def test_mixtures_have_the_law_s_share_of_active_parameters() -> None:
     assert counts.total / counts.active == pytest.approx(mixture_total_per_active())
 
 
-def test_what_is_refused_says_where(desk: Desk) -> None:
+def test_what_is_refused_says_where(context: AppContext) -> None:
     """Prices, machines and laws that cannot be."""
     with pytest.raises(NoOffer):
-        asked(desk, budget={"usd": 1e5}, hardware=MACHINE["hardware"], price={"provider": "nobody"})
+        asked(context, budget={"usd": 1e5}, hardware=MACHINE["hardware"], price={"provider": "nobody"})
     with pytest.raises(DoesNotFit):
-        asked(desk, budget={"usd": 1e9}, **MACHINE, training={"seq_len": 100_000_000})
+        asked(context, budget={"usd": 1e9}, **MACHINE, training={"seq_len": 100_000_000})
     with pytest.raises(InvalidRequest) as told:
-        asked(desk, **MACHINE, budget={"deadline": date(2027, 1, 4)}, schedule={"start": date(2027, 1, 4), "queue_hours": 24.0})
+        asked(context, **MACHINE, budget={"deadline": date(2027, 1, 4)}, schedule={"start": date(2027, 1, 4), "queue_hours": 24.0})
     assert told.value.pointer == "/budget/deadline"
 
 
@@ -172,7 +172,7 @@ def test_published_plans_use_what_they_say() -> None:
         assert plan.source
 
 
-def test_the_default_law_is_told(desk: Desk) -> None:
+def test_the_default_law_is_told(context: AppContext) -> None:
     """With its source, among the assumptions."""
-    found = asked(desk, budget={"flops": 1e22})
+    found = asked(context, budget={"flops": 1e22})
     assert [(each.field, each.value, each.source) for each in found.assumptions] == [("law", found.law, default_law().source)]

@@ -6,10 +6,10 @@ import json
 import uuid
 from typing import Any
 
-from service.context import Desk
+from service.context import AppContext
 from service.schemas.scenarios.request import SCHEMAS, Base, given_of
 from service.usecases.scenarios.codec import packed, unpacked
-from service.usecases.scenarios.registry import Given, Prepared, Shape, kind_of
+from service.usecases.scenarios.registry import Prepared, ScenarioRequest, Shape, kind_of
 
 RUN: dict[str, Any] = {
     "model": {"params": "1B"},
@@ -29,26 +29,26 @@ PROGRAM: dict[str, Any] = {
 }
 
 
-def given(kind: str, base: dict[str, Any], shape: Shape = "estimate", **options: Any) -> Given:
+def given(kind: str, base: dict[str, Any], shape: Shape = "estimate", **options: Any) -> ScenarioRequest:
     """A request as the use cases take it; `options` are read already."""
     return given_of({"kind": kind, "base": Base(shape, base, SCHEMAS[shape].load(base)), **options})
 
 
-def prepared(desk: Desk, asked: Given) -> Prepared:
+def prepared(context: AppContext, asked: ScenarioRequest) -> Prepared:
     """What the workers are told, through JSON and back."""
-    found = kind_of(asked.kind).prepare(desk, asked)
+    found = kind_of(asked.kind).prepare(context, asked)
     return unpacked(json.loads(json.dumps(packed(found))), str(uuid.uuid4()))
 
 
-def result_of(desk: Desk, asked: Given) -> dict[str, Any]:
+def result_of(context: AppContext, asked: ScenarioRequest) -> dict[str, Any]:
     """The result, every chunk's tally through JSON and back."""
-    kind, told = kind_of(asked.kind), prepared(desk, asked)
-    tallies = [tally_of(desk, told, index) for index in range(told.chunks)]
-    found: dict[str, Any] = json.loads(json.dumps(kind.finish(desk, told, iter(tallies)), allow_nan=False))
+    kind, told = kind_of(asked.kind), prepared(context, asked)
+    tallies = [tally_of(context, told, index) for index in range(told.chunks)]
+    found: dict[str, Any] = json.loads(json.dumps(kind.finish(context, told, iter(tallies)), allow_nan=False))
     return found
 
 
-def tally_of(desk: Desk, told: Prepared, index: int) -> dict[str, Any]:
+def tally_of(context: AppContext, told: Prepared, index: int) -> dict[str, Any]:
     """One chunk's tally as the next process reads it."""
-    found: dict[str, Any] = json.loads(json.dumps(kind_of(told.kind).run_chunk(desk, told, index, lambda: None), allow_nan=False))
+    found: dict[str, Any] = json.loads(json.dumps(kind_of(told.kind).run_chunk(context, told, index, lambda: None), allow_nan=False))
     return found

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from service.config import Settings
-from service.container import build_desk
-from service.context import Desk
-from service.domain.errors import DoesNotFit, InvalidRequest, NoOffer, Problem, UnknownName
+from service.container import build_context
+from service.context import AppContext
+from service.domain.errors import DoesNotFit, DomainError, InvalidRequest, NoOffer, UnknownName
 from service.usecases.scenarios.base_check import MOST_ESTIMATED
 from service.usecases.scenarios.registry import Prepared, kind_of
 from tests.unit.usecases.comparison.comparing import selling
@@ -31,13 +31,13 @@ ASKED: dict[str, Body] = {
 
 
 @pytest.fixture
-def desk(settings: Settings) -> Desk:
-    return selling(build_desk(settings))
+def context(settings: Settings) -> AppContext:
+    return selling(build_context(settings))
 
 
-def taken(desk: Desk, kind: str, base: Body, **options: Any) -> Prepared:
+def taken(context: AppContext, kind: str, base: Body, **options: Any) -> Prepared:
     shape = "program" if "tiers" in base else "estimate"
-    return kind_of(kind).prepare(desk, given(kind, base, shape, **(options or ASKED[kind])))
+    return kind_of(kind).prepare(context, given(kind, base, shape, **(options or ASKED[kind])))
 
 
 def program(*estimates: Body, **changes: Any) -> Body:
@@ -60,79 +60,81 @@ def own(**sections: Any) -> Body:
         ({"price": {"provider": "nobody"}}, NoOffer, "/base/price"),
     ],
 )
-def test_a_name_nobody_knows_is_refused_at_once(desk: Desk, kind: str, change: Body, problem: type[Problem], pointer: str) -> None:
+def test_a_name_nobody_knows_is_refused_at_once(
+    context: AppContext, kind: str, change: Body, problem: type[DomainError], pointer: str
+) -> None:
     """Of whichever kind the scenario is, as the estimate itself refuses it."""
-    assert pointer_of(lambda: taken(desk, kind, RUN | change), problem) == pointer
+    assert pointer_of(lambda: taken(context, kind, RUN | change), problem) == pointer
 
 
-def test_names_like_an_unknown_one_are_told(desk: Desk) -> None:
+def test_names_like_an_unknown_one_are_told(context: AppContext) -> None:
     """As the estimate tells them."""
     with pytest.raises(UnknownName) as refused:
-        taken(desk, "monte_carlo", RUN | {"model": {"preset": "llama-2-7c"}})
+        taken(context, "monte_carlo", RUN | {"model": {"preset": "llama-2-7c"}})
     assert "llama-2-7b" in refused.value.near
 
 
 @pytest.mark.parametrize("kind", ["monte_carlo", "sensitivity"])
-def test_a_base_that_fits_nowhere_is_refused_with_what_would(desk: Desk, kind: str) -> None:
+def test_a_base_that_fits_nowhere_is_refused_with_what_would(context: AppContext, kind: str) -> None:
     """A sweep of it is a table whose rows say so."""
     with pytest.raises(DoesNotFit) as refused:
-        taken(desk, kind, TOO_LARGE)
+        taken(context, kind, TOO_LARGE)
     assert refused.value.pointer.startswith("/base")
-    assert taken(desk, "sweep", TOO_LARGE).units == 2
+    assert taken(context, "sweep", TOO_LARGE).units == 2
 
 
 class TestPrograms:
-    def test_a_runs_own_name_is_told_where_it_stands(self, desk: Desk) -> None:
+    def test_a_runs_own_name_is_told_where_it_stands(self, context: AppContext) -> None:
         """Of the second run, whatever its tier has."""
         base = program(own(), own(**NOBODYS))
         for kind in ASKED:
             options = {"axes": {"defaults.data.epochs": [1, 2]}} if kind == "sweep" else {"swing": 0.1} if kind == "sensitivity" else {}
-            pointer = pointer_of(lambda kind=kind, options=options: taken(desk, kind, base, **options), UnknownName)  # type: ignore[misc]
+            pointer = pointer_of(lambda kind=kind, options=options: taken(context, kind, base, **options), UnknownName)  # type: ignore[misc]
             assert pointer == "/base/tiers/0/runs/1/estimate/hardware/accelerator"
 
-    def test_many_runs_have_their_names_looked_up(self, desk: Desk) -> None:
+    def test_many_runs_have_their_names_looked_up(self, context: AppContext) -> None:
         """Too many different ones to be estimated; what all of them share is told of the defaults."""
         sizes = [own(model={"params": 10**9 + at}) for at in range(MOST_ESTIMATED + 1)]
-        assert taken(desk, "monte_carlo", program(*sizes)).chunks
+        assert taken(context, "monte_carlo", program(*sizes)).chunks
         wrong = program(*sizes, own(model={"preset": "llama-2-7c"}))
         place = f"/base/tiers/0/runs/{len(sizes)}/estimate/model/preset"
-        assert pointer_of(lambda: taken(desk, "monte_carlo", wrong), UnknownName) == place
+        assert pointer_of(lambda: taken(context, "monte_carlo", wrong), UnknownName) == place
         shared = program(*sizes, defaults=PROGRAM["defaults"] | NOBODYS)
-        assert pointer_of(lambda: taken(desk, "monte_carlo", shared), UnknownName) == "/base/defaults/hardware/accelerator"
+        assert pointer_of(lambda: taken(context, "monte_carlo", shared), UnknownName) == "/base/defaults/hardware/accelerator"
 
-    def test_many_runs_alike_are_estimated(self, desk: Desk) -> None:
+    def test_many_runs_alike_are_estimated(self, context: AppContext) -> None:
         """One for all that differ in their data alone."""
         alike = [own(data={"tokens": 10**10 + at}) for at in range(50)]
         with pytest.raises(DoesNotFit) as refused:
-            taken(desk, "monte_carlo", program(*alike, own(model={"params": "10T"})))
+            taken(context, "monte_carlo", program(*alike, own(model={"params": "10T"})))
         assert refused.value.pointer.startswith("/base/tiers/0/runs/50/estimate")
 
-    def test_what_cannot_be_planned_is_refused(self, desk: Desk) -> None:
+    def test_what_cannot_be_planned_is_refused(self, context: AppContext) -> None:
         """A risk of a tier that the program has not."""
         risks = [{"name": "spike", "probability": 0.3, "cost_usd": 1000, "tier": "prototype"}]
-        with pytest.raises(Problem) as refused:
-            taken(desk, "monte_carlo", program(own(), risks=risks))
+        with pytest.raises(DomainError) as refused:
+            taken(context, "monte_carlo", program(own(), risks=risks))
         assert refused.value.pointer.startswith("/base/risks/0")
 
 
 class TestOtherValues:
-    def test_a_base_is_taken_where_its_fields_medians_have_an_answer(self, desk: Desk) -> None:
+    def test_a_base_is_taken_where_its_fields_medians_have_an_answer(self, context: AppContext) -> None:
         """Nothing is evaluated at what the base itself says of them."""
-        assert taken(desk, "monte_carlo", TOO_LARGE, distributions={"model.params": {"uniform": [1e9, 2e9]}}).chunks
+        assert taken(context, "monte_carlo", TOO_LARGE, distributions={"model.params": {"uniform": [1e9, 2e9]}}).chunks
 
-    def test_fields_whose_medians_have_none_are_refused(self, desk: Desk) -> None:
+    def test_fields_whose_medians_have_none_are_refused(self, context: AppContext) -> None:
         """What is planned is the base with each of them in its middle."""
         with pytest.raises(InvalidRequest, match="fit") as refused:
-            taken(desk, "monte_carlo", SEARCHED, distributions={"model.params": {"choice": [10**9, 10**13, 10**13]}})
+            taken(context, "monte_carlo", SEARCHED, distributions={"model.params": {"choice": [10**9, 10**13, 10**13]}})
         assert refused.value.pointer == "/distributions"
 
-    def test_a_sweep_may_give_the_names(self, desk: Desk) -> None:
+    def test_a_sweep_may_give_the_names(self, context: AppContext) -> None:
         """Of the machine or the model; an accelerator nobody knows is then a row, and so is the base's own."""
         base = RUN | NOBODYS
-        assert taken(desk, "sweep", base, axes={"hardware.accelerator": ["H100", "H1000"]}).units == 2
-        assert pointer_of(lambda: taken(desk, "sweep", base, axes={"hardware.count": [8, 16]}), UnknownName) == ACCELERATOR
+        assert taken(context, "sweep", base, axes={"hardware.accelerator": ["H100", "H1000"]}).units == 2
+        assert pointer_of(lambda: taken(context, "sweep", base, axes={"hardware.count": [8, 16]}), UnknownName) == ACCELERATOR
         named = program(own(model={"preset": "llama-2-7c"}))
-        assert taken(desk, "sweep", named, changes=[{"tiers.0.runs.0.estimate.model.preset": "llama-2-7b"}]).units == 1
+        assert taken(context, "sweep", named, changes=[{"tiers.0.runs.0.estimate.model.preset": "llama-2-7b"}]).units == 1
 
     @pytest.mark.parametrize(
         ("lacks", "options"),
@@ -146,20 +148,20 @@ class TestOtherValues:
             ("model", {"axes": {"defaults.model.params": [10**9]}}),
         ],
     )
-    def test_a_sweep_may_give_what_a_run_lacks(self, desk: Desk, lacks: str, options: Body) -> None:
+    def test_a_sweep_may_give_what_a_run_lacks(self, context: AppContext, lacks: str, options: Body) -> None:
         """The base need not be a whole request; what no path supplies is still missing."""
         parts = {**COMPLETE, "hardware": {"accelerator": "H100"}} if lacks == "count" else {**COMPLETE, "model": None}
         base = program({}, defaults={name: part for name, part in parts.items() if part is not None})
-        assert taken(desk, "sweep", base, **options).units
+        assert taken(context, "sweep", base, **options).units
         missing = "hardware/count" if lacks == "count" else "model"
-        place = pointer_of(lambda: taken(desk, "sweep", base, axes={"defaults.data.epochs": [1, 2]}))
+        place = pointer_of(lambda: taken(context, "sweep", base, axes={"defaults.data.epochs": [1, 2]}))
         assert place == f"/base/tiers/0/runs/0/estimate/{missing}"
 
-    def test_an_optimisation_leaves_the_machine_aside(self, desk: Desk) -> None:
+    def test_an_optimisation_leaves_the_machine_aside(self, context: AppContext) -> None:
         """And refuses a model that nobody knows, unless its size is searched."""
         candidates = {"candidates": {"accelerators": ["H100"]}}
-        assert taken(desk, "optimize", RUN | NOBODYS, **candidates).chunks == 1
+        assert taken(context, "optimize", RUN | NOBODYS, **candidates).chunks == 1
         unknown = RUN | {"model": {"preset": "llama-2-7c"}}
-        assert pointer_of(lambda: taken(desk, "optimize", unknown, **candidates), UnknownName) == "/base/model/preset"
+        assert pointer_of(lambda: taken(context, "optimize", unknown, **candidates), UnknownName) == "/base/model/preset"
         sized = {"model_size": {"min_params": 10**9, "max_params": 10**10}, "constraints": {"max_loss": 2.2}}
-        assert taken(desk, "optimize", unknown, **candidates, **sized).chunks >= 1
+        assert taken(context, "optimize", unknown, **candidates, **sized).chunks >= 1

@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 
 from service.api.resources.programs import EXAMPLE
 from service.config import Settings
-from service.container import JOB_KINDS, build_desk
-from service.context import Desk
+from service.container import JOB_KINDS, build_context
+from service.context import AppContext
 from service.domain.errors import InvalidRequest, NotFound
 from service.domain.quantities import Range
 from service.domain.teams import Principal
@@ -45,154 +45,154 @@ def toy(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def desk(settings: Settings) -> Iterator[Desk]:
-    """A desk on a migrated database, its messages kept."""
+def context(settings: Settings) -> Iterator[AppContext]:
+    """A context on a migrated database, its messages kept."""
     settings.data_dir.mkdir()
-    made = replace(build_desk(settings), queue=SentNowhere())
+    made = replace(build_context(settings), queue=SentNowhere())
     made.store.migrate()
     yield made
     made.store.close()
 
 
-def sent(desk: Desk) -> list[str]:
+def sent(context: AppContext) -> list[str]:
     """The ids of the jobs that were sent."""
-    assert isinstance(desk.queue, SentNowhere)
-    return desk.queue.sent
+    assert isinstance(context.queue, SentNowhere)
+    return context.queue.sent
 
 
-def run_all(desk: Desk, worker: Worker = ME) -> None:
+def run_all(context: AppContext, worker: Worker = ME) -> None:
     """Every job that was sent, and those they send, each once."""
-    while sent(desk):
-        run_job(desk, sent(desk).pop(0), JOB_KINDS, worker)
+    while sent(context):
+        run_job(context, sent(context).pop(0), JOB_KINDS, worker)
 
 
-def now_of(desk: Desk, row: ScenarioRow) -> ScenarioRow:
+def now_of(context: AppContext, row: ScenarioRow) -> ScenarioRow:
     """The scenario as it stands."""
-    return find_scenario(desk, EVERYBODY, row.id).row
+    return find_scenario(context, EVERYBODY, row.id).row
 
 
-def result_of(desk: Desk, row: ScenarioRow) -> Mapping[str, Any]:
+def result_of(context: AppContext, row: ScenarioRow) -> Mapping[str, Any]:
     """The result of a scenario that has one."""
-    found = find_scenario(desk, EVERYBODY, row.id)
+    found = find_scenario(context, EVERYBODY, row.id)
     assert (found.row.state, found.result is None) == ("succeeded", False), found.row.error
     return found.result or {}
 
 
 class TestAnEvaluation:
-    def test_it_is_made_of_all_its_chunks(self, desk: Desk) -> None:
+    def test_it_is_made_of_all_its_chunks(self, context: AppContext) -> None:
         """With all units counted, and jobs that are over."""
-        row = start(desk, chunks=5)
-        run_all(desk)
-        assert result_of(desk, row)["trials_done"] == now_of(desk, row).units_done == 5 * UNITS_A_CHUNK
-        assert desk.store.open_jobs(KIND) == ()
+        row = start(context, chunks=5)
+        run_all(context)
+        assert result_of(context, row)["trials_done"] == now_of(context, row).units_done == 5 * UNITS_A_CHUNK
+        assert context.store.open_jobs(KIND) == ()
 
-    def test_the_seed_decides_the_result(self, desk: Desk) -> None:
+    def test_the_seed_decides_the_result(self, context: AppContext) -> None:
         """Exactly, with integers of any length; another seed has another."""
-        rows = [start(desk, chunks=5, seed=seed) for seed in (7, 7, 8)]
-        run_all(desk)
-        one, same, other = (dict(result_of(desk, row)) for row in rows)
+        rows = [start(context, chunks=5, seed=seed) for seed in (7, 7, 8)]
+        run_all(context)
+        one, same, other = (dict(result_of(context, row)) for row in rows)
         assert one == same
         assert one["sum"] > 2**64
         assert one["digest"] != other["digest"]
 
-    def test_slices_change_nothing(self, desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_slices_change_nothing(self, context: AppContext, monkeypatch: pytest.MonkeyPatch) -> None:
         """A job that makes room after every chunk has a successor until there is nothing left."""
-        whole = start(desk, chunks=5)
-        run_all(desk)
+        whole = start(context, chunks=5)
+        run_all(context)
         monkeypatch.setattr(worker, "SLICE_S", 1e-9)
-        sliced = start(desk, chunks=5)
-        run_all(desk)
-        assert result_of(desk, sliced) == result_of(desk, whole)
+        sliced = start(context, chunks=5)
+        run_all(context)
+        assert result_of(context, sliced) == result_of(context, whole)
 
     @pytest.mark.parametrize(("enough", "reviewed"), [(1, 2), (2, 2), (3, 4), (5, 6), (7, 8)])
-    def test_it_ends_at_the_first_checkpoint_that_is_enough(self, desk: Desk, enough: int, reviewed: int) -> None:
+    def test_it_ends_at_the_first_checkpoint_that_is_enough(self, context: AppContext, enough: int, reviewed: int) -> None:
         """Asked at checkpoints alone; where none is enough, all of it is done."""
-        row = start(desk, chunks=8, checkpoints=[2, 4, 6], enough=enough)
-        run_all(desk)
-        assert result_of(desk, row)["trials_done"] == reviewed * UNITS_A_CHUNK
+        row = start(context, chunks=8, checkpoints=[2, 4, 6], enough=enough)
+        run_all(context)
+        assert result_of(context, row)["trials_done"] == reviewed * UNITS_A_CHUNK
 
-    def test_chunks_beyond_the_checkpoint_are_no_part_of_the_result(self, desk: Desk) -> None:
+    def test_chunks_beyond_the_checkpoint_are_no_part_of_the_result(self, context: AppContext) -> None:
         """However many were done before somebody asked."""
-        ahead, plain = (start(desk, chunks=8, checkpoints=[2], enough=2) for _ in range(2))
+        ahead, plain = (start(context, chunks=8, checkpoints=[2], enough=2) for _ in range(2))
         single = "held"
-        job, _ = desk.store.create_single_job(KIND, {"single": single}, desk.clock(), single)
-        held = desk.store.claim_job(job.id, "other/1", desk.clock(), LEASE_S)
-        first = desk.store.claim_chunk(single, desk.clock())
+        job, _ = context.store.create_single_job(KIND, {"single": single}, context.clock(), single)
+        held = context.store.claim_job(job.id, "other/1", context.clock(), LEASE_S)
+        first = context.store.claim_chunk(single, context.clock())
         assert held is not None
         assert first is not None
         assert (first.scenario, first.number) == (ahead.id, 0)
-        run_all(desk)
-        assert (now_of(desk, ahead).state, now_of(desk, ahead).units_done) == ("running", 7 * UNITS_A_CHUNK)
-        desk.store.finish_job(held, {}, desk.clock())
-        tend(desk)
-        run_all(desk)
-        assert result_of(desk, ahead) == result_of(desk, plain)
+        run_all(context)
+        assert (now_of(context, ahead).state, now_of(context, ahead).units_done) == ("running", 7 * UNITS_A_CHUNK)
+        context.store.finish_job(held, {}, context.clock())
+        tend(context)
+        run_all(context)
+        assert result_of(context, ahead) == result_of(context, plain)
 
-    def test_what_has_no_json_is_no_result(self, desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_what_has_no_json_is_no_result(self, context: AppContext, monkeypatch: pytest.MonkeyPatch) -> None:
         """NaN would be read by nobody."""
         toy = kind_of(NAME)
         broken = replace(toy, finish=lambda *_: {"cost_usd": math.nan})
         monkeypatch.setattr(worker, "kind_of", lambda _: broken)
-        row = start(desk, chunks=1)
-        run_all(desk)
-        assert (now_of(desk, row).state, "JSON compliant" in str(now_of(desk, row).error)) == ("failed", True)
+        row = start(context, chunks=1)
+        run_all(context)
+        assert (now_of(context, row).state, "JSON compliant" in str(now_of(context, row).error)) == ("failed", True)
 
 
 class TestTrouble:
-    def test_a_chunk_that_fails_three_times_fails_its_scenario(self, desk: Desk) -> None:
+    def test_a_chunk_that_fails_three_times_fails_its_scenario(self, context: AppContext) -> None:
         """With its reason; others, of the same jobs, are done."""
-        bad, good = start(desk, chunks=4, fail=[2]), start(desk, chunks=4)
-        run_all(desk)
-        assert (now_of(desk, bad).state, now_of(desk, bad).error) == ("failed", "ValueError: chunk 2 is rubbish")
-        assert result_of(desk, good)["trials_done"] == 4 * UNITS_A_CHUNK
-        assert {desk.store.job(job.id) for job in desk.store.open_jobs(KIND)} == set()
+        bad, good = start(context, chunks=4, fail=[2]), start(context, chunks=4)
+        run_all(context)
+        assert (now_of(context, bad).state, now_of(context, bad).error) == ("failed", "ValueError: chunk 2 is rubbish")
+        assert result_of(context, good)["trials_done"] == 4 * UNITS_A_CHUNK
+        assert {context.store.job(job.id) for job in context.store.open_jobs(KIND)} == set()
 
-    def test_what_cannot_be_is_tried_once(self, desk: Desk, tmp_path: Path) -> None:
+    def test_what_cannot_be_is_tried_once(self, context: AppContext, tmp_path: Path) -> None:
         """A problem of the request's is its error at once."""
-        row = start(desk, chunks=2, refuse=[1], folder=str(tmp_path))
-        run_all(desk)
-        assert (now_of(desk, row).state, now_of(desk, row).error) == ("failed", "chunk 1 cannot be")
+        row = start(context, chunks=2, refuse=[1], folder=str(tmp_path))
+        run_all(context)
+        assert (now_of(context, row).state, now_of(context, row).error) == ("failed", "chunk 1 cannot be")
         assert (tmp_path / "made").read_text().split().count("1") == 1
 
-    def test_a_merge_that_fails_fails_its_scenario(self, desk: Desk, tmp_path: Path) -> None:
+    def test_a_merge_that_fails_fails_its_scenario(self, context: AppContext, tmp_path: Path) -> None:
         """After three attempts."""
-        row = start(desk, chunks=2, fail=[MERGE], folder=str(tmp_path))
-        run_all(desk)
-        assert now_of(desk, row).error == "ValueError: chunk merge is rubbish"
+        row = start(context, chunks=2, fail=[MERGE], folder=str(tmp_path))
+        run_all(context)
+        assert now_of(context, row).error == "ValueError: chunk merge is rubbish"
         assert (tmp_path / "made").read_text().split().count(MERGE) == 3
 
-    def test_memory_that_runs_out_is_a_failure_like_others(self, desk: Desk) -> None:
+    def test_memory_that_runs_out_is_a_failure_like_others(self, context: AppContext) -> None:
         """The process lives, and goes on with the next."""
-        bad, good = start(desk, chunks=1, eat=[0]), start(desk, chunks=1)
-        run_all(desk)
-        assert (now_of(desk, bad).state, "MemoryError" in str(now_of(desk, bad).error)) == ("failed", True)
-        assert now_of(desk, good).state == "succeeded"
+        bad, good = start(context, chunks=1, eat=[0]), start(context, chunks=1)
+        run_all(context)
+        assert (now_of(context, bad).state, "MemoryError" in str(now_of(context, bad).error)) == ("failed", True)
+        assert now_of(context, good).state == "succeeded"
 
-    def test_lost_workers_are_counted_by_the_clock(self, desk: Desk) -> None:
+    def test_lost_workers_are_counted_by_the_clock(self, context: AppContext) -> None:
         """A scenario whose chunk lost three of them has failed, though nobody came back to say so."""
-        row = start(desk, chunks=1)
+        row = start(context, chunks=1)
         for attempt in range(3):
-            at = desk.clock() - timedelta(minutes=10 - attempt)
-            job, _ = desk.store.create_single_job(KIND, {"single": f"j{attempt}"}, at, f"j{attempt}")
-            assert desk.store.claim_job(job.id, f"lost/{attempt}", at, LEASE_S)
-            assert desk.store.claim_chunk(f"j{attempt}", at)
-        tend(desk)
-        assert (now_of(desk, row).state, now_of(desk, row).error) == ("failed", DIED)
+            at = context.clock() - timedelta(minutes=10 - attempt)
+            job, _ = context.store.create_single_job(KIND, {"single": f"j{attempt}"}, at, f"j{attempt}")
+            assert context.store.claim_job(job.id, f"lost/{attempt}", at, LEASE_S)
+            assert context.store.claim_chunk(f"j{attempt}", at)
+        tend(context)
+        assert (now_of(context, row).state, now_of(context, row).error) == ("failed", DIED)
 
-    def test_a_worker_that_stops_gives_its_chunk_back(self, desk: Desk, tmp_path: Path) -> None:
+    def test_a_worker_that_stops_gives_its_chunk_back(self, context: AppContext, tmp_path: Path) -> None:
         """At its next step, without an attempt lost; the next one has the same result."""
-        plain, row = start(desk, chunks=3), start(desk, chunks=3, wait=[1], folder=str(tmp_path))
-        run_all(desk, Worker("this/1", stopping=(tmp_path / "at-1").exists))
-        assert now_of(desk, row).state == "running"
+        plain, row = start(context, chunks=3), start(context, chunks=3, wait=[1], folder=str(tmp_path))
+        run_all(context, Worker("this/1", stopping=(tmp_path / "at-1").exists))
+        assert now_of(context, row).state == "running"
         (tmp_path / "go").touch()
-        (job,) = desk.store.open_jobs(KIND)
+        (job,) = context.store.open_jobs(KIND)
         assert (job.handed_back, job.lease_owner) == (1, None)
-        run_job(desk, job.id, JOB_KINDS, Worker("this/2"))
-        assert result_of(desk, row) == result_of(desk, plain)
+        run_job(context, job.id, JOB_KINDS, Worker("this/2"))
+        assert result_of(context, row) == result_of(context, plain)
 
-    def test_a_database_that_goes_away_ends_the_attempt_alone(self, desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_a_database_that_goes_away_ends_the_attempt_alone(self, context: AppContext, monkeypatch: pytest.MonkeyPatch) -> None:
         """The job is tried again, and what it had claimed is begun anew."""
-        row, keep = start(desk, chunks=2), desk.store.keep_tally
+        row, keep = start(context, chunks=2), context.store.keep_tally
         calls: list[object] = []
 
         def once_away(*arguments: Any) -> bool:
@@ -201,64 +201,64 @@ class TestTrouble:
                 raise StoreUnavailable("away")
             return keep(*arguments)
 
-        monkeypatch.setattr(desk.store, "keep_tally", once_away)
-        job = sent(desk)[0]
+        monkeypatch.setattr(context.store, "keep_tally", once_away)
+        job = sent(context)[0]
         for _ in range(2):
-            run_job(desk, job, JOB_KINDS, ME)
-        assert result_of(desk, row)["trials_done"] == 2 * UNITS_A_CHUNK
+            run_job(context, job, JOB_KINDS, ME)
+        assert result_of(context, row)["trials_done"] == 2 * UNITS_A_CHUNK
 
 
 class TestCancelling:
-    def test_what_waits_is_cancelled_at_once(self, desk: Desk, tmp_path: Path) -> None:
+    def test_what_waits_is_cancelled_at_once(self, context: AppContext, tmp_path: Path) -> None:
         """No chunk of it is made; a second time changes nothing."""
-        row = start(desk, chunks=3, folder=str(tmp_path))
-        first, again = cancel(desk, EVERYBODY, row.id).row, cancel(desk, EVERYBODY, row.id).row
-        run_all(desk)
+        row = start(context, chunks=3, folder=str(tmp_path))
+        first, again = cancel(context, EVERYBODY, row.id).row, cancel(context, EVERYBODY, row.id).row
+        run_all(context)
         assert (first.state, first) == ("cancelled", again)
         assert not (tmp_path / "made").exists()
 
-    def test_what_runs_is_left_at_a_step(self, desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_what_runs_is_left_at_a_step(self, context: AppContext, monkeypatch: pytest.MonkeyPatch) -> None:
         """Its worker goes on with the next scenario."""
         monkeypatch.setattr(worker, "LOOK_S", 0.0)
         toy = kind_of(NAME)
 
-        def cancelled_inside(at: Desk, prepared: Prepared, index: int, step: Any) -> dict[str, Any]:
+        def cancelled_inside(at: AppContext, prepared: Prepared, index: int, step: Any) -> dict[str, Any]:
             if prepared.key == row.id:
                 cancel(at, EVERYBODY, row.id)
                 step()
             return toy.run_chunk(at, prepared, index, step)
 
         monkeypatch.setattr(worker, "kind_of", lambda _: replace(toy, run_chunk=cancelled_inside))
-        row = start(desk, chunks=3)
-        other = start(desk, chunks=1)
-        run_all(desk)
-        assert (now_of(desk, row).state, now_of(desk, row).units_done) == ("cancelled", 0)
-        assert result_of(desk, other)["trials_done"] == UNITS_A_CHUNK
+        row = start(context, chunks=3)
+        other = start(context, chunks=1)
+        run_all(context)
+        assert (now_of(context, row).state, now_of(context, row).units_done) == ("cancelled", 0)
+        assert result_of(context, other)["trials_done"] == UNITS_A_CHUNK
 
-    def test_a_cancellation_during_the_merge_stays(self, desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_a_cancellation_during_the_merge_stays(self, context: AppContext, monkeypatch: pytest.MonkeyPatch) -> None:
         """The result that comes after it is thrown away."""
         toy = kind_of(NAME)
 
-        def cancelled_inside(at: Desk, prepared: Prepared, tallies: Any) -> dict[str, Any]:
+        def cancelled_inside(at: AppContext, prepared: Prepared, tallies: Any) -> dict[str, Any]:
             result = toy.finish(at, prepared, tallies)
             cancel(at, EVERYBODY, prepared.key)
             return result
 
         monkeypatch.setattr(worker, "kind_of", lambda _: replace(toy, finish=cancelled_inside))
-        row = start(desk, chunks=2)
-        run_all(desk)
-        found = find_scenario(desk, EVERYBODY, row.id)
+        row = start(context, chunks=2)
+        run_all(context)
+        found = find_scenario(context, EVERYBODY, row.id)
         assert (found.row.state, found.result) == ("cancelled", None)
 
 
 class TestWhoMayWhat:
-    def test_another_teams_scenario_is_as_unknown_as_none(self, desk: Desk) -> None:
+    def test_another_teams_scenario_is_as_unknown_as_none(self, context: AppContext) -> None:
         """To look at, and to cancel."""
-        row = start(desk, chunks=1)
+        row = start(context, chunks=1)
         for ask in (find_scenario, cancel):
             with pytest.raises(NotFound, match="there is no scenario of this id"):
-                ask(desk, THEY, row.id)
-        assert now_of(desk, row).state == "queued"
+                ask(context, THEY, row.id)
+        assert now_of(context, row).state == "queued"
 
     @pytest.mark.parametrize(
         ("most", "told"),
@@ -267,62 +267,62 @@ class TestWhoMayWhat:
             (OpenWork(9, 5000), "the team's scenarios have 3000 evaluations ahead of them, with this one's 3000 more than the 5000"),
         ],
     )
-    def test_a_team_is_told_what_it_may_have(self, desk: Desk, monkeypatch: pytest.MonkeyPatch, most: OpenWork, told: str) -> None:
+    def test_a_team_is_told_what_it_may_have(self, context: AppContext, monkeypatch: pytest.MonkeyPatch, most: OpenWork, told: str) -> None:
         """Which limit it has met, and what to do; nothing is made."""
         monkeypatch.setattr(scenarios, "MOST_OPEN", most)
-        start(desk, chunks=3)
+        start(context, chunks=3)
         with pytest.raises(TooMuchOpen, match=told) as refused:
-            start(desk, chunks=3)
+            start(context, chunks=3)
         assert (refused.value.status, "cancel one" in refused.value.message) == (429, True)
-        assert len(desk.store.scenarios("default", 0, 10)) == 1
+        assert len(context.store.scenarios("default", 0, 10)) == 1
 
-    def test_more_than_a_team_may_ever_have_is_refused_with_the_limit(self, desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_more_than_a_team_may_ever_have_is_refused_with_the_limit(self, context: AppContext, monkeypatch: pytest.MonkeyPatch) -> None:
         """Waiting would not help."""
         monkeypatch.setattr(scenarios, "MOST_OPEN", OpenWork(100, 2000))
         with pytest.raises(InvalidRequest, match="3000 evaluations; a scenario has at most 2000"):
-            start(desk, chunks=3)
+            start(context, chunks=3)
 
-    def test_an_unknown_kind_says_which_there_are(self, desk: Desk) -> None:
+    def test_an_unknown_kind_says_which_there_are(self, context: AppContext) -> None:
         """For those who add one."""
         with pytest.raises(LookupError, match="monte_carlo"):
-            scenarios.submit(desk, EVERYBODY, replace(given(), kind="tea"), {})
+            scenarios.submit(context, EVERYBODY, replace(given(), kind="tea"), {})
 
-    def test_what_was_over_long_enough_is_forgotten(self, desk: Desk) -> None:
+    def test_what_was_over_long_enough_is_forgotten(self, context: AppContext) -> None:
         """With the jobs that worked on it."""
-        row = start(desk, chunks=1)
-        run_all(desk)
-        before, later = (replace(desk, clock=lambda days=days: desk.clock() + KEPT_FOR + timedelta(days=days)) for days in (-1, 1))
+        row = start(context, chunks=1)
+        run_all(context)
+        before, later = (replace(context, clock=lambda days=days: context.clock() + KEPT_FOR + timedelta(days=days)) for days in (-1, 1))
         assert [forget(at) for at in (before, later)] == [0, 1]
         with pytest.raises(NotFound):
-            find_scenario(desk, EVERYBODY, row.id)
-        assert desk.store.open_jobs(KIND) == ()
+            find_scenario(context, EVERYBODY, row.id)
+        assert context.store.open_jobs(KIND) == ()
 
 
 class TestStaff:
-    def test_there_are_as_many_jobs_as_processes(self, desk: Desk) -> None:
+    def test_there_are_as_many_jobs_as_processes(self, context: AppContext) -> None:
         """Of the workers that were heard of; more would only keep others waiting in the queue."""
         for name, age in (("a", timedelta(0)), ("b", ALIVE / 2), ("c", 2 * ALIVE)):
-            desk.store.beat(name, desk.clock() - age)
-        assert processes(desk) == 2 * desk.settings.worker_concurrency == 2
-        start(desk, chunks=5)
-        start(desk, chunks=5)
-        assert len(sent(desk)) == 2
+            context.store.beat(name, context.clock() - age)
+        assert processes(context) == 2 * context.settings.worker_concurrency == 2
+        start(context, chunks=5)
+        start(context, chunks=5)
+        assert len(sent(context)) == 2
 
-    def test_there_are_no_more_than_chunks(self, desk: Desk) -> None:
+    def test_there_are_no_more_than_chunks(self, context: AppContext) -> None:
         """One that finds nothing to do was called in vain."""
         for name in "abcd":
-            desk.store.beat(name, desk.clock())
-        start(desk, chunks=3)
-        assert len(sent(desk)) == 3
+            context.store.beat(name, context.clock())
+        start(context, chunks=3)
+        assert len(sent(context)) == 3
 
-    def test_jobs_that_were_lost_are_made_again(self, desk: Desk) -> None:
+    def test_jobs_that_were_lost_are_made_again(self, context: AppContext) -> None:
         """By the clock, as long as there is something to do."""
-        row = start(desk, chunks=2)
-        desk.store.request_cancel(sent(desk).pop(), desk.clock())
-        assert [call_workers(desk), call_workers(desk)] == [1, 0]
-        run_all(desk)
-        assert now_of(desk, row).state == "succeeded"
-        assert call_workers(desk) == 0
+        row = start(context, chunks=2)
+        context.store.request_cancel(sent(context).pop(), context.clock())
+        assert [call_workers(context), call_workers(context)] == [1, 0]
+        run_all(context)
+        assert now_of(context, row).state == "succeeded"
+        assert call_workers(context) == 0
 
 
 JSON = st.recursive(

@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 
 from service.config import Settings, load_settings
-from service.context import Desk
+from service.context import AppContext
 from service.presets.training.levers import AIMS, lever_kinds
 from service.usecases.training.estimate import EstimateAnswer, estimate
 from service.usecases.training.levers import WORTH_TELLING, Lever, changed, with_levers
-from tests.unit.usecases.market import A100, B200, H100, offer, open_desk, sell
+from tests.unit.usecases.market import A100, B200, H100, offer, open_context, sell
 
 Request = dict[str, Any]
 TRILLION, BILLION = 10**12, 10**9
@@ -67,33 +67,33 @@ OFFERS = (
 
 
 @pytest.fixture(scope="module")
-def desk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Desk]:
+def context(tmp_path_factory: pytest.TempPathFactory) -> Iterator[AppContext]:
     """A market with H100 in a dirty and a clean region, spot and reserved, and an older and a newer accelerator."""
-    made = open_desk(load_settings({"OUTLAY_DATA_DIR": str(tmp_path_factory.mktemp("data")), "OUTLAY_OFFLINE": "1"}))
+    made = open_context(load_settings({"OUTLAY_DATA_DIR": str(tmp_path_factory.mktemp("data")), "OUTLAY_OFFLINE": "1"}))
     with closing(made.store):
         sell(made, "market", *OFFERS)
         yield made
 
 
 @pytest.fixture
-def market(settings: Settings) -> Iterator[Desk]:
+def market(settings: Settings) -> Iterator[AppContext]:
     """A market of the test's own, with nothing for sale yet."""
-    made = open_desk(settings)
+    made = open_context(settings)
     with closing(made.store):
         yield made
 
 
-def levers_of(desk: Desk, request: Request) -> dict[str, list[Lever]]:
+def levers_of(context: AppContext, request: Request) -> dict[str, list[Lever]]:
     """The levers of a request by their kind."""
     found: dict[str, list[Lever]] = {}
-    for lever in with_levers(desk, request)[1]:
+    for lever in with_levers(context, request)[1]:
         found.setdefault(lever.lever, []).append(lever)
     return found
 
 
-def resent(desk: Desk, request: Request, lever: Lever) -> EstimateAnswer:
+def resent(context: AppContext, request: Request, lever: Lever) -> EstimateAnswer:
     """The estimate of the request with the lever's change in it."""
-    return estimate(desk, changed(request, lever.change))
+    return estimate(context, changed(request, lever.change))
 
 
 def test_every_kind_has_a_case() -> None:
@@ -102,27 +102,27 @@ def test_every_kind_has_a_case() -> None:
 
 
 @pytest.mark.parametrize("kind", CASES)
-def test_a_lever_is_offered_where_it_helps(desk: Desk, kind: str) -> None:
+def test_a_lever_is_offered_where_it_helps(context: AppContext, kind: str) -> None:
     """With its words, and with a saving in something that its kind aims at."""
-    (lever, *_) = levers_of(desk, CASES[kind][0])[kind]
+    (lever, *_) = levers_of(context, CASES[kind][0])[kind]
     known = lever_kinds()[kind]
     assert (lever.title, lever.risk, lever.source) == (known.title, known.risk, known.source)
     assert max(getattr(lever, f"saves_{aim}") for aim in known.aims) > 0
 
 
 @pytest.mark.parametrize(("kind", "request_"), [(kind, request) for kind, (_, others) in CASES.items() for request in others])
-def test_a_lever_is_not_offered_where_it_does_not(desk: Desk, kind: str, request_: Request) -> None:
+def test_a_lever_is_not_offered_where_it_does_not(context: AppContext, kind: str, request_: Request) -> None:
     """What is done already, what is another method's or model's, and what saves nothing."""
-    assert kind not in levers_of(desk, request_)
+    assert kind not in levers_of(context, request_)
 
 
 @pytest.mark.parametrize("kind", CASES)
-def test_a_saving_is_the_difference_of_two_estimates(desk: Desk, kind: str) -> None:
+def test_a_saving_is_the_difference_of_two_estimates(context: AppContext, kind: str) -> None:
     """The changed request, sent again, costs, takes and emits what the lever says."""
     request = CASES[kind][0]
-    own = estimate(desk, request).estimate
-    for lever in levers_of(desk, request)[kind]:
-        other = resent(desk, request, lever).estimate
+    own = estimate(context, request).estimate
+    for lever in levers_of(context, request)[kind]:
+        other = resent(context, request, lever).estimate
         assert lever.total_usd == other.cost.total_usd.p50
         assert lever.saves_usd == pytest.approx(own.cost.total_usd.p50 - other.cost.total_usd.p50, abs=0.005)
         assert lever.wall_clock_days == pytest.approx(other.time.wall_clock_hours.p50 / 24)
@@ -131,9 +131,9 @@ def test_a_saving_is_the_difference_of_two_estimates(desk: Desk, kind: str) -> N
 
 
 @pytest.mark.parametrize("request_", [BASE, STATED, FINETUNE, run(training__precision="fp32", failures__checkpoint_interval_minutes=2000)])
-def test_every_lever_saves_something_worth_telling(desk: Desk, request_: Request) -> None:
+def test_every_lever_saves_something_worth_telling(context: AppContext, request_: Request) -> None:
     """More than a hundredth of the money, the time or the carbon, and no larger share of money is paid for it."""
-    answer, levers = with_levers(desk, request_)
+    answer, levers = with_levers(context, request_)
     own = answer.estimate
     assert levers
     for lever in levers:
@@ -147,79 +147,79 @@ def test_every_lever_saves_something_worth_telling(desk: Desk, request_: Request
         assert -shares["usd"] <= most, lever
 
 
-def test_levers_are_ranked_by_dollars(desk: Desk) -> None:
+def test_levers_are_ranked_by_dollars(context: AppContext) -> None:
     """The largest saving first; of one kind no more than one for each of its aims."""
-    levers = with_levers(desk, BASE)[1]
+    levers = with_levers(context, BASE)[1]
     assert [lever.saves_usd for lever in levers] == sorted((lever.saves_usd for lever in levers), reverse=True)
-    assert all(len(of_kind) <= len(AIMS) for of_kind in levers_of(desk, BASE).values())
+    assert all(len(of_kind) <= len(AIMS) for of_kind in levers_of(context, BASE).values())
 
 
-def test_the_answer_is_the_estimate_without_levers(desk: Desk) -> None:
+def test_the_answer_is_the_estimate_without_levers(context: AppContext) -> None:
     """Looking for levers changes nothing of it."""
-    assert with_levers(desk, BASE)[0] == estimate(desk, BASE)
+    assert with_levers(context, BASE)[0] == estimate(context, BASE)
 
 
-def test_a_stated_price_is_on_no_market(desk: Desk) -> None:
+def test_a_stated_price_is_on_no_market(context: AppContext) -> None:
     """Nobody else's price is held against the caller's own."""
-    assert set(levers_of(desk, STATED)).isdisjoint(MARKET)
+    assert set(levers_of(context, STATED)).isdisjoint(MARKET)
 
 
 @pytest.mark.parametrize("stated", [{"efficiency__tokens_per_s_per_accelerator": 9000.0}, {"efficiency__mfu": 0.3}])
-def test_a_measured_speed_is_not_held_against_a_modelled_one(desk: Desk, stated: dict[str, float]) -> None:
+def test_a_measured_speed_is_not_held_against_a_modelled_one(context: AppContext, stated: dict[str, float]) -> None:
     """The caller's own efficiency says nothing of another precision, accelerator or model; tokens saved are saved at that speed."""
-    found = levers_of(desk, run(**stated))
+    found = levers_of(context, run(**stated))
     assert set(found).isdisjoint(kind.name for kind in lever_kinds().values() if kind.modelled)
     assert {"optimizer", "spot"} <= set(found)
 
 
-def test_time_is_no_lever_at_any_price(market: Desk) -> None:
+def test_time_is_no_lever_at_any_price(market: AppContext) -> None:
     """Half the days for several times the money is nobody's saving."""
     sell(market, "dear", offer(2.0), offer(20.0, accelerator=B200))
     assert "accelerator" not in levers_of(market, BASE)
 
 
-def test_the_callers_filter_is_kept(desk: Desk) -> None:
+def test_the_callers_filter_is_kept(context: AppContext) -> None:
     """One change is one change: what is sold elsewhere is no lever on a run in that region."""
     request = run(price__provider="gcp", price__region="europe-north1", data__tokens=150 * TRILLION)
-    assert set(levers_of(desk, request)).isdisjoint({"spot", "commitment", "accelerator"})
+    assert set(levers_of(context, request)).isdisjoint({"spot", "commitment", "accelerator"})
 
 
-def test_only_a_move_leaves_the_region_that_was_asked_for(market: Desk) -> None:
+def test_only_a_move_leaves_the_region_that_was_asked_for(market: AppContext) -> None:
     """For a cheaper one."""
     sell(market, "dear", offer(2.0), offer(2.5, region="europe-north1"))
     (lever,) = levers_of(market, run(price__provider="gcp", price__region="europe-north1"))["region"]
     assert lever.change == {"price.provider": "gcp", "price.region": "us-central1"}
 
 
-def test_a_region_may_be_cleaner_and_dearer(desk: Desk) -> None:
+def test_a_region_may_be_cleaner_and_dearer(context: AppContext) -> None:
     """Its dollars are below 0 and its carbon is not; what was stated of the old region's grid is left out."""
-    (lever,) = levers_of(desk, run(energy__grid_gco2_per_kwh=400.0))["region"]
+    (lever,) = levers_of(context, run(energy__grid_gco2_per_kwh=400.0))["region"]
     assert lever.change == {"price.provider": "gcp", "price.region": "europe-north1", "energy.grid_gco2_per_kwh": None}
     assert lever.saves_usd < 0 < lever.saves_tco2e
 
 
-def test_another_accelerator_comes_in_its_own_nodes(desk: Desk) -> None:
+def test_another_accelerator_comes_in_its_own_nodes(context: AppContext) -> None:
     """What was stated of the old machine's nodes, network and power is left out."""
     request = run(hardware__accelerators_per_node=8, hardware__inter_node_gbps=3200, energy__watts_per_accelerator=1000)
     stated = ("hardware.accelerators_per_node", "hardware.inter_node_gbps", "energy.watts_per_accelerator")
-    found = levers_of(desk, request)["accelerator"]
+    found = levers_of(context, request)["accelerator"]
     assert [lever.change for lever in found] == [{"hardware.accelerator": B200} | dict.fromkeys(stated)]
 
 
-def test_a_cheaper_older_accelerator_is_offered_too(market: Desk) -> None:
+def test_a_cheaper_older_accelerator_is_offered_too(market: AppContext) -> None:
     """Newer or cheaper: whatever saves dollars or days."""
     sell(market, "cheap", offer(4.0), offer(0.8, accelerator=A100))
     cheaper = {lever.change["hardware.accelerator"]: lever for lever in levers_of(market, BASE)["accelerator"]}[A100]
     assert cheaper.saves_days < 0 < cheaper.saves_usd
 
 
-def test_single_cards_are_no_lever_on_whole_nodes(market: Desk) -> None:
+def test_single_cards_are_no_lever_on_whole_nodes(market: AppContext) -> None:
     """They are cheaper for lacking the links that are modelled."""
     sell(market, "cards", offer(2.0), offer(0.1, accelerator=A100, accelerator_count=1, instance_type="card"))
     assert "accelerator" not in levers_of(market, BASE)
 
 
-def test_what_does_not_fit_is_no_lever(market: Desk) -> None:
+def test_what_does_not_fit_is_no_lever(market: AppContext) -> None:
     """The caller's layout, which needs the larger memory, is not offered on the smaller."""
     sell(market, "small", offer(2.0), offer(0.1, accelerator="NVIDIA-A100-40GB-SXM"))
     pinned = {"training__parallelism": {"tensor": 1, "pipeline": 1, "data": 256}, "training__zero_stage": 1, "training__micro_batch": 1}
@@ -229,50 +229,50 @@ def test_what_does_not_fit_is_no_lever(market: Desk) -> None:
     assert "accelerator" not in levers_of(market, request)
 
 
-def test_background_checkpoints_raise_goodput(desk: Desk) -> None:
+def test_background_checkpoints_raise_goodput(context: AppContext) -> None:
     """Training waits for the copy alone."""
     request = CASES["checkpoint_asynchronous"][0]
-    (lever,) = levers_of(desk, request)["checkpoint_asynchronous"]
-    assert resent(desk, request, lever).estimate.reliability.goodput > estimate(desk, request).estimate.reliability.goodput
+    (lever,) = levers_of(context, request)["checkpoint_asynchronous"]
+    assert resent(context, request, lever).estimate.reliability.goodput > estimate(context, request).estimate.reliability.goodput
 
 
-def test_spot_saves_money_and_loses_time(desk: Desk) -> None:
+def test_spot_saves_money_and_loses_time(context: AppContext) -> None:
     """Preemptions lower goodput, and the lost work is paid for."""
-    (lever,) = levers_of(desk, BASE)["spot"]
+    (lever,) = levers_of(context, BASE)["spot"]
     assert lever.saves_days < 0 < lever.saves_usd
-    assert resent(desk, BASE, lever).estimate.reliability.goodput < estimate(desk, BASE).estimate.reliability.goodput
+    assert resent(context, BASE, lever).estimate.reliability.goodput < estimate(context, BASE).estimate.reliability.goodput
 
 
-def test_preemptions_of_capacity_that_is_not_taken_back_are_not_those_of_spot(desk: Desk) -> None:
+def test_preemptions_of_capacity_that_is_not_taken_back_are_not_those_of_spot(context: AppContext) -> None:
     """A rate of 0, stated for a run on demand, would make spot free of its risk."""
-    (lever,) = levers_of(desk, run(failures__preemptions_per_node_hour=0))["spot"]
+    (lever,) = levers_of(context, run(failures__preemptions_per_node_hour=0))["spot"]
     assert lever.change == {"price.pricing": "spot", "failures.preemptions_per_node_hour": None}
     assert lever.saves_days < 0
 
 
-def test_states_of_8_bits_save_by_the_memory_they_free(desk: Desk) -> None:
+def test_states_of_8_bits_save_by_the_memory_they_free(context: AppContext) -> None:
     """The optimizer's part of the memory shrinks, or the layout spends what it frees."""
-    (lever, *_) = levers_of(desk, FINETUNE)["optimizer_memory"]
-    own, other = estimate(desk, FINETUNE).estimate, resent(desk, FINETUNE, lever).estimate
+    (lever, *_) = levers_of(context, FINETUNE)["optimizer_memory"]
+    own, other = estimate(context, FINETUNE).estimate, resent(context, FINETUNE, lever).estimate
     assert other.memory.fits
     assert other.memory.breakdown_gb != own.memory.breakdown_gb
     assert lever.saves_usd > 0
 
 
-def test_a_distilled_run_pays_for_its_teacher(desk: Desk) -> None:
+def test_a_distilled_run_pays_for_its_teacher(context: AppContext) -> None:
     """On no fewer tokens than were published, and with the forward pass of a model of twice the size."""
-    (lever,) = levers_of(desk, BASE)["distillation"]
+    (lever,) = levers_of(context, BASE)["distillation"]
     assert lever.change["data.tokens"] == 94 * BILLION
-    own = estimate(desk, BASE).estimate.flops.total
-    assert resent(desk, BASE, lever).estimate.flops.total > own * 94 * BILLION / (2 * TRILLION)
+    own = estimate(context, BASE).estimate.flops.total
+    assert resent(context, BASE, lever).estimate.flops.total > own * 94 * BILLION / (2 * TRILLION)
 
 
-def test_experts_keep_the_sequences_and_the_batch(desk: Desk) -> None:
+def test_experts_keep_the_sequences_and_the_batch(context: AppContext) -> None:
     """What was assumed for the dense model holds for the one that stands for it."""
     request = run(training__seq_len=None, training__global_batch_tokens=None)
-    (lever,) = levers_of(desk, request)["experts"]
+    (lever,) = levers_of(context, request)["experts"]
     assert lever.change["training.seq_len"] == 4096
-    assert resent(desk, request, lever).estimate.time.steps == pytest.approx(estimate(desk, request).estimate.time.steps, rel=0.1)
+    assert resent(context, request, lever).estimate.time.steps == pytest.approx(estimate(context, request).estimate.time.steps, rel=0.1)
 
 
 @pytest.mark.parametrize(
@@ -289,7 +289,7 @@ def test_experts_keep_the_sequences_and_the_batch(desk: Desk) -> None:
         },
     ],
 )
-def test_every_kind_of_network_may_be_asked_for_levers(desk: Desk, request_: Request) -> None:
+def test_every_kind_of_network_may_be_asked_for_levers(context: AppContext, request_: Request) -> None:
     """Those that are published for language models are not offered for others."""
     published = {"optimizer", "experts", "distillation", "progressive_growing"}
-    assert set(levers_of(desk, request_)).isdisjoint(published)
+    assert set(levers_of(context, request_)).isdisjoint(published)

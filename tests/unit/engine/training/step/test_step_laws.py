@@ -15,7 +15,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from service.domain.training.model import Model, OtherNetwork, Transformer
+from service.domain.training.model import GenericNetwork, Model, Transformer
 from service.domain.training.run import FROZEN_BASE, METHODS, RECOMPUTES, Cluster, Helpers, Method, Training
 from service.domain.training.utilisation import Utilisation
 from service.engine.training.flops import training_flops
@@ -464,7 +464,7 @@ def test_zero_moves_what_its_paper_says(job: Job, count: int) -> None:
 @given(jobs())
 def test_the_work_of_all_stages_is_at_least_the_models(job: Job) -> None:
     """Layers of the fullest stage times the stages are no fewer than the model's, and as many where they divide, helpers' too."""
-    assume(not isinstance(job.model, OtherNetwork))
+    assume(not isinstance(job.model, GenericNetwork))
     helpers = (job.training.helpers.teacher, job.training.helpers.reward_model)
     asked, depths = job.work(), np.array([stack_depth(each) for each in (job.model, *helpers) if each is not None])
     one = job.work(

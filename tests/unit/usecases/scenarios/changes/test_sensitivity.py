@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from service.config import Settings
-from service.container import build_desk
-from service.context import Desk
+from service.container import build_context
+from service.context import AppContext
 from service.domain.errors import InvalidRequest
 from service.schemas.training.request import EstimateRequestSchema
 from service.usecases.scenarios.registry import kind_of
@@ -26,47 +26,47 @@ INPUTS: dict[str, Any] = {
 
 
 @pytest.fixture
-def desk(settings: Settings) -> Desk:
-    return selling(build_desk(settings))
+def context(settings: Settings) -> AppContext:
+    return selling(build_context(settings))
 
 
-def found_for(desk: Desk, base: dict[str, Any] = RUN, **options: Any) -> dict[str, Any]:
-    return result_of(desk, given("sensitivity", base, "program" if "tiers" in base else "estimate", **options))
+def found_for(context: AppContext, base: dict[str, Any] = RUN, **options: Any) -> dict[str, Any]:
+    return result_of(context, given("sensitivity", base, "program" if "tiers" in base else "estimate", **options))
 
 
-def refused(desk: Desk, base: dict[str, Any] = RUN, **options: Any) -> str:
+def refused(context: AppContext, base: dict[str, Any] = RUN, **options: Any) -> str:
     """Where the problem points that the request has before anything is evaluated."""
-    return pointer_of(lambda: kind_of("sensitivity").prepare(desk, given("sensitivity", base, **options)))
+    return pointer_of(lambda: kind_of("sensitivity").prepare(context, given("sensitivity", base, **options)))
 
 
 def indices_of(found: dict[str, Any], output: str) -> dict[str, dict[str, Any]]:
     return {row["input"]: row for row in found["sobol"]["outputs"][output]["inputs"]}
 
 
-def test_a_bar_is_the_requests_own_estimate_at_an_inputs_low_and_high(desk: Desk) -> None:
+def test_a_bar_is_the_requests_own_estimate_at_an_inputs_low_and_high(context: AppContext) -> None:
     """The 10th and 90th percentile, the others as they are."""
-    found = found_for(desk, inputs={PRICE: {"uniform": [1.0, 3.0]}}, points=0)
+    found = found_for(context, inputs={PRICE: {"uniform": [1.0, 3.0]}}, points=0)
     (bar,) = found["tornado"]
     assert (bar["low"], bar["high"]) == pytest.approx((1.2, 2.8))
-    at_high = estimate(desk, EstimateRequestSchema().load(RUN | {"price": {"usd_per_accelerator_hour": bar["high"]}})).estimate
+    at_high = estimate(context, EstimateRequestSchema().load(RUN | {"price": {"usd_per_accelerator_hour": bar["high"]}})).estimate
     assert bar["at_high"]["cost_usd"] == at_high.cost.total_usd.p50
     assert bar["at_high"]["wall_clock_hours"] == bar["at_low"]["wall_clock_hours"] == found["base"]["wall_clock_hours"]
     assert bar["swing_usd"] == pytest.approx(bar["at_high"]["cost_usd"] - bar["at_low"]["cost_usd"])
     assert found["sobol"] is None
 
 
-def test_bars_stand_by_what_they_move_of_the_cost(desk: Desk) -> None:
+def test_bars_stand_by_what_they_move_of_the_cost(context: AppContext) -> None:
     """The widest first."""
-    found = found_for(desk, inputs=INPUTS, points=0)
+    found = found_for(context, inputs=INPUTS, points=0)
     assert [bar["input"] for bar in found["tornado"]] == [TOKENS, PRICE, MFU]
     swings = [bar["swing_usd"] for bar in found["tornado"]]
     assert swings == sorted(swings, reverse=True)
 
 
-def test_swing_moves_every_number_the_base_states(desk: Desk) -> None:
+def test_swing_moves_every_number_the_base_states(context: AppContext) -> None:
     """By a share down and up, whole where it is; what the field does not take is null, and texts with suffixes are numbers as well."""
     base = RUN | {"efficiency": {"mfu": 0.95}, "overhead": {"evaluation": 0.0}}
-    found = found_for(desk, base, swing=0.2)
+    found = found_for(context, base, swing=0.2)
     bars = {bar["input"]: bar for bar in found["tornado"]}
     assert set(bars) == {"model.params", TOKENS, COUNT, PRICE, MFU}
     assert (bars[COUNT]["low"], bars[COUNT]["high"]) == (51, 77)
@@ -75,13 +75,13 @@ def test_swing_moves_every_number_the_base_states(desk: Desk) -> None:
     assert found["tornado"][-1]["input"] == MFU
 
 
-def test_what_multiplies_has_the_indices_of_a_product(desk: Desk) -> None:
+def test_what_multiplies_has_the_indices_of_a_product(context: AppContext) -> None:
     """Cost is price x tokens / MFU but for what is held: shares are those of the inputs' relative variances, which nearly add up to 1.
 
     Squared coefficients of variation: price 1/48, tokens 7/162, MFU 0.0056.
     """
     base = RUN | {"storage": {"usd_per_tb_month": 0.0}}
-    rows = indices_of(found_for(desk, base, inputs=INPUTS, points=1024), "cost_usd")
+    rows = indices_of(found_for(context, base, inputs=INPUTS, points=1024), "cost_usd")
     price, tokens, mfu = (0.5**2 / 12 * 4) / 4 / 2**2 * 4, 7 / 54, 0.0056
     whole = (1 + price) * (1 + tokens) * (1 + mfu) - 1
     for path, share in ((PRICE, price), (TOKENS, tokens), (MFU, mfu)):
@@ -90,58 +90,58 @@ def test_what_multiplies_has_the_indices_of_a_product(desk: Desk) -> None:
     assert 0.9 < sum(row["first_order"] for row in rows.values()) <= 1.01
 
 
-def test_time_does_not_depend_on_the_price(desk: Desk) -> None:
+def test_time_does_not_depend_on_the_price(context: AppContext) -> None:
     """Its share of the variance of the hours is 0."""
-    rows = indices_of(found_for(desk, inputs=INPUTS, points=64), "wall_clock_hours")
+    rows = indices_of(found_for(context, inputs=INPUTS, points=64), "wall_clock_hours")
     assert (rows[PRICE]["first_order"], rows[PRICE]["total"]) == (0.0, 0.0)
     assert rows[TOKENS]["total"] > 0.8
 
 
-def test_the_order_of_the_inputs_changes_nothing(desk: Desk) -> None:
+def test_the_order_of_the_inputs_changes_nothing(context: AppContext) -> None:
     """The answers are the same to the bit."""
-    assert found_for(desk, inputs=INPUTS, points=32) == found_for(desk, inputs=dict(reversed(INPUTS.items())), points=32)
+    assert found_for(context, inputs=INPUTS, points=32) == found_for(context, inputs=dict(reversed(INPUTS.items())), points=32)
 
 
-def test_the_same_seed_gives_the_same_and_another_another(desk: Desk) -> None:
+def test_the_same_seed_gives_the_same_and_another_another(context: AppContext) -> None:
     """Of the indices; the tornado has no chance in it."""
-    first, again, other = (found_for(desk, inputs=INPUTS, points=32, seed=seed) for seed in (3, 3, 4))
+    first, again, other = (found_for(context, inputs=INPUTS, points=32, seed=seed) for seed in (3, 3, 4))
     assert first == again
     assert first["tornado"] == other["tornado"]
     assert first["sobol"] != other["sobol"]
 
 
-def test_inputs_that_count_are_drawn_whole(desk: Desk) -> None:
+def test_inputs_that_count_are_drawn_whole(context: AppContext) -> None:
     """A count between 8 and 64 is one of 57."""
-    found = found_for(desk, inputs={COUNT: {"uniform": [8, 64]}}, points=0)
+    found = found_for(context, inputs={COUNT: {"uniform": [8, 64]}}, points=0)
     assert (found["tornado"][0]["low"], found["tornado"][0]["high"]) == (14, 58)
 
 
-def test_points_without_an_answer_are_told(desk: Desk) -> None:
+def test_points_without_an_answer_are_told(context: AppContext) -> None:
     """Where they are few they are left out, where they are many there are no indices."""
     base = {name: section for name, section in RUN.items() if name != "efficiency"} | {"hardware": {"accelerator": "H100", "count": 8}}
     few = {"model.params": {"choice": [10**9, 2 * 10**9, 10**13], "weights": [20, 20, 1]}}
-    found = found_for(desk, base, inputs=few, points=64)
+    found = found_for(context, base, inputs=few, points=64)
     assert found["sobol"] is not None
     assert any("have no answer and are left out" in warning for warning in found["warnings"])
     many = {"model.params": {"choice": [10**9, 10**13]}}
-    assert found_for(desk, base, inputs=many, points=16)["sobol"] is None
+    assert found_for(context, base, inputs=many, points=16)["sobol"] is None
 
 
-def test_a_base_without_an_answer_fails_with_its_reason(desk: Desk) -> None:
+def test_a_base_without_an_answer_fails_with_its_reason(context: AppContext) -> None:
     """Nothing can be compared with it; a program of many runs is evaluated by its workers alone, and they say so."""
     runs = [{"name": f"run {at}", "estimate": {"model": {"params": 10**13 + at}, "data": {"tokens": "1B"}}} for at in range(9)]
     base = PROGRAM | {"tiers": [{"tier": "production", "runs": runs}]}
     with pytest.raises(InvalidRequest, match="the base request has no answer"):
-        found_for(desk, base, inputs={"overhead.evaluation": {"uniform": [0, 0.1]}}, points=0)
+        found_for(context, base, inputs={"overhead.evaluation": {"uniform": [0, 0.1]}}, points=0)
 
 
-def test_an_input_the_base_leaves_open_is_told(desk: Desk) -> None:
+def test_an_input_the_base_leaves_open_is_told(context: AppContext) -> None:
     """What is assumed there may be something else altogether."""
-    found = found_for(desk, inputs={"failures.mttf_hours_per_accelerator": {"p10": 20_000, "p50": 50_000, "p90": 90_000}}, points=0)
+    found = found_for(context, inputs={"failures.mttf_hours_per_accelerator": {"p10": 20_000, "p50": 50_000, "p90": 90_000}}, points=0)
     assert "failures.mttf_hours_per_accelerator" in found["warnings"][0]
 
 
-def test_programs_have_sensitivities_too(desk: Desk) -> None:
+def test_programs_have_sensitivities_too(context: AppContext) -> None:
     """By paths into their tiers and what their runs share; shares, days and amounts in cents as well as plain numbers."""
     base = PROGRAM | {
         "risks": [{"name": "spike", "probability": 0.3, "cost_usd": 20_000}],
@@ -153,16 +153,16 @@ def test_programs_have_sensitivities_too(desk: Desk) -> None:
         "risks.0.probability": {"uniform": [0.1, 0.5]},
         "schedule.queue_days": {"uniform": [1, 30]},
     }
-    found = found_for(desk, base, inputs=inputs, points=4)
+    found = found_for(context, base, inputs=inputs, points=4)
     bars = {bar["input"]: bar for bar in found["tornado"]}
     assert found["tornado"][0]["input"] == "tiers.0.runs.0.estimate.data.tokens"
     assert bars["schedule.queue_days"]["at_high"]["hours_to_finish"] > bars["schedule.queue_days"]["at_low"]["hours_to_finish"] + 20 * 24
     assert found["sobol"]["outputs"]["cost_usd"]["inputs"][0]["input"] == "tiers.0.runs.0.estimate.data.tokens"
 
 
-def test_points_are_a_power_of_two_and_said(desk: Desk) -> None:
+def test_points_are_a_power_of_two_and_said(context: AppContext) -> None:
     """Rounded up; the number of evaluations is that of the design and the tornado."""
-    told = prepared(desk, given("sensitivity", RUN, inputs=INPUTS, points=100))
+    told = prepared(context, given("sensitivity", RUN, inputs=INPUTS, points=100))
     assert told.units == 1 + 2 * 3 + 128 * (3 + 2)
     assert {note["field"]: note["value"] for note in told.request["assumptions"]}["points"] == 128
 
@@ -181,6 +181,6 @@ def test_points_are_a_power_of_two_and_said(desk: Desk) -> None:
         ({"inputs": {f"a.b{index}": {} for index in range(51)}}, "/inputs"),
     ],
 )
-def test_what_cannot_be_is_refused_with_its_place(desk: Desk, options: dict[str, Any], pointer: str) -> None:
+def test_what_cannot_be_is_refused_with_its_place(context: AppContext, options: dict[str, Any], pointer: str) -> None:
     """Before anything is evaluated."""
-    assert refused(desk, **options) == pointer
+    assert refused(context, **options) == pointer
