@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from decimal import ROUND_FLOOR, ROUND_HALF_EVEN, Decimal
 
-from service.engine.training.cost import CENT
+CENT, ZERO = Decimal("0.01"), Decimal("0.00")
 
-ZERO = Decimal("0.00")
+
+def cents(usd: float) -> Decimal:
+    """The amount in whole cents, halves to even."""
+    return Decimal(repr(usd)).quantize(CENT, rounding=ROUND_HALF_EVEN) if usd else ZERO
 
 
 def total(amounts: Iterable[Decimal]) -> Decimal:

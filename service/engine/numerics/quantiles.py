@@ -10,10 +10,11 @@ from numpy.typing import NDArray
 
 from service.domain.quantities import Range
 from service.engine.numerics.ranges import P90_DEVIATIONS
-from service.engine.scheduling.calendar import MOMENT_HOURS
 
 Floats = NDArray[np.float64]
 Singles = NDArray[np.float32]
+# A 10th percentile below this counts as 0, which a log-normal quantity cannot have.
+SMALLEST_LOG_NORMAL = 1e-6
 Scores = TypeVar("Scores", Floats, Singles, Floats | Singles)
 
 
@@ -21,7 +22,7 @@ def range_values(spread: Range, z: Floats | Singles) -> Floats:
     """The values that as large a share of the range does not exceed as of a standard normal quantity does not exceed z."""
     if spread.p10 == spread.p90:
         return np.full(z.shape, spread.p50, dtype=np.float64)
-    if spread.p10 < MOMENT_HOURS:
+    if spread.p10 < SMALLEST_LOG_NORMAL:
         return np.maximum(0.0, spread.p50 + two_sided(z, spread.p50 - spread.p10, spread.p90 - spread.p50).astype(np.float64))
     return spread.p50 * np.exp(log_deviation(spread, z).astype(np.float64))
 
@@ -36,3 +37,21 @@ def two_sided(z: Scores, below: float, above: float) -> Scores:
     low, high = z * z.dtype.type(below / P90_DEVIATIONS), z * z.dtype.type(above / P90_DEVIATIONS)
     found: Scores = np.asarray(np.maximum(low, high) if above > below else np.minimum(low, high))
     return found
+
+
+def median(values: Floats) -> float:
+    """Median of a short 1-D array without NaN, bit for bit that of `numpy.median`, whose checks take 30 times as long.
+
+    Parameters
+    ----------
+    values : (n,) float array, n >= 1
+        Any unit.
+
+    Returns
+    -------
+    float
+        In the unit of `values`.
+    """
+    ranked = np.sort(values)
+    middle = len(ranked) // 2
+    return float(ranked[middle]) if len(ranked) % 2 else float((ranked[middle - 1] + ranked[middle]) / 2)

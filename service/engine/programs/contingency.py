@@ -9,9 +9,8 @@ from statistics import NormalDist
 
 from service.domain.programs.program import Reserves, Risk, RiskBlock, TierBlock
 from service.domain.quantities import Range
-from service.engine.numerics.money import part, total
+from service.engine.numerics.money import cents, part, total
 from service.engine.numerics.ranges import P90_DEVIATIONS
-from service.engine.training.cost import cents
 
 
 def combined(ranges: Sequence[Range], correlation: float) -> Range:

@@ -11,8 +11,7 @@ from dataclasses import dataclass
 from decimal import ROUND_HALF_EVEN, Decimal
 
 from service.domain.programs.program import Ending, Gate, GateBlock, Program, TierBlock, TierName
-from service.engine.numerics.money import ZERO, split, total
-from service.engine.training.cost import CENT
+from service.engine.numerics.money import CENT, ZERO, split, total
 
 
 @dataclass(frozen=True, slots=True)

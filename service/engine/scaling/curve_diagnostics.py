@@ -6,7 +6,7 @@ import numpy as np
 
 from service.domain.errors import InvalidRequest
 from service.domain.scaling.loss_curves import LossCurve, Schedule, State
-from service.engine.numerics.median import median
+from service.engine.numerics.quantiles import median
 
 FEWEST_POINTS = 8
 MOST_POINTS = 150

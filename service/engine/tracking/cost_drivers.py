@@ -15,9 +15,9 @@ from decimal import Decimal
 
 from service.domain.tracking.events import ProgramBaseline, RunBaseline
 from service.domain.tracking.status import TrackForecast, Why, WhyPart
+from service.engine.numerics.money import CENT
 from service.engine.programs.cost_variance import COMPUTE, logarithmic_mean, summed
 from service.engine.tracking.cost import Tracked
-from service.engine.training.cost import CENT
 
 TO_DATE = "spend to date against what the tokens earned were planned to cost"
 AT_COMPLETION = "forecast at completion against the first plan"

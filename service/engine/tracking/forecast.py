@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from service.domain.quantities import Range
-from service.engine.numerics.median import median
+from service.engine.numerics.quantiles import median
 from service.engine.numerics.ranges import P90_DEVIATIONS, inverse
 
 Floats = NDArray[np.float64]

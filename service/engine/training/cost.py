@@ -9,17 +9,17 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from decimal import ROUND_HALF_EVEN, Decimal
+from decimal import Decimal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from service.domain.quantities import Range
 from service.domain.training.run import Run
+from service.engine.numerics.money import cents
 from service.engine.training.reliability import reliability
 
 Floats = NDArray[np.float64]
-CENT, NOTHING = Decimal("0.01"), Decimal("0.00")
 COMPUTE = "compute"
 HOURS_PER_MONTH = 730.0
 
@@ -49,11 +49,6 @@ class Bill:
     def compute_usd(self) -> float:
         """The accelerators at work."""
         return self.hours * self.run.usd_per_accelerator_hour * self.run.cluster.count
-
-
-def cents(usd: float) -> Decimal:
-    """The amount in whole cents, halves to even."""
-    return Decimal(repr(usd)).quantize(CENT, rounding=ROUND_HALF_EVEN) if usd else NOTHING
 
 
 def cost_lines(run: Run, wall_clock_hours: float, energy_mwh: float, checkpoint_tb: float) -> list[CostLine]:

@@ -18,9 +18,9 @@ from service.domain.programs.program import (
     Risk,
     Tier,
 )
-from service.engine.numerics.money import part, total
+from service.engine.numerics.money import cents, part, total
 from service.engine.programs.budget import equivalents, point_of
-from service.engine.training.cost import HOURS_PER_MONTH, cents
+from service.engine.training.cost import HOURS_PER_MONTH
 from service.presets.programs import development_shares, overhead_shares, program_default
 from service.usecases.programs.runs import Estimated
 from service.usecases.resolution.assumption_log import AssumptionLog

@@ -14,7 +14,7 @@ from typing import Any
 from service.context import AppContext
 from service.domain.errors import DomainError, NoOffer, UnknownName
 from service.domain.quantities import Assumption
-from service.engine.training.cost import cents
+from service.engine.numerics.money import cents
 from service.presets.version import engine_version
 from service.prices.catalog import PriceBook
 from service.serialization import plain

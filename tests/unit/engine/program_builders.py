@@ -22,7 +22,7 @@ from service.domain.programs.program import (
     Tier,
 )
 from service.domain.quantities import Range
-from service.engine.training.cost import cents
+from service.engine.numerics.money import cents
 
 
 def planned(name: str = "main", hours: float = 1000.0, price: float = 2.0, storage: float = 0.0, **changes: Any) -> PlannedRun:

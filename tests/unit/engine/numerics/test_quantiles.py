@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from service.domain.quantities import Range
-from service.engine.numerics.quantiles import range_values
+from service.engine.numerics.quantiles import median, range_values
 from service.engine.numerics.ranges import P90_DEVIATIONS
 
 AT_PERCENTILES = np.array([-1.0, 0.0, 1.0]) * P90_DEVIATIONS
@@ -47,3 +47,9 @@ def test_single_scores_give_double_values(spread: Range) -> None:
     found = range_values(spread, AT_PERCENTILES.astype(np.float32))
     assert found.dtype == np.float64
     assert found == pytest.approx(range_values(spread, AT_PERCENTILES), rel=1e-6, abs=1e-5)
+
+
+@given(st.lists(st.floats(min_value=-1e300, max_value=1e300), min_size=1, max_size=40))
+def test_the_median_is_that_of_numpy_to_the_last_bit(values: list[float]) -> None:
+    """Of odd and even numbers of values, in any order, equal ones among them."""
+    assert median(np.array(values)) == np.median(values)

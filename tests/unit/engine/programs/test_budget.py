@@ -26,10 +26,9 @@ from service.domain.programs.program import (
     Tier,
 )
 from service.domain.quantities import Range
-from service.engine.numerics.money import fitted, split
+from service.engine.numerics.money import CENT, fitted, split
 from service.engine.programs.budget import equivalents, plan, point_of, successive_halving, turns
 from service.engine.programs.contingency import combined
-from service.engine.training.cost import CENT
 from tests.unit.engine.program_builders import planned, program, programs, repetitions, three_tiers
 
 OVERHEAD = Overhead("sweeps", "stated", share=0.1)

@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 from service.domain.quantities import Range
 from service.domain.training.run import Energy, Network, Overhead, Personnel, Run, Storage
-from service.engine.training.cost import CENT, CostLine, cents, cost_lines, paid_hours, total_usd
+from service.engine.numerics.money import CENT, cents
+from service.engine.training.cost import CostLine, cost_lines, paid_hours, total_usd
 from tests.unit.engine.builders import cluster, failures, run
 
 EVERYTHING = run(
