@@ -234,12 +234,14 @@ def layout_search() -> None:
     from service.engine.training.memory import memory
     from service.engine.training.search.layout_search import choose_layout
     from service.engine.training.step.step_time import step
+    from service.presets.hardware.accelerators import find_accelerator
     from service.presets.training.utilisation import find_utilisation
     from service.usecases.resolution.assumption_log import AssumptionLog
-    from service.usecases.resolution.models import resolve_model
-    from service.usecases.resolution.resolve import resolve_cluster, resolve_training
+    from service.usecases.resolution.cluster import resolve_cluster
+    from service.usecases.resolution.model import resolve_model
+    from service.usecases.resolution.training import resolve_training
 
-    cluster = resolve_cluster(GPT_3["hardware"], AssumptionLog())
+    cluster = resolve_cluster(find_accelerator(GPT_3["hardware"]["accelerator"]), GPT_3["hardware"], AssumptionLog())
     model, seq_len = resolve_model(GPT_3["model"], AssumptionLog())
     training = resolve_training({}, model, seq_len, cluster, AssumptionLog())
     utilisation = find_utilisation(cluster.accelerator, training.precision)

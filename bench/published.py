@@ -24,7 +24,7 @@ from service.schemas.training.request import EstimateRequestSchema
 from service.usecases.programs.plan import plan
 from service.usecases.programs.runs import merged
 from service.usecases.resolution.assumption_log import AssumptionLog
-from service.usecases.resolution.runs import achieved, resolve_machine, resolve_run
+from service.usecases.resolution.resolve import resolve
 
 ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "docs" / "published-program.md"
@@ -79,9 +79,9 @@ def pretraining_hours(context: AppContext, **changes: Any) -> Range:
 def computing_share(context: AppContext, **changes: Any) -> float:
     """What is left of the pre-training's step without its exchanges and its pipeline's bubble."""
     request, notes = EstimateRequestSchema().load(_pretraining(changes)), AssumptionLog()
-    cluster, price = resolve_machine(context, request, context.catalog.book(None), notes)
-    run = resolve_run(request, cluster, price, notes)
-    steps = choose_layout(run.model, run.training, run.cluster, achieved(context, run, notes)).steps
+    resolved = resolve(context, request, notes)
+    run = resolved.run
+    steps = choose_layout(run.model, run.training, run.cluster, resolved.utilisation).steps
     return 1 - float((steps.network[0] + steps.pipeline[0]) / steps.total[0])
 
 

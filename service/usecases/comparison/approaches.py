@@ -24,8 +24,8 @@ from service.presets.scaling.laws import default_law
 from service.presets.serving import typical_shape
 from service.presets.version import engine_version
 from service.usecases.resolution.assumption_log import AssumptionLog
-from service.usecases.resolution.models import resolve_model
-from service.usecases.resolution.pricing import Price
+from service.usecases.resolution.model import resolve_model
+from service.usecases.resolution.price import Price
 from service.usecases.scaling.size_costs import Serving, rig_of, serving_of
 from service.usecases.training.estimate import EstimateAnswer, estimate
 
@@ -71,7 +71,7 @@ def approaches(context: AppContext, request: Given) -> ApproachesAnswer:
     """The answer to a request as the schema gives it. Raises the domain's Problems, with pointers into the request."""
     notes = AssumptionLog()
     book = context.book(request.get("price", {}).get("snapshot"))
-    rig = rig_of(context, request, book, of_mixtures=False)
+    rig = rig_of(context, request, of_mixtures=False)
     if rig is None:
         raise InvalidRequest("approaches are trained and served on a machine: state hardware", "/hardware")
     serving = serving_of(rig, request.get("serving", {}), float(request["lifetime_inference_tokens"]), book, notes)

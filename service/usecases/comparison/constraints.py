@@ -15,7 +15,7 @@ from service.prices.offer_table import Flags, Floats
 from service.usecases.comparison.option_table import Table, deadline_hours
 from service.usecases.comparison.timed_configurations import Machine
 from service.usecases.resolution.assumption_log import AssumptionLog
-from service.usecases.resolution.pricing import country_of
+from service.usecases.resolution.price import country_of
 
 
 def limited(table: Table, machines: Sequence[Machine], book: PriceBook, constraints: Constraints, notes: AssumptionLog) -> Table:

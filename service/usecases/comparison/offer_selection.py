@@ -17,8 +17,8 @@ from service.presets.hardware.regions import Region, region_of_offer
 from service.prices.book import BUILT_IN_PROVIDER, PriceBook
 from service.prices.offer_table import Coded, Flags, Floats, Ints, OfferColumns, highest_of
 from service.usecases.resolution.assumption_log import AssumptionLog
-from service.usecases.resolution.pricing import OLD_AFTER
-from service.usecases.resolution.resolve import other_meanings, usual_inter_node_gbps
+from service.usecases.resolution.cluster import other_meanings, usual_inter_node_gbps
+from service.usecases.resolution.price import OLD_AFTER
 
 Given = Mapping[str, Any]
 STOCKED = ("offered", "live")

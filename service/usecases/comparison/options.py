@@ -17,7 +17,7 @@ from service.prices.book import PriceBook
 from service.prices.offer_table import Flags
 from service.usecases.comparison.option_table import Table, deadline_hours, joined
 from service.usecases.comparison.timed_configurations import Machine, why_impossible
-from service.usecases.resolution.pricing import country_of
+from service.usecases.resolution.price import country_of
 from service.usecases.training.estimate import BEYOND_REASON
 
 

@@ -26,7 +26,7 @@ from service.presets.hardware.regions import find_region
 from service.usecases.comparison.offer_selection import check_names
 from service.usecases.comparison.option_table import Part, unknown
 from service.usecases.comparison.timed_configurations import Machine, Workload, kind, machine
-from service.usecases.resolution.resolve import other_meanings
+from service.usecases.resolution.cluster import other_meanings
 
 Given = Mapping[str, Any]
 HOURS_PER_MONTH = 730.0

@@ -16,12 +16,16 @@ from service.domain.training.run import Failures, Run
 from service.engine.training.run_time import Timing, timings_in, timings_with_other_failures
 from service.engine.training.search.fit_advice import does_not_fit
 from service.engine.training.search.layout_search import Choice, choose_layouts
+from service.presets.hardware.accelerators import find_accelerator
 from service.presets.training.utilisation import planning
 from service.usecases.resolution.assumption_log import AssumptionLog
-from service.usecases.resolution.models import resolve_model
-from service.usecases.resolution.pricing import Price
-from service.usecases.resolution.resolve import global_batch, resolve_cluster, resolve_failures, resolve_training
-from service.usecases.resolution.runs import achieved, run_trained
+from service.usecases.resolution.cluster import resolve_cluster
+from service.usecases.resolution.model import resolve_model
+from service.usecases.resolution.price import Price
+from service.usecases.resolution.resolve import assemble_run
+from service.usecases.resolution.run_settings import resolve_failures
+from service.usecases.resolution.training import global_batch, resolve_training
+from service.usecases.resolution.utilisation import resolve_utilisation
 from service.usecases.training.estimate import BEYOND_REASON, MOST_ACCELERATOR_HOURS
 
 Given = Mapping[str, Any]
@@ -127,9 +131,9 @@ def kind(workload: Workload, accelerator: str) -> Kind:
     """The workload on that accelerator. Raises Problems where the request itself is wrong, with pointers into it."""
     notes, preempted, request = AssumptionLog(), AssumptionLog(), workload.request
     try:
-        cluster = resolve_cluster({"accelerator": accelerator, "count": 1}, notes)
+        cluster = resolve_cluster(find_accelerator(accelerator), {"count": 1}, notes)
         training = resolve_training(request.get("training", {}), *workload.model, cluster, notes)
-        run = run_trained(_without_spot_and_deadline(request), workload.model[0], training, cluster, UNPRICED, notes)
+        run = assemble_run(_without_spot_and_deadline(request), workload.model[0], training, cluster, UNPRICED, notes)
         failures = resolve_failures(request.get("failures", {}), cluster.accelerator, "spot", preempted)
     except DomainError as problem:
         if problem.pointer not in OF_ACCELERATORS:
@@ -150,7 +154,7 @@ def machines_in_networks(context: AppContext, kind: Kind, count: int, inter_node
     if kind.run is None:
         return [in_network(impossible=kind.impossible) for _ in inter_node_gbps or (None,)]
     run = _in_number(kind, kind.run, count, notes)
-    utilisation, cluster = achieved(context, run, notes), run.cluster
+    utilisation, cluster = resolve_utilisation(context, run, notes), run.cluster
     networks = tuple(rate / cluster.accelerators_per_node for rate in inter_node_gbps or ()) or (cluster.internode_gbit_per_s,)
     try:
         choices = choose_layouts(run.model, run.training, cluster, utilisation, networks)

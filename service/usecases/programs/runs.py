@@ -17,10 +17,13 @@ from service.presets.hardware.accelerators import find_accelerator
 from service.presets.programs import program_default
 from service.usecases.comparison.timed_configurations import search_weight
 from service.usecases.resolution.assumption_log import AssumptionLog
+from service.usecases.resolution.data import resolve_data
 from service.usecases.resolution.feedback import with_lessons
-from service.usecases.resolution.resolve import resolve_data
-from service.usecases.resolution.runs import resolve_around, resolve_trained
-from service.usecases.training.estimate import EstimateAnswer, Machine, answer, find_machine
+from service.usecases.resolution.machine import Machine, resolve_machine
+from service.usecases.resolution.resolve import ResolvedRun, resolve_trained_model
+from service.usecases.resolution.run_settings import resolve_settings
+from service.usecases.resolution.utilisation import resolve_utilisation
+from service.usecases.training.estimate import EstimateAnswer, estimate_run
 
 Given = Mapping[str, Any]
 Found = TypeVar("Found")
@@ -58,20 +61,21 @@ class Estimates:
         key = _sections_key(request, request)
         if key not in self._made:
             notes = AssumptionLog()
-            machine = self._once("machine", request, OF_A_MACHINE, lambda said: find_machine(self.context, request, said), notes)
+            machine = self._once("machine", request, OF_A_MACHINE, lambda said: resolve_machine(self.context, request, said), notes)
             taught = with_lessons(self.context, request, machine.cluster.accelerator, notes)
             run = self._run(taught, machine, notes)
             self._count(run)
-            self._made[key] = answer(self.context, taught, run, machine, notes)
+            resolved = ResolvedRun(taught, run, machine, resolve_utilisation(self.context, run, notes))
+            self._made[key] = estimate_run(resolved, notes)
         return self._made[key]
 
     def _run(self, request: Given, machine: Machine, notes: AssumptionLog) -> Run:
-        """`resolve_run`."""
+        """The run of a request, as `resolve` assembles it."""
         cluster, price = machine.cluster, machine.price
-        model, training = self._once("trained", request, OF_TRAINING, lambda said: resolve_trained(request, cluster, said), notes)
+        model, training = self._once("trained", request, OF_TRAINING, lambda said: resolve_trained_model(request, cluster, said), notes)
         data = resolve_data(request["data"], model, training.seq_len, notes)
         rest = [name for name in request if name not in ("model", "data", "training")]
-        around = self._once("around", request, rest, lambda said: resolve_around(request, cluster.accelerator, price, said), notes)
+        around = self._once("around", request, rest, lambda said: resolve_settings(request, cluster.accelerator, price, said), notes)
         return Run(model=model, data=data, training=training, cluster=cluster, **around)
 
     def _once(

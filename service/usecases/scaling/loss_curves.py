@@ -20,7 +20,7 @@ from service.engine.scaling.stop_advice import action_at, advised
 from service.presets.scaling.law_fit import fit_default, typical_curve
 from service.presets.version import engine_version
 from service.usecases.resolution.assumption_log import AssumptionLog
-from service.usecases.resolution.pricing import Price
+from service.usecases.resolution.price import Price
 from service.usecases.training.estimate import EstimateAnswer, estimate
 
 Given = Mapping[str, Any]

@@ -16,7 +16,7 @@ from service.engine.scaling.neighbourhood import Smaller
 from service.engine.scaling.optimum import cheapest, for_flops
 from service.presets.scaling.laws import PublishedLaw, load_laws
 from service.presets.scaling.optimum import published_plans
-from service.usecases.resolution.pricing import Price
+from service.usecases.resolution.price import Price
 from service.usecases.scaling.optimum_request import Asked, figure_or_none
 from service.usecases.scaling.optimum_search import Found, Spending, ranged, spent
 from service.usecases.scaling.size_costs import usual_model

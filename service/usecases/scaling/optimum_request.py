@@ -53,7 +53,7 @@ def resolved(context: AppContext, request: Given, book: PriceBook, notes: Assump
     law, drawn = _law(request, notes)
     budget = _budget(request, context.clock().date(), notes)
     _check_serving(request)
-    rig = rig_of(context, request, book, of_mixtures=law.name == MIXTURE)
+    rig = rig_of(context, request, of_mixtures=law.name == MIXTURE)
     inference = request.get("lifetime_inference_tokens")
     return Asked(
         law=law,

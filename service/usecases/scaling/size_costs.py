@@ -33,8 +33,11 @@ from service.presets.serving import find_format, serving_defaults, serving_machi
 from service.presets.training.utilisation import planning
 from service.prices.book import PriceBook
 from service.usecases.resolution.assumption_log import AssumptionLog
-from service.usecases.resolution.pricing import Price, find_price
-from service.usecases.resolution.runs import achieved, resolve_machine, run_of
+from service.usecases.resolution.machine import resolve_machine
+from service.usecases.resolution.price import Price, find_price
+from service.usecases.resolution.resolve import assemble_run
+from service.usecases.resolution.training import resolve_training
+from service.usecases.resolution.utilisation import resolve_utilisation
 
 if TYPE_CHECKING:
     from service.domain.scaling.laws import Cost
@@ -146,7 +149,7 @@ def usual_model(params: float, *, of_mixtures: bool) -> Transformer:
     return infer_shape({"params": params, **typical_shape()}).model
 
 
-def rig_of(context: AppContext, request: Given, book: PriceBook, *, of_mixtures: bool) -> TrainingSetup | None:
+def rig_of(context: AppContext, request: Given, *, of_mixtures: bool) -> TrainingSetup | None:
     """The machine and its price; None where no hardware is stated. What is assumed of them is noted by the estimate.
 
     Raises UnknownName, NoOffer with pointers.
@@ -154,18 +157,19 @@ def rig_of(context: AppContext, request: Given, book: PriceBook, *, of_mixtures:
     if "hardware" not in request:
         return None
     notes = AssumptionLog()
-    cluster, price = resolve_machine(context, request, book, notes)
-    return TrainingSetup(context, request, cluster, price, of_mixtures)
+    machine = resolve_machine(context, request, notes)
+    return TrainingSetup(context, request, machine.cluster, machine.price, of_mixtures)
 
 
 def row_of(rig: TrainingSetup, params: float, model: Transformer) -> Row:
     """One size through the step model. Raises DoesNotFit, InvalidRequest."""
     notes = AssumptionLog()
     sections = {**rig.request, "data": {"tokens": TIMED_TOKENS}}
-    run = run_of(sections, (model, None), rig.cluster, rig.price, notes)
+    training = resolve_training(sections.get("training", {}), model, None, rig.cluster, notes)
+    run = assemble_run(sections, model, training, rig.cluster, rig.price, notes)
     # Whole terms of a reservation are no price of tokens: what is left of the last stands in the estimate.
     run = replace(run, term_hours=0.0)
-    utilisation = achieved(rig.context, run, notes)
+    utilisation = resolve_utilisation(rig.context, run, notes)
     choice = choose_layout(run.model, run.training, run.cluster, utilisation)
     if not choice.fits:
         raise DoesNotFit(f"{params:.3g} parameters do not fit on {rig.cluster.count:,} x {rig.cluster.accelerator.name}", "/hardware")

@@ -13,10 +13,11 @@ from service.presets.hardware.regions import find_region
 from service.usecases.programs.plan import resolve
 from service.usecases.programs.runs import Estimates, request_key, stated_at, whole_request
 from service.usecases.resolution.assumption_log import AssumptionLog
-from service.usecases.resolution.models import resolve_model
+from service.usecases.resolution.machine import resolve_machine
+from service.usecases.resolution.model import resolve_model
 from service.usecases.scenarios.registry import Shape
 from service.usecases.scenarios.trial_models import run_count
-from service.usecases.training.estimate import estimate, find_machine
+from service.usecases.training.estimate import estimate
 
 Body = Mapping[str, Any]
 MACHINE, MODEL, REGION = PARTS = ("machine", "model", "region")
@@ -164,7 +165,7 @@ def _find(context: AppContext, part: str, request: Body) -> None:
     """Raises the Problem of a part's names."""
     region = _region(request)
     if part == MACHINE:
-        find_machine(context, request, AssumptionLog())
+        resolve_machine(context, request, AssumptionLog())
     elif part == MODEL:
         resolve_model(request["model"], AssumptionLog())
     elif region is not None:

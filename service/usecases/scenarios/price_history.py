@@ -11,9 +11,9 @@ from service.context import AppContext
 from service.domain.errors import DomainError, InvalidRequest
 from service.store import HistoryFilter, PriceChange
 from service.usecases.resolution.assumption_log import AssumptionLog
-from service.usecases.resolution.pricing import Price
+from service.usecases.resolution.machine import resolve_machine
+from service.usecases.resolution.price import Price
 from service.usecases.scenarios.registry import ScenarioRequest
-from service.usecases.training.estimate import find_machine
 
 MOST_CHANGES = 1000
 MOST_DAYS = 3650
@@ -28,7 +28,7 @@ def priced_as_before(context: AppContext, given: ScenarioRequest, stated: Any, p
     if given.shape != "estimate":
         raise InvalidRequest("the runs of a program may take different offers: give a distribution, or ask for one run", pointer)
     try:
-        price = find_machine(context, given.base, AssumptionLog()).price
+        price = resolve_machine(context, given.base, AssumptionLog()).price
     except DomainError as problem:
         raise problem.below("/base") from problem
     if price.provider is None:

@@ -29,11 +29,9 @@ from service.usecases.programs.plan import Resolved, resolve
 from service.usecases.programs.runs import OF_THE_PROGRAM, Estimated, Estimates, run_warnings
 from service.usecases.programs.schedule import activity_name
 from service.usecases.resolution.assumption_log import AssumptionLog
-from service.usecases.resolution.feedback import with_lessons
-from service.usecases.resolution.runs import achieved, resolve_run
+from service.usecases.resolution.resolve import resolve as resolve_run
 from service.usecases.scenarios.registry import Shape
 from service.usecases.training import estimate as single
-from service.usecases.training.estimate import find_machine
 
 Given = Mapping[str, Any]
 
@@ -122,10 +120,8 @@ def run_model(name: str, run: Run, timed: Timing, repetition: Repetition, queue_
 
 
 def _timed(context: AppContext, request: Given, notes: AssumptionLog) -> tuple[Run, Timing]:
-    machine = find_machine(context, request, notes)
-    request = with_lessons(context, request, machine.cluster.accelerator, notes)
-    run = resolve_run(request, machine.cluster, machine.price, notes)
-    return run, timing(run, achieved(context, run, notes), planning())
+    resolved = resolve_run(context, request, notes)
+    return resolved.run, timing(resolved.run, resolved.utilisation, planning())
 
 
 def _of_program(context: AppContext, base: Given, own: Sequence[str], regimes: Mapping[str, Regimes]) -> Modelled:

@@ -14,8 +14,8 @@ from service.presets.hardware.accelerators import find_accelerator, load_acceler
 from service.prices.book import PriceBook, offer_key
 from service.usecases.comparison.option_table import TORUS
 from service.usecases.resolution.assumption_log import AssumptionLog
-from service.usecases.resolution.pricing import DEFAULT_PRICING, FILTERS, eligible
-from service.usecases.resolution.resolve import other_meanings
+from service.usecases.resolution.cluster import other_meanings
+from service.usecases.resolution.price import DEFAULT_PRICING, FILTERS, eligible
 
 Given = Mapping[str, Any]
 

@@ -17,7 +17,7 @@ from service.engine.serving.fleet import bill, costs_of, prefill_tokens_per_s, u
 from service.engine.serving.model import memory, stages
 from service.presets.serving import load_levers
 from service.prices.book import PriceBook
-from service.usecases.resolution.pricing import Price, priced
+from service.usecases.resolution.price import Price, priced
 from service.usecases.serving.search import Asked, Found
 
 GB = 1e9

@@ -21,7 +21,7 @@ from service.presets.serving import BORROWED, find_format, serving_assumptions, 
 from service.presets.version import engine_version
 from service.prices.book import PriceBook
 from service.usecases.resolution.assumption_log import AssumptionLog
-from service.usecases.resolution.models import resolve_model
+from service.usecases.resolution.model import resolve_model
 from service.usecases.serving.infeasibility import Failed, refusal
 from service.usecases.serving.levers import Base, levers_of
 from service.usecases.serving.offers import lots_of

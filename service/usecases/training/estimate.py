@@ -12,17 +12,16 @@ from service.domain.errors import InvalidRequest
 from service.domain.quantities import Assumption
 from service.domain.training.estimate import Estimate
 from service.domain.training.model import Transformer
-from service.domain.training.run import Cluster, Run
+from service.domain.training.run import Run
 from service.domain.training.utilisation import Utilisation
 from service.engine.training import estimate as engine
 from service.presets.training.utilisation import planning
 from service.presets.version import engine_version
 from service.usecases.resolution.assumption_log import AssumptionLog
-from service.usecases.resolution.feedback import with_lessons
-from service.usecases.resolution.pricing import Price
-from service.usecases.resolution.runs import achieved, resolve_machine, resolve_run
+from service.usecases.resolution.price import Price
+from service.usecases.resolution.resolve import ResolvedRun, resolve
 
-Given = Mapping[str, Any]
+Request = Mapping[str, Any]
 
 # The search itself keeps the batch within a tenth: only a stated layout changes it by more.
 ROUNDING_TO_WARN_OF = 0.1
@@ -49,41 +48,24 @@ class EstimateAnswer:
     warnings: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Machine:
-    """What a request runs on, the price taken of it, and the name of the book that price stands in."""
-
-    cluster: Cluster
-    price: Price
-    price_snapshot: str
-
-
-def estimate(context: AppContext, request: Given) -> EstimateAnswer:
-    """The estimate of a request as the schema gives it. Raises the domain's Problems, with pointers into the request."""
+def estimate(context: AppContext, request: Request) -> EstimateAnswer:
+    """The estimate of a request as the schema gives it. Raises DomainErrors, with pointers into the request."""
     notes = AssumptionLog()
-    machine = find_machine(context, request, notes)
-    request = with_lessons(context, request, machine.cluster.accelerator, notes)
-    return answer(context, request, resolve_run(request, machine.cluster, machine.price, notes), machine, notes)
+    return estimate_run(resolve(context, request, notes), notes)
 
 
-def find_machine(context: AppContext, request: Given, notes: AssumptionLog) -> Machine:
-    """The machine of a request, at its price: `hardware` and `price` alone decide it. Raises Problems, with pointers into the request."""
-    book = context.book(request.get("price", {}).get("snapshot"))
-    cluster, price = resolve_machine(context, request, book, notes)
-    return Machine(cluster, price, book.name)
-
-
-def answer(context: AppContext, request: Given, run: Run, machine: Machine, notes: AssumptionLog) -> EstimateAnswer:
-    """The estimate of a request's run on its machine. Raises Problems, with pointers into the request."""
-    found = _imaginable(run, achieved(context, run, notes))
+def estimate_run(resolved: ResolvedRun, notes: AssumptionLog) -> EstimateAnswer:
+    """The estimate of a resolved run. Raises DomainErrors, with pointers into the request."""
+    request, run, machine = resolved.request, resolved.run, resolved.machine
+    found = _estimate_within_limits(run, resolved.utilisation)
     _note_patches(request["data"], run, notes)
     _note_layout(run, found, notes)
-    _note_surprises(request, run, found, machine.price, notes)
+    _warn_of_surprises(request, run, found, machine.price, notes)
     warnings = (*notes.warnings, *found.warnings)
     return EstimateAnswer(found, machine.price, machine.price_snapshot, engine_version(), notes.assumptions, warnings)
 
 
-def _note_surprises(request: Given, run: Run, found: Estimate, price: Price, notes: AssumptionLog) -> None:
+def _warn_of_surprises(request: Request, run: Run, found: Estimate, price: Price, notes: AssumptionLog) -> None:
     """What a careful reader would ask about."""
     node, instance = run.cluster.accelerators_per_node, price.accelerators_per_instance
     if price.provider is not None and instance < min(node, run.cluster.count):
@@ -98,7 +80,7 @@ def _note_surprises(request: Given, run: Run, found: Estimate, price: Price, not
         notes.warn(f'the model has {params:,} parameters: counts take a suffix, "{params}B" is {params} billion')
 
 
-def _imaginable(run: Run, utilisation: Utilisation) -> Estimate:
+def _estimate_within_limits(run: Run, utilisation: Utilisation) -> Estimate:
     """The engine's estimate. Raises InvalidRequest where it is beyond anything that could be run or paid."""
     try:
         found = engine.estimate(run, utilisation, planning())
@@ -109,7 +91,7 @@ def _imaginable(run: Run, utilisation: Utilisation) -> Estimate:
     return found
 
 
-def _note_patches(data: Given, run: Run, notes: AssumptionLog) -> None:
+def _note_patches(data: Request, run: Run, notes: AssumptionLog) -> None:
     """A vision transformer's tokens are patches, which are easily taken for images."""
     if not isinstance(run.model, Transformer) or run.model.kind != "vit":
         return

@@ -17,8 +17,8 @@ from service.presets.hardware.regions import region_of_offer
 from service.presets.training.levers import LeverKind
 from service.prices.catalog import PriceBook
 from service.usecases.resolution.assumption_log import AssumptionLog
-from service.usecases.resolution.models import resolve_model
-from service.usecases.resolution.pricing import cheapest, eligible
+from service.usecases.resolution.model import resolve_model
+from service.usecases.resolution.price import cheapest, eligible
 from service.usecases.training.estimate import EstimateAnswer
 
 Given = Mapping[str, Any]

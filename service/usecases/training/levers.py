@@ -14,7 +14,7 @@ from service.context import AppContext
 from service.domain.errors import DomainError
 from service.presets.hardware.accelerators import find_accelerator
 from service.presets.training.levers import LeverKind, lever_kinds
-from service.usecases.resolution.pricing import Price
+from service.usecases.resolution.price import Price
 from service.usecases.training.estimate import EstimateAnswer, estimate
 from service.usecases.training.lever_changes import Base, Change, changes
 

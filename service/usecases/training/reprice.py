@@ -18,7 +18,7 @@ from service.engine.numerics.money import cents
 from service.presets.version import engine_version
 from service.prices.catalog import PriceBook
 from service.serialization import plain
-from service.usecases.resolution.pricing import Price
+from service.usecases.resolution.price import Price
 from service.usecases.training.estimate import EstimateAnswer, estimate
 
 Given = Mapping[str, Any]

@@ -25,7 +25,7 @@ from service.schemas.base import ProblemSchema
 from service.schemas.fields import Choice, Count, Flag, Number, OrWord, Part, Text
 from service.schemas.training.answer import EstimateAnswerSchema
 from service.schemas.training.request import EstimateRequestSchema
-from service.usecases.resolution.resolve import FIELDS_OF_METHODS
+from service.usecases.resolution.training import FIELDS_OF_METHODS
 
 CHECKS = [not_a_server_error, status_code_conformance, content_type_conformance, response_schema_conformance]
 QUICK = {"deadline": None, "derandomize": True, "database": None, "suppress_health_check": list(HealthCheck)}

@@ -16,7 +16,7 @@ from service.domain.errors import DomainError, InvalidRequest
 from service.presets.version import engine_version
 from service.usecases.comparison.offer_selection import accelerators_of
 from service.usecases.resolution.assumption_log import AssumptionLog
-from service.usecases.resolution.resolve import resolve_overhead, resolve_schedule
+from service.usecases.resolution.run_settings import resolve_overhead, resolve_schedule
 from service.usecases.scenarios.base_check import MODEL, REGION, check_names
 from service.usecases.scenarios.changes.request_paths import as_of, pinned
 from service.usecases.scenarios.optimisation.commitment import check_demand

@@ -19,9 +19,9 @@ from service.presets.hardware.accelerators import find_accelerator
 from service.serialization import plain
 from service.usecases.comparison.compare import MOST_WORK
 from service.usecases.resolution.assumption_log import AssumptionLog
-from service.usecases.resolution.pricing import Price
-from service.usecases.resolution.resolve import resolve_cluster
-from service.usecases.resolution.runs import resolve_run
+from service.usecases.resolution.cluster import resolve_cluster
+from service.usecases.resolution.price import Price
+from service.usecases.resolution.resolve import assemble_run, resolve_trained_model
 from service.usecases.scenarios.optimisation.commitment import commitment, notes_of
 from service.usecases.scenarios.optimisation.model_sizes import law_of, size_of, with_tokens
 from service.usecases.scenarios.optimisation.options import OWNED, Aim, Row, Sized, compared, in_order, rows_by_size, rows_of
@@ -145,11 +145,12 @@ def with_interval(asked: Body, row: Row) -> Row:
     """A row with the checkpoint interval that it is of: where it is not one that was tried, the caller's own, else Daly's."""
     if row["checkpoint_interval_minutes"] is not None:
         return dict(row)
-    hardware = {"accelerator": row["accelerator"], "count": row["count"]}
+    cluster = resolve_cluster(find_accelerator(row["accelerator"]), {"count": row["count"]}, AssumptionLog())
     workload = {**asked["workload"], **size_of(row["params"], row["tokens"]).workload}
     pricing = row["pricing"] if row["pricing"] in TERM_HOURS else None
     price = Price(row["usd_per_accelerator_hour"], "", stale=False, pricing=pricing)
-    run = resolve_run(workload, resolve_cluster(hardware, AssumptionLog()), price, AssumptionLog())
+    model, training = resolve_trained_model(workload, cluster, AssumptionLog())
+    run = assemble_run(workload, model, training, cluster, price, AssumptionLog())
     return {**row, "checkpoint_interval_minutes": checkpoint_interval_hours(run) * 60}
 
 

@@ -13,7 +13,7 @@ from service.container import build_context
 from service.context import AppContext
 from service.domain.comparison.options import Option
 from service.usecases.comparison.compare import compare
-from service.usecases.resolution.pricing import eligible
+from service.usecases.resolution.price import eligible
 from service.usecases.training.estimate import estimate
 
 ACCELERATORS = ["H100", "A100-80GB", "tpu-v5p"]

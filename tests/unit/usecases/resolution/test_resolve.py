@@ -12,11 +12,14 @@ from service.domain.training.hardware import Accelerator
 from service.domain.training.model import GenericNetwork, Transformer
 from service.domain.training.run import Axes, Cluster, Data, Efficiency, Helpers, Training
 from service.engine.training.memory import parameter_total
-from service.presets.hardware.accelerators import load_accelerators
+from service.presets.hardware.accelerators import find_accelerator, load_accelerators
 from service.presets.training.models import find_model
-from service.usecases.resolution import resolve
+from service.usecases.resolution import cluster as clusters
+from service.usecases.resolution import run_settings
 from service.usecases.resolution.assumption_log import AssumptionLog
-from service.usecases.resolution.pricing import Price
+from service.usecases.resolution.data import resolve_data
+from service.usecases.resolution.price import Price
+from service.usecases.resolution.training import resolve_axes, resolve_training
 from tests.unit.usecases.requests import noted, pointer_of
 
 H100 = load_accelerators()["NVIDIA-H100-80GB-SXM"]
@@ -35,6 +38,11 @@ def rented(instance_type: str, accelerators: int = 8, provider: str = "azure") -
     return Price(2.0, "price list", stale=False, provider=provider, instance_type=instance_type, accelerators_per_instance=accelerators)
 
 
+def resolve_cluster(hardware: dict[str, Any], notes: AssumptionLog, price: Price | None = None) -> Cluster:
+    """The machine of a request's `hardware`."""
+    return clusters.resolve_cluster(find_accelerator(hardware["accelerator"]), hardware, notes, price)
+
+
 def cluster(count: int = 64, part: Accelerator = H100) -> Cluster:
     return Cluster(part, count, 8, 400)
 
@@ -42,7 +50,7 @@ def cluster(count: int = 64, part: Accelerator = H100) -> Cluster:
 def training(
     given: dict[str, Any], model: Any = LLAMA, count: int = 64, notes: AssumptionLog | None = None, seq_len: int | None = 4096
 ) -> Training:
-    return resolve.resolve_training(given, model, seq_len, cluster(count), notes or AssumptionLog())
+    return resolve_training(given, model, seq_len, cluster(count), notes or AssumptionLog())
 
 
 class TestHardware:
@@ -51,27 +59,27 @@ class TestHardware:
     def test_a_part_brings_its_node_and_network(self) -> None:
         """Eight to a node, their network as the data sheet has it, a device's share of it."""
         notes = AssumptionLog()
-        found = resolve.resolve_cluster({"accelerator": "NVIDIA-H100-80GB-SXM", "count": 64}, notes)
+        found = resolve_cluster({"accelerator": "NVIDIA-H100-80GB-SXM", "count": 64}, notes)
         assert found == Cluster(H100, 64, 8, 400)
         assert noted(notes) == {"hardware.accelerators_per_node": 8, "hardware.inter_node_gbps": 3200}
 
     def test_inside_one_node_no_network_is_assumed(self) -> None:
         """What is not used is not reported."""
         notes = AssumptionLog()
-        resolve.resolve_cluster({"accelerator": "NVIDIA-H100-80GB-SXM", "count": 8}, notes)
+        resolve_cluster({"accelerator": "NVIDIA-H100-80GB-SXM", "count": 8}, notes)
         assert noted(notes) == {"hardware.accelerators_per_node": 8}
 
     def test_a_stated_node_and_network_are_the_callers(self) -> None:
         """The network is of a whole node, so four cards share it."""
         notes = AssumptionLog()
         given = {"accelerator": "NVIDIA-H100-80GB-SXM", "count": 64, "accelerators_per_node": 4, "inter_node_gbps": 200.0}
-        assert resolve.resolve_cluster(given, notes) == Cluster(H100, 64, 4, 50)
+        assert resolve_cluster(given, notes) == Cluster(H100, 64, 4, 50)
         assert noted(notes) == {}
 
     def test_what_is_rented_brings_its_own_network(self) -> None:
         """An Azure size without InfiniBand has 80 Gbit/s for eight, where the data sheet has 3,200; the note says so."""
         notes = AssumptionLog()
-        found = resolve.resolve_cluster({"accelerator": H100.name, "count": 64}, notes, rented(NO_FABRIC))
+        found = resolve_cluster({"accelerator": H100.name, "count": 64}, notes, rented(NO_FABRIC))
         assert found == Cluster(H100, 64, 8, 10)
         note = next(each for each in notes.assumptions if each.field == "hardware.inter_node_gbps")
         assert note.value == 80
@@ -82,25 +90,25 @@ class TestHardware:
         """80 Gbit/s are shared by the accelerators of the instance, and a node has as many shares as accelerators."""
         notes = AssumptionLog()
         given = {"accelerator": H100.name, "count": 64, "accelerators_per_node": per_node}
-        found = resolve.resolve_cluster(given, notes, rented(NO_FABRIC, accelerators))
+        found = resolve_cluster(given, notes, rented(NO_FABRIC, accelerators))
         assert noted(notes)["hardware.inter_node_gbps"] == gbit_per_s == found.internode_gbit_per_s * per_node
 
     def test_a_stated_network_stands_over_that_of_what_is_rented(self) -> None:
         """The caller knows better."""
         given = {"accelerator": H100.name, "count": 64, "inter_node_gbps": 1600.0}
-        assert resolve.resolve_cluster(given, AssumptionLog(), rented(NO_FABRIC)).internode_gbit_per_s == 200
+        assert resolve_cluster(given, AssumptionLog(), rented(NO_FABRIC)).internode_gbit_per_s == 200
 
     def test_a_stated_price_keeps_the_data_sheets_network(self) -> None:
         """Nothing is known of who sells it."""
         notes = AssumptionLog()
         own = Price(2.0, "caller", stale=False, accelerator=H100.name)
-        assert resolve.resolve_cluster({"accelerator": H100.name, "count": 64}, notes, own) == Cluster(H100, 64, 8, 400)
+        assert resolve_cluster({"accelerator": H100.name, "count": 64}, notes, own) == Cluster(H100, 64, 8, 400)
         assert {each.source for each in notes.assumptions} == {H100.source}
 
     def test_of_an_instance_nobody_knows_the_data_sheets_network_is_assumed(self) -> None:
         """The note says of whom it is not known, and whose figure it is."""
         notes = AssumptionLog()
-        found = resolve.resolve_cluster({"accelerator": H100.name, "count": 64}, notes, rented("eight", provider="somewhere"))
+        found = resolve_cluster({"accelerator": H100.name, "count": 64}, notes, rented("eight", provider="somewhere"))
         assert found == Cluster(H100, 64, 8, 400)
         source = notes.assumptions[-1].source
         assert "the network of somewhere eight is not known" in source
@@ -110,14 +118,14 @@ class TestHardware:
         """Desktop cards have none on their data sheet; the assumption says whose card it is."""
         notes = AssumptionLog()
         lonely = next(part for part in load_accelerators().values() if part.internode_gbit_per_s is None and part.link_gb_per_s is None)
-        found = resolve.resolve_cluster({"accelerator": lonely.name, "count": 1000}, notes)
+        found = resolve_cluster({"accelerator": lonely.name, "count": 1000}, notes)
         assert found.internode_gbit_per_s > 0
         assert noted(notes)["hardware.inter_node_gbps"] == found.internode_gbit_per_s * found.accelerators_per_node
 
     def test_an_ambiguous_alias_is_an_assumption(self) -> None:
         """H100 is the usual part of several; the note says which others there are."""
         notes = AssumptionLog()
-        assert resolve.resolve_cluster({"accelerator": "h100", "count": 8}, notes).accelerator is H100
+        assert resolve_cluster({"accelerator": "h100", "count": 8}, notes).accelerator is H100
         note = notes.assumptions[0]
         assert (note.field, note.value) == ("hardware.accelerator", "NVIDIA-H100-80GB-SXM")
         assert "h100 may also mean NVIDIA-H100-80GB-PCIe" in note.source
@@ -125,7 +133,7 @@ class TestHardware:
     def test_an_unknown_accelerator_is_refused_with_near_names(self) -> None:
         """The pointer leads to the name."""
         with pytest.raises(UnknownName) as caught:
-            resolve.resolve_cluster({"accelerator": "H10", "count": 8}, AssumptionLog())
+            resolve_cluster({"accelerator": "H10", "count": 8}, AssumptionLog())
         assert caught.value.pointer == "/hardware/accelerator"
         assert "H100" in caught.value.near
 
@@ -136,15 +144,15 @@ class TestData:
     def test_tokens_are_what_is_trained_on_each_epoch(self) -> None:
         """One epoch is an assumption unless stated."""
         notes = AssumptionLog()
-        assert resolve.resolve_data({"tokens": 10**12}, LLAMA, 4096, notes) == Data(1e12, 1e12, 1)
+        assert resolve_data({"tokens": 10**12}, LLAMA, 4096, notes) == Data(1e12, 1e12, 1)
         assert noted(notes) == {"data.epochs": 1}
-        assert resolve.resolve_data({"tokens": 10**12, "epochs": 4.0}, LLAMA, 4096, AssumptionLog()).trained_tokens == 4e12
+        assert resolve_data({"tokens": 10**12, "epochs": 4.0}, LLAMA, 4096, AssumptionLog()).trained_tokens == 4e12
 
     def test_raw_tokens_shrink_by_both_yields(self) -> None:
         """15T raw, 40 % left by filters, 70 % of that by deduplication, twice: 8.4T trained."""
         notes = AssumptionLog()
         given = {"raw_tokens": 15 * 10**12, "filter_yield": 0.4, "dedupe_yield": 0.7, "epochs": 2.0}
-        found = resolve.resolve_data(given, LLAMA, 4096, notes)
+        found = resolve_data(given, LLAMA, 4096, notes)
         assert (found.raw_tokens, found.effective_tokens) == (15e12, pytest.approx(4.2e12))
         assert found.trained_tokens == pytest.approx(8.4e12)
         assert noted(notes) == {}
@@ -152,42 +160,42 @@ class TestData:
     def test_a_yield_left_out_is_one_and_noted(self) -> None:
         """Nothing is filtered that nobody says is filtered."""
         notes = AssumptionLog()
-        assert resolve.resolve_data({"raw_tokens": 10**12, "filter_yield": 0.5}, LLAMA, 4096, notes).effective_tokens == 5e11
+        assert resolve_data({"raw_tokens": 10**12, "filter_yield": 0.5}, LLAMA, 4096, notes).effective_tokens == 5e11
         assert noted(notes) == {"data.dedupe_yield": 1, "data.epochs": 1}
 
     def test_samples_of_a_transformer_are_whole_sequences(self) -> None:
         """A million sequences of 4,096 tokens."""
-        assert resolve.resolve_data({"samples": 10**6}, LLAMA, 4096, AssumptionLog()).trained_tokens == 4.096e9
+        assert resolve_data({"samples": 10**6}, LLAMA, 4096, AssumptionLog()).trained_tokens == 4.096e9
 
     def test_samples_of_other_networks_are_counted_as_they_are(self) -> None:
         """1.28 million images are that many samples."""
-        assert resolve.resolve_data({"samples": 1_281_167, "epochs": 90.0}, RESNET, 1, AssumptionLog()).trained_tokens == 1_281_167 * 90
+        assert resolve_data({"samples": 1_281_167, "epochs": 90.0}, RESNET, 1, AssumptionLog()).trained_tokens == 1_281_167 * 90
 
     def test_tokens_for_a_network_counted_by_images_are_refused(self) -> None:
         """The message names its unit."""
         with pytest.raises(InvalidRequest, match="image") as caught:
-            resolve.resolve_data({"tokens": 10**9}, RESNET, 1, AssumptionLog())
+            resolve_data({"tokens": 10**9}, RESNET, 1, AssumptionLog())
         assert caught.value.pointer == "/data/tokens"
 
     @pytest.mark.parametrize("given", [{}, {"epochs": 2.0}, {"tokens": 1, "samples": 1}, {"tokens": 1, "raw_tokens": 1, "samples": 1}])
     def test_exactly_one_amount_is_stated(self, given: dict[str, Any]) -> None:
         """None and two are refused alike."""
-        assert pointer_of(lambda: resolve.resolve_data(given, LLAMA, 4096, AssumptionLog())) == "/data"
+        assert pointer_of(lambda: resolve_data(given, LLAMA, 4096, AssumptionLog())) == "/data"
 
     @pytest.mark.parametrize("name", ["filter_yield", "dedupe_yield"])
     def test_yields_belong_to_raw_tokens(self, name: str) -> None:
         """Tokens are what is left already."""
-        assert pointer_of(lambda: resolve.resolve_data({"tokens": 10**9, name: 0.5}, LLAMA, 4096, AssumptionLog())) == f"/data/{name}"
+        assert pointer_of(lambda: resolve_data({"tokens": 10**9, name: 0.5}, LLAMA, 4096, AssumptionLog())) == f"/data/{name}"
 
     @pytest.mark.parametrize("given", [{"raw_tokens": 10**9, "filter_yield": 1e-12}, {"tokens": 1, "epochs": 1e-6}])
     def test_less_than_one_token_is_refused(self, given: dict[str, Any]) -> None:
         """There is no cost a token of nothing."""
-        assert pointer_of(lambda: resolve.resolve_data(given, LLAMA, 4096, AssumptionLog())) == f"/data/{next(iter(given))}"
+        assert pointer_of(lambda: resolve_data(given, LLAMA, 4096, AssumptionLog())) == f"/data/{next(iter(given))}"
 
     def test_shares_are_passed_on(self) -> None:
         """They are reported in the answer's tokens."""
         given = {"tokens": 10**9, "quality_share": 0.2, "robustness_share": 0.0}
-        found = resolve.resolve_data(given, LLAMA, 4096, AssumptionLog())
+        found = resolve_data(given, LLAMA, 4096, AssumptionLog())
         assert (found.quality_share, found.robustness_share) == (0.2, 0.0)
 
 
@@ -234,12 +242,12 @@ class TestTraining:
         """fp16 runs on A100 keep scores and hold norms whole unless the caller says otherwise; both are noted. On H100 none is that old."""
         notes = AssumptionLog()
         a100 = cluster(part=load_accelerators()["NVIDIA-A100-80GB-SXM"])
-        found = resolve.resolve_training({"precision": "fp16"}, LLAMA, 4096, a100, notes)
+        found = resolve_training({"precision": "fp16"}, LLAMA, 4096, a100, notes)
         assert (found.flash_attention, found.sequence_parallel) == (False, False)
         assert noted(notes)["training.flash_attention"] is False
         assert noted(notes)["training.sequence_parallel"] is False
         given = {"precision": "fp16", "flash_attention": True}
-        assert resolve.resolve_training(given, LLAMA, 4096, a100, AssumptionLog()).sequence_parallel
+        assert resolve_training(given, LLAMA, 4096, a100, AssumptionLog()).sequence_parallel
         assert training({"precision": "fp16"}).flash_attention
         assert training({"precision": "bf16"}).flash_attention
 
@@ -262,9 +270,9 @@ class TestTraining:
     def test_a_precision_the_part_does_not_have_is_refused(self) -> None:
         """A V100 multiplies no bf16; the message lists what it has, and by default the usual one of those is taken."""
         with pytest.raises(InvalidRequest, match=r"NVIDIA-V100-16GB-SXM2 .*bf16.* fp16") as caught:
-            resolve.resolve_training({"precision": "bf16"}, LLAMA, 4096, cluster(part=V100), AssumptionLog())
+            resolve_training({"precision": "bf16"}, LLAMA, 4096, cluster(part=V100), AssumptionLog())
         assert caught.value.pointer == "/training/precision"
-        assert resolve.resolve_training({}, LLAMA, 4096, cluster(part=V100), AssumptionLog()).precision == "fp16"
+        assert resolve_training({}, LLAMA, 4096, cluster(part=V100), AssumptionLog()).precision == "fp16"
 
     def test_a_batch_is_rounded_to_whole_sequences(self) -> None:
         """The rounded one is reported with the stated one; one that fits exactly is not."""
@@ -304,17 +312,17 @@ class TestTraining:
     def test_the_caller_may_fix_any_part_of_the_layout(self) -> None:
         """What is not fixed is searched."""
         given = {"parallelism": {"tensor": 8, "pipeline": 2}, "activation_recompute": "full", "micro_batch": 2, "zero_stage": 1}
-        assert resolve.resolve_axes(given) == Axes(tensor=8, pipeline=2, micro_batch=2, zero_stage=1, recompute="full")
-        assert resolve.resolve_axes({"parallelism": "auto", "activation_recompute": "auto"}) == resolve.resolve_axes({}) == Axes()
+        assert resolve_axes(given) == Axes(tensor=8, pipeline=2, micro_batch=2, zero_stage=1, recompute="full")
+        assert resolve_axes({"parallelism": "auto", "activation_recompute": "auto"}) == resolve_axes({}) == Axes()
 
     def test_chunks_of_a_stage_need_a_pipeline(self) -> None:
         """Refused on a pipeline of one stage; one chunk is none, and a pipeline that is searched may still be one."""
         given = {"parallelism": {"pipeline": 1, "virtual_pipeline": 4}}
-        assert pointer_of(lambda: resolve.resolve_axes(given)) == "/training/parallelism/virtual_pipeline"
+        assert pointer_of(lambda: resolve_axes(given)) == "/training/parallelism/virtual_pipeline"
         with pytest.raises(InvalidRequest, match="state a pipeline above 1, or leave virtual_pipeline out"):
-            resolve.resolve_axes(given)
-        assert resolve.resolve_axes({"parallelism": {"pipeline": 1, "virtual_pipeline": 1}}) == Axes(pipeline=1, virtual_pipeline=1)
-        assert resolve.resolve_axes({"parallelism": {"virtual_pipeline": 4}}) == Axes(virtual_pipeline=4)
+            resolve_axes(given)
+        assert resolve_axes({"parallelism": {"pipeline": 1, "virtual_pipeline": 1}}) == Axes(pipeline=1, virtual_pipeline=1)
+        assert resolve_axes({"parallelism": {"virtual_pipeline": 4}}) == Axes(virtual_pipeline=4)
 
     def test_adapters_have_a_rank_only_where_they_are_trained(self) -> None:
         """Sixty-four unless stated."""
@@ -412,13 +420,13 @@ class TestEfficiency:
     @pytest.mark.parametrize("name", ["mfu", "tokens_per_s_per_accelerator", "tflops_per_accelerator"])
     def test_one_figure_is_taken(self, name: str) -> None:
         """Any of the three; none is modelled."""
-        assert resolve.resolve_efficiency({name: 0.4}) == replace(Efficiency(), **{name: 0.4})
-        assert not resolve.resolve_efficiency({}).stated
+        assert run_settings.resolve_efficiency({name: 0.4}) == replace(Efficiency(), **{name: 0.4})
+        assert not run_settings.resolve_efficiency({}).stated
 
     def test_two_figures_are_refused(self) -> None:
         """The message names both."""
         with pytest.raises(InvalidRequest, match="mfu and tflops_per_accelerator") as caught:
-            resolve.resolve_efficiency({"mfu": 0.4, "tflops_per_accelerator": 400.0})
+            run_settings.resolve_efficiency({"mfu": 0.4, "tflops_per_accelerator": 400.0})
         assert caught.value.pointer == "/efficiency"
 
 

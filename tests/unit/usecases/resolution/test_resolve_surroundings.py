@@ -13,10 +13,10 @@ from service.domain.training.run import Energy, Network, Overhead, Personnel, Sc
 from service.presets.hardware.accelerators import load_accelerators
 from service.presets.hardware.energy import find_power
 from service.presets.hardware.regions import find_region
-from service.usecases.resolution import resolve
+from service.usecases.resolution import run_settings
 from service.usecases.resolution.assumption_log import AssumptionLog
-from service.usecases.resolution.pricing import Price
-from service.usecases.resolution.runs import resolve_energy
+from service.usecases.resolution.price import Price
+from service.usecases.resolution.run_settings import resolve_energy
 from tests.unit.usecases.requests import noted, pointer_of
 
 H100 = load_accelerators()["NVIDIA-H100-80GB-SXM"]
@@ -28,7 +28,7 @@ class TestFailures:
     def test_absent_the_familys_published_figures_are_taken(self) -> None:
         """Everything is noted, with the published runs it is from."""
         notes = AssumptionLog()
-        found = resolve.resolve_failures({}, H100, "on_demand", notes)
+        found = run_settings.resolve_failures({}, H100, "on_demand", notes)
         assert found.mttf_hours_per_accelerator.p10 < found.mttf_hours_per_accelerator.p50
         assert found.checkpoint_interval_minutes is None
         assert set(noted(notes)) == {
@@ -47,7 +47,7 @@ class TestFailures:
             "checkpoint_interval_minutes": 30.0, "checkpoint_blocking_share": 0.1, "preemptions_per_node_hour": 0.01, "spare_share": 0.0,
         }  # fmt: skip
         notes = AssumptionLog()
-        found = resolve.resolve_failures(given, H100, "spot", notes)
+        found = run_settings.resolve_failures(given, H100, "spot", notes)
         assert found.mttf_hours_per_accelerator == Range.exactly(50_000)
         assert (found.detection_minutes, found.checkpoint_interval_minutes, found.spare_share) == (0, 30, 0)
         assert noted(notes) == {}
@@ -55,7 +55,7 @@ class TestFailures:
     def test_spot_capacity_is_preempted_unless_the_caller_knows_better(self) -> None:
         """Without a rate of the caller's a published one is taken, and warned of."""
         notes = AssumptionLog()
-        assert resolve.resolve_failures({}, H100, "spot", notes).preemptions_per_node_hour > 0
+        assert run_settings.resolve_failures({}, H100, "spot", notes).preemptions_per_node_hour > 0
         assert "failures.preemptions_per_node_hour" in noted(notes)
         assert any("spot" in warning for warning in notes.warnings)
 
@@ -66,37 +66,39 @@ class TestWhatIsBeside:
     def test_a_runs_own_checkpoints_are_stored(self) -> None:
         """No data set or logs unless stated; how many and how long is noted."""
         notes = AssumptionLog()
-        found = resolve.resolve_storage({"usd_per_tb_month": 0.0}, notes)
+        found = run_settings.resolve_storage({"usd_per_tb_month": 0.0}, notes)
         assert (found.dataset_tb, found.logs_tb, found.usd_per_tb_month) == (0, 0, 0)
         assert set(noted(notes)) == {f"storage.{name}" for name in ("dataset_tb", "checkpoints_kept", "retention_months", "logs_tb")}
 
     def test_a_section_left_out_costs_nothing_and_is_one_note(self) -> None:
         """Not one a field."""
         notes = AssumptionLog()
-        assert resolve.resolve_network({}, notes) == Network(0, 90)
-        assert resolve.resolve_personnel({}, notes) == Personnel(0, 0, 0, 90)
+        assert run_settings.resolve_network({}, notes) == Network(0, 90)
+        assert run_settings.resolve_personnel({}, notes) == Personnel(0, 0, 0, 90)
         assert noted(notes) == {"network": None, "personnel": None}
-        assert resolve.resolve_network({"egress_tb": 3.0}, notes) == Network(3, 90)
+        assert run_settings.resolve_network({"egress_tb": 3.0}, notes) == Network(3, 90)
         assert noted(notes)["network.usd_per_tb"] == 90
 
     def test_a_budget_without_overhead_is_warned_about(self) -> None:
         """A real one has it; stated shares are silent."""
         notes = AssumptionLog()
-        assert resolve.resolve_overhead({}, notes) == Overhead(0, 0, 0)
+        assert run_settings.resolve_overhead({}, notes) == Overhead(0, 0, 0)
         assert "real budget" in notes.warnings[0]
         stated = AssumptionLog()
-        assert resolve.resolve_overhead({"evaluation": 0.05, "debugging": 0.05, "reruns": 0.1}, stated) == Overhead(0.05, 0.05, 0.1)
+        assert run_settings.resolve_overhead({"evaluation": 0.05, "debugging": 0.05, "reruns": 0.1}, stated) == Overhead(0.05, 0.05, 0.1)
         assert (stated.warnings, noted(stated)) == ([], {})
 
     def test_a_calendar_needs_its_days_in_order(self) -> None:
         """A deadline counts from a start and may be the same day."""
         first, last = date(2027, 1, 4), date(2027, 6, 30)
         given = {"start": first, "deadline": last, "queue_hours": 24.0, "maintenance_hours_per_week": 4.0}
-        assert resolve.resolve_schedule(given, AssumptionLog()) == Schedule(first, last, 24, 4)
-        assert resolve.resolve_schedule({"start": first, "deadline": first}, AssumptionLog()).deadline == first
-        assert resolve.resolve_schedule({}, AssumptionLog()) == Schedule(None, None, 0, 0)
-        assert pointer_of(lambda: resolve.resolve_schedule({"deadline": last}, AssumptionLog())) == "/schedule/start"
-        assert pointer_of(lambda: resolve.resolve_schedule({"start": last, "deadline": first}, AssumptionLog())) == "/schedule/deadline"
+        assert run_settings.resolve_schedule(given, AssumptionLog()) == Schedule(first, last, 24, 4)
+        assert run_settings.resolve_schedule({"start": first, "deadline": first}, AssumptionLog()).deadline == first
+        assert run_settings.resolve_schedule({}, AssumptionLog()) == Schedule(None, None, 0, 0)
+        assert pointer_of(lambda: run_settings.resolve_schedule({"deadline": last}, AssumptionLog())) == "/schedule/start"
+        assert (
+            pointer_of(lambda: run_settings.resolve_schedule({"start": last, "deadline": first}, AssumptionLog())) == "/schedule/deadline"
+        )
 
 
 class TestEnergy:

@@ -120,7 +120,7 @@ def test_no_layout_of_a_toy_is_suggested(context: AppContext) -> None:
 
 def test_a_row_is_what_an_estimate_says(context: AppContext) -> None:
     """Dollars are fixed and by the token, hours by the token alone."""
-    rig = rig_of(context, MACHINE, context.catalog.current, of_mixtures=False)
+    rig = rig_of(context, MACHINE, of_mixtures=False)
     assert rig is not None
     model = usual_model(7e9, of_mixtures=False)
     row = row_of(rig, 7e9, model)
@@ -132,7 +132,7 @@ def test_a_row_is_what_an_estimate_says(context: AppContext) -> None:
 
 def test_a_table_meets_its_rows_and_ends_where_memory_does(context: AppContext) -> None:
     """A size beyond the largest that fits cannot be had at any price."""
-    rig = rig_of(context, MACHINE, context.catalog.current, of_mixtures=False)
+    rig = rig_of(context, MACHINE, of_mixtures=False)
     assert rig is not None
     table = refined(rig, coarse_table(rig), [3e9])
     row = table.rows[len(table.rows) // 2]

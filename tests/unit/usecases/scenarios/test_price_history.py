@@ -15,9 +15,9 @@ from service.context import AppContext
 from service.domain.errors import InvalidRequest
 from service.store.tables import price_history, team_price_history
 from service.usecases.resolution.assumption_log import AssumptionLog
-from service.usecases.resolution.pricing import Price
+from service.usecases.resolution.machine import resolve_machine
+from service.usecases.resolution.price import Price
 from service.usecases.scenarios import monte_carlo
-from service.usecases.training.estimate import find_machine
 from tests.unit.usecases.scenarios.test_monte_carlo import CERTAIN_RUN, PRICE, asked
 
 OFFERED = {name: section for name, section in CERTAIN_RUN.items() if name != "price"}
@@ -70,7 +70,7 @@ def field_of(context: AppContext, days: int = 30) -> dict[str, Any]:
 
 def test_prices_are_weighed_by_how_long_they_were_asked(context: AppContext) -> None:
     """2 USD for ten days, nothing for five, 4 USD for five; what another source says of it is left aside."""
-    price, now = find_machine(context, asked(OFFERED).base, AssumptionLog()).price, context.clock()
+    price, now = resolve_machine(context, asked(OFFERED).base, AssumptionLog()).price, context.clock()
     for usd, days in ((Decimal(2), 20), (None, 10), (Decimal(4), 5)):
         remember(context, price, usd, now - timedelta(days=days))
     remember(context, price, Decimal(9), now - timedelta(days=7), asked_of="another")
@@ -83,7 +83,7 @@ class TestOfATeam:
     @pytest.fixture(autouse=True)
     def own(self, context: AppContext) -> None:
         """2 USD for ten days and then 4, of one team alone; everybody's price file said 9 before and after."""
-        price, now = find_machine(context, asked(OFFERED).base, AssumptionLog()).price, context.clock()
+        price, now = resolve_machine(context, asked(OFFERED).base, AssumptionLog()).price, context.clock()
         remember_own(context, price, *((Decimal(usd), now - timedelta(days=days)) for usd, days in ((2, 20), (4, 10))))
         for usd, days in ((Decimal(9), 25), (Decimal(8), 5)):
             remember(context, price, usd, now - timedelta(days=days), asked_of="file")
@@ -95,7 +95,7 @@ class TestOfATeam:
 
     def test_a_newer_list_price_does_not_take_its_place(self, context: AppContext) -> None:
         """The team goes on paying its own; one that has not moved has no distribution, whatever the list price does."""
-        price, now = find_machine(context, asked(OFFERED).base, AssumptionLog()).price, context.clock()
+        price, now = resolve_machine(context, asked(OFFERED).base, AssumptionLog()).price, context.clock()
         remember(context, price, Decimal(7), now - timedelta(days=1))
         assert field_of(context.priced_for("vision"))["choice"] == [2.0, 4.0]
         with pytest.raises(InvalidRequest, match="in 15 days"):
@@ -103,7 +103,7 @@ class TestOfATeam:
 
     def test_where_its_book_is_gone_it_has_everybodys(self, context: AppContext) -> None:
         """Which is what it pays now."""
-        price, now = find_machine(context, asked(OFFERED).base, AssumptionLog()).price, context.clock()
+        price, now = resolve_machine(context, asked(OFFERED).base, AssumptionLog()).price, context.clock()
         gone = (None, now - timedelta(days=1))
         with context.store._write() as connection:
             connection.execute(delete(team_price_history))

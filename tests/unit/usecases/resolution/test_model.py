@@ -10,7 +10,7 @@ from service.domain.errors import InvalidRequest, UnknownName
 from service.domain.training.model import GenericNetwork, Transformer
 from service.engine.training.memory import parameter_total
 from service.usecases.resolution.assumption_log import AssumptionLog
-from service.usecases.resolution.models import resolve_model
+from service.usecases.resolution.model import resolve_model
 
 MISTRAL = {
     "model_type": "mistral",

@@ -13,7 +13,7 @@ from service.domain.errors import InvalidRequest, NoOffer
 from service.prices.catalog import PriceBook, price_book
 from service.prices.precedence import discounted
 from service.usecases.resolution.assumption_log import AssumptionLog
-from service.usecases.resolution.pricing import Price, cheapest, country_of, eligible, find_price, newest_per_provider, priced
+from service.usecases.resolution.price import Price, cheapest, country_of, eligible, find_price, newest_per_provider, priced
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
 H100 = "NVIDIA-H100-80GB-SXM"

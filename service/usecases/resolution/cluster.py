@@ -1,0 +1,60 @@
+"""The machine of a request: accelerators, nodes and the network between them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from service.domain.training.hardware import Accelerator
+from service.domain.training.run import Cluster
+from service.presets.defaults import default
+from service.presets.hardware.accelerators import Resolution
+from service.presets.hardware.networks import find_network, network_note
+from service.usecases.resolution.assumption_log import AssumptionLog
+from service.usecases.resolution.price import Price
+
+Section = Mapping[str, Any]
+
+
+def resolve_cluster(found: Resolution, given: Section, notes: AssumptionLog, price: Price | None = None) -> Cluster:
+    """The machine of an accelerator that is looked up; its network is stated, else that of the priced instance, else the data sheet's."""
+    accelerator = found.accelerator
+    if found.ambiguous_with:
+        notes.assume("hardware.accelerator", accelerator.name, other_meanings(found))
+    per_node = notes.take(given, "hardware.accelerators_per_node", accelerator.accelerators_per_node, accelerator.source)
+    rate = given.get("inter_node_gbps")
+    if rate is None:
+        rate, source = _inter_node_gbps(accelerator, per_node, price)
+        if rate and given["count"] > per_node:
+            notes.assume("hardware.inter_node_gbps", rate, source)
+    return Cluster(accelerator, given["count"], per_node, rate / per_node)
+
+
+def other_meanings(found: Resolution) -> str:
+    """What else a name may mean, and why it was taken as it was."""
+    return f"{found.asked} may also mean {', '.join(found.ambiguous_with)}; {found.why}"
+
+
+def _inter_node_gbps(accelerator: Accelerator, per_node: int, price: Price | None) -> tuple[float, str]:
+    """A node's network [Gbit/s] and its source: of the priced instance its accelerators' share, else the data sheet's."""
+    rate, source = usual_inter_node_gbps(accelerator, per_node)
+    if price is None or price.provider is None or price.instance_type is None:
+        return rate, source
+    sold = find_network(price.provider, price.instance_type, accelerator.name)
+    note = network_note(price.provider, price.instance_type, sold)
+    if sold is None:
+        return rate, f"{note} ({source})"
+    return sold.gbit_per_s_per_instance / price.accelerators_per_instance * per_node, note
+
+
+def usual_inter_node_gbps(accelerator: Accelerator, per_node: int) -> tuple[float, str]:
+    """A node's network from the data sheet [Gbit/s], and its source; 0 where a link that spans nodes is all that is published.
+
+    Without either the usual card is assumed.
+    """
+    if accelerator.internode_gbit_per_s is not None:
+        return accelerator.internode_gbit_per_s * per_node, accelerator.source
+    if accelerator.link_gb_per_s is not None:
+        return 0.0, accelerator.source
+    usual = default("hardware.inter_node_gbit_per_s_per_accelerator")
+    return usual.value * per_node, usual.source

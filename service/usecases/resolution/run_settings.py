@@ -1,0 +1,143 @@
+"""What a run has beside model, data, training and machine: efficiency, failures, costs, energy, schedule."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from providers.offer import TERM_HOURS
+from service.domain.errors import InvalidRequest
+from service.domain.quantities import Range
+from service.domain.training.hardware import Accelerator
+from service.domain.training.run import Efficiency, Energy, Failures, Network, Overhead, Personnel, Schedule, Storage
+from service.presets.defaults import default
+from service.presets.hardware.energy import find_power
+from service.presets.hardware.regions import Region, find_region, region_of_offer
+from service.presets.training.reliability import find_reliability, recovery_defaults
+from service.usecases.resolution.assumption_log import AssumptionLog
+from service.usecases.resolution.price import Price
+
+Section = Mapping[str, Any]
+
+
+def resolve_settings(request: Section, accelerator: Accelerator, price: Price, notes: AssumptionLog) -> dict[str, Any]:
+    """The rest of a run, by the names of the fields of Run. Raises DomainErrors, with pointers into the request."""
+    return {
+        "efficiency": resolve_efficiency(request.get("efficiency", {})),
+        "failures": resolve_failures(request.get("failures", {}), accelerator, price.pricing, notes),
+        "storage": resolve_storage(request.get("storage", {}), notes),
+        "network": resolve_network(request.get("network", {}), notes),
+        "personnel": resolve_personnel(request.get("personnel", {}), notes),
+        "overhead": resolve_overhead(request.get("overhead", {}), notes),
+        "energy": resolve_energy(request.get("energy", {}), accelerator, price, notes),
+        "schedule": resolve_schedule(request.get("schedule", {}), notes),
+        "usd_per_accelerator_hour": price.usd_per_accelerator_hour,
+        "billed_in": price.accelerators_per_instance,
+        "term_hours": TERM_HOURS[price.pricing] if price.pricing else 0.0,
+    }
+
+
+def resolve_efficiency(given: Section) -> Efficiency:
+    """What the caller measured. Raises InvalidRequest for more than one figure; none is the same as no section."""
+    stated = [name for name, value in given.items() if value is not None]
+    if len(stated) > 1:
+        raise InvalidRequest(f"state one efficiency: {' and '.join(sorted(stated))} are given", "/efficiency")
+    return Efficiency(**given)
+
+
+def resolve_failures(given: Section, accelerator: Accelerator, pricing: str | None, notes: AssumptionLog) -> Failures:
+    """How the machine fails: the caller's figures, else the accelerator family's published ones. Spot capacity is preempted too."""
+    usual = find_reliability(accelerator)
+    mttf = usual.mttf_hours
+    if given.get("mttf_hours_per_accelerator") is not None:
+        mttf = Range.exactly(given["mttf_hours_per_accelerator"])
+    else:
+        notes.assume("failures.mttf_hours_per_accelerator", mttf.p50, usual.source)
+    recovery = {name: _recovery(given, name, notes) for name in recovery_defaults()}
+    interval = given.get("checkpoint_interval_minutes", "auto")
+    if interval == "auto":
+        notes.assume("failures.checkpoint_interval_minutes", "auto", "Daly 2006, equation 37")
+    return Failures(
+        mttf_hours_per_accelerator=mttf,
+        checkpoint_interval_minutes=None if interval == "auto" else interval,
+        checkpoint_blocking_share=notes.choose(given, "failures.checkpoint_blocking_share"),
+        preemptions_per_node_hour=_preemptions(given, pricing, notes),
+        **recovery,
+    )
+
+
+def _preemptions(given: Section, pricing: str | None, notes: AssumptionLog) -> float:
+    if pricing != "spot" or given.get("preemptions_per_node_hour") is not None:
+        return float(notes.choose(given, "failures.preemptions_per_node_hour"))
+    usual = default("failures.spot_preemptions_per_node_hour")
+    notes.warn("spot capacity is taken back at any time: state failures.preemptions_per_node_hour as you see it")
+    return float(notes.assume("failures.preemptions_per_node_hour", usual.value, usual.source))
+
+
+def _recovery(given: Section, name: str, notes: AssumptionLog) -> float:
+    usual = recovery_defaults()[name]
+    return float(notes.take(given, f"failures.{name}", usual.value, usual.source))
+
+
+def resolve_storage(given: Section, notes: AssumptionLog) -> Storage:
+    fields = ("dataset_tb", "checkpoints_kept", "retention_months", "logs_tb", "usd_per_tb_month")
+    return Storage(**{name: notes.choose(given, f"storage.{name}") for name in fields})
+
+
+def resolve_network(given: Section, notes: AssumptionLog) -> Network:
+    return Network(**_section(given, "network", ("egress_tb", "usd_per_tb"), notes))
+
+
+def resolve_personnel(given: Section, notes: AssumptionLog) -> Personnel:
+    return Personnel(**_section(given, "personnel", ("evaluation_hours", "analysis_hours", "oncall_hours", "usd_per_hour"), notes))
+
+
+def resolve_overhead(given: Section, notes: AssumptionLog) -> Overhead:
+    if not given:
+        notes.warn("no overhead is stated: a real budget has evaluation, debugging, re-runs and people beside the run")
+    return Overhead(**_section(given, "overhead", ("evaluation", "debugging", "reruns"), notes))
+
+
+def resolve_energy(given: Section, accelerator: Accelerator, price: Price, notes: AssumptionLog) -> Energy:
+    """Power, PUE and grid: the caller's, else the data sheet's and the region's, which is the caller's or the offer's."""
+    region = _region(given, price, notes)
+    power = find_power(accelerator)
+    watts = notes.take(given, "energy.watts_per_accelerator", round(power.watts.p50, 1), power.source)
+    return Energy(
+        region=region.key,
+        grid_gco2_per_kwh=notes.take(given, "energy.grid_gco2_per_kwh", region.grid_gco2_per_kwh, region.source),
+        pue=notes.take(given, "energy.pue", region.pue, region.pue_source),
+        watts_per_accelerator=watts,
+        embodied_gco2e_per_accelerator_hour=notes.choose(given, "energy.embodied_gco2e_per_accelerator_hour"),
+        usd_per_kwh=given.get("usd_per_kwh"),
+    )
+
+
+def _region(given: Section, price: Price, notes: AssumptionLog) -> Region:
+    if given.get("region") is not None:
+        return find_region(given["region"])
+    if price.provider is not None and price.region is not None:
+        region = region_of_offer(price.provider, price.region)
+        notes.assume("energy.region", region.key, "the region of the price")
+        return region
+    region = find_region("world")
+    notes.assume("energy.region", region.key, "no region is stated: world average")
+    return region
+
+
+def resolve_schedule(given: Section, notes: AssumptionLog) -> Schedule:
+    """When it runs. Raises InvalidRequest for a deadline before the start, or one without it."""
+    start, deadline = given.get("start"), given.get("deadline")
+    if deadline is not None and start is None:
+        raise InvalidRequest("a deadline needs a start to count from", "/schedule/start")
+    if start is not None and deadline is not None and deadline < start:
+        raise InvalidRequest(f"the deadline {deadline} is before the start {start}", "/schedule/deadline")
+    return Schedule(start, deadline, **_section(given, "schedule", ("queue_hours", "maintenance_hours_per_week"), notes))
+
+
+def _section(given: Section, section: str, names: tuple[str, ...], notes: AssumptionLog) -> dict[str, Any]:
+    """The fields of a section that costs nothing where it is left out: then one note says so, and not one a field."""
+    if given:
+        return {name: notes.choose(given, f"{section}.{name}") for name in names}
+    notes.assume(section, None, "none, as none is stated")
+    return {name: default(f"{section}.{name}").value for name in names}

@@ -1,0 +1,223 @@
+"""How a request trains its model: method, precision, batch, sequence length, layout axes, helper networks."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from service.domain.errors import DomainError, InvalidRequest
+from service.domain.training.hardware import Accelerator, Precision
+from service.domain.training.model import GenericNetwork, Model, Transformer
+from service.domain.training.run import Axes, Cluster, Helpers, Training
+from service.engine.training.memory import parameter_total
+from service.presets.defaults import Default, batch_tokens, default, flash_attention
+from service.presets.training.footprint import find_footprint
+from service.usecases.resolution.assumption_log import AssumptionLog
+from service.usecases.resolution.model import resolve_model
+
+Section = Mapping[str, Any]
+
+USUAL_PRECISIONS = ("bf16", "fp16", "tf32", "fp32")
+AXES = ("tensor", "pipeline", "data", "context", "expert", "virtual_pipeline")
+FIELDS_OF_METHODS = {
+    "teacher": ("distill",),
+    "cached_logits": ("distill",),
+    "reward_model": ("rl",),
+    "reference_model": ("dpo", "rl"),
+    "lora_rank": ("lora", "qlora"),
+    "update_epochs": ("rl",),
+    "response_tokens": ("rl",),
+}
+FINETUNES = ("full_finetune", "lora", "qlora", "dpo", "rl")
+
+
+def resolve_training(given: Section, model: Model, model_seq_len: int | None, cluster: Cluster, notes: AssumptionLog) -> Training:
+    """How it is trained. Raises InvalidRequest where method, precision or helpers cannot be."""
+    method = notes.choose(given, "training.method")
+    for name, methods in FIELDS_OF_METHODS.items():
+        if name in given and method not in methods:
+            raise InvalidRequest(f"{name} belongs to method {' or '.join(methods)}", f"/training/{name}")
+    _check_method(method, model)
+    seq_len = _seq_len(given, model, model_seq_len, notes)
+    precision = _precision(given, cluster.accelerator, notes)
+    flash = _flash_attention(given, model, precision, cluster.accelerator.family, notes)
+    training = Training(
+        method=method,
+        precision=precision,
+        optimizer=notes.choose(given, "training.optimizer"),
+        seq_len=seq_len,
+        global_batch=global_batch(given, model, method, seq_len, cluster, notes),
+        footprint=find_footprint(cluster.accelerator),
+        axes=resolve_axes(given),
+        decoder_seq_len=_decoder_seq_len(given, model, seq_len, notes),
+        flash_attention=flash,
+        sequence_parallel=_sequence_parallel(given, model, notes, flash_attention=flash),
+        count_full_attention=notes.choose(given, "training.count_full_attention"),
+        input_tokens_per_s_per_node=given.get("input_tokens_per_s_per_node"),
+        lora_rank=notes.choose(given, "training.lora_rank") if method in ("lora", "qlora") else 0,
+        helpers=_helpers(given, method, notes),
+    )
+    if method == "rl":
+        epochs = notes.choose(given, "training.update_epochs")
+        training = replace(training, update_epochs=float(epochs), response_tokens=_response_tokens(given, seq_len, notes))
+    return training
+
+
+def _flash_attention(given: Section, model: Model, precision: Precision, family: str, notes: AssumptionLog) -> bool:
+    """Stated, or as software at that precision has it; networks without attention are not told of it."""
+    fallback = flash_attention(precision, family)
+    if isinstance(model, GenericNetwork):
+        return bool(given.get("flash_attention", fallback.value))
+    return bool(notes.take(given, "training.flash_attention", fallback.value, fallback.source))
+
+
+def _sequence_parallel(given: Section, model: Model, notes: AssumptionLog, *, flash_attention: bool) -> bool:
+    """Stated, or as software has it: with flash attention."""
+    if isinstance(model, GenericNetwork):
+        return bool(given.get("sequence_parallel", True))
+    if flash_attention:
+        return bool(notes.choose(given, "training.sequence_parallel"))
+    fallback = default("training.sequence_parallel_before")
+    return bool(notes.take(given, "training.sequence_parallel", fallback.value, fallback.source))
+
+
+def _response_tokens(given: Section, seq_len: int, notes: AssumptionLog) -> int:
+    tokens = int(notes.take(given, "training.response_tokens", seq_len, "answers fill the sequence"))
+    if tokens > seq_len:
+        raise InvalidRequest(f"{tokens} tokens do not fit a sequence of {seq_len}", "/training/response_tokens")
+    return tokens
+
+
+def _check_method(method: str, model: Model) -> None:
+    """Raises InvalidRequest for a method that this kind of network cannot be trained by."""
+    if method in ("lora", "qlora") and isinstance(model, GenericNetwork):
+        raise InvalidRequest(f"{method} needs a transformer: this network has no linear layers known to take adapters", "/training/method")
+    if method in ("dpo", "rl") and (isinstance(model, GenericNetwork) or model.kind == "vit"):
+        raise InvalidRequest(f"{method} needs a model that writes text", "/training/method")
+
+
+def resolve_axes(given: Section) -> Axes:
+    """What the caller fixed of the layout. Raises InvalidRequest for chunks of the stages of no pipeline."""
+    parallelism = given.get("parallelism", "auto")
+    fixed = {} if parallelism == "auto" else {name: parallelism[name] for name in AXES if name in parallelism}
+    recompute = given.get("activation_recompute", "auto")
+    axes = Axes(
+        micro_batch=given.get("micro_batch"),
+        zero_stage=given.get("zero_stage"),
+        recompute=None if recompute == "auto" else recompute,
+        **fixed,
+    )
+    check_chunks(axes, axes.pipeline)
+    return axes
+
+
+def check_chunks(axes: Axes, pipeline: int | None) -> None:
+    """Raises InvalidRequest where a stage is to be cut in chunks and the pipeline has one stage alone; None is not known yet."""
+    if pipeline == 1 and (axes.virtual_pipeline or 1) > 1:
+        raise InvalidRequest(
+            f"virtual_pipeline {axes.virtual_pipeline} cuts each stage of a pipeline in chunks, and pipeline 1 is none: state a pipeline"
+            " above 1, or leave virtual_pipeline out",
+            "/training/parallelism/virtual_pipeline",
+        )
+
+
+def _seq_len(given: Section, model: Model, published: int | None, notes: AssumptionLog) -> int:
+    if isinstance(model, GenericNetwork):
+        return 1
+    if "seq_len" in given:
+        return int(given["seq_len"])
+    if published is not None:
+        return int(notes.assume("training.seq_len", published, "the model's published training context"))
+    path = "training.vit_tokens" if model.kind == "vit" else "training.seq_len"
+    fallback = default(path)
+    return int(notes.assume("training.seq_len", fallback.value, fallback.source))
+
+
+def _decoder_seq_len(given: Section, model: Model, seq_len: int, notes: AssumptionLog) -> int:
+    if not isinstance(model, Transformer) or model.kind != "encoder_decoder":
+        return 0
+    share = default("training.decoder_share")
+    return int(notes.take(given, "training.decoder_seq_len", max(1, round(seq_len * share.value)), share.source))
+
+
+def _precision(given: Section, accelerator: Accelerator, notes: AssumptionLog) -> Any:
+    known = tuple(accelerator.peak_tflops)
+    asked = given.get("precision")
+    if asked is None:
+        usual = next((precision for precision in USUAL_PRECISIONS if precision in known), known[0])
+        return notes.assume("training.precision", usual, f"the usual training precision that {accelerator.name} has")
+    if asked not in known:
+        raise InvalidRequest(
+            f"{accelerator.name} has no published dense peak for {asked}; it has {', '.join(known)}", "/training/precision"
+        )
+    return asked
+
+
+def global_batch(given: Section, model: Model, method: str, seq_len: int, cluster: Cluster, notes: AssumptionLog) -> int:
+    """Sequences (or samples) a step, rounded to whole ones: of how it is trained all that depends on the number of accelerators."""
+    stated = given.get("global_batch_tokens")
+    if stated is not None:
+        sequences = max(1, round(int(stated) / seq_len))
+        if sequences * seq_len != stated:
+            notes.assume("training.global_batch_tokens", sequences * seq_len, f"{stated} tokens rounded to whole sequences of {seq_len}")
+        return sequences
+    usual = _usual_batch(model, method, seq_len)
+    # A machine larger than the usual batch can feed is given a sequence for every tensor group, of eight where the heads divide.
+    group = _tensor_group(model, cluster.count)
+    least = -(-cluster.count // group)
+    sequences = max(int(usual.value), least)
+    source = usual.source if sequences == usual.value else f"one sequence for every {group} of {cluster.count} accelerators; {usual.source}"
+    notes.assume("training.global_batch_tokens", sequences * seq_len, source)
+    return sequences
+
+
+def _tensor_group(model: Model, count: int) -> int:
+    """The most accelerators, up to eight, that can share one sequence by its attention heads."""
+    if isinstance(model, GenericNetwork):
+        return 1
+    return next(group for group in range(8, 0, -1) if count % group == 0 and model.attention_heads % group == 0)
+
+
+def _usual_batch(model: Model, method: str, seq_len: int) -> Default:
+    if isinstance(model, GenericNetwork) or model.kind == "vit":
+        return default("training.samples_per_batch")
+    if method in FINETUNES:
+        return default("training.finetune_sequences")
+    tokens = batch_tokens(parameter_total(model))
+    return Default(max(1, round(tokens.value / seq_len)), tokens.source)
+
+
+def _helpers(given: Section, method: str, notes: AssumptionLog) -> Helpers:
+    """Networks run beside the trained one."""
+    if method == "distill":
+        return Helpers(teacher=_teacher(given, notes))
+    if method == "rl" and "reward_model" not in given:
+        notes.assume("training.reward_model", None, "rewards by rule: no network is run for them")
+    reference = given.get("reference_model")
+    if reference is None and method in ("dpo", "rl"):
+        reference = notes.assume(
+            "training.reference_model", value=True, source="a frozen copy of the policy (arXiv 2305.18290, arXiv 2402.03300)"
+        )
+    return Helpers(reward_model=_helper(given, "reward_model", notes), reference=bool(reference))
+
+
+def _teacher(given: Section, notes: AssumptionLog) -> Model | None:
+    if "teacher" in given and given.get("cached_logits"):
+        raise InvalidRequest("cached logits need no teacher: leave one of them out", "/training/teacher")
+    if "teacher" not in given and given.get("cached_logits") is False:
+        raise InvalidRequest("logits that are not cached need a teacher: name it", "/training/teacher")
+    if "teacher" not in given and "cached_logits" not in given:
+        notes.assume("training.cached_logits", value=True, source="no teacher named")
+        notes.warn("the teacher's forward pass is not counted: name training.teacher unless its logits are cached")
+    return _helper(given, "teacher", notes)
+
+
+def _helper(given: Section, name: str, notes: AssumptionLog) -> Model | None:
+    if name not in given:
+        return None
+    try:
+        return resolve_model(given[name], notes, f"training.{name}")[0]
+    except DomainError as problem:
+        problem.pointer = f"/training/{name}{problem.pointer.removeprefix('/model')}"
+        raise

@@ -1,0 +1,88 @@
+"""What share of its data sheet a run's machine achieves: published, measured by the user, or learned from finished runs."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from service.context import AppContext
+from service.domain.quantities import Range
+from service.domain.training.model import GenericNetwork
+from service.domain.training.run import Run
+from service.domain.training.utilisation import Utilisation
+from service.engine.training.run_time import peers_elsewhere, scatter, sustained_share
+from service.presets.training.models import find_model
+from service.presets.training.utilisation import Known, find_utilisation, load_parameters, nearest, planning, raised, scale_power, spread_of
+from service.usecases.resolution.assumption_log import AssumptionLog
+from service.usecases.resolution.feedback import as_learned
+from service.usecases.resolution.user_measurements import as_measured
+
+# Methods whose arithmetic is that of the measured pre-training runs; the others' ranges are raised to a power, as borrowed ones are.
+MEASURED_METHODS = ("pretrain", "continued_pretrain", "full_finetune")
+UNMEASURED_POWER = 1.5
+# The only network counted by samples that has published rates: its share of the peak stands for all of them.
+MEASURED_NETWORK = "resnet-50"
+MEASURED_NETWORK_SOURCE = "github NVIDIA/DeepLearningExamples PyTorch/Classification/ConvNets/resnet50v1.5/README.md"
+
+
+def resolve_utilisation(context: AppContext, run: Run, notes: AssumptionLog) -> Utilisation:
+    """What the run's machine achieves, with assumptions and warnings on what is not known of it."""
+    cluster = run.cluster
+    known: Known = "layout" if run.training.axes.mesh_known(cluster.count) else "goal"
+    utilisation = find_utilisation(cluster.accelerator, run.training.precision, known, cluster.count)
+    if run.efficiency.stated:
+        return utilisation
+    measured = as_measured(context, run, utilisation, notes)
+    utilisation = _with_doubt(run, as_learned(context, run, measured, notes), known, notes)
+    _note_planning(run, notes)
+    return utilisation
+
+
+def _with_doubt(run: Run, utilisation: Utilisation, known: Known, notes: AssumptionLog) -> Utilisation:
+    """The utilisation with what is not known of it said, and its range widened for methods without published rates."""
+    accelerator, training = run.cluster.accelerator, run.training
+    if isinstance(run.model, GenericNetwork):
+        utilisation = _of_other_network(run, utilisation, known, notes)
+    elif utilisation.borrowed:
+        relative = utilisation.source.partition(":")[0]
+        notes.warn(f"no published throughput of {accelerator.name} at {training.precision}: {relative}, with a wider range")
+    if training.method in MEASURED_METHODS:
+        return utilisation
+    notes.warn(f"no published rates of method {training.method} stand behind this throughput: its range is widened")
+    return replace(utilisation, spread=raised(utilisation.spread, UNMEASURED_POWER))
+
+
+def _of_other_network(run: Run, utilisation: Utilisation, known: Known, notes: AssumptionLog) -> Utilisation:
+    """The utilisation of a network counted by samples: one network's published share stands for all, on the nearest family it ran on.
+
+    So does that family's range, wider where the share is borrowed.
+    """
+    accelerator, parameters = run.cluster.accelerator, load_parameters()
+    wanted = (accelerator.family, parameters.classes[run.training.precision])
+    taken = nearest(parameters, parameters.other, wanted)
+    ran = f"{MEASURED_NETWORK} on {taken[0]} at {taken[1]}"
+    notes.assume("throughput.peak_share", utilisation.other_share, f"{ran} ({MEASURED_NETWORK_SOURCE})")
+    power = scale_power(parameters.scales, known, run.cluster.count)
+    if taken != wanted or run.model != find_model(MEASURED_NETWORK).model:
+        power *= parameters.borrowed_power
+        asked = f"this network on {accelerator.name} at {run.training.precision}"
+        notes.warn(f"no published throughput of {asked}: borrowed from {ran}, with a wider range")
+    return replace(utilisation, spread=raised(spread_of(parameters.spreads, taken, known), power))
+
+
+def _note_planning(run: Run, notes: AssumptionLog) -> None:
+    """What hours and cost hold beside the speed, and their ranges beside the speed's own error."""
+    found = planning()
+    if peers_elsewhere(run.cluster) > 0:
+        source = (
+            f"whole published runs on many nodes took 1 + {found.lost_between_nodes:g} times the hours of their steps in the middle, on one"
+            " node no more; the loss goes with the share of peers on other nodes; state a whole run's efficiency to leave it out"
+        )
+        notes.assume("throughput.sustained_share", sustained_share(run, found), source)
+    spread = scatter(run, found)
+    if spread == Range.exactly(1.0):
+        return
+    source = (
+        "published runs' actual over planned hours, beyond what the speed's own range holds: the ranges of time and cost hold it; state an"
+        " efficiency, or on one node the layout, to leave it out"
+    )
+    notes.assume("time.actual_over_planned", {"p10": spread.p10, "p50": spread.p50, "p90": spread.p90}, source)
