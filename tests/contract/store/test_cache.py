@@ -112,23 +112,23 @@ class TestRedisInTrouble:
         clock.now += BREAKER_S
         assert cache.ping()
 
-    def test_a_wrong_password_is_a_miss(self, redis_url: str) -> None:
+    def test_a_wrong_password_is_a_miss(self, own_redis_url: str) -> None:
         """Redis refusing us is as good as Redis away."""
         from redis import Redis
 
-        with Redis.from_url(redis_url) as admin:
+        with Redis.from_url(own_redis_url) as admin:
             admin.config_set("requirepass", "right")
-            answers = RedisCache(redis_url.replace("redis://", "redis://:wrong@")).ping()
+            answers = RedisCache(own_redis_url.replace("redis://", "redis://:wrong@")).ping()
             admin.config_set("requirepass", "")
         assert answers is False
 
-    def test_a_full_redis_forgets(self, redis_url: str) -> None:
+    def test_a_full_redis_forgets(self, own_redis_url: str) -> None:
         """Redis out of memory drops the write and nothing else."""
         from redis import Redis
 
-        with Redis.from_url(redis_url) as admin:
+        with Redis.from_url(own_redis_url) as admin:
             admin.config_set("maxmemory", "1")
-            cache = RedisCache(redis_url)
+            cache = RedisCache(own_redis_url)
             cache.set("a", b"1", 60)
             admin.config_set("maxmemory", "0")
         assert cache.get("a") is None
