@@ -140,6 +140,7 @@ def test_a_file_system_gone_read_only_refuses_batches_until_it_can_be_written(sm
         goes_read_only_and_back(app, client, run, turn)
 
 
+@pytest.mark.own_database
 def test_a_read_only_postgresql_refuses_batches_until_it_can_be_written(settings: Settings, postgres_url: str) -> None:
     """As a standby does, or a server whose operator says so."""
     url = make_url(postgres_url)

@@ -97,6 +97,7 @@ def test_a_program_of_many_runs_takes_no_more_statements_than_one_of_few(store: 
     assert [[event.id for event in events] for events, _ in hours] == [[f"step-{number * 7}" for number in range(9)]] * len(runs)
 
 
+@pytest.mark.own_database
 @pytest.mark.parametrize("url", ["postgresql"], indirect=True)
 def test_postgresql_finds_ids_by_the_unique_index_in_a_run_it_never_counted(store: Store, run: RunRow) -> None:
     """A run grows faster than statistics are taken: those of a time before it are no reason to walk through it."""

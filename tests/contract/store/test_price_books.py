@@ -106,6 +106,7 @@ class TestBooks:
         """On either database."""
         assert open_store(empty_url).current_heads() == NO_HEADS
 
+    @pytest.mark.own_database
     def test_an_older_schema_is_an_outage(self, store: Store) -> None:
         """Tables that are missing are told apart from prices that are."""
         with store._write() as connection:
