@@ -19,6 +19,8 @@ from pathlib import Path
 
 import pytest
 from filelock import FileLock
+from hypothesis import HealthCheck
+from hypothesis import settings as hypothesis_settings
 from sqlalchemy import Engine
 
 from service.config import Settings, load_settings
@@ -41,6 +43,18 @@ POSTGRES_SETTINGS = {
     "max_connections": "300",
 }
 """For speed: nothing has to survive a crash of this machine."""
+
+SLOW_IS_HEALTHY = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.function_scoped_fixture]
+"""Machines are busy, and no property depends on what a fixture is between two examples."""
+
+hypothesis_settings.register_profile(
+    "test", max_examples=20, derandomize=True, database=None, deadline=None, suppress_health_check=SLOW_IS_HEALTHY
+)
+hypothesis_settings.register_profile(
+    "soak", max_examples=200, print_blob=True, database=None, deadline=None, suppress_health_check=SLOW_IS_HEALTHY
+)
+# "test" has the same examples in every run; `make soak` asks for "soak", which has others each time
+hypothesis_settings.load_profile("test")
 
 
 def pytest_configure(config: pytest.Config) -> None:

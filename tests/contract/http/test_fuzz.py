@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Sequence
 from copy import deepcopy
+from pathlib import Path
 from typing import Any
 
 import pytest
 import schemathesis
 from flask import Flask
 from flask.testing import FlaskClient
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from schemathesis import GenerationMode
 from schemathesis.checks import not_a_server_error
@@ -28,7 +30,20 @@ from service.schemas.training.request import EstimateRequestSchema
 from service.usecases.resolution.training import FIELDS_OF_METHODS
 
 CHECKS = [not_a_server_error, status_code_conformance, content_type_conformance, response_schema_conformance]
-QUICK = {"deadline": None, "derandomize": True, "database": None, "suppress_health_check": list(HealthCheck)}
+PATH_OR_METHOD = re.compile(r"^  (/\S*):$|^    (get|post|put|patch|delete):$", re.MULTILINE)
+DESCRIPTION = Path(__file__).parents[3] / "openapi.yaml"
+
+
+def described_operations() -> Iterator[str]:
+    """Method and path of every operation in the written description, without parsing all of it."""
+    path = ""
+    for match in PATH_OR_METHOD.finditer(DESCRIPTION.read_text(encoding="utf-8")):
+        path = match[1] or path
+        if match[2]:
+            yield f"{match[2].upper()} {path}"
+
+
+OPERATIONS = tuple(described_operations())
 VALID: dict[str, Any] = {
     "model": {"params": "7B"},
     "data": {"tokens": "2T"},
@@ -83,18 +98,22 @@ def specification(app: Flask) -> Any:
 
 
 @pytest.mark.parametrize("mode", list(GenerationMode), ids=lambda mode: mode.value)
-def test_every_operation_answers_as_it_is_described(specification: Any, mode: GenerationMode) -> None:
-    """Whatever is sent to any address: no 5xx, a documented status and content type, a body of the documented shape."""
-    operations = [found.ok() for found in specification.get_all_operations()]
-    assert {"POST /v1/estimate", "GET /v1/offers", "GET /healthz"} <= {operation.label for operation in operations}
-    for operation in operations:
+@pytest.mark.parametrize("operation", OPERATIONS)
+def test_an_operation_answers_as_it_is_described(specification: Any, operation: str, mode: GenerationMode) -> None:
+    """Whatever is sent to it, valid half of the time: no 5xx, a documented status and content type, a body of the documented shape."""
+    method, path = operation.split()
 
-        @settings(max_examples=15, **QUICK)
-        @given(case=operation.as_strategy(generation_mode=mode))
-        def answers_as_described(case: schemathesis.Case) -> None:
-            case.call_and_validate(checks=CHECKS)
+    @settings(max_examples=settings().max_examples // len(GenerationMode))
+    @given(case=specification[path][method].as_strategy(generation_mode=mode))
+    def answers_as_described(case: schemathesis.Case) -> None:
+        case.call_and_validate(checks=CHECKS)
 
-        answers_as_described()
+    answers_as_described()
+
+
+def test_every_operation_is_tried(specification: Any) -> None:
+    """The written description, which the operations above are read from, has all that are served."""
+    assert {found.ok().label for found in specification.get_all_operations()} <= set(OPERATIONS)
 
 
 def values(field: Any) -> st.SearchStrategy[Any]:
@@ -139,10 +158,10 @@ RUBBISH = st.sampled_from([None, True, -1, 0, 1.5, 1e308, 5e-324, "", "12Q", "70
 
 
 @st.composite
-def requests(draw: st.DrawFn) -> dict[str, Any]:
-    """A valid request with a few of its fields set to something else: half the time what they take, else also what they may not."""
-    request = deepcopy(draw(st.sampled_from(BASES)))
-    wild = draw(st.booleans())
+def requests(draw: st.DrawFn, bases: Sequence[dict[str, Any]] = BASES, *, wild: bool | None = None) -> dict[str, Any]:
+    """A valid request with a few of its fields set to something else: to what they take; where `wild`, also to what they may not."""
+    request = deepcopy(draw(st.sampled_from(bases)))
+    wild = draw(st.booleans()) if wild is None else wild
     paths = st.sampled_from(sorted(REQUEST_FIELDS) if wild else PLAIN_FIELDS)
     for path in draw(st.lists(paths, min_size=1, max_size=4, unique=True)):
         section, _, name = path.partition(".")
@@ -190,17 +209,21 @@ def check_answer(answer: Any) -> None:
     assert all(entry["pointer"] == "" or entry["pointer"].startswith("/") for entry in body.get("errors", []))
 
 
-@settings(max_examples=600, **QUICK)
-@given(request=requests())
-def test_no_request_gets_an_error_of_ours_or_a_figure_that_is_none(client: FlaskClient, request: dict[str, Any]) -> None:
+@pytest.mark.parametrize("wild", [False, True], ids=["fields as described", "fields of any kind"])
+@pytest.mark.parametrize("base", range(len(BASES)))
+@given(data=st.data())
+def test_no_request_gets_an_error_of_ours_or_a_figure_that_is_none(
+    client: FlaskClient, base: int, data: st.DataObject, *, wild: bool
+) -> None:
     """A valid request with a few fields changed: an estimate of finite, positive figures or a problem with pointers."""
-    check_answer(client.post("/v1/estimate", json=request))
+    check_answer(client.post("/v1/estimate", json=data.draw(requests(BASES[base : base + 1], wild=wild))))
 
 
-@settings(max_examples=100, **QUICK)
-@given(request=requests())
-def test_levers_of_any_request_are_the_specifications(client: FlaskClient, request: dict[str, Any]) -> None:
+@pytest.mark.parametrize("wild", [False, True], ids=["fields as described", "fields of any kind"])
+@given(data=st.data())
+def test_levers_of_any_request_are_the_specifications(client: FlaskClient, data: st.DataObject, *, wild: bool) -> None:
     """Or none: looking for them turns no answer into an error, and changes nothing else of it."""
+    request = data.draw(requests(wild=wild))
     plain, asked = (client.post("/v1/estimate", json=request | {"levers": levers}) for levers in (False, True))
     body = asked.get_json()
     levers = body.pop("levers", [])
@@ -209,7 +232,6 @@ def test_levers_of_any_request_are_the_specifications(client: FlaskClient, reque
     assert EstimateAnswerSchema(only=["levers"]).validate({"levers": levers}) == {}
 
 
-@settings(max_examples=40, **QUICK)
 @given(batch=st.lists(requests(), min_size=1, max_size=6))
 def test_a_batch_answers_each_as_if_it_stood_alone(client: FlaskClient, batch: list[dict[str, Any]]) -> None:
     """In order; a problem's pointers lead to its own entry."""

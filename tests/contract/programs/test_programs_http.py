@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 from flask.testing import FlaskClient
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from service.api.resources.programs import CHEAPER, EXAMPLE
@@ -256,7 +256,6 @@ def test_a_circle_is_named(client: FlaskClient) -> None:
     assert set(found) == {"review", *runs, "gate: prototype", "gate: validation", "gate: production"}
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=60)
 @given(data=st.data())
 def test_any_value_anywhere_is_answered_or_refused(client: FlaskClient, data: st.DataObject) -> None:
     """Rubbish in one place of the example, found by its path: never a failure, never a figure that is none."""

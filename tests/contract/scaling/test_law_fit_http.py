@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from flask.testing import FlaskClient
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from service.api.resources.scaling.law_fit import EXAMPLE
@@ -147,7 +147,6 @@ def anything(draw: st.DrawFn) -> dict[str, Any]:
     return request
 
 
-@settings(max_examples=40, deadline=None, derandomize=True, database=None, suppress_health_check=list(HealthCheck))
 @given(request=anything())
 def test_no_request_gets_an_error_of_ours_or_a_figure_that_is_none(client: FlaskClient, request: dict[str, Any]) -> None:
     """Whatever the points are: finite figures in the described shape, or a problem with pointers."""

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from flask.testing import FlaskClient
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from service.api.resources.scaling.loss_curves import EXAMPLE
@@ -152,7 +152,6 @@ def anything(draw: st.DrawFn) -> dict[str, Any]:
     return request
 
 
-@settings(max_examples=80, deadline=None, derandomize=True, database=None, suppress_health_check=list(HealthCheck))
 @given(request=anything())
 def test_no_request_gets_an_error_of_ours_or_a_figure_that_is_none(client: FlaskClient, request: dict[str, Any]) -> None:
     """Whatever the curve is: finite figures in the described shape, or a problem with pointers."""

@@ -9,8 +9,7 @@ from typing import Any
 
 import pytest
 from flask.testing import FlaskClient
-from hypothesis import HealthCheck, given
-from hypothesis import settings as examples
+from hypothesis import given
 from hypothesis import strategies as st
 
 from service.api.resources.scaling.optimum import EXAMPLE
@@ -254,7 +253,6 @@ def requests(draw: st.DrawFn) -> dict[str, Any]:
     return request
 
 
-@examples(max_examples=60, deadline=None, derandomize=True, database=None, suppress_health_check=list(HealthCheck))
 @given(request_=requests())
 def test_no_request_gets_an_error_of_ours_or_a_figure_that_is_none(client: FlaskClient, request_: dict[str, Any]) -> None:
     """An answer as described, or a problem with pointers."""

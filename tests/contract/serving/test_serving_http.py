@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from flask.testing import FlaskClient
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from service.api.resources.serving import EXAMPLE
@@ -156,7 +156,6 @@ def requests(draw: st.DrawFn) -> dict[str, Any]:
     return request
 
 
-@settings(max_examples=80, suppress_health_check=list(HealthCheck), deadline=None, derandomize=True, database=None)
 @given(request=requests())
 def test_no_request_gets_an_error_of_ours_or_a_figure_that_is_none(client: FlaskClient, request: dict[str, Any]) -> None:
     """An answer of the described shape with finite figures in order, or a problem."""

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from service.engine.numerics.least_squares import Floats, Prior, Task, best_of, huber, minimise
@@ -35,7 +35,6 @@ def test_hubers_function_is_half_a_square_and_then_straight(residual: float, val
 
 
 @given(st.integers(0, 1000))
-@settings(max_examples=20, deadline=None)
 def test_with_a_wide_threshold_it_is_least_squares(seed: int) -> None:
     """No residual beyond the threshold: the line of ordinary least squares."""
     target = np.random.default_rng(seed).normal(size=21)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from service.domain.errors import InvalidRequest
@@ -22,7 +22,6 @@ def designed(fit: ScalingFit, budget: float, candidates: Candidates | None = Non
 
 
 @given(st.floats(1e18, 1e23))
-@settings(max_examples=20, deadline=None)
 def test_the_proposal_fits_the_sum(budget: float) -> None:
     """What is proposed costs no more than the sum, no run twice, and each narrows the interval a little more."""
     design = designed(FIT, budget)

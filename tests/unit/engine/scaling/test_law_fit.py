@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from service.domain.errors import InvalidRequest
@@ -46,7 +46,6 @@ laws = st.tuples(
 
 
 @given(laws, st.integers(0, 1000))
-@settings(max_examples=15, deadline=None)
 def test_a_law_without_scatter_is_recovered(law: Floats, seed: int) -> None:
     """Runs that follow a law exactly give back its parameters, within a part in a thousand."""
     found = fitted(runs(40, 0.0, seed, law), bootstraps=2).parameters
@@ -68,7 +67,6 @@ def test_the_best_of_many_starts_is_the_best_of_few() -> None:
 
 
 @given(st.permutations(range(20)))
-@settings(max_examples=10, deadline=None)
 def test_the_order_of_runs_does_not_matter(order: list[int]) -> None:
     """The same runs in another order give the same fit, resamples and all."""
     points = runs(20)
@@ -78,7 +76,6 @@ def test_the_order_of_runs_does_not_matter(order: list[int]) -> None:
 
 
 @given(st.floats(1e-9, 1e9), st.floats(1e-9, 1e9), st.floats(0.1, 10))
-@settings(max_examples=10, deadline=None)
 def test_units_do_not_matter(params_unit: float, tokens_unit: float, loss_unit: float) -> None:
     """Sizes in other units and losses in bits leave exponents as they are, and scale what is foretold."""
     points = runs(25)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from service.domain.errors import InvalidRequest
@@ -186,7 +186,6 @@ class TestSchedule:
         assert areas(plan, np.array([49.0, 52.005, 100.0]), 2.0)[1] == pytest.approx([0.0, 0.6 * (1 - np.exp(-1)), 0.6], abs=1e-3)
 
     @given(st.floats(0.2, 0.95), st.floats(1.0, 3.0))
-    @settings(max_examples=20, deadline=None)
     def test_another_end_keeps_the_past_and_stretches_the_rest(self, done: float, factor: float) -> None:
         """Until now the rate is the plan's; afterwards the plan's rates come in their order, up to the last at the new end."""
         now = done * END

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from service.domain.scenarios import Aggregate, Attribution, Floats, Moments
@@ -21,7 +21,6 @@ def looked_at(scores: dict[str, Floats], values: Floats, limit: float | None = N
     return attribution(known, {name: score[half:] for name, score in scores.items()}, values[half:], unit_for(1000.0), limit)
 
 
-@settings(max_examples=20, deadline=None)
 @given(st.lists(st.floats(0.0, 10.0), min_size=2, max_size=5).filter(lambda found: max(found) > 0.5), st.integers(0, 100))
 def test_shares_of_an_additive_model_are_those_of_its_variances(weights: list[float], seed: int) -> None:
     """w^2 over the sum of all w^2, to two points."""

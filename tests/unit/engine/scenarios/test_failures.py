@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from service.domain.scenarios import Floats
@@ -50,7 +50,6 @@ def test_the_mean_is_that_of_the_estimates_goodput(rate: float, interval: float,
     assert interval / (interval + write + float(one.mean[0])) == pytest.approx(goodput(rate, interval, write, recovery), rel=1e-6)
 
 
-@settings(max_examples=30, deadline=None)
 @given(st.floats(1e-12, 100.0), st.floats(0.01, 100.0), st.floats(0.0, 100.0))
 def test_no_rate_makes_anything_else_than_numbers(rate: float, interval: float, recovery: float) -> None:
     """Never less than the writes take, never infinite."""

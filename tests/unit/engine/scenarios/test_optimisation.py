@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from service.domain.quantities import Range
@@ -39,7 +39,6 @@ def usd_per_hour(committed: float, demand: Floats, weights: Floats) -> float:
 DEMANDS = st.lists(st.tuples(st.integers(0, 500), st.integers(1, 9)), min_size=1, max_size=12, unique_by=lambda each: each[0])
 
 
-@settings(deadline=None)
 @given(DEMANDS)
 def test_the_newsvendors_commitment_is_the_cheapest_of_all(levels: list[tuple[int, int]]) -> None:
     """Against every whole number of committed accelerators, whatever the demand."""
@@ -69,7 +68,6 @@ def test_a_reservation_dearer_than_on_demand_is_not_bought() -> None:
 WAYS = st.lists(st.builds(SupplyOption, st.just("way"), st.floats(0.0, 5.0), st.floats(0.0, 5.0)), min_size=1, max_size=6)
 
 
-@settings(deadline=None)
 @given(WAYS, st.floats(0.0, 1.0))
 def test_the_envelope_has_the_cheapest_way_for_every_share(ways: list[SupplyOption], share: float) -> None:
     """What it says for a share costs no more than any way."""
@@ -77,7 +75,6 @@ def test_the_envelope_has_the_cheapest_way_for_every_share(ways: list[SupplyOpti
     assert chosen.usd_per_hour(share) <= min(way.usd_per_hour(share) for way in ways) + 1e-9
 
 
-@settings(deadline=None)
 @given(WAYS, DEMANDS)
 def test_no_single_way_serves_a_demand_for_less_than_the_mix(ways: list[SupplyOption], levels: list[tuple[int, int]]) -> None:
     """And the slices stack up to the greatest demand."""
@@ -130,7 +127,6 @@ def test_narrowing_finds_the_least_of_a_valley() -> None:
     assert min(tried.values()) == pytest.approx(1.0, abs=1e-3)
 
 
-@settings(deadline=None)
 @given(st.floats(0.5, 2e4), st.integers(2, 20))
 def test_no_finer_grid_is_lower_by_more_than_the_gap(at: float, points: int) -> None:
     """Wherever the valley lies, at an end of the grid and beyond it too; with three points or more."""

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from service.engine.scenarios.sensitivity import Floats, Indices, design, evaluations, indices
@@ -59,7 +59,6 @@ def test_intervals_hold_the_known_indices() -> None:
 WEIGHTS = st.lists(st.floats(0.1, 10.0), min_size=2, max_size=6)
 
 
-@settings(deadline=None, max_examples=25)
 @given(WEIGHTS)
 def test_inputs_that_only_add_up_make_all_the_variance_alone(weights: list[float]) -> None:
     """Of a weighted sum first order and total are each weight's square over all squares, and add up to 1."""
@@ -70,7 +69,6 @@ def test_inputs_that_only_add_up_make_all_the_variance_alone(weights: list[float
     assert found.first.sum() == pytest.approx(1.0, abs=0.02)
 
 
-@settings(deadline=None, max_examples=25)
 @given(st.lists(st.floats(0.0, 1.0), min_size=3, max_size=3), st.floats(0.0, 3.0))
 def test_first_order_indices_add_up_to_no_more_than_all(weights: list[float], interaction: float) -> None:
     """Whatever inputs do together is in the totals alone, which are no less than the first order."""
@@ -84,7 +82,6 @@ def test_first_order_indices_add_up_to_no_more_than_all(weights: list[float], in
     assert (found.total >= found.first - 0.05).all()
 
 
-@settings(deadline=None, max_examples=10)
 @given(st.permutations(range(3)))
 def test_the_order_of_inputs_does_not_matter(order: list[int]) -> None:
     """The same evaluations with their inputs in another order give the same indices in that order."""

@@ -7,7 +7,7 @@ from datetime import date
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from service.domain.quantities import Range
@@ -113,7 +113,6 @@ def test_the_bill_is_that_of_the_lines(hours: float, term_hours: float) -> None:
     assert float(found[0]) == pytest.approx(float(sum(line.usd for line in lines)), abs=0.05)
 
 
-@settings(max_examples=25, deadline=None)
 @given(st.floats(100.0, 1e5), st.floats(1.01, 5.0))
 def test_more_failures_are_never_cheaper_or_sooner_in_the_mean(mttf_hours: float, factor: float) -> None:
     """Two samples of 4,096 trials: within what chance alone leaves of a difference."""
@@ -123,7 +122,6 @@ def test_more_failures_are_never_cheaper_or_sooner_in_the_mean(mttf_hours: float
         assert commoner.mean() >= rarer.mean() - 4 * np.hypot(rarer.std(), commoner.std()) / rarer.size**0.5
 
 
-@settings(max_examples=15, deadline=None)
 @given(st.floats(0.05, 1.0), st.floats(0.0, 1.0))
 def test_a_likelier_gate_is_never_cheaper(passing: float, factor: float) -> None:
     """Trial by trial: who gets further spends more."""

@@ -7,7 +7,7 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from service.domain.errors import DoesNotFit, InvalidRequest
@@ -115,7 +115,6 @@ def test_jobs_of_many_nodes_sustain_less_than_their_steps(nodes: int, share: flo
 
 
 @given(count=st.integers(1, 4000), more=st.integers(1, 64))
-@settings(deadline=None, derandomize=True, database=None, max_examples=200)
 def test_more_accelerators_as_fast_each_never_take_longer(count: int, more: int) -> None:
     """What is lost between nodes grows less than the machine does, part-filled nodes included."""
     few, many = (each * sustained_share(run(cluster=cluster(each)), PLANNERS) for each in (count, count + more))

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from service.domain.quantities import Range
@@ -33,7 +33,6 @@ from tools.calibration.spreads import (
     without,
 )
 
-laws = settings(deadline=None, derandomize=True, database=None, max_examples=60)
 values = st.lists(st.tuples(st.floats(-2, 2), st.floats(0.01, 10)), min_size=1, max_size=40)
 
 
@@ -66,7 +65,6 @@ def spread(family: str, p10: float, p90: float) -> Spread:
 # Quantiles
 
 
-@laws
 @given(values)
 def test_one_lies_between_p10_and_p90(rows: list[tuple[float, float]]) -> None:
     """However one-sided the misses are, the plan itself stays possible."""
@@ -77,7 +75,6 @@ def test_one_lies_between_p10_and_p90(rows: list[tuple[float, float]]) -> None:
     assert high <= math.exp(log_ratio.max()) * (1 + 1e-12) or high == 1
 
 
-@laws
 @given(values, st.floats(0, 1), st.floats(0, 1), st.floats(0.1, 10))
 def test_a_weighted_quantile_grows_with_its_share_and_ignores_the_scale_of_weights(
     rows: list[tuple[float, float]], one: float, other: float, scale: float

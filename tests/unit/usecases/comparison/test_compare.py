@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from service.config import Settings
@@ -59,7 +59,6 @@ def noted_of(assumptions: Any) -> dict[str, Any]:
     return {each.field: each.value for each in assumptions}
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=40)
 @given(PARTS, PARTS)
 def test_a_further_candidate_takes_none_away(context: AppContext, some: dict[str, Any], others: dict[str, Any]) -> None:
     """The options of some candidates are those of more candidates too, with the same figures."""
@@ -74,7 +73,6 @@ def plain_of(option: Option) -> Option:
     return replace(option, rank=1, on_pareto_front=False)
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=20)
 @given(st.fixed_dictionaries({name: st.permutations(values) for name, values in LISTS.items()}))
 def test_the_order_of_candidates_does_not_matter(context: AppContext, shuffled: dict[str, Any]) -> None:
     """The whole answer is the same."""

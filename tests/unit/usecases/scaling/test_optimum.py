@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from service.config import load_settings
@@ -25,7 +25,6 @@ from service.usecases.scaling.size_costs import Row, Table, coarse_table, refine
 from service.usecases.training.estimate import estimate
 
 MACHINE: dict[str, Any] = {"hardware": {"accelerator": "H100", "count": 64}, "price": {"usd_per_accelerator_hour": 2.0}}
-FEW = {"deadline": None, "derandomize": True, "database": None, "max_examples": 25, "suppress_health_check": list(HealthCheck)}
 PARAMETRIC = [name for name, law in load_laws().items() if hasattr(law.law, "alpha") and name != "krajewski-moe"]
 
 
@@ -43,7 +42,6 @@ def asked(context: AppContext, **request: Any) -> OptimalAnswer:
     return optimal(context, request)
 
 
-@settings(**FEW)
 @given(st.floats(18, 26), st.floats(0.05, 2), st.sampled_from(PARAMETRIC))
 def test_more_budget_never_has_a_higher_loss(context: AppContext, exponent: float, more: float, law: str) -> None:
     """By any law of losses."""
@@ -54,7 +52,6 @@ def test_more_budget_never_has_a_higher_loss(context: AppContext, exponent: floa
     assert richer.params.p50 > less.params.p50
 
 
-@settings(**FEW)
 @given(st.floats(20, 24), st.floats(9, 14), st.floats(0.1, 2))
 def test_the_more_is_served_the_smaller_and_the_longer_trained(context: AppContext, exponent: float, served: float, more: float) -> None:
     """At the same loss; it never costs more than the best for training alone."""

@@ -6,7 +6,7 @@ import re
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from service.config import Settings
@@ -23,7 +23,6 @@ from tests.unit.usecases import market
 from tests.unit.usecases.comparison.comparing import A100, H100, H200, MARKET, offer, selling
 from tests.unit.usecases.requests import pointer_of
 
-QUICK = {"suppress_health_check": [HealthCheck.function_scoped_fixture], "deadline": None, "max_examples": 25}
 LLAMA_70B = {"preset": "llama-3.1-70b"}
 TRAFFIC = {"prompt_tokens": 1500, "output_tokens": 400}
 RUN = {"model": {"preset": "llama-2-7b"}, "data": {"tokens": 10**12}, "hardware": {"accelerator": "H100", "count": 64}}
@@ -130,7 +129,6 @@ def test_ranges_are_those_measured(context: AppContext) -> None:
 # Money
 
 
-@settings(**QUICK)  # type: ignore[arg-type]
 @given(rate=st.floats(0.01, 500), prompt=st.integers(1, 8000), output=st.integers(1, 2000))
 def test_tokens_pay_for_all_that_is_rented(context: AppContext, rate: float, prompt: int, output: int) -> None:
     """Input and output tokens at their prices add up to the month, which is accelerators, hours and the price."""
@@ -147,7 +145,6 @@ def test_tokens_pay_for_all_that_is_rented(context: AppContext, rate: float, pro
     assert best.fleet.utilisation <= 0.6 * (1 + 1e-9)
 
 
-@settings(**QUICK)  # type: ignore[arg-type]
 @given(rate=st.floats(0.01, 100), more=st.floats(1, 20))
 def test_more_requests_never_cost_less_a_month(context: AppContext, rate: float, more: float) -> None:
     """The bill rises with the rate."""
@@ -157,7 +154,6 @@ def test_more_requests_never_cost_less_a_month(context: AppContext, rate: float,
     assert few.usd_per_month.p50 <= many.usd_per_month.p50 * (1 + 1e-9)
 
 
-@settings(**QUICK)  # type: ignore[arg-type]
 @given(limit=st.floats(15, 200), tighter=st.floats(0.3, 1))
 def test_tighter_latency_is_kept_and_never_cheaper(context: AppContext, limit: float, tighter: float) -> None:
     """At the median; what cannot be kept is refused."""
@@ -173,7 +169,6 @@ def test_tighter_latency_is_kept_and_never_cheaper(context: AppContext, limit: f
     assert cost(limit) <= cost(limit * tighter)
 
 
-@settings(**QUICK)  # type: ignore[arg-type]
 @given(
     formats=st.lists(st.sampled_from(["bf16", "fp8", "int8", "int4"]), min_size=1, unique=True),
     names=st.lists(st.sampled_from([A100, H100, H200]), min_size=1, unique=True),

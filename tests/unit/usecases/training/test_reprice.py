@@ -9,7 +9,7 @@ from itertools import product
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from service.config import load_settings
@@ -55,7 +55,6 @@ def causes(found: Repriced) -> dict[str, Cause]:
     return {cause.cause: cause for cause in found.moved.causes}
 
 
-@settings(deadline=None, max_examples=60, derandomize=True, database=None)
 @given(
     request_=st.sampled_from(REQUESTS),
     before=st.sampled_from(REQUESTS),

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from service.domain.errors import InvalidRequest
@@ -178,7 +178,6 @@ def test_a_whole_layout_has_no_alternatives(job: tuple[Model, Training, Cluster]
     st.sampled_from((24, 40, 80)),
 )
 @example(LLAMA_2_70B, 12, 16, 4096, 80)
-@settings(max_examples=30)
 def test_advice_is_the_least_that_does(model: Model, count: int, batch: int, seq_len: int, gib: int) -> None:
     """The machine that is named holds the model, and one with a node less does not, with the batch asked for or a sequence a device."""
     machine = cluster(count, accelerator(usable_memory_bytes=gib * GIB))

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from icalendar import Calendar
 
 from service.domain.programs.program import Program, Tier
@@ -64,7 +64,6 @@ class TestEveryFormat:
         assert "/" in media_type
 
     @given(programs())
-    @settings(max_examples=30, deadline=None)
     def test_tables_add_up_to_the_budget_whatever_the_program(self, asked: Program) -> None:
         """Lines and weeks of the CSV, and the forecast's rows, are the budget to the cent."""
         made = answer_of(asked)
