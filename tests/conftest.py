@@ -30,7 +30,7 @@ from service.store.database import make_engine
 
 POLL_S = 0.03
 DEADLINE_S = 60.0
-RUN_FOLDER = "OUTLAY_TEST_RUN_FOLDER"
+RUN_FOLDER = "TEST_RUN_FOLDER"
 """Environment variable with the folder of a test run; its path is short, because those of Unix sockets are in it and must be."""
 PID_FILES = ("redis/redis.pid", "postgres/postmaster.pid")
 REDIS_DATABASES = 64
