@@ -171,21 +171,31 @@ def settings(tmp_path: Path) -> Settings:
     return load_settings({"OUTLAY_DATA_DIR": str(tmp_path / "data"), "OUTLAY_OFFLINE": "1", "OUTLAY_WORKER_CONCURRENCY": "1"})
 
 
-@pytest.fixture(scope="session")
-def redis_server() -> str:
-    """The URL of this test process' own database on the Redis of this run."""
-    worker = os.environ.get("PYTEST_XDIST_WORKER", "gw0")
-    return f"{once_a_run('redis', start_redis)}/{int(worker.removeprefix('gw')) % REDIS_DATABASES}"
-
-
 @pytest.fixture
-def redis_url(redis_server: str) -> str:
+def redis_url() -> str:
     """A database on a real Redis, emptied. Settings of the whole server belong to other tests too: `own_redis_url` is for those."""
+    return emptied_redis(process_number())
+
+
+@pytest.fixture(scope="module")
+def module_redis_url() -> str:
+    """Another one, for what all tests of a module share."""
+    return emptied_redis(REDIS_DATABASES // 2 + process_number())
+
+
+def process_number() -> int:
+    """The number of this test process among those of the run."""
+    return int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
+
+
+def emptied_redis(database: int) -> str:
+    """The URL of an emptied database of the Redis of this run; each test process has two of its own."""
     from redis import Redis
 
-    with Redis.from_url(redis_server) as client:
+    url = f"{once_a_run('redis', start_redis)}/{database}"
+    with Redis.from_url(url) as client:
         client.flushdb()
-    return redis_server
+    return url
 
 
 @pytest.fixture
@@ -298,6 +308,13 @@ def postgres_url(request: pytest.FixtureRequest, postgres_server: str, postgres_
             yield url
     else:
         yield request.getfixturevalue("emptied_database")
+
+
+@pytest.fixture(scope="module")
+def module_postgres_url(postgres_server: str, postgres_model: str) -> Iterator[str]:
+    """Another one, for what all tests of a module share."""
+    with new_database(postgres_server, postgres_model) as url:
+        yield url
 
 
 @pytest.fixture

@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
-from dataclasses import replace
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from pathlib import Path
 
 import pytest
 
 from providers.snapshot import SnapshotProvider
-from service.config import Settings, to_env
+from service.config import load_settings, to_env
 from service.container import build_context, utc_now
 from service.context import AppContext
 from service.runtime import serve
@@ -28,7 +28,7 @@ from tests.conftest import DEADLINE_S, wait_for
 
 ROOT = Path(__file__).parents[2]
 PLUGIN = '''
-"""Providers of a package that is not ours: one that waits for a file, one that always fails, one that takes its process along."""
+"""Providers of a package that is not ours: those that wait for a file, one that always fails, one that takes its process along."""
 import os, time
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
@@ -44,13 +44,12 @@ class Ours(Provider):
         pass
 
 class Gated(Ours):
-    name = "gated"
     def fetch(self):
-        (HERE / "begun").touch()
-        while not (HERE / "go").exists():
+        (HERE / f"{self.name}-begun").touch()
+        while not (HERE / f"{self.name}-go").exists():
             time.sleep(0.02)
-        make = lambda n: Offer("gated", "r", f"i{n}", "NVIDIA-H100-80GB-SXM", 1, "on_demand", Decimal(2), AT, "test")
-        return Fetched(tuple(make(n) for n in range(1200)), "gated-1")
+        make = lambda n: Offer(self.name, "r", f"i{n}", "NVIDIA-H100-80GB-SXM", 1, "on_demand", Decimal(2), AT, "test")
+        return Fetched(tuple(make(n) for n in range(1200)), f"{self.name}-1")
 
 class Poison(Ours):
     name = "poison"
@@ -62,69 +61,128 @@ class Killer(Ours):
     def fetch(self):
         os._exit(9)
 '''
-ENTRY_POINTS = (
-    "[outlay.providers]\ngated = outlay_test_plugin:Gated\npoison = outlay_test_plugin:Poison\nkiller = outlay_test_plugin:Killer\n"
-)
+WORKER = '''
+"""The worker without the refreshes of its clock: on a slow machine those would ask the providers above before a test does."""
+from workers.app import app
+del app.conf.beat_schedule["refresh"]
+'''
+GATED = ("handed", "killed", "swept", "cancelled", "stuck", "leased")
+"""Providers that wait, one for each test that needs one: workers and databases are shared."""
+ON = ("embedded", "redis and postgresql")
 
 
-@pytest.fixture(params=["embedded", "redis and postgresql"])
-def on(request: pytest.FixtureRequest, settings: Settings) -> Settings:
-    """The embedded parts, and those of production; the network is not refused, because the test's providers count as remote."""
-    online = replace(settings, offline=False)
-    if request.param == "embedded":
-        return online
-    return replace(online, redis_url=request.getfixturevalue("redis_url"), database_url=request.getfixturevalue("postgres_url"))
+@dataclass
+class Site:
+    """The service on settings of its own, with a folder in which a package brings providers by entry point."""
 
+    context: AppContext
+    folder: Path
+    started: list[subprocess.Popen[bytes]] = field(default_factory=list)
 
-@pytest.fixture
-def plugin(tmp_path: Path) -> Path:
-    """A folder with an installed package that brings providers by entry point; `begun` and `go` appear in it."""
-    folder = tmp_path / "plugins"
-    info = folder / "outlay_test_plugin-1.dist-info"
-    info.mkdir(parents=True)
-    (folder / "outlay_test_plugin.py").write_text(PLUGIN)
-    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: outlay-test-plugin\nVersion: 1\n")
-    (info / "entry_points.txt").write_text(ENTRY_POINTS)
-    return folder
-
-
-@pytest.fixture
-def context(on: Settings) -> Iterator[AppContext]:
-    """The test's own context, on a migrated database."""
-    on.data_dir.mkdir()
-    made = build_context(on)
-    made.store.migrate()
-    yield made
-    made.store.close()
-
-
-StartWorker = Callable[[], subprocess.Popen[bytes]]
-
-
-@pytest.fixture
-def start_worker(on: Settings, plugin: Path, tmp_path: Path) -> Iterator[StartWorker]:
-    """Starts a worker with its clock; the log of all of them is shown when the test fails."""
-    env = {**os.environ, **to_env(on), "PYTHONPATH": os.pathsep.join((str(ROOT), str(plugin)))}
-    log = tmp_path / "worker.log"
-    with contextlib.ExitStack() as stack, log.open("ab") as out:
-
-        def start() -> subprocess.Popen[bytes]:
-            command = serve.worker_command(on)
+    def start_worker(self) -> subprocess.Popen[bytes]:
+        """Start a worker with its clock."""
+        env = {**os.environ, **to_env(self.context.settings), "PYTHONPATH": os.pathsep.join((str(ROOT), str(self.folder)))}
+        command = ["worker_under_test" if part == "workers.app" else part for part in serve.worker_command(self.context.settings)]
+        with self.log.open("ab") as out:
             worker = subprocess.Popen(
-                command, env=env, cwd=tmp_path, stdout=out, stderr=out, stdin=subprocess.DEVNULL, start_new_session=True
+                command, env=env, cwd=self.folder, stdout=out, stderr=out, stdin=subprocess.DEVNULL, start_new_session=True
             )
-            stack.callback(end, worker)
-            return worker
+        self.started.append(worker)
+        return worker
 
-        yield start
-    sys.stdout.write(log.read_text())
+    @property
+    def log(self) -> Path:
+        """What the workers write."""
+        return self.folder / "worker.log"
+
+    def begun(self, provider: str) -> Path:
+        """The file that is there once the provider is asked."""
+        return self.folder / f"{provider}-begun"
+
+    def begin(self, provider: str) -> Job:
+        """Return a job that is being run and waits."""
+        job = request_refresh(self.context, provider)
+        wait_for(self.begun(provider).exists, "the job to begin")
+        return job
+
+    def let_go(self, provider: str) -> None:
+        """End the provider's waiting."""
+        (self.folder / f"{provider}-go").touch()
+
+
+@contextmanager
+def site_in(folder: Path, database_url: str | None, redis_url: str | None) -> Iterator[Site]:
+    """A site on a migrated database, whose workers are ended with the block; their log is shown when a test fails.
+
+    The network is not refused, because the test's providers count as remote.
+    """
+    settings = load_settings({"OUTLAY_DATA_DIR": str(folder / "data"), "OUTLAY_WORKER_CONCURRENCY": "1"})
+    if database_url:
+        settings = replace(settings, database_url=database_url, redis_url=redis_url)
+    settings.data_dir.mkdir()
+    install_plugin(folder)
+    site = Site(build_context(settings), folder)
+    site.context.store.migrate()
+    yield site
+    for worker in site.started:
+        end(worker)
+    site.context.store.close()
+    sys.stdout.write(site.log.read_text())
+
+
+def install_plugin(folder: Path) -> None:
+    """Write the package with the providers, and the worker that the tests start."""
+    info = folder / "outlay_test_plugin-1.dist-info"
+    info.mkdir()
+    classes = {name: name.title() for name in (*GATED, "poison", "killer")}
+    gated = "".join(f'class {classes[name]}(Gated):\n    name = "{name}"\n' for name in GATED)
+    (folder / "outlay_test_plugin.py").write_text(PLUGIN + gated)
+    (folder / "worker_under_test.py").write_text(WORKER)
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: outlay-test-plugin\nVersion: 1\n")
+    entries = "".join(f"{name} = outlay_test_plugin:{class_}\n" for name, class_ in classes.items())
+    (info / "entry_points.txt").write_text(f"[outlay.providers]\n{entries}")
 
 
 def end(worker: subprocess.Popen[bytes]) -> None:
     """Leave nothing of a worker behind."""
-    with contextlib.suppress(ProcessLookupError):
+    with suppress(ProcessLookupError):
         os.killpg(worker.pid, signal.SIGKILL)
     worker.wait(DEADLINE_S)
+
+
+@pytest.fixture(params=ON)
+def own(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Site]:
+    """A site of the test's own."""
+    urls = (None, None) if request.param == "embedded" else tuple(map(request.getfixturevalue, ("postgres_url", "redis_url")))
+    with site_in(tmp_path, *urls) as site:
+        yield site
+
+
+@pytest.fixture(scope="module", params=ON)
+def unserved(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    """The site that the tests share which leave a worker's main process alive, before it has one."""
+    names = ("module_postgres_url", "module_redis_url")
+    urls = (None, None) if request.param == "embedded" else tuple(map(request.getfixturevalue, names))
+    with site_in(tmp_path_factory.mktemp("shared"), *urls) as site:
+        yield site
+
+
+@pytest.fixture(scope="module")
+def backlog(unserved: Site) -> tuple[Job, Job]:
+    """Jobs from before the worker: one whose message was never sent, one whose worker vanished with its message."""
+    past = utc_now() - timedelta(seconds=2 * LEASE_S)
+    unsent, orphan = (unserved.context.store.create_job(KIND, {"provider": name}, past) for name in ("snapshot", "swept"))
+    assert unserved.context.store.claim_job(orphan.id, "vanished/1", past, LEASE_S)
+    unserved.let_go("swept")
+    return unsent, orphan
+
+
+@pytest.fixture(scope="module")
+def shared(unserved: Site, backlog: tuple[Job, Job]) -> Site:
+    """That site with its one worker."""
+    del backlog
+    unserved.start_worker()
+    return unserved
 
 
 def job_now(context: AppContext, job: Job) -> Job:
@@ -140,13 +198,6 @@ def wait_for_state(context: AppContext, job: Job, state: str) -> Job:
     return job_now(context, job)
 
 
-def begin_gated(context: AppContext, plugin: Path) -> Job:
-    """A job that is being run and waits for the file `go`."""
-    job = request_refresh(context, "gated")
-    wait_for((plugin / "begun").exists, "the job to begin")
-    return job
-
-
 def assert_done_once(context: AppContext, job: Job) -> None:
     """All offers are there, each once, and the result says so."""
     done = wait_for_state(context, job, "succeeded")
@@ -157,9 +208,9 @@ def assert_done_once(context: AppContext, job: Job) -> None:
     assert (done.progress_done, done.progress_total) == (1200, 1200)
 
 
-def test_a_refresh_keeps_the_shipped_prices(context: AppContext, start_worker: StartWorker) -> None:
+def test_a_refresh_keeps_the_shipped_prices(shared: Site) -> None:
     """The job fetches the packaged snapshot and stores every offer under its name."""
-    start_worker()
+    context = shared.context
     job = request_refresh(context, "snapshot")
     assert request_refresh(context, "snapshot").id == job.id
     done = wait_for_state(context, job, "succeeded")
@@ -172,99 +223,86 @@ def test_a_refresh_keeps_the_shipped_prices(context: AppContext, start_worker: S
     wait_for(lambda: context.store.last_beat() is not None, "the worker's heartbeat")
 
 
-def test_a_job_from_before_the_worker_is_found(context: AppContext, start_worker: StartWorker) -> None:
+def test_a_job_from_before_the_worker_is_found(shared: Site, backlog: tuple[Job, Job]) -> None:
     """A row whose message was never sent is run all the same."""
-    job = context.store.create_job(KIND, {"provider": "snapshot"}, utc_now() - timedelta(seconds=60))
-    start_worker()
-    wait_for_state(context, job, "succeeded")
+    unsent, _ = backlog
+    wait_for_state(shared.context, unsent, "succeeded")
 
 
-def test_sigterm_gives_the_job_to_the_next_worker(context: AppContext, start_worker: StartWorker, plugin: Path) -> None:
+def test_sigterm_gives_the_job_to_the_next_worker(own: Site) -> None:
     """A worker asked to stop hands its job back and exits cleanly; the next one finishes it, with one result."""
-    worker = start_worker()
-    job = begin_gated(context, plugin)
+    worker = own.start_worker()
+    job = own.begin("handed")
     worker.terminate()
-    wait_for(lambda: "shutdown" in stop_message(plugin), "the worker to note that it should stop")
-    (plugin / "go").touch()
+    wait_for(lambda: "shutdown" in own.log.read_text(), "the worker to note that it should stop")
+    own.let_go("handed")
     assert worker.wait(DEADLINE_S) == 0
-    handed = job_now(context, job)
+    handed = job_now(own.context, job)
     assert (handed.state, handed.lease_owner, handed.handed_back) == ("running", None, 1)
-    start_worker()
-    assert_done_once(context, job)
+    own.start_worker()
+    assert_done_once(own.context, job)
 
 
-def stop_message(plugin: Path) -> str:
-    """What the workers have written so far."""
-    return (plugin.parent / "worker.log").read_text()
-
-
-def test_a_killed_process_is_replaced_and_the_job_done(context: AppContext, start_worker: StartWorker, plugin: Path) -> None:
+def test_a_killed_process_is_replaced_and_the_job_done(shared: Site) -> None:
     """The worker notices that the process under a job died and gives the job to another, long before the lease is over."""
-    start_worker()
-    job = begin_gated(context, plugin)
-    (plugin / "begun").unlink()
-    os.kill(int(str(job_now(context, job).lease_owner).rpartition("/")[2]), signal.SIGKILL)
-    wait_for((plugin / "begun").exists, "another process to begin the job")
-    (plugin / "go").touch()
-    assert_done_once(context, job)
-    assert job_now(context, job).attempt == 2
+    job = shared.begin("killed")
+    shared.begun("killed").unlink()
+    os.kill(int(str(job_now(shared.context, job).lease_owner).rpartition("/")[2]), signal.SIGKILL)
+    wait_for(shared.begun("killed").exists, "another process to begin the job")
+    shared.let_go("killed")
+    assert_done_once(shared.context, job)
+    assert job_now(shared.context, job).attempt == 2
 
 
-def test_the_job_of_a_dead_worker_is_swept(context: AppContext, start_worker: StartWorker, plugin: Path) -> None:
+def test_the_job_of_a_dead_worker_is_swept(shared: Site, backlog: tuple[Job, Job]) -> None:
     """A job whose worker vanished with its message is run by the next worker once the lease is over."""
-    (plugin / "go").touch()
-    past = utc_now() - timedelta(seconds=2 * LEASE_S)
-    job = context.store.create_job(KIND, {"provider": "gated"}, past)
-    assert context.store.claim_job(job.id, "vanished/1", past, LEASE_S)
-    start_worker()
-    assert_done_once(context, job)
+    _, orphan = backlog
+    assert_done_once(shared.context, orphan)
 
 
-def test_a_poison_job_fails_with_its_reason(context: AppContext, start_worker: StartWorker) -> None:
+def test_a_poison_job_fails_with_its_reason(shared: Site) -> None:
     """A job that fails each time ends after three attempts with the last reason, and the others go on."""
-    start_worker()
+    context = shared.context
     unknown = submit(context, "brew_tea", {})
     wait_for_state(context, request_refresh(context, "snapshot"), "succeeded")
     assert "no job of kind 'brew_tea'" in str(wait_for_state(context, unknown, "failed").error)
     assert job_now(context, unknown).attempt == 3
 
 
-def test_a_provider_that_fails_is_left_alone_and_says_why(context: AppContext, start_worker: StartWorker) -> None:
+def test_a_provider_that_fails_is_left_alone_and_says_why(shared: Site) -> None:
     """Its job is done with one call: trying again at once would only hammer the source."""
-    start_worker()
-    done = wait_for_state(context, request_refresh(context, "poison"), "succeeded")
-    state = context.store.provider_state("poison")
+    done = wait_for_state(shared.context, request_refresh(shared.context, "poison"), "succeeded")
+    state = shared.context.store.provider_state("poison")
     assert done.attempt == 1
     assert (state.failures, state.last_error) == (1, "the source answers with rubbish")
     assert state.retry_at is not None
 
 
-def test_a_job_that_kills_its_process_fails(context: AppContext, start_worker: StartWorker) -> None:
+def test_a_job_that_kills_its_process_fails(shared: Site) -> None:
     """Three processes die of the job, then it is over; the others go on."""
-    start_worker()
+    context = shared.context
     killer = request_refresh(context, "killer")
     assert wait_for_state(context, killer, "failed").error == "its worker died or hung in each of 3 attempts"
     wait_for_state(context, request_refresh(context, "snapshot"), "succeeded")
 
 
-def test_a_running_job_is_cancelled(context: AppContext, start_worker: StartWorker, plugin: Path) -> None:
+def test_a_running_job_is_cancelled(shared: Site) -> None:
     """The process that runs a job learns that it is not wanted any more and stops at its next step."""
-    start_worker()
-    job = begin_gated(context, plugin)
+    context, job = shared.context, shared.begin("cancelled")
     for _ in range(2):  # the second renewal begins after the first has told the job
         asked = context.store.request_cancel(job.id, utc_now())
         assert asked is not None
         wait_for(lambda since=asked.updated_at: job_now(context, job).updated_at > since, "the lease to be renewed")
-    (plugin / "go").touch()
+    shared.let_go("cancelled")
     wait_for_state(context, job, "cancelled")
-    assert context.store.latest_snapshot("gated") is None
+    assert context.store.latest_snapshot("cancelled") is None
 
 
 @pytest.mark.soak
-def test_a_stuck_job_is_cut_off_on_sigterm(context: AppContext, start_worker: StartWorker, plugin: Path) -> None:
+def test_a_stuck_job_is_cut_off_on_sigterm(own: Site) -> None:
     """A job that reaches no step is cut off when the soft shutdown is over, and its row is free at once."""
-    worker = start_worker()
-    job = begin_gated(context, plugin)
+    context, worker = own.context, own.start_worker()
+    job = own.begin("stuck")
     asked = time.monotonic()
     worker.terminate()
     worker.wait(DEADLINE_S)
@@ -272,22 +310,22 @@ def test_a_stuck_job_is_cut_off_on_sigterm(context: AppContext, start_worker: St
     figure("stuck_job_sigterm_to_exit", took_s, context)
     assert took_s < 15
     assert job_now(context, job).lease_owner is None
-    (plugin / "go").touch()
-    start_worker()
+    own.let_go("stuck")
+    own.start_worker()
     assert_done_once(context, job)
 
 
 @pytest.mark.soak
-def test_a_killed_worker_costs_its_lease(context: AppContext, start_worker: StartWorker, plugin: Path) -> None:
+def test_a_killed_worker_costs_its_lease(own: Site) -> None:
     """SIGKILL for the worker's main process: its children follow, and the next worker has the job when the lease is over."""
-    worker = start_worker()
-    job = begin_gated(context, plugin)
+    context, worker = own.context, own.start_worker()
+    job = own.begin("leased")
     worker.kill()
     killed = time.monotonic()
     worker.wait(DEADLINE_S)
     wait_for(lambda: not alive(worker.pid), "the children to follow")
-    start_worker()
-    (plugin / "go").touch()
+    own.start_worker()
+    own.let_go("leased")
     assert_done_once(context, job)
     figure("worker_killed_to_job_done", time.monotonic() - killed, context)
 
