@@ -22,8 +22,8 @@ from tests.support.scenario_toy import EVERYBODY, MODULE, NAME
 ROOT = Path(__file__).parents[2]
 APP = f'''
 """The worker with one kind of scenario more."""
-from service.usecases import scenario_kinds
-scenario_kinds.KINDS["{NAME}"] = "{MODULE}"
+from service.usecases.scenarios.registry import KINDS
+KINDS["{NAME}"] = "{MODULE}"
 from workers.app import app
 '''
 ENDED = ("succeeded", "failed", "cancelled")
