@@ -5,17 +5,25 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 DEV_STAMP := $(VENV)/.installed-dev
 
-.PHONY: run test soak bench accuracy lint openapi readme lock clean
+.PHONY: run test soak bench accuracy tests lint openapi readme lock clean
 
 run: $(STAMP)
 	@exec $(BIN)/outlay serve
 
-# Neighbours share what modules set up, and the dozens of processes that tests start what was compiled for the first.
-test: lint
-	PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -q -m "not soak" -n auto --maxprocesses 4 --dist worksteal $(PYTEST_ARGS)
+# Lint runs beside the tests, its report stands below theirs, and a failure of either fails both.
+test: $(DEV_STAMP)
+	@report=$$(mktemp); $(MAKE) --no-print-directory lint > $$report 2>&1 & lint=$$!; \
+	$(MAKE) --no-print-directory tests; tests=$$?; wait $$lint; lint=$$?; \
+	cat $$report; rm $$report; exit $$((tests + lint))
 
+# Four processes on two cores, because those that wait for servers and workers leave a core idle. Neighbours share what modules set up,
+# and the dozens of processes that tests start what was compiled for the first.
+tests: $(DEV_STAMP)
+	PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -q -m "not soak" -n 4 --dist worksteal --durations=25 $(PYTEST_ARGS)
+
+# Faults at length, and every property with ten times the examples, other ones each time.
 soak: $(DEV_STAMP)
-	@$(BIN)/python -m pytest -q -m soak -s $(PYTEST_ARGS)
+	@$(BIN)/python -m pytest -q -m "soak or hypothesis" --hypothesis-profile soak -s $(PYTEST_ARGS)
 
 bench: $(DEV_STAMP)
 	@$(BIN)/python -m bench

@@ -7,6 +7,7 @@ import os
 import random
 import signal
 import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -18,29 +19,40 @@ from redis import Redis
 
 from service import create_app
 from service.api.resources.scenarios import EXAMPLE
-from service.config import Settings
+from service.config import Settings, load_settings
 from service.container import build_context
 from service.context import AppContext
 from service.schemas.scenarios.request import ScenarioRequestSchema, given_of
+from service.store import ScenarioRow
 from service.usecases.scenarios.registry import KINDS
 from service.usecases.scenarios.scenarios import cancel, find_scenario, submit
 from tests.conftest import DEADLINE_S, find_free_port, listens, missing, redis_program, running, wait_for
 from tests.integration.scenario_workers import Workers, workers_on
 from tests.support.scenario_toy import EVERYBODY, MERGE, MODULE, NAME, start
 
+ON = ("embedded", "redis and postgresql")
 
-@pytest.fixture(params=["embedded", "redis and postgresql"])
-def context(request: pytest.FixtureRequest, settings: Settings, monkeypatch: pytest.MonkeyPatch) -> Iterator[AppContext]:
-    """The test's own context, on a migrated database."""
-    monkeypatch.setitem(KINDS, NAME, MODULE)  # type: ignore[arg-type]  # a dictionary
-    on = settings
-    if request.param != "embedded":
-        on = replace(settings, redis_url=request.getfixturevalue("redis_url"), database_url=request.getfixturevalue("postgres_url"))
-    on.data_dir.mkdir()
-    made = build_context(on)
+
+@contextmanager
+def context_on(settings: Settings, database_url: str | None, redis_url: str | None) -> Iterator[AppContext]:
+    """A context that knows the toy, on a migrated database."""
+    if database_url:
+        settings = replace(settings, database_url=database_url, redis_url=redis_url)
+    settings.data_dir.mkdir()
+    made = build_context(settings)
     made.store.migrate()
-    yield made
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(KINDS, NAME, MODULE)  # type: ignore[arg-type]  # a dictionary
+        yield made
     made.store.close()
+
+
+@pytest.fixture(params=ON)
+def context(request: pytest.FixtureRequest, settings: Settings) -> Iterator[AppContext]:
+    """The test's own context."""
+    urls = (None, None) if request.param == "embedded" else tuple(map(request.getfixturevalue, ("postgres_url", "redis_url")))
+    with context_on(settings, *urls) as made:
+        yield made
 
 
 @pytest.fixture
@@ -48,6 +60,27 @@ def workers(context: AppContext, tmp_path: Path) -> Iterator[Workers]:
     """Workers to start."""
     with workers_on(context, tmp_path) as made:
         yield made
+
+
+@pytest.fixture(scope="module", params=ON)
+def served(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Workers, ScenarioRow]]:
+    """One worker for the tests that leave its main process alive, and a scenario from before that worker."""
+    folder = tmp_path_factory.mktemp("served")
+    settings = load_settings({"OUTLAY_DATA_DIR": str(folder / "data"), "OUTLAY_OFFLINE": "1"})
+    names = ("module_postgres_url", "module_redis_url")
+    urls = (None, None) if request.param == "embedded" else tuple(map(request.getfixturevalue, names))
+    with context_on(settings, *urls) as context, workers_on(context, folder) as workers:
+        unsent = start(replace(context, queue=Nowhere()), chunks=3)
+        workers.start()
+        yield workers, unsent
+
+
+@pytest.fixture
+def shared(served: tuple[Workers, ScenarioRow], tmp_path: Path) -> Iterator[Workers]:
+    """That worker, with a folder of the test's own for its scenarios; the worker's log is shown when the test fails."""
+    workers, _ = served
+    yield Workers(workers.context, tmp_path)
+    sys.stdout.write((workers.folder / "worker.log").read_text())
 
 
 def test_one_and_two_processes_give_the_same_bits(context: AppContext, workers: Workers) -> None:
@@ -67,18 +100,17 @@ def test_one_and_two_processes_give_the_same_bits(context: AppContext, workers: 
     assert both() == one
 
 
-def test_a_killed_process_costs_its_chunk(context: AppContext, workers: Workers) -> None:
+def test_a_killed_process_costs_its_chunk(shared: Workers) -> None:
     """Another makes it anew, long before any lease is over; the result is that of an evaluation without deaths."""
-    workers.start()
-    plain = start(context, chunks=4)
-    row = start(context, chunks=4, wait=[2], folder=str(workers.folder))
-    wait_for(lambda: workers.at(2), "the chunk to wait")
-    (workers.folder / "at-2").unlink()
-    os.kill(workers.holder(), signal.SIGKILL)
-    wait_for(lambda: workers.at(2), "another process to begin the chunk")
-    workers.go()
-    assert workers.digest(row) == workers.digest(plain)
-    assert (workers.made(1), workers.made(2)) == (1, 2)
+    plain = start(shared.context, chunks=4)
+    row = start(shared.context, chunks=4, wait=[2], folder=str(shared.folder))
+    wait_for(lambda: shared.at(2), "the chunk to wait")
+    (shared.folder / "at-2").unlink()
+    os.kill(shared.holder(), signal.SIGKILL)
+    wait_for(lambda: shared.at(2), "another process to begin the chunk")
+    shared.go()
+    assert shared.digest(row) == shared.digest(plain)
+    assert (shared.made(1), shared.made(2)) == (1, 2)
 
 
 def test_a_chunk_that_kills_its_processes_fails_its_scenario(context: AppContext, workers: Workers) -> None:
@@ -103,24 +135,22 @@ def test_sigterm_gives_the_chunk_to_the_next_worker(context: AppContext, workers
     assert workers.made(1) == 2
 
 
-def test_a_running_scenario_is_cancelled(context: AppContext, workers: Workers) -> None:
+def test_a_running_scenario_is_cancelled(shared: Workers) -> None:
     """In a chunk or in the merge: its worker leaves it and does the next; it stays cancelled."""
-    workers.start()
     for place in (1, MERGE):
-        row = start(context, chunks=3, wait=[place], folder=str(workers.folder))
-        wait_for(lambda place=place: workers.at(place), "the worker to be there")
-        cancel(context, EVERYBODY, row.id)
+        row = start(shared.context, chunks=3, wait=[place], folder=str(shared.folder))
+        wait_for(lambda place=place: shared.at(place), "the worker to be there")
+        cancel(shared.context, EVERYBODY, row.id)
         if place == MERGE:
-            workers.go()
-        assert workers.digest(start(context, chunks=2))
-        assert workers.state(row) == "cancelled"
+            shared.go()
+        assert shared.digest(start(shared.context, chunks=2))
+        assert shared.state(row) == "cancelled"
 
 
-def test_a_scenario_from_before_the_worker_is_found(context: AppContext, workers: Workers) -> None:
+def test_a_scenario_from_before_the_worker_is_found(served: tuple[Workers, ScenarioRow], shared: Workers) -> None:
     """Its jobs' messages were never sent."""
-    row = start(replace(context, queue=Nowhere()), chunks=3)
-    workers.start()
-    assert workers.digest(row)
+    _, unsent = served
+    assert shared.digest(unsent)
 
 
 class Nowhere:

@@ -112,7 +112,7 @@ class Site:
 
 @contextmanager
 def site_in(folder: Path, database_url: str | None, redis_url: str | None) -> Iterator[Site]:
-    """A site on a migrated database, whose workers are ended with the block; their log is shown when a test fails.
+    """A site on a migrated database, whose workers are ended with the block.
 
     The network is not refused, because the test's providers count as remote.
     """
@@ -127,7 +127,6 @@ def site_in(folder: Path, database_url: str | None, redis_url: str | None) -> It
     for worker in site.started:
         end(worker)
     site.context.store.close()
-    sys.stdout.write(site.log.read_text())
 
 
 def install_plugin(folder: Path) -> None:
@@ -152,10 +151,11 @@ def end(worker: subprocess.Popen[bytes]) -> None:
 
 @pytest.fixture(params=ON)
 def own(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Site]:
-    """A site of the test's own."""
+    """A site of the test's own; the log of its workers is shown when the test fails."""
     urls = (None, None) if request.param == "embedded" else tuple(map(request.getfixturevalue, ("postgres_url", "redis_url")))
     with site_in(tmp_path, *urls) as site:
         yield site
+    sys.stdout.write(site.log.read_text())
 
 
 @pytest.fixture(scope="module", params=ON)
@@ -178,11 +178,18 @@ def backlog(unserved: Site) -> tuple[Job, Job]:
 
 
 @pytest.fixture(scope="module")
-def shared(unserved: Site, backlog: tuple[Job, Job]) -> Site:
+def served(unserved: Site, backlog: tuple[Job, Job]) -> Site:
     """That site with its one worker."""
     del backlog
     unserved.start_worker()
     return unserved
+
+
+@pytest.fixture
+def shared(served: Site) -> Iterator[Site]:
+    """The same; the worker's log is shown when the test fails."""
+    yield served
+    sys.stdout.write(served.log.read_text())
 
 
 def job_now(context: AppContext, job: Job) -> Job:
