@@ -15,7 +15,7 @@ from pathlib import Path
 
 import numpy as np
 
-from service.domain.scaling.fits import Points
+from service.domain.scaling.fits import TrainingRuns
 from service.engine.scaling.law_fit import HUBER_DELTA, fit_law, law_loss
 from service.presets.scaling.law_fit import typical_law
 
@@ -44,20 +44,20 @@ def fits(report: Report) -> None:
     report("scaling_fit.held_out_error", 100 * error, "%", "chinchilla", 100 * rival_error)
 
 
-def _runs() -> tuple[Points, Points, Points]:
+def _runs() -> tuple[TrainingRuns, TrainingRuns, TrainingRuns]:
     """All runs, those left when the tenth of most compute is left out, and that tenth."""
     with POINTS.open(encoding="utf-8") as file:
         rows = np.array([[float(value) for value in row] for row in list(csv.reader(file))[1:]])
-    runs = Points(*rows.T)
+    runs = TrainingRuns(*rows.T)
     ranked = np.argsort(runs.params * runs.tokens)
     return runs, runs.chosen(ranked[:-HELD_OUT]), runs.chosen(ranked[-HELD_OUT:])
 
 
-def _fit(runs: Points, starts: int, resamples: int) -> np.ndarray:
+def _fit(runs: TrainingRuns, starts: int, resamples: int) -> np.ndarray:
     return fit_law(runs, typical_law(), np.random.default_rng(0), starts, resamples).parameters
 
 
-def _error(parameters: np.ndarray, large: Points) -> float:
+def _error(parameters: np.ndarray, large: TrainingRuns) -> float:
     return float(np.median(np.abs(law_loss(parameters, large.params, large.tokens)[0] / large.loss - 1)))
 
 
@@ -67,7 +67,7 @@ def _seconds(work: Callable[[], object]) -> float:
     return time.perf_counter() - begun
 
 
-def _rival(small: Points, large: Points) -> tuple[float, float]:
+def _rival(small: TrainingRuns, large: TrainingRuns) -> tuple[float, float]:
     """Seconds and error of the `chinchilla` package, measured now or as recorded."""
     if importlib.util.find_spec("chinchilla") is None:
         return RECORDED

@@ -15,7 +15,7 @@ from typing import Any
 
 from service.domain.errors import UnknownName
 from service.domain.quantities import Assumption, Range
-from service.domain.serving.requirements import Achieved, Format, Lever, Limits, Machine
+from service.domain.serving.requirements import AchievedRates, CompressionMethod, EngineLimits, ServingMachine, WeightFormat
 from service.domain.training.hardware import Accelerator
 
 _FILE = Path(__file__).parent / "data" / "serving.toml"
@@ -31,26 +31,28 @@ class Default:
     date: str
 
 
-def serving_machine(accelerator: Accelerator) -> Machine:
+def serving_machine(accelerator: Accelerator) -> ServingMachine:
     """The accelerator with what engines reach on its family, or, where nobody published that, with the middle of all families."""
     families = load_achieved()
-    return Machine(accelerator, families.get(accelerator.family, families[BORROWED]), serving_limits())
+    return ServingMachine(accelerator, families.get(accelerator.family, families[BORROWED]), serving_limits())
 
 
 @functools.cache
-def load_achieved() -> Mapping[str, Achieved]:
+def load_achieved() -> Mapping[str, AchievedRates]:
     """What engines reach, by accelerator family; `any` where the family was not measured."""
     return MappingProxyType({row["family"]: _achieved(row) for row in _document()["achieved"]})
 
 
 @functools.cache
-def load_formats() -> Mapping[str, Format]:
+def load_formats() -> Mapping[str, WeightFormat]:
     """How weights and cache can be stored, by name, from the widest on."""
     rows = _document()["format"]
-    return MappingProxyType({name: Format(name=name, **{**row, "arithmetic": tuple(row["arithmetic"])}) for name, row in rows.items()})
+    return MappingProxyType(
+        {name: WeightFormat(name=name, **{**row, "arithmetic": tuple(row["arithmetic"])}) for name, row in rows.items()}
+    )
 
 
-def find_format(name: str) -> Format:
+def find_format(name: str) -> WeightFormat:
     """The format of that name. Raises UnknownName with those there are."""
     known = load_formats()
     if name not in known:
@@ -59,16 +61,16 @@ def find_format(name: str) -> Format:
 
 
 @functools.cache
-def load_levers() -> Mapping[str, Lever]:
+def load_levers() -> Mapping[str, CompressionMethod]:
     """Quantisation and distillation, by name."""
     return MappingProxyType({name: _lever(name, row) for name, row in _document()["lever"].items()})
 
 
 @functools.cache
-def serving_limits() -> Limits:
+def serving_limits() -> EngineLimits:
     """What engines are run with."""
     value = {name: default.value for name, default in serving_defaults().items()}
-    return Limits(
+    return EngineLimits(
         cache_share=value["cache_share"],
         reserve_bytes=value["reserve_bytes"],
         max_batch=value["max_batch"],
@@ -88,7 +90,7 @@ def typical_shape() -> Mapping[str, Any]:
     return MappingProxyType({"kv_heads": int(serving_defaults()["kv_heads"].value)})
 
 
-def serving_assumptions(machine: Machine) -> tuple[Assumption, ...]:
+def serving_assumptions(machine: ServingMachine) -> tuple[Assumption, ...]:
     """What an answer about this machine rests on beside the request."""
     achieved = machine.achieved
     shares = {name: getattr(achieved, name) for name in ("bandwidth_share", "compute_share", "routed_share", "link_share")}
@@ -98,14 +100,14 @@ def serving_assumptions(machine: Machine) -> tuple[Assumption, ...]:
     return (Assumption("serving.achieved", {"family": achieved.family, **shares}, achieved.source), *limits)
 
 
-def _achieved(row: Mapping[str, Any]) -> Achieved:
+def _achieved(row: Mapping[str, Any]) -> AchievedRates:
     times = {f"{name}_s": row[f"{name}_us"] * 1e-6 for name in ("layer", "hop", "host")}
     shares = {name: row[name] for name in ("family", "bandwidth_share", "compute_share", "routed_share", "link_share", "source")}
-    return Achieved(**shares, **times, spread=Range(*row["spread"]), routed_spread=Range(*row["routed_spread"]))
+    return AchievedRates(**shares, **times, spread=Range(*row["spread"]), routed_spread=Range(*row["routed_spread"]))
 
 
-def _lever(name: str, row: Mapping[str, Any]) -> Lever:
-    return Lever(name=name, **{**row, "formats": tuple(row["formats"]), "quality_loss": Range(*row["quality_loss"])})
+def _lever(name: str, row: Mapping[str, Any]) -> CompressionMethod:
+    return CompressionMethod(name=name, **{**row, "formats": tuple(row["formats"]), "quality_loss": Range(*row["quality_loss"])})
 
 
 @functools.cache

@@ -10,8 +10,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from service.domain.scaling.fits import Foretold, Points, ScalingFit
-from service.domain.scaling.loss_curves import LossCurve, Schedule
+from service.domain.scaling.fits import LossPrediction, ScalingFit, TrainingRuns
+from service.domain.scaling.loss_curves import LearningRateSchedule, LossCurve
 from service.engine.numerics.least_squares import Floats
 from service.engine.scaling.law_fit import exponent_ranges, fit_law, foretell, standard_errors
 from service.engine.scaling.loss_curve import extrapolate, schedule
@@ -44,8 +44,8 @@ def read(path: Path) -> list[dict[str, str]]:
         return list(csv.DictReader(file))
 
 
-def columns(rows: list[dict[str, str]], *names: str) -> Points:
-    return Points(*(np.array([float(row[name]) for row in rows]) for name in names))
+def columns(rows: list[dict[str, str]], *names: str) -> TrainingRuns:
+    return TrainingRuns(*(np.array([float(row[name]) for row in rows]) for name in names))
 
 
 @cache
@@ -54,7 +54,7 @@ def chinchilla() -> ScalingFit:
     return fit_law(points, typical_law(), np.random.default_rng(0))
 
 
-def largest_foretold(points: Points, share: float) -> list[tuple[Foretold, float]]:
+def largest_foretold(points: TrainingRuns, share: float) -> list[tuple[LossPrediction, float]]:
     """The runs of most compute, foretold from the others, with what was measured."""
     count = max(1, round(share * len(points)))
     ranked = np.argsort(points.params * points.tokens, kind="stable")
@@ -63,11 +63,11 @@ def largest_foretold(points: Points, share: float) -> list[tuple[Foretold, float
     return list(zip(foretell(fit, largest.params, largest.tokens, np.random.default_rng(1)), largest.loss.tolist(), strict=True))
 
 
-def covered(foretold: list[tuple[Foretold, float]]) -> float:
+def covered(foretold: list[tuple[LossPrediction, float]]) -> float:
     return float(np.mean([each.interval.p10 <= loss <= each.interval.p90 for each, loss in foretold]))
 
 
-def error(foretold: list[tuple[Foretold, float]]) -> float:
+def error(foretold: list[tuple[LossPrediction, float]]) -> float:
     return float(np.median([abs(each.loss / loss - 1) for each, loss in foretold]))
 
 
@@ -97,13 +97,13 @@ def test_besiroglus_exponent_of_size_is_in_the_interval() -> None:
 )
 def test_the_largest_of_published_families_are_foretold(points: Floats, out: int) -> None:
     """Pythia, Cerebras-GPT, GPT-J, GPT-NeoX: the largest lie in the interval of 80 % from the smaller, within 5 % of the best guess."""
-    found = largest_foretold(Points(*points.T), out / len(points))
+    found = largest_foretold(TrainingRuns(*points.T), out / len(points))
     assert len(found) == out
     assert covered(found) == 1.0
     assert error(found) < 0.05
 
 
-def over_trained() -> Iterator[Points]:
+def over_trained() -> Iterator[TrainingRuns]:
     rows = read(REFERENCE / "overtrained_points.csv")
     for dataset in sorted({row["train_dataset"] for row in rows}):
         for loss in ("loss_c4_val_nats_per_token", "loss_openlm_mix_val_nats_per_token"):
@@ -120,7 +120,7 @@ def test_the_largest_over_trained_models_are_foretold(share: float) -> None:
     assert error(found) < 0.03
 
 
-def finished_curves() -> dict[str, tuple[Schedule, LossCurve]]:
+def finished_curves() -> dict[str, tuple[LearningRateSchedule, LossCurve]]:
     rows = read(DATA / "loss_curves.csv")
     curves = {}
     for name in dict.fromkeys(row["curve"] for row in rows):

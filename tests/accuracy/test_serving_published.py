@@ -24,8 +24,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from service.domain.serving.requirements import Achieved, Machine, Replicas, Requests
-from service.engine.serving.model import Service, largest_batch, served
+from service.domain.serving.requirements import AchievedRates, MeanRequest, Replicas, ServingMachine
+from service.engine.serving.model import ServingSetup, largest_batch, served
 from service.engine.serving.roofline import decode_roofline_s, one_step, prefill_s, speed, throughput_spread
 from service.presets.hardware.accelerators import find_accelerator
 from service.presets.serving import BORROWED, find_format, load_achieved, serving_machine
@@ -45,17 +45,17 @@ def rows(name: str) -> tuple[Row, ...]:
         return tuple(csv.DictReader(file))
 
 
-def service(row: Row, machine: Machine | None = None) -> Service:
+def service(row: Row, machine: ServingMachine | None = None) -> ServingSetup:
     found = machine or serving_machine(find_accelerator(row["accelerator"]).accelerator)
-    asked = Requests(float(row["prompt_tokens"]), float(row["output_tokens"]))
-    return Service(served(find_model(row["model"]).model), find_format(row["precision"]), found, asked)
+    asked = MeanRequest(float(row["prompt_tokens"]), float(row["output_tokens"]))
+    return ServingSetup(served(find_model(row["model"]).model), find_format(row["precision"]), found, asked)
 
 
 def mixture(row: Row) -> bool:
     return bool(served(find_model(row["model"]).model).routed)
 
 
-def loaded(row: Row, one: Service) -> Replicas:
+def loaded(row: Row, one: ServingSetup) -> Replicas:
     """The replica as it ran: full, or at the batch it was given."""
     ranks = 1.0 if mixture(row) and row["document"] in GROUPED else float(row["tensor"])
     at = Replicas(float(row["tensor"]), ranks, 1.0)
@@ -63,7 +63,7 @@ def loaded(row: Row, one: Service) -> Replicas:
     return replace(at, batch=min(most, float(row["batch"] or most)) if "batch" in row else most)
 
 
-def throughput_ratio(row: Row, machine: Machine | None = None) -> float:
+def throughput_ratio(row: Row, machine: ServingMachine | None = None) -> float:
     """Measured over predicted output tokens a second; not a number where the model finds no room."""
     one = service(row, machine)
     at = loaded(row, one)
@@ -72,7 +72,7 @@ def throughput_ratio(row: Row, machine: Machine | None = None) -> float:
     return float(row["output_tokens_per_s"]) / float(speed(one, at).output_tokens_per_s)
 
 
-def latency_ratio(row: Row, machine: Machine | None = None) -> float:
+def latency_ratio(row: Row, machine: ServingMachine | None = None) -> float:
     """Predicted over measured seconds of a batch with the machine to itself, so measured over predicted speed."""
     one = service(row, machine)
     at = Replicas(float(row["tensor"]), float(row["tensor"]), float(row["batch"]))
@@ -81,7 +81,7 @@ def latency_ratio(row: Row, machine: Machine | None = None) -> float:
     return one.requests.output_tokens * float(speed(one, at).tpot_s) / float(row["seconds"])
 
 
-def ratios(documents: Iterable[str], keep: Callable[[Row], bool] = lambda _: True, machine: Machine | None = None) -> np.ndarray:
+def ratios(documents: Iterable[str], keep: Callable[[Row], bool] = lambda _: True, machine: ServingMachine | None = None) -> np.ndarray:
     found = [throughput_ratio(row, machine) for row in rows("throughput") if row["document"] in documents and keep(row)]
     found += [latency_ratio(row, machine) for row in rows("latency") if row["document"] in documents and keep(row)]
     return np.array([ratio for ratio in found if np.isfinite(ratio)])
@@ -120,7 +120,7 @@ def test_shares_stand_where_the_rows_want_them(name: str, share: str) -> None:
     """A quarter more or less of either share does not meet the calibration rows better: they are fitted, not chosen."""
     now = load_achieved()[name]
 
-    def error(achieved: Achieved) -> float:
+    def error(achieved: AchievedRates) -> float:
         found = [
             ratio(row, replace(serving_machine(find_accelerator(row["accelerator"]).accelerator), achieved=achieved))
             for table, ratio in (("throughput", throughput_ratio), ("latency", latency_ratio))
@@ -195,15 +195,15 @@ def test_what_was_measured_does_not_exceed_the_roofline(row: Row) -> None:
 
 
 # DeepSeek-V3 in its own cache format: 16-bit latents, weights of fp8.
-def deepseek(part: str, accelerators: float, batch: float, context: float) -> tuple[Service, Replicas]:
+def deepseek(part: str, accelerators: float, batch: float, context: float) -> tuple[ServingSetup, Replicas]:
     stored = replace(find_format("fp8"), kv_bytes=2.0)
     machine = serving_machine(find_accelerator(part).accelerator)
     # All of the context is there already: decode alone, as on machines of its own.
-    asked = Requests(context, 2.0, cached_share=1.0)
-    return Service(served(find_model("deepseek-v3").model), stored, machine, asked), Replicas(accelerators, 1.0, batch)
+    asked = MeanRequest(context, 2.0, cached_share=1.0)
+    return ServingSetup(served(find_model("deepseek-v3").model), stored, machine, asked), Replicas(accelerators, 1.0, batch)
 
 
-def bracketed(one: Service, predicted: float, measured: float) -> bool:
+def bracketed(one: ServingSetup, predicted: float, measured: float) -> bool:
     spread = throughput_spread(one)
     return spread.p10 * predicted <= measured <= spread.p90 * predicted
 
@@ -232,7 +232,7 @@ def test_prefill_lies_between_deepseeks_and_sglangs() -> None:
     reaches 52.3k at full load.
     """
     one, at = deepseek("H800", 32.0, 0.0, 2048.0)
-    alone = replace(one, requests=Requests(2048.0, 1.0))
+    alone = replace(one, requests=MeanRequest(2048.0, 1.0))
     step = one_step(alone, replace(at, batch=np.asarray(0.0)), np.asarray(16_384.0))
     per_node = 8 * 16_384 / float(step.seconds)
     assert 73_700 * (1 - 0.563) < per_node < 52_300

@@ -27,7 +27,7 @@ class Approach:
 
 
 @dataclass(frozen=True, slots=True)
-class Needs:
+class ApproachNeeds:
     """What an approach needs, in words, and in figures: tokens trained on, accelerators and the memory of one, hours of people."""
 
     data: str
@@ -40,7 +40,7 @@ class Needs:
 
 
 @dataclass(frozen=True, slots=True)
-class TrainingCost:
+class ApproachTraining:
     """The run of an approach. `request` is the estimate's, to be sent to POST /v1/estimate; its bill holds the people's hours, too."""
 
     usd: Range
@@ -50,7 +50,7 @@ class TrainingCost:
 
 
 @dataclass(frozen=True, slots=True)
-class ServingCost:
+class ApproachServing:
     """The lifetime's tokens. `prompt_tokens` of a request with demonstrations; `hosted`: at the caller's price of an interface."""
 
     usd: Range
@@ -61,7 +61,7 @@ class ServingCost:
 
 
 @dataclass(frozen=True, slots=True)
-class Costed:
+class CostedApproach:
     """An approach with what it costs. `total_usd` is training with people, and serving; None where it cannot be done, `reasons` say why.
 
     `pays_back_at_tokens`: tokens served from which on it is cheaper than prompting, None where it never is.
@@ -73,11 +73,11 @@ class Costed:
     feasible: bool
     reasons: tuple[str, ...]
     total_usd: Range | None
-    training: TrainingCost | None
+    training: ApproachTraining | None
     people_usd: float
-    serving: ServingCost | None
+    serving: ApproachServing | None
     pays_back_at_tokens: float | None
-    needs: Needs
+    needs: ApproachNeeds
     gives: str
     risk: str
     source: str

@@ -34,7 +34,7 @@ class Constraints:
 
 
 @dataclass(frozen=True, slots=True)
-class OfferBlock:
+class OptionOffer:
     """What is rented, or owned: then `pricing` is owned and nothing was observed."""
 
     provider: str
@@ -53,7 +53,7 @@ class OfferBlock:
 
 
 @dataclass(frozen=True, slots=True)
-class ThroughputBlock:
+class OptionThroughput:
     """How fast the option's machine is; `inter_node_gbps` is what joins its nodes, None where it is one node."""
 
     tokens_per_s_per_accelerator: Range
@@ -66,7 +66,7 @@ class ThroughputBlock:
 
 
 @dataclass(frozen=True, slots=True)
-class TimeBlock:
+class OptionTime:
     """How long it takes; `finish` where there is a start, `deadline_probability` where there is a deadline."""
 
     wall_clock_hours: Range
@@ -78,7 +78,7 @@ class TimeBlock:
 
 
 @dataclass(frozen=True, slots=True)
-class EnergyBlock:
+class OptionEnergy:
     """Energy at the meter and carbon."""
 
     mwh: float
@@ -101,22 +101,22 @@ class Option:
     rank: int
     id: str
     variant: str | None
-    offer: OfferBlock
+    offer: OptionOffer
     count: int
     nodes: int
     spare_accelerators: int
-    throughput: ThroughputBlock | None
-    time: TimeBlock | None
+    throughput: OptionThroughput | None
+    time: OptionTime | None
     cost_usd: Range | None
     commitment: Commitment | None
-    energy: EnergyBlock | None
+    energy: OptionEnergy | None
     feasible: bool
     reasons: tuple[str, ...]
     on_pareto_front: bool
 
 
 @dataclass(frozen=True, slots=True)
-class VariantBlock:
+class VariantSummary:
     """The best option of a variant, its p50 figures, how many of its options are feasible, and a reason where none is."""
 
     name: str
@@ -128,7 +128,7 @@ class VariantBlock:
 
 
 @dataclass(frozen=True, slots=True)
-class TurnBlock:
+class InputSensitivity:
     """What one input of owned hardware does to the verdict.
 
     `flips_at` is the value at which it flips, None where no plausible one does; the others are by how much the input's 10th and 90th
@@ -143,7 +143,7 @@ class TurnBlock:
 
 
 @dataclass(frozen=True, slots=True)
-class BreakEvenBlock:
+class BreakEvenVerdict:
     """Owned hardware against one rented option, both for the same work.
 
     `usd_per_accelerator_hour` is the rent at which both cost the same, `against_usd_per_accelerator_hour` what the option asks for the
@@ -161,11 +161,11 @@ class BreakEvenBlock:
     against_usd_per_accelerator_hour: float
     npv_saved_usd: float
     probability_buying_wins: float
-    sensitivity: tuple[TurnBlock, ...] | None
+    sensitivity: tuple[InputSensitivity, ...] | None
 
 
 @dataclass(frozen=True, slots=True)
-class OwnedBlock:
+class OwnedClusterCost:
     """What owned hardware costs, by year and by three kinds of hour: a calendar hour of an accelerator and of a node, a used hour."""
 
     name: str

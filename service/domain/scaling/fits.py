@@ -13,7 +13,7 @@ Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
-class Points:
+class TrainingRuns:
     """Finished training runs, one element each: parameters, training tokens, final loss [nats a token]."""
 
     params: Floats
@@ -23,12 +23,12 @@ class Points:
     def __len__(self) -> int:
         return len(self.params)
 
-    def chosen(self, which: NDArray[np.bool_] | NDArray[np.int64]) -> Points:
-        return Points(self.params[which], self.tokens[which], self.loss[which])
+    def chosen(self, which: NDArray[np.bool_] | NDArray[np.int64]) -> TrainingRuns:
+        return TrainingRuns(self.params[which], self.tokens[which], self.loss[which])
 
 
 @dataclass(frozen=True, slots=True)
-class TypicalLaw:
+class LawPrior:
     """What published laws have, for what the runs leave open: `centre` and standard `deviation` of a normal prior.
 
     Columns: the logs of the parameter term and of the data term over the middle loss, the log of E over the lowest loss, alpha, beta.
@@ -40,7 +40,7 @@ class TypicalLaw:
 
 
 @dataclass(frozen=True, slots=True)
-class HeldOut:
+class HoldOutCheck:
     """The runs of the most compute, foretold by a fit that did not see them.
 
     `error` is the median of |predicted / measured - 1|, `covered` the share of runs within their interval of 80 %, and `miss` the
@@ -61,17 +61,17 @@ class ScalingFit:
     `typical` is what the fit leant on.
     """
 
-    points: Points
-    typical: TypicalLaw
+    points: TrainingRuns
+    typical: LawPrior
     parameters: Floats
     draws: Floats
     scatter: float
-    held_out: HeldOut | None
+    held_out: HoldOutCheck | None
     warnings: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Foretold:
+class LossPrediction:
     """What a fitted law says of a run: the best fit's loss, its interval of 80 %, and how many times the run lies beyond the data."""
 
     params: float

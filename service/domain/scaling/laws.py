@@ -83,7 +83,7 @@ class MixtureLaw:
 
 
 @dataclass(frozen=True, slots=True)
-class Repetition:
+class RepetitionDecay:
     """How fast repeated tokens and excess parameters lose their worth: R*_D epochs beyond the first, R*_N sizes beyond the fitting one."""
 
     tokens: float
@@ -95,7 +95,7 @@ class DataLimit:
     """There are only so many unique tokens; training longer repeats them."""
 
     unique_tokens: float
-    repetition: Repetition
+    repetition: RepetitionDecay
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ Action = Literal["stop", "shrink", "continue", "extend"]
 
 
 @dataclass(frozen=True, slots=True)
-class Schedule:
+class LearningRateSchedule:
     """The learning rate as a share of its peak, `rate`, at rising counts of training `tokens`, straight between them.
 
     The first count is 0, the last is the plan's end. Until `warmup_tokens` the rate rises.
@@ -33,7 +33,7 @@ class Schedule:
 
 
 @dataclass(frozen=True, slots=True)
-class TypicalCurve:
+class CurvePrior:
     """What measured curves have, for what a run's own leaves open: `centre` and standard `deviation` of a normal prior.
 
     Columns: log of the power term, alpha, log of the level, log of what annealing takes off; all but alpha over the last loss.
@@ -59,7 +59,7 @@ class LossCurve:
 
 
 @dataclass(frozen=True, slots=True)
-class Ending:
+class EndForecast:
     """What a run's loss comes to at an end: its interval of 80 %, and what it is above the plan's end (below 0: better).
 
     `probability_of_target` is that of ending at or under the target, None where none was set.
@@ -83,8 +83,8 @@ class Extrapolation:
     done: float
     now: float
     state: State
-    planned: Ending
-    others: tuple[Ending, ...]
+    planned: EndForecast
+    others: tuple[EndForecast, ...]
     alpha: Range
     annealing: Range
     scatter: float

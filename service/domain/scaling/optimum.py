@@ -19,7 +19,7 @@ class Budget:
 
 
 @dataclass(frozen=True, slots=True)
-class Point:
+class CostedModel:
     """A model and what it takes. `flops` are 6 N D of training; dollars and hours None without a machine or where it does not fit.
 
     `serving_usd` of the lifetime's tokens, `serving_flops` where only FLOPs are counted; None without a lifetime.
@@ -36,7 +36,7 @@ class Point:
 
 
 @dataclass(frozen=True, slots=True)
-class LawBlock:
+class LawDetails:
     """The law. Times beyond the largest run it was fitted to, None where that is not published; above 1 it is extrapolated."""
 
     title: str
@@ -47,7 +47,7 @@ class LawBlock:
 
 
 @dataclass(frozen=True, slots=True)
-class TrainingBlock:
+class OptimumTraining:
     """What training the optimum takes, as the law's uncertainty moves it; the step model's own is in the estimate."""
 
     usd: Range
@@ -56,15 +56,15 @@ class TrainingBlock:
 
 
 @dataclass(frozen=True, slots=True)
-class PlanBlock:
+class PlanComparison:
     """The caller's plan beside the best use of its FLOPs and the cheapest way to its loss.
 
     `wasted_share` of its FLOPs, and `wasted_usd`, are what its loss does not need; `loss_excess` is over what its FLOPs could reach.
     """
 
-    plan: Point
-    same_flops: Point
-    same_loss: Point
+    plan: CostedModel
+    same_flops: CostedModel
+    same_loss: CostedModel
     loss_excess: float
     wasted_flops: float
     wasted_share: float
@@ -74,7 +74,7 @@ class PlanBlock:
 
 
 @dataclass(frozen=True, slots=True)
-class LifetimeBlock:
+class LifetimeOptimum:
     """Training and serving together against the best for training alone, at the same loss.
 
     Savings are in USD with a machine, else in FLOPs; the other is None, as are all where `training_only` cannot be had on the machine.
@@ -82,8 +82,8 @@ class LifetimeBlock:
     """
 
     inference_tokens: float
-    training_only: Point
-    joint: Point
+    training_only: CostedModel
+    joint: CostedModel
     saves_usd: float | None
     saves_flops: float | None
     saves_share: float | None
@@ -91,7 +91,7 @@ class LifetimeBlock:
 
 
 @dataclass(frozen=True, slots=True)
-class Suggestion:
+class LayoutSuggestion:
     """A real layout of the optimum, as POST /v1/estimate takes it. `params` are the layout's own, `tokens` follow from them."""
 
     model: dict[str, Any]
@@ -100,7 +100,7 @@ class Suggestion:
 
 
 @dataclass(frozen=True, slots=True)
-class OtherLaw:
+class OtherLawOptimum:
     """What another law would make of the same training FLOPs."""
 
     law: str

@@ -9,7 +9,7 @@ from service.domain.quantities import Range
 
 
 @dataclass(frozen=True, slots=True)
-class ConfigurationBlock:
+class ServingConfiguration:
     """One replica. `pipeline` stages, or `data` groups that run attention side by side and share experts over all accelerators.
 
     `quality_loss_percent`: what the format loses of benchmark scores, None where weights stay as they were trained.
@@ -25,7 +25,7 @@ class ConfigurationBlock:
 
 
 @dataclass(frozen=True, slots=True)
-class MemoryBlock:
+class ServingMemory:
     """The fullest accelerator, every sequence in flight at its full length; the parts add up. GB of 1e9 bytes."""
 
     per_accelerator_gb: float
@@ -35,7 +35,7 @@ class MemoryBlock:
 
 
 @dataclass(frozen=True, slots=True)
-class ThroughputBlock:
+class ServingThroughput:
     """A replica kept full with prompts and answers at once; `prefill_tokens_per_s` of one prompt alone, what is in a cache not counted."""
 
     output_tokens_per_s: Range
@@ -47,7 +47,7 @@ class ThroughputBlock:
 
 
 @dataclass(frozen=True, slots=True)
-class LatencyBlock:
+class ServingLatency:
     """A replica kept full, without queues. `request_s`: the whole answer."""
 
     time_to_first_token_s: Range
@@ -56,7 +56,7 @@ class LatencyBlock:
 
 
 @dataclass(frozen=True, slots=True)
-class FleetBlock:
+class ServingFleet:
     """What carries the stated rate: whole replicas in whole instances. `utilisation`: share of their full load, at the median."""
 
     requests_per_s: float
@@ -66,7 +66,7 @@ class FleetBlock:
 
 
 @dataclass(frozen=True, slots=True)
-class CostBlock:
+class ServingCost:
     """All that is paid, divided among the tokens that are served. `usd_per_month` where the rate is known."""
 
     usd_per_million_input_tokens: Range
@@ -77,7 +77,7 @@ class CostBlock:
 
 
 @dataclass(frozen=True, slots=True)
-class LifetimeBlock:
+class ServingLifetime:
     """The model's life: `total_usd` is with training where that is stated. `months` where the rate is known."""
 
     tokens: float

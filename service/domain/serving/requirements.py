@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Requests:
+class MeanRequest:
     """The mean request. `cached_share`: part of the prompt whose keys and values are found in a cache and not computed again.
 
     `ttft_s` and `tpot_s`: longest time to the first token and between output tokens [s] that is accepted, None where any is.
@@ -32,7 +32,7 @@ class Requests:
 
 
 @dataclass(frozen=True, slots=True)
-class Format:
+class WeightFormat:
     """How weights and cache are stored: bytes of a matrix weight and of a cache element with their scales, and of a table's element.
 
     `arithmetic`: the precisions of the peak that it may be multiplied in, the first that the accelerator has is taken. `bits` of a weight.
@@ -48,7 +48,7 @@ class Format:
 
 
 @dataclass(frozen=True, slots=True)
-class Achieved:
+class AchievedRates:
     """What serving engines reach on a family of accelerators.
 
     `bandwidth_share` of the memory's bandwidth while reading weights and cache; `compute_share` of the dense peak in matrix products;
@@ -71,7 +71,7 @@ class Achieved:
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class EngineLimits:
     """What engines are run with: share of the free memory given to the cache, bytes held beside, and their batching limits.
 
     `max_batch`: sequences at once on one group of tensor ranks; `chunk_tokens`: prompt tokens that one step may hold;
@@ -86,12 +86,12 @@ class Limits:
 
 
 @dataclass(frozen=True, slots=True)
-class Machine:
+class ServingMachine:
     """An accelerator with what serving engines reach on it."""
 
     accelerator: Accelerator
-    achieved: Achieved
-    limits: Limits
+    achieved: AchievedRates
+    limits: EngineLimits
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +108,7 @@ class Replicas:
 
 
 @dataclass(frozen=True, slots=True)
-class Lever:
+class CompressionMethod:
     """A way to make a model cheaper to serve. `formats` it leads to; `tokens` it takes; `quality_loss` in per cent of benchmark scores.
 
     `trains`: weights are trained, not only calibrated; `teacher`: a larger or unquantised model runs beside.

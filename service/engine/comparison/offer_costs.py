@@ -19,7 +19,7 @@ Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
-class Prices:
+class OfferPrices:
     """Offers of one accelerator, one position each: USD an accelerator-hour, accelerators an instance, hours of a term (0: none), and
     the position of the network between instances among those that a run is timed in.
     """
@@ -31,7 +31,7 @@ class Prices:
 
 
 @dataclass(frozen=True, slots=True)
-class Totals:
+class OfferCosts:
     """USD of a whole run by percentile of its hours: a row for each number of accelerators, a column for each offer."""
 
     p10: Floats
@@ -39,7 +39,7 @@ class Totals:
     p90: Floats
 
 
-def totals(runs: Sequence[Run], wall_clock_hours: Floats, energy_mwh: Floats, checkpoint_tb: float, prices: Prices) -> Totals:
+def totals(runs: Sequence[Run], wall_clock_hours: Floats, energy_mwh: Floats, checkpoint_tb: float, prices: OfferPrices) -> OfferCosts:
     """What one run on several numbers of accelerators (or one) costs at each price: `runs` differ in their cluster and hours alone.
 
     `wall_clock_hours` by percentile (p10, p50, p90), run and network, NaN where it cannot run. The runs' own prices, instances and terms
@@ -51,7 +51,7 @@ def totals(runs: Sequence[Run], wall_clock_hours: Floats, energy_mwh: Floats, ch
     usd += _held_usd(runs, wall_clock_hours, checkpoint_tb).take(prices.network, axis=-1)
     if run.energy.usd_per_kwh:
         usd += energy_mwh * (1000 * run.energy.usd_per_kwh) * (wall_clock_hours / wall_clock_hours[1]).take(prices.network, axis=-1)
-    return Totals(*usd)
+    return OfferCosts(*usd)
 
 
 def _whole(counts: Ints, billed_in: Ints) -> Ints:
@@ -59,7 +59,7 @@ def _whole(counts: Ints, billed_in: Ints) -> Ints:
     return -(-counts // billed_in) * billed_in
 
 
-def _machine_usd(around: float, counts: Ints, billed: Ints, hours: Floats, prices: Prices) -> Floats:
+def _machine_usd(around: float, counts: Ints, billed: Ints, hours: Floats, prices: OfferPrices) -> Floats:
     """Accelerators at work and idle, work `around` the run as a share of it, and what a reservation's last term holds unused."""
     usd: Floats = hours.take(prices.network, axis=-1)
     usd *= prices.usd_per_accelerator_hour * (billed + counts * around)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from service.domain.errors import InvalidRequest
 from service.domain.quantities import Range
-from service.domain.scaling.laws import DataLimit, ParametricLaw, Repetition
+from service.domain.scaling.laws import DataLimit, ParametricLaw, RepetitionDecay
 from service.engine.scaling.laws import effective_tokens
 
 # What no part names.
@@ -71,7 +71,7 @@ class TokenTarget:
 
 
 def token_flow(
-    raw: float, filter_yield: float, dedupe_yield: float, epochs: float, parts: Sequence[MixturePart], repetition: Repetition
+    raw: float, filter_yield: float, dedupe_yield: float, epochs: float, parts: Sequence[MixturePart], repetition: RepetitionDecay
 ) -> TokenFlow:
     """The data of a program. What no part names is a part of its own, `other`.
 
@@ -85,12 +85,12 @@ def token_flow(
     return TokenFlow(raw, filtered, unique, trained, sum(part.effective for part in found), epochs, tuple(found))
 
 
-def marginal_worth(epochs: float, repetition: Repetition) -> float:
+def marginal_worth(epochs: float, repetition: RepetitionDecay) -> float:
     """What one more token is worth after so many epochs: e^(-R / R*), R = epochs - 1; the derivative of Muennighoff's equation 5."""
     return math.exp(-max(0.0, epochs - 1) / repetition.tokens)
 
 
-def epochs_until(worth: float, repetition: Repetition) -> float:
+def epochs_until(worth: float, repetition: RepetitionDecay) -> float:
     """Epochs after which one more token is worth this share of a new one (above 0, at most 1)."""
     return 1 - repetition.tokens * math.log(worth)
 
@@ -127,7 +127,7 @@ def _median(values: Sequence[float]) -> float:
     return values[middle] if len(values) % 2 else math.sqrt(values[middle - 1] * values[middle])
 
 
-def _part(part: MixturePart, trained: float, unique: float, repetition: Repetition) -> PartTokens:
+def _part(part: MixturePart, trained: float, unique: float, repetition: RepetitionDecay) -> PartTokens:
     """A part's tokens: those trained on over those there are make its epochs."""
     own = part.share * unique if part.unique_tokens is None else part.unique_tokens
     used = part.share * trained

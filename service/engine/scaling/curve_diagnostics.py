@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from service.domain.errors import InvalidRequest
-from service.domain.scaling.loss_curves import LossCurve, Schedule, State
+from service.domain.scaling.loss_curves import LearningRateSchedule, LossCurve, State
 from service.engine.numerics.quantiles import median
 
 FEWEST_POINTS = 8
@@ -19,7 +19,7 @@ UNDECAYED = 0.95
 DIVERGED, LEAST_NOISE = 5.0, 1e-3
 
 
-def accepted(curve: LossCurve, plan: Schedule) -> LossCurve:
+def accepted(curve: LossCurve, plan: LearningRateSchedule) -> LossCurve:
     """The curve after warm-up and its first tenth, in order, thinned to medians of neighbours, which spikes do not move.
 
     Raises InvalidRequest for fewer than 8 finite points there, for counts of tokens below 0 or beyond the plan's end.
@@ -55,7 +55,7 @@ def state_of(curve: LossCurve) -> State:
     return "falling" if before / levels[-1] - 1 > noise else "flat"
 
 
-def curve_warnings(given: LossCurve, kept: LossCurve, plan: Schedule, state: State) -> tuple[str, ...]:
+def curve_warnings(given: LossCurve, kept: LossCurve, plan: LearningRateSchedule, state: State) -> tuple[str, ...]:
     """What makes an extrapolation doubtful, each in a sentence."""
     said = []
     done = kept.tokens[-1] / plan.end

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from service.domain.errors import InvalidRequest
-from service.domain.scaling.fits import Floats, HeldOut, Points
+from service.domain.scaling.fits import Floats, HoldOutCheck, TrainingRuns
 
 FEWEST_POINTS = 6
 # Losses of one run repeated with another seed differ by about this much: less between all runs is no trend.
@@ -23,7 +23,7 @@ MISSED = 2.0
 MOST_WIDENED = 10.0
 
 
-def accepted(points: Points) -> Points:
+def accepted(points: TrainingRuns) -> TrainingRuns:
     """The distinct runs in an order of their own, so that a fit does not depend on theirs.
 
     Raises InvalidRequest for values that are not positive numbers, for fewer than 6 distinct sizes, and where losses don't fall with size.
@@ -39,13 +39,15 @@ def accepted(points: Points) -> Points:
     return runs
 
 
-def ordered(points: Points) -> Points:
+def ordered(points: TrainingRuns) -> TrainingRuns:
     """The runs without exact copies, by parameters, tokens and loss."""
     rows = np.unique(np.column_stack([points.params, points.tokens, points.loss]), axis=0)
-    return Points(rows[:, 0], rows[:, 1], rows[:, 2])
+    return TrainingRuns(rows[:, 0], rows[:, 1], rows[:, 2])
 
 
-def fit_warnings(given: Points, runs: Points, scatter: float, held_out: HeldOut | None, bounds: tuple[str, ...]) -> tuple[str, ...]:
+def fit_warnings(
+    given: TrainingRuns, runs: TrainingRuns, scatter: float, held_out: HoldOutCheck | None, bounds: tuple[str, ...]
+) -> tuple[str, ...]:
     """What makes a fit doubtful, each in a sentence."""
     said = [*_data_warnings(given, runs)]
     if scatter > LARGE_SCATTER:
@@ -62,12 +64,12 @@ def fit_warnings(given: Points, runs: Points, scatter: float, held_out: HeldOut 
     return tuple(said)
 
 
-def widening(held_out: HeldOut | None) -> float:
+def widening(held_out: HoldOutCheck | None) -> float:
     """The factor by which intervals of runs foretold are widened, for what was off in runs left out: 1 to 10."""
     return 1.0 if held_out is None else min(max(1.0, held_out.miss), MOST_WIDENED)
 
 
-def beyond(points: Points, params: float, tokens: float) -> dict[str, float]:
+def beyond(points: TrainingRuns, params: float, tokens: float) -> dict[str, float]:
     """How many times a run exceeds the largest of the runs in parameters, tokens and compute (their product); at most 1 is within."""
     return {
         "params": float(params / points.params.max()),
@@ -82,7 +84,7 @@ def beyond_warnings(far: dict[str, float]) -> tuple[str, ...]:
     return (f"extrapolated: {', '.join(named)} of the largest run fitted",) if named else ()
 
 
-def _refuse_values(points: Points) -> None:
+def _refuse_values(points: TrainingRuns) -> None:
     for name in ("params", "tokens", "loss"):
         values = getattr(points, name)
         bad = np.flatnonzero(~(np.isfinite(values) & (values > 0)))
@@ -90,7 +92,7 @@ def _refuse_values(points: Points) -> None:
             raise InvalidRequest(f"{name} is {values[bad[0]]}; it has to be a number above 0", f"/points/{bad[0]}/{name}")
 
 
-def _refuse_trend(runs: Points) -> None:
+def _refuse_trend(runs: TrainingRuns) -> None:
     logs = np.log(runs.loss)
     if np.ptp(logs) < NO_TREND:
         raise InvalidRequest(f"all losses are within {NO_TREND:.1%} of each other: they say nothing of how loss falls with size", "/points")
@@ -108,7 +110,7 @@ def _falls(compute: Floats, logs: Floats) -> bool:
     return slope < -CHANCE * error
 
 
-def _data_warnings(given: Points, runs: Points) -> list[str]:
+def _data_warnings(given: TrainingRuns, runs: TrainingRuns) -> list[str]:
     said = []
     if len(runs) < len(given):
         said.append(f"{len(given) - len(runs)} exact copies of runs are counted once")
@@ -125,7 +127,7 @@ def _data_warnings(given: Points, runs: Points) -> list[str]:
     return said + _rising(runs, sizes, data)
 
 
-def _rising(runs: Points, sizes: Floats, data: Floats) -> list[str]:
+def _rising(runs: TrainingRuns, sizes: Floats, data: Floats) -> list[str]:
     """Whether loss rises with one size where the other is held; of one scale alone nothing can be said."""
     design = np.column_stack([np.ones(len(runs)), sizes, data])
     slopes = np.linalg.lstsq(design, np.log(runs.loss), rcond=None)[0][1:]

@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from service.domain.quantities import Range
-from service.domain.scaling.fits import Foretold, HeldOut, Points, ScalingFit, TypicalLaw
+from service.domain.scaling.fits import HoldOutCheck, LawPrior, LossPrediction, ScalingFit, TrainingRuns
 from service.domain.scaling.laws import PARAMETERS
 from service.engine.numerics.least_squares import Floats, Model, Prior, Task, best_of, minimise
 from service.engine.scaling.fit_diagnostics import FEWEST_POINTS, accepted, beyond, beyond_warnings, fit_warnings, ordered, widening
@@ -36,7 +36,7 @@ EVEN_BASE = 1.1347241384015194
 
 
 def fit_law(
-    points: Points, typical: TypicalLaw, generator: np.random.Generator, starts: int = STARTS, bootstraps: int = BOOTSTRAPS
+    points: TrainingRuns, typical: LawPrior, generator: np.random.Generator, starts: int = STARTS, bootstraps: int = BOOTSTRAPS
 ) -> ScalingFit:
     """The law of some runs, with resampled draws of its parameters and what makes it doubtful. What they leave open is as is `typical`.
 
@@ -71,7 +71,7 @@ def law_loss(parameters: Floats, params: Floats, tokens: Floats) -> Floats:
     return loss(of_draws(np.atleast_2d(parameters)[None, :, :]), params, tokens)
 
 
-def foretell(fit: ScalingFit, params: Floats, tokens: Floats, generator: np.random.Generator) -> tuple[Foretold, ...]:
+def foretell(fit: ScalingFit, params: Floats, tokens: Floats, generator: np.random.Generator) -> tuple[LossPrediction, ...]:
     """What the law says of runs not made: the spread of the parameters, and a run's own scatter about the law.
 
     Where runs left out lay further from their prediction than expected, intervals are wider by that factor, up to ten. They hold the best
@@ -84,7 +84,7 @@ def foretell(fit: ScalingFit, params: Floats, tokens: Floats, generator: np.rand
     draws = draws + generator.laplace(0.0, _nearby_scatter(fit, sizes, data) * widening(fit.held_out), draws.shape)
     draws = np.exp(np.clip(draws, -LARGEST_LOG, LARGEST_LOG))
     return tuple(
-        Foretold(
+        LossPrediction(
             float(size),
             float(amount),
             float(loss),
@@ -128,7 +128,7 @@ def _widened(draws: Floats, fit: ScalingFit) -> Floats:
 
 
 def _fitted(
-    runs: Points, typical: TypicalLaw, generator: np.random.Generator, starts: int, bootstraps: int
+    runs: TrainingRuns, typical: LawPrior, generator: np.random.Generator, starts: int, bootstraps: int
 ) -> tuple[Floats, Floats, float]:
     """The best parameters inside, their resamples, and the scatter."""
     task = _task(runs, typical, HUBER_DELTA * LEAST_SCATTER)
@@ -142,13 +142,13 @@ def _fitted(
     return best, _resampled(task, runs, best, generator, bootstraps), scatter
 
 
-def _task(runs: Points, typical: TypicalLaw, prior_weight: float) -> Task:
+def _task(runs: TrainingRuns, typical: LawPrior, prior_weight: float) -> Task:
     centre, lowest, highest = (_anchored(runs, values) for values in (typical.centre, LOWEST, HIGHEST))
     prior = Prior(centre[None, :], typical.deviation, prior_weight)
     return Task(_model(runs), np.log(runs.loss)[None, :], np.ones((1, len(runs))), HUBER_DELTA, lowest, highest, prior)
 
 
-def _model(runs: Points) -> Model:
+def _model(runs: TrainingRuns) -> Model:
     """Log-loss of the law at the runs, by its inner parameters, and its derivatives."""
     sizes, data = _centred(runs.params), _centred(runs.tokens)
 
@@ -183,13 +183,13 @@ def _centred(values: Floats) -> Floats:
     return np.asarray(logs - logs.mean())
 
 
-def _anchored(runs: Points, values: Floats) -> Floats:
+def _anchored(runs: TrainingRuns, values: Floats) -> Floats:
     """Inner parameters given relative to the losses: the terms to the middle loss, E to the lowest."""
     logs = np.log(runs.loss)
     return np.asarray(values + np.array([logs.mean(), logs.mean(), logs.min(), 0.0, 0.0]))
 
 
-def _starts(runs: Points, count: int) -> Floats:
+def _starts(runs: TrainingRuns, count: int) -> Floats:
     """Starts spread evenly over E, the share of the rest that is the size term's, and both exponents."""
     places = (0.5 + np.arange(1, count + 1)[:, None] / EVEN_BASE ** np.arange(1, 6)) % 1
     floor = runs.loss.min() * (0.1 + 0.88 * places[:, 0])
@@ -205,7 +205,7 @@ def _scatter(task: Task, inner: Floats) -> float:
     return max(LEAST_SCATTER, float(np.abs(residuals).sum()) / (residuals.size - len(PARAMETERS)))
 
 
-def _resampled(task: Task, runs: Points, best: Floats, generator: np.random.Generator, count: int) -> Floats:
+def _resampled(task: Task, runs: TrainingRuns, best: Floats, generator: np.random.Generator, count: int) -> Floats:
     """The inner parameters of `count` resamples of the runs, each leaning on a draw of the prior; from the best and from that draw."""
     size = len(runs)
     weights = generator.multinomial(size, np.full(size, 1 / size), count).astype(np.float64)
@@ -222,7 +222,7 @@ def _resampled(task: Task, runs: Points, best: Floats, generator: np.random.Gene
     return np.where(second[:, None], ends[count:], ends[:count])
 
 
-def _outside(runs: Points, inner: Floats) -> Floats:
+def _outside(runs: TrainingRuns, inner: Floats) -> Floats:
     """(E, A, B, alpha, beta) of rows of inner parameters, for sizes in their own units."""
     rows = np.atleast_2d(inner)
     size_term = rows[:, 0] + rows[:, 3] * np.log(runs.params).mean()
@@ -230,7 +230,7 @@ def _outside(runs: Points, inner: Floats) -> Floats:
     return np.column_stack([np.exp(rows[:, 2]), np.exp(size_term), np.exp(data_term), rows[:, 3], rows[:, 4]])
 
 
-def _at_bounds(runs: Points, inner: Floats) -> tuple[str, ...]:
+def _at_bounds(runs: TrainingRuns, inner: Floats) -> tuple[str, ...]:
     """Names of the parameters at a bound of what is searched: the runs do not say what they are."""
     low, high = _anchored(runs, LOWEST), _anchored(runs, HIGHEST)
     width = 1e-3 * (high - low)
@@ -238,7 +238,7 @@ def _at_bounds(runs: Points, inner: Floats) -> tuple[str, ...]:
     return tuple(name for name, at in zip(("A", "B", "E", "alpha", "beta"), stuck, strict=True) if at)
 
 
-def _held_out(runs: Points, typical: TypicalLaw, generator: np.random.Generator) -> HeldOut | None:
+def _held_out(runs: TrainingRuns, typical: LawPrior, generator: np.random.Generator) -> HoldOutCheck | None:
     """How a fit without the tenth of the runs with the most compute foretells them; None where too few would remain."""
     count = max(1, round(HELD_OUT_SHARE * len(runs)))
     ranked = np.argsort(runs.params * runs.tokens, kind="stable")
@@ -249,7 +249,7 @@ def _held_out(runs: Points, typical: TypicalLaw, generator: np.random.Generator)
     return _compared(runs.chosen(ranked[-count:]), _outside(rest, best), _outside(rest, draws), scatter, generator)
 
 
-def _compared(measured: Points, best: Floats, draws: Floats, scatter: float, generator: np.random.Generator) -> HeldOut:
+def _compared(measured: TrainingRuns, best: Floats, draws: Floats, scatter: float, generator: np.random.Generator) -> HoldOutCheck:
     predicted = law_loss(best, measured.params, measured.tokens)[0]
     spread = np.log(law_loss(draws, measured.params, measured.tokens))
     spread = spread + generator.laplace(0.0, scatter, spread.shape)
@@ -257,7 +257,7 @@ def _compared(measured: Points, best: Floats, draws: Floats, scatter: float, gen
     logs = np.log(measured.loss)
     # Half of a run's interval of 80 % is 1.28 of its standard deviations; robust against the tails of the resamples.
     away = (np.log(predicted) - logs) / ((high - low) / 2 / 1.2816)
-    return HeldOut(
+    return HoldOutCheck(
         points=len(measured),
         error=float(np.median(np.abs(predicted / measured.loss - 1))),
         covered=float(np.mean((logs >= low) & (logs <= high))),

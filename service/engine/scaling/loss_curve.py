@@ -14,7 +14,7 @@ import numpy as np
 
 from service.domain.errors import InvalidRequest
 from service.domain.quantities import Range
-from service.domain.scaling.loss_curves import Decay, Ending, Extrapolation, LossCurve, Schedule, TypicalCurve
+from service.domain.scaling.loss_curves import CurvePrior, Decay, EndForecast, Extrapolation, LearningRateSchedule, LossCurve
 from service.engine.numerics.least_squares import Floats, Model, Prior, Task, best_of, minimise
 from service.engine.scaling.curve_diagnostics import accepted, curve_warnings, recent_loss, state_of
 
@@ -33,13 +33,13 @@ GRID = 2000
 
 
 @dataclass(frozen=True, slots=True)
-class _Fit:
+class _CurveFit:
     """The law's inner parameters, one row a resample, and what turns them into losses along a schedule.
 
     `offset` is how far the end of the curve lies above each row's law (log).
     """
 
-    typical: TypicalCurve
+    typical: CurvePrior
     rows: Floats
     middle: float
     relaxation: float
@@ -49,8 +49,8 @@ class _Fit:
 
 def extrapolate(
     curve: LossCurve,
-    plan: Schedule,
-    typical: TypicalCurve,
+    plan: LearningRateSchedule,
+    typical: CurvePrior,
     generator: np.random.Generator,
     other_ends: tuple[float, ...] = (),
     target_loss: float | None = None,
@@ -86,7 +86,9 @@ def extrapolate(
     )
 
 
-def schedule(decay: Decay, end: float, warmup_tokens: float = 0.0, decay_tokens: float | None = None, final_share: float = 0.0) -> Schedule:
+def schedule(
+    decay: Decay, end: float, warmup_tokens: float = 0.0, decay_tokens: float | None = None, final_share: float = 0.0
+) -> LearningRateSchedule:
     """The learning rate of a plan of `end` tokens: a linear warm-up, the peak, and a decay to `final_share` of it over the last tokens.
 
     Without `decay_tokens`, all that follows warm-up is decay (cosine); with them it is a warm-up-stable-decay schedule (Hu et al. 2024,
@@ -100,10 +102,10 @@ def schedule(decay: Decay, end: float, warmup_tokens: float = 0.0, decay_tokens:
     part = np.linspace(0.0, 1.0, GRID)
     rate = final_share**part if decay == "exponential" else final_share + (1 - final_share) * _remaining(decay, part)
     tokens = np.concatenate([[0.0, warmup_tokens], end - decaying * (1 - part)])
-    return Schedule(tokens, np.concatenate([[0.0 if warmup_tokens else 1.0, 1.0], rate]), warmup_tokens)
+    return LearningRateSchedule(tokens, np.concatenate([[0.0 if warmup_tokens else 1.0, 1.0], rate]), warmup_tokens)
 
 
-def replanned(plan: Schedule, now: float, end: float) -> Schedule:
+def replanned(plan: LearningRateSchedule, now: float, end: float) -> LearningRateSchedule:
     """The schedule that ends elsewhere: as it was until `now` [tokens], and what is left of it stretched or squeezed to the new end.
 
     Raises InvalidRequest for an end before `now`.
@@ -117,10 +119,10 @@ def replanned(plan: Schedule, now: float, end: float) -> Schedule:
     else:
         left, rates = now + (plan.tokens[after] - now) * (end - now) / (plan.end - now), plan.rate[after]
     tokens = np.concatenate([plan.tokens[before], [now], left])
-    return Schedule(tokens, np.concatenate([plan.rate[before], [here], rates]), plan.warmup_tokens)
+    return LearningRateSchedule(tokens, np.concatenate([plan.rate[before], [here], rates]), plan.warmup_tokens)
 
 
-def areas(plan: Schedule, tokens: Floats, relaxation_tokens: float) -> tuple[Floats, Floats]:
+def areas(plan: LearningRateSchedule, tokens: Floats, relaxation_tokens: float) -> tuple[Floats, Floats]:
     """S1 [tokens at the peak rate] and S2 [share of the peak rate] of Tissue et al. 2024 at counts of tokens."""
     grid = np.union1d(np.linspace(0.0, plan.end, GRID), plan.tokens)
     rate = np.interp(grid, plan.tokens, plan.rate)
@@ -135,7 +137,9 @@ def _remaining(decay: Decay, part: Floats) -> Floats:
     return {"cosine": 0.5 * (1 + np.cos(np.pi * part)), "linear": 1 - part}.get(decay, np.ones_like(part))
 
 
-def _fitted(curve: LossCurve, plan: Schedule, typical: TypicalCurve, relaxation: float, generator: np.random.Generator) -> _Fit:
+def _fitted(
+    curve: LossCurve, plan: LearningRateSchedule, typical: CurvePrior, relaxation: float, generator: np.random.Generator
+) -> _CurveFit:
     """The law's parameters for resamples of the curve: residuals in blocks, as neighbouring points err alike."""
     forward, annealed = areas(plan, curve.tokens, relaxation)
     if not forward[0] > 0:
@@ -153,10 +157,10 @@ def _fitted(curve: LossCurve, plan: Schedule, typical: TypicalCurve, relaxation:
     rows = minimise(_with(task, targets, _drawn(task, generator, BOOTSTRAPS), weight), np.tile(best, (BOOTSTRAPS, 1)))[0]
     final = max(3, len(residuals) // 10)
     offset = (task.target - task.model(rows)[0])[:, -final:].mean(axis=1)
-    return _Fit(typical, rows, middle, relaxation, scatter, offset)
+    return _CurveFit(typical, rows, middle, relaxation, scatter, offset)
 
 
-def _task(curve: LossCurve, typical: TypicalCurve, along: tuple[Floats, Floats], weight: float) -> Task:
+def _task(curve: LossCurve, typical: CurvePrior, along: tuple[Floats, Floats], weight: float) -> Task:
     last = np.log(recent_loss(curve)) * np.array([1.0, 0.0, 1.0, 1.0])
     prior = Prior((typical.centre + last)[None, :], typical.deviation, weight)
     target = np.log(curve.loss)[None, :]
@@ -180,13 +184,13 @@ def _model(sizes: Floats, annealed: Floats) -> Model:
     return model
 
 
-def _losses(fit: _Fit, plan: Schedule, tokens: Floats) -> Floats:
+def _losses(fit: _CurveFit, plan: LearningRateSchedule, tokens: Floats) -> Floats:
     """The law's loss at counts of tokens of a schedule: resamples by counts."""
     forward, annealed = areas(plan, tokens, fit.relaxation)
     return np.asarray(np.exp(_model(np.log(forward) - fit.middle, annealed)(fit.rows)[0]))
 
 
-def _at_end(fit: _Fit, plan: Schedule, now: float, chance: Floats) -> Floats:
+def _at_end(fit: _CurveFit, plan: LearningRateSchedule, now: float, chance: Floats) -> Floats:
     """The loss at a schedule's end for each resample: the law's, off by its own error and by that of the fall still to come."""
     here, end = _losses(fit, plan, np.array([now, plan.end])).T
     level = np.exp(fit.offset + chance[0] * np.hypot(fit.scatter, fit.typical.level_error))
@@ -215,11 +219,11 @@ def _blocks(residuals: Floats, generator: np.random.Generator) -> Floats:
     return residuals[(starts[:, :, None] + np.arange(length)).reshape(BOOTSTRAPS, -1)[:, :size] % size]
 
 
-def _ending(end: float, losses: Floats, planned: Floats, ceiling: float, target: float | None) -> Ending:
+def _ending(end: float, losses: Floats, planned: Floats, ceiling: float, target: float | None) -> EndForecast:
     """The interval of the loss at an end; a run that diverges may stay where it is."""
     loss = _range(losses)
     probability = None if target is None else float(np.mean(losses <= target))
-    return Ending(end, replace(loss, p90=max(loss.p90, ceiling)), _range(losses - planned), probability)
+    return EndForecast(end, replace(loss, p90=max(loss.p90, ceiling)), _range(losses - planned), probability)
 
 
 def _range(draws: Floats) -> Range:

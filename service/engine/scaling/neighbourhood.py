@@ -22,7 +22,7 @@ HALVINGS = 60
 
 
 @dataclass(frozen=True, slots=True)
-class Curve:
+class IsoCurve:
     """Models of equal cost or equal loss, one an element, by rising size. `cost` in the cost function's unit."""
 
     params: Floats
@@ -32,7 +32,7 @@ class Curve:
 
 
 @dataclass(frozen=True, slots=True)
-class Smaller:
+class SmallerModel:
     """A smaller model of the same loss for `extra_share` more cost. `overtraining`: its tokens a parameter over the optimum's."""
 
     extra_share: float
@@ -43,7 +43,7 @@ class Smaller:
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class PlanAgainstOptimum:
     """A caller's own plan beside the best use of its FLOPs and the fewest FLOPs for its loss.
 
     `wasted_flops` are those its loss does not need, `wasted_share` their part of the plan's; `loss_excess` [nats a token] is over what
@@ -65,19 +65,21 @@ def sizes_around(params: float, factor: float = 10.0, points: int = 41) -> Float
     return params * np.geomspace(1 / factor, factor, points)
 
 
-def iso_cost(law: ScalingLaw, params: Floats, budget: float, cost: Cost = training_flops, limit: DataLimit | None = None) -> Curve:
+def iso_cost(law: ScalingLaw, params: Floats, budget: float, cost: Cost = training_flops, limit: DataLimit | None = None) -> IsoCurve:
     """What each size reaches for the same budget; sizes that cannot be trained for it are left out. InvalidRequest as for `loss`."""
     tokens = tokens_for_budget(params, budget, cost)
     return _curve(law, params, tokens, tokens > 0, cost, limit)
 
 
-def iso_loss(law: ScalingLaw, params: Floats, target: float, cost: Cost = training_flops, limit: DataLimit | None = None) -> Curve:
+def iso_loss(law: ScalingLaw, params: Floats, target: float, cost: Cost = training_flops, limit: DataLimit | None = None) -> IsoCurve:
     """What each size costs for the same loss; sizes that cannot reach it are left out. InvalidRequest as for `loss`."""
     tokens = tokens_for_loss(law, params, target, limit)
     return _curve(law, params, tokens, np.isfinite(tokens), cost, limit)
 
 
-def smaller(law: ScalingLaw, optimum: Optimum, extra_share: float, cost: Cost = training_flops, limit: DataLimit | None = None) -> Smaller:
+def smaller(
+    law: ScalingLaw, optimum: Optimum, extra_share: float, cost: Cost = training_flops, limit: DataLimit | None = None
+) -> SmallerModel:
     """The smallest model that reaches the optimum's loss for at most `extra_share` more cost.
 
     For 6 N D it is the overhead curve of de Vries 2023 (Go smol or go home). The optimum is to be of the same law, cost and limit.
@@ -93,16 +95,16 @@ def smaller(law: ScalingLaw, optimum: Optimum, extra_share: float, cost: Cost = 
             low = middle
     params = float(np.exp(high))
     tokens = float(tokens_for_loss(law, params, target, limit))
-    return Smaller(extra_share, params, tokens, params / best, tokens / params / _tokens_per_param(optimum))
+    return SmallerModel(extra_share, params, tokens, params / best, tokens / params / _tokens_per_param(optimum))
 
 
-def beside(law: ScalingLaw, params: float, tokens: float, limit: DataLimit | None = None) -> Plan:
+def beside(law: ScalingLaw, params: float, tokens: float, limit: DataLimit | None = None) -> PlanAgainstOptimum:
     """A plan against the optimum for its FLOPs and for its loss. InvalidRequest for a law that knows optima only."""
     reached = loss(law, params, tokens, limit)
     plan = Optimum(params, tokens, float(reached))
     same_flops, same_loss = for_flops(law, plan.flops, limit), for_loss(law, reached, limit)
     wasted = max(0.0, float(plan.flops - same_loss.flops))
-    return Plan(
+    return PlanAgainstOptimum(
         plan=plan,
         same_flops=same_flops,
         same_loss=same_loss,
@@ -114,9 +116,9 @@ def beside(law: ScalingLaw, params: float, tokens: float, limit: DataLimit | Non
     )
 
 
-def _curve(law: ScalingLaw, params: Floats, tokens: Floats, kept: NDArray[np.bool_], cost: Cost, limit: DataLimit | None) -> Curve:
+def _curve(law: ScalingLaw, params: Floats, tokens: Floats, kept: NDArray[np.bool_], cost: Cost, limit: DataLimit | None) -> IsoCurve:
     sizes, seen = params[kept], tokens[kept]
-    return Curve(sizes, seen, loss(law, sizes, seen, limit), cost(sizes, seen))
+    return IsoCurve(sizes, seen, loss(law, sizes, seen, limit), cost(sizes, seen))
 
 
 def _cost_for(law: ScalingLaw, params: float, target: float, cost: Cost, limit: DataLimit | None) -> float:

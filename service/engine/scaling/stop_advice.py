@@ -5,7 +5,7 @@ An end counts as surely good enough where all of its interval of 80 % is; what i
 
 from __future__ import annotations
 
-from service.domain.scaling.loss_curves import Action, Advice, Ending, Extrapolation
+from service.domain.scaling.loss_curves import Action, Advice, EndForecast, Extrapolation
 
 
 def advised(found: Extrapolation, target: float | None, tolerance: float) -> Advice:
@@ -28,7 +28,7 @@ def action_at(found: Extrapolation, tokens: float) -> Action:
     return "shrink" if tokens < found.planned.tokens else "extend"
 
 
-def _with_target(found: Extrapolation, ends: list[Ending], target: float) -> Advice:
+def _with_target(found: Extrapolation, ends: list[EndForecast], target: float) -> Advice:
     planned = found.planned
     sure = [end for end in ends if end.tokens <= planned.tokens and end.loss.p90 <= target]
     if sure:
@@ -43,7 +43,7 @@ def _with_target(found: Extrapolation, ends: list[Ending], target: float) -> Adv
     return _advice(found, planned.tokens, f"the plan is more likely than not to miss {target:g}, but that is not sure yet")
 
 
-def _without_target(found: Extrapolation, ends: list[Ending], tolerance: float) -> Advice:
+def _without_target(found: Extrapolation, ends: list[EndForecast], tolerance: float) -> Advice:
     most = tolerance * found.planned.loss.p50
     near = [end for end in ends if end.tokens < found.planned.tokens and end.above_plan.p90 <= most]
     if near:

@@ -14,12 +14,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from service.domain.errors import DoesNotFit, DomainError, InvalidRequest
-from service.domain.serving.requirements import Replicas, Requests
-from service.engine.serving.model import Service, groups, largest_batch, memory
-from service.engine.serving.roofline import Speed, speed
+from service.domain.serving.requirements import MeanRequest, Replicas
+from service.engine.serving.model import ServingSetup, groups, largest_batch, memory
+from service.engine.serving.roofline import ReplicaSpeed, speed
 
 if TYPE_CHECKING:
-    from service.domain.serving.requirements import Amount, Lever
+    from service.domain.serving.requirements import Amount, CompressionMethod
 
 Floats = NDArray[np.float64]
 SECONDS_PER_HOUR = 3600.0
@@ -29,7 +29,7 @@ BATCH_STEPS = 24
 
 
 @dataclass(frozen=True, slots=True)
-class Costs:
+class TokenCosts:
     """USD of a million input and output tokens and of one request; infinite where nothing can serve."""
 
     usd_per_million_input: Amount
@@ -41,7 +41,7 @@ class Costs:
 class Rented:
     """A service on accelerators at a price. `load_factor`: mean over full load, so what of the paid time is used."""
 
-    service: Service
+    service: ServingSetup
     usd_per_accelerator_hour: float
     load_factor: float
 
@@ -54,29 +54,29 @@ class Plan:
     accelerators: int
     tensor: int
     batch: int
-    speed: Speed
-    costs: Costs
+    speed: ReplicaSpeed
+    costs: TokenCosts
     memory_bytes: dict[str, float]
 
 
-def costs(rented: Rented, found: Speed, replicas: Replicas) -> Costs:
+def costs(rented: Rented, found: ReplicaSpeed, replicas: Replicas) -> TokenCosts:
     """What tokens and requests cost. Paid time is that of full load over the load factor."""
     asked = rented.service.requests
     usd_per_s = rented.usd_per_accelerator_hour / SECONDS_PER_HOUR * replicas.accelerators
     request = usd_per_s / (rented.load_factor * found.requests_per_s)
-    return Costs(
+    return TokenCosts(
         usd_per_million_input=1e6 * request * found.prompt_share / max(asked.prompt_tokens, 1.0),
         usd_per_million_output=1e6 * request * (1 - found.prompt_share) / asked.output_tokens,
         usd_per_request=request,
     )
 
 
-def lifetime_usd(found: Costs, input_tokens: Amount, output_tokens: Amount) -> Amount:
+def lifetime_usd(found: TokenCosts, input_tokens: Amount, output_tokens: Amount) -> Amount:
     """What all tokens of a model's life cost to serve."""
     return (found.usd_per_million_input * input_tokens + found.usd_per_million_output * output_tokens) / 1e6
 
 
-def replicas_needed(rented: Rented, found: Speed, requests_per_s: Amount) -> Amount:
+def replicas_needed(rented: Rented, found: ReplicaSpeed, requests_per_s: Amount) -> Amount:
     """Replicas that carry a mean rate of requests at the load factor."""
     return np.asarray(np.ceil(requests_per_s / (found.requests_per_s * rented.load_factor)))
 
@@ -96,17 +96,17 @@ def cheapest(choices: Sequence[Rented]) -> Plan:
     return _plan(best, int(np.argmin(best.usd)))
 
 
-def costs_of_sizes(rented: Rented) -> Costs:
+def costs_of_sizes(rented: Rented) -> TokenCosts:
     """The cheapest configuration's costs for each size of a column of models (`served_sizes`); infinite where none serves."""
     weighed = _weigh(rented)
     at = np.expand_dims(np.argmin(weighed.usd, axis=-1), -1)
     fields = (weighed.costs.usd_per_million_input, weighed.costs.usd_per_million_output)
     takes = [np.where(np.isfinite(weighed.usd), field, np.inf) for field in fields]
     million_input, million_output, request = (np.take_along_axis(one, at, axis=-1)[..., 0] for one in (*takes, weighed.usd))
-    return Costs(million_input, million_output, request)
+    return TokenCosts(million_input, million_output, request)
 
 
-def configurations(service: Service) -> Replicas:
+def configurations(service: ServingSetup) -> Replicas:
     """All configurations that are tried: accelerators up to some nodes, tensor ranks within one, batches down from the largest.
 
     The batch is 0 where the model does not fit.
@@ -124,7 +124,7 @@ def configurations(service: Service) -> Replicas:
     return Replicas(accelerators, tensor, batch)
 
 
-def lever_flops(lever: Lever, forward_flops: float, teacher_forward_flops: float, tokens: float) -> float:
+def lever_flops(lever: CompressionMethod, forward_flops: float, teacher_forward_flops: float, tokens: float) -> float:
     """FLOPs of quantising or distilling on `tokens`: passes of the model itself, and the teacher's forward beside.
 
     A forward pass to calibrate; forward and twice that backward to train (Kaplan et al. 2020, arXiv 2001.08361, section 2.1).
@@ -145,8 +145,8 @@ class _Weighed:
 
     rented: Rented
     replicas: Replicas
-    speed: Speed
-    costs: Costs
+    speed: ReplicaSpeed
+    costs: TokenCosts
     fits: NDArray[np.bool_]
     usd: Floats
 
@@ -162,7 +162,7 @@ def _weigh(rented: Rented) -> _Weighed:
     return _Weighed(rented, timed, found, priced, fits, usd)
 
 
-def _in_time(asked: Requests, found: Speed) -> NDArray[np.bool_]:
+def _in_time(asked: MeanRequest, found: ReplicaSpeed) -> NDArray[np.bool_]:
     first = np.less_equal(found.ttft_s, np.inf if asked.ttft_s is None else asked.ttft_s)
     return np.asarray(first & np.less_equal(found.tpot_s, np.inf if asked.tpot_s is None else asked.tpot_s))
 

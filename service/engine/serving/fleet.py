@@ -15,20 +15,20 @@ from numpy.typing import NDArray
 
 from service.domain.quantities import Range
 from service.domain.serving.requirements import Replicas
-from service.engine.serving.configurations import SECONDS_PER_HOUR, Costs, Rented, configurations, costs
-from service.engine.serving.model import Service
-from service.engine.serving.roofline import Speed, prefill_s, speed, throughput_spread
+from service.engine.serving.configurations import SECONDS_PER_HOUR, Rented, TokenCosts, configurations, costs
+from service.engine.serving.model import ServingSetup
+from service.engine.serving.roofline import ReplicaSpeed, prefill_s, speed, throughput_spread
 
 if TYPE_CHECKING:
     from service.domain.serving.requirements import Amount
 
-Rows = TypeVar("Rows", Replicas, Speed)
+Rows = TypeVar("Rows", Replicas, ReplicaSpeed)
 HOURS_PER_MONTH = 730.0
 """8,760 hours a year over 12."""
 
 
 @dataclass(frozen=True, slots=True)
-class Demand:
+class ServingDemand:
     """What is to be carried. `requests_per_s`: the mean rate, None where it is not known and replicas are taken to be many.
 
     `load_factor`: mean over full load; `counts`: accelerators that a replica may have, None: any that are tried.
@@ -40,7 +40,7 @@ class Demand:
 
 
 @dataclass(frozen=True, slots=True)
-class Rent:
+class RentalUnit:
     """How accelerators are rented: how many at once, and how many of them are joined, which no replica may exceed."""
 
     instance: int
@@ -48,21 +48,21 @@ class Rent:
 
 
 @dataclass(frozen=True, slots=True)
-class Tried:
+class TimedReplicas:
     """Every configuration of a service that fits, one element each. `relative`: percentiles of throughput over its median."""
 
-    service: Service
+    service: ServingSetup
     replicas: Replicas
-    speed: Speed
+    speed: ReplicaSpeed
     relative: Range
 
-    def some(self, at: int | NDArray[np.int64]) -> Tried:
+    def some(self, at: int | NDArray[np.int64]) -> TimedReplicas:
         """Those of the configurations that stand at these positions, or the one at this."""
-        return Tried(self.service, _taken(self.replicas, at), _taken(self.speed, at), self.relative)
+        return TimedReplicas(self.service, _taken(self.replicas, at), _taken(self.speed, at), self.relative)
 
 
 @dataclass(frozen=True, slots=True)
-class Bill:
+class FleetSize:
     """Replicas that are needed, accelerators paid for, and the requests a second that they are paid for."""
 
     replicas: Amount
@@ -70,35 +70,35 @@ class Bill:
     requests_per_s: Amount
 
 
-def tried(service: Service) -> Tried:
+def tried(service: ServingSetup) -> TimedReplicas:
     """All configurations that fit, with their speed; none where the model does not."""
     all_of_them = configurations(service)
     fitting = np.flatnonzero(np.greater(all_of_them.batch, 0))
     replicas, spread = _taken(all_of_them, fitting), throughput_spread(service)
     relative = Range(spread.p10 / spread.p50, 1.0, spread.p90 / spread.p50)
-    return Tried(service, replicas, _at_share(speed(service, replicas), spread.p50), relative)
+    return TimedReplicas(service, replicas, _at_share(speed(service, replicas), spread.p50), relative)
 
 
-def sizes(service: Service) -> frozenset[int]:
+def sizes(service: ServingSetup) -> frozenset[int]:
     """Accelerators that replicas of a service are tried with, whether it fits them or not."""
     return frozenset(int(size) for size in np.unique(configurations(service).accelerators))
 
 
-def allowed(found: Tried, demand: Demand, rent: Rent) -> NDArray[np.bool_]:
+def allowed(found: TimedReplicas, demand: ServingDemand, rent: RentalUnit) -> NDArray[np.bool_]:
     """Configurations of a size that is asked for and that the instances have links for."""
     accelerators = np.asarray(found.replicas.accelerators)
     named = np.isin(accelerators, list(demand.counts)) if demand.counts is not None else np.ones(accelerators.shape, dtype=bool)
     return np.asarray(named & np.less_equal(accelerators, rent.joined))
 
 
-def in_time(found: Tried) -> NDArray[np.bool_]:
+def in_time(found: TimedReplicas) -> NDArray[np.bool_]:
     """Configurations that keep the latencies of their requests."""
     asked = found.service.requests
     first = np.less_equal(found.speed.ttft_s, np.inf if asked.ttft_s is None else asked.ttft_s)
     return np.asarray(first & np.less_equal(found.speed.tpot_s, np.inf if asked.tpot_s is None else asked.tpot_s))
 
 
-def best_of(found: Tried, demand: Demand, rent: Rent) -> Tried | None:
+def best_of(found: TimedReplicas, demand: ServingDemand, rent: RentalUnit) -> TimedReplicas | None:
     """The configuration for which the least is paid a request; of equals the one with the shortest time for each output token.
 
     It is the same at every price. None where no configuration is allowed and in time.
@@ -112,7 +112,7 @@ def best_of(found: Tried, demand: Demand, rent: Rent) -> Tried | None:
     return found.some(int(possible[order[0]]))
 
 
-def bill(found: Tried, demand: Demand, rent: Rent, share: float = 1.0) -> Bill:
+def bill(found: TimedReplicas, demand: ServingDemand, rent: RentalUnit, share: float = 1.0) -> FleetSize:
     """What is paid for where replicas reach `share` of their median throughput.
 
     Without a rate of requests that of as many replicas as fill their instances, all at the load factor.
@@ -121,10 +121,10 @@ def bill(found: Tried, demand: Demand, rent: Rent, share: float = 1.0) -> Bill:
     accelerators = np.asarray(found.replicas.accelerators)
     if demand.requests_per_s is None:
         replicas = np.maximum(np.floor(rent.instance / accelerators), 1.0)
-        return Bill(replicas, paid_accelerators(accelerators, replicas, rent.instance), replicas * able)
+        return FleetSize(replicas, paid_accelerators(accelerators, replicas, rent.instance), replicas * able)
     replicas = np.ceil(demand.requests_per_s / able)
     carried = np.full_like(accelerators, demand.requests_per_s, dtype=np.float64)
-    return Bill(replicas, paid_accelerators(accelerators, replicas, rent.instance), carried)
+    return FleetSize(replicas, paid_accelerators(accelerators, replicas, rent.instance), carried)
 
 
 def paid_accelerators(accelerators: Amount, replicas: Amount, instance: int) -> Amount:
@@ -135,7 +135,9 @@ def paid_accelerators(accelerators: Amount, replicas: Amount, instance: int) -> 
     return np.asarray(instance * np.where(an_instance >= 1, shared, whole))
 
 
-def costs_of(found: Tried, demand: Demand, rent: Rent, usd_per_accelerator_hour: float, share: float = 1.0) -> Costs:
+def costs_of(
+    found: TimedReplicas, demand: ServingDemand, rent: RentalUnit, usd_per_accelerator_hour: float, share: float = 1.0
+) -> TokenCosts:
     """USD of tokens and requests of one configuration, all that is paid divided among those that are served."""
     paid = bill(found, demand, rent, share)
     able = found.speed.requests_per_s * share
@@ -145,7 +147,7 @@ def costs_of(found: Tried, demand: Demand, rent: Rent, usd_per_accelerator_hour:
     return costs(Rented(found.service, price, demand.load_factor), reached, found.replicas)
 
 
-def usd_per_month(paid: Bill, usd_per_accelerator_hour: float) -> float:
+def usd_per_month(paid: FleetSize, usd_per_accelerator_hour: float) -> float:
     """USD of a month of all accelerators paid for."""
     return float(paid.accelerators) * usd_per_accelerator_hour * HOURS_PER_MONTH
 
@@ -155,14 +157,14 @@ def requests_per_s_of(tokens_per_month: float, tokens_a_request: float) -> float
     return tokens_per_month / tokens_a_request / (HOURS_PER_MONTH * SECONDS_PER_HOUR)
 
 
-def prefill_tokens_per_s(found: Tried) -> float:
+def prefill_tokens_per_s(found: TimedReplicas) -> float:
     """Tokens a second of one prompt that has a replica to itself, those found in a cache not counted."""
     asked = found.service.requests
     computed = max(asked.prompt_tokens * (1 - asked.cached_share), 1.0)
     return computed / float(prefill_s(found.service, found.replicas)) * throughput_spread(found.service).p50
 
 
-def _at_share(found: Speed, share: float) -> Speed:
+def _at_share(found: ReplicaSpeed, share: float) -> ReplicaSpeed:
     """Speed where engines reach `share` of it."""
     return replace(
         found,

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from service.domain.errors import InvalidRequest
-from service.domain.serving.requirements import Format, Machine, Replicas, Requests
+from service.domain.serving.requirements import MeanRequest, Replicas, ServingMachine, WeightFormat
 from service.domain.training.model import Transformer
 from service.engine.training.flops import attention_width
 from service.engine.training.parameters import count_parameters, expert_layer_count
@@ -26,7 +26,7 @@ LOGIT_BYTES = 4.0
 
 
 @dataclass(frozen=True, slots=True)
-class Served:
+class ServedModel:
     """A model's quantities: figures, or columns of them, one for each size.
 
     Weights: `dense` of the layers that every token meets, `routed` of all experts, `embedding` and `head` (0 where tied to it).
@@ -64,21 +64,21 @@ class Served:
 
 
 @dataclass(frozen=True, slots=True)
-class Service:
+class ServingSetup:
     """What is served, how it is stored, on what, and to which requests."""
 
-    model: Served
-    stored: Format
-    machine: Machine
-    requests: Requests
+    model: ServedModel
+    stored: WeightFormat
+    machine: ServingMachine
+    requests: MeanRequest
 
 
-def served(model: Transformer) -> Served:
+def served(model: Transformer) -> ServedModel:
     """The quantities of one model. Raises InvalidRequest for other networks than decoder-only transformers."""
     if not isinstance(model, Transformer) or model.kind != "transformer":
         raise InvalidRequest("serving is counted for decoder-only transformers; state one by its shape, size or preset", "/model")
     counts, experts = count_parameters(model), model.experts
-    return Served(
+    return ServedModel(
         total=counts.total,
         layers=float(model.layers),
         hidden_size=float(model.hidden_size),
@@ -103,18 +103,18 @@ def served(model: Transformer) -> Served:
     )
 
 
-def served_sizes(sizes: Sequence[float], shape: Mapping[str, Any]) -> Served:
+def served_sizes(sizes: Sequence[float], shape: Mapping[str, Any]) -> ServedModel:
     """Quantities of models of `sizes` parameters in a column, of the field's proportions but for the fields of `shape`."""
     rows = [served(_of_size(size, shape)) for size in sizes]
-    return Served(**{field.name: np.array([[getattr(row, field.name)] for row in rows]) for field in fields(Served)})
+    return ServedModel(**{field.name: np.array([[getattr(row, field.name)] for row in rows]) for field in fields(ServedModel)})
 
 
-def cached_tokens(model: Served, tokens: Amount) -> Amount:
+def cached_tokens(model: ServedModel, tokens: Amount) -> Amount:
     """Tokens of a sequence of `tokens` whose keys and values are kept, averaged over layers: a window keeps its own."""
     return model.global_share * tokens + (1 - model.global_share) * np.minimum(tokens, model.window)
 
 
-def attended_tokens(service: Service) -> Amount:
+def attended_tokens(service: ServingSetup) -> Amount:
     """Tokens that an output token attends to, averaged over layers and the output's length."""
     asked = service.requests
     middles = asked.prompt_tokens + asked.output_tokens * np.linspace(1 / 16, 15 / 16, 8)
@@ -126,12 +126,12 @@ def groups(replicas: Replicas) -> Amount:
     return replicas.accelerators / replicas.tensor
 
 
-def stages(model: Served, replicas: Replicas) -> Amount:
+def stages(model: ServedModel, replicas: Replicas) -> Amount:
     """Pipeline stages: a dense model's groups."""
     return np.where(np.greater(model.routed, 0), 1.0, groups(replicas))
 
 
-def memory(service: Service, replicas: Replicas) -> dict[str, Amount]:
+def memory(service: ServingSetup, replicas: Replicas) -> dict[str, Amount]:
     """Bytes on the fullest accelerator by part, every sequence in flight at its full length; they add up to what is taken."""
     return {
         "weights": weight_memory(service, replicas),
@@ -141,7 +141,7 @@ def memory(service: Service, replicas: Replicas) -> dict[str, Amount]:
     }
 
 
-def weight_memory(service: Service, replicas: Replicas) -> Amount:
+def weight_memory(service: ServingSetup, replicas: Replicas) -> Amount:
     """Bytes of weights on one accelerator: layers divided over tensor ranks and stages, experts over all accelerators.
 
     Embedding and head stay in wider elements and lie on the first and the last stage.
@@ -153,7 +153,7 @@ def weight_memory(service: Service, replicas: Replicas) -> Amount:
     return layers + stored.table_bytes * tables / replicas.tensor
 
 
-def sequence_bytes(service: Service, replicas: Replicas) -> Amount:
+def sequence_bytes(service: ServingSetup, replicas: Replicas) -> Amount:
     """Bytes of one sequence's keys and values at its full length, on each accelerator, averaged over groups.
 
     Heads divide over tensor ranks as far as there are any; a latent cache is whole on each (DeepSeek-V2, arXiv 2405.04434, 2.1).
@@ -162,24 +162,24 @@ def sequence_bytes(service: Service, replicas: Replicas) -> Amount:
     return token_cache_bytes(service) * full / (cache_parts(service, replicas) * groups(replicas))
 
 
-def token_cache_bytes(service: Service) -> Amount:
+def token_cache_bytes(service: ServingSetup) -> Amount:
     """Bytes of keys and values of one token over all layers."""
     return service.stored.kv_bytes * service.model.cache_elements
 
 
-def cache_parts(service: Service, replicas: Replicas) -> Amount:
+def cache_parts(service: ServingSetup, replicas: Replicas) -> Amount:
     """Parts that a group's tensor ranks divide a sequence's cache into."""
     return np.minimum(replicas.tensor, service.model.cache_split)
 
 
-def activation_memory(service: Service, replicas: Replicas) -> Amount:
+def activation_memory(service: ServingSetup, replicas: Replicas) -> Amount:
     """Bytes of one layer's activations for a step's tokens, and of the logits of a full batch: nothing is kept for a backward pass."""
     model, limits = service.model, service.machine.limits
     a_token = ACTIVATION_BYTES * (4 * model.hidden_size + 2 * model.inner_size / replicas.tensor)
     return limits.chunk_tokens * a_token + LOGIT_BYTES * limits.max_batch * model.vocab_size / replicas.tensor
 
 
-def largest_batch(service: Service, replicas: Replicas) -> Amount:
+def largest_batch(service: ServingSetup, replicas: Replicas) -> Amount:
     """Sequences that a replica holds at their full length, 0 where not even the weights fit; `replicas.batch` is not read.
 
     No sequence is ever evicted, so the cache has room for all of them at their end.

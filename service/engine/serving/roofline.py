@@ -15,10 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from service.domain.quantities import Range
-from service.domain.serving.requirements import Machine, Replicas, Requests
+from service.domain.serving.requirements import MeanRequest, Replicas, ServingMachine
 from service.engine.serving.model import (
     ACTIVATION_BYTES,
-    Service,
+    ServingSetup,
     attended_tokens,
     cache_parts,
     cached_tokens,
@@ -36,7 +36,7 @@ EXCHANGED_BYTES = 3.0
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class ServingStep:
     """Seconds of one pass through a stage: matrices, attention's core, exchanges among ranks, fixed times, and of all these
     what goes with prompt tokens. `memory_bound`: reading weights takes longer than multiplying with them.
     """
@@ -54,7 +54,7 @@ class Step:
 
 
 @dataclass(frozen=True, slots=True)
-class Speed:
+class ReplicaSpeed:
     """What a replica does in steady state, one element a configuration: tokens and requests a second, seconds of latency.
 
     `prompt_share` of its time goes with prompts. `ttft_s` has no queue: half a step's wait, then the prompt's chunks.
@@ -69,14 +69,14 @@ class Speed:
     memory_bound: NDArray[np.bool_]
 
 
-def speed(service: Service, replicas: Replicas) -> Speed:
+def speed(service: ServingSetup, replicas: Replicas) -> ReplicaSpeed:
     """Throughput and latency of replicas that are kept full."""
     asked = service.requests
     arriving = replicas.batch / groups(replicas) * computed_prompt(asked) / asked.output_tokens
     step = one_step(service, replicas, arriving)
     tpot = stages(service.model, replicas) * step.seconds
     rate = replicas.batch / tpot
-    return Speed(
+    return ReplicaSpeed(
         output_tokens_per_s=rate,
         input_tokens_per_s=rate * asked.prompt_tokens / asked.output_tokens,
         requests_per_s=rate / asked.output_tokens,
@@ -87,23 +87,23 @@ def speed(service: Service, replicas: Replicas) -> Speed:
     )
 
 
-def throughput_spread(service: Service) -> Range:
+def throughput_spread(service: ServingSetup) -> Range:
     """Measured over predicted throughput of the service's kind of model on its machine's family."""
     achieved = service.machine.achieved
     return achieved.routed_spread if np.any(np.greater(service.model.routed, 0)) else achieved.spread
 
 
-def computed_prompt(requests: Requests) -> float:
+def computed_prompt(requests: MeanRequest) -> float:
     """Prompt tokens that are not found in a cache."""
     return requests.prompt_tokens * (1 - requests.cached_share)
 
 
-def prefill_s(service: Service, replicas: Replicas) -> Amount:
+def prefill_s(service: ServingSetup, replicas: Replicas) -> Amount:
     """Seconds of a prompt with the replica to itself: its chunks one after the other through the stages."""
     return _chunks_s(service, Replicas(replicas.accelerators, replicas.tensor, np.zeros_like(replicas.batch)))
 
 
-def one_step(service: Service, replicas: Replicas, prompt_tokens: Amount) -> Step:
+def one_step(service: ServingSetup, replicas: Replicas, prompt_tokens: Amount) -> ServingStep:
     """One step of a group of tensor ranks: its sequences' next tokens, and `prompt_tokens` of prompts."""
     sequences = replicas.batch / groups(replicas)
     tokens = sequences + prompt_tokens
@@ -116,7 +116,7 @@ def one_step(service: Service, replicas: Replicas, prompt_tokens: Amount) -> Ste
         service, replicas, expert_exchange_s(service, replicas, tokens), beside
     )
     of_prompts = prompt_tokens / np.maximum(tokens, 1e-9)
-    return Step(
+    return ServingStep(
         matrices=matrices + head,
         attention=attention + prompt_attention,
         exchange=exchange,
@@ -126,7 +126,7 @@ def one_step(service: Service, replicas: Replicas, prompt_tokens: Amount) -> Ste
     )
 
 
-def decode_roofline_s(service: Service, replicas: Replicas) -> Amount:
+def decode_roofline_s(service: ServingSetup, replicas: Replicas) -> Amount:
     """Seconds that no output token can come sooner in: bytes over the data sheet's bandwidth, or the matrices' FLOPs over its peak."""
     model, sequences = service.model, replicas.batch / groups(replicas)
     weights = _dense_read(service, replicas) + _experts_read(service, replicas, sequences) + _head_bytes(service, replicas)
@@ -135,7 +135,7 @@ def decode_roofline_s(service: Service, replicas: Replicas) -> Amount:
     return stages(model, replicas) * np.maximum(read / _bandwidth(service), multiplying)
 
 
-def arithmetic_peak(service: Service) -> float:
+def arithmetic_peak(service: ServingSetup) -> float:
     """Dense peak [FLOP/s] that weights of the format are multiplied at: of the first precision the accelerator has."""
     return _first_peak(service.machine, service.stored.arithmetic)
 
@@ -145,7 +145,7 @@ def touched_experts(experts: Amount, per_token: Amount, tokens: Amount) -> Amoun
     return 1 - (1 - per_token / np.maximum(experts, 1.0)) ** tokens
 
 
-def tensor_exchange_s(service: Service, replicas: Replicas, tokens: Amount) -> Amount:
+def tensor_exchange_s(service: ServingSetup, replicas: Replicas, tokens: Amount) -> Amount:
     """Two all-reduces a layer round a ring (Megatron-LM, arXiv 1909.08053, section 3), each 2 (T - 1) / T of the activations, and a
     latency for each doubling of the ranks.
     """
@@ -155,20 +155,20 @@ def tensor_exchange_s(service: Service, replicas: Replicas, tokens: Amount) -> A
     return np.asarray(2 * model.layers / stages(model, replicas) * one)
 
 
-def _exposed_s(service: Service, replicas: Replicas, exchange: Amount, beside: Amount) -> Amount:
+def _exposed_s(service: ServingSetup, replicas: Replicas, exchange: Amount, beside: Amount) -> Amount:
     """What is seen of experts' exchanges: all within a node; beyond it half of the batch computes while the other half is exchanged, as
     DeepSeek-V3 (arXiv 2412.19437, section 3.4) and SGLang serve.
     """
     return np.where(_nodes(service, replicas) > 1, np.maximum(exchange - beside, 0.0), exchange)
 
 
-def _nodes(service: Service, replicas: Replicas) -> Amount:
+def _nodes(service: ServingSetup, replicas: Replicas) -> Amount:
     """Nodes, racks or pods that the fast link joins, in a replica."""
     part = service.machine.accelerator
     return np.maximum(replicas.accelerators / max(part.accelerators_per_node, part.link_domain), 1.0)
 
 
-def expert_exchange_s(service: Service, replicas: Replicas, tokens: Amount) -> Amount:
+def expert_exchange_s(service: ServingSetup, replicas: Replicas, tokens: Amount) -> Amount:
     """Dispatch and combine of every routed layer where groups share experts: a token goes once to each other node it visits an expert
     of, and there over the fast link to each of its experts.
     """
@@ -179,7 +179,7 @@ def expert_exchange_s(service: Service, replicas: Replicas, tokens: Amount) -> A
     return np.asarray(model.expert_layers * (inside + rows * visited / _link(service.machine, np.inf)))
 
 
-def _chunks_s(service: Service, replicas: Replicas) -> Amount:
+def _chunks_s(service: ServingSetup, replicas: Replicas) -> Amount:
     """Seconds until a prompt's chunks have passed all stages, the sequences of `replicas` decoding beside."""
     prompt = max(computed_prompt(service.requests), 1.0)
     chunks = np.ceil(prompt / service.machine.limits.chunk_tokens)
@@ -187,7 +187,7 @@ def _chunks_s(service: Service, replicas: Replicas) -> Amount:
     return np.asarray((chunks + stages(service.model, replicas) - 1) * step.seconds)
 
 
-def _matrices_s(service: Service, replicas: Replicas, tokens: Amount) -> tuple[Amount, Amount]:
+def _matrices_s(service: ServingSetup, replicas: Replicas, tokens: Amount) -> tuple[Amount, Amount]:
     """Seconds of the layers' matrices, and by how much reading them exceeds multiplying: those that all tokens meet, then the experts',
     which reach a part of the others' rates.
     """
@@ -202,74 +202,74 @@ def _matrices_s(service: Service, replicas: Replicas, tokens: Amount) -> tuple[A
     return np.maximum(dense, multiplied) + np.maximum(experts, routed_s) / achieved.routed_share, excess
 
 
-def _head_s(service: Service, replicas: Replicas, tokens: Amount) -> Amount:
+def _head_s(service: ServingSetup, replicas: Replicas, tokens: Amount) -> Amount:
     """As `_matrices_s`, of the output's matrix, which stays in 16 bit; stages are cut so that they take alike."""
     reading = _head_bytes(service, replicas) / (_bandwidth(service) * service.machine.achieved.bandwidth_share)
     multiplying = _per_accelerator(service, replicas, tokens * service.model.head_flops) / _sixteen_bit_rate(service)
     return np.maximum(reading, multiplying) * np.greater(tokens, 0)
 
 
-def _decode_attention_s(service: Service, replicas: Replicas) -> Amount:
+def _decode_attention_s(service: ServingSetup, replicas: Replicas) -> Amount:
     reading = _cache_read(service, replicas) / (_bandwidth(service) * service.machine.achieved.bandwidth_share)
     flops = replicas.batch / groups(replicas) * service.model.decode_flops * attended_tokens(service)
     return np.maximum(reading, _per_accelerator(service, replicas, flops) / _sixteen_bit_rate(service))
 
 
-def _prompt_attention_s(service: Service, replicas: Replicas, tokens: Amount) -> Amount:
+def _prompt_attention_s(service: ServingSetup, replicas: Replicas, tokens: Amount) -> Amount:
     """A prompt's token sees half of it in the mean, and all of what was found in a cache."""
     seen = service.requests.prompt_tokens * (1 + service.requests.cached_share) / 2
     flops = tokens * service.model.prefill_flops * cached_tokens(service.model, seen)
     return _per_accelerator(service, replicas, flops) / _sixteen_bit_rate(service)
 
 
-def _fixed_s(service: Service, replicas: Replicas) -> Amount:
+def _fixed_s(service: ServingSetup, replicas: Replicas) -> Amount:
     achieved = service.machine.achieved
     return achieved.host_s + achieved.layer_s * service.model.layers / stages(service.model, replicas)
 
 
-def _per_accelerator(service: Service, replicas: Replicas, whole: Amount) -> Amount:
+def _per_accelerator(service: ServingSetup, replicas: Replicas, whole: Amount) -> Amount:
     """A group's part of what a token's whole pass takes, on one of its accelerators."""
     return whole / (replicas.tensor * stages(service.model, replicas))
 
 
-def _dense_read(service: Service, replicas: Replicas) -> Amount:
+def _dense_read(service: ServingSetup, replicas: Replicas) -> Amount:
     """Bytes of the weights that every token meets, which an accelerator reads in a step."""
     return _per_accelerator(service, replicas, service.stored.weight_bytes * service.model.dense)
 
 
-def _experts_read(service: Service, replicas: Replicas, tokens: Amount) -> Amount:
+def _experts_read(service: ServingSetup, replicas: Replicas, tokens: Amount) -> Amount:
     """Bytes of the experts that any group's tokens visit, on one accelerator."""
     model, lanes = service.model, groups(replicas) / stages(service.model, replicas)
     touched = touched_experts(model.experts, model.experts_per_token, tokens * lanes)
     return service.stored.weight_bytes * touched * model.routed / replicas.accelerators
 
 
-def _head_bytes(service: Service, replicas: Replicas) -> Amount:
+def _head_bytes(service: ServingSetup, replicas: Replicas) -> Amount:
     return _per_accelerator(service, replicas, service.stored.table_bytes * service.model.table)
 
 
-def _cache_read(service: Service, replicas: Replicas) -> Amount:
+def _cache_read(service: ServingSetup, replicas: Replicas) -> Amount:
     """Bytes of keys and values that an accelerator reads for its sequences' next tokens."""
     read = replicas.batch / groups(replicas) * token_cache_bytes(service) * attended_tokens(service)
     return read / (cache_parts(service, replicas) * stages(service.model, replicas))
 
 
-def _bandwidth(service: Service) -> float:
+def _bandwidth(service: ServingSetup) -> float:
     return service.machine.accelerator.memory_bandwidth_gb_per_s * 1e9
 
 
-def _sixteen_bit_rate(service: Service) -> float:
+def _sixteen_bit_rate(service: ServingSetup) -> float:
     return _first_peak(service.machine, SIXTEEN_BIT) * service.machine.achieved.compute_share
 
 
-def _first_peak(machine: Machine, precisions: tuple[str, ...]) -> float:
+def _first_peak(machine: ServingMachine, precisions: tuple[str, ...]) -> float:
     """Dense peak in FLOP/s of the first of `precisions` that the accelerator has, or else of its fastest."""
     peaks = machine.accelerator.peak_tflops
     known = next((name for name in precisions if name in peaks), None)
     return peak_flops(machine.accelerator, known or max(peaks, key=lambda name: peaks[name]))
 
 
-def _link(machine: Machine, span: Amount) -> Amount:
+def _link(machine: ServingMachine, span: Amount) -> Amount:
     """Bytes a second, one way, that a group of `span` accelerators reaches of the fast link, or of the network where it is larger."""
     part = machine.accelerator
     across = (part.internode_gbit_per_s or 0.0) / 8 * 1e9 or np.inf

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from service.domain.errors import InvalidRequest
-from service.domain.scaling.loss_curves import LossCurve, Schedule, State, TypicalCurve
+from service.domain.scaling.loss_curves import CurvePrior, LearningRateSchedule, LossCurve, State
 from service.domain.tracking.status import LossAlarm, LossEnd, Losses
 from service.engine.scaling.curve_diagnostics import FEWEST_POINTS, MOST_POINTS, state_of
 from service.engine.scaling.loss_curve import extrapolate
@@ -59,7 +59,7 @@ def losses(history: RunHistory, rules: LossRules, end: LossEnd | None = None) ->
 
 
 def loss_end(
-    history: RunHistory, plan: Schedule, typical: TypicalCurve, planned_loss: float | None, generator: np.random.Generator
+    history: RunHistory, plan: LearningRateSchedule, typical: CurvePrior, planned_loss: float | None, generator: np.random.Generator
 ) -> LossEnd | str:
     """Where the loss will end by the plan's schedule, or why nobody can tell. Takes a second: no part of a status."""
     hours = history.losses

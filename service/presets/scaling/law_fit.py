@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from service.domain.scaling.fits import TypicalLaw
-from service.domain.scaling.loss_curves import TypicalCurve
+from service.domain.scaling.fits import LawPrior
+from service.domain.scaling.loss_curves import CurvePrior
 from service.presets.defaults import Default
 
 _FILE = Path(__file__).parents[1] / "data" / "scaling_fit.toml"
@@ -18,20 +18,20 @@ LAW_TERMS, LAW_EXPONENTS = ("size_term", "data_term", "irreducible"), ("alpha", 
 
 
 @functools.cache
-def typical_law() -> TypicalLaw:
+def typical_law() -> LawPrior:
     """What published laws have."""
     rows = _document()["law"]
     centre = [*(np.log(rows[name]["typical"]) for name in LAW_TERMS), *(rows[name]["typical"] for name in LAW_EXPONENTS)]
     deviation = [rows[name]["deviation"] for name in (*LAW_TERMS, *LAW_EXPONENTS)]
-    return TypicalLaw(np.array(centre), np.array(deviation), f"{rows['source']}, {rows['date']}")
+    return LawPrior(np.array(centre), np.array(deviation), f"{rows['source']}, {rows['date']}")
 
 
 @functools.cache
-def typical_curve() -> TypicalCurve:
+def typical_curve() -> CurvePrior:
     """What measured loss curves have."""
     rows = _document()["curve"]
     power, alpha, level, annealing = (rows[name] for name in ("power_term", "alpha", "level", "annealing"))
-    return TypicalCurve(
+    return CurvePrior(
         centre=np.array([np.log(power["typical"]), alpha["typical"], np.log(level["typical"]), np.log(annealing["typical"])]),
         deviation=np.array([row["deviation"] for row in (power, alpha, level, annealing)]),
         relaxation_share=rows["relaxation_share"]["value"],

@@ -15,7 +15,7 @@ import numpy as np
 
 from service.domain.errors import UnknownName
 from service.domain.quantities import Range
-from service.domain.scaling.laws import PARAMETERS, AllocationLaw, MixtureLaw, ParametricLaw, Repetition, ScalingLaw
+from service.domain.scaling.laws import PARAMETERS, AllocationLaw, MixtureLaw, ParametricLaw, RepetitionDecay, ScalingLaw
 from service.engine.scaling.laws import Floats, drawn, drawn_allocation, of_kaplan, of_mixture
 
 _FILE = Path(__file__).parents[1] / "data" / "laws.toml"
@@ -65,10 +65,10 @@ def default_law() -> PublishedLaw:
     return load_laws()[_document()["default"]]
 
 
-def repetition() -> tuple[Repetition, str]:
+def repetition() -> tuple[RepetitionDecay, str]:
     """How repeated tokens and excess parameters lose their worth, and the source."""
     row = _document()["repetition"]
-    return Repetition(row["tokens"], row["params"]), f"{row['source']}, {row['date']}"
+    return RepetitionDecay(row["tokens"], row["params"]), f"{row['source']}, {row['date']}"
 
 
 def mixture_law(granularity: float | None = None) -> ParametricLaw:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from service.context import AppContext
-from service.domain.comparison.approaches import APPROACHES, Approach, Costed, Needs, ServingCost, TrainingCost
+from service.domain.comparison.approaches import APPROACHES, Approach, ApproachNeeds, ApproachServing, ApproachTraining, CostedApproach
 from service.domain.errors import DoesNotFit, DomainError, InvalidRequest
 from service.domain.quantities import Assumption, Range
 from service.domain.scaling.laws import FLOPS_PER_PARAM_AND_TOKEN
@@ -26,7 +26,7 @@ from service.presets.version import engine_version
 from service.usecases.resolution.assumption_log import AssumptionLog
 from service.usecases.resolution.model import resolve_model
 from service.usecases.resolution.price import Price
-from service.usecases.scaling.size_costs import Serving, rig_of, serving_of
+from service.usecases.scaling.size_costs import LifetimeServing, rig_of, serving_of
 from service.usecases.training.estimate import EstimateAnswer, estimate
 
 Given = Mapping[str, Any]
@@ -40,7 +40,7 @@ HOURS_PER_DAY = 24
 class ApproachesAnswer:
     """The approaches, the cheapest over the lifetime first, those that cannot be done last."""
 
-    approaches: tuple[Costed, ...]
+    approaches: tuple[CostedApproach, ...]
     requests: float
     price: Price
     serving_price: Price
@@ -51,7 +51,7 @@ class ApproachesAnswer:
 
 
 @dataclass(frozen=True, slots=True)
-class Task:
+class ApproachTask:
     """A request, resolved: the model, what each approach trains on and serves with, and who serves."""
 
     context: AppContext
@@ -60,7 +60,7 @@ class Task:
     model: Transformer
     student: tuple[Transformer, dict[str, Any]]
     prompted: Transformer
-    serving: Serving
+    serving: LifetimeServing
     tokens: Mapping[str, dict[str, Any]]
     demonstration_tokens: float
     usd_per_hour: float
@@ -91,12 +91,12 @@ def approaches(context: AppContext, request: Given) -> ApproachesAnswer:
     )
 
 
-def _task(context: AppContext, request: Given, serving: Serving, snapshot: str, notes: AssumptionLog) -> Task:
+def _task(context: AppContext, request: Given, serving: LifetimeServing, snapshot: str, notes: AssumptionLog) -> ApproachTask:
     prompting = request.get("prompting", {})
     model = _transformer(request, "model", "", notes)
     extra = approach_default("demonstration_tokens")
     rate = default("personnel.usd_per_hour")
-    return Task(
+    return ApproachTask(
         context=context,
         request=request,
         snapshot=snapshot,
@@ -170,7 +170,7 @@ def _chosen(request: Given, name: str, notes: AssumptionLog) -> Any:
     return notes.take(request, name, usual.value, usual.source)
 
 
-def _costed(task: Task, approach: Approach) -> Costed:
+def _costed(task: ApproachTask, approach: Approach) -> CostedApproach:
     """One approach; what stands in its way is told, not raised."""
     run, reasons = _trained(task, approach) if approach.method else (None, ())
     serving = _served(task, approach)
@@ -178,7 +178,7 @@ def _costed(task: Task, approach: Approach) -> Costed:
         reasons = (*reasons, "the model cannot be served on that accelerator: it does not fit on as many as are searched")
     people_usd = approach.people_hours * task.usd_per_hour
     training = None if run is None else _training(run[0], run[1])
-    return Costed(
+    return CostedApproach(
         rank=0,
         approach=approach.name,
         title=approach.title,
@@ -196,7 +196,7 @@ def _costed(task: Task, approach: Approach) -> Costed:
     )
 
 
-def _trained(task: Task, approach: Approach) -> tuple[tuple[EstimateAnswer, dict[str, Any]] | None, tuple[str, ...]]:
+def _trained(task: ApproachTask, approach: Approach) -> tuple[tuple[EstimateAnswer, dict[str, Any]] | None, tuple[str, ...]]:
     """The run on the fewest accelerators that hold it and are done in time, else on those that are done first; or why there is none."""
     fitting, obstacle = [], ""
     for count in _counts(task.request["hardware"]["count"]):
@@ -221,7 +221,7 @@ def _counts(most: int) -> list[int]:
     return sorted({*(count for count in powers if count < most), most})
 
 
-def _estimate_request(task: Task, approach: Approach, count: int) -> dict[str, Any]:
+def _estimate_request(task: ApproachTask, approach: Approach, count: int) -> dict[str, Any]:
     """As POST /v1/estimate takes it."""
     training: dict[str, Any] = {"method": approach.method}
     if approach.name == "distillation":
@@ -241,12 +241,12 @@ def _estimate_request(task: Task, approach: Approach, count: int) -> dict[str, A
     }
 
 
-def _training(answer: EstimateAnswer, request: dict[str, Any]) -> TrainingCost:
+def _training(answer: EstimateAnswer, request: dict[str, Any]) -> ApproachTraining:
     found = answer.estimate
-    return TrainingCost(found.cost.total_usd, found.time.accelerator_hours, found.time.wall_clock_hours, request)
+    return ApproachTraining(found.cost.total_usd, found.time.accelerator_hours, found.time.wall_clock_hours, request)
 
 
-def _served(task: Task, approach: Approach) -> ServingCost | None:
+def _served(task: ApproachTask, approach: Approach) -> ApproachServing | None:
     """The lifetime's requests, with demonstrations where the model is prompted; None where it cannot be served."""
     asked, prompting = task.serving.requests, task.request.get("prompting", {})
     if approach.name != "prompting":
@@ -261,11 +261,11 @@ def _served(task: Task, approach: Approach) -> ServingCost | None:
     return _served_by(task, task.prompted, task.serving.usd_per_request(task.prompted, requests), prompt)
 
 
-def _served_by(task: Task, model: Transformer | None, usd: Range, prompt_tokens: float) -> ServingCost | None:
+def _served_by(task: ApproachTask, model: Transformer | None, usd: Range, prompt_tokens: float) -> ApproachServing | None:
     if not np.isfinite(usd.p90):
         return None
     params = None if model is None else parameter_total(model)
-    return ServingCost(usd.scaled(task.serving.number), usd, prompt_tokens, params, hosted=model is None)
+    return ApproachServing(usd.scaled(task.serving.number), usd, prompt_tokens, params, hosted=model is None)
 
 
 def _sum(one: Range, other: Range) -> Range:
@@ -273,9 +273,9 @@ def _sum(one: Range, other: Range) -> Range:
     return Range(one.p10 + other.p10, one.p50 + other.p50, one.p90 + other.p90)
 
 
-def _needs(approach: Approach, answer: EstimateAnswer | None) -> Needs:
+def _needs(approach: Approach, answer: EstimateAnswer | None) -> ApproachNeeds:
     count = 0 if answer is None else round(answer.estimate.time.accelerator_hours.p50 / answer.estimate.time.wall_clock_hours.p50)
-    return Needs(
+    return ApproachNeeds(
         data=approach.data,
         accelerators=approach.accelerators,
         people=approach.people,
@@ -286,7 +286,7 @@ def _needs(approach: Approach, answer: EstimateAnswer | None) -> Needs:
     )
 
 
-def _ranked(found: list[Costed], serving: Serving) -> tuple[Costed, ...]:
+def _ranked(found: list[CostedApproach], serving: LifetimeServing) -> tuple[CostedApproach, ...]:
     """In order of cost, and against prompting."""
     ordered = sorted(found, key=lambda each: (not each.feasible, each.total_usd.p50 if each.total_usd else 0.0))
     prompting = next((each for each in found if each.approach == "prompting"), None)
@@ -295,7 +295,7 @@ def _ranked(found: list[Costed], serving: Serving) -> tuple[Costed, ...]:
     )
 
 
-def _pays_back(each: Costed, prompting: Costed | None, serving: Serving) -> float | None:
+def _pays_back(each: CostedApproach, prompting: CostedApproach | None, serving: LifetimeServing) -> float | None:
     """Tokens served after which the run and its people are paid for by cheaper requests than by prompting."""
     if prompting is None or prompting.serving is None or each.serving is None or each.training is None or not each.feasible:
         return None

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from service.context import AppContext
-from service.domain.comparison.options import BreakEvenBlock, Constraints, Objective, Option, OwnedBlock, VariantBlock
+from service.domain.comparison.options import BreakEvenVerdict, Constraints, Objective, Option, OwnedClusterCost, VariantSummary
 from service.domain.errors import InvalidRequest, UnknownName
 from service.domain.quantities import Assumption
 from service.engine.comparison.pareto import pareto_front, ranking
@@ -35,9 +35,17 @@ from service.usecases.comparison.offer_selection import (
     note_networks,
     without_stock,
 )
-from service.usecases.comparison.option_table import OfferGroup, Part, Table, evaluated, stalls, together
+from service.usecases.comparison.option_table import OfferGroup, OptionTable, Part, evaluated, stalls, together
 from service.usecases.comparison.options import OptionContext
-from service.usecases.comparison.owned_hardware import Owned, break_evens, evaluated_owned, machines_of, offer_of, owned_block, owned_of
+from service.usecases.comparison.owned_hardware import (
+    OwnedHardware,
+    break_evens,
+    evaluated_owned,
+    machines_of,
+    offer_of,
+    owned_block,
+    owned_of,
+)
 from service.usecases.comparison.shortlist import (
     best_of_variants,
     fresh_instead,
@@ -49,7 +57,7 @@ from service.usecases.comparison.shortlist import (
     verdict_where_none,
 )
 from service.usecases.comparison.timed_configurations import (
-    Machine,
+    TimedConfiguration,
     Workload,
     assumptions_of,
     interruptible,
@@ -81,9 +89,9 @@ class Comparison:
     options: tuple[Option, ...]
     considered: int
     infeasible: dict[str, int]
-    variants: tuple[VariantBlock, ...]
-    on_prem: tuple[OwnedBlock, ...]
-    break_even: tuple[BreakEvenBlock, ...]
+    variants: tuple[VariantSummary, ...]
+    on_prem: tuple[OwnedClusterCost, ...]
+    break_even: tuple[BreakEvenVerdict, ...]
     prices_as_of: datetime | None
     stale_providers: tuple[str, ...]
     price_snapshot: str
@@ -264,7 +272,7 @@ def _laid_over(base: Given, above: Given) -> dict[str, Any]:
 
 
 def _affordable_counts(
-    candidates: Given, workloads: Sequence[Workload], for_sale: Sequence[OfferGroup], plants: Sequence[Owned], notes: AssumptionLog
+    candidates: Given, workloads: Sequence[Workload], for_sale: Sequence[OfferGroup], plants: Sequence[OwnedHardware], notes: AssumptionLog
 ) -> tuple[int, ...]:
     """The counts to compare. Raises InvalidRequest where they make more work than one request may cost."""
     each, accelerators = sum(search_weight(work.model[0]) for work in workloads), len(_by_accelerator(for_sale))
@@ -282,9 +290,9 @@ def _affordable_counts(
 
 def _rented(
     context: AppContext, workloads: Sequence[Workload], for_sale: Sequence[OfferGroup], counts: Sequence[int]
-) -> tuple[list[Machine], list[Part]]:
+) -> tuple[list[TimedConfiguration], list[Part]]:
     """Every workload on every kind of accelerator in every count, and their offers."""
-    machines: list[Machine] = []
+    machines: list[TimedConfiguration] = []
     parts: list[Part] = []
     for work in workloads:
         steady = _steady(context, work, for_sale, counts)
@@ -298,7 +306,7 @@ def _rented(
 
 def _steady(
     context: AppContext, work: Workload, for_sale: Sequence[OfferGroup], counts: Sequence[int]
-) -> dict[tuple[str, int], dict[float, Machine]]:
+) -> dict[tuple[str, int], dict[float, TimedConfiguration]]:
     """A workload on every kind of accelerator in every count, which nobody takes away: the machines by their networks' rates.
 
     Layouts of one count are much the same on every accelerator, and quite the same in every network: they are searched one after
@@ -316,13 +324,13 @@ def _by_accelerator(for_sale: Sequence[OfferGroup]) -> list[tuple[str, list[Offe
     return [(name, list(kinds)) for name, kinds in itertools.groupby(for_sale, key=lambda stall: stall.accelerator)]
 
 
-def _order(objective: Objective, table: Table) -> Ints:
+def _order(objective: Objective, table: OptionTable) -> Ints:
     """Positions of the options, the best first."""
     values = {"cost": table.cost.p50, "time": table.finish_hours, "carbon": table.tco2e}[objective]
     return ranking(table.feasible, values, table.cost.p50)
 
 
-def _front(table: Table) -> Flags:
+def _front(table: OptionTable) -> Flags:
     """Which options nothing beats on cost, finish and carbon together; only feasible ones count."""
     front = np.zeros(len(table.row), dtype=bool)
     possible = np.flatnonzero(table.feasible)

@@ -12,13 +12,15 @@ from service.domain.comparison.options import Constraints
 from service.engine.numerics.ranges import probability_below
 from service.prices.book import PriceBook
 from service.prices.offer_table import Flags, Floats
-from service.usecases.comparison.option_table import Table, deadline_hours
-from service.usecases.comparison.timed_configurations import Machine
+from service.usecases.comparison.option_table import OptionTable, deadline_hours
+from service.usecases.comparison.timed_configurations import TimedConfiguration
 from service.usecases.resolution.assumption_log import AssumptionLog
 from service.usecases.resolution.price import country_of
 
 
-def limited(table: Table, machines: Sequence[Machine], book: PriceBook, constraints: Constraints, notes: AssumptionLog) -> Table:
+def limited(
+    table: OptionTable, machines: Sequence[TimedConfiguration], book: PriceBook, constraints: Constraints, notes: AssumptionLog
+) -> OptionTable:
     """The table with what the deadline's probability, the days of the run and the jurisdictions rule out."""
     found: dict[str, Flags] = {}
     if constraints.min_deadline_probability is not None:
@@ -32,7 +34,7 @@ def limited(table: Table, machines: Sequence[Machine], book: PriceBook, constrai
     return replace(table, ruled_out={**table.ruled_out, **found})
 
 
-def in_time(table: Table, machines: Sequence[Machine], constraints: Constraints) -> Floats:
+def in_time(table: OptionTable, machines: Sequence[TimedConfiguration], constraints: Constraints) -> Floats:
     """Probability that each option ends by the deadline, NaN where it cannot run or there is none."""
     chances, available = np.full(len(machines), np.nan), deadline_hours(constraints)
     used, first = np.unique(table.machine, return_index=True)
@@ -44,14 +46,14 @@ def in_time(table: Table, machines: Sequence[Machine], constraints: Constraints)
     return np.asarray(chances[table.machine])
 
 
-def nearest(table: Table, machines: Sequence[Machine], constraints: Constraints, among: Flags) -> int:
+def nearest(table: OptionTable, machines: Sequence[TimedConfiguration], constraints: Constraints, among: Flags) -> int:
     """Position of the option of `among` that misses least: that breaks the fewest constraints, and those of figures by the least share."""
     broken = sum((flags.astype(np.int64) for flags in table.ruled_out.values()), np.zeros(len(table.row), dtype=np.int64))
     order = np.lexsort((table.cost.p50, _excess(table, machines, constraints), broken, np.isnan(table.cost.p50), ~among))
     return int(order[0])
 
 
-def _excess(table: Table, machines: Sequence[Machine], constraints: Constraints) -> Floats:
+def _excess(table: OptionTable, machines: Sequence[TimedConfiguration], constraints: Constraints) -> Floats:
     """The largest of an option's figures over their limits."""
     figures = (
         (table.finish_hours, deadline_hours(constraints)),
@@ -64,13 +66,13 @@ def _excess(table: Table, machines: Sequence[Machine], constraints: Constraints)
     return np.asarray(np.fmax.reduce([np.ones(len(table.row)), *shares]))
 
 
-def _days(table: Table, machines: Sequence[Machine]) -> Floats:
+def _days(table: OptionTable, machines: Sequence[TimedConfiguration]) -> Floats:
     """Wall-clock p50 of each option in days, NaN where it cannot run."""
     each = np.array([machine.timing.wall_clock_hours.p50 / 24 if machine.timing else np.nan for machine in machines])
     return np.asarray(each[table.machine])
 
 
-def _elsewhere(table: Table, book: PriceBook, countries: frozenset[str], notes: AssumptionLog) -> Mapping[str, Flags]:
+def _elsewhere(table: OptionTable, book: PriceBook, countries: frozenset[str], notes: AssumptionLog) -> Mapping[str, Flags]:
     """Which options stand in another country, and which in one that nobody knows. What is owned stands where its owner wants it."""
     rows, at = np.unique(table.row, return_inverse=True)
     offers = [book.offers[row] if row >= 0 else None for row in rows.tolist()]

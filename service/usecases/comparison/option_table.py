@@ -11,12 +11,12 @@ import numpy as np
 
 from service.domain.comparison.options import Constraints
 from service.domain.training.run import Run
-from service.engine.comparison.offer_costs import Prices, Totals, totals
+from service.engine.comparison.offer_costs import OfferCosts, OfferPrices, totals
 from service.engine.training.energy import mwh_at, tco2e_at
 from service.engine.training.estimate import checkpoint_tb
 from service.prices.offer_table import Flags, Floats, Ints, OfferColumns
 from service.usecases.comparison.offer_selection import inter_node_gbps, places_of, without_stock
-from service.usecases.comparison.timed_configurations import Machine
+from service.usecases.comparison.timed_configurations import TimedConfiguration
 from service.usecases.training.estimate import MOST_USD
 
 REASONS = (
@@ -47,7 +47,7 @@ class OfferGroup:
     interruptible: bool
     inter_node_gbps: tuple[float, ...]
     rows: Ints
-    prices: Prices
+    prices: OfferPrices
     pue: Floats
     grid_gco2_per_kwh: Floats
     ruled_out: Mapping[str, Flags]
@@ -74,7 +74,7 @@ def _stall(accelerator: str, kind: bool, columns: OfferColumns, rows: Ints, cons
         interruptible=kind,
         inter_node_gbps=tuple(networks.tolist()),
         rows=rows,
-        prices=Prices(columns.usd_per_accelerator_hour[rows], columns.accelerator_count[rows], columns.term_hours[rows], network),
+        prices=OfferPrices(columns.usd_per_accelerator_hour[rows], columns.accelerator_count[rows], columns.term_hours[rows], network),
         pue=places.pue[at],
         grid_gco2_per_kwh=places.grid_gco2_per_kwh[at],
         ruled_out=_ruled_out(constraints, columns, rows),
@@ -99,7 +99,7 @@ class Part:
 
     machine: Ints
     row: Ints
-    cost: Totals
+    cost: OfferCosts
     finish_hours: Floats
     mwh: Floats
     tco2e: Floats
@@ -107,12 +107,12 @@ class Part:
 
 
 @dataclass(frozen=True)
-class Table:
+class OptionTable:
     """All options as columns: the machine and the row of the book, figures as in a `Part`, and what rules an option out, by reason."""
 
     machine: Ints
     row: Ints
-    cost: Totals
+    cost: OfferCosts
     finish_hours: Floats
     mwh: Floats
     tco2e: Floats
@@ -137,7 +137,7 @@ class Table:
         return [reason for reason in REASONS if reason in self.ruled_out and self.ruled_out[reason][at]]
 
 
-def evaluated(machines: Sequence[Sequence[Machine]], first: int, stall: OfferGroup) -> Part:
+def evaluated(machines: Sequence[Sequence[TimedConfiguration]], first: int, stall: OfferGroup) -> Part:
     """All offers of machines of one kind: a row of them for each count, one for each of the stall's networks.
 
     `first` is the position of the first machine, the others following row by row.
@@ -157,7 +157,7 @@ def evaluated(machines: Sequence[Sequence[Machine]], first: int, stall: OfferGro
     return Part(
         machine=at,
         row=row,
-        cost=Totals(cost.p10.ravel(), cost.p50.ravel(), cost.p90.ravel()),
+        cost=OfferCosts(cost.p10.ravel(), cost.p50.ravel(), cost.p90.ravel()),
         finish_hours=p50.ravel() + runs[0].schedule.queue_hours,
         mwh=mwh.ravel(),
         tco2e=tco2e.ravel(),
@@ -165,7 +165,7 @@ def evaluated(machines: Sequence[Sequence[Machine]], first: int, stall: OfferGro
     )
 
 
-def _percentiles(machine: Machine) -> tuple[float, float, float]:
+def _percentiles(machine: TimedConfiguration) -> tuple[float, float, float]:
     """Of the hours of its run, NaN where it cannot run."""
     if machine.timing is None:
         return np.nan, np.nan, np.nan
@@ -176,20 +176,20 @@ def _percentiles(machine: Machine) -> tuple[float, float, float]:
 def unknown(machine: Ints, row: Ints, ruled_out: Mapping[str, Flags]) -> Part:
     """Options of machines that cannot run the workload."""
     none, every = np.full(len(row), np.nan), np.ones(len(row), dtype=bool)
-    return Part(machine, row, Totals(none, none, none), none, none, none, {**ruled_out, "cannot_run": every})
+    return Part(machine, row, OfferCosts(none, none, none), none, none, none, {**ruled_out, "cannot_run": every})
 
 
-def together(parts: Sequence[Part], constraints: Constraints) -> Table:
+def together(parts: Sequence[Part], constraints: Constraints) -> OptionTable:
     """The options of all machines, in their order, with what the limits rule out."""
-    cost = Totals(*(np.concatenate([getattr(part.cost, name) for part in parts]) for name in Totals.__slots__))
+    cost = OfferCosts(*(np.concatenate([getattr(part.cost, name) for part in parts]) for name in OfferCosts.__slots__))
     machine, row, finish_hours, mwh, tco2e = (
         np.concatenate([getattr(part, name) for part in parts]) for name in ("machine", "row", "finish_hours", "mwh", "tco2e")
     )
-    table = Table(machine, row, cost, finish_hours, mwh, tco2e, _joined_reasons(parts))
+    table = OptionTable(machine, row, cost, finish_hours, mwh, tco2e, _joined_reasons(parts))
     return replace(table, ruled_out={**table.ruled_out, **_beyond_limits(table, constraints)})
 
 
-def _beyond_limits(table: Table, constraints: Constraints) -> dict[str, Flags]:
+def _beyond_limits(table: OptionTable, constraints: Constraints) -> dict[str, Flags]:
     """What the limits that are set rule out, and what nobody could pay."""
     deadline = deadline_hours(constraints)
     found: dict[str, Flags] = {"beyond_reason": table.cost.p90 > MOST_USD}
@@ -216,7 +216,7 @@ def deadline_hours(constraints: Constraints) -> float | None:
     return ((constraints.deadline - constraints.start).days + 1) * 24.0
 
 
-def _footprint(machine: Machine, runs: Sequence[Run], hours: Floats, stall: OfferGroup) -> tuple[Floats, Floats]:
+def _footprint(machine: TimedConfiguration, runs: Sequence[Run], hours: Floats, stall: OfferGroup) -> tuple[Floats, Floats]:
     """MWh and tCO2e by run and offer: at the caller's PUE and grid where they state them or a region, else at the offer's own."""
     stated, energy = machine.workload.request.get("energy", {}), runs[0].energy
     own_region = stated.get("region") is not None

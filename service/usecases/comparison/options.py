@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from providers.offer import TERM_HOURS, Offer
-from service.domain.comparison.options import Commitment, Constraints, EnergyBlock, OfferBlock, Option, ThroughputBlock, TimeBlock
+from service.domain.comparison.options import Commitment, Constraints, Option, OptionEnergy, OptionOffer, OptionThroughput, OptionTime
 from service.domain.quantities import Range
 from service.domain.training.estimate import FinishDates
 from service.engine.numerics.ranges import probability_below
@@ -15,8 +15,8 @@ from service.engine.training.cost import overhead_share, paid_hours, spare_accel
 from service.engine.training.estimate import date_after, mfu, step_time_s
 from service.prices.book import PriceBook
 from service.prices.offer_table import Flags
-from service.usecases.comparison.option_table import Table, deadline_hours, joined
-from service.usecases.comparison.timed_configurations import Machine, why_impossible
+from service.usecases.comparison.option_table import OptionTable, deadline_hours, joined
+from service.usecases.comparison.timed_configurations import TimedConfiguration, why_impossible
 from service.usecases.resolution.price import country_of
 from service.usecases.training.estimate import BEYOND_REASON
 
@@ -28,19 +28,19 @@ class OptionContext:
     book: PriceBook
     stale: Flags
     constraints: Constraints
-    table: Table
-    machines: Sequence[Machine]
-    owned: Sequence[OfferBlock] = ()
-    figures: dict[int, Figures] = field(default_factory=dict)
+    table: OptionTable
+    machines: Sequence[TimedConfiguration]
+    owned: Sequence[OptionOffer] = ()
+    figures: dict[int, ConfigurationFigures] = field(default_factory=dict)
 
-    def of_machine(self, at: int) -> Figures:
+    def of_machine(self, at: int) -> ConfigurationFigures:
         """Speed and time of the machine of an option, made once for all its options."""
         index = int(self.table.machine[at])
         if index not in self.figures:
             self.figures[index] = _figures(self.machines[index], float(self.table.finish_hours[at]), self.constraints)
         return self.figures[index]
 
-    def offer(self, row: int) -> OfferBlock:
+    def offer(self, row: int) -> OptionOffer:
         """The offer of a row of the book; rows below 0 are what is owned, -1 the first."""
         if row < 0:
             return self.owned[-1 - row]
@@ -48,11 +48,11 @@ class OptionContext:
 
 
 @dataclass(frozen=True, slots=True)
-class Figures:
+class ConfigurationFigures:
     """What all options of a machine share: speed and time, or why it cannot run."""
 
-    throughput: ThroughputBlock | None
-    time: TimeBlock | None
+    throughput: OptionThroughput | None
+    time: OptionTime | None
     impossible: str = ""
 
 
@@ -60,8 +60,8 @@ class Figures:
 class Exclusion:
     """An option that something rules out, for the words about it."""
 
-    machine: Machine
-    offer: OfferBlock
+    machine: TimedConfiguration
+    offer: OptionOffer
     country: str
     in_time: float | None
     constraints: Constraints
@@ -87,7 +87,7 @@ def option_of(rank: int, at: int, seen: OptionContext, *, on_front: bool) -> Opt
         time=figures.time,
         cost_usd=_cost(table, at) if figures.time and "beyond_reason" not in ruled_out else None,
         commitment=_commitment(machine, offer),
-        energy=EnergyBlock(float(table.mwh[at]), float(table.tco2e[at])) if figures.time else None,
+        energy=OptionEnergy(float(table.mwh[at]), float(table.tco2e[at])) if figures.time else None,
         feasible=not ruled_out,
         reasons=_reasons(at, seen, ruled_out),
         on_pareto_front=on_front,
@@ -114,7 +114,7 @@ def _reasons(at: int, seen: OptionContext, ruled_out: Sequence[str]) -> tuple[st
     return tuple(_WORDS[reason](ruling) for reason in ruled_out)
 
 
-def _id(machine: Machine, offer: OfferBlock) -> str:
+def _id(machine: TimedConfiguration, offer: OptionOffer) -> str:
     """What tells an option from all others, whatever else is compared."""
     market = () if offer.market == "list" else (offer.market,)
     hardware = f"{offer.accelerators_per_instance}x{offer.accelerator}"
@@ -122,9 +122,9 @@ def _id(machine: Machine, offer: OfferBlock) -> str:
     return ":".join((machine.workload.name, *parts) if machine.workload.name else parts)
 
 
-def offer_block(offer: Offer, *, stale: bool) -> OfferBlock:
+def offer_block(offer: Offer, *, stale: bool) -> OptionOffer:
     """An offer as comparisons show it."""
-    return OfferBlock(
+    return OptionOffer(
         provider=offer.provider,
         region=offer.region,
         instance_type=offer.instance_type,
@@ -141,14 +141,14 @@ def offer_block(offer: Offer, *, stale: bool) -> OfferBlock:
     )
 
 
-def _figures(machine: Machine, finish_hours: float, constraints: Constraints) -> Figures:
+def _figures(machine: TimedConfiguration, finish_hours: float, constraints: Constraints) -> ConfigurationFigures:
     if machine.run is None or machine.timing is None:
-        return Figures(None, None, why_impossible(machine))
+        return ConfigurationFigures(None, None, why_impossible(machine))
     run, timed = machine.run, machine.timing
     hours, reliable, choice = timed.wall_clock_hours, timed.reliable, timed.choice
     waiting, available = finish_hours - hours.p50, deadline_hours(constraints)
-    return Figures(
-        ThroughputBlock(
+    return ConfigurationFigures(
+        OptionThroughput(
             tokens_per_s_per_accelerator=timed.speed.tokens_per_s_per_accelerator,
             mfu=mfu(run, timed),
             step_time_s=step_time_s(run, timed),
@@ -157,7 +157,7 @@ def _figures(machine: Machine, finish_hours: float, constraints: Constraints) ->
             bound_by=choice.steps.bound_by(0),
             parallelism=choice.layouts.named(0),
         ),
-        TimeBlock(
+        OptionTime(
             wall_clock_hours=hours,
             accelerator_hours=hours.scaled(machine.count),
             goodput=reliable.goodput,
@@ -175,12 +175,12 @@ def _finish(constraints: Constraints, waiting: float, hours: Range) -> FinishDat
     return FinishDates(*(date_after(constraints.start, waiting + each) for each in (hours.p10, hours.p50, hours.p90)))
 
 
-def _cost(table: Table, at: int) -> Range:
+def _cost(table: OptionTable, at: int) -> Range:
     low, middle, high = (float(column[at]) for column in (table.cost.p10, table.cost.p50, table.cost.p90))
     return Range(min(low, middle), middle, max(middle, high))
 
 
-def _commitment(machine: Machine, offer: OfferBlock) -> Commitment | None:
+def _commitment(machine: TimedConfiguration, offer: OptionOffer) -> Commitment | None:
     """What a reservation pays for, where the option is one and can run."""
     term = TERM_HOURS.get(offer.pricing, 0.0)
     if not term or machine.run is None or machine.timing is None:

@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 
 from service.context import AppContext
-from service.domain.comparison.options import BreakEvenBlock, OfferBlock, Option, OwnedBlock, TurnBlock
+from service.domain.comparison.options import BreakEvenVerdict, InputSensitivity, Option, OptionOffer, OwnedClusterCost
 from service.domain.comparison.ownership import OwnedCluster
 from service.domain.errors import DomainError
 from service.domain.quantities import Assumption
 from service.domain.training.run import Energy
 from service.engine.comparison.breakeven import VerdictFlip, break_even, drawn, probability_of_winning, turns
-from service.engine.comparison.offer_costs import Prices, Totals, totals
+from service.engine.comparison.offer_costs import OfferCosts, OfferPrices, totals
 from service.engine.comparison.ownership import OwnedCost, owned_hour
 from service.engine.training.energy import mwh_at, tco2e_at
 from service.engine.training.estimate import checkpoint_tb
@@ -25,7 +25,7 @@ from service.presets.hardware.accelerators import find_accelerator
 from service.presets.hardware.regions import find_region
 from service.usecases.comparison.offer_selection import check_names
 from service.usecases.comparison.option_table import Part, unknown
-from service.usecases.comparison.timed_configurations import Machine, Workload, kind, machine
+from service.usecases.comparison.timed_configurations import TimedConfiguration, Workload, kind, machine
 from service.usecases.resolution.cluster import other_meanings
 
 Given = Mapping[str, Any]
@@ -40,7 +40,7 @@ REGION = "region"
 
 
 @dataclass(frozen=True, slots=True)
-class Owned:
+class OwnedHardware:
     """One entry of `on_prem`: the plant with its defaults chosen, its grid where that is stated [gCO2e/kWh], and what it costs."""
 
     plant: OwnedCluster
@@ -54,7 +54,7 @@ class Owned:
         return f"on_prem:{self.plant.name}"
 
 
-def owned_of(request: Given) -> list[Owned]:
+def owned_of(request: Given) -> list[OwnedHardware]:
     """The plants of a request. Raises the domain's Problems, with pointers into it."""
     given = request.get("on_prem", ())
     check_names(given, "/on_prem")
@@ -62,7 +62,9 @@ def owned_of(request: Given) -> list[Owned]:
     return [_owned(index, each, noted=not sites_stated) for index, each in enumerate(given)]
 
 
-def machines_of(context: AppContext, plants: Sequence[Owned], workloads: Sequence[Workload]) -> list[tuple[int, Machine]]:
+def machines_of(
+    context: AppContext, plants: Sequence[OwnedHardware], workloads: Sequence[Workload]
+) -> list[tuple[int, TimedConfiguration]]:
     """Every workload on every plant, with the plant's position."""
     return [
         (position, machine(context, kind(workload, owned.plant.accelerator), owned.plant.count))
@@ -71,7 +73,7 @@ def machines_of(context: AppContext, plants: Sequence[Owned], workloads: Sequenc
     ]
 
 
-def evaluated_owned(each: Machine, at: int, owned: Owned, position: int) -> Part:
+def evaluated_owned(each: TimedConfiguration, at: int, owned: OwnedHardware, position: int) -> Part:
     """The one option of a plant: its hours at what a used hour of it costs, its power in that, after the time until it is there.
 
     `at` is the machine's position among all, `position` the plant's.
@@ -85,14 +87,14 @@ def evaluated_owned(each: Machine, at: int, owned: Owned, position: int) -> Part
     mwh = mwh_at(accelerator_hours, run.energy, np.array([run.energy.pue]))
     tco2e = tco2e_at(accelerator_hours, run.energy, mwh, np.array([run.energy.grid_gco2_per_kwh]))
     usd_per_hour, one = np.array([owned.cost.usd_per_delivered_accelerator_hour]), np.ones(1, dtype=np.int64)
-    price = Prices(usd_per_hour, billed_in=one, term_hours=np.zeros(1), network=one - 1)
+    price = OfferPrices(usd_per_hour, billed_in=one, term_hours=np.zeros(1), network=one - 1)
     percentiles = np.array([hours.p10, hours.p50, hours.p90]).reshape(3, 1, 1)
     cost = totals([run], percentiles, mwh[np.newaxis], checkpoint_tb(run), price)
     waiting = run.schedule.queue_hours + float(owned.plant.lead_time_months) * HOURS_PER_MONTH
     return Part(
         machine=machine,
         row=row,
-        cost=Totals(cost.p10[0], cost.p50[0], cost.p90[0]),
+        cost=OfferCosts(cost.p10[0], cost.p50[0], cost.p90[0]),
         finish_hours=np.array([hours.p50 + waiting]),
         mwh=mwh,
         tco2e=tco2e,
@@ -100,7 +102,7 @@ def evaluated_owned(each: Machine, at: int, owned: Owned, position: int) -> Part
     )
 
 
-def _own_energy(energy: Energy, stated: Given, owned: Owned) -> Energy:
+def _own_energy(energy: Energy, stated: Given, owned: OwnedHardware) -> Energy:
     """Energy at the plant: its power as drawn, its PUE and its grid; else the workload's grid where that is stated, else the world's."""
     plant, grid = owned.plant, owned.grid_gco2_per_kwh
     if grid is None:
@@ -120,10 +122,10 @@ def _grid_stated(energy: Given) -> bool:
     return energy.get("grid_gco2_per_kwh") is not None or energy.get("region") is not None
 
 
-def offer_of(owned: Owned) -> OfferBlock:
+def offer_of(owned: OwnedHardware) -> OptionOffer:
     """The plant as the options' offer."""
     plant = owned.plant
-    return OfferBlock(
+    return OptionOffer(
         provider=owned.provider,
         region=OWN_SITE,
         instance_type=OWNED if plant.capex_usd_per_accelerator else "leased",
@@ -140,10 +142,10 @@ def offer_of(owned: Owned) -> OfferBlock:
     )
 
 
-def owned_block(owned: Owned) -> OwnedBlock:
+def owned_block(owned: OwnedHardware) -> OwnedClusterCost:
     """The plant's costs as answers show them."""
     plant, cost = owned.plant, owned.cost
-    return OwnedBlock(
+    return OwnedClusterCost(
         name=plant.name,
         accelerator=plant.accelerator,
         count=plant.count,
@@ -161,12 +163,12 @@ def owned_block(owned: Owned) -> OwnedBlock:
     )
 
 
-def break_evens(plants: Sequence[Owned], options: Sequence[Option], rivals: Sequence[Option]) -> tuple[BreakEvenBlock, ...]:
+def break_evens(plants: Sequence[OwnedHardware], options: Sequence[Option], rivals: Sequence[Option]) -> tuple[BreakEvenVerdict, ...]:
     """Every plant among the options against every rival, best first, that runs the same variant of the workload."""
     return tuple(block for owned in plants for block in _against(owned, options, rivals))
 
 
-def _against(owned: Owned, options: Sequence[Option], rivals: Sequence[Option]) -> Iterator[BreakEvenBlock]:
+def _against(owned: OwnedHardware, options: Sequence[Option], rivals: Sequence[Option]) -> Iterator[BreakEvenVerdict]:
     own = {each.variant: _paid_hours(each) for each in options if each.offer.provider == owned.provider and each.time}
     rented = [each for each in rivals if each.time and each.variant in own]
     if not rented:
@@ -177,7 +179,7 @@ def _against(owned: Owned, options: Sequence[Option], rivals: Sequence[Option]) 
     lasting = next((at for at, each in enumerate(rented) if each.offer.pricing != "spot"), 0)
     months_of_life = float(owned.plant.years) * 12 + float(owned.plant.lead_time_months)
     for at, option in enumerate(rented):
-        yield BreakEvenBlock(
+        yield BreakEvenVerdict(
             on_prem=owned.plant.name,
             variant=option.variant,
             against=option.id,
@@ -192,15 +194,15 @@ def _against(owned: Owned, options: Sequence[Option], rivals: Sequence[Option]) 
         )
 
 
-def _sensitivity(found: Sequence[VerdictFlip]) -> tuple[TurnBlock, ...]:
+def _sensitivity(found: Sequence[VerdictFlip]) -> tuple[InputSensitivity, ...]:
     """What each input does; where the verdict flips at no plausible value and no range is known, that is nothing."""
     told = (_turn(turn) for turn in found)
     return tuple(turn for turn in told if turn.flips_at is not None or turn.low_usd_per_hour is not None)
 
 
-def _turn(turn: VerdictFlip) -> TurnBlock:
+def _turn(turn: VerdictFlip) -> InputSensitivity:
     flips_at = turn.flips_at if turn.flips_at is not None and plausible(turn.field, turn.flips_at) else None
-    return TurnBlock(turn.field, float(turn.value), flips_at, turn.low_usd_per_hour, turn.high_usd_per_hour)
+    return InputSensitivity(turn.field, float(turn.value), flips_at, turn.low_usd_per_hour, turn.high_usd_per_hour)
 
 
 def _paid_hours(option: Option) -> float:
@@ -217,7 +219,7 @@ def _own_grid(given: Given) -> float | None:
     return find_region(given[REGION]).grid_gco2_per_kwh
 
 
-def _owned(index: int, given: Given, *, noted: bool) -> Owned:
+def _owned(index: int, given: Given, *, noted: bool) -> OwnedHardware:
     """A plant; its grid is an assumption to be `noted` where neither it nor the workload states one."""
     site, own_place = find_region(OWN_SITE), (GRID, REGION)
     try:
@@ -233,4 +235,4 @@ def _owned(index: int, given: Given, *, noted: bool) -> Owned:
     if noted and grid is None:
         assumptions = (*assumptions, Assumption(GRID, site.grid_gco2_per_kwh, site.source))
     told = (Assumption(f"{prefix}.{each.field}", each.value, each.source) for each in assumptions)
-    return Owned(plant, grid, owned_hour(plant), tuple(told))
+    return OwnedHardware(plant, grid, owned_hour(plant), tuple(told))

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from service.domain.comparison.options import Option, VariantBlock
+from service.domain.comparison.options import Option, VariantSummary
 from service.prices.offer_table import Flags, Ints
 from service.usecases.comparison.constraints import nearest
 from service.usecases.comparison.options import OptionContext, option_of
@@ -21,7 +21,7 @@ def best_of_variants(seen: OptionContext, order: Ints, workloads: Sequence[Workl
     return {name: at for name, at in found.items() if at is not None}
 
 
-def variant_blocks(seen: OptionContext, order: Ints, workloads: Sequence[Workload]) -> Iterator[VariantBlock]:
+def variant_blocks(seen: OptionContext, order: Ints, workloads: Sequence[Workload]) -> Iterator[VariantSummary]:
     """What comes of each variant: its best option, or a reason of the nearest where none is feasible."""
     best = best_of_variants(seen, order, workloads)
     for work in workloads:
@@ -31,7 +31,7 @@ def variant_blocks(seen: OptionContext, order: Ints, workloads: Sequence[Workloa
         at = best.get(work.name, nearest(seen.table, seen.machines, seen.constraints, own))
         option = option_of(1, at, seen, on_front=False)
         feasible = option if work.name in best else None
-        yield VariantBlock(
+        yield VariantSummary(
             name=work.name,
             best=feasible.id if feasible else None,
             cost_usd=feasible.cost_usd.p50 if feasible and feasible.cost_usd else None,

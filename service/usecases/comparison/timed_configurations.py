@@ -52,7 +52,7 @@ class Workload:
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
+class WorkloadOnAccelerator:
     """One workload on one accelerator: all that is the same in whatever number of them. `run` is that on a single one.
 
     `run` is None where the accelerator cannot do it. `preempted` is how it fails where it is interruptible.
@@ -68,14 +68,14 @@ class Kind:
 
 
 @dataclass(frozen=True, slots=True)
-class Machine:
+class TimedConfiguration:
     """One kind in one number and one network. `timing` is None where it cannot run, `why_impossible` says why.
 
     `choice` is its layout in that network, whose rate is `internode_gbit_per_s`: `run` and the notes are the same in all networks, and
     `run` has the data sheet's. Of the notes later ones stand for earlier ones of the same field.
     """
 
-    kind: Kind
+    kind: WorkloadOnAccelerator
     count: int
     interruptible: bool
     notes: tuple[AssumptionLog, ...]
@@ -127,7 +127,7 @@ def search_weight(model: Model) -> int:
     return 1 + sum(experts % size == 0 for size in range(1, experts + 1))
 
 
-def kind(workload: Workload, accelerator: str) -> Kind:
+def kind(workload: Workload, accelerator: str) -> WorkloadOnAccelerator:
     """The workload on that accelerator. Raises Problems where the request itself is wrong, with pointers into it."""
     notes, preempted, request = AssumptionLog(), AssumptionLog(), workload.request
     try:
@@ -138,19 +138,21 @@ def kind(workload: Workload, accelerator: str) -> Kind:
     except DomainError as problem:
         if problem.pointer not in OF_ACCELERATORS:
             raise problem.below(workload.pointer) from problem
-        return Kind(workload, accelerator, notes, preempted, impossible=problem.message)
-    return Kind(workload, accelerator, notes, preempted, run, failures)
+        return WorkloadOnAccelerator(workload, accelerator, notes, preempted, impossible=problem.message)
+    return WorkloadOnAccelerator(workload, accelerator, notes, preempted, run, failures)
 
 
-def machine(context: AppContext, kind: Kind, count: int) -> Machine:
+def machine(context: AppContext, kind: WorkloadOnAccelerator, count: int) -> TimedConfiguration:
     """So many of them, which nobody takes away, in the data sheet's network."""
     return machines_in_networks(context, kind, count, None)[0]
 
 
-def machines_in_networks(context: AppContext, kind: Kind, count: int, inter_node_gbps: Sequence[float] | None) -> list[Machine]:
+def machines_in_networks(
+    context: AppContext, kind: WorkloadOnAccelerator, count: int, inter_node_gbps: Sequence[float] | None
+) -> list[TimedConfiguration]:
     """So many of them, which nobody takes away, their nodes joined by each of several networks [Gbit/s], None being the data sheet's."""
     notes = AssumptionLog()
-    in_network = partial(Machine, kind, count, interruptible=False, notes=(kind.workload.notes, kind.notes, notes))
+    in_network = partial(TimedConfiguration, kind, count, interruptible=False, notes=(kind.workload.notes, kind.notes, notes))
     if kind.run is None:
         return [in_network(impossible=kind.impossible) for _ in inter_node_gbps or (None,)]
     run = _in_number(kind, kind.run, count, notes)
@@ -169,7 +171,7 @@ def machines_in_networks(context: AppContext, kind: Kind, count: int, inter_node
     ]
 
 
-def interruptible(steady: Sequence[Machine]) -> list[Machine]:
+def interruptible(steady: Sequence[TimedConfiguration]) -> list[TimedConfiguration]:
     """The same machines, of one count, as capacity that is taken back: preempted, with work lost and restarts."""
     run, kind, timed = steady[0].run, steady[0].kind, [each.timing for each in steady if each.timing]
     notes = (*steady[0].notes, kind.preempted_notes)
@@ -178,14 +180,14 @@ def interruptible(steady: Sequence[Machine]) -> list[Machine]:
     preempted = replace(run, failures=kind.preempted)
     outcomes = iter(_outcomes(preempted, lambda: timings_with_other_failures(preempted, timed, planning())))
     now = [next(outcomes) if each.timing else (None, each.impossible) for each in steady]
-    in_network = partial(Machine, kind, steady[0].count, interruptible=True, notes=notes, run=preempted)
+    in_network = partial(TimedConfiguration, kind, steady[0].count, interruptible=True, notes=notes, run=preempted)
     return [
         in_network(internode_gbit_per_s=each.internode_gbit_per_s, choice=each.choice, timing=timing, impossible=impossible)
         for each, (timing, impossible) in zip(steady, now, strict=True)
     ]
 
 
-def why_impossible(machine: Machine) -> str:
+def why_impossible(machine: TimedConfiguration) -> str:
     """Why it cannot run; what would fit is searched for only here, for those who ask."""
     run, choice = machine.run, machine.choice
     if machine.impossible or run is None or choice is None:
@@ -193,7 +195,7 @@ def why_impossible(machine: Machine) -> str:
     return does_not_fit(run.model, run.training, run.cluster, choice).message
 
 
-def _in_number(kind: Kind, run: Run, count: int, notes: AssumptionLog) -> Run:
+def _in_number(kind: WorkloadOnAccelerator, run: Run, count: int, notes: AssumptionLog) -> Run:
     """The kind's run on so many of its accelerators."""
     cluster = replace(run.cluster, count=count)
     given, training = kind.workload.request.get("training", {}), run.training
@@ -221,7 +223,7 @@ def _outcomes(run: Run, timings: Callable[[], Sequence[Timing]]) -> Iterable[tup
     return [(None, BEYOND_REASON) if each.wall_clock_hours.p90 > longest else (each, "") for each in timed]
 
 
-def assumptions_of(machines: Sequence[Machine]) -> tuple[Assumption, ...]:
+def assumptions_of(machines: Sequence[TimedConfiguration]) -> tuple[Assumption, ...]:
     """What was assumed of all that can run: one value where it is the same for all, else one by accelerator, by kind or by machine."""
     machines = _told(machines)
     by_field: dict[str, dict[int, Assumption]] = {}
@@ -231,7 +233,7 @@ def assumptions_of(machines: Sequence[Machine]) -> tuple[Assumption, ...]:
     return tuple(_merged(field, found, machines) for field, found in by_field.items() if field not in OF_OFFERS)
 
 
-def warnings_of(machines: Sequence[Machine]) -> tuple[str, ...]:
+def warnings_of(machines: Sequence[TimedConfiguration]) -> tuple[str, ...]:
     """What is to be careful about: what holds for every machine that can run once, the rest with whom it is about."""
     machines = _told(machines)
     found: dict[str, set[int]] = {}
@@ -241,7 +243,7 @@ def warnings_of(machines: Sequence[Machine]) -> tuple[str, ...]:
     return tuple(_addressed(warning, about, machines) for warning, about in found.items())
 
 
-def _notes_of(machines: Sequence[Machine]) -> Iterator[tuple[AssumptionLog, list[int]]]:
+def _notes_of(machines: Sequence[TimedConfiguration]) -> Iterator[tuple[AssumptionLog, list[int]]]:
     """All notes, once each, with the positions of the machines they are about; those that stand for others after them."""
     for level in itertools.zip_longest(*(each.notes for each in machines)):
         shared: dict[int, tuple[AssumptionLog, list[int]]] = {}
@@ -251,14 +253,14 @@ def _notes_of(machines: Sequence[Machine]) -> Iterator[tuple[AssumptionLog, list
         yield from shared.values()
 
 
-def _told(machines: Sequence[Machine]) -> Sequence[Machine]:
+def _told(machines: Sequence[TimedConfiguration]) -> Sequence[TimedConfiguration]:
     """The machines that can run, all of them where none can; of those in several networks, which share their notes, one."""
     running = [each for each in machines if each.timing] or machines
     return list({id(each.notes): each for each in running}.values())
 
 
 # How machines are told apart, the coarsest first; the last tells them all apart.
-_OWNERS: tuple[Callable[[Machine], str], ...] = (
+_OWNERS: tuple[Callable[[TimedConfiguration], str], ...] = (
     lambda machine: machine.workload.name or "",
     lambda machine: machine.way,
     lambda machine: machine.accelerator,
@@ -269,7 +271,7 @@ _OWNERS: tuple[Callable[[Machine], str], ...] = (
 )
 
 
-def _merged(field: str, found: Mapping[int, Assumption], machines: Sequence[Machine]) -> Assumption:
+def _merged(field: str, found: Mapping[int, Assumption], machines: Sequence[TimedConfiguration]) -> Assumption:
     """One assumption for all: the value, or the values by the coarsest owner for whom they agree."""
     different = {id(assumption): assumption for assumption in found.values()}
     if len(different) == 1:
@@ -288,7 +290,7 @@ def _agree(pairs: set[tuple[str, str]]) -> bool:
     return len({owner for owner, _ in pairs}) == len(pairs)
 
 
-def _addressed(warning: str, about: set[int], machines: Sequence[Machine]) -> str:
+def _addressed(warning: str, about: set[int], machines: Sequence[TimedConfiguration]) -> str:
     """The warning with the accelerators it names, and the coarsest owners who are exactly those it is about."""
     names = dict.fromkeys(machines[index].accelerator for index in sorted(about))
     told = warning.replace(ACCELERATOR, ", ".join(names))

@@ -10,7 +10,7 @@ import numpy as np
 
 from service.domain.errors import InvalidRequest
 from service.domain.quantities import Assumption, Range
-from service.domain.scaling.fits import Foretold, HeldOut, Points, ScalingFit
+from service.domain.scaling.fits import HoldOutCheck, LossPrediction, ScalingFit, TrainingRuns
 from service.domain.scaling.laws import PARAMETERS
 from service.engine.scaling.experiment_design import next_runs, usual_candidates
 from service.engine.scaling.fit_diagnostics import FEWEST_POINTS
@@ -27,11 +27,11 @@ FEWEST_BOOTSTRAPS, MOST_BOOTSTRAPS = 20, 1000
 # Points times resamples: some 15 microseconds of CPU each where no law fits, a fifth of that where one does.
 MOST_WORK = 200_000
 FORM = "chinchilla"
-__all__ = ["FEWEST_POINTS", "FORM", "MOST_BOOTSTRAPS", "MOST_POINTS", "MOST_STARTS", "MOST_WORK", "LawAnswer", "fit_scaling_law"]
+__all__ = ["FEWEST_POINTS", "FORM", "MOST_BOOTSTRAPS", "MOST_POINTS", "MOST_STARTS", "MOST_WORK", "LawFitAnswer", "fit_scaling_law"]
 
 
 @dataclass(frozen=True, slots=True)
-class Prediction:
+class PredictedRun:
     """A run foretold: its interval of 80 %, the best fit's loss, and how many times it lies beyond the largest run."""
 
     p10: float
@@ -55,7 +55,7 @@ class NextRun:
 
 
 @dataclass(frozen=True, slots=True)
-class DesignBlock:
+class DesignAnswer:
     """Runs to make next, and the interval of the target's loss before and, as expected, after them."""
 
     runs: tuple[NextRun, ...]
@@ -73,7 +73,7 @@ class OptimumExponents:
 
 
 @dataclass(frozen=True, slots=True)
-class LawAnswer:
+class LawFitAnswer:
     """A fitted law. `law` is as POST /v1/optimal takes one, with the resamples its uncertainty is carried by."""
 
     form: str
@@ -83,20 +83,20 @@ class LawAnswer:
     residual: float
     points_used: int
     optimum_exponents: OptimumExponents
-    predictions: tuple[Prediction, ...]
-    held_out: HeldOut | None
-    design: DesignBlock | None
+    predictions: tuple[PredictedRun, ...]
+    held_out: HoldOutCheck | None
+    design: DesignAnswer | None
     law: Mapping[str, Any]
     engine_version: str
     assumptions: tuple[Assumption, ...]
     warnings: tuple[str, ...]
 
 
-def fit_scaling_law(request: Given) -> LawAnswer:
+def fit_scaling_law(request: Given) -> LawFitAnswer:
     """The law of a request's runs, as the schema gives it. Raises InvalidRequest, with a pointer, where no law can be found."""
     notes = AssumptionLog()
     form = notes.take(request, "form", FORM, "L = E + A / N^alpha + B / D^beta (Hoffmann et al. 2022, equation 2)")
-    points = Points(*(np.array([run[name] for run in request["points"]], dtype=np.float64) for name in ("params", "tokens", "loss")))
+    points = TrainingRuns(*(np.array([run[name] for run in request["points"]], dtype=np.float64) for name in ("params", "tokens", "loss")))
     starts, bootstraps, seed = (_chosen(request, name, notes) for name in ("starts", "bootstraps", "seed"))
     _check_work(len(points), bootstraps)
     typical = typical_law()
@@ -106,7 +106,7 @@ def fit_scaling_law(request: Given) -> LawAnswer:
     fit = fit_law(points, typical, fitting, starts, bootstraps)
     predictions = _predictions(fit, request.get("predict", ()), foretelling)
     exponents = exponent_ranges(fit)
-    return LawAnswer(
+    return LawFitAnswer(
         form=form,
         parameters=_by_name(fit.parameters.tolist()),
         intervals={name: (each.p10, each.p90) for name, each in parameter_ranges(fit).items()},
@@ -138,14 +138,14 @@ def _check_work(points: int, bootstraps: int) -> None:
         )
 
 
-def _predictions(fit: ScalingFit, asked: Sequence[Given], generator: np.random.Generator) -> tuple[Prediction, ...]:
+def _predictions(fit: ScalingFit, asked: Sequence[Given], generator: np.random.Generator) -> tuple[PredictedRun, ...]:
     sizes, data = (np.array([run[name] for run in asked], dtype=np.float64) for name in ("params", "tokens"))
     return tuple(_prediction(each) for each in foretell(fit, sizes, data, generator))
 
 
-def _prediction(found: Foretold) -> Prediction:
+def _prediction(found: LossPrediction) -> PredictedRun:
     interval = found.interval
-    return Prediction(
+    return PredictedRun(
         p10=interval.p10,
         p50=interval.p50,
         p90=interval.p90,
@@ -157,14 +157,14 @@ def _prediction(found: Foretold) -> Prediction:
     )
 
 
-def _design(fit: ScalingFit, asked: Given | None, generator: np.random.Generator) -> DesignBlock | None:
+def _design(fit: ScalingFit, asked: Given | None, generator: np.random.Generator) -> DesignAnswer | None:
     """The runs that sharpen the target most for a sum of FLOPs; None where nothing is asked."""
     if asked is None:
         return None
     target = asked["target"]["params"], asked["target"]["tokens"]
     found = next_runs(fit, target, usual_candidates(fit), asked["flops"], generator)
     runs = tuple(NextRun(run.params, run.tokens, run.cost, run.narrowed_to) for run in found.runs)
-    return DesignBlock(runs, found.cost, found.before, found.after)
+    return DesignAnswer(runs, found.cost, found.before, found.after)
 
 
 def _law(fit: ScalingFit) -> dict[str, Any]:
@@ -177,6 +177,6 @@ def _by_name(values: Sequence[float]) -> dict[str, float]:
     return dict(zip(PARAMETERS, values, strict=True))
 
 
-def _beyond(predictions: Sequence[Prediction]) -> tuple[str, ...]:
+def _beyond(predictions: Sequence[PredictedRun]) -> tuple[str, ...]:
     far = sum(bool(each.warnings) for each in predictions)
     return (f"extrapolated: {far} of {len(predictions)} predictions lie beyond the largest runs, how far is in `beyond`",) if far else ()

@@ -14,7 +14,7 @@ import numpy as np
 from service.context import AppContext
 from service.domain.errors import InvalidRequest
 from service.domain.quantities import Assumption, Range
-from service.domain.scaling.loss_curves import Action, Advice, Ending, Extrapolation, LossCurve, Schedule, State
+from service.domain.scaling.loss_curves import Action, Advice, EndForecast, Extrapolation, LearningRateSchedule, LossCurve, State
 from service.engine.scaling.loss_curve import extrapolate, schedule
 from service.engine.scaling.stop_advice import action_at, advised
 from service.presets.scaling.law_fit import fit_default, typical_curve
@@ -55,7 +55,7 @@ class CurveOption:
 
 
 @dataclass(frozen=True, slots=True)
-class AgainstPlan:
+class LossAgainstPlan:
     """The loss at the plan's end against the plan's own: what it is above it, and how likely it is at or under it."""
 
     planned_loss: float
@@ -68,7 +68,7 @@ class CurveAnswer:
     """What is foretold of a run. `residual` is the typical relative distance of the measured loss from the fitted curve."""
 
     final_loss: Range
-    against_plan: AgainstPlan | None
+    against_plan: LossAgainstPlan | None
     advice: Advice
     options: tuple[CurveOption, ...]
     tokens: float
@@ -86,7 +86,7 @@ class CurveAnswer:
 
 
 @dataclass(frozen=True, slots=True)
-class _Priced:
+class _RemainingCost:
     """What an end takes from now on; None where nothing is priced."""
 
     usd: Range | None = None
@@ -138,7 +138,7 @@ def _curve(request: Given) -> LossCurve:
     return LossCurve(np.array([point["tokens"] for point in request["points"]], dtype=np.float64), np.fromiter(losses, dtype=np.float64))
 
 
-def _plan(request: Given, notes: AssumptionLog) -> Schedule:
+def _plan(request: Given, notes: AssumptionLog) -> LearningRateSchedule:
     """The learning rate over the plan's tokens: by a decay, or by rates of the caller's own."""
     given, end = request["schedule"], float(request["plan"]["tokens"])
     if ("decay" in given) == ("rates" in given):
@@ -150,7 +150,7 @@ def _plan(request: Given, notes: AssumptionLog) -> Schedule:
     return schedule(given["decay"], end, float(warmup), given.get("decay_tokens"), float(final))
 
 
-def _stated_rates(given: Given, end: float) -> Schedule:
+def _stated_rates(given: Given, end: float) -> LearningRateSchedule:
     """Rates as they are stated, as shares of the highest, straight between the counts of tokens. Raises InvalidRequest."""
     extra = sorted({"warmup_tokens", "decay_tokens", "final_share"} & set(given))
     if extra:
@@ -160,7 +160,7 @@ def _stated_rates(given: Given, end: float) -> Schedule:
         raise InvalidRequest(f"rates have to stand at rising counts of tokens, from 0 to the plan's end at {end:g}", "/schedule/rates")
     if not rates.max() > 0:
         raise InvalidRequest("one of the rates at least has to be above 0", "/schedule/rates")
-    return Schedule(tokens, rates / rates.max(), float(tokens[rates.argmax()]))
+    return LearningRateSchedule(tokens, rates / rates.max(), float(tokens[rates.argmax()]))
 
 
 def _ends(request: Given, now: float, planned: float, notes: AssumptionLog) -> tuple[float, ...]:
@@ -218,24 +218,24 @@ def _options(context: AppContext, request: Given, found: Extrapolation, run: Est
         )
 
 
-def _priced(context: AppContext, request: Given, found: Extrapolation, end: Ending, run: EstimateAnswer | None) -> _Priced:
+def _priced(context: AppContext, request: Given, found: Extrapolation, end: EndForecast, run: EstimateAnswer | None) -> _RemainingCost:
     """What an end takes from now on, at the prices that the plan's rest is estimated with."""
     if run is None:
-        return _Priced()
+        return _RemainingCost()
     tokens = _tokens_left(found, end)
     if tokens == 0:
-        return _Priced(NOTHING, NOTHING, NOTHING)
+        return _RemainingCost(NOTHING, NOTHING, NOTHING)
     of_end = run if end is found.planned else _estimate(context, request, tokens, run.price_snapshot)
     time = of_end.estimate.time
-    return _Priced(of_end.estimate.cost.total_usd, time.accelerator_hours, time.wall_clock_hours)
+    return _RemainingCost(of_end.estimate.cost.total_usd, time.accelerator_hours, time.wall_clock_hours)
 
 
-def _tokens_left(found: Extrapolation, end: Ending) -> int:
+def _tokens_left(found: Extrapolation, end: EndForecast) -> int:
     return round(end.tokens - found.tokens)
 
 
-def _against_plan(found: Extrapolation, target: float | None) -> AgainstPlan | None:
+def _against_plan(found: Extrapolation, target: float | None) -> LossAgainstPlan | None:
     loss, probability = found.planned.loss, found.planned.probability_of_target
     if target is None or probability is None:
         return None
-    return AgainstPlan(target, Range(loss.p10 - target, loss.p50 - target, loss.p90 - target), probability)
+    return LossAgainstPlan(target, Range(loss.p10 - target, loss.p50 - target, loss.p90 - target), probability)

@@ -10,15 +10,23 @@ import numpy as np
 
 from service.domain.quantities import Range
 from service.domain.scaling.laws import AllocationLaw, Optimum
-from service.domain.scaling.optimum import LawBlock, LifetimeBlock, OtherLaw, PlanBlock, Point, PublishedPlan, TrainingBlock
+from service.domain.scaling.optimum import (
+    CostedModel,
+    LawDetails,
+    LifetimeOptimum,
+    OptimumTraining,
+    OtherLawOptimum,
+    PlanComparison,
+    PublishedPlan,
+)
 from service.engine.scaling import neighbourhood
-from service.engine.scaling.neighbourhood import Smaller
+from service.engine.scaling.neighbourhood import SmallerModel
 from service.engine.scaling.optimum import cheapest, for_flops
 from service.presets.scaling.laws import PublishedLaw, load_laws
 from service.presets.scaling.optimum import published_plans
 from service.usecases.resolution.price import Price
-from service.usecases.scaling.optimum_request import Asked, figure_or_none
-from service.usecases.scaling.optimum_search import Found, Spending, ranged, spent
+from service.usecases.scaling.optimum_request import OptimumRequest, figure_or_none
+from service.usecases.scaling.optimum_search import ModelCosts, OptimumResult, ranged, spent
 from service.usecases.scaling.size_costs import usual_model
 
 EXTRA_SHARES = (0.01, 0.05, 0.10)
@@ -30,7 +38,7 @@ SHOWN_TOKENS = 1e20
 
 
 @dataclass(frozen=True, slots=True)
-class ServingBlock:
+class OptimumServing:
     """Who serves the lifetime's tokens. `usd_per_million_tokens`: prompts and answers alike, of the optimum's size."""
 
     accelerator: str
@@ -42,10 +50,10 @@ class ServingBlock:
     price: Price
 
 
-Around = tuple[tuple[Point, ...], tuple[Point, ...], tuple[Smaller, ...]]
+Around = tuple[tuple[CostedModel, ...], tuple[CostedModel, ...], tuple[SmallerModel, ...]]
 
 
-def around(asked: Asked, spending: Spending, chosen: Optimum) -> Around:
+def around(asked: OptimumRequest, spending: ModelCosts, chosen: Optimum) -> Around:
     """Sizes of equal cost, sizes of equal loss, and what a smaller model costs more; nothing by laws that know optima only."""
     law = asked.law.law
     if isinstance(law, AllocationLaw) or chosen.loss is None:
@@ -57,7 +65,7 @@ def around(asked: Asked, spending: Spending, chosen: Optimum) -> Around:
     return _points(spending, equal_cost), _points(spending, equal_loss), tuple(each for each in smaller if each.tokens <= SHOWN_TOKENS)
 
 
-def training_block(spending: Spending, chosen: Optimum, draws: Optimum | None) -> TrainingBlock | None:
+def training_block(spending: ModelCosts, chosen: Optimum, draws: Optimum | None) -> OptimumTraining | None:
     """What training takes; None without a machine, or where the optimum does not fit on it."""
     table = spending.table
     if table is None or chosen.params > table.largest:
@@ -66,26 +74,26 @@ def training_block(spending: Spending, chosen: Optimum, draws: Optimum | None) -
     def moved(cost: Any) -> Range:
         return ranged(spent(cost, chosen), None if draws is None else spent(cost, draws))
 
-    return TrainingBlock(moved(table.usd()), moved(table.accelerator_hours()), moved(table.wall_clock_hours()))
+    return OptimumTraining(moved(table.usd()), moved(table.accelerator_hours()), moved(table.wall_clock_hours()))
 
 
-def law_block(law: PublishedLaw, chosen: Optimum) -> LawBlock:
+def law_block(law: PublishedLaw, chosen: Optimum) -> LawDetails:
     """What the law is, and how far beyond its data the optimum lies."""
     beyond = (
         None if largest is None else float(amount) / largest
         for amount, largest in ((chosen.params, law.largest_params), (chosen.tokens, law.largest_tokens))
     )
-    return LawBlock(law.title, law.source, law.counts, *beyond)
+    return LawDetails(law.title, law.source, law.counts, *beyond)
 
 
-def lifetime_block(asked: Asked, spending: Spending, found: Found) -> LifetimeBlock | None:
+def lifetime_block(asked: OptimumRequest, spending: ModelCosts, found: OptimumResult) -> LifetimeOptimum | None:
     """What training and serving together cost less than by the best model for training alone."""
     if found.joint is None or asked.inference_tokens is None:
         return None
     before, after = (float(spent(spending.sought, each)) for each in (found.bought, found.joint))
     alone, longer = (float(spent(spending.training, each)) for each in (found.bought, found.joint))
     saved = max(0.0, before - after)
-    return LifetimeBlock(
+    return LifetimeOptimum(
         inference_tokens=asked.inference_tokens,
         training_only=point(spending, found.bought),
         joint=point(spending, found.joint),
@@ -96,13 +104,13 @@ def lifetime_block(asked: Asked, spending: Spending, found: Found) -> LifetimeBl
     )
 
 
-def serving_block(asked: Asked, chosen: Optimum) -> ServingBlock | None:
+def serving_block(asked: OptimumRequest, chosen: Optimum) -> OptimumServing | None:
     """Who serves the optimum, and at which price; None where dollars of serving are not counted."""
     serving = asked.serving
     if serving is None:
         return None
     usd = serving.usd(usual_model(float(chosen.params), of_mixtures=asked.of_mixtures))
-    return ServingBlock(
+    return OptimumServing(
         accelerator=serving.machine.accelerator.name,
         format=serving.stored.name,
         prompt_tokens=serving.requests.prompt_tokens,
@@ -113,14 +121,14 @@ def serving_block(asked: Asked, chosen: Optimum) -> ServingBlock | None:
     )
 
 
-def plan_block(asked: Asked, spending: Spending, given: Mapping[str, Any] | None) -> PlanBlock | None:
+def plan_block(asked: OptimumRequest, spending: ModelCosts, given: Mapping[str, Any] | None) -> PlanComparison | None:
     """The caller's plan, and what it wastes. Raises InvalidRequest for a law that knows optima only."""
     if given is None:
         return None
     law = asked.law.law
     beside = neighbourhood.beside(law, float(given["params"]), float(given["tokens"]), asked.limit)
     plan = point(spending, beside.plan)
-    return PlanBlock(
+    return PlanComparison(
         plan=plan,
         same_flops=point(spending, beside.same_flops),
         same_loss=point(spending, beside.same_loss),
@@ -133,17 +141,17 @@ def plan_block(asked: Asked, spending: Spending, given: Mapping[str, Any] | None
     )
 
 
-def _wasted_usd(asked: Asked, spending: Spending, plan: Optimum, usd: float) -> float | None:
+def _wasted_usd(asked: OptimumRequest, spending: ModelCosts, plan: Optimum, usd: float) -> float | None:
     if plan.loss is None:
         return None
     least = cheapest(asked.law.law, float(plan.loss), spending.training, asked.limit)
     return max(0.0, usd - float(spent(spending.training, least)))
 
 
-def other_laws(asked: Asked, flops: float) -> tuple[OtherLaw, ...]:
+def other_laws(asked: OptimumRequest, flops: float) -> tuple[OtherLawOptimum, ...]:
     """What every published law would make of the same training FLOPs, without repeating data."""
     optima = ((law, for_flops(law.law, flops)) for name, law in load_laws().items() if name != asked.law.name)
-    return tuple(OtherLaw(law.name, law.title, float(each.params), float(each.tokens)) for law, each in optima)
+    return tuple(OtherLawOptimum(law.name, law.title, float(each.params), float(each.tokens)) for law, each in optima)
 
 
 def near_plans(flops: float) -> tuple[PublishedPlan, ...]:
@@ -151,11 +159,11 @@ def near_plans(flops: float) -> tuple[PublishedPlan, ...]:
     return tuple(plan for plan in published_plans() if 1 / NEAR_PLANS <= plan.flops / flops <= NEAR_PLANS)
 
 
-def point(spending: Spending, model: Optimum) -> Point:
+def point(spending: ModelCosts, model: Optimum) -> CostedModel:
     """One model with what it takes; None where it cannot be had."""
     table, serving = spending.table, spending.serving
     served = None if serving is None else figure_or_none(serving(np.asarray(model.params, dtype=np.float64)))
-    return Point(
+    return CostedModel(
         params=float(model.params),
         tokens=float(model.tokens),
         loss=None if model.loss is None else float(model.loss),
@@ -167,6 +175,6 @@ def point(spending: Spending, model: Optimum) -> Point:
     )
 
 
-def _points(spending: Spending, models: neighbourhood.Curve) -> tuple[Point, ...]:
+def _points(spending: ModelCosts, models: neighbourhood.IsoCurve) -> tuple[CostedModel, ...]:
     figures = (each for each in zip(models.params, models.tokens, models.loss, strict=True) if each[1] <= SHOWN_TOKENS)
     return tuple(point(spending, Optimum(*map(float, each))) for each in figures)

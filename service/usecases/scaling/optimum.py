@@ -16,20 +16,20 @@ from service.domain.quantities import Assumption, Range
 from service.domain.scaling.laws import Optimum
 from service.domain.scaling.optimum import (
     Budget,
-    LawBlock,
-    LifetimeBlock,
-    OtherLaw,
-    PlanBlock,
-    Point,
+    CostedModel,
+    LawDetails,
+    LayoutSuggestion,
+    LifetimeOptimum,
+    OptimumTraining,
+    OtherLawOptimum,
+    PlanComparison,
     PublishedPlan,
-    Suggestion,
-    TrainingBlock,
 )
-from service.engine.scaling.neighbourhood import Smaller
+from service.engine.scaling.neighbourhood import SmallerModel
 from service.presets.version import engine_version
 from service.usecases.resolution.assumption_log import AssumptionLog
 from service.usecases.scaling.neighbourhood import (
-    ServingBlock,
+    OptimumServing,
     around,
     law_block,
     lifetime_block,
@@ -40,8 +40,8 @@ from service.usecases.scaling.neighbourhood import (
     training_block,
 )
 from service.usecases.scaling.optimum_layout import estimated, suggestion
-from service.usecases.scaling.optimum_request import Asked, resolved
-from service.usecases.scaling.optimum_search import Found, Spending, found, ranged, search
+from service.usecases.scaling.optimum_request import OptimumRequest, resolved
+from service.usecases.scaling.optimum_search import ModelCosts, OptimumResult, found, ranged, search
 from service.usecases.training.estimate import EstimateAnswer
 
 Given = Mapping[str, Any]
@@ -61,18 +61,18 @@ class OptimalAnswer:
     loss_range: Range | None
     flops: float
     law: str
-    law_details: LawBlock
+    law_details: LawDetails
     budget: Budget
-    training: TrainingBlock | None
-    curve: tuple[Point, ...]
-    iso_loss_curve: tuple[Point, ...]
-    smaller: tuple[Smaller, ...]
-    lifetime: LifetimeBlock | None
-    serving: ServingBlock | None
-    plan: PlanBlock | None
-    suggestion: Suggestion | None
+    training: OptimumTraining | None
+    curve: tuple[CostedModel, ...]
+    iso_loss_curve: tuple[CostedModel, ...]
+    smaller: tuple[SmallerModel, ...]
+    lifetime: LifetimeOptimum | None
+    serving: OptimumServing | None
+    plan: PlanComparison | None
+    suggestion: LayoutSuggestion | None
     estimate: EstimateAnswer | None
-    other_laws: tuple[OtherLaw, ...]
+    other_laws: tuple[OtherLawOptimum, ...]
     published: tuple[PublishedPlan, ...]
     price_snapshot: str
     engine_version: str
@@ -133,7 +133,7 @@ def _reasonable(chosen: Optimum) -> Optimum:
     raise InvalidRequest(message, "/budget")
 
 
-def _note(asked: Asked, spending: Spending, best: Found, notes: AssumptionLog) -> None:
+def _note(asked: OptimumRequest, spending: ModelCosts, best: OptimumResult, notes: AssumptionLog) -> None:
     """What a careful reader would ask about."""
     chosen, block = best.chosen, law_block(asked.law, best.chosen)
     if chosen.loss is None:

@@ -9,14 +9,14 @@ from typing import Any
 from service.context import AppContext
 from service.domain.errors import DoesNotFit
 from service.domain.scaling.laws import FLOPS_PER_PARAM_AND_TOKEN, AllocationLaw
-from service.domain.scaling.optimum import Suggestion
+from service.domain.scaling.optimum import LayoutSuggestion
 from service.domain.training.model import Transformer
 from service.engine.scaling.laws import tokens_for_loss
 from service.engine.training.parameters import count_parameters
 from service.usecases.resolution.assumption_log import AssumptionLog
-from service.usecases.scaling.optimum_request import Asked
-from service.usecases.scaling.optimum_search import Found
-from service.usecases.scaling.size_costs import Row, row_of, usual_model
+from service.usecases.scaling.optimum_request import OptimumRequest
+from service.usecases.scaling.optimum_search import OptimumResult
+from service.usecases.scaling.size_costs import SizeCost, row_of, usual_model
 from service.usecases.training.estimate import EstimateAnswer, estimate
 
 Given = Mapping[str, Any]
@@ -29,7 +29,7 @@ SHAPE = ("layers", "hidden_size", "attention_heads", "kv_heads", "head_dim", "ff
 SECTIONS = ("hardware", "training", "efficiency", "failures", "storage", "network", "personnel", "energy", "overhead", "schedule")
 
 
-def suggestion(asked: Asked, found: Found, notes: AssumptionLog) -> Suggestion | None:
+def suggestion(asked: OptimumRequest, found: OptimumResult, notes: AssumptionLog) -> LayoutSuggestion | None:
     """Whole layers and heads near the optimum, with the tokens that this size takes; None where there are none."""
     params = float(found.chosen.params)
     own, shape = min(_layouts(asked, params), key=lambda layout: abs(layout[0] - params))
@@ -41,11 +41,11 @@ def suggestion(asked: Asked, found: Found, notes: AssumptionLog) -> Suggestion |
     except DoesNotFit as problem:
         notes.warn(f"no layout is suggested: {problem.message}")
         return None
-    return Suggestion(_fields(shape), count_parameters(shape).total, _data(asked, tokens))
+    return LayoutSuggestion(_fields(shape), count_parameters(shape).total, _data(asked, tokens))
 
 
 def estimated(
-    context: AppContext, request: Given, suggested: Suggestion | None, snapshot: str, notes: AssumptionLog
+    context: AppContext, request: Given, suggested: LayoutSuggestion | None, snapshot: str, notes: AssumptionLog
 ) -> EstimateAnswer | None:
     """The estimate of the suggested plan; None where it cannot be run on the machine, and the notes say why."""
     if suggested is None or "hardware" not in request:
@@ -61,7 +61,7 @@ def estimated(
         return None
 
 
-def _layouts(asked: Asked, params: float) -> list[tuple[float, Transformer]]:
+def _layouts(asked: OptimumRequest, params: float) -> list[tuple[float, Transformer]]:
     """Usual layouts of about so many parameters, each with its own count (of active ones in mixtures)."""
     usual = (usual_model(params * factor, of_mixtures=asked.of_mixtures) for factor in TRIED_FACTORS)
     shapes = [replace(model, params=None, active_params=None) for model in usual]
@@ -69,7 +69,7 @@ def _layouts(asked: Asked, params: float) -> list[tuple[float, Transformer]]:
     return [(count.active if asked.of_mixtures else count.total, shape) for count, shape in zip(counts, shapes, strict=True)]
 
 
-def _tokens(asked: Asked, found: Found, own: float, shape: Transformer) -> float:
+def _tokens(asked: OptimumRequest, found: OptimumResult, own: float, shape: Transformer) -> float:
     """What the layout's own size is trained on: as long as the loss of the lifetime's optimum takes, else as the budget buys."""
     law, chosen = asked.law.law, found.chosen
     if found.joint is not None and chosen.loss is not None and not isinstance(law, AllocationLaw):
@@ -79,7 +79,7 @@ def _tokens(asked: Asked, found: Found, own: float, shape: Transformer) -> float
     return _bought(row_of(asked.rig, own, shape), asked)
 
 
-def _bought(row: Row, asked: Asked) -> float:
+def _bought(row: SizeCost, asked: OptimumRequest) -> float:
     """Tokens that the whole budget buys at the layout's own pace."""
     amount, count = asked.budget.amount, asked.rig.cluster.count if asked.rig else 1
     match asked.budget.kind:
@@ -100,7 +100,7 @@ def _fields(shape: Transformer) -> dict[str, Any]:
     return fields | routed | {"expert_ffn_hidden_size": experts.ffn_hidden_size}
 
 
-def _data(asked: Asked, tokens: float) -> dict[str, Any]:
+def _data(asked: OptimumRequest, tokens: float) -> dict[str, Any]:
     """Tokens as an estimate takes them, epochs where there are not so many."""
     if asked.limit is None or tokens <= asked.limit.unique_tokens:
         return {"tokens": round(tokens)}

@@ -17,7 +17,7 @@ from service.engine.scaling.laws import of_draws
 from service.presets.scaling.laws import MIXTURE, PublishedLaw, default_law, drawn_law, find_law, repetition
 from service.prices.book import PriceBook
 from service.usecases.resolution.assumption_log import AssumptionLog
-from service.usecases.scaling.size_costs import Serving, TrainingSetup, rig_of, serving_of
+from service.usecases.scaling.size_costs import LifetimeServing, TrainingSetup, rig_of, serving_of
 
 if TYPE_CHECKING:
     from service.domain.scaling.laws import Amount
@@ -31,7 +31,7 @@ BUDGETS = ("flops", "usd", "accelerator_hours", "days", "deadline")
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class OptimumRequest:
     """A request, resolved. `drawn` are laws drawn from the law's uncertainty, None where nothing is known of it."""
 
     law: PublishedLaw
@@ -39,7 +39,7 @@ class Asked:
     limit: DataLimit | None
     budget: Budget
     rig: TrainingSetup | None
-    serving: Serving | None
+    serving: LifetimeServing | None
     inference_tokens: float | None
 
     @property
@@ -48,14 +48,14 @@ class Asked:
         return self.law.name == MIXTURE
 
 
-def resolved(context: AppContext, request: Given, book: PriceBook, notes: AssumptionLog) -> Asked:
+def resolved(context: AppContext, request: Given, book: PriceBook, notes: AssumptionLog) -> OptimumRequest:
     """What is asked. Raises the domain's Problems, with pointers into the request."""
     law, drawn = _law(request, notes)
     budget = _budget(request, context.clock().date(), notes)
     _check_serving(request)
     rig = rig_of(context, request, of_mixtures=law.name == MIXTURE)
     inference = request.get("lifetime_inference_tokens")
-    return Asked(
+    return OptimumRequest(
         law=law,
         drawn=drawn,
         limit=_limit(request, notes),

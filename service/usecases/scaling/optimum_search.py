@@ -13,15 +13,15 @@ from service.domain.quantities import Range
 from service.domain.scaling.laws import AllocationLaw, Optimum, ScalingLaw
 from service.engine.scaling.laws import Floats, range_of
 from service.engine.scaling.optimum import best, cheapest, for_flops, lifetime_flops, training_flops
-from service.usecases.scaling.optimum_request import Asked
-from service.usecases.scaling.size_costs import Table, coarse_table, refined, serving_cost
+from service.usecases.scaling.optimum_request import OptimumRequest
+from service.usecases.scaling.size_costs import SizeCostTable, coarse_table, refined, serving_cost
 
 if TYPE_CHECKING:
     from service.domain.scaling.laws import Amount, Cost
 
 
 @dataclass(frozen=True, slots=True)
-class Spending:
+class ModelCosts:
     """What models cost. `budget` counts in the budget's unit; `training` in dollars, or FLOPs where there is no machine.
 
     `serving` is what a size costs to serve over the lifetime, in the unit of `training`; None without a lifetime.
@@ -30,7 +30,7 @@ class Spending:
     budget: Cost
     training: Cost
     serving: Callable[[Floats], Floats] | None
-    table: Table | None
+    table: SizeCostTable | None
 
     @property
     def sought(self) -> Cost:
@@ -42,7 +42,7 @@ class Spending:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class OptimumResult:
     """By one law, or by many at once: the best that the budget buys, and the cheapest over the lifetime that is as good."""
 
     bought: Optimum
@@ -54,7 +54,7 @@ class Found:
         return self.joint or self.bought
 
 
-def search(asked: Asked) -> tuple[Spending, Found]:
+def search(asked: OptimumRequest) -> tuple[ModelCosts, OptimumResult]:
     """The optimum, with the step model asked once more around what it led to. Raises the domain's Problems."""
     if asked.rig is None:
         spending = _in_flops(asked)
@@ -70,17 +70,17 @@ def search(asked: Asked) -> tuple[Spending, Found]:
     return spending, found(asked, asked.law.law, spending)
 
 
-def found(asked: Asked, law: ScalingLaw, spending: Spending) -> Found:
+def found(asked: OptimumRequest, law: ScalingLaw, spending: ModelCosts) -> OptimumResult:
     """The optimum by a law, or by laws drawn at random. Raises InvalidRequest where the budget buys nothing or the law cannot say."""
     bought = _bought(asked, law, spending)
     if spending.serving is None:
-        return Found(bought, None)
+        return OptimumResult(bought, None)
     if isinstance(law, AllocationLaw) or bought.loss is None:
         raise InvalidRequest("this law knows no other sizes than the best for training: choose one with E, A, B, alpha and beta", "/law")
-    return Found(bought, _joint(asked, law, bought.loss, spending))
+    return OptimumResult(bought, _joint(asked, law, bought.loss, spending))
 
 
-def _joint(asked: Asked, law: ScalingLaw, loss: Amount, spending: Spending) -> Optimum:
+def _joint(asked: OptimumRequest, law: ScalingLaw, loss: Amount, spending: ModelCosts) -> Optimum:
     try:
         return cheapest(law, loss, spending.sought, asked.limit)
     except InvalidRequest as problem:
@@ -101,20 +101,20 @@ def ranged(figure: Amount, draws: Amount | None) -> Range:
     return range_of(figure, finite) if finite.size else Range.exactly(float(figure))
 
 
-def _bought(asked: Asked, law: ScalingLaw, spending: Spending) -> Optimum:
+def _bought(asked: OptimumRequest, law: ScalingLaw, spending: ModelCosts) -> Optimum:
     amount, limit = asked.budget.amount, asked.limit
     return for_flops(law, amount, limit) if asked.budget.kind == "flops" else best(law, amount, spending.budget, limit)
 
 
-def _in_flops(asked: Asked) -> Spending:
+def _in_flops(asked: OptimumRequest) -> ModelCosts:
     served = asked.inference_tokens
     if served is None:
-        return Spending(training_flops, training_flops, None, None)
+        return ModelCosts(training_flops, training_flops, None, None)
     lifetime = lifetime_flops(served)
-    return Spending(training_flops, training_flops, lambda params: lifetime(params, np.zeros_like(params)), None)
+    return ModelCosts(training_flops, training_flops, lambda params: lifetime(params, np.zeros_like(params)), None)
 
 
-def _on_machine(asked: Asked, table: Table, serving: Callable[[Floats], Floats] | None) -> Spending:
+def _on_machine(asked: OptimumRequest, table: SizeCostTable, serving: Callable[[Floats], Floats] | None) -> ModelCosts:
     costs = {"usd": table.usd, "accelerator_hours": table.accelerator_hours, "wall_clock_hours": table.wall_clock_hours}
     kind = asked.budget.kind
-    return Spending(training_flops if kind == "flops" else costs[kind](), table.usd(), serving, table)
+    return ModelCosts(training_flops if kind == "flops" else costs[kind](), table.usd(), serving, table)

@@ -11,14 +11,14 @@ import numpy as np
 from service.context import AppContext
 from service.domain.errors import DoesNotFit, DomainError, InvalidRequest, UnknownName
 from service.domain.quantities import Range
-from service.domain.serving.requirements import Format, Machine, Requests
+from service.domain.serving.requirements import MeanRequest, ServingMachine, WeightFormat
 from service.domain.training.hardware import Accelerator
 from service.domain.training.model import Transformer
 from service.domain.training.run import Cluster
 from service.engine.scaling.laws import Floats
 from service.engine.scaling.optimum import tabulated
 from service.engine.serving.configurations import Rented, costs_of_sizes
-from service.engine.serving.model import Service, served
+from service.engine.serving.model import ServingSetup, served
 from service.engine.serving.roofline import throughput_spread
 from service.engine.training.cost import total_usd
 from service.engine.training.energy import energy_mwh
@@ -71,7 +71,7 @@ class TrainingSetup:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class SizeCost:
     """What one size takes: wall-clock hours a token; dollars whatever the tokens, and a token."""
 
     params: float
@@ -81,10 +81,10 @@ class Row:
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class SizeCostTable:
     """Rows by rising size, and the accelerators they are of. What is larger than the largest does not fit."""
 
-    rows: tuple[Row, ...]
+    rows: tuple[SizeCost, ...]
     count: int
 
     @property
@@ -114,12 +114,12 @@ class Table:
 
 
 @dataclass(frozen=True, slots=True)
-class Serving:
+class LifetimeServing:
     """Who serves the lifetime's tokens, to which mean request, at which price."""
 
-    machine: Machine
-    stored: Format
-    requests: Requests
+    machine: ServingMachine
+    stored: WeightFormat
+    requests: MeanRequest
     price: Price
     load_factor: float
     tokens: float
@@ -129,9 +129,9 @@ class Serving:
         """Requests of the lifetime."""
         return self.tokens / (self.requests.prompt_tokens + self.requests.output_tokens)
 
-    def usd_per_request(self, model: Transformer, requests: Requests | None = None) -> Range:
+    def usd_per_request(self, model: Transformer, requests: MeanRequest | None = None) -> Range:
         """Dollars of a request, infinite where no replica that is searched holds the model. InvalidRequest for other networks."""
-        service = Service(served(model), self.stored, self.machine, requests or self.requests)
+        service = ServingSetup(served(model), self.stored, self.machine, requests or self.requests)
         usd = float(costs_of_sizes(Rented(service, self.price.usd_per_accelerator_hour, self.load_factor)).usd_per_request)
         speed = throughput_spread(service)
         return Range(usd / speed.p90, usd / speed.p50, usd / speed.p10)
@@ -161,7 +161,7 @@ def rig_of(context: AppContext, request: Given, *, of_mixtures: bool) -> Trainin
     return TrainingSetup(context, request, machine.cluster, machine.price, of_mixtures)
 
 
-def row_of(rig: TrainingSetup, params: float, model: Transformer) -> Row:
+def row_of(rig: TrainingSetup, params: float, model: Transformer) -> SizeCost:
     """One size through the step model. Raises DoesNotFit, InvalidRequest."""
     notes = AssumptionLog()
     sections = {**rig.request, "data": {"tokens": TIMED_TOKENS}}
@@ -183,21 +183,21 @@ def row_of(rig: TrainingSetup, params: float, model: Transformer) -> Row:
     # Both long: a short run writes fewer checkpoints than it would keep.
     once, twice = bill(MEASURED_HOURS), bill(2 * MEASURED_HOURS)
     usd_per_hour = (twice - once) / MEASURED_HOURS
-    return Row(params, hours / TIMED_TOKENS, 2 * once - twice, usd_per_hour * hours / TIMED_TOKENS)
+    return SizeCost(params, hours / TIMED_TOKENS, 2 * once - twice, usd_per_hour * hours / TIMED_TOKENS)
 
 
-def coarse_table(rig: TrainingSetup) -> Table:
+def coarse_table(rig: TrainingSetup) -> SizeCostTable:
     """Sizes over all decades. Raises DoesNotFit, InvalidRequest where none can be trained."""
     return _table(rig, (), COARSE_SIZES)
 
 
-def refined(rig: TrainingSetup, table: Table, around: Sequence[float]) -> Table:
+def refined(rig: TrainingSetup, table: SizeCostTable, around: Sequence[float]) -> SizeCostTable:
     """The table with sizes from a factor below the least of some to as much above the largest."""
     sizes = np.geomspace(min(around) / FINE_FACTOR, max(around) * FINE_FACTOR, FINE_SIZES)
     return _table(rig, table.rows, sizes)
 
 
-def _table(rig: TrainingSetup, known: Sequence[Row], sizes: Floats) -> Table:
+def _table(rig: TrainingSetup, known: Sequence[SizeCost], sizes: Floats) -> SizeCostTable:
     rows, problems = list(known), []
     for params in sizes:
         try:
@@ -207,10 +207,10 @@ def _table(rig: TrainingSetup, known: Sequence[Row], sizes: Floats) -> Table:
     if not rows:
         raise problems[0]
     by_size = {row.params: row for row in rows}
-    return Table(tuple(by_size[params] for params in sorted(by_size)), rig.cluster.count)
+    return SizeCostTable(tuple(by_size[params] for params in sorted(by_size)), rig.cluster.count)
 
 
-def serving_of(rig: TrainingSetup, given: Given, tokens: float, book: PriceBook, notes: AssumptionLog) -> Serving:
+def serving_of(rig: TrainingSetup, given: Given, tokens: float, book: PriceBook, notes: AssumptionLog) -> LifetimeServing:
     """Who serves: the accelerator and price stated in `given`, else those of training. Raises Problems with pointers below /serving."""
     try:
         return _serving(rig, given, tokens, book, notes)
@@ -218,16 +218,16 @@ def serving_of(rig: TrainingSetup, given: Given, tokens: float, book: PriceBook,
         raise problem.below("" if problem.pointer.startswith("/serving") else "/serving") from problem
 
 
-def _serving(rig: TrainingSetup, given: Given, tokens: float, book: PriceBook, notes: AssumptionLog) -> Serving:
+def _serving(rig: TrainingSetup, given: Given, tokens: float, book: PriceBook, notes: AssumptionLog) -> LifetimeServing:
     price = _serving_price(rig, given, book, notes)
     accelerator = find_accelerator(price.accelerator).accelerator if price.accelerator else rig.cluster.accelerator
     usual = serving_defaults()["load_factor"]
     load = notes.take(given, "serving.load_factor", usual.value, f"{usual.source}, {usual.date}")
     stored = find_format(_chosen(given, "format", notes))
-    requests = Requests(float(_chosen(given, "prompt_tokens", notes)), float(_chosen(given, "output_tokens", notes)))
+    requests = MeanRequest(float(_chosen(given, "prompt_tokens", notes)), float(_chosen(given, "output_tokens", notes)))
     machine = serving_machine(accelerator)
     notes.assume("serving.achieved", machine.achieved.family, machine.achieved.source)
-    return Serving(machine, stored, requests, price, load, tokens)
+    return LifetimeServing(machine, stored, requests, price, load, tokens)
 
 
 def _serving_price(rig: TrainingSetup, given: Given, book: PriceBook, notes: AssumptionLog) -> Price:
@@ -256,7 +256,7 @@ def _chosen(given: Given, name: str, notes: AssumptionLog) -> Any:
     return notes.take(given, f"serving.{name}", usual.value, usual.source)
 
 
-def serving_cost(serving: Serving, around: float, *, of_mixtures: bool) -> Callable[[Floats], Floats]:
+def serving_cost(serving: LifetimeServing, around: float, *, of_mixtures: bool) -> Callable[[Floats], Floats]:
     """Dollars of serving as a function of the size, known at sizes three decades to either side of one; infinite where none serves."""
     sizes = np.geomspace(max(around / 1e3, 1e5), around * 1e3, SERVED_SIZES)
     usd = np.array([serving.usd(usual_model(float(size), of_mixtures=of_mixtures)) for size in sizes])

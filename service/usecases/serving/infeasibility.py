@@ -10,27 +10,27 @@ from typing import Any
 import numpy as np
 
 from service.domain.errors import DoesNotFit, DomainError, InvalidRequest, NoOffer
-from service.engine.serving.fleet import Tried, allowed, sizes
+from service.engine.serving.fleet import TimedReplicas, allowed, sizes
 from service.presets.serving import load_formats
 from service.prices.book import PriceBook
 from service.usecases.resolution.assumption_log import AssumptionLog
 from service.usecases.serving.offers import PricedAccelerator, lots_of
-from service.usecases.serving.search import Asked, Found, Tries, search, tried_on
+from service.usecases.serving.search import ReplicaCache, ServingRequest, ServingResult, search, tried_on
 
 Given = Mapping[str, Any]
 TOLD = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Failed:
+class InfeasibleSearch:
     """A search that found nothing: what was asked, on which lots, and all that was tried."""
 
-    asked: Asked
+    asked: ServingRequest
     lots: Sequence[PricedAccelerator]
-    tries: Tries
+    tries: ReplicaCache
 
 
-def refusal(request: Given, failed: Failed, book: PriceBook) -> DomainError:
+def refusal(request: Given, failed: InfeasibleSearch, book: PriceBook) -> DomainError:
     """What keeps all lots from serving, and what of another format, size or accelerator would serve, the cheapest first."""
     counts = failed.asked.demand.counts
     if counts is not None and not (known := _sizes(failed)).intersection(counts):
@@ -46,14 +46,14 @@ def refusal(request: Given, failed: Failed, book: PriceBook) -> DomainError:
     return InvalidRequest(f"nothing keeps these latencies on {_where(failed)}: {soonest}; {would}", "/latency")
 
 
-def _sizes(failed: Failed) -> set[int]:
+def _sizes(failed: InfeasibleSearch) -> set[int]:
     """Sizes of replica that are tried on any of the lots."""
     stored = failed.asked.formats[0]
     services = [(lot, tried_on(failed.asked, lot.accelerator, stored, failed.tries).service) for lot in _kinds(failed)]
     return {size for lot, service in services for size in sizes(service) if size <= lot.rent.joined}
 
 
-def _fitting(failed: Failed) -> list[Tried]:
+def _fitting(failed: InfeasibleSearch) -> list[TimedReplicas]:
     """What fits and is allowed, too slow as it is."""
     found = []
     for lot, stored in itertools.product(_kinds(failed), failed.asked.formats):
@@ -63,12 +63,12 @@ def _fitting(failed: Failed) -> list[Tried]:
     return found
 
 
-def _kinds(failed: Failed) -> list[PricedAccelerator]:
+def _kinds(failed: InfeasibleSearch) -> list[PricedAccelerator]:
     """One lot of each accelerator with the same links."""
     return list({(lot.accelerator.name, lot.rent.joined): lot for lot in failed.lots}.values())
 
 
-def _would(request: Given, failed: Failed, book: PriceBook) -> list[str]:
+def _would(request: Given, failed: InfeasibleSearch, book: PriceBook) -> list[str]:
     """The best in any format, in any size, and in both; where nothing helps, what else has a price."""
     asked = failed.asked
     formatted = replace(asked, formats=tuple(load_formats().values()))
@@ -89,16 +89,16 @@ def _all_lots(request: Given, book: PriceBook) -> list[PricedAccelerator]:
         return []
 
 
-def _told(found: Found) -> str:
+def _told(found: ServingResult) -> str:
     return f"{int(found.chosen.replicas.accelerators)} x {found.lot.accelerator.name} in {found.format.name}"
 
 
-def _what(asked: Asked) -> str:
+def _what(asked: ServingRequest) -> str:
     tokens = asked.requests.prompt_tokens + asked.requests.output_tokens
     return f"the model of {float(asked.model.total) / 1e9:,.3g} billion parameters and one request of {tokens:,.0f} tokens"
 
 
-def _where(failed: Failed) -> str:
+def _where(failed: InfeasibleSearch) -> str:
     names, counts = sorted({lot.accelerator.name for lot in failed.lots}), failed.asked.demand.counts
     shown = ", ".join(names[:TOLD]) + (f" and {len(names) - TOLD} others" if len(names) > TOLD else "")
     sized = f" in replicas of {', '.join(str(count) for count in sorted(counts))}" if counts else ""

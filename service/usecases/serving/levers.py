@@ -9,31 +9,31 @@ from typing import Any
 import numpy as np
 
 from service.domain.serving.answer import ServingLever
-from service.domain.serving.requirements import Lever
+from service.domain.serving.requirements import CompressionMethod
 from service.domain.training.model import Transformer
 from service.engine.serving.configurations import SECONDS_PER_HOUR, lever_flops, payback_tokens
-from service.engine.serving.model import Served, served
+from service.engine.serving.model import ServedModel, served
 from service.engine.serving.roofline import arithmetic_peak
 from service.presets.serving import load_formats, load_levers, serving_defaults
 from service.usecases.resolution.assumption_log import AssumptionLog
 from service.usecases.serving.options import usd_per_million_tokens
-from service.usecases.serving.search import Asked, Found, search
+from service.usecases.serving.search import ServingRequest, ServingResult, search
 
 STUDENT_SOURCE = "half of the layers, as Minitron's 15B to 8B is about half of the weights (Muralidharan et al. 2024, arXiv 2407.14679)"
 
 
 @dataclass(frozen=True, slots=True)
-class Base:
+class LeverBaseline:
     """What levers are weighed against: the best option, the tokens it serves in a month and in its life."""
 
-    asked: Asked
+    asked: ServingRequest
     model: Transformer
-    best: Found
+    best: ServingResult
     tokens_per_month: float | None
     lifetime_tokens: float | None
 
 
-def levers_of(base: Base, notes: AssumptionLog) -> tuple[ServingLever, ...]:
+def levers_of(base: LeverBaseline, notes: AssumptionLog) -> tuple[ServingLever, ...]:
     """Every lever that can be pulled and still keeps the latencies, the one that saves most first."""
     share = serving_defaults()["training_share"]
     notes.assume("serving.training_share", share.value, f"{share.source}, {share.date}")
@@ -41,7 +41,7 @@ def levers_of(base: Base, notes: AssumptionLog) -> tuple[ServingLever, ...]:
     return tuple(sorted(found, key=lambda lever: -lever.saves_usd_per_million_tokens))
 
 
-def _changes(base: Base, kind: Lever, notes: AssumptionLog) -> Iterator[tuple[dict[str, Any], Found]]:
+def _changes(base: LeverBaseline, kind: CompressionMethod, notes: AssumptionLog) -> Iterator[tuple[dict[str, Any], ServingResult]]:
     """What a kind of lever changes of the request, and the best configuration after it."""
     if not kind.formats:
         yield from _distilled(base, notes)
@@ -51,7 +51,7 @@ def _changes(base: Base, kind: Lever, notes: AssumptionLog) -> Iterator[tuple[di
             yield from (({"formats": [name]}, other) for other in _best(replace(base.asked, formats=(stored,)), base))
 
 
-def _distilled(base: Base, notes: AssumptionLog) -> Iterator[tuple[dict[str, Any], Found]]:
+def _distilled(base: LeverBaseline, notes: AssumptionLog) -> Iterator[tuple[dict[str, Any], ServingResult]]:
     """The model with half of its layers, in the same format."""
     layers = base.model.layers // 2
     if layers == 0 or (base.model.experts and base.model.experts.dense_layers >= layers):
@@ -62,11 +62,11 @@ def _distilled(base: Base, notes: AssumptionLog) -> Iterator[tuple[dict[str, Any
         yield {"model.layers": layers}, other
 
 
-def _best(asked: Asked, base: Base) -> list[Found]:
+def _best(asked: ServingRequest, base: LeverBaseline) -> list[ServingResult]:
     return search(asked, [base.best.lot], {})[:1]
 
 
-def _lever(base: Base, kind: Lever, change: dict[str, Any], other: Found) -> ServingLever:
+def _lever(base: LeverBaseline, kind: CompressionMethod, change: dict[str, Any], other: ServingResult) -> ServingLever:
     before, after = usd_per_million_tokens(base.best), usd_per_million_tokens(other)
     training_usd = _training_usd(base, kind, other)
     back = float(payback_tokens(training_usd, before / 1e6, after / 1e6))
@@ -88,7 +88,7 @@ def _lever(base: Base, kind: Lever, change: dict[str, Any], other: Found) -> Ser
     )
 
 
-def _training_usd(base: Base, kind: Lever, other: Found) -> float:
+def _training_usd(base: LeverBaseline, kind: CompressionMethod, other: ServingResult) -> float:
     """The lever's FLOPs at the share of the 16-bit peak that training reaches, at the best option's price."""
     flops = lever_flops(kind, _forward_flops(other.chosen.service.model), _forward_flops(base.asked.model), kind.tokens)
     wide = replace(base.best.chosen.service, stored=load_formats()["bf16"])
@@ -96,6 +96,6 @@ def _training_usd(base: Base, kind: Lever, other: Found) -> float:
     return flops / rate / SECONDS_PER_HOUR * base.best.lot.usd_per_accelerator_hour
 
 
-def _forward_flops(model: Served) -> float:
+def _forward_flops(model: ServedModel) -> float:
     """FLOPs of a token through all matrices."""
     return float(model.matrix_flops + model.head_flops)

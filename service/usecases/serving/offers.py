@@ -9,7 +9,7 @@ from typing import Any
 from providers.offer import Offer
 from service.domain.errors import InvalidRequest, NoOffer, UnknownName
 from service.domain.training.hardware import Accelerator
-from service.engine.serving.fleet import Rent
+from service.engine.serving.fleet import RentalUnit
 from service.presets.hardware.accelerators import find_accelerator, load_accelerators
 from service.prices.book import PriceBook, offer_key
 from service.usecases.comparison.option_table import TORUS
@@ -25,7 +25,7 @@ class PricedAccelerator:
     """Accelerators at a price: an offer of the book or, with none, the caller's own."""
 
     accelerator: Accelerator
-    rent: Rent
+    rent: RentalUnit
     usd_per_accelerator_hour: float
     offer: Offer | None = None
 
@@ -74,7 +74,7 @@ def _own(given: Given, names: Sequence[str]) -> PricedAccelerator:
         raise InvalidRequest(f"a stated price needs no filter: leave out {beside[0]}", f"/price/{beside[0]}")
     if len(names) != 1:
         raise InvalidRequest("a stated price is that of one accelerator: name it", "/hardware/accelerators")
-    return PricedAccelerator(load_accelerators()[names[0]], Rent(1, float("inf")), float(given["usd_per_accelerator_hour"]))
+    return PricedAccelerator(load_accelerators()[names[0]], RentalUnit(1, float("inf")), float(given["usd_per_accelerator_hour"]))
 
 
 def _sold(given: Given, name: str, book: PriceBook) -> Iterable[PricedAccelerator]:
@@ -89,10 +89,10 @@ def _sold(given: Given, name: str, book: PriceBook) -> Iterable[PricedAccelerato
     ]
 
 
-def _rent(accelerator: Accelerator, offer: Offer) -> Rent:
+def _rent(accelerator: Accelerator, offer: Offer) -> RentalUnit:
     """Instances as small as a part of a node, or of a pod that is let in slices, have no links that are known to any other."""
     unit = accelerator.link_domain if TORUS in accelerator.link else accelerator.accelerators_per_node
-    return Rent(offer.accelerator_count, float("inf") if offer.accelerator_count >= unit else float(offer.accelerator_count))
+    return RentalUnit(offer.accelerator_count, float("inf") if offer.accelerator_count >= unit else float(offer.accelerator_count))
 
 
 def _note_prices(given: Given, found: Sequence[PricedAccelerator], notes: AssumptionLog) -> None:

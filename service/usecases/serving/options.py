@@ -9,16 +9,16 @@ from datetime import datetime
 import numpy as np
 
 from service.domain.quantities import Range
-from service.domain.serving.answer import ConfigurationBlock, CostBlock, FleetBlock, LatencyBlock, MemoryBlock, ThroughputBlock
-from service.domain.serving.requirements import Format
+from service.domain.serving.answer import ServingConfiguration, ServingCost, ServingFleet, ServingLatency, ServingMemory, ServingThroughput
+from service.domain.serving.requirements import WeightFormat
 from service.engine.numerics.ranges import inverse
-from service.engine.serving.configurations import Costs
+from service.engine.serving.configurations import TokenCosts
 from service.engine.serving.fleet import bill, costs_of, prefill_tokens_per_s, usd_per_month
 from service.engine.serving.model import memory, stages
 from service.presets.serving import load_levers
 from service.prices.book import PriceBook
 from service.usecases.resolution.price import Price, priced
-from service.usecases.serving.search import Asked, Found
+from service.usecases.serving.search import ServingRequest, ServingResult
 
 GB = 1e9
 
@@ -28,16 +28,16 @@ class ServingOption:
     """One way to serve the model."""
 
     rank: int
-    configuration: ConfigurationBlock
-    memory: MemoryBlock
-    throughput: ThroughputBlock
-    latency: LatencyBlock
-    fleet: FleetBlock | None
-    cost: CostBlock
+    configuration: ServingConfiguration
+    memory: ServingMemory
+    throughput: ServingThroughput
+    latency: ServingLatency
+    fleet: ServingFleet | None
+    cost: ServingCost
     price: Price
 
 
-def option_of(rank: int, found: Found, asked: Asked, book: PriceBook, now: datetime) -> ServingOption:
+def option_of(rank: int, found: ServingResult, asked: ServingRequest, book: PriceBook, now: datetime) -> ServingOption:
     """The option that a search found."""
     return ServingOption(
         rank=rank,
@@ -51,7 +51,7 @@ def option_of(rank: int, found: Found, asked: Asked, book: PriceBook, now: datet
     )
 
 
-def price_of(found: Found, book: PriceBook, now: datetime) -> Price:
+def price_of(found: ServingResult, book: PriceBook, now: datetime) -> Price:
     """The price of the option's lot, as answers show it."""
     lot = found.lot
     if lot.offer is None:
@@ -59,23 +59,23 @@ def price_of(found: Found, book: PriceBook, now: datetime) -> Price:
     return priced(lot.offer, book, now)
 
 
-def usd_per_million_tokens(found: Found) -> float:
+def usd_per_million_tokens(found: ServingResult) -> float:
     """All that is paid over prompt and output tokens together, at the median."""
     requests = found.chosen.service.requests
     return 1e6 * found.usd_per_request / (requests.prompt_tokens + requests.output_tokens)
 
 
-def quality_loss(stored: Format) -> Range | None:
+def quality_loss(stored: WeightFormat) -> Range | None:
     """What the cheapest way into the format loses of benchmark scores, in per cent: that of quantising without training."""
     ways = [lever for lever in load_levers().values() if stored.name in lever.formats and not lever.trains]
     return ways[0].quality_loss if ways else None
 
 
-def _configuration(found: Found) -> ConfigurationBlock:
+def _configuration(found: ServingResult) -> ServingConfiguration:
     replicas, model = found.chosen.replicas, found.chosen.service.model
     accelerators, tensor, pipeline = (int(size) for size in (replicas.accelerators, replicas.tensor, stages(model, replicas)))
     experts = {"expert": accelerators} if np.greater(model.routed, 0) else {}
-    return ConfigurationBlock(
+    return ServingConfiguration(
         accelerator=found.lot.accelerator.name,
         accelerators=accelerators,
         parallelism={"tensor": tensor, "pipeline": pipeline, "data": accelerators // (tensor * pipeline), **experts},
@@ -86,16 +86,16 @@ def _configuration(found: Found) -> ConfigurationBlock:
     )
 
 
-def _memory(found: Found) -> MemoryBlock:
+def _memory(found: ServingResult) -> ServingMemory:
     parts = {name: float(size) / GB for name, size in memory(found.chosen.service, found.chosen.replicas).items()}
     taken, capacity = sum(parts.values()), found.lot.accelerator.usable_memory_bytes / GB
-    return MemoryBlock(taken, capacity, taken <= capacity, parts)
+    return ServingMemory(taken, capacity, taken <= capacity, parts)
 
 
-def _throughput(found: Found) -> ThroughputBlock:
+def _throughput(found: ServingResult) -> ServingThroughput:
     speed, relative = found.chosen.speed, found.chosen.relative
     output = float(speed.output_tokens_per_s)
-    return ThroughputBlock(
+    return ServingThroughput(
         output_tokens_per_s=relative.scaled(output),
         input_tokens_per_s=relative.scaled(float(speed.input_tokens_per_s)),
         requests_per_s=relative.scaled(float(speed.requests_per_s)),
@@ -105,33 +105,33 @@ def _throughput(found: Found) -> ThroughputBlock:
     )
 
 
-def _latency(found: Found) -> LatencyBlock:
+def _latency(found: ServingResult) -> ServingLatency:
     first, each, slower = float(found.chosen.speed.ttft_s), float(found.chosen.speed.tpot_s), inverse(found.chosen.relative)
     whole = first + each * (found.chosen.service.requests.output_tokens - 1)
-    return LatencyBlock(slower.scaled(first), slower.scaled(1000 * each), slower.scaled(whole))
+    return ServingLatency(slower.scaled(first), slower.scaled(1000 * each), slower.scaled(whole))
 
 
-def _fleet(found: Found, asked: Asked) -> FleetBlock | None:
+def _fleet(found: ServingResult, asked: ServingRequest) -> ServingFleet | None:
     rate = asked.demand.requests_per_s
     if rate is None:
         return None
     able = float(found.chosen.speed.requests_per_s)
     replicas = _falling(found, lambda share: float(bill(found.chosen, asked.demand, found.lot.rent, share).replicas))
     accelerators = _falling(found, lambda share: float(bill(found.chosen, asked.demand, found.lot.rent, share).accelerators))
-    return FleetBlock(rate, replicas, accelerators, rate / (replicas.p50 * able))
+    return ServingFleet(rate, replicas, accelerators, rate / (replicas.p50 * able))
 
 
-def _cost(found: Found, asked: Asked) -> CostBlock:
+def _cost(found: ServingResult, asked: ServingRequest) -> ServingCost:
     requests, lot = found.chosen.service.requests, found.lot
     tokens = requests.prompt_tokens + requests.output_tokens
 
-    def costs(share: float) -> Costs:
+    def costs(share: float) -> TokenCosts:
         return costs_of(found.chosen, asked.demand, lot.rent, lot.usd_per_accelerator_hour, share)
 
     def month(share: float) -> float:
         return usd_per_month(bill(found.chosen, asked.demand, lot.rent, share), lot.usd_per_accelerator_hour)
 
-    return CostBlock(
+    return ServingCost(
         usd_per_million_input_tokens=_falling(found, lambda share: float(costs(share).usd_per_million_input)),
         usd_per_million_output_tokens=_falling(found, lambda share: float(costs(share).usd_per_million_output)),
         usd_per_million_tokens=_falling(found, lambda share: 1e6 * float(costs(share).usd_per_request) / tokens),
@@ -139,7 +139,7 @@ def _cost(found: Found, asked: Asked) -> CostBlock:
     )
 
 
-def _falling(found: Found, figure: Callable[[float], float]) -> Range:
+def _falling(found: ServingResult, figure: Callable[[float], float]) -> Range:
     """A figure that falls with the share of their median throughput that replicas reach."""
     relative = found.chosen.relative
     low, middle, high = figure(relative.p90), figure(relative.p50), figure(relative.p10)

@@ -12,21 +12,21 @@ import numpy as np
 from service.context import AppContext
 from service.domain.errors import DomainError, InvalidRequest
 from service.domain.quantities import Assumption, Range
-from service.domain.serving.answer import LifetimeBlock, ServingLever
-from service.domain.serving.requirements import Requests
+from service.domain.serving.answer import ServingLever, ServingLifetime
+from service.domain.serving.requirements import MeanRequest
 from service.domain.training.model import Transformer
-from service.engine.serving.fleet import HOURS_PER_MONTH, Demand, requests_per_s_of
+from service.engine.serving.fleet import HOURS_PER_MONTH, ServingDemand, requests_per_s_of
 from service.engine.serving.model import served
 from service.presets.serving import BORROWED, find_format, serving_assumptions, serving_defaults, typical_shape
 from service.presets.version import engine_version
 from service.prices.book import PriceBook
 from service.usecases.resolution.assumption_log import AssumptionLog
 from service.usecases.resolution.model import resolve_model
-from service.usecases.serving.infeasibility import Failed, refusal
-from service.usecases.serving.levers import Base, levers_of
+from service.usecases.serving.infeasibility import InfeasibleSearch, refusal
+from service.usecases.serving.levers import LeverBaseline, levers_of
 from service.usecases.serving.offers import lots_of
 from service.usecases.serving.options import ServingOption, option_of
-from service.usecases.serving.search import Asked, Found, Tries, best_of_each, machine_of, search
+from service.usecases.serving.search import ReplicaCache, ServingRequest, ServingResult, best_of_each, machine_of, search
 from service.usecases.training.estimate import MOST_ACCELERATOR_HOURS, MOST_USD, estimate
 
 Given = Mapping[str, Any]
@@ -43,7 +43,7 @@ class ServingAnswer:
     """The cheapest option, the others in order, and `considered` of them in all. `levers` is None where they were not asked for."""
 
     best: ServingOption
-    lifetime: LifetimeBlock | None
+    lifetime: ServingLifetime | None
     alternatives: tuple[ServingOption, ...]
     considered: int
     levers: tuple[ServingLever, ...] | None
@@ -54,7 +54,7 @@ class ServingAnswer:
 
 
 @dataclass(frozen=True, slots=True)
-class Volume:
+class TokenVolume:
     """Tokens to be served, prompts and answers together; None where not stated."""
 
     tokens_per_month: float | None
@@ -68,13 +68,13 @@ def serve(context: AppContext, request: Given) -> ServingAnswer:
     model, published_seq_len = _model(request, notes)
     asked, volume = _asked(request, model, notes), _volume(request)
     lots = lots_of(request, book, notes)
-    tries: Tries = {}
+    tries: ReplicaCache = {}
     found = best_of_each(search(asked, lots, tries))
     if not found:
-        raise refusal(request, Failed(asked, lots, tries), book)
+        raise refusal(request, InfeasibleSearch(asked, lots, tries), book)
     shown = found[: 1 + notes.take(request, "limit", USUAL_LIMIT, "not stated")]
     best, *others = (option_of(rank, each, asked, book, now) for rank, each in enumerate(shown, 1))
-    base = Base(asked, model, found[0], volume.tokens_per_month, volume.lifetime_tokens)
+    base = LeverBaseline(asked, model, found[0], volume.tokens_per_month, volume.lifetime_tokens)
     levers = levers_of(base, notes) if request.get("levers") else None
     lifetime = _lifetime(context, request, book, best, volume)
     _check_reason(best, lifetime)
@@ -105,10 +105,10 @@ def _model(request: Given, notes: AssumptionLog) -> tuple[Transformer, int | Non
     return model, published_seq_len
 
 
-def _asked(request: Given, model: Transformer, notes: AssumptionLog) -> Asked:
+def _asked(request: Given, model: Transformer, notes: AssumptionLog) -> ServingRequest:
     traffic, latency = request["traffic"], request.get("latency", {})
     tpot_ms = latency.get("time_per_output_token_ms")
-    requests = Requests(
+    requests = MeanRequest(
         prompt_tokens=float(traffic["prompt_tokens"]),
         output_tokens=float(traffic["output_tokens"]),
         cached_share=notes.take(traffic, "traffic.cached_share", 0.0, "not stated: every prompt is computed"),
@@ -116,16 +116,16 @@ def _asked(request: Given, model: Transformer, notes: AssumptionLog) -> Asked:
         tpot_s=None if tpot_ms is None else tpot_ms / 1000,
     )
     load = serving_defaults()["load_factor"]
-    demand = Demand(
+    demand = ServingDemand(
         requests_per_s=_rate(traffic, requests),
         load_factor=notes.take(request, "utilisation", load.value, f"{load.source}, {load.date}"),
         counts=request.get("hardware", {}).get("counts"),
     )
     formats = request.get("formats") or notes.assume("formats", [USUAL_FORMAT], "not stated: as trained; fewer bits lose quality")
-    return Asked(served(model), requests, demand, tuple(find_format(name) for name in dict.fromkeys(formats)))
+    return ServingRequest(served(model), requests, demand, tuple(find_format(name) for name in dict.fromkeys(formats)))
 
 
-def _rate(traffic: Given, requests: Requests) -> float | None:
+def _rate(traffic: Given, requests: MeanRequest) -> float | None:
     """Mean requests a second, where they or the tokens of a month are stated."""
     a_month = traffic.get("tokens_per_month")
     if a_month is None:
@@ -135,16 +135,16 @@ def _rate(traffic: Given, requests: Requests) -> float | None:
     return requests_per_s_of(float(a_month), requests.prompt_tokens + requests.output_tokens)
 
 
-def _volume(request: Given) -> Volume:
+def _volume(request: Given) -> TokenVolume:
     traffic = request["traffic"]
     a_month, rate = traffic.get("tokens_per_month"), traffic.get("requests_per_s")
     if rate is not None:
         tokens = float(traffic["prompt_tokens"]) + float(traffic["output_tokens"])
         a_month = rate / requests_per_s_of(1.0, tokens)
-    return Volume(None if a_month is None else float(a_month), traffic.get("lifetime_tokens"))
+    return TokenVolume(None if a_month is None else float(a_month), traffic.get("lifetime_tokens"))
 
 
-def _lifetime(context: AppContext, request: Given, book: PriceBook, best: ServingOption, volume: Volume) -> LifetimeBlock | None:
+def _lifetime(context: AppContext, request: Given, book: PriceBook, best: ServingOption, volume: TokenVolume) -> ServingLifetime | None:
     """What the model's life costs, with its training where that is stated."""
     training = _training_usd(context, request.get("training"), book)
     if volume.lifetime_tokens is None:
@@ -152,7 +152,7 @@ def _lifetime(context: AppContext, request: Given, book: PriceBook, best: Servin
             raise InvalidRequest("training is added to a life's serving: state how many tokens that is", "/traffic/lifetime_tokens")
         return None
     serving = best.cost.usd_per_million_tokens.scaled(volume.lifetime_tokens / 1e6)
-    return LifetimeBlock(
+    return ServingLifetime(
         tokens=float(volume.lifetime_tokens),
         months=volume.lifetime_tokens / volume.tokens_per_month if volume.tokens_per_month else None,
         serving_usd=serving,
@@ -161,7 +161,7 @@ def _lifetime(context: AppContext, request: Given, book: PriceBook, best: Servin
     )
 
 
-def _check_reason(best: ServingOption, lifetime: LifetimeBlock | None) -> None:
+def _check_reason(best: ServingOption, lifetime: ServingLifetime | None) -> None:
     """Raises InvalidRequest where what is asked is beyond anything that could be run or paid."""
     usd = [spent.p90 for spent in (best.cost.usd_per_month, lifetime and lifetime.serving_usd) if spent]
     hours = best.fleet.accelerators.p90 * HOURS_PER_MONTH if best.fleet else 0.0
@@ -193,7 +193,7 @@ def _sum(first: Range, second: Range) -> Range:
     return Range(middle - below, middle, middle + above)
 
 
-def _of_machines(shown: list[Found]) -> tuple[Assumption, ...]:
+def _of_machines(shown: list[ServingResult]) -> tuple[Assumption, ...]:
     """What engines are run with, and what they reach on each family of accelerators that is shown."""
     machines = {machine.achieved.family: machine for machine in (machine_of(each.lot.accelerator) for each in shown)}
     found: dict[str, Assumption] = {}
@@ -204,7 +204,9 @@ def _of_machines(shown: list[Found]) -> tuple[Assumption, ...]:
     return tuple(found.values())
 
 
-def _warn(request: Given, asked: Asked, found: Found, best: ServingOption, published_seq_len: int | None, notes: AssumptionLog) -> None:
+def _warn(
+    request: Given, asked: ServingRequest, found: ServingResult, best: ServingOption, published_seq_len: int | None, notes: AssumptionLog
+) -> None:
     """What a careful reader would ask about."""
     tokens = asked.requests.prompt_tokens + asked.requests.output_tokens
     if published_seq_len is not None and tokens > published_seq_len:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from providers.offer import TERM_HOURS
-from service.domain.comparison.options import Option, OwnedBlock
+from service.domain.comparison.options import Option, OwnedClusterCost
 from service.domain.errors import InvalidRequest
 from service.domain.scenarios import Choice, Floats
 from service.engine.scenarios.optimisation import Slice, SupplyOption, best_mix, critical_ratio
@@ -86,11 +86,11 @@ def _way(option: Option, steady_hours: float | None) -> SupplyOption:
     return SupplyOption(pricing, 0.0, price * max(longer, 1.0))
 
 
-def _owned(block: OwnedBlock) -> SupplyOption:
+def _owned(block: OwnedClusterCost) -> SupplyOption:
     return SupplyOption(f"on_prem:{block.name}", block.fixed_usd_per_accelerator_hour, block.variable_usd_per_delivered_accelerator_hour)
 
 
-def _same(block: OwnedBlock, best: Body) -> bool:
+def _same(block: OwnedClusterCost, best: Body) -> bool:
     return bool(block.accelerator == best["accelerator"])
 
 

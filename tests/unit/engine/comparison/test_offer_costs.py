@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from service.domain.quantities import Range
-from service.engine.comparison.offer_costs import Prices, totals
+from service.engine.comparison.offer_costs import OfferPrices, totals
 from service.engine.training.cost import total_usd
 from tests.unit.engine.builders import cluster, failures, run
 from tests.unit.engine.training.test_cost import EVERYTHING
@@ -35,7 +35,7 @@ def test_totals_are_the_sums_of_the_lines(machines: list[tuple[int, float]], pri
     runs = [replace(EVERYTHING, cluster=cluster(count)) for count, _ in machines]
     spreads = [Range(hours / 2, hours, hours * 3) for _, hours in machines]
     energy = np.linspace(200.0, 300.0, len(machines) * len(priced)).reshape(len(machines), len(priced))
-    prices = Prices(np.array(usd), np.array(billed_in), np.array(term), np.zeros(len(priced), dtype=np.int64))
+    prices = OfferPrices(np.array(usd), np.array(billed_in), np.array(term), np.zeros(len(priced), dtype=np.int64))
     found = totals(runs, by_percentile([spreads]), energy, 0.1, prices)
     for (row, column), energy_mwh in np.ndenumerate(energy):
         rate, instance, term_hours = priced[column]
@@ -48,12 +48,12 @@ def test_totals_are_the_sums_of_the_lines(machines: list[tuple[int, float]], pri
 def test_whole_instances_and_spares_are_billed() -> None:
     """100 accelerators take 13 instances of 8 and 2 of 72; 10 % spares are one node of 8 and a quarter, so one."""
     asked = run(cluster=cluster(100), failures=failures(spare_share=0.1))
-    prices = Prices(np.ones(3), np.array([1, 8, 72]), np.zeros(3), np.zeros(3, dtype=np.int64))
+    prices = OfferPrices(np.ones(3), np.array([1, 8, 72]), np.zeros(3), np.zeros(3, dtype=np.int64))
     assert totals([asked], by_percentile([[Range.exactly(2.0)]]), np.zeros((1, 3)), 0.1, prices).p50[0].tolist() == [216, 224, 304]
 
 
 def test_an_offer_is_billed_for_the_hours_in_its_own_network() -> None:
     """Two instances of 8 for 2 hours in one network and 5 in the other."""
-    prices = Prices(np.ones(3), np.array([8, 8, 8]), np.zeros(3), np.array([0, 1, 0]))
+    prices = OfferPrices(np.ones(3), np.array([8, 8, 8]), np.zeros(3), np.array([0, 1, 0]))
     hours = by_percentile([[Range.exactly(2.0)], [Range.exactly(5.0)]])
     assert totals([run(cluster=cluster(16))], hours, np.zeros((1, 3)), 0.1, prices).p50[0].tolist() == [32, 80, 32]

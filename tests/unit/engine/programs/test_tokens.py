@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from service.domain.errors import InvalidRequest
-from service.domain.scaling.laws import DataLimit, ParametricLaw, Repetition
+from service.domain.scaling.laws import DataLimit, ParametricLaw, RepetitionDecay
 from service.engine.programs.tokens import (
     Anchor,
     MixturePart,
@@ -23,7 +23,7 @@ from service.engine.programs.tokens import (
 from service.engine.scaling.laws import effective_tokens
 
 # Muennighoff et al. 2023, and Besiroglu et al. 2024.
-REPETITION = Repetition(15.387756, 5.309743)
+REPETITION = RepetitionDecay(15.387756, 5.309743)
 LAW = ParametricLaw(1.8172, 482.01, 2085.43, 0.3478, 0.3658)
 LLAMA_3_8B = Anchor("Llama 3 8B", 8.03e9, 15e12)
 LLAMA_2_7B = Anchor("Llama 2 7B", 6.74e9, 2e12)

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from service.domain.errors import InvalidRequest
-from service.domain.scaling.fits import Points, ScalingFit
-from service.engine.scaling.experiment_design import Candidates, Design, next_runs, usual_candidates
+from service.domain.scaling.fits import ScalingFit, TrainingRuns
+from service.engine.scaling.experiment_design import CandidateRuns, ExperimentDesign, next_runs, usual_candidates
 from service.engine.scaling.law_fit import fit_law, foretell, law_loss
 from tests.unit.engine.scaling.test_law_fit import BESIROGLU, fitted, runs, width
 
@@ -17,7 +17,7 @@ TARGET = (7e10, 1.4e12)
 FIT = fitted(runs(14))
 
 
-def designed(fit: ScalingFit, budget: float, candidates: Candidates | None = None) -> Design:
+def designed(fit: ScalingFit, budget: float, candidates: CandidateRuns | None = None) -> ExperimentDesign:
     return next_runs(fit, TARGET, candidates or usual_candidates(fit), budget, np.random.default_rng(0))
 
 
@@ -48,21 +48,21 @@ def test_candidates_cost_their_flops() -> None:
 
 def test_the_same_information_is_bought_where_it_is_cheap() -> None:
     """Of two runs that differ in price alone, the cheaper is proposed first."""
-    twice = Candidates(np.array([8e9, 8e9]), np.array([1.6e11, 1.6e11]), np.array([5.0, 3.0]))
+    twice = CandidateRuns(np.array([8e9, 8e9]), np.array([1.6e11, 1.6e11]), np.array([5.0, 3.0]))
     assert designed(FIT, 6.0, twice).runs[0].cost == 3.0
 
 
 def test_costs_may_be_in_any_unit() -> None:
     """Dollars or FLOPs: scaled costs and sum propose the same runs."""
     flops = usual_candidates(FIT)
-    dollars = Candidates(flops.params, flops.tokens, flops.cost / 1e17)
+    dollars = CandidateRuns(flops.params, flops.tokens, flops.cost / 1e17)
     assert [run.params for run in designed(FIT, 1e3, dollars).runs] == [run.params for run in designed(FIT, 1e20, flops).runs]
 
 
 def test_a_sum_below_every_run_is_refused() -> None:
     """The message says what the cheapest candidate costs."""
     with pytest.raises(InvalidRequest, match="the cheapest candidate costs 7"):
-        designed(FIT, 5.0, Candidates(np.array([1e9]), np.array([2e10]), np.array([7.0])))
+        designed(FIT, 5.0, CandidateRuns(np.array([1e9]), np.array([2e10]), np.array([7.0])))
 
 
 def test_a_refit_with_the_proposed_runs_is_as_sharp_as_was_said() -> None:
@@ -81,14 +81,14 @@ def test_proposed_runs_tell_more_than_the_same_sum_spent_on_one_more_of_the_larg
     budget, largest = 1e21, int(np.argmax(FIT.points.params))
     ratio = FIT.points.tokens[largest] / FIT.points.params[largest]
     params = np.sqrt(budget / 6 / ratio)
-    single = Candidates(np.array([params]), np.array([params * ratio]), np.array([budget]))
+    single = CandidateRuns(np.array([params]), np.array([params * ratio]), np.array([budget]))
     assert width(designed(FIT, budget).after) < width(designed(FIT, budget, single).after)
 
 
-def made(fit: ScalingFit, design: Design, seed: int) -> ScalingFit:
+def made(fit: ScalingFit, design: ExperimentDesign, seed: int) -> ScalingFit:
     """The fit with the proposed runs added, their losses of the true law with its scatter."""
     params, tokens = (np.array([getattr(run, name) for run in design.runs]) for name in ("params", "tokens"))
     loss = law_loss(BESIROGLU, params, tokens)[0] * np.exp(np.random.default_rng(seed).normal(0, 0.005, len(params)))
     old = fit.points
-    both = Points(np.append(old.params, params), np.append(old.tokens, tokens), np.append(old.loss, loss))
+    both = TrainingRuns(np.append(old.params, params), np.append(old.tokens, tokens), np.append(old.loss, loss))
     return fit_law(both, FIT.typical, np.random.default_rng(2), 80, 100)

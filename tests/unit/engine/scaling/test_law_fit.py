@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from service.domain.errors import InvalidRequest
 from service.domain.quantities import Range
-from service.domain.scaling.fits import Foretold, Points, ScalingFit
+from service.domain.scaling.fits import LossPrediction, ScalingFit, TrainingRuns
 from service.engine.numerics.least_squares import Floats
 from service.engine.scaling.law_fit import exponent_ranges, fit_law, foretell, law_loss, parameter_ranges, standard_errors
 from service.presets.scaling.law_fit import typical_law
@@ -20,19 +20,19 @@ BESIROGLU = np.array([1.8172, 482.01, 2085.43, 0.3478, 0.3658])
 TARGET = (7e10, 1.4e12)
 
 
-def runs(count: int, scatter: float = 0.005, seed: int = 1, law: Floats = BESIROGLU) -> Points:
+def runs(count: int, scatter: float = 0.005, seed: int = 1, law: Floats = BESIROGLU) -> TrainingRuns:
     """Runs of 10M to 5B parameters on 5 to 100 tokens a parameter that follow a law but for a relative scatter."""
     generator = np.random.default_rng(seed)
     params = np.exp(generator.uniform(np.log(1e7), np.log(5e9), count))
     tokens = params * np.exp(generator.uniform(np.log(5), np.log(100), count))
-    return Points(params, tokens, law_loss(law, params, tokens)[0] * np.exp(generator.normal(0, scatter, count)))
+    return TrainingRuns(params, tokens, law_loss(law, params, tokens)[0] * np.exp(generator.normal(0, scatter, count)))
 
 
-def fitted(points: Points, bootstraps: int = 60, seed: int = 2) -> ScalingFit:
+def fitted(points: TrainingRuns, bootstraps: int = 60, seed: int = 2) -> ScalingFit:
     return fit_law(points, typical_law(), np.random.default_rng(seed), starts=80, bootstraps=bootstraps)
 
 
-def foretold(fit: ScalingFit, target: tuple[float, float] = TARGET) -> Foretold:
+def foretold(fit: ScalingFit, target: tuple[float, float] = TARGET) -> LossPrediction:
     return foretell(fit, np.array([target[0]]), np.array([target[1]]), np.random.default_rng(3))[0]
 
 
@@ -79,7 +79,7 @@ def test_the_order_of_runs_does_not_matter(order: list[int]) -> None:
 def test_units_do_not_matter(params_unit: float, tokens_unit: float, loss_unit: float) -> None:
     """Sizes in other units and losses in bits leave exponents as they are, and scale what is foretold."""
     points = runs(25)
-    scaled = Points(points.params * params_unit, points.tokens * tokens_unit, points.loss * loss_unit)
+    scaled = TrainingRuns(points.params * params_unit, points.tokens * tokens_unit, points.loss * loss_unit)
     plain, other = fitted(points, 10), fitted(scaled, 10)
     assert other.parameters[3:] == pytest.approx(plain.parameters[3:], rel=1e-3)
     there = foretold(other, (TARGET[0] * params_unit, TARGET[1] * tokens_unit))
@@ -166,7 +166,7 @@ class TestBadData:
     def test_repeats_of_few_sizes_are_refused(self) -> None:
         """Twenty runs of four sizes are four distinct runs."""
         four = runs(4)
-        repeated = Points(np.tile(four.params, 5), np.tile(four.tokens, 5), np.tile(four.loss, 5) * np.linspace(0.99, 1.01, 20))
+        repeated = TrainingRuns(np.tile(four.params, 5), np.tile(four.tokens, 5), np.tile(four.loss, 5) * np.linspace(0.99, 1.01, 20))
         with pytest.raises(InvalidRequest, match="4 distinct runs"):
             fitted(repeated)
 
@@ -201,7 +201,7 @@ class TestBadData:
     def test_exact_copies_count_once(self) -> None:
         """A run sent three times makes the fit no surer, and the warning says how many copies there were."""
         points = runs(12)
-        tripled = Points(np.tile(points.params, 3), np.tile(points.tokens, 3), np.tile(points.loss, 3))
+        tripled = TrainingRuns(np.tile(points.params, 3), np.tile(points.tokens, 3), np.tile(points.loss, 3))
         once, thrice = fitted(points), fitted(tripled)
         assert np.array_equal(once.draws, thrice.draws)
         assert any("24 exact copies" in warning for warning in thrice.warnings)
@@ -211,7 +211,7 @@ class TestBadData:
         spread = runs(20)
         params = np.where(np.arange(20) % 2, 1e9, 1e8)
         loss = law_loss(BESIROGLU, params, spread.tokens)[0] * np.exp(np.random.default_rng(4).normal(0, 0.005, 20))
-        narrow, wide = fitted(spread, 100), fitted(Points(params, spread.tokens, loss), 100)
+        narrow, wide = fitted(spread, 100), fitted(TrainingRuns(params, spread.tokens, loss), 100)
         assert width(parameter_ranges(wide)["alpha"]) > 2.5 * width(parameter_ranges(narrow)["alpha"])
         assert any("only two scales of parameters" in warning for warning in wide.warnings)
 
@@ -219,7 +219,7 @@ class TestBadData:
         """On one line of tokens a parameter, the interval of a run off that line is wide, and a warning says so."""
         on_line = runs(30)
         tokens = 20 * on_line.params
-        line = Points(
+        line = TrainingRuns(
             on_line.params,
             tokens,
             law_loss(BESIROGLU, on_line.params, tokens)[0] * on_line.loss / law_loss(BESIROGLU, on_line.params, on_line.tokens)[0],
@@ -240,12 +240,12 @@ class TestBadData:
         """Larger models that do worse on the same tokens make a warning."""
         params, tokens = (grid.ravel() for grid in np.meshgrid([1e8, 3e8, 1e9], [1e9, 4e9, 2e10, 1e11]))
         loss = law_loss(BESIROGLU, np.full(12, 1e8), tokens)[0] * (params / 1e8) ** 0.02
-        assert "loss rises with parameters in these runs" in fitted(Points(params, tokens, loss)).warnings
+        assert "loss rises with parameters in these runs" in fitted(TrainingRuns(params, tokens, loss)).warnings
 
     def test_of_one_scale_nothing_is_said_to_rise(self) -> None:
         """Runs of one size say nothing of how loss moves with size: that one scale is not enough is the warning."""
         tokens = np.geomspace(1e9, 1e11, 8)
-        points = Points(np.full(8, 1e9), tokens, law_loss(BESIROGLU, np.full(8, 1e9), tokens)[0])
+        points = TrainingRuns(np.full(8, 1e9), tokens, law_loss(BESIROGLU, np.full(8, 1e9), tokens)[0])
         said = " ".join(fitted(points).warnings)
         assert "only one scale of parameters" in said
         assert "rises" not in said

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from service.domain.errors import InvalidRequest
 from service.domain.quantities import Range
-from service.domain.scaling.laws import AllocationLaw, DataLimit, MixtureLaw, ParametricLaw, Repetition
+from service.domain.scaling.laws import AllocationLaw, DataLimit, MixtureLaw, ParametricLaw, RepetitionDecay
 from service.engine.scaling.laws import (
     drawn,
     drawn_allocation,
@@ -28,7 +28,7 @@ from service.engine.scaling.laws import (
 LAW = ParametricLaw(1.8172, 482.01, 2085.43, 0.3478, 0.3658)
 ALLOCATION = AllocationLaw(1e20, 1e9, 0.5)
 MIXTURE = MixtureLaw(0.47, 18.1, 30.8, 0.115, 0.147, 2.1, 0.58, 43.0)
-REPETITION = Repetition(15.39, 5.31)
+REPETITION = RepetitionDecay(15.39, 5.31)
 
 laws = st.builds(
     ParametricLaw,

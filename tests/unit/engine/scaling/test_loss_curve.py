@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from service.domain.errors import InvalidRequest
 from service.domain.quantities import Range
-from service.domain.scaling.loss_curves import Extrapolation, LossCurve, Schedule
+from service.domain.scaling.loss_curves import Extrapolation, LearningRateSchedule, LossCurve
 from service.engine.numerics.least_squares import Floats
 from service.engine.scaling.loss_curve import areas, extrapolate, replanned, schedule
 from service.presets.scaling.law_fit import typical_curve
@@ -21,18 +21,20 @@ CONSTANT = schedule("constant", END, 1e9)
 RELAXATION = 0.0125 * END
 
 
-def law(plan: Schedule, tokens: Floats) -> Floats:
+def law(plan: LearningRateSchedule, tokens: Floats) -> Floats:
     forward, annealed = areas(plan, tokens, RELAXATION)
     return 2.2 + 0.12 * (forward / END) ** -0.4 - 0.1 * annealed
 
 
-def measured(plan: Schedule, until: float, scatter: float = 0.003, points: int = 400) -> LossCurve:
+def measured(plan: LearningRateSchedule, until: float, scatter: float = 0.003, points: int = 400) -> LossCurve:
     """The loss of a run on that plan, as measured until so many tokens."""
     tokens = np.linspace(1e8, until, points)
     return LossCurve(tokens, law(plan, tokens) * np.exp(np.random.default_rng(5).normal(0, scatter, points)))
 
 
-def told(curve: LossCurve, plan: Schedule, other_ends: tuple[float, ...] = (), target_loss: float | None = None) -> Extrapolation:
+def told(
+    curve: LossCurve, plan: LearningRateSchedule, other_ends: tuple[float, ...] = (), target_loss: float | None = None
+) -> Extrapolation:
     return extrapolate(curve, plan, typical_curve(), np.random.default_rng(0), other_ends, target_loss)
 
 
@@ -42,7 +44,7 @@ def width(interval: Range) -> float:
 
 @pytest.mark.parametrize("plan", [COSINE, WSD, CONSTANT], ids=["cosine", "wsd", "constant"])
 @pytest.mark.parametrize("done", [0.3, 0.6, 0.9])
-def test_the_end_is_foretold(plan: Schedule, done: float) -> None:
+def test_the_end_is_foretold(plan: LearningRateSchedule, done: float) -> None:
     """Of a run that follows the law, the loss at the planned end lies within 2 % of the middle of the interval, and in it."""
     truth = float(law(plan, np.array([END]))[0])
     found = told(measured(plan, done * END), plan)
@@ -182,7 +184,7 @@ class TestSchedule:
 
     def test_all_of_a_long_past_fall_is_annealed(self) -> None:
         """A fall counts in full many relaxation times later, by 1 - 1/e after one, and not at all before."""
-        plan = Schedule(np.array([0.0, 50.0, 50.01, 100.0]), np.array([1.0, 1.0, 0.4, 0.4]), 0.0)
+        plan = LearningRateSchedule(np.array([0.0, 50.0, 50.01, 100.0]), np.array([1.0, 1.0, 0.4, 0.4]), 0.0)
         assert areas(plan, np.array([49.0, 52.005, 100.0]), 2.0)[1] == pytest.approx([0.0, 0.6 * (1 - np.exp(-1)), 0.6], abs=1e-3)
 
     @given(st.floats(0.2, 0.95), st.floats(1.0, 3.0))

@@ -5,19 +5,19 @@ from __future__ import annotations
 import pytest
 
 from service.domain.quantities import Range
-from service.domain.scaling.loss_curves import Ending, Extrapolation, State
+from service.domain.scaling.loss_curves import EndForecast, Extrapolation, State
 from service.engine.scaling.stop_advice import action_at, advised
 
 NOW, PLANNED = 50.0, 100.0
 
 
-def end(tokens: float, loss: float, either_side: float = 0.05) -> Ending:
+def end(tokens: float, loss: float, either_side: float = 0.05) -> EndForecast:
     spread = Range(loss - either_side, loss, loss + either_side)
     above = loss - 2.0
-    return Ending(tokens, spread, Range(above - 0.01, above, above + 0.01) if above else Range.exactly(0.0), None)
+    return EndForecast(tokens, spread, Range(above - 0.01, above, above + 0.01) if above else Range.exactly(0.0), None)
 
 
-def foretold(*others: Ending, state: State = "falling") -> Extrapolation:
+def foretold(*others: EndForecast, state: State = "falling") -> Extrapolation:
     """A run half done, whose plan ends at a loss of 2.0 (1.95 to 2.05)."""
     return Extrapolation(NOW, 0.5, 2.3, state, end(PLANNED, 2.0), others, Range.exactly(0.5), Range.exactly(0.1), 0.001, ())
 

@@ -11,12 +11,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from service.domain.quantities import Range
-from service.domain.serving.requirements import Achieved, Format, Limits, Machine, Replicas, Requests
+from service.domain.serving.requirements import AchievedRates, EngineLimits, MeanRequest, Replicas, ServingMachine, WeightFormat
 from service.domain.training.model import Experts, Transformer
 from service.engine.serving.fleet import (
-    Demand,
-    Rent,
-    Tried,
+    RentalUnit,
+    ServingDemand,
+    TimedReplicas,
     best_of,
     bill,
     costs_of,
@@ -26,24 +26,24 @@ from service.engine.serving.fleet import (
     tried,
     usd_per_month,
 )
-from service.engine.serving.model import Service, served
+from service.engine.serving.model import ServingSetup, served
 from service.engine.serving.roofline import prefill_s, speed
 from tests.unit.engine.builders import H100
 
-USUAL = Achieved("hopper", 0.8, 0.5, 0.7, 0.6, 1e-5, 1e-5, 1e-3, Range(0.8, 1.0, 1.2), Range(0.4, 0.8, 1.2), "")
+USUAL = AchievedRates("hopper", 0.8, 0.5, 0.7, 0.6, 1e-5, 1e-5, 1e-3, Range(0.8, 1.0, 1.2), Range(0.4, 0.8, 1.2), "")
 LLAMA_8B = Transformer(32, 4096, 32, 8, 128, 14_336, 128_256)
 MIXTRAL = Transformer(32, 4096, 32, 8, 128, 14_336, 32_000, experts=Experts(8, 2, 14_336))
-NODES = Rent(8, float("inf"))
+NODES = RentalUnit(8, float("inf"))
 
 
-def service(model: Transformer = LLAMA_8B, **changes: Any) -> Service:
-    asked = Requests(**{"prompt_tokens": 1000.0, "output_tokens": 500.0, **changes})
-    machine = Machine(H100, USUAL, Limits(0.9, 2e9, 2048, 8192, 16))
-    return Service(served(model), Format("bf16", 16, 2.0, 2.0, 2.0, ("bf16",), ""), machine, asked)
+def service(model: Transformer = LLAMA_8B, **changes: Any) -> ServingSetup:
+    asked = MeanRequest(**{"prompt_tokens": 1000.0, "output_tokens": 500.0, **changes})
+    machine = ServingMachine(H100, USUAL, EngineLimits(0.9, 2e9, 2048, 8192, 16))
+    return ServingSetup(served(model), WeightFormat("bf16", 16, 2.0, 2.0, 2.0, ("bf16",), ""), machine, asked)
 
 
-def best(found: Tried, rate: float | None, rent: Rent = NODES) -> Tried:
-    chosen = best_of(found, Demand(rate, 0.6), rent)
+def best(found: TimedReplicas, rate: float | None, rent: RentalUnit = NODES) -> TimedReplicas:
+    chosen = best_of(found, ServingDemand(rate, 0.6), rent)
     assert chosen is not None
     return chosen
 
@@ -62,7 +62,7 @@ def test_a_rate_is_carried_by_whole_replicas_at_the_load_factor() -> None:
     found = tried(service())
     two = found.some(int(np.flatnonzero((found.replicas.accelerators == 2) & (found.replicas.tensor == 2))[0]))
     able = 0.6 * float(two.speed.requests_per_s)
-    demand = Demand(2.01 * able, 0.6)
+    demand = ServingDemand(2.01 * able, 0.6)
     paid = bill(two, demand, NODES)
     assert (float(paid.replicas), float(paid.accelerators)) == (3, 8)
     assert usd_per_month(paid, 2.5) == 8 * 2.5 * 730
@@ -74,25 +74,25 @@ def test_without_a_rate_replicas_fill_their_instances() -> None:
     """A request costs the time of its replica at the load factor."""
     chosen = best(tried(service()), None)
     usd = 2.5 * float(chosen.replicas.accelerators) / 3600 / (0.6 * float(chosen.speed.requests_per_s))
-    assert float(costs_of(chosen, Demand(None, 0.6), NODES, 2.5).usd_per_request) == pytest.approx(usd)
+    assert float(costs_of(chosen, ServingDemand(None, 0.6), NODES, 2.5).usd_per_request) == pytest.approx(usd)
 
 
 def test_of_equal_bills_the_quickest_is_taken() -> None:
     """A rate that any replica carries: the whole instance is paid anyway, so as many ranks as there are and one sequence at once."""
     chosen = best(tried(service()), 1e-3)
     assert (int(chosen.replicas.tensor), int(chosen.replicas.batch)) == (8, 1)
-    assert int(best(tried(service()), 1e-3, Rent(1, 1.0)).replicas.accelerators) == 1
+    assert int(best(tried(service()), 1e-3, RentalUnit(1, 1.0)).replicas.accelerators) == 1
 
 
 def test_replicas_stay_where_links_are_known_and_as_large_as_asked() -> None:
     """No more accelerators than are joined; only the counts that are named; nothing where both leave nothing."""
     found = tried(service())
-    assert int(best(found, None, Rent(2, 2.0)).replicas.accelerators) <= 2
-    chosen = best_of(found, Demand(None, 0.6, (4,)), NODES)
+    assert int(best(found, None, RentalUnit(2, 2.0)).replicas.accelerators) <= 2
+    chosen = best_of(found, ServingDemand(None, 0.6, (4,)), NODES)
     assert chosen is not None
     assert int(chosen.replicas.accelerators) == 4
-    assert best_of(found, Demand(None, 0.6, (4,)), Rent(2, 2.0)) is None
-    assert best_of(tried(service(tpot_s=1e-6)), Demand(None, 0.6), NODES) is None
+    assert best_of(found, ServingDemand(None, 0.6, (4,)), RentalUnit(2, 2.0)) is None
+    assert best_of(tried(service(tpot_s=1e-6)), ServingDemand(None, 0.6), NODES) is None
 
 
 def test_speeds_are_at_the_median_of_what_is_reached() -> None:
@@ -121,6 +121,6 @@ def test_a_month_has_730_hours() -> None:
 @given(rate=st.floats(1e-4, 1e4), more=st.floats(1.0, 100.0), instance=st.sampled_from([1, 3, 8, 10]))
 def test_more_requests_are_never_cheaper(rate: float, more: float, instance: int) -> None:
     """The least that is paid a month rises with the rate."""
-    found, rent = tried(service()), Rent(instance, float("inf"))
-    few, many = (float(bill(best(found, each, rent), Demand(each, 0.6), rent).accelerators) for each in (rate, rate * more))
+    found, rent = tried(service()), RentalUnit(instance, float("inf"))
+    few, many = (float(bill(best(found, each, rent), ServingDemand(each, 0.6), rent).accelerators) for each in (rate, rate * more))
     assert few <= many

@@ -12,7 +12,15 @@ from hypothesis import strategies as st
 
 from service.domain.errors import DoesNotFit, InvalidRequest
 from service.domain.quantities import Range
-from service.domain.serving.requirements import Achieved, Format, Lever, Limits, Machine, Replicas, Requests
+from service.domain.serving.requirements import (
+    AchievedRates,
+    CompressionMethod,
+    EngineLimits,
+    MeanRequest,
+    Replicas,
+    ServingMachine,
+    WeightFormat,
+)
 from service.domain.training.model import Experts, LatentAttention, Transformer
 from service.engine.serving.configurations import (
     Rented,
@@ -26,7 +34,7 @@ from service.engine.serving.configurations import (
     replicas_needed,
 )
 from service.engine.serving.model import (
-    Service,
+    ServingSetup,
     attended_tokens,
     cached_tokens,
     largest_batch,
@@ -38,7 +46,7 @@ from service.engine.serving.model import (
     weight_memory,
 )
 from service.engine.serving.roofline import (
-    Speed,
+    ReplicaSpeed,
     decode_roofline_s,
     expert_exchange_s,
     prefill_s,
@@ -49,13 +57,13 @@ from service.engine.serving.roofline import (
 )
 from tests.unit.engine.builders import H100, accelerator, gpt
 
-BF16 = Format("bf16", 16, 2.0, 2.0, 2.0, ("bf16",), "")
-FP8 = Format("fp8", 8, 1.0, 1.0, 2.0, ("fp8", "bf16"), "")
-INT4 = Format("int4", 4, 0.52, 2.0, 2.0, ("bf16",), "")
+BF16 = WeightFormat("bf16", 16, 2.0, 2.0, 2.0, ("bf16",), "")
+FP8 = WeightFormat("fp8", 8, 1.0, 1.0, 2.0, ("fp8", "bf16"), "")
+INT4 = WeightFormat("int4", 4, 0.52, 2.0, 2.0, ("bf16",), "")
 EXACTLY = Range(1.0, 1.0, 1.0)
-PERFECT = Achieved("any", 1.0, 1.0, 1.0, 1.0, 0.0, 0.0, 0.0, EXACTLY, EXACTLY, "")
-USUAL = Achieved("hopper", 0.8, 0.5, 0.7, 0.6, 1e-5, 1e-5, 1e-3, EXACTLY, Range(0.5, 0.9, 1.1), "")
-LIMITS = Limits(0.9, 2e9, 2048, 8192, 64)
+PERFECT = AchievedRates("any", 1.0, 1.0, 1.0, 1.0, 0.0, 0.0, 0.0, EXACTLY, EXACTLY, "")
+USUAL = AchievedRates("hopper", 0.8, 0.5, 0.7, 0.6, 1e-5, 1e-5, 1e-3, EXACTLY, Range(0.5, 0.9, 1.1), "")
+LIMITS = EngineLimits(0.9, 2e9, 2048, 8192, 64)
 LLAMA_8B = Transformer(32, 4096, 32, 8, 128, 14_336, 128_256)
 LLAMA_70B = Transformer(80, 8192, 64, 8, 128, 28_672, 128_256)
 MIXTRAL = Transformer(32, 4096, 32, 8, 128, 14_336, 32_000, experts=Experts(8, 2, 14_336))
@@ -72,25 +80,25 @@ DEEPSEEK = Transformer(
 )
 
 
-def service(model: Transformer = LLAMA_8B, stored: Format = BF16, achieved: Achieved = USUAL, **changes: Any) -> Service:
+def service(model: Transformer = LLAMA_8B, stored: WeightFormat = BF16, achieved: AchievedRates = USUAL, **changes: Any) -> ServingSetup:
     """Requests of 1,000 prompt and 500 output tokens on an H100, but for `changes` of the requests."""
-    asked = Requests(**{"prompt_tokens": 1000.0, "output_tokens": 500.0, **changes})
-    return Service(served(model), stored, Machine(H100, achieved, LIMITS), asked)
+    asked = MeanRequest(**{"prompt_tokens": 1000.0, "output_tokens": 500.0, **changes})
+    return ServingSetup(served(model), stored, ServingMachine(H100, achieved, LIMITS), asked)
 
 
 def replicas(accelerators: float = 1, tensor: float = 1, batch: float = 8) -> Replicas:
     return Replicas(np.array([accelerators], float), np.array([tensor], float), np.array([batch], float))
 
 
-def on(part: Any, one: Service) -> Service:
+def on(part: Any, one: ServingSetup) -> ServingSetup:
     return replace(one, machine=replace(one.machine, accelerator=part))
 
 
-def tokens_per_s(one: Service, at: Replicas) -> float:
+def tokens_per_s(one: ServingSetup, at: Replicas) -> float:
     return float(np.ravel(speed(one, at).output_tokens_per_s)[0])
 
 
-def step_s(one: Service, at: Replicas) -> float:
+def step_s(one: ServingSetup, at: Replicas) -> float:
     return float(np.ravel(speed(one, at).tpot_s)[0])
 
 
@@ -244,7 +252,9 @@ def test_mixtures_have_their_own_range() -> None:
     model=st.sampled_from([LLAMA_8B, LLAMA_70B, MIXTRAL, DEEPSEEK]),
     stored=st.sampled_from([BF16, FP8, INT4]),
 )
-def test_no_step_is_faster_than_the_roofline(batch: int, prompt: int, output: int, ranks: int, model: Transformer, stored: Format) -> None:
+def test_no_step_is_faster_than_the_roofline(
+    batch: int, prompt: int, output: int, ranks: int, model: Transformer, stored: WeightFormat
+) -> None:
     """Whatever is served: neither the data sheet's bandwidth nor its peak is ever exceeded."""
     one = service(model, stored, prompt_tokens=float(prompt), output_tokens=float(output))
     at = replicas(8, ranks, batch)
@@ -289,7 +299,7 @@ def test_larger_batches_serve_more_and_wait_longer(batch: int, more: int) -> Non
 # Cost and choice
 
 
-def rented(one: Service, usd: float = 2.5, load: float = 0.6) -> Rented:
+def rented(one: ServingSetup, usd: float = 2.5, load: float = 0.6) -> Rented:
     return Rented(one, usd, load)
 
 
@@ -361,7 +371,7 @@ def test_costs_of_many_sizes_at_once() -> None:
 
 def test_levers_cost_their_passes() -> None:
     """Calibrating is a forward pass; training three; a teacher adds its own forward."""
-    calibrated = Lever("ptq", "", ("fp8",), 1e6, trains=False, teacher=False, quality_loss=EXACTLY, risk="", source="")
+    calibrated = CompressionMethod("ptq", "", ("fp8",), 1e6, trains=False, teacher=False, quality_loss=EXACTLY, risk="", source="")
     distilled = replace(calibrated, trains=True, teacher=True)
     assert lever_flops(calibrated, 2e9, 9e9, 1e6) == 2e15
     assert lever_flops(distilled, 2e9, 9e9, 1e6) == (3 * 2e9 + 9e9) * 1e6
@@ -376,7 +386,7 @@ def test_a_lever_pays_back_with_what_it_saves() -> None:
 def test_speed_has_a_figure_for_every_configuration() -> None:
     """A search's row of configurations comes back as rows."""
     tried = configurations(service())
-    found: Speed = speed(service(), replace(tried, batch=np.maximum(tried.batch, tried.accelerators)))
+    found: ReplicaSpeed = speed(service(), replace(tried, batch=np.maximum(tried.batch, tried.accelerators)))
     assert np.shape(found.ttft_s) == np.shape(tried.batch)
     assert np.all(np.asarray(found.prompt_share) > 0)
     assert np.all(np.asarray(found.prompt_share) < 1)

@@ -11,7 +11,7 @@ import pytest
 from service.config import load_settings
 from service.container import build_context
 from service.context import AppContext
-from service.domain.comparison.approaches import APPROACHES, Costed
+from service.domain.comparison.approaches import APPROACHES, CostedApproach
 from service.domain.training.run import METHODS
 from service.engine.scaling.laws import optimal_params
 from service.presets.comparison.approaches import load_approaches
@@ -40,11 +40,11 @@ def asked(context: AppContext, **changes: Any) -> ApproachesAnswer:
     return approaches(context, REQUEST | changes)
 
 
-def named(answer: ApproachesAnswer) -> dict[str, Costed]:
+def named(answer: ApproachesAnswer) -> dict[str, CostedApproach]:
     return {each.approach: each for each in answer.approaches}
 
 
-def total(each: Costed) -> float:
+def total(each: CostedApproach) -> float:
     assert each.total_usd is not None
     return each.total_usd.p50
 

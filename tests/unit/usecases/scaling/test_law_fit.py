@@ -10,7 +10,7 @@ import pytest
 from service.domain.errors import InvalidRequest
 from service.engine.scaling.laws import loss
 from service.presets.scaling.laws import default_law
-from service.usecases.scaling.law_fit import MOST_WORK, LawAnswer, fit_scaling_law
+from service.usecases.scaling.law_fit import MOST_WORK, LawFitAnswer, fit_scaling_law
 from tests.unit.usecases.requests import pointer_of
 
 TARGET = {"params": 7e10, "tokens": 1.4e12}
@@ -28,7 +28,7 @@ def points(count: int, scatter: float = 0.005) -> list[dict[str, float]]:
 RUNS = points(30)
 
 
-def fitted(**asked: Any) -> LawAnswer:
+def fitted(**asked: Any) -> LawFitAnswer:
     return fit_scaling_law({"points": RUNS, "starts": 60, "bootstraps": 40} | asked)
 
 

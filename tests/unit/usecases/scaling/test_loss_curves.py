@@ -11,7 +11,7 @@ from service.config import Settings
 from service.container import build_context
 from service.context import AppContext
 from service.domain.errors import DomainError
-from service.domain.scaling.loss_curves import Schedule
+from service.domain.scaling.loss_curves import LearningRateSchedule
 from service.engine.scaling.loss_curve import areas, schedule
 from service.presets.scaling.law_fit import typical_curve
 from service.usecases.scaling.loss_curves import CurveAnswer, extrapolate_curve
@@ -28,7 +28,7 @@ MACHINE: dict[str, Any] = {
 }
 
 
-def law(plan: Schedule, tokens: Any) -> Any:
+def law(plan: LearningRateSchedule, tokens: Any) -> Any:
     forward, annealed = areas(plan, tokens, typical_curve().relaxation_share * END)
     return 2.2 + 0.12 * (forward / END) ** -0.4 - 0.1 * annealed
 

@@ -21,7 +21,7 @@ from service.engine.training.parameters import count_parameters
 from service.presets.scaling.laws import default_law, load_laws, mixture_total_per_active
 from service.presets.scaling.optimum import published_plans
 from service.usecases.scaling.optimum import OptimalAnswer, optimal
-from service.usecases.scaling.size_costs import Row, Table, coarse_table, refined, rig_of, row_of, usual_model
+from service.usecases.scaling.size_costs import SizeCost, SizeCostTable, coarse_table, refined, rig_of, row_of, usual_model
 from service.usecases.training.estimate import estimate
 
 MACHINE: dict[str, Any] = {"hardware": {"accelerator": "H100", "count": 64}, "price": {"usd_per_accelerator_hour": 2.0}}
@@ -141,7 +141,7 @@ def test_a_table_meets_its_rows_and_ends_where_memory_does(context: AppContext) 
 
 def test_tiny_models_without_fixed_cents_are_in_the_table() -> None:
     """Nothing in whole cents has no logarithm."""
-    table = Table((Row(1e6, 1e-12, 0.0, 1e-9), Row(1e9, 1e-9, 5.0, 1e-6)), 8)
+    table = SizeCostTable((SizeCost(1e6, 1e-12, 0.0, 1e-9), SizeCost(1e9, 1e-9, 5.0, 1e-6)), 8)
     assert np.isfinite(table.usd()(np.array([1e6, 1e7, 1e9]), np.full(3, 1e9))).all()
 
 
