@@ -22,8 +22,9 @@ from service.config import load_settings
 from service.container import build_context
 from service.domain.teams import DEFAULT_TEAM
 from service.domain.tracking.events import Event
+from service.domain.tracking.records import RunRecord
 from service.schemas.tracking.events import EventsSchema
-from service.store import RunRow, Store
+from service.store import Store
 from service.store.database import make_engine
 from service.store.tracking.event_rows import EventRow, event_row
 from service.store.tracking.tables import track_events
@@ -79,13 +80,13 @@ def _rates(name: str, environment: dict[str, str], size: int) -> None:
     report(f"{name}.p50_ms", served["p50_ms"], "ms a request")
 
 
-def _new_runs(store: Store) -> list[RunRow]:
+def _new_runs(store: Store) -> list[RunRecord]:
     program = store.create_program(DEFAULT_TEAM, {"name": "bench", "state": "open"}, None, START)
     body = {"name": "run", "state": "open", "planned": {}}
     return [store.create_run(program, "run", body, START) for _ in range(CLIENTS)]
 
 
-def _served(environment: dict[str, str], runs: Sequence[RunRow], size: int) -> dict[str, float]:
+def _served(environment: dict[str, str], runs: Sequence[RunRecord], size: int) -> dict[str, float]:
     with gunicorn("service:create_app()", environment, WORKERS) as (pid, port), ThreadPoolExecutor(len(runs)) as pool:
 
         def send(seconds: float) -> list[float]:
@@ -129,7 +130,7 @@ def _told(event_id: str, index: int) -> dict[str, Any]:
     }
 
 
-def _bare(url: str, runs: Sequence[RunRow], size: int) -> float:
+def _bare(url: str, runs: Sequence[RunRecord], size: int) -> float:
     """Rows a second that as many connections insert, one transaction a batch, each into a run of its own."""
     with ThreadPoolExecutor(len(runs)) as pool:
         return sum(pool.map(lambda run: _inserted(url, run.key, size), runs))

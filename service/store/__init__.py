@@ -15,21 +15,19 @@ from service.store.prices.snapshots import PriceRows, Snapshot
 from service.store.prices.team_prices import Owned, TeamPrices
 from service.store.scenarios.scenarios import Claim, NewScenario, OpenWork, ScenarioRow, ScenarioRows, TeamIsFull, WholeScenario
 from service.store.tables import HEAD
-from service.store.tracking.alerts import AlertRow, AlertRows, DeliveryRow, Judgement, Outgoing, RuleRow
-from service.store.tracking.events import Added, EventRows, LoggedEvent
+from service.store.tracking.alerts import AlertRows, Judgement, Outgoing
+from service.store.tracking.events import Added, EventRows
 from service.store.tracking.feedback import LessonRows
-from service.store.tracking.programs import ProgramRow, RunRow, TrackRows, VersionConflictError
+from service.store.tracking.programs import TrackRows, VersionConflictError
 from service.store.tracking.projections import Fold, HourRows, RunLog
 
 __all__ = [
     "ATTEMPT_CAP",
     "NO_HEADS",
     "Added",
-    "AlertRow",
     "Answer",
     "BookManifest",
     "Claim",
-    "DeliveryRow",
     "Fold",
     "HistoryFilter",
     "IdempotencyKeyReused",
@@ -38,17 +36,13 @@ __all__ = [
     "Job",
     "Judgement",
     "LeaseStatus",
-    "LoggedEvent",
     "NewScenario",
     "OpenWork",
     "Outgoing",
     "Owned",
     "PriceChange",
-    "ProgramRow",
     "ProviderState",
-    "RuleRow",
     "RunLog",
-    "RunRow",
     "ScenarioRow",
     "Snapshot",
     "SnapshotRef",

@@ -14,9 +14,9 @@ from flask.testing import FlaskClient
 
 from service import create_app
 from service.config import load_settings
+from service.domain.tracking.records import LoggedEvent
 from service.schemas.tracking.events import event_body
 from service.serialization import plain
-from service.store import LoggedEvent
 from tests.support import replay
 from tests.support.replay import published
 

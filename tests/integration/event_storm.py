@@ -21,9 +21,9 @@ from typing import Any
 from service.config import Settings, to_env
 from service.context import AppContext
 from service.domain.teams import DEFAULT_TEAM
+from service.domain.tracking.records import RunRecord
 from service.runtime.serve import worker_command
 from service.schemas.tracking.events import EventsSchema
-from service.store import RunRow
 from service.usecases.tracking.projection import rebuild
 from tests.conftest import DEADLINE_S, listens, wait_for
 
@@ -145,7 +145,7 @@ def overlapping(seed: int, over: threading.Event) -> Iterator[list[int]]:
 
 
 @contextmanager
-def storm(port: int, runs: Sequence[RunRow], batches: int | None = None) -> Iterator[list[Future[Told]]]:
+def storm(port: int, runs: Sequence[RunRecord], batches: int | None = None) -> Iterator[list[Future[Told]]]:
     """Clients that tell of the runs until the block ends, or each so many batches; what they told is known after the block."""
     over = threading.Event()
     with ThreadPoolExecutor(CLIENTS) as pool:
@@ -161,7 +161,7 @@ def storm(port: int, runs: Sequence[RunRow], batches: int | None = None) -> Iter
                 over.set()
 
 
-def make_runs(context: AppContext, count: int = 2) -> list[RunRow]:
+def make_runs(context: AppContext, count: int = 2) -> list[RunRecord]:
     """Runs of a new program."""
     now = context.clock()
     program = context.store.create_program(DEFAULT_TEAM, {"name": "storm", "state": "open"}, None, now)
@@ -169,7 +169,7 @@ def make_runs(context: AppContext, count: int = 2) -> list[RunRow]:
     return [context.store.create_run(program, body["name"], body, now) for body in bodies]
 
 
-def log_of(context: AppContext, run: RunRow) -> Iterator[tuple[int, Any]]:
+def log_of(context: AppContext, run: RunRecord) -> Iterator[tuple[int, Any]]:
     """Positions and events of a run's whole log."""
     position = 0
     while page := context.store.events(run, position, PAGE):
@@ -177,7 +177,7 @@ def log_of(context: AppContext, run: RunRow) -> Iterator[tuple[int, Any]]:
         position = page[-1].position
 
 
-def assert_exactly_once(context: AppContext, runs: Sequence[RunRow], told: Sequence[Told]) -> None:
+def assert_exactly_once(context: AppContext, runs: Sequence[RunRecord], told: Sequence[Told]) -> None:
     """Every acknowledged event is there once, as it was told, nothing else is, and the hours are those of the log."""
     for run in runs:
         kept = list(log_of(context, run))

@@ -19,7 +19,7 @@ from sqlalchemy import make_url, text
 
 from service import create_app
 from service.config import Settings
-from service.store import RunRow
+from service.domain.tracking.records import RunRecord
 from service.store.database import Database
 from service.usecases.keys import make_key
 from tests.integration.event_storm import log_of, make_runs
@@ -77,7 +77,7 @@ def batch(number: int) -> list[dict[str, Any]]:
     return [{"id": f"note-{number}-{index}", "type": "note", "at": at, "text": LINES} for index in range(BATCH)]
 
 
-def post(client: FlaskClient, run: RunRow, number: int) -> Answer:
+def post(client: FlaskClient, run: RunRecord, number: int) -> Answer:
     """Status, Retry-After and body of the answer to a batch."""
     answer = client.post(f"/v1/track/runs/{run.id}/events", json={"events": batch(number)})
     return answer.status_code, answer.headers.get("Retry-After"), answer.get_json()
@@ -93,7 +93,7 @@ def is_refused(answer: Answer, told: str) -> None:
     assert "/" not in body["detail"]
 
 
-def kept(app: Flask, run: RunRow) -> list[str]:
+def kept(app: Flask, run: RunRecord) -> list[str]:
     """Ids of the run's log, in order."""
     return [event.id for _, event in log_of(app.extensions["context"], run)]
 
@@ -157,7 +157,7 @@ def test_a_read_only_postgresql_refuses_batches_until_it_can_be_written(settings
         goes_read_only_and_back(app, client, run, turn)
 
 
-def goes_read_only_and_back(app: Flask, client: FlaskClient, run: RunRow, turn: Callable[[str], object]) -> None:
+def goes_read_only_and_back(app: Flask, client: FlaskClient, run: RunRecord, turn: Callable[[str], object]) -> None:
     """Taken, refused whole while it is `ro`, taken again; reading never stops."""
     assert post(client, run, 0)[0] == 200
     turn("ro")
@@ -192,7 +192,7 @@ def test_a_paused_redis_costs_little(tmp_path: Path, settings: Settings) -> None
     assert statistics.median(later) < 0.1
 
 
-def with_key(app: Flask) -> tuple[FlaskClient, RunRow]:
+def with_key(app: Flask) -> tuple[FlaskClient, RunRecord]:
     """A client that brings an API key, and a run of its team."""
     context = app.extensions["context"]
     (run,) = make_runs(context, 1)

@@ -14,10 +14,10 @@ from flask_smorest import Api as SmorestApi
 
 from service.api.http import auth, request_ids
 from service.api.http.errors import CONTENT_TYPE, KNOWN, response_name
-from service.api.http.paging import MAX_LIMIT
 from service.api.http.request_body import DEFAULT_BODY_BYTES, LARGE_BODY_BYTES, MIB
 from service.schemas.base import ProblemSchema
 from service.schemas.fields import Items, OrWord, OwnField
+from service.schemas.paging import MAX_LIMIT
 from service.schemas.strict_json import MAX_DEPTH, MAX_ERRORS, MAX_INTEGER_DIGITS, MAX_NUMBER_LENGTH
 
 TITLE = "Outlay"

@@ -15,23 +15,11 @@ from flask import Response
 from service.api.http.blueprint import json_response
 from service.domain.errors import InvalidRequest
 from service.schemas import strict_json
-from service.schemas.base import Schema
-from service.schemas.fields import Count, Text
-
-DEFAULT_LIMIT = 100
-MAX_LIMIT = 1000
-MAX_CURSOR_LENGTH = 1000
+from service.schemas.paging import DEFAULT_LIMIT
 
 Key = tuple[str | int | float, ...]
 _Item = TypeVar("_Item")
 _BASE64URL = re.compile(r"[A-Za-z0-9_-]+")
-
-
-class PageQuerySchema(Schema):
-    """The parameters of every list; resources add their filters in a subclass."""
-
-    limit = Count(maximum=MAX_LIMIT, load_default=DEFAULT_LIMIT, description=f"Entries a page, at most {MAX_LIMIT}")
-    cursor = Text(max_length=MAX_CURSOR_LENGTH, description="`next_cursor` of the page before; opaque")
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,11 +14,12 @@ from service.api.http.auth import needs, principal
 from service.api.http.blueprint import Blueprint, json_response
 from service.api.http.errors import HttpError, response_name
 from service.api.http.idempotency import IDEMPOTENT, remembering
-from service.api.http.paging import PageQuerySchema, number_after, numbered_page, page_of
+from service.api.http.paging import number_after, numbered_page, page_of
 from service.api.resources.training.estimate import EXAMPLE as ESTIMATE
 from service.context import AppContext
 from service.domain.errors import NotFound
 from service.domain.teams import Principal
+from service.schemas.paging import PageQuerySchema
 from service.schemas.scenarios.request import (
     TAKES,
     ScenarioEntrySchema,

@@ -19,8 +19,8 @@ from service.cli.program import give
 from service.cli.tracking import tables
 from service.context import AppContext
 from service.domain.teams import DEFAULT_TEAM, SCOPES, Principal
+from service.domain.tracking.records import ProgramRecord
 from service.serialization import plain
-from service.store import ProgramRow, StoreNotReady
 from service.usecases.tracking import programs as usecase
 
 MOST_PROGRAMS = 1_000_000
@@ -29,22 +29,20 @@ MOST_PROGRAMS = 1_000_000
 def programs(team: str, *, as_json: bool) -> None:
     """Show the team's programs."""
     with _opened() as context:
-        found = [program_body(row) for row in context.store.programs(member_of(context, team).team, 0, MOST_PROGRAMS)]
+        found = [program_body(row) for row in usecase.list_programs(context, member_of(context, team), 0, MOST_PROGRAMS)]
     click.echo(json.dumps(found, indent=2) if as_json else tables.programs(found))
 
 
 def start(file: Path, *, name: str | None, team: str, as_json: bool) -> None:
     """Track the program of a plan's request or answer."""
-    from service.api.http.errors import HttpError
-    from service.schemas.tracking.plan import plan_of
+    from service.schemas.tracking.plan import plan_errors, plan_of
 
     plan = commands.read_request(file)
     with opened_context() as context, commands.readable_problems():
         make_database(context)
-        try:
-            planned = plan_of(context.priced_for(team), plan, "")
-        except HttpError as refusal:
-            raise click.ClickException(error_lines(refusal.errors or ())) from refusal
+        if errors := plan_errors(plan, ""):
+            raise click.ClickException(error_lines(errors))
+        planned = plan_of(context.priced_for(team), plan, "")
         given = {"name": name or plan["name"]}
         body = program_body(usecase.start_program(context, member_of(context, team), given, planned, None))
     click.echo(json.dumps(body, indent=2) if as_json else tables.started(body))
@@ -90,8 +88,8 @@ def rebuild_hours(program_id: str | None, team: str, *, check: bool) -> None:
     from service.usecases.tracking.projection import rebuild
 
     with _opened() as context, commands.readable_problems():
-        store = context.store
-        runs = store.runs(_program(context, team, program_id).id) if program_id else store.team_runs(member_of(context, team).team)
+        who = member_of(context, team)
+        runs = usecase.list_runs(context, usecase.find_program(context, who, program_id)) if program_id else usecase.team_runs(context, who)
         differed = rebuild(context, runs)
     click.echo(f"{len(runs)} runs made anew from the log: {differed} hours differed")
     if check and differed:
@@ -102,12 +100,8 @@ def rebuild_hours(program_id: str | None, team: str, *, check: bool) -> None:
 def _opened() -> Iterator[AppContext]:
     """The context on a database of this release."""
     with opened_context() as context:
-        if context.store.absent():
-            raise click.ClickException("nothing is tracked here yet; `outlay track start` or POST /v1/track/programs begins it")
-        try:
-            context.store.check_head()
-        except StoreNotReady as error:
-            raise click.ClickException(str(error)) from error
+        if reason := usecase.unready_reason(context):
+            raise click.ClickException(reason)
         yield context
 
 
@@ -120,7 +114,7 @@ def member_of(context: AppContext, team: str) -> Principal:
     return Principal(known[team], None, SCOPES, team)
 
 
-def _program(context: AppContext, team: str, program_id: str) -> ProgramRow:
+def _program(context: AppContext, team: str, program_id: str) -> ProgramRecord:
     return usecase.find_program(context, member_of(context, team), program_id)
 
 

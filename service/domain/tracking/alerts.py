@@ -14,6 +14,8 @@ Percentile = Literal["p50", "p90"]
 TargetKind = Literal["webhook", "slack"]
 DeliveryState = Literal["pending", "sent", "failed"]
 Figure = float | str | None
+TEST: Literal["test"] = "test"
+"""Kind and subject of an alert that only tries a rule out."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,11 +10,11 @@ from typing import Any, get_args
 
 from marshmallow import ValidationError, post_load, validates_schema
 
-from service.api.http.paging import PageQuerySchema
 from service.domain.tracking.events import EVENT_RULES, TOLD_AS, Event, EventRule, EventType, Verdict
+from service.domain.tracking.records import LoggedEvent
 from service.schemas.base import Choice, Count, Items, Moment, NotNegative, Number, Part, Schema, Share, Text
+from service.schemas.paging import PageQuerySchema
 from service.serialization import plain
-from service.store import LoggedEvent
 
 MOST_EVENTS = 1000
 MOST_USD = 1e12

@@ -11,117 +11,73 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, RowMapping, and_, func, insert, or_, select, update
 
-from service.domain.tracking.alerts import Changes, DeliveryState, Finding, Told
+from service.domain.tracking.alerts import TEST, Changes, DeliveryState, Finding, Told
+from service.domain.tracking.records import AlertRecord, AlertRuleRecord, DeliveryRecord, ProgramRecord
 from service.store.database import Database, storable
 from service.store.idempotency import IdempotencyRecord, remember
-from service.store.tracking.programs import ProgramRow
 from service.store.tracking.tables import alert_deliveries, alert_rules, alerts, track_programs, track_runs
 
 Body = Mapping[str, Any]
 Decide = Callable[[Sequence[Told]], Changes]
 """What a rule's findings change, given what it has told."""
-TEST = "test"
 ENDED = "the rule was ended"
 LOST = "the process that sent it was lost"
 MOST_ERROR = 2000
 
 
 @dataclass(frozen=True, slots=True)
-class RuleRow:
-    """An alert rule of a program; `number` counts those of the program. Times are UTC."""
-
-    id: str
-    team: str
-    program: str
-    number: int
-    body: Body
-    created_at: datetime
-    ended_at: datetime | None
-
-
-@dataclass(frozen=True, slots=True)
-class AlertRow:
-    """An alert: what was found of a subject, when, and since when it holds no more. `episode` counts its coming up again."""
-
-    id: str
-    program: str
-    number: int
-    rule: str
-    subject: str
-    episode: int
-    body: Body
-    at: datetime
-    ended_at: datetime | None
-
-
-@dataclass(frozen=True, slots=True)
-class DeliveryRow:
-    """An alert on its way to one of its rule's targets. `attempts` counts those begun; `due_at` is when the next one is."""
-
-    id: str
-    alert: str
-    target: int
-    state: DeliveryState
-    attempts: int
-    due_at: datetime
-    claimed_until: datetime | None
-    last_error: str | None
-    sent_at: datetime | None
-
-
-@dataclass(frozen=True, slots=True)
 class Outgoing:
     """A claimed delivery with what is to be sent, and the rule that says to whom."""
 
-    delivery: DeliveryRow
-    alert: AlertRow
-    rule: RuleRow
+    delivery: DeliveryRecord
+    alert: AlertRecord
+    rule: AlertRuleRecord
 
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
     """A program that is to be judged: how many events it has now, and when it was judged last."""
 
-    program: ProgramRow
+    program: ProgramRecord
     events: int
     judged_at: datetime | None
 
 
-_RULE = tuple(alert_rules.c[name] for name in RuleRow.__dataclass_fields__)
-_ALERT = tuple(alerts.c[name] for name in AlertRow.__dataclass_fields__)
-_DELIVERY = tuple(alert_deliveries.c[name] for name in DeliveryRow.__dataclass_fields__)
-_PROGRAM = tuple(track_programs.c[name] for name in ProgramRow.__dataclass_fields__)
+_RULE = tuple(alert_rules.c[name] for name in AlertRuleRecord.__dataclass_fields__)
+_ALERT = tuple(alerts.c[name] for name in AlertRecord.__dataclass_fields__)
+_DELIVERY = tuple(alert_deliveries.c[name] for name in DeliveryRecord.__dataclass_fields__)
+_PROGRAM = tuple(track_programs.c[name] for name in ProgramRecord.__dataclass_fields__)
 
 
 class AlertRows(Database):
     """The part of the store that remembers alert rules, alerts and their deliveries."""
 
-    def create_rule(self, program: ProgramRow, body: Body, now: datetime, kept: IdempotencyRecord | None = None) -> RuleRow:
+    def create_rule(self, program: ProgramRecord, body: Body, now: datetime, kept: IdempotencyRecord | None = None) -> AlertRuleRecord:
         """A new rule of a program, which is judged at once. Raises Repeated and IdempotencyKeyReused where `kept` was met before."""
         with self._write() as connection:
             remembered = remember(connection, kept)
             _lock(connection, program.id)
             number = _next(connection, alert_rules.c.number, alert_rules.c.program == program.id)
-            made = RuleRow(str(uuid.uuid4()), program.team, program.id, number, dict(body), now, None)
+            made = AlertRuleRecord(str(uuid.uuid4()), program.team, program.id, number, dict(body), now, None)
             connection.execute(insert(alert_rules).values(asdict(made)))
             connection.execute(update(track_programs).where(track_programs.c.id == program.id).values(judged_at=None))
             remembered(made)
         return made
 
-    def rule(self, team: str, rule_id: str) -> RuleRow | None:
+    def rule(self, team: str, rule_id: str) -> AlertRuleRecord | None:
         """A team's rule that is in force, None where the team has none of that id."""
         query = select(*_RULE).where(alert_rules.c.id == rule_id, alert_rules.c.team == team, alert_rules.c.ended_at.is_(None))
         with self._read() as connection:
             found = connection.execute(query).mappings().first()
-            return RuleRow(**found) if found else None
+            return AlertRuleRecord(**found) if found else None
 
-    def rules(self, program_id: str, after: int = 0, limit: int | None = None) -> list[RuleRow]:
+    def rules(self, program_id: str, after: int = 0, limit: int | None = None) -> list[AlertRuleRecord]:
         """A program's rules in force, in the order in which they were made, those after a number."""
         query = select(*_RULE).where(alert_rules.c.program == program_id, alert_rules.c.number > after, alert_rules.c.ended_at.is_(None))
         with self._read() as connection:
-            return [RuleRow(**row) for row in connection.execute(query.order_by(alert_rules.c.number).limit(limit)).mappings()]
+            return [AlertRuleRecord(**row) for row in connection.execute(query.order_by(alert_rules.c.number).limit(limit)).mappings()]
 
-    def end_rule(self, rule: RuleRow, now: datetime) -> None:
+    def end_rule(self, rule: AlertRuleRecord, now: datetime) -> None:
         """The rule is in force no more, and what it has told is not sent any further. Its alerts stay."""
         told = select(alerts.c.id).where(alerts.c.rule == rule.id)
         waiting = and_(alert_deliveries.c.state == "pending", alert_deliveries.c.alert.in_(told))
@@ -140,7 +96,9 @@ class AlertRows(Database):
         query = select(*_PROGRAM, judged, count.label("events")).where(ruled, due).order_by(judged.is_not(None), judged).limit(limit)
         with self._read() as connection:
             return [
-                Judgement(ProgramRow(**{name: row[name] for name in ProgramRow.__dataclass_fields__}), int(row["events"]), row["judged_at"])
+                Judgement(
+                    ProgramRecord(**{name: row[name] for name in ProgramRecord.__dataclass_fields__}), int(row["events"]), row["judged_at"]
+                )
                 for row in connection.execute(query).mappings()
             ]
 
@@ -151,7 +109,7 @@ class AlertRows(Database):
         with self._write() as connection:
             return connection.execute(claim.values(judged_at=now, judged_events=judgement.events)).rowcount == 1
 
-    def tell(self, rule: RuleRow, decide: Decide, now: datetime, since: datetime) -> list[AlertRow]:
+    def tell(self, rule: AlertRuleRecord, decide: Decide, now: datetime, since: datetime) -> list[AlertRecord]:
         """Keep what is news of a rule, with a delivery to each of its targets, and note what holds no more; returns the new alerts.
 
         `decide` is given what was told and holds, or ended after `since`; it decides under a lock on the program, so that of two
@@ -167,17 +125,17 @@ class AlertRows(Database):
             _end(connection, rule, changes.resumed, None)
             return [_insert(connection, rule, finding.subject, asdict(finding), now) for finding in changes.tell]
 
-    def tell_test(self, rule: RuleRow, finding: Finding, now: datetime) -> AlertRow:
+    def tell_test(self, rule: AlertRuleRecord, finding: Finding, now: datetime) -> AlertRecord:
         """Keep an alert that nothing has happened for, on its way to every target of the rule; over as soon as it is told."""
         with self._write() as connection:
             _lock(connection, rule.program)
             return _insert(connection, rule, TEST, asdict(finding), now, now)
 
-    def alerts(self, program_id: str, after: int, limit: int) -> list[tuple[AlertRow, RuleRow, list[DeliveryRow]]]:
+    def alerts(self, program_id: str, after: int, limit: int) -> list[tuple[AlertRecord, AlertRuleRecord, list[DeliveryRecord]]]:
         """A program's alerts in the order in which they were told, those after a number, each with its rule and its deliveries."""
         query = select(*_ALERT).where(alerts.c.program == program_id, alerts.c.number > after).order_by(alerts.c.number).limit(limit)
         with self._snapshot() as connection:
-            found = [AlertRow(**row) for row in connection.execute(query).mappings()]
+            found = [AlertRecord(**row) for row in connection.execute(query).mappings()]
             rules = _rules_of(connection, {alert.rule for alert in found})
             sent = _deliveries_of(connection, program_id, after, found)
             return [(alert, rules[alert.rule], sent[alert.id]) for alert in found]
@@ -200,10 +158,10 @@ class AlertRows(Database):
         with self._write() as connection:
             connection.execute(given_up.values(state="failed", last_error=LOST, claimed_until=None))
             rows = connection.execute(claim.values(values).returning(*_DELIVERY)).mappings().all()
-            return _outgoing(connection, [DeliveryRow(**row) for row in rows])
+            return _outgoing(connection, [DeliveryRecord(**row) for row in rows])
 
     def settle_delivery(
-        self, delivery: DeliveryRow, state: DeliveryState, now: datetime, *, error: str | None = None, due_at: datetime | None = None
+        self, delivery: DeliveryRecord, state: DeliveryState, now: datetime, *, error: str | None = None, due_at: datetime | None = None
     ) -> bool:
         """Note how an attempt went, unless the delivery has gone to another process or its rule has ended meanwhile."""
         ours = and_(
@@ -226,13 +184,13 @@ def _next(connection: Connection, number: ColumnElement[int], where: ColumnEleme
     return int(connection.execute(select(func.coalesce(func.max(number), 0)).where(where)).scalar_one()) + 1
 
 
-def _told(connection: Connection, rule: RuleRow, since: datetime) -> list[Told]:
+def _told(connection: Connection, rule: AlertRuleRecord, since: datetime) -> list[Told]:
     recent = or_(alerts.c.ended_at.is_(None), alerts.c.ended_at > since)
     query = select(alerts.c.subject, alerts.c.ended_at).where(alerts.c.rule == rule.id, recent).order_by(alerts.c.episode)
     return [Told(**row) for row in connection.execute(query).mappings()]
 
 
-def _end(connection: Connection, rule: RuleRow, subjects: Sequence[str], at: datetime | None) -> None:
+def _end(connection: Connection, rule: AlertRuleRecord, subjects: Sequence[str], at: datetime | None) -> None:
     """Set since when the newest alert of each subject holds no more; None: it holds."""
     other = alerts.alias()
     newest = select(func.max(other.c.episode)).where(other.c.rule == rule.id, other.c.subject == alerts.c.subject).scalar_subquery()
@@ -241,13 +199,15 @@ def _end(connection: Connection, rule: RuleRow, subjects: Sequence[str], at: dat
         connection.execute(update(alerts).where(one).values(ended_at=at))
 
 
-def _insert(connection: Connection, rule: RuleRow, subject: str, body: Body, now: datetime, ended_at: datetime | None = None) -> AlertRow:
+def _insert(
+    connection: Connection, rule: AlertRuleRecord, subject: str, body: Body, now: datetime, ended_at: datetime | None = None
+) -> AlertRecord:
     number = _next(connection, alerts.c.number, alerts.c.program == rule.program)
     episode = _next(connection, alerts.c.episode, and_(alerts.c.rule == rule.id, alerts.c.subject == subject))
-    made = AlertRow(str(uuid.uuid4()), rule.program, number, rule.id, subject, episode, body, now, ended_at)
+    made = AlertRecord(str(uuid.uuid4()), rule.program, number, rule.id, subject, episode, body, now, ended_at)
     connection.execute(insert(alerts).values(asdict(made)))
     for target in range(len(rule.body["targets"])):
-        delivery = DeliveryRow(str(uuid.uuid4()), made.id, target, "pending", 0, now, None, None, None)
+        delivery = DeliveryRecord(str(uuid.uuid4()), made.id, target, "pending", 0, now, None, None, None)
         connection.execute(insert(alert_deliveries).values(asdict(delivery)))
     return made
 
@@ -256,24 +216,24 @@ def _unclaimed(now: datetime) -> ColumnElement[bool]:
     return or_(alert_deliveries.c.claimed_until.is_(None), alert_deliveries.c.claimed_until <= now)
 
 
-def _outgoing(connection: Connection, claimed: Sequence[DeliveryRow]) -> list[Outgoing]:
+def _outgoing(connection: Connection, claimed: Sequence[DeliveryRecord]) -> list[Outgoing]:
     wanted = {delivery.alert for delivery in claimed}
-    found = {row["id"]: AlertRow(**row) for row in connection.execute(select(*_ALERT).where(alerts.c.id.in_(wanted))).mappings()}
+    found = {row["id"]: AlertRecord(**row) for row in connection.execute(select(*_ALERT).where(alerts.c.id.in_(wanted))).mappings()}
     rules = _rules_of(connection, {alert.rule for alert in found.values()})
     return [Outgoing(delivery, found[delivery.alert], rules[found[delivery.alert].rule]) for delivery in claimed]
 
 
-def _rules_of(connection: Connection, ids: set[str]) -> dict[str, RuleRow]:
+def _rules_of(connection: Connection, ids: set[str]) -> dict[str, AlertRuleRecord]:
     rows: Sequence[RowMapping] = connection.execute(select(*_RULE).where(alert_rules.c.id.in_(ids))).mappings().all()
-    return {row["id"]: RuleRow(**row) for row in rows}
+    return {row["id"]: AlertRuleRecord(**row) for row in rows}
 
 
-def _deliveries_of(connection: Connection, program_id: str, after: int, found: Sequence[AlertRow]) -> dict[str, list[DeliveryRow]]:
+def _deliveries_of(connection: Connection, program_id: str, after: int, found: Sequence[AlertRecord]) -> dict[str, list[DeliveryRecord]]:
     """The deliveries of a page of alerts, by alert."""
     upto = found[-1].number if found else after
     page = select(alerts.c.id).where(alerts.c.program == program_id, alerts.c.number > after, alerts.c.number <= upto)
     query = select(*_DELIVERY).where(alert_deliveries.c.alert.in_(page)).order_by(alert_deliveries.c.target)
-    deliveries: dict[str, list[DeliveryRow]] = defaultdict(list)
+    deliveries: dict[str, list[DeliveryRecord]] = defaultdict(list)
     for row in connection.execute(query).mappings():
-        deliveries[row["alert"]].append(DeliveryRow(**row))
+        deliveries[row["alert"]].append(DeliveryRecord(**row))
     return deliveries

@@ -15,9 +15,9 @@ from typing import Any
 from sqlalchemy import ARRAY, ColumnElement, Connection, Row, String, any_, bindparam, literal, select, text, update
 
 from service.domain.tracking.events import Event
+from service.domain.tracking.records import LoggedEvent, RunRecord
 from service.store.database import Database, chunks
 from service.store.tracking.event_rows import EventRow, event_of, event_row, micros, moment, takes_back
-from service.store.tracking.programs import RunRow
 from service.store.tracking.tables import track_events, track_runs
 
 PARAMETERS = 500
@@ -52,19 +52,10 @@ class Added:
     conflicts: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class LoggedEvent:
-    """An event in its place in the log."""
-
-    position: int
-    event: Event
-    received_at: datetime
-
-
 class EventRows(Database):
     """The part of the store that keeps events."""
 
-    def add_events(self, run: RunRow, events: Sequence[Event], now: datetime) -> Added:
+    def add_events(self, run: RunRecord, events: Sequence[Event], now: datetime) -> Added:
         """Keep those that are not there yet, all in one commit: what is accepted or a duplicate is durable when this returns.
 
         Raises IntegrityError, and keeps nothing, where the log holds events beyond the run's last number, as after a mixed restore.
@@ -89,7 +80,7 @@ class EventRows(Database):
                 connection.rollback()
         return whole
 
-    def events(self, run: RunRow, after: int, limit: int) -> list[LoggedEvent]:
+    def events(self, run: RunRecord, after: int, limit: int) -> list[LoggedEvent]:
         """A run's events in the order in which they were kept, those after a position."""
         columns = (*EVENT, track_events.c.position, track_events.c.received_at)
         query = select(*columns).where(track_events.c.run == run.key, track_events.c.position > after)
@@ -97,12 +88,12 @@ class EventRows(Database):
             rows = connection.execute(query.order_by(track_events.c.position).limit(limit))
             return [LoggedEvent(row.position, event_of(row), moment(row.received_at)) for row in rows]
 
-    def known_events(self, run: RunRow, ids: Sequence[str]) -> dict[str, Event]:
+    def known_events(self, run: RunRecord, ids: Sequence[str]) -> dict[str, Event]:
         """Those of the ids that the log holds, with their events."""
         with self._read() as connection:
             return {row.event: event_of(row) for row in rows_of(connection, run.key, ids)}
 
-    def newest_words(self, run: RunRow, ids: Sequence[str]) -> dict[str, Event]:
+    def newest_words(self, run: RunRecord, ids: Sequence[str]) -> dict[str, Event]:
         """By the id of each event that is kept: the event itself, or the newest kept correction of it."""
         with self._snapshot() as connection:
             newest = {row.event: event_of(row) for row in rows_of(connection, run.key, ids)}
@@ -114,7 +105,7 @@ class EventRows(Database):
                 newest |= words
             return newest
 
-    def newest_words_elsewhere(self, runs: Sequence[RunRow], ids: Sequence[str]) -> list[tuple[RunRow, Event]]:
+    def newest_words_elsewhere(self, runs: Sequence[RunRecord], ids: Sequence[str]) -> list[tuple[RunRecord, Event]]:
         """Of the events of these ids, those that other runs hold and have not taken back."""
         by_key = {run.key: run for run in runs}
         held: dict[int, list[str]] = defaultdict(list)

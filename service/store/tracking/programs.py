@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
 from sqlalchemy import Connection, RowMapping, Table, func, insert, select, update
 
 from service.domain.teams import DEFAULT_TEAM
+from service.domain.tracking.records import ProgramRecord, RunRecord
 from service.store.database import Database, insert_new
 from service.store.idempotency import IdempotencyRecord, remember
 from service.store.tables import teams
@@ -19,49 +19,20 @@ from service.store.tracking.tables import track_programs, track_revisions, track
 Body = Mapping[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
-class ProgramRow:
-    """A tracked program as it stands. `number` counts a team's programs, `version` the changes of this one; times are UTC."""
-
-    id: str
-    team: str
-    number: int
-    version: int
-    body: Body
-    created_at: datetime
-    updated_at: datetime
-
-
-@dataclass(frozen=True, slots=True)
-class RunRow:
-    """A tracked run. `key` stands for it in the log, `position` is its newest event's number, `folded` that up to which hours are made."""
-
-    key: int
-    id: str
-    program: str
-    team: str
-    number: int
-    version: int
-    name: str
-    body: Body
-    created_at: datetime
-    updated_at: datetime
-    position: int
-    folded: int
-
-
 class VersionConflictError(Exception):
     """The version that was to be changed is not the newest one."""
 
 
-_PROGRAM = tuple(track_programs.c[name] for name in ProgramRow.__dataclass_fields__)
-_RUN = tuple(track_runs.c[name] for name in RunRow.__dataclass_fields__)
+_PROGRAM = tuple(track_programs.c[name] for name in ProgramRecord.__dataclass_fields__)
+_RUN = tuple(track_runs.c[name] for name in RunRecord.__dataclass_fields__)
 
 
 class TrackRows(Database):
     """The part of the store that remembers programs and runs. Every read names the team: another's is not there."""
 
-    def create_program(self, team: str, body: Body, plan: Body | None, now: datetime, kept: IdempotencyRecord | None = None) -> ProgramRow:
+    def create_program(
+        self, team: str, body: Body, plan: Body | None, now: datetime, kept: IdempotencyRecord | None = None
+    ) -> ProgramRecord:
         """A new program of a team. Raises Repeated and IdempotencyKeyReused where `kept` was met before."""
         with self._write() as connection:
             remembered = remember(connection, kept)
@@ -72,11 +43,11 @@ class TrackRows(Database):
             values = _new(body, now) | {"team": team, "number": _number(connection, last), "plan": plan, "judged_events": 0}
             connection.execute(insert(track_programs).values(values))
             _revise(connection, values)
-            made = ProgramRow(**{name: values[name] for name in ProgramRow.__dataclass_fields__})
+            made = ProgramRecord(**{name: values[name] for name in ProgramRecord.__dataclass_fields__})
             remembered(made)
         return made
 
-    def program(self, team: str, program_id: str) -> ProgramRow | None:
+    def program(self, team: str, program_id: str) -> ProgramRecord | None:
         """A team's program, None where the team has none of that id."""
         with self._read() as connection:
             row = connection.execute(select(*_PROGRAM).where(track_programs.c.id == program_id, track_programs.c.team == team)).mappings()
@@ -90,17 +61,17 @@ class TrackRows(Database):
             plan: Body | None = connection.scalar(query)
             return plan
 
-    def programs(self, team: str, after: int, limit: int) -> list[ProgramRow]:
+    def programs(self, team: str, after: int, limit: int) -> list[ProgramRecord]:
         """A team's programs in the order in which they were made, those after a number."""
         query = select(*_PROGRAM).where(track_programs.c.team == team, track_programs.c.number > after)
         with self._read() as connection:
             return [_program(row) for row in connection.execute(query.order_by(track_programs.c.number).limit(limit)).mappings()]
 
-    def change_program(self, program: ProgramRow, body: Body, now: datetime, by: str | None) -> ProgramRow:
+    def change_program(self, program: ProgramRecord, body: Body, now: datetime, by: str | None) -> ProgramRecord:
         """The program with another body. Raises Moved where `program` is not its newest version."""
         return _program(self._revised(track_programs, program, {"body": dict(body)}, now, by))
 
-    def create_run(self, program: ProgramRow, name: str, body: Body, now: datetime, kept: IdempotencyRecord | None = None) -> RunRow:
+    def create_run(self, program: ProgramRecord, name: str, body: Body, now: datetime, kept: IdempotencyRecord | None = None) -> RunRecord:
         """A new run of a program. Raises Repeated and IdempotencyKeyReused where `kept` was met before."""
         with self._write() as connection:
             remembered = remember(connection, kept)
@@ -110,33 +81,33 @@ class TrackRows(Database):
             values = _new(body, now) | place | {"position": 0, "folded": 0}
             key = connection.execute(insert(track_runs).values(values).returning(track_runs.c.key)).scalar_one()
             _revise(connection, values)
-            made = RunRow(key=key, **{name: values[name] for name in RunRow.__dataclass_fields__ if name != "key"})
+            made = RunRecord(key=key, **{name: values[name] for name in RunRecord.__dataclass_fields__ if name != "key"})
             remembered(made)
         return made
 
-    def run(self, team: str, run_id: str) -> RunRow | None:
+    def run(self, team: str, run_id: str) -> RunRecord | None:
         """A team's run, None where the team has none of that id."""
         with self._read() as connection:
             found = connection.execute(select(*_RUN).where(track_runs.c.id == run_id, track_runs.c.team == team)).mappings().first()
             return _run(found) if found else None
 
-    def runs(self, program_id: str, after: int = 0, limit: int | None = None) -> list[RunRow]:
+    def runs(self, program_id: str, after: int = 0, limit: int | None = None) -> list[RunRecord]:
         """A program's runs in the order in which they were made, those after a number."""
         query = select(*_RUN).where(track_runs.c.program == program_id, track_runs.c.number > after)
         with self._read() as connection:
             return [_run(row) for row in connection.execute(query.order_by(track_runs.c.number).limit(limit)).mappings()]
 
-    def team_programs(self, team: str) -> list[ProgramRow]:
+    def team_programs(self, team: str) -> list[ProgramRecord]:
         """All programs of a team."""
         with self._read() as connection:
             return [_program(row) for row in connection.execute(select(*_PROGRAM).where(track_programs.c.team == team)).mappings()]
 
-    def team_runs(self, team: str) -> list[RunRow]:
+    def team_runs(self, team: str) -> list[RunRecord]:
         """All runs of a team."""
         with self._read() as connection:
             return [_run(row) for row in connection.execute(select(*_RUN).where(track_runs.c.team == team)).mappings()]
 
-    def change_run(self, run: RunRow, body: Body, now: datetime, by: str | None) -> RunRow:
+    def change_run(self, run: RunRecord, body: Body, now: datetime, by: str | None) -> RunRecord:
         """The run with another body. Raises Moved where `run` is not its newest version."""
         return _run(self._revised(track_runs, run, {"body": dict(body), "name": body["name"]}, now, by))
 
@@ -147,10 +118,10 @@ class TrackRows(Database):
             body: Body = connection.execute(query).scalar_one()
             return body
 
-    def _revised(self, table: Table, row: ProgramRow | RunRow, values: dict[str, Any], now: datetime, by: str | None) -> RowMapping:
+    def _revised(self, table: Table, row: ProgramRecord | RunRecord, values: dict[str, Any], now: datetime, by: str | None) -> RowMapping:
         version = row.version + 1
         change = update(table).where(table.c.id == row.id, table.c.version == row.version)
-        names = ProgramRow.__dataclass_fields__ if table is track_programs else RunRow.__dataclass_fields__
+        names = ProgramRecord.__dataclass_fields__ if table is track_programs else RunRecord.__dataclass_fields__
         with self._write() as connection:
             done = change.values(values | {"version": version, "updated_at": now}).returning(*(table.c[name] for name in names))
             changed = connection.execute(done).mappings().first()
@@ -179,9 +150,9 @@ def _revise(connection: Connection, values: Mapping[str, Any]) -> None:
     connection.execute(insert(track_revisions).values(revision))
 
 
-def _program(row: RowMapping) -> ProgramRow:
-    return ProgramRow(**row)
+def _program(row: RowMapping) -> ProgramRecord:
+    return ProgramRecord(**row)
 
 
-def _run(row: RowMapping) -> RunRow:
-    return RunRow(**row)
+def _run(row: RowMapping) -> RunRecord:
+    return RunRecord(**row)

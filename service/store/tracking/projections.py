@@ -14,10 +14,10 @@ from typing import Any, NamedTuple
 from sqlalchemy import ColumnElement, Connection, and_, delete, or_, select, update
 
 from service.domain.tracking.events import Event
+from service.domain.tracking.records import RunRecord
 from service.store.database import Database, chunks, insert_into
 from service.store.tracking.event_rows import HOUR_MICROS, event_of
 from service.store.tracking.events import EVENT, PARAMETERS, rows_of
-from service.store.tracking.programs import RunRow
 from service.store.tracking.tables import track_events, track_hours, track_runs
 
 Fold = Callable[[Sequence[Event], Sequence[Event]], str]
@@ -28,7 +28,7 @@ Fold = Callable[[Sequence[Event], Sequence[Event]], str]
 class RunLog:
     """A run at one moment: the text of every hour that is made, the events of those that are to be made again, and its corrections."""
 
-    run: RunRow
+    run: RunRecord
     hours: Mapping[int, str]
     touched: Mapping[int, Sequence[Event]]
     corrections: Sequence[Event]
@@ -45,12 +45,12 @@ class _Stretch(NamedTuple):
 class HourRows(Database):
     """The part of the store that keeps hours."""
 
-    def logs(self, runs: Sequence[RunRow]) -> list[RunLog]:
+    def logs(self, runs: Sequence[RunRecord]) -> list[RunLog]:
         """The runs with all that is known of them, all of one moment."""
         keys = [run.key for run in runs]
         with self._snapshot() as connection:
             fresh = {
-                row["key"]: RunRow(**row)
+                row["key"]: RunRecord(**row)
                 for chunk in chunks(keys, PARAMETERS)
                 for row in connection.execute(_run_rows().where(track_runs.c.key.in_(chunk))).mappings()
             }
@@ -60,7 +60,7 @@ class HourRows(Database):
             touched = _events_of(connection, _touched(connection, waiting, corrections), made)
             return [RunLog(fresh[key], made[key], touched[key], corrections[key]) for key in keys]
 
-    def events_of_hour(self, runs: Sequence[RunRow], hour: int) -> list[tuple[list[Event], list[Event]]]:
+    def events_of_hour(self, runs: Sequence[RunRecord], hour: int) -> list[tuple[list[Event], list[Event]]]:
         """The events of each run that happened in one hour, and its corrections."""
         keys = [run.key for run in runs]
         with self._snapshot() as connection:
@@ -68,20 +68,20 @@ class HourRows(Database):
             found = _events_of(connection, {key: [hour] for key in keys}, {})
         return [(found[key][hour], corrections[key]) for key in keys]
 
-    def unfolded_runs(self, limit: int) -> list[RunRow]:
+    def unfolded_runs(self, limit: int) -> list[RunRecord]:
         """Runs with events that no hour is made of yet."""
         with self._read() as connection:
             query = _run_rows().where(track_runs.c.position > track_runs.c.folded).limit(limit)
-            return [RunRow(**row) for row in connection.execute(query).mappings()]
+            return [RunRecord(**row) for row in connection.execute(query).mappings()]
 
-    def fold(self, run: RunRow, fold: Fold, most: int) -> int:
+    def fold(self, run: RunRecord, fold: Fold, most: int) -> int:
         """Make the hours that the next `most` unfolded events touch; returns how many of them are left.
 
         The work is done outside any lock: where another process was faster nothing is changed, and events that came meanwhile stay
         unfolded and touch their hours again.
         """
         with self._snapshot() as connection:
-            now = RunRow(**connection.execute(_run_rows().where(track_runs.c.key == run.key)).mappings().one())
+            now = RunRecord(**connection.execute(_run_rows().where(track_runs.c.key == run.key)).mappings().one())
             upto = min(now.position, now.folded + most)
             corrections = _corrections(connection, [run.key])
             hours = _touched(connection, [_Stretch(run.key, now.folded, upto)], corrections)
@@ -94,7 +94,7 @@ class HourRows(Database):
             self._put_hours(now, upto, texts)
         return now.position - upto
 
-    def _put_hours(self, run: RunRow, upto: int, texts: list[dict[str, Any]]) -> None:
+    def _put_hours(self, run: RunRecord, upto: int, texts: list[dict[str, Any]]) -> None:
         moved = update(track_runs).where(track_runs.c.key == run.key, track_runs.c.folded == run.folded).values(folded=upto)
         with self._write() as connection:
             if connection.execute(moved).rowcount != 1 or not texts:
@@ -103,7 +103,7 @@ class HourRows(Database):
             put = new.on_conflict_do_update(index_elements=["run", "hour"], set_={"body": new.excluded.body})
             connection.execute(put, texts)
 
-    def forget_hours(self, run: RunRow) -> None:
+    def forget_hours(self, run: RunRecord) -> None:
         """Throw the run's hours away; the log stays, and they are made again."""
         with self._write() as connection:
             connection.execute(update(track_runs).where(track_runs.c.key == run.key).values(folded=0))
@@ -111,7 +111,7 @@ class HourRows(Database):
 
 
 def _run_rows() -> Any:
-    return select(*(track_runs.c[name] for name in RunRow.__dataclass_fields__))
+    return select(*(track_runs.c[name] for name in RunRecord.__dataclass_fields__))
 
 
 def _made(connection: Connection, runs: Sequence[int]) -> dict[int, dict[int, str]]:

@@ -14,12 +14,11 @@ from typing import Any, Protocol
 from standardwebhooks import Webhook
 
 from service.context import AppContext
-from service.domain.tracking.alerts import Target
+from service.domain.tracking.alerts import TEST, Target
 from service.runtime import webhooks
 from service.runtime.webhooks import Gone, Undelivered
 from service.serialization import plain
 from service.store import Outgoing
-from service.store.tracking.alerts import TEST
 from service.usecases.tracking.alerts import rule_of
 
 log = logging.getLogger(__name__)

@@ -16,9 +16,10 @@ from service.context import AppContext
 from service.domain.errors import InvalidRequest, NotFound
 from service.domain.teams import Principal
 from service.domain.tracking.alerts import LIMITS, Caps, Finding, Rule, Standing, Target, WatchedRun
+from service.domain.tracking.records import AlertRecord, AlertRuleRecord, DeliveryRecord, ProgramRecord
 from service.engine.tracking.alert_rules import QUIET, changes, judge
 from service.runtime.webhooks import Forbidden, destination
-from service.store import AlertRow, IdempotencyRecord, ProgramRow, RuleRow
+from service.store import IdempotencyRecord
 from service.usecases.jobs import never
 from service.usecases.tracking.programs import NOT_OURS, OPEN
 from service.usecases.tracking.status import Tracked, program_status
@@ -37,7 +38,7 @@ MOST_PROGRAMS = 100
 """Judged at a time: the worker has other things to do."""
 
 
-def create_rule(context: AppContext, program: ProgramRow, given: Given, kept: IdempotencyRecord | None) -> RuleRow:
+def create_rule(context: AppContext, program: ProgramRecord, given: Given, kept: IdempotencyRecord | None) -> AlertRuleRecord:
     """A new rule of a program. A webhook that comes without a secret gets one.
 
     Raises InvalidRequest for an address that alerts may not go to, for a secret of another form, and for more rules than are judged.
@@ -48,7 +49,7 @@ def create_rule(context: AppContext, program: ProgramRow, given: Given, kept: Id
     return context.store.create_rule(program, asdict(Rule(given["kind"], targets, **_limits(given))), context.clock(), kept)
 
 
-def find_rule(context: AppContext, who: Principal, rule_id: str) -> RuleRow:
+def find_rule(context: AppContext, who: Principal, rule_id: str) -> AlertRuleRecord:
     """A rule in force of the caller's team. Raises NotFound: another team's is as unknown as none."""
     found = context.store.rule(who.team, rule_id)
     if found is None:
@@ -56,13 +57,30 @@ def find_rule(context: AppContext, who: Principal, rule_id: str) -> RuleRow:
     return found
 
 
-def try_rule(context: AppContext, rule: RuleRow) -> AlertRow:
+def list_rules(context: AppContext, program: ProgramRecord, after: int, limit: int) -> list[AlertRuleRecord]:
+    """A program's rules in force in the order of their creation, those after a number."""
+    return context.store.rules(program.id, after, limit)
+
+
+def list_alerts(
+    context: AppContext, program: ProgramRecord, after: int, limit: int
+) -> list[tuple[AlertRecord, AlertRuleRecord, list[DeliveryRecord]]]:
+    """A program's alerts in the order of their creation, those after a number, each with its rule and deliveries."""
+    return context.store.alerts(program.id, after, limit)
+
+
+def end_rule(context: AppContext, rule: AlertRuleRecord) -> None:
+    """End a rule: it is no longer judged, and its pending deliveries are dropped. Its alerts stay."""
+    context.store.end_rule(rule, context.clock())
+
+
+def try_rule(context: AppContext, rule: AlertRuleRecord) -> AlertRecord:
     """An alert to all targets of a rule, about nothing."""
     text = f"this is a test of an alert rule ({rule.body['kind']}): nothing has happened"
     return context.store.tell_test(rule, Finding("test", "a test", text, {}), context.clock())
 
 
-def rule_of(row: RuleRow) -> Rule:
+def rule_of(row: AlertRuleRecord) -> Rule:
     """The rule of a row."""
     return Rule(row.body["kind"], tuple(Target(**target) for target in row.body["targets"]), **_limits(row.body))
 
@@ -82,12 +100,12 @@ def judge_due(context: AppContext, stopping: Callable[[], bool] = never) -> None
             judge_program(context, judgement.program)
 
 
-def judge_program(context: AppContext, program: ProgramRow) -> list[AlertRow]:
+def judge_program(context: AppContext, program: ProgramRecord) -> list[AlertRecord]:
     """Judge a program by all its rules; returns the alerts that are new. They are on their way when this returns."""
     return list(_judged(context, program))
 
 
-def _judged(context: AppContext, program: ProgramRow) -> Iterator[AlertRow]:
+def _judged(context: AppContext, program: ProgramRecord) -> Iterator[AlertRecord]:
     now = context.clock()
     rows = context.store.rules(program.id)
     rules = [rule_of(row) for row in rows]

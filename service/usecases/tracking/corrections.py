@@ -6,13 +6,13 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from service.context import AppContext
 from service.domain.tracking.events import EVENT_RULES, TOLD_AS, Event
-from service.store import RunRow
+from service.domain.tracking.records import RunRecord
 
 MOST_STEPS = 50
 """Of a chain of corrections of corrections that is followed; beyond it one is taken as it is, and fields that are none change nothing."""
 
 
-def foreign_fields(context: AppContext, run: RunRow, events: Sequence[Event]) -> dict[int, str]:
+def foreign_fields(context: AppContext, run: RunRecord, events: Sequence[Event]) -> dict[int, str]:
     """Why corrections of a batch cannot be taken, by their places; no matter are those kept already or of an unknown event."""
     stating = [(place, event) for place, event in enumerate(events) if event.type == "correction" and _stated(event)]
     if not stating:
@@ -23,7 +23,7 @@ def foreign_fields(context: AppContext, run: RunRow, events: Sequence[Event]) ->
     return {place: reason for place, event in stating if event.id not in kept for reason in _reasons(event, known)}
 
 
-def _kept(context: AppContext, run: RunRow, events: Sequence[Event]) -> dict[str, Event]:
+def _kept(context: AppContext, run: RunRecord, events: Sequence[Event]) -> dict[str, Event]:
     """Those of the batch's corrections that the log holds, and what of it they and theirs correct."""
     corrections = [event for event in events if event.type == "correction"]
     wanted = {name for event in corrections for name in (event.id, str(event.supersedes))}

@@ -8,7 +8,7 @@ from datetime import timedelta
 
 from service.context import AppContext
 from service.domain.tracking.events import Event
-from service.store import RunRow
+from service.domain.tracking.records import LoggedEvent, RunRecord
 from service.usecases.tracking.corrections import foreign_fields
 
 MOST_AHEAD = timedelta(hours=24)
@@ -35,7 +35,12 @@ class Taken:
     rejected: tuple[Refused, ...]
 
 
-def take_events(context: AppContext, run: RunRow, events: Sequence[Event]) -> Taken:
+def list_events(context: AppContext, run: RunRecord, after: int, limit: int) -> list[LoggedEvent]:
+    """A run's log in the order of arrival, the events after a position."""
+    return context.store.events(run, after, limit)
+
+
+def append_events(context: AppContext, run: RunRecord, events: Sequence[Event]) -> Taken:
     """Keep the events of a run, each of which is then accepted, a duplicate or refused: what the first two count is durable.
 
     Raises StoreUnavailable.

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from service.context import AppContext
 from service.domain.tracking.feedback import RunOutcome
+from service.domain.tracking.records import ProgramRecord, RunRecord
 from service.domain.tracking.status import RunStatus
 from service.presets.tracking.status import lesson_rules
-from service.store import ProgramRow, RunRow
 from service.usecases.tracking.status import program_status
 
 OVERHEADS = ("evaluation", "debugging", "reruns")
 
 
-def learn(context: AppContext, program: ProgramRow, run: RunRow) -> None:
+def learn(context: AppContext, program: ProgramRecord, run: RunRecord) -> None:
     """Keep what a closed run teaches; a run without a plan, or too short, teaches nothing."""
     tracked = program_status(context, program)
     status = next(one for row, one in zip(tracked.runs, tracked.status.runs, strict=True) if row.id == run.id)
@@ -21,7 +21,7 @@ def learn(context: AppContext, program: ProgramRow, run: RunRow) -> None:
         context.store.keep_lesson(run.team, lesson, context.clock())
 
 
-def lesson_of(run: RunRow, status: RunStatus) -> RunOutcome | None:
+def lesson_of(run: RunRecord, status: RunStatus) -> RunOutcome | None:
     """What a run teaches, None where its accelerator is not known or it did not run for long."""
     accelerator, hours = run.body["planned"].get("accelerator"), status.spend.accelerator_hours
     count = run.body["planned"].get("accelerators") or 1

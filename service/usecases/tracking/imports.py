@@ -10,14 +10,14 @@ from service.context import AppContext
 from service.domain.teams import Principal
 from service.domain.tracking.events import Event
 from service.domain.tracking.imports import Imported, Matched, RunReference, Unmatched, fitted, left_out, restated, withdrawn
+from service.domain.tracking.records import ProgramRecord, RunRecord
 from service.formats.imports.dcgm import read_dcgm
 from service.formats.imports.focus import CostBasis, read_focus
 from service.formats.imports.mlflow import read_mlflow
 from service.formats.imports.sacct import read_sacct
 from service.formats.imports.wandb import read_wandb
-from service.store import ProgramRow, RunRow
 from service.store.database import chunks
-from service.usecases.tracking.events import Refused, take_events
+from service.usecases.tracking.events import Refused, append_events
 
 READERS: Mapping[str, Callable[[bytes], Imported]] = {
     "focus": read_focus,
@@ -37,8 +37,8 @@ SEVERAL = "{count} runs are called {run!r}; name the program, or the run's id"
 class Place:
     """Where the rows go that say less: a run, or the program whose runs they name."""
 
-    program: ProgramRow | None = None
-    run: RunRow | None = None
+    program: ProgramRecord | None = None
+    run: RunRecord | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,12 +87,12 @@ class Counts:
 class Directory:
     """The team's runs, by what rows may call them."""
 
-    def __init__(self, programs: Sequence[ProgramRow], runs: Sequence[RunRow], place: Place) -> None:
+    def __init__(self, programs: Sequence[ProgramRecord], runs: Sequence[RunRecord], place: Place) -> None:
         self.runs = {run.id: run for run in runs}
         self._place = place
         self._programs = {program.id: program.body["name"] for program in programs}
 
-    def find(self, reference: RunReference) -> RunRow | str:
+    def find(self, reference: RunReference) -> RunRecord | str:
         """The run that is meant, or why none is."""
         if self._place.run is not None:
             return self._place.run
@@ -106,7 +106,7 @@ class Directory:
             return SEVERAL.format(count=len(runs), run=called)
         return UNKNOWN.format(run=called, where=f" in a program {reference.program!r}" if reference.program else "")
 
-    def _fits(self, run: RunRow, reference: RunReference) -> bool:
+    def _fits(self, run: RunRecord, reference: RunReference) -> bool:
         program = self._place.program.id if self._place.program else reference.program
         of_program = program in ("", run.program, self._programs[run.program])
         return of_program and reference.run in ("", run.id, run.name)
@@ -126,22 +126,22 @@ def _sorted_out(matched: Sequence[Matched], directory: Directory) -> tuple[dict[
     return events, lost
 
 
-def _keep(context: AppContext, run: RunRow, others: Sequence[RunRow], events: Sequence[Event], counts: Counts) -> None:
+def _keep(context: AppContext, run: RunRecord, others: Sequence[RunRecord], events: Sequence[Event], counts: Counts) -> None:
     """Keep a chunk; what is kept already with other figures is corrected, and taken back from a run it stood at before.
 
     The type of an event stays as it was kept: what another type says beyond its fields is left out.
     """
     ids = [event.id for event in events]
     for other, kept in context.store.newest_words_elsewhere(others, ids):
-        taken = take_events(context, other, [withdrawn(kept)])
+        taken = append_events(context, other, [withdrawn(kept)])
         counts.corrected += taken.accepted
     newest = context.store.newest_words(run, ids)
     types = {name: first.type for name, first in context.store.known_events(run, list(newest)).items()}
     again = [event for event in events if event.id in newest]
     corrections = [restated(fitted(event, types[event.id]), newest[event.id]) for event in again]
     counts.left_out.update(what for event in again if (what := left_out(event, types[event.id])))
-    news = take_events(context, run, [event for event in events if event.id not in newest])
-    changed = take_events(context, run, [correction for correction in corrections if correction is not None])
+    news = append_events(context, run, [event for event in events if event.id not in newest])
+    changed = append_events(context, run, [correction for correction in corrections if correction is not None])
     counts.accepted += news.accepted
     counts.duplicates += news.duplicates + corrections.count(None)
     counts.corrected += changed.accepted

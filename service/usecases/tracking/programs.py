@@ -8,8 +8,9 @@ from typing import Any
 from service.context import AppContext
 from service.domain.errors import InvalidRequest, NotFound
 from service.domain.teams import Principal
+from service.domain.tracking.records import ProgramRecord, RunRecord
 from service.serialization import plain
-from service.store import IdempotencyRecord, ProgramRow, RunRow
+from service.store import IdempotencyRecord, StoreNotReady
 from service.usecases.tracking.baseline import CLOSED, STATED, baseline_of_plan, planned_run, restated, whole_gate
 from service.usecases.tracking.feedback import learn
 
@@ -18,7 +19,12 @@ OPEN = "open"
 NOT_OURS = "there is no {what} of this id"
 
 
-def start_program(context: AppContext, who: Principal, given: Given, plan: Given | None, kept: IdempotencyRecord | None) -> ProgramRow:
+def check_new(context: AppContext, kept: IdempotencyRecord | None) -> None:
+    """Raise IdempotentReplay or IdempotencyKeyReused where the idempotency key is known; before work that a repeat must not cost."""
+    context.store.check_new(kept)
+
+
+def start_program(context: AppContext, who: Principal, given: Given, plan: Given | None, kept: IdempotencyRecord | None) -> ProgramRecord:
     """A new program. `plan` is its request and answer; what the caller states beside it stands above it.
 
     Raises InvalidRequest where its dates contradict one another.
@@ -32,7 +38,12 @@ def start_program(context: AppContext, who: Principal, given: Given, plan: Given
     return context.store.create_program(who.team, body, plan, context.clock(), kept)
 
 
-def find_program(context: AppContext, who: Principal, program_id: str) -> ProgramRow:
+def list_programs(context: AppContext, who: Principal, after: int, limit: int) -> list[ProgramRecord]:
+    """The caller's programs in the order of their creation, those after a number."""
+    return context.store.programs(who.team, after, limit)
+
+
+def find_program(context: AppContext, who: Principal, program_id: str) -> ProgramRecord:
     """A program of the caller's team. Raises NotFound: another team's is as unknown as none."""
     found = context.store.program(who.team, program_id)
     if found is None:
@@ -40,14 +51,14 @@ def find_program(context: AppContext, who: Principal, program_id: str) -> Progra
     return found
 
 
-def change_program(context: AppContext, who: Principal, program: ProgramRow, given: Given) -> ProgramRow:
+def change_program(context: AppContext, who: Principal, program: ProgramRecord, given: Given) -> ProgramRecord:
     """The program with what is given in place of what was; the versions before are kept. Raises store.Moved when another was faster."""
     body = {**program.body, **{name: plain(value) for name, value in given.items()}}
     _check_dates(body)
     return context.store.change_program(program, body, context.clock(), who.key)
 
 
-def start_run(context: AppContext, program: ProgramRow, given: Given, kept: IdempotencyRecord | None) -> RunRow:
+def start_run(context: AppContext, program: ProgramRecord, given: Given, kept: IdempotencyRecord | None) -> RunRecord:
     """A new run of a program. Raises InvalidRequest for a closed program and for planned dates in the wrong order."""
     if program.body["state"] == CLOSED:
         raise InvalidRequest("the program is closed; open it before it gets another run")
@@ -58,7 +69,17 @@ def start_run(context: AppContext, program: ProgramRow, given: Given, kept: Idem
     return context.store.create_run(program, given["name"], body, context.clock(), kept)
 
 
-def find_run(context: AppContext, who: Principal, run_id: str) -> RunRow:
+def list_runs(context: AppContext, program: ProgramRecord, after: int = 0, limit: int | None = None) -> list[RunRecord]:
+    """A program's runs in the order of their creation, those after a number."""
+    return context.store.runs(program.id, after, limit)
+
+
+def team_runs(context: AppContext, who: Principal) -> list[RunRecord]:
+    """All runs of the caller's team."""
+    return context.store.team_runs(who.team)
+
+
+def find_run(context: AppContext, who: Principal, run_id: str) -> RunRecord:
     """A run of the caller's team. Raises NotFound."""
     found = context.store.run(who.team, run_id)
     if found is None:
@@ -66,7 +87,7 @@ def find_run(context: AppContext, who: Principal, run_id: str) -> RunRow:
     return found
 
 
-def change_run(context: AppContext, who: Principal, run: RunRow, given: Given) -> RunRow:
+def change_run(context: AppContext, who: Principal, run: RunRecord, given: Given) -> RunRecord:
     """The run with what is given in place of what was; the versions before are kept. Raises store.Moved when another was faster."""
     news = {name: plain(value) for name, value in given.items()}
     body = {**run.body, **news, "planned": restated(run.body["planned"], news.get("planned", {}))}
@@ -77,6 +98,17 @@ def change_run(context: AppContext, who: Principal, run: RunRow, given: Given) -
     elif run.body["state"] == CLOSED:
         context.store.drop_lesson(run.id)
     return changed
+
+
+def unready_reason(context: AppContext) -> str | None:
+    """Why the database cannot be used for tracking, None where it can."""
+    if context.store.absent():
+        return "nothing is tracked here yet; `outlay track start` or POST /v1/track/programs begins it"
+    try:
+        context.store.check_head()
+    except StoreNotReady as error:
+        return str(error)
+    return None
 
 
 def _check_dates(body: Given) -> None:

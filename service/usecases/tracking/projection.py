@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 
 from service.context import AppContext
 from service.domain.tracking.events import Event
+from service.domain.tracking.records import RunRecord
 from service.engine.tracking.hourly_rollup import effective, fold_hour, fold_to_json
-from service.store import RunRow
 from service.usecases.jobs import never
 
 CHUNK_EVENTS = 20_000
@@ -20,7 +20,7 @@ def hour_text(events: Sequence[Event], corrections: Sequence[Event]) -> str:
     return fold_to_json(fold_hour(effective(events, corrections)))
 
 
-def fold_run(context: AppContext, run: RunRow, stopping: Callable[[], bool] = never) -> None:
+def fold_run(context: AppContext, run: RunRecord, stopping: Callable[[], bool] = never) -> None:
     """Make the hours of a run that are wanting, unless the process is to stop; what is made by then is kept."""
     while not stopping() and context.store.fold(run, hour_text, CHUNK_EVENTS):
         continue
@@ -32,12 +32,12 @@ def fold_all(context: AppContext, stopping: Callable[[], bool] = never) -> None:
         fold_run(context, run, stopping)
 
 
-def rebuild(context: AppContext, runs: Sequence[RunRow]) -> int:
+def rebuild(context: AppContext, runs: Sequence[RunRecord]) -> int:
     """Make all hours of the runs anew from the log; returns how many of them had been otherwise."""
     return sum(_rebuilt(context, run) for run in runs)
 
 
-def _rebuilt(context: AppContext, run: RunRow) -> int:
+def _rebuilt(context: AppContext, run: RunRecord) -> int:
     fold_run(context, run)
     before = context.store.logs([run])[0].hours
     context.store.forget_hours(run)

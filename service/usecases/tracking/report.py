@@ -10,10 +10,10 @@ from typing import Any, Literal
 from service.context import AppContext
 from service.domain.programs.program import MidpointGate
 from service.domain.quantities import Assumption
+from service.domain.tracking.records import ProgramRecord
 from service.domain.tracking.status import ProgramStatus, RunStatus, Unknown
 from service.engine.tracking.hourly_rollup import EPOCH, NO_MORE, fold_from_json
 from service.presets.tracking.status import track_rules
-from service.store import ProgramRow
 from service.usecases.tracking.headline import Headline, headline
 from service.usecases.tracking.report_series import LossPoint, Moment, losses, moments
 from service.usecases.tracking.status import RunTold, Tracked, program_status
@@ -72,7 +72,7 @@ class Report:
     assumptions: tuple[Assumption, ...]
 
 
-def program_report(context: AppContext, program: ProgramRow, as_of: datetime | None = None) -> Report:
+def program_report(context: AppContext, program: ProgramRecord, as_of: datetime | None = None) -> Report:
     """The report of a program as of a moment (inclusive), by default now. Raises StoreUnavailable."""
     found = program_status(context, program, as_of, with_loss_ends=True)
     return Report(

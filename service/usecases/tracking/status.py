@@ -8,12 +8,13 @@ from datetime import datetime
 
 from service.context import AppContext
 from service.domain.tracking.events import Event, ProgramBaseline, RunBaseline
+from service.domain.tracking.records import ProgramRecord, RunRecord
 from service.domain.tracking.status import LossEnd, ProgramStatus
 from service.engine.tracking.history import RunHistory, history
 from service.engine.tracking.hourly_rollup import EPOCH, effective, fold_hour, fold_to_json, hour_of
 from service.engine.tracking.status import status
 from service.presets.tracking.status import track_rules
-from service.store import ProgramRow, RunLog, RunRow
+from service.store import RunLog
 from service.usecases.tracking.baseline import program_baseline, run_baseline
 from service.usecases.tracking.loss_projection import find_loss_end
 from service.usecases.tracking.projection import fold_run, hour_text
@@ -40,15 +41,15 @@ class Tracked:
     `no_loss_end`: why nobody can tell where a run's loss will end, by the run's place.
     """
 
-    program: ProgramRow
-    runs: tuple[RunRow, ...]
+    program: ProgramRecord
+    runs: tuple[RunRecord, ...]
     status: ProgramStatus
     baseline: ProgramBaseline
     told: tuple[RunTold, ...]
     no_loss_end: Mapping[int, str]
 
 
-def program_status(context: AppContext, program: ProgramRow, as_of: datetime | None = None, *, with_loss_ends: bool = False) -> Tracked:
+def program_status(context: AppContext, program: ProgramRecord, as_of: datetime | None = None, *, with_loss_ends: bool = False) -> Tracked:
     """The state of a program as of a moment (inclusive), by default now, from all events that are known now.
 
     `with_loss_ends`: the losses of unfinished runs are extrapolated too, of the newest `MOST_LOSS_ENDS`, which takes up to a second each.
@@ -77,14 +78,14 @@ def _done(run: RunTold) -> bool:
     return run.baseline.closed or (run.baseline.tokens is not None and run.history.line.position >= run.baseline.tokens)
 
 
-def _logs(context: AppContext, runs: Sequence[RunRow]) -> list[RunLog]:
+def _logs(context: AppContext, runs: Sequence[RunRecord]) -> list[RunLog]:
     for run in runs:
         if run.position - run.folded > MOST_UNFOLDED:
             fold_run(context, run)
     return context.store.logs(runs)
 
 
-def _told(context: AppContext, program: ProgramRow, logs: Sequence[RunLog], moment: datetime) -> Iterator[RunTold]:
+def _told(context: AppContext, program: ProgramRecord, logs: Sequence[RunLog], moment: datetime) -> Iterator[RunTold]:
     last = hour_of(moment)
     cut = [log.run for log in logs if last in log.hours or last in log.touched]
     cut_hours = {run.key: _until(moment, *found) for run, found in zip(cut, context.store.events_of_hour(cut, last), strict=True)}

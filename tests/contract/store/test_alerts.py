@@ -11,8 +11,9 @@ import pytest
 
 from service.domain.tracking.alerts import Changes, Finding, Told
 from service.domain.tracking.events import Event
+from service.domain.tracking.records import AlertRuleRecord, DeliveryRecord, ProgramRecord
 from service.engine.tracking.alert_rules import QUIET, changes
-from service.store import DeliveryRow, ProgramRow, RuleRow, Store
+from service.store import Store
 
 NOW = datetime(2027, 2, 1, 12, tzinfo=UTC)
 SECOND = timedelta(seconds=1)
@@ -21,13 +22,13 @@ BODY = {"kind": "drift", "targets": [{"url": "https://a.example"}, {"url": "http
 
 
 @pytest.fixture
-def program(store: Store) -> ProgramRow:
+def program(store: Store) -> ProgramRecord:
     """A program of the default team."""
     return store.create_program("default", {"name": "7B", "state": "open"}, None, NOW)
 
 
 @pytest.fixture
-def rule(store: Store, program: ProgramRow) -> RuleRow:
+def rule(store: Store, program: ProgramRecord) -> AlertRuleRecord:
     """A rule of it with two targets."""
     return store.create_rule(program, BODY, NOW)
 
@@ -37,7 +38,7 @@ def finding(subject: str) -> Finding:
     return Finding(subject, "title", "text", {"a": 1.5})
 
 
-def judged(store: Store, rule: RuleRow, now: datetime, *subjects: str) -> list[str]:
+def judged(store: Store, rule: AlertRuleRecord, now: datetime, *subjects: str) -> list[str]:
     """The subjects that are told when these are found."""
     found = [finding(subject) for subject in subjects]
 
@@ -47,28 +48,28 @@ def judged(store: Store, rule: RuleRow, now: datetime, *subjects: str) -> list[s
     return [alert.subject for alert in store.tell(rule, decide, now, now - QUIET)]
 
 
-def claim(store: Store, now: datetime = NOW, most: int = 10) -> list[DeliveryRow]:
+def claim(store: Store, now: datetime = NOW, most: int = 10) -> list[DeliveryRecord]:
     """The deliveries that the caller gets; the eighth attempt is the last."""
     return [outgoing.delivery for outgoing in store.claim_deliveries(now, LEASE, most, 8)]
 
 
-def deliveries(store: Store, program: ProgramRow) -> list[DeliveryRow]:
+def deliveries(store: Store, program: ProgramRecord) -> list[DeliveryRecord]:
     """All deliveries of a program."""
     return [delivery for _, _, sent in store.alerts(program.id, 0, 100) for delivery in sent]
 
 
 class TestRules:
-    def test_a_rule_is_read_as_it_was_made(self, store: Store, program: ProgramRow, rule: RuleRow) -> None:
+    def test_a_rule_is_read_as_it_was_made(self, store: Store, program: ProgramRecord, rule: AlertRuleRecord) -> None:
         """Numbered within its program."""
         assert store.rule("default", rule.id) == rule
         assert (rule.number, store.create_rule(program, BODY, NOW).number) == (1, 2)
         assert [found.number for found in store.rules(program.id, 1)] == [2]
 
-    def test_no_other_team_has_it(self, store: Store, rule: RuleRow) -> None:
+    def test_no_other_team_has_it(self, store: Store, rule: AlertRuleRecord) -> None:
         """Whatever its id."""
         assert store.rule("others", rule.id) is None
 
-    def test_one_that_is_ended_is_gone_and_its_alerts_stay(self, store: Store, program: ProgramRow, rule: RuleRow) -> None:
+    def test_one_that_is_ended_is_gone_and_its_alerts_stay(self, store: Store, program: ProgramRecord, rule: AlertRuleRecord) -> None:
         """What was on its way is not sent any further; what was sent stays sent."""
         judged(store, rule, NOW, "a")
         store.settle_delivery(claim(store, most=1)[0], "sent", NOW)
@@ -80,7 +81,7 @@ class TestRules:
         ]
         assert claim(store) == []
 
-    def test_eight_made_at_once_have_numbers_of_their_own(self, store: Store, program: ProgramRow) -> None:
+    def test_eight_made_at_once_have_numbers_of_their_own(self, store: Store, program: ProgramRecord) -> None:
         """Without gaps."""
         with ThreadPoolExecutor(8) as pool:
             made = list(pool.map(lambda _: store.create_rule(program, BODY, NOW), range(8)))
@@ -88,7 +89,9 @@ class TestRules:
 
 
 class TestTelling:
-    def test_what_is_found_is_kept_with_a_delivery_to_each_target(self, store: Store, program: ProgramRow, rule: RuleRow) -> None:
+    def test_what_is_found_is_kept_with_a_delivery_to_each_target(
+        self, store: Store, program: ProgramRecord, rule: AlertRuleRecord
+    ) -> None:
         """In the order in which it was told."""
         assert judged(store, rule, NOW, "a", "b") == ["a", "b"]
         kept = store.alerts(program.id, 0, 10)
@@ -101,7 +104,7 @@ class TestTelling:
         assert [alert.number for alert, _, _ in store.alerts(program.id, 1, 10)] == [2]
         assert [alert.number for alert, _, _ in store.alerts(program.id, 0, 1)] == [1]
 
-    def test_it_is_told_once_as_long_as_it_lasts(self, store: Store, program: ProgramRow, rule: RuleRow) -> None:
+    def test_it_is_told_once_as_long_as_it_lasts(self, store: Store, program: ProgramRecord, rule: AlertRuleRecord) -> None:
         """And again as another episode when it was over for a day; a break of an hour is none."""
         hour = timedelta(hours=1)
         told = [
@@ -113,19 +116,19 @@ class TestTelling:
         assert judged(store, rule, NOW + 30 * hour, "a") == ["a"]
         assert [(alert.episode, alert.ended_at) for alert, _, _ in store.alerts(program.id, 0, 10)] == [(1, NOW + 4 * hour), (2, None)]
 
-    def test_of_eight_judgements_at_once_one_tells(self, store: Store, program: ProgramRow, rule: RuleRow) -> None:
+    def test_of_eight_judgements_at_once_one_tells(self, store: Store, program: ProgramRecord, rule: AlertRuleRecord) -> None:
         """All of them find the same."""
         with ThreadPoolExecutor(8) as pool:
             told = list(pool.map(lambda _: judged(store, rule, NOW, "a", "b"), range(8)))
         assert sorted(told) == [[]] * 7 + [["a", "b"]]
         assert len(deliveries(store, program)) == 4
 
-    def test_rules_tell_for_themselves(self, store: Store, program: ProgramRow, rule: RuleRow) -> None:
+    def test_rules_tell_for_themselves(self, store: Store, program: ProgramRecord, rule: AlertRuleRecord) -> None:
         """The same subject is news to each."""
         other = store.create_rule(program, BODY, NOW)
         assert [judged(store, each, NOW, "a") for each in (rule, other)] == [["a"], ["a"]]
 
-    def test_a_test_is_told_every_time_and_disturbs_nothing(self, store: Store, program: ProgramRow, rule: RuleRow) -> None:
+    def test_a_test_is_told_every_time_and_disturbs_nothing(self, store: Store, program: ProgramRecord, rule: AlertRuleRecord) -> None:
         """It is over at once."""
         judged(store, rule, NOW, "a")
         tests = [store.tell_test(rule, finding("test"), NOW) for _ in range(2)]
@@ -140,7 +143,7 @@ class TestJudgements:
         return [one.program.id for one in store.programs_to_judge(now - timedelta(minutes=5), 10)]
 
     def test_a_program_is_due_with_its_first_rule_with_new_events_and_after_a_while(
-        self, store: Store, program: ProgramRow, rule: RuleRow
+        self, store: Store, program: ProgramRecord, rule: AlertRuleRecord
     ) -> None:
         """And not without a rule."""
         run = store.create_run(program, "main", {"name": "main"}, NOW)
@@ -160,7 +163,7 @@ class TestJudgements:
             store.end_rule(each, NOW)
         assert self.due(store, NOW + timedelta(days=1)) == []
 
-    def test_of_eight_that_ask_one_may_judge(self, store: Store, rule: RuleRow) -> None:
+    def test_of_eight_that_ask_one_may_judge(self, store: Store, rule: AlertRuleRecord) -> None:
         """The first time as later."""
         for now in (NOW, NOW + timedelta(hours=1)):
             (due,) = store.programs_to_judge(now, 10)
@@ -168,7 +171,7 @@ class TestJudgements:
                 got = list(pool.map(lambda _, due=due, now=now: store.claim_judgement(due, now), range(8)))
             assert sorted(got) == [False] * 7 + [True]
 
-    def test_judging_is_no_change_of_the_program(self, store: Store, program: ProgramRow, rule: RuleRow) -> None:
+    def test_judging_is_no_change_of_the_program(self, store: Store, program: ProgramRecord, rule: AlertRuleRecord) -> None:
         """Its version stays."""
         assert store.claim_judgement(store.programs_to_judge(NOW, 10)[0], NOW)
         assert store.program("default", program.id) == program
@@ -176,7 +179,7 @@ class TestJudgements:
 
 class TestOutbox:
     @pytest.fixture(autouse=True)
-    def told(self, store: Store, rule: RuleRow) -> None:
+    def told(self, store: Store, rule: AlertRuleRecord) -> None:
         """An alert is on its way to two targets."""
         judged(store, rule, NOW, "a")
 
@@ -187,19 +190,19 @@ class TestOutbox:
         assert sorted((one.target, one.attempts, one.claimed_until) for one in got) == [(0, 1, NOW + LEASE), (1, 1, NOW + LEASE)]
         assert claim(open_store(url)) == []
 
-    def test_what_is_claimed_comes_with_what_is_to_be_sent(self, store: Store, rule: RuleRow) -> None:
+    def test_what_is_claimed_comes_with_what_is_to_be_sent(self, store: Store, rule: AlertRuleRecord) -> None:
         """The rule is told even when it has ended meanwhile."""
         (outgoing, _) = store.claim_deliveries(NOW, LEASE, 10, 8)
         assert (outgoing.alert.subject, outgoing.rule) == ("a", rule)
 
-    def test_what_is_sent_is_over(self, store: Store, program: ProgramRow) -> None:
+    def test_what_is_sent_is_over(self, store: Store, program: ProgramRecord) -> None:
         """Nobody gets it again."""
         for delivery in claim(store):
             assert store.settle_delivery(delivery, "sent", NOW + SECOND)
         assert [(one.state, one.sent_at, one.claimed_until) for one in deliveries(store, program)] == [("sent", NOW + SECOND, None)] * 2
         assert claim(store, NOW + timedelta(days=9)) == []
 
-    def test_what_failed_comes_back_when_it_is_due(self, store: Store, program: ProgramRow) -> None:
+    def test_what_failed_comes_back_when_it_is_due(self, store: Store, program: ProgramRecord) -> None:
         """With its error, without what no database takes."""
         (delivery, _) = claim(store)
         store.settle_delivery(delivery, "pending", NOW, error="answered\0 500" + "x" * 3000, due_at=NOW + 5 * SECOND)
@@ -208,7 +211,7 @@ class TestOutbox:
         assert claim(store, NOW + 4 * SECOND) == []
         assert [one.attempts for one in claim(store, NOW + 5 * SECOND)] == [2]
 
-    def test_what_a_lost_process_held_comes_back_with_its_lease(self, store: Store, program: ProgramRow) -> None:
+    def test_what_a_lost_process_held_comes_back_with_its_lease(self, store: Store, program: ProgramRecord) -> None:
         """And what that process says of it later, it says in vain."""
         held = claim(store)
         assert claim(store, NOW + LEASE - SECOND) == []
@@ -218,7 +221,7 @@ class TestOutbox:
         assert store.settle_delivery(again[0], "sent", NOW + LEASE)
         assert not store.settle_delivery(again[0], "failed", NOW + LEASE)
 
-    def test_one_whose_last_attempt_was_lost_has_failed(self, store: Store, program: ProgramRow) -> None:
+    def test_one_whose_last_attempt_was_lost_has_failed(self, store: Store, program: ProgramRecord) -> None:
         """Eight processes died of it."""
         for attempt in range(8):
             assert len(claim(store, NOW + attempt * LEASE)) == 2
@@ -226,7 +229,7 @@ class TestOutbox:
         assert [(one.state, one.attempts) for one in deliveries(store, program)] == [("failed", 8)] * 2
         assert {one.last_error for one in deliveries(store, program)} == {"the process that sent it was lost"}
 
-    def test_the_longest_due_comes_first(self, store: Store, rule: RuleRow) -> None:
+    def test_the_longest_due_comes_first(self, store: Store, rule: AlertRuleRecord) -> None:
         """One that fails again and again keeps nobody waiting."""
         (delivery,) = claim(store, most=1)
         store.settle_delivery(delivery, "pending", NOW, due_at=NOW + 5 * SECOND)

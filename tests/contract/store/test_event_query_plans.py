@@ -12,7 +12,8 @@ import pytest
 from sqlalchemy import Connection, event, text
 
 from service.domain.tracking.events import Event
-from service.store import RunRow, Store
+from service.domain.tracking.records import RunRecord
+from service.store import Store
 
 NOW = datetime(2027, 2, 1, 12, tzinfo=UTC)
 OPEN = {"name": "main", "state": "open"}
@@ -21,7 +22,7 @@ WHOLE_RUN = re.compile(r"track_events (AS \w+ )?USING (INDEX \w+|PRIMARY KEY) \(
 
 
 @pytest.fixture
-def run(store: Store) -> RunRow:
+def run(store: Store) -> RunRecord:
     """A run of a program."""
     program = store.create_program("default", OPEN, None, NOW)
     return store.create_run(program, "main", OPEN, NOW)
@@ -53,7 +54,7 @@ def told(events: Any, corrections: Any) -> str:
     return f"{len(events)},{len(corrections)}"
 
 
-WORK: dict[str, Callable[[Store, RunRow], object]] = {
+WORK: dict[str, Callable[[Store, RunRecord], object]] = {
     "events kept": lambda store, run: store.add_events(run, [progress(number) for number in range(100)], NOW),
     "a page": lambda store, run: store.events(run, 10, 10),
     "events by id": lambda store, run: store.known_events(run, ["step-1", "step-2"]),
@@ -66,7 +67,7 @@ WORK: dict[str, Callable[[Store, RunRow], object]] = {
 
 @pytest.mark.parametrize("url", ["sqlite"], indirect=True)
 @pytest.mark.parametrize("work", WORK)
-def test_sqlite_finds_what_it_wants_by_an_index(store: Store, run: RunRow, work: str) -> None:
+def test_sqlite_finds_what_it_wants_by_an_index(store: Store, run: RunRecord, work: str) -> None:
     """A new database has no statistics, and would take every run to be tiny; the migration says otherwise."""
     corrections = [Event(f"fix-{number}", "correction", NOW, supersedes=f"step-{number}") for number in range(0, 40, 9)]
     store.add_events(run, [*(progress(number * 7) for number in range(60)), *corrections], NOW)
@@ -78,7 +79,7 @@ def test_sqlite_finds_what_it_wants_by_an_index(store: Store, run: RunRow, work:
     assert [step for step in plans if WHOLE_RUN.search(step)] == []
 
 
-def test_a_program_of_many_runs_takes_no_more_statements_than_one_of_few(store: Store, run: RunRow) -> None:
+def test_a_program_of_many_runs_takes_no_more_statements_than_one_of_few(store: Store, run: RunRecord) -> None:
     """Its hours, those to be made again, their events and its corrections: each is asked for all runs at once."""
     program = store.program("default", run.program)
     assert program is not None
@@ -99,7 +100,7 @@ def test_a_program_of_many_runs_takes_no_more_statements_than_one_of_few(store: 
 
 @pytest.mark.own_database
 @pytest.mark.parametrize("url", ["postgresql"], indirect=True)
-def test_postgresql_finds_ids_by_the_unique_index_in_a_run_it_never_counted(store: Store, run: RunRow) -> None:
+def test_postgresql_finds_ids_by_the_unique_index_in_a_run_it_never_counted(store: Store, run: RunRecord) -> None:
     """A run grows faster than statistics are taken: those of a time before it are no reason to walk through it."""
     fill = text(
         "INSERT INTO track_events (run, position, event, type, at, received_at, body)"

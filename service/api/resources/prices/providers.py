@@ -12,9 +12,10 @@ from providers.offer import PRICINGS
 from service.api.http.auth import needs, team_context
 from service.api.http.blueprint import Blueprint, StrictParser, json_response
 from service.api.http.errors import response_name
-from service.api.http.paging import PageQuerySchema, cursor_of, page_of, paginate
+from service.api.http.paging import cursor_of, page_of, paginate
 from service.domain.errors import InvalidRequest
 from service.schemas.base import Choice, Count, Flag, FreeObject, Items, Moment, Number, Part, Schema, Text
+from service.schemas.paging import PageQuerySchema
 from service.serialization import plain
 from service.store import PriceChange
 from service.usecases.prices.catalog import find_price_changes

@@ -11,13 +11,13 @@ from service.api.http.auth import needs, principal
 from service.api.http.blueprint import Blueprint, json_response
 from service.api.http.errors import response_name
 from service.api.http.idempotency import IDEMPOTENT, remembering
-from service.api.http.paging import PageQuerySchema, number_after, numbered_page, page_of
+from service.api.http.paging import number_after, numbered_page, page_of
 from service.api.resources.tracking.programs import known_program
-from service.domain.tracking.alerts import LIMITS
+from service.domain.tracking.alerts import LIMITS, TEST
+from service.domain.tracking.records import AlertRecord, AlertRuleRecord, DeliveryRecord
+from service.schemas.paging import PageQuerySchema
 from service.schemas.tracking.alerts import AlertPageSchema, NewRuleSchema, RulePageSchema, RuleSchema, TestedSchema
 from service.serialization import plain
-from service.store import AlertRow, DeliveryRow, RuleRow
-from service.store.tracking.alerts import TEST
 from service.usecases.tracking import alerts as usecase
 
 Body = dict[str, Any]
@@ -26,7 +26,7 @@ blueprint = Blueprint("alerts", __name__, description="What tracked programs tel
 RULE_EXAMPLE: Body = {"kind": "budget", "shares": [0.5, 0.8, 1.0], "targets": [{"webhook": "https://example.com/alerts"}]}
 
 
-def known_rule(rule_id: str) -> RuleRow:
+def known_rule(rule_id: str) -> AlertRuleRecord:
     """The team's rule of that id, if it is in force. Raises NotFound."""
     return usecase.find_rule(current_app.extensions["context"], principal(), rule_id)
 
@@ -54,7 +54,7 @@ def create_rule(given: Body, program_id: str) -> Response:
 def list_rules(query: Body, program_id: str) -> Response:
     """A program's alert rules in force, in the order in which they were made"""
     asked, program = page_of(query, (int,)), known_program(program_id)
-    found = current_app.extensions["context"].store.rules(program.id, number_after(asked), asked.limit + 1)
+    found = usecase.list_rules(current_app.extensions["context"], program, number_after(asked), asked.limit + 1)
     return numbered_page(found, asked.limit, rule_body, lambda row: row.number)
 
 
@@ -75,8 +75,7 @@ def end_rule(rule_id: str) -> Response:
 
     Its alerts stay in the program's list.
     """
-    context = current_app.extensions["context"]
-    context.store.end_rule(known_rule(rule_id), context.clock())
+    usecase.end_rule(current_app.extensions["context"], known_rule(rule_id))
     return Response(status=204)
 
 
@@ -101,11 +100,11 @@ def try_rule(rule_id: str) -> Response:
 def list_alerts(query: Body, program_id: str) -> Response:
     """What a program's rules have told, in that order, and how it got through"""
     asked, program = page_of(query, (int,)), known_program(program_id)
-    found = current_app.extensions["context"].store.alerts(program.id, number_after(asked), asked.limit + 1)
+    found = usecase.list_alerts(current_app.extensions["context"], program, number_after(asked), asked.limit + 1)
     return numbered_page(found, asked.limit, lambda each: alert_body(*each), lambda each: each[0].number)
 
 
-def made_body(row: RuleRow) -> Body:
+def made_body(row: AlertRuleRecord) -> Body:
     """A rule as its maker sees it, with the secrets of its webhooks."""
     body = rule_body(row)
     for shown, target in zip(body["targets"], row.body["targets"], strict=True):
@@ -114,7 +113,7 @@ def made_body(row: RuleRow) -> Body:
     return body
 
 
-def rule_body(row: RuleRow) -> Body:
+def rule_body(row: AlertRuleRecord) -> Body:
     """A rule as its JSON object."""
     limits = {name: row.body[name] for name in LIMITS}
     targets = [_shown(target) for target in row.body["targets"]]
@@ -128,7 +127,7 @@ def rule_body(row: RuleRow) -> Body:
     }
 
 
-def alert_body(alert: AlertRow, rule: RuleRow, deliveries: Sequence[DeliveryRow]) -> Body:
+def alert_body(alert: AlertRecord, rule: AlertRuleRecord, deliveries: Sequence[DeliveryRecord]) -> Body:
     """An alert as its JSON object, with its deliveries."""
     return {
         "id": alert.id,
@@ -144,7 +143,7 @@ def alert_body(alert: AlertRow, rule: RuleRow, deliveries: Sequence[DeliveryRow]
     }
 
 
-def _delivery_body(row: DeliveryRow, target: Body) -> Body:
+def _delivery_body(row: DeliveryRecord, target: Body) -> Body:
     return {
         "id": row.id,
         "target": row.target,
@@ -161,5 +160,5 @@ def _shown(target: Body) -> Body:
     return {"kind": target["kind"], "host": usecase.host_of(target["url"])}
 
 
-def _rule_url(row: RuleRow) -> str:
+def _rule_url(row: AlertRuleRecord) -> str:
     return url_for("alerts.get_rule", rule_id=row.id)

@@ -8,14 +8,16 @@ from flask import Response, current_app, url_for
 
 from service.api.http.auth import needs, principal, team_context
 from service.api.http.blueprint import Blueprint, json_response
-from service.api.http.errors import response_name
+from service.api.http.errors import HttpError, response_name
 from service.api.http.idempotency import IDEMPOTENT, remembering
-from service.api.http.paging import PageQuerySchema, number_after, numbered_page, page_of
+from service.api.http.paging import number_after, numbered_page, page_of
 from service.api.http.preconditions import IF_MATCH, VERSIONED, matched, versioned
 from service.api.http.request_body import LARGE_BODY_BYTES, body_limit
+from service.domain.tracking.records import ProgramRecord, RunRecord
 from service.presets.version import engine_version
+from service.schemas.paging import PageQuerySchema
 from service.schemas.tracking.events import EventPageSchema, EventQuerySchema, EventsSchema, TakenSchema, event_body
-from service.schemas.tracking.plan import plan_of
+from service.schemas.tracking.plan import plan_errors, plan_of
 from service.schemas.tracking.programs import (
     NewProgramSchema,
     NewRunSchema,
@@ -28,10 +30,9 @@ from service.schemas.tracking.programs import (
     TrackedRunSchema,
 )
 from service.serialization import plain
-from service.store import ProgramRow, RunRow
+from service.usecases.tracking import events as usecase_events
 from service.usecases.tracking import programs as usecase
 from service.usecases.tracking.baseline import gate_in_force
-from service.usecases.tracking.events import take_events
 
 Body = dict[str, Any]
 PLANNED = tuple(PlannedSchema().fields)
@@ -65,12 +66,12 @@ EVENTS_EXAMPLE: Body = {
 }
 
 
-def known_program(program_id: str) -> ProgramRow:
+def known_program(program_id: str) -> ProgramRecord:
     """The team's program of that id. Raises NotFound."""
     return usecase.find_program(current_app.extensions["context"], principal(), program_id)
 
 
-def known_run(run_id: str) -> RunRow:
+def known_run(run_id: str) -> RunRecord:
     """The team's run of that id. Raises NotFound."""
     return usecase.find_run(current_app.extensions["context"], principal(), run_id)
 
@@ -88,8 +89,13 @@ def start_program(given: Body) -> Response:
     """
     context = team_context()
     kept = remembering(201, program_body, _program_url)
-    context.store.check_new(kept)  # a repeat is told what it was told, whatever its plan would cost today
-    made = usecase.start_program(context, principal(), given, plan_of(context, given.pop("plan", None), "/plan"), kept)
+    usecase.check_new(context, kept)  # a repeat gets the first answer, whatever its plan would cost today
+    plan = given.pop("plan", None)
+    if plan is not None:
+        if errors := plan_errors(plan, "/plan"):
+            raise HttpError(422, errors=errors)
+        plan = plan_of(context, plan, "/plan")
+    made = usecase.start_program(context, principal(), given, plan, kept)
     return versioned(json_response(program_body(made), 201, {"Location": _program_url(made)}), made.version)
 
 
@@ -99,7 +105,7 @@ def start_program(given: Body) -> Response:
 def list_programs(query: Body) -> Response:
     """The team's programs, in the order in which they were made"""
     page = page_of(query, (int,))
-    found = current_app.extensions["context"].store.programs(principal().team, number_after(page), page.limit + 1)
+    found = usecase.list_programs(current_app.extensions["context"], principal(), number_after(page), page.limit + 1)
     return numbered_page(found, page.limit, program_body, lambda row: row.number)
 
 
@@ -152,7 +158,7 @@ def start_run(given: Body, program_id: str) -> Response:
 def list_runs(query: Body, program_id: str) -> Response:
     """A program's runs, in the order in which they were made"""
     page, program = page_of(query, (int,)), known_program(program_id)
-    found = current_app.extensions["context"].store.runs(program.id, number_after(page), page.limit + 1)
+    found = usecase.list_runs(current_app.extensions["context"], program, number_after(page), page.limit + 1)
     return numbered_page(found, page.limit, run_body, lambda row: row.number)
 
 
@@ -196,7 +202,7 @@ def add_events(given: Body, run_id: str) -> Response:
     event's type does not take. Nothing is edited in place: send a `correction`.
     The costliest call takes below 0.3 s of CPU.
     """
-    return json_response(plain(take_events(current_app.extensions["context"], known_run(run_id), given["events"])))
+    return json_response(plain(usecase_events.append_events(current_app.extensions["context"], known_run(run_id), given["events"])))
 
 
 @blueprint.route("/v1/track/runs/<run_id>/events", methods=["GET"])
@@ -206,11 +212,11 @@ def add_events(given: Body, run_id: str) -> Response:
 def list_events(query: Body, run_id: str) -> Response:
     """A run's log, in the order in which events were kept; what is written meanwhile comes after"""
     page, run = page_of(query, (int,)), known_run(run_id)
-    found = current_app.extensions["context"].store.events(run, number_after(page), page.limit + 1)
+    found = usecase_events.list_events(current_app.extensions["context"], run, number_after(page), page.limit + 1)
     return numbered_page(found, page.limit, event_body, lambda logged: logged.position)
 
 
-def program_body(row: ProgramRow) -> Body:
+def program_body(row: ProgramRecord) -> Body:
     """A program as its JSON object."""
     body = row.body
     planned = [{"tier": run["tier"], "name": run["name"]} for run in body.get("runs", ())]
@@ -218,13 +224,13 @@ def program_body(row: ProgramRow) -> Body:
     return {**_common(row), **stated, "midpoint_gate": gate_in_force(body), "planned_runs": planned}
 
 
-def run_body(row: RunRow) -> Body:
+def run_body(row: RunRecord) -> Body:
     """A run as its JSON object."""
     planned = {name: row.body["planned"].get(name) for name in PLANNED}
     return {**_common(row), "program": row.program, "tier": row.body["tier"], "planned": planned, "events": row.position}
 
 
-def _common(row: ProgramRow | RunRow) -> Body:
+def _common(row: ProgramRecord | RunRecord) -> Body:
     return {
         "id": row.id,
         "name": row.body["name"],
@@ -237,9 +243,9 @@ def _common(row: ProgramRow | RunRow) -> Body:
     }
 
 
-def _program_url(row: ProgramRow) -> str:
+def _program_url(row: ProgramRecord) -> str:
     return url_for("track.get_program", program_id=row.id)
 
 
-def _run_url(row: RunRow) -> str:
+def _run_url(row: RunRecord) -> str:
     return url_for("track.get_run", run_id=row.id)

@@ -20,8 +20,8 @@ from service.context import AppContext
 from service.domain.errors import InvalidRequest
 from service.domain.teams import DEFAULT_TEAM
 from service.domain.tracking.events import Event
+from service.domain.tracking.records import AlertRuleRecord, DeliveryRecord, ProgramRecord, RunRecord
 from service.runtime import webhooks
-from service.store import DeliveryRow, ProgramRow, RuleRow, RunRow
 from service.usecases.tracking import alerts
 from service.usecases.tracking.alert_delivery import MOST_ATTEMPTS, PAUSES_S, deliver_due, signed, slack_message
 from service.usecases.tracking.alerts import create_rule, judge_due, judge_program, try_rule
@@ -66,30 +66,32 @@ def server() -> Iterator[Server]:
         yield started
 
 
-def new_program(context: AppContext, **more: Any) -> ProgramRow:
+def new_program(context: AppContext, **more: Any) -> ProgramRecord:
     """A program of 1,000 USD and tokens."""
     body = {"name": "7B", "state": "open", "budget_usd": 1000.0, "planned_tokens": 1000, "start": "2027-01-01", "deadline": "2027-03-01"}
     return context.store.create_program(DEFAULT_TEAM, body | more, None, NOW)
 
 
-def new_run(context: AppContext, program: ProgramRow) -> RunRow:
+def new_run(context: AppContext, program: ProgramRecord) -> RunRecord:
     """A run of all of it."""
     planned = {"tokens": 1000, "usd": 1000.0, "accelerator_hours": 500.0, "usd_per_accelerator_hour": 2.0}
     return context.store.create_run(program, "main", {"name": "main", "tier": None, "state": "open", "planned": planned}, NOW)
 
 
-def progress(context: AppContext, run: RunRow, at: datetime, usd: float, **more: Any) -> None:
+def progress(context: AppContext, run: RunRecord, at: datetime, usd: float, **more: Any) -> None:
     """The run has done so much at a moment; a token is a dollar, an accelerator-hour two."""
     event = Event(f"e-{at}", "progress", at, tokens_done=int(usd), cost_micro_usd=round(usd * 1e6), accelerator_hours=usd / 2, **more)
     context.store.add_events(run, [event], context.clock())
 
 
-def new_rule(context: AppContext, program: ProgramRow, kind: str = "drift", url: str = "https://example.com", **limits: Any) -> RuleRow:
+def new_rule(
+    context: AppContext, program: ProgramRecord, kind: str = "drift", url: str = "https://example.com", **limits: Any
+) -> AlertRuleRecord:
     """A rule with one webhook."""
     return create_rule(context, program, {"kind": kind, "targets": [{"webhook": url, "secret": SECRET}], **limits}, None)
 
 
-def titles(context: AppContext, program: ProgramRow) -> list[str]:
+def titles(context: AppContext, program: ProgramRecord) -> list[str]:
     """What was told, in short."""
     return [alert.body["title"] for alert, _, _ in context.store.alerts(program.id, 0, 100)]
 
@@ -203,12 +205,12 @@ class TestSignatures:
         assert headers["webhook-signature"] == "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE="
 
 
-def deliveries(context: AppContext, program: ProgramRow) -> list[DeliveryRow]:
+def deliveries(context: AppContext, program: ProgramRecord) -> list[DeliveryRecord]:
     """All deliveries of a program."""
     return [delivery for _, _, sent in context.store.alerts(program.id, 0, 100) for delivery in sent]
 
 
-def on_its_way(context: AppContext, url: str) -> ProgramRow:
+def on_its_way(context: AppContext, url: str) -> ProgramRecord:
     """A program with a test on its way to an address."""
     program = new_program(context)
     try_rule(context, new_rule(context, program, url=url))
