@@ -16,13 +16,13 @@ from service.config import load_settings
 from service.container import build_context
 from service.context import AppContext
 from service.domain.quantities import Range
-from service.engine.programs.contingency import combined
+from service.engine.programs.contingency import combine_ranges
 from service.engine.training.search.layout_search import choose_layout
-from service.schemas.programs.presenters import program_body
+from service.schemas.programs.presenters import present_program
 from service.schemas.programs.request import ProgramRequestSchema
 from service.schemas.training.request import EstimateRequestSchema
-from service.usecases.programs.plan import plan
-from service.usecases.programs.runs import merged
+from service.usecases.programs.plan import plan_program
+from service.usecases.programs.runs import merge_requests
 from service.usecases.resolution.assumption_log import AssumptionLog
 from service.usecases.resolution.resolve import resolve
 
@@ -60,13 +60,13 @@ def filled(text: str, context: AppContext) -> str:
 
 def answered(context: AppContext, request: dict[str, Any]) -> dict[str, Any]:
     """What POST /v1/estimate/program answers."""
-    return program_body(plan(context, ProgramRequestSchema().load(request)))
+    return present_program(plan_program(context, ProgramRequestSchema().load(request)))
 
 
 def stage_hours(answer: dict[str, Any], name: str) -> Range:
     """Accelerator-hours planned for a stage of the report."""
     runs = {run["name"]: Range(**run["accelerator_hours"]) for tier in answer["tiers"] for run in tier["runs"]}
-    return combined([runs[each] for each in STAGES[name][1]], 0.5)
+    return combine_ranges([runs[each] for each in STAGES[name][1]], 0.5)
 
 
 def pretraining_hours(context: AppContext, **changes: Any) -> Range:
@@ -135,7 +135,7 @@ def budget_rows(answer: dict[str, Any]) -> list[str]:
 
 def _pretraining(changes: dict[str, Any]) -> dict[str, Any]:
     run = REQUEST["tiers"][1]["runs"][0]
-    return merged(merged(REQUEST["defaults"], run["estimate"]), changes)
+    return merge_requests(merge_requests(REQUEST["defaults"], run["estimate"]), changes)
 
 
 def _stage_row(name: str, reported: float, planned: Range) -> str:

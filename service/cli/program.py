@@ -14,28 +14,28 @@ from service.cli.tables import Entry
 
 def plan(file: Path, settings: Sequence[str], *, form: str, out: Path | None, brief: bool) -> None:
     """Plan the program of a file with the settings laid over it; `form` is table, json or an export's name, written to `out` if stated."""
-    from service.schemas.programs.presenters import program_body
+    from service.schemas.programs.presenters import present_program
     from service.schemas.programs.request import ProgramRequestSchema
-    from service.usecases.programs.plan import plan as usecase
+    from service.usecases.programs.plan import plan_program as usecase
 
     request = commands.read_request(file)
     commands.lay_over(request, {}, {}, settings)
     given = commands.validated(ProgramRequestSchema(), request)
     with commands.readable_problems():
-        answer = program_body(usecase(commands.context(), given))
+        answer = present_program(usecase(commands.context(), given))
     give(_written(answer, form, brief=brief), out)
 
 
 def difference(before: Path, after: Path, *, as_json: bool) -> None:
     """Say why the program of one file costs more than that of another."""
-    from service.schemas.programs.presenters import difference_body
+    from service.schemas.programs.presenters import present_difference
     from service.schemas.programs.request import ProgramDifferenceRequestSchema
-    from service.usecases.programs.plan import compare
+    from service.usecases.programs.plan import compare_programs
 
     request = {"before": commands.read_request(before), "after": commands.read_request(after)}
     given = commands.validated(ProgramDifferenceRequestSchema(), request)
     with commands.readable_problems():
-        answer = difference_body(compare(commands.context(), given))
+        answer = present_difference(compare_programs(commands.context(), given))
     click.echo(json.dumps(answer, indent=2) if as_json else answer["headline"])
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from service.domain.quantities import Range
-from service.domain.schedule import Network
+from service.domain.schedule import ActivityNetwork
 from service.domain.training.run import Run
 
 Floats = NDArray[np.float64]
@@ -150,7 +150,7 @@ class ProgramModel:
     """
 
     tiers: tuple[TierModel, ...]
-    network: Network
+    network: ActivityNetwork
     correlation: float
     slice_share: float
     accruing_usd: float

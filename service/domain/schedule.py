@@ -41,8 +41,8 @@ class WorkCalendar:
     closures: tuple[Closure, ...] = ()
 
 
-ALWAYS = WorkCalendar()
-NO_TIME = Range.exactly(0.0)
+ALWAYS_OPEN = WorkCalendar()
+ZERO_HOURS = Range.exactly(0.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,9 +62,9 @@ class Activity:
     unit: Unit = "hours"
     predecessors: tuple[str, ...] = ()
     not_before: date | None = None
-    calendar: WorkCalendar = ALWAYS
+    calendar: WorkCalendar = ALWAYS_OPEN
     common_share: float = 0.0
-    queue_hours: Range = NO_TIME
+    queue_hours: Range = ZERO_HOURS
     pointer: str = ""
 
     @property
@@ -78,7 +78,7 @@ class Activity:
 
 
 @dataclass(frozen=True, slots=True)
-class Network:
+class ActivityNetwork:
     """Everything that has to be done, from the beginning of `start` on. The order of `activities` means nothing."""
 
     start: date
@@ -103,7 +103,7 @@ class ScheduledActivity:
 
 
 @dataclass(frozen=True, slots=True)
-class Schedule:
+class NetworkSchedule:
     """A network in time. `critical_path` is the chain that decides the end where every duration is its median.
 
     `deadline_probability` is that of being over by the end of the deadline's day, None without one.
@@ -128,7 +128,7 @@ class LatestStart:
 
 
 @dataclass(frozen=True, slots=True)
-class Spending:
+class PlannedSpending:
     """What is used up evenly from `start_hours` to `finish_hours` after the plan's start; at once where both are the same."""
 
     start_hours: float
@@ -152,17 +152,17 @@ class BurnWeek:
 
 
 @dataclass(frozen=True, slots=True)
-class Alternative:
+class ScheduleAlternative:
     """The program with one thing changed. `lever` says what kind of thing, `change` how far, `total_usd` what the program costs then."""
 
     lever: str
     change: str
-    network: Network
+    network: ActivityNetwork
     total_usd: float
 
 
 @dataclass(frozen=True, slots=True)
-class BuyBack:
+class DeadlineOption:
     """What an alternative does to the deadline. `price_usd` is what it costs more than the plan, below 0 where it saves.
 
     `gained` is the probability added. `usd_per_point` is the price of a percentage point of it, None where nothing is gained.

@@ -14,8 +14,8 @@ from typing import Any, TypeVar
 from service.domain.errors import UnknownName
 from service.domain.quantities import Range
 from service.domain.scaling.laws import ParametricLaw
-from service.engine.programs.spend_allocation import Published
-from service.engine.programs.tokens import Anchor, TokenTarget, first_target
+from service.engine.programs.spend_allocation import PublishedEffect
+from service.engine.programs.tokens import PublishedModel, TokenTarget, suggest_token_target
 from service.presets.defaults import Default
 
 _FILE = Path(__file__).parent / "data" / "program.toml"
@@ -33,7 +33,7 @@ class PublishedShare:
 
 
 @dataclass(frozen=True, slots=True)
-class Complexity:
+class DomainComplexity:
     """What share of a general model's tokens a domain takes. `continued`: on top of a general model."""
 
     name: str
@@ -43,16 +43,16 @@ class Complexity:
 
 
 @dataclass(frozen=True, slots=True)
-class Generalisation:
+class GeneralisationLevel:
     """How far a model is trained beyond what a scaling law asks for, by published models."""
 
     name: str
     title: str
-    anchors: tuple[Anchor, ...]
+    anchors: tuple[PublishedModel, ...]
     source: str
 
 
-def program_default(name: str) -> Default:
+def find_program_default(name: str) -> Default:
     """A default by its name. KeyError where there is none."""
     return Default(**_document()["default"][name])
 
@@ -78,14 +78,14 @@ def filter_yield() -> tuple[Range, str]:
 
 
 @functools.cache
-def complexities() -> Mapping[str, Complexity]:
+def complexities() -> Mapping[str, DomainComplexity]:
     """Levels of domain complexity, simplest first."""
     rows = _document()["complexity"].items()
-    return MappingProxyType({name: Complexity(name, row["share"], row["continued"], row["source"]) for name, row in rows})
+    return MappingProxyType({name: DomainComplexity(name, row["share"], row["continued"], row["source"]) for name, row in rows})
 
 
 @functools.cache
-def generalisations() -> Mapping[str, Generalisation]:
+def generalisations() -> Mapping[str, GeneralisationLevel]:
     """Levels of generalisation, least first."""
     return MappingProxyType({name: _generalisation(name, row) for name, row in _document()["generalisation"].items()})
 
@@ -94,24 +94,26 @@ def suggested_tokens(params: float, complexity: str, generalisation: str, law: P
     """A first token target for a model, and its basis. Raises UnknownName for a level there is none of."""
     domain = _level(complexities(), complexity, "/data/complexity")
     level = _level(generalisations(), generalisation, "/data/generalisation")
-    target = first_target(params, level.anchors, domain.share, law)
+    target = suggest_token_target(params, level.anchors, domain.share, law)
     share = "" if domain.share == 1 else f"{domain.share:.1%} of that, as {domain.source}; "
     return target, f"{share}trained as far as {', '.join(target.anchors)} ({level.source})"
 
 
 @functools.cache
-def published_spending() -> Mapping[str, Published]:
+def published_spending() -> Mapping[str, PublishedEffect]:
     """Published figures of each spend choice, in the order of the file."""
     return MappingProxyType({name: _spending(name, row) for name, row in _document()["spend"].items()})
 
 
-def _spending(name: str, row: Mapping[str, Any]) -> Published:
+def _spending(name: str, row: Mapping[str, Any]) -> PublishedEffect:
     basis = f"{row['source']}, {row['date']}"
-    return Published(name, row.get("compute_multiplier"), row["risk_reduction"], row["full_at_share"], basis)
+    return PublishedEffect(name, row.get("compute_multiplier"), row["risk_reduction"], row["full_at_share"], basis)
 
 
-def _generalisation(name: str, row: Mapping[str, Any]) -> Generalisation:
-    return Generalisation(name, row["title"], tuple(Anchor(**anchor) for anchor in row["anchors"]), f"{row['source']}, {row['date']}")
+def _generalisation(name: str, row: Mapping[str, Any]) -> GeneralisationLevel:
+    return GeneralisationLevel(
+        name, row["title"], tuple(PublishedModel(**anchor) for anchor in row["anchors"]), f"{row['source']}, {row['date']}"
+    )
 
 
 def _level(levels: Mapping[str, _Level], name: str, pointer: str) -> _Level:

@@ -26,7 +26,7 @@ from service.domain.scenarios import (
     Triangular,
     Uniform,
 )
-from service.domain.schedule import Activity, Network
+from service.domain.schedule import Activity, ActivityNetwork
 from service.engine.scenarios.distributions import mixing, values_at
 from service.engine.scenarios.failures import CheckpointPolicy, lost_hours
 from service.engine.scenarios.prices import price_factor, scarce_share
@@ -173,7 +173,7 @@ def gated(*passes: float, risks: tuple[RiskModel, ...] = ()) -> ProgramModel:
     runs = [certain_run(name, hours=hours) for name, hours in zip(names, (50.0, 250.0, 1000.0), strict=True)]
     activities = tuple(Activity(name, Range.exactly(1.0), predecessors=names[at - 1 : at] if at else ()) for at, name in enumerate(names))
     tiers = tuple(TierModel((run,), (name,), 0.1, 0.0, 0.0, 1 / 3, share) for run, name, share in zip(runs, names, passes, strict=True))
-    return ProgramModel(tiers, Network(date(2027, 1, 4), activities), 0.0, 0.0, 300.0, 0.0, risks)
+    return ProgramModel(tiers, ActivityNetwork(date(2027, 1, 4), activities), 0.0, 0.0, 300.0, 0.0, risks)
 
 
 def usd_of(model: ProgramModel, seed: int) -> Floats:

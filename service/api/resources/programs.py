@@ -11,7 +11,7 @@ from service.api.http.blueprint import JSON, Blueprint, json_response
 from service.api.http.errors import HttpError
 from service.schemas.base import Choice, Schema
 from service.schemas.programs.answer import ProgramAnswerSchema, ProgramDifferenceSchema
-from service.schemas.programs.presenters import difference_body, program_body
+from service.schemas.programs.presenters import present_difference, present_program
 from service.schemas.programs.request import ProgramDifferenceRequestSchema, ProgramRequestSchema
 from service.usecases.programs import plan as usecase
 
@@ -106,7 +106,7 @@ def program(options: dict[str, Any], asked: dict[str, Any]) -> Response:
     600 units of work: a program of 300 models, and the costliest found, takes some 2 s.
     """
     wanted = options.get("format") or accepted_format()
-    body = program_body(usecase.plan(team_context(), asked))
+    body = present_program(usecase.plan_program(team_context(), asked))
     return json_response(body) if wanted == "json" else _exported(body, wanted)
 
 
@@ -118,7 +118,7 @@ def program_difference(asked: dict[str, Any]) -> Response:
 
     Scope, hardware, utilisation, failures, price, overheads, other lines and reserves, which add up to the difference to the cent.
     """
-    return json_response(difference_body(usecase.compare(team_context(), asked)))
+    return json_response(present_difference(usecase.compare_programs(team_context(), asked)))
 
 
 def accepted_format() -> str:

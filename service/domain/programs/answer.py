@@ -9,10 +9,10 @@ from decimal import Decimal
 from typing import Literal
 
 from service.domain.programs.program import TierName
-from service.domain.schedule import BuyBack, LatestStart
+from service.domain.schedule import DeadlineOption, LatestStart
 from service.domain.training.estimate import FinishDates
 
-Kind = Literal["run", "gate", "milestone", "release"]
+ActivityKind = Literal["run", "gate", "milestone", "release"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +20,7 @@ class CalendarEntry:
     """One thing on the calendar. `start` and `finish` are medians, `float_hours` how much later it may end without the end moving."""
 
     what: str
-    kind: Kind
+    kind: ActivityKind
     tier: TierName | None
     start: date
     finish: date
@@ -49,7 +49,7 @@ class ProgramSchedule:
     deadline_probability: float | None
     wanted_probability: float | None
     latest_start: LatestStart | None
-    buy_back: tuple[BuyBack, ...]
+    buy_back: tuple[DeadlineOption, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +65,7 @@ class MidpointDate:
 
 
 @dataclass(frozen=True, slots=True)
-class Reporting:
+class ReportingPlan:
     """How often the program reports, from when on, and how many times until its median end."""
 
     every_days: int
@@ -74,7 +74,7 @@ class Reporting:
 
 
 @dataclass(frozen=True, slots=True)
-class ChoiceBlock:
+class SpendChoice:
     """What the next dollar on a spend choice brings, and what of a stated budget it is given (None: no budget is stated)."""
 
     choice: str
@@ -89,7 +89,7 @@ class ChoiceBlock:
 class SpendChoices:
     """Spend choices, most gain for the next dollar first; the totals are of the division of `budget_usd`, None where none is stated."""
 
-    choices: tuple[ChoiceBlock, ...]
+    choices: tuple[SpendChoice, ...]
     budget_usd: float | None
     gain: float | None
     loss_avoided_usd: float | None

@@ -1,6 +1,6 @@
 """A training program, resolved, and the plan that comes of it: the names are the contract's.
 
-The engine takes runs that are estimated already; what a run costs once stands in `PlannedRun`, how often it is made in `Repetition`.
+The engine takes runs that are estimated already; what a run costs once stands in `PlannedRun`, how often it is made in `RunRepetition`.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from service.domain.quantities import Range
 TierName = Literal["prototype", "validation", "production"]
 TIERS: tuple[TierName, ...] = ("prototype", "validation", "production")
 """In the order in which they are run and decided."""
-EXPLORATION: tuple[TierName, ...] = ("prototype", "validation")
+EXPLORATION_TIERS: tuple[TierName, ...] = ("prototype", "validation")
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +27,7 @@ class Rung:
 
 
 @dataclass(frozen=True, slots=True)
-class Repetition:
+class RunRepetition:
     """How often a run is made: points of its grid x repeats are candidates, each trained with every seed.
 
     `rungs`, rising, stop candidates early; those that go on continue from their checkpoint. `at_once`: runs side by side.
@@ -50,7 +50,7 @@ class Repetition:
 
 
 @dataclass(frozen=True, slots=True)
-class RunLine:
+class RunCostLine:
     """A line of one run's bill, in whole cents."""
 
     line: str
@@ -66,7 +66,7 @@ class PlannedRun:
 
     name: str
     accelerator: str
-    lines: tuple[RunLine, ...]
+    lines: tuple[RunCostLine, ...]
     usd: Range
     accelerator_hours: Range
     wall_clock_hours: Range
@@ -77,11 +77,11 @@ class PlannedRun:
     goodput: float
     tco2e: float
     checkpoint_interval_minutes: float
-    repetition: Repetition = Repetition()
+    repetition: RunRepetition = RunRepetition()
 
 
 @dataclass(frozen=True, slots=True)
-class Gate:
+class TierGate:
     """What is decided after a tier, on what evidence. `pass_probability`: that the program goes on."""
 
     decides: str
@@ -94,11 +94,11 @@ class Gate:
 class Tier:
     tier: TierName
     runs: tuple[PlannedRun, ...]
-    gate: Gate | None = None
+    gate: TierGate | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Overhead:
+class ProgramOverhead:
     """Work around the runs: a share of what each tier's runs cost, or an amount; `tier` None means all tiers."""
 
     line: str
@@ -158,7 +158,7 @@ class Outcome:
 
 
 @dataclass(frozen=True, slots=True)
-class Criteria:
+class GateCriteria:
     """Conditions that all hold: the metric has reached a value, the cost performance index is at least or below another."""
 
     metric_at_least: float | None = None
@@ -171,8 +171,8 @@ class MidpointGate:
     """What is decided, up front, to be asked when this share of the budget is spent."""
 
     at_spend_share: float
-    continue_if: Criteria
-    stop_if: Criteria
+    continue_if: GateCriteria
+    stop_if: GateCriteria
     pivot_to: str | None = None
 
 
@@ -190,7 +190,7 @@ class Program:
     rollback_share: float
     outcome: Outcome | None = None
     midpoint_gate: MidpointGate | None = None
-    overheads: tuple[Overhead, ...] = ()
+    overheads: tuple[ProgramOverhead, ...] = ()
     other_lines: tuple[OtherLine, ...] = ()
     risks: tuple[Risk, ...] = ()
 
@@ -238,7 +238,7 @@ class FailureBudget:
 class GateBlock:
     """A gate and its price: `cost_to_decide_usd` is spent on its tier, `spent_usd` on everything up to it, reserves not counted."""
 
-    gate: Gate
+    gate: TierGate
     cost_to_decide_usd: Decimal
     spent_usd: Decimal
     reached_probability: float
@@ -275,7 +275,7 @@ class OverheadBlock:
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class BudgetLine:
     line: str
     usd: Decimal
     basis: str
@@ -300,7 +300,7 @@ class RiskBlock:
 
 
 @dataclass(frozen=True, slots=True)
-class Ending:
+class ProgramEnding:
     """A leaf of the gate tree: where the program ends (None: it is completed), how likely, and what is spent by then."""
 
     stopped_at: TierName | None
@@ -329,8 +329,8 @@ class ProgramPlan:
     tiers: tuple[TierBlock, ...]
     overhead: tuple[OverheadBlock, ...]
     reserves: Reserves
-    lines: tuple[Line, ...]
+    lines: tuple[BudgetLine, ...]
     risks: tuple[RiskBlock, ...]
-    endings: tuple[Ending, ...]
+    endings: tuple[ProgramEnding, ...]
     midpoint: MidpointBlock | None
     warnings: tuple[str, ...]

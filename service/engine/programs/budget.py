@@ -11,84 +11,84 @@ from dataclasses import replace
 from decimal import Decimal
 
 from service.domain.programs.program import (
-    EXPLORATION,
+    EXPLORATION_TIERS,
+    BudgetLine,
     Envelope,
     FailureBudget,
-    Line,
     MidpointBlock,
     MidpointGate,
     Outcome,
     OutcomeBlock,
-    Overhead,
     OverheadBlock,
     PlannedRun,
     Program,
+    ProgramOverhead,
     ProgramPlan,
-    Repetition,
     RunBlock,
     Rung,
+    RunRepetition,
     Tier,
     TierBlock,
 )
 from service.domain.quantities import Range
 from service.engine.numerics.money import ZERO, part, split, total
-from service.engine.programs.contingency import combined, contingency_usd, risk_blocks, total_range
-from service.engine.programs.cost_variance import COMPUTE
-from service.engine.programs.gates import endings, gate_blocks, mean_usd, stages
-from service.engine.programs.validation import check, warnings
+from service.engine.programs.contingency import assess_risks, combine_ranges, contingency_usd, total_range
+from service.engine.programs.cost_variance import COMPUTE_LINE
+from service.engine.programs.gates import expected_usd, gate_tree, price_gates, spending_by_tier
+from service.engine.programs.validation import check_program, plan_warnings
 
 
-def plan(program: Program) -> ProgramPlan:
+def plan_budget(program: Program) -> ProgramPlan:
     """The whole budget of a program. Raises InvalidRequest, with pointers into the request, where it contradicts itself."""
-    check(program)
+    check_program(program)
     tiers = [_roll_up(tier, program) for tier in program.tiers]
     by_tier = [_overhead_by_tier(overhead, tiers) for overhead in program.overheads]
     tiers = [replace(tier, overhead_usd=total(row[at] for row in by_tier)) for at, tier in enumerate(tiers)]
-    risks = risk_blocks(program.risks, tiers)
-    spread = combined([usd for tier in tiers for usd in _with_shares(tier)], program.correlation)
+    risks = assess_risks(program.risks, tiers)
+    spread = combine_ranges([usd for tier in tiers for usd in _loaded_run_costs(tier)], program.correlation)
     spent = total(_usd(tier) for tier in tiers) + total(line.usd for line in program.other_lines)
     slice_usd = part(program.reserves.evaluation_and_debugging, total(tier.cost_usd for tier in tiers))
     contingency = contingency_usd(program.reserves, spent, risks, spread)
     budget = spent + slice_usd + contingency
-    ahead = stages(program, tiers, slice_usd + contingency)
-    tree = endings(ahead)
-    exploration = total(_usd(tier) for tier in tiers if tier.tier in EXPLORATION)
+    ahead = spending_by_tier(program, tiers, slice_usd + contingency)
+    tree = gate_tree(ahead)
+    exploration = total(_usd(tier) for tier in tiers if tier.tier in EXPLORATION_TIERS)
     overhead = tuple(_overhead_block(*pair, tiers) for pair in zip(program.overheads, by_tier, strict=True))
     return ProgramPlan(
         name=program.name,
         outcome=None if program.outcome is None else _outcome(program.outcome, budget, tiers),
         total_usd=total_range(budget, spent + slice_usd, risks, spread),
-        expected_usd=mean_usd(tree),
+        expected_usd=expected_usd(tree),
         completion_probability=math.prod(stage.pass_probability for stage in ahead),
         envelope=Envelope(exploration, spent - exploration, slice_usd + contingency),
-        tiers=tuple(replace(tier, gate=gate) for tier, gate in zip(tiers, gate_blocks(program, ahead), strict=True)),
+        tiers=tuple(replace(tier, gate=gate) for tier, gate in zip(tiers, price_gates(program, ahead), strict=True)),
         overhead=overhead,
         reserves=program.reserves,
         lines=(*_lines(program, tiers, overhead), *_reserve_lines(program, slice_usd, contingency)),
         risks=risks,
         endings=tree,
         midpoint=None if program.midpoint_gate is None else _midpoint(program.midpoint_gate, budget),
-        warnings=warnings(program, contingency),
+        warnings=plan_warnings(program, contingency),
     )
 
 
-def equivalents(repetition: Repetition) -> float:
+def run_equivalents(repetition: RunRepetition) -> float:
     """Whole runs' worth of work: candidates that are stopped at a rung are paid for up to there, those kept go on from it.
 
     The rungs of successive halving (Jamieson & Talwalkar 2016, arXiv 1502.07943), with checkpoints kept as in Li et al. 2020
     (arXiv 1810.05934). One candidate at least goes on.
     """
-    return sum(left * share for left, share in _between_rungs(repetition)) * repetition.seeds
+    return sum(left * share for left, share in _rung_intervals(repetition)) * repetition.seeds
 
 
-def turns(repetition: Repetition) -> float:
+def relative_duration(repetition: RunRepetition) -> float:
     """How many times as long as one run the repeats take: between rungs as many turns as places side by side are filled again."""
-    return sum(math.ceil(left * repetition.seeds / repetition.at_once) * share for left, share in _between_rungs(repetition))
+    return sum(math.ceil(left * repetition.seeds / repetition.at_once) * share for left, share in _rung_intervals(repetition))
 
 
-def lasting_hours(run: PlannedRun) -> Range:
+def repeated_wall_clock_hours(run: PlannedRun) -> Range:
     """Wall-clock hours of a run with its repeats."""
-    return run.wall_clock_hours.scaled(turns(run.repetition))
+    return run.wall_clock_hours.scaled(relative_duration(run.repetition))
 
 
 def successive_halving(candidates: int, factor: float, least_share: float) -> tuple[Rung, ...]:
@@ -103,12 +103,12 @@ def successive_halving(candidates: int, factor: float, least_share: float) -> tu
     return tuple(rungs)
 
 
-def point_of(baseline: float, target: float) -> float:
+def default_point(baseline: float, target: float) -> float:
     """What one point of a metric is: a hundredth where both values are shares, else 1."""
     return 0.01 if min(baseline, target) >= 0 and max(baseline, target) <= 1 else 1.0
 
 
-def _between_rungs(repetition: Repetition) -> Iterator[tuple[int, float]]:
+def _rung_intervals(repetition: RunRepetition) -> Iterator[tuple[int, float]]:
     """Candidates that are left, and the share of a run that they make until the next rung."""
     left, done = repetition.candidates, 0.0
     for rung in repetition.rungs:
@@ -120,14 +120,14 @@ def _between_rungs(repetition: Repetition) -> Iterator[tuple[int, float]]:
 def _roll_up(tier: Tier, program: Program) -> TierBlock:
     """The tier's runs added up; overheads and gate are put to it later."""
     runs = tuple(_run_block(run) for run in tier.runs)
-    hours = combined([block.accelerator_hours for block in runs], program.correlation)
+    hours = combine_ranges([block.accelerator_hours for block in runs], program.correlation)
     return TierBlock(
         tier=tier.tier,
         cost_usd=total(block.cost_usd for block in runs),
         overhead_usd=ZERO,
-        usd=combined([block.usd for block in runs], program.correlation),
+        usd=combine_ranges([block.usd for block in runs], program.correlation),
         accelerator_hours=hours,
-        wall_clock_hours=combined([block.wall_clock_hours for block in runs], program.correlation),
+        wall_clock_hours=combine_ranges([block.wall_clock_hours for block in runs], program.correlation),
         flops=sum(block.flops for block in runs),
         tokens=sum(block.tokens for block in runs),
         tco2e=sum(block.tco2e for block in runs),
@@ -139,7 +139,7 @@ def _roll_up(tier: Tier, program: Program) -> TierBlock:
 
 def _run_block(run: PlannedRun) -> RunBlock:
     """A run times its repeats."""
-    work = equivalents(run.repetition)
+    work = run_equivalents(run.repetition)
     usd = part(work, total(line.usd for line in run.lines))
     ends = run.usd.scaled(work)
     return RunBlock(
@@ -148,7 +148,7 @@ def _run_block(run: PlannedRun) -> RunBlock:
         cost_usd=usd,
         usd=Range(min(ends.p10, float(usd)), float(usd), max(ends.p90, float(usd))),
         accelerator_hours=run.accelerator_hours.scaled(work),
-        wall_clock_hours=lasting_hours(run),
+        wall_clock_hours=repeated_wall_clock_hours(run),
         flops=run.flops * work,
         tokens=run.tokens * work,
         tco2e=run.tco2e * work,
@@ -170,54 +170,56 @@ def _failures(runs: Sequence[RunBlock], accelerator_hours: float, rollback_share
 
 
 def _compute_usd(run: PlannedRun) -> Decimal:
-    return total(line.usd for line in run.lines if line.line == COMPUTE)
+    return total(line.usd for line in run.lines if line.line == COMPUTE_LINE)
 
 
-def _overhead_by_tier(overhead: Overhead, tiers: Sequence[TierBlock]) -> list[Decimal]:
+def _overhead_by_tier(overhead: ProgramOverhead, tiers: Sequence[TierBlock]) -> list[Decimal]:
     """What the overhead adds to each tier: its share of the runs' cost, and its amount in proportion to that."""
     bases = [tier.cost_usd if overhead.tier in {None, tier.tier} else ZERO for tier in tiers]
     amounts = split(overhead.usd or ZERO, bases)
     return [part(overhead.share or 0.0, base) + amount for base, amount in zip(bases, amounts, strict=True)]
 
 
-def _with_shares(tier: TierBlock) -> list[Range]:
+def _loaded_run_costs(tier: TierBlock) -> list[Range]:
     """What each of a tier's runs costs with its part of the overheads."""
     factor = float(_usd(tier) / tier.cost_usd) if tier.cost_usd else 1.0
     return [block.usd.scaled(factor) for block in tier.runs]
 
 
-def _overhead_block(overhead: Overhead, by_tier: Sequence[Decimal], tiers: Sequence[TierBlock]) -> OverheadBlock:
+def _overhead_block(overhead: ProgramOverhead, by_tier: Sequence[Decimal], tiers: Sequence[TierBlock]) -> OverheadBlock:
     base = total(tier.cost_usd for tier in tiers if overhead.tier in {None, tier.tier})
     usd = total(by_tier)
     share = overhead.share if overhead.usd is None and overhead.share is not None else float(usd / base) if base else 0.0
     return OverheadBlock(overhead.line, overhead.tier, usd, share, overhead.basis)
 
 
-def _lines(program: Program, tiers: Sequence[TierBlock], overhead: Sequence[OverheadBlock]) -> list[Line]:
+def _lines(program: Program, tiers: Sequence[TierBlock], overhead: Sequence[OverheadBlock]) -> list[BudgetLine]:
     """Every line but the reserves. Zero lines are left out, but for the tiers'."""
-    around = [Line(f"overhead: {block.line}", block.usd, f"{block.share:.1%} of what the runs cost: {block.basis}") for block in overhead]
-    other = [Line(line.line, line.usd, line.basis) for line in program.other_lines]
-    return [Line(tier.tier, tier.cost_usd, _tier_basis(tier)) for tier in tiers] + [line for line in around + other if line.usd]
+    around = [
+        BudgetLine(f"overhead: {block.line}", block.usd, f"{block.share:.1%} of what the runs cost: {block.basis}") for block in overhead
+    ]
+    other = [BudgetLine(line.line, line.usd, line.basis) for line in program.other_lines]
+    return [BudgetLine(tier.tier, tier.cost_usd, _tier_basis(tier)) for tier in tiers] + [line for line in around + other if line.usd]
 
 
-def _reserve_lines(program: Program, slice_usd: Decimal, contingency: Decimal) -> list[Line]:
+def _reserve_lines(program: Program, slice_usd: Decimal, contingency: Decimal) -> list[BudgetLine]:
     reserves = program.reserves
-    losses = f"expected loss of {_counted(len(program.risks), 'risk')}"
+    losses = f"expected loss of {_count_text(len(program.risks), 'risk')}"
     computed = f"{losses}, and the estimate's spread up to a probability of {reserves.confidence:.0%}"
     stated = "of everything that is not a reserve"
     lines = [
-        Line("reserve: evaluation and debugging", slice_usd, f"{reserves.evaluation_and_debugging:.1%} of what the runs cost"),
-        Line("contingency", contingency, computed if reserves.contingency is None else f"{reserves.contingency:.1%} {stated}"),
+        BudgetLine("reserve: evaluation and debugging", slice_usd, f"{reserves.evaluation_and_debugging:.1%} of what the runs cost"),
+        BudgetLine("contingency", contingency, computed if reserves.contingency is None else f"{reserves.contingency:.1%} {stated}"),
     ]
     return [line for line in lines if line.usd]
 
 
 def _tier_basis(tier: TierBlock) -> str:
     runs = sum(block.run.repetition.runs for block in tier.runs)
-    return f"{_counted(runs, 'run')}, {tier.accelerator_hours.p50:,.0f} accelerator-hours"
+    return f"{_count_text(runs, 'run')}, {tier.accelerator_hours.p50:,.0f} accelerator-hours"
 
 
-def _counted(count: int, what: str) -> str:
+def _count_text(count: int, what: str) -> str:
     return f"{count:,} {what}" + ("" if count == 1 else "s")
 
 

@@ -13,18 +13,18 @@ from service.engine.numerics.money import cents, part, total
 from service.engine.numerics.ranges import P90_DEVIATIONS
 
 
-def combined(ranges: Sequence[Range], correlation: float) -> Range:
+def combine_ranges(ranges: Sequence[Range], correlation: float) -> Range:
     """The sum of uncertain quantities whose errors have this correlation with each other, each side of the median apart.
 
     Variance of a sum: rho (sum of s)^2 + (1 - rho) sum of s^2. 1 adds percentiles, 0 adds squares. Never below 0.
     """
     middle = sum(one.p50 for one in ranges)
-    below = _joint([one.p50 - one.p10 for one in ranges], correlation)
-    above = _joint([one.p90 - one.p50 for one in ranges], correlation)
+    below = _combined_deviation([one.p50 - one.p10 for one in ranges], correlation)
+    above = _combined_deviation([one.p90 - one.p50 for one in ranges], correlation)
     return Range(max(0.0, middle - below), middle, middle + above)
 
 
-def risk_blocks(risks: Sequence[Risk], tiers: Sequence[TierBlock]) -> tuple[RiskBlock, ...]:
+def assess_risks(risks: Sequence[Risk], tiers: Sequence[TierBlock]) -> tuple[RiskBlock, ...]:
     """Each risk's loss: its share of what the runs of its tier cost, and its own amount; times its probability the expected loss."""
     return tuple(_risk_block(risk, tiers) for risk in risks)
 
@@ -69,5 +69,5 @@ def _variance(block: RiskBlock) -> float:
     return probability * (1 - probability) * float(block.loss_usd) ** 2
 
 
-def _joint(sides: Sequence[float], correlation: float) -> float:
+def _combined_deviation(sides: Sequence[float], correlation: float) -> float:
     return math.sqrt(correlation * sum(sides) ** 2 + (1 - correlation) * sum(side**2 for side in sides))

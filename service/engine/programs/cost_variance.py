@@ -16,12 +16,12 @@ from service.domain.programs.program import ProgramPlan, RunBlock, TierBlock, Ti
 from service.engine.numerics.money import fitted, total
 
 # The line of a run's bill that its factors make; its other lines, and those of the program, are `other lines`.
-COMPUTE = "compute"
+COMPUTE_LINE = "compute"
 CAUSES = ("scope", "hardware", "utilisation", "failures", "price", "overheads", "other lines", "reserves")
 
 
 @dataclass(frozen=True, slots=True)
-class Cause:
+class VarianceCause:
     """What one cause adds to the cost, or saves."""
 
     cause: str
@@ -29,15 +29,15 @@ class Cause:
 
 
 @dataclass(frozen=True, slots=True)
-class PlanDifference:
+class CostVariance:
     """The later plan's budget less the earlier one's, and why: `causes`, the largest first, add up to it."""
 
     usd: Decimal
-    causes: tuple[Cause, ...]
+    causes: tuple[VarianceCause, ...]
     headline: str
 
 
-def difference(before: ProgramPlan, after: ProgramPlan) -> PlanDifference:
+def explain_difference(before: ProgramPlan, after: ProgramPlan) -> CostVariance:
     """The difference between two plans by cause. Runs are the same where tier and name are; others are scope."""
     parts: dict[str, float] = defaultdict(float)
     tiers = {tier.tier for plan in (before, after) for tier in plan.tiers}
@@ -46,17 +46,17 @@ def difference(before: ProgramPlan, after: ProgramPlan) -> PlanDifference:
     parts["reserves"] += float(after.envelope.reserve_usd - before.envelope.reserve_usd)
     parts["other lines"] += float(_other_lines(after) - _other_lines(before))
     usd = _budget(after) - _budget(before)
-    return summed(usd, parts)
+    return round_causes(usd, parts)
 
 
-def summed(usd: Decimal, parts: Mapping[str, float]) -> PlanDifference:
+def round_causes(usd: Decimal, parts: Mapping[str, float]) -> CostVariance:
     """Causes in whole cents; what floats lose in rounding goes to the largest."""
     exact = [Decimal(repr(parts.get(cause, 0.0))) for cause in CAUSES]
     largest = max(range(len(exact)), key=lambda at: abs(exact[at]))
     exact[largest] += usd - total(exact)
-    found = [Cause(cause, part) for cause, part in zip(CAUSES, fitted(exact, usd), strict=True) if part]
+    found = [VarianceCause(cause, part) for cause, part in zip(CAUSES, fitted(exact, usd), strict=True) if part]
     causes = tuple(sorted(found, key=lambda cause: abs(cause.usd), reverse=True))
-    return PlanDifference(usd, causes, _headline(usd, causes))
+    return CostVariance(usd, causes, _headline(usd, causes))
 
 
 def _add_tier(parts: dict[str, float], before: TierBlock | None, after: TierBlock | None) -> None:
@@ -104,7 +104,7 @@ def logarithmic_mean(one: float, other: float) -> float:
     return one if math.isclose(one, other, rel_tol=1e-12) else (one - other) / math.log(one / other)
 
 
-def _headline(usd: Decimal, causes: tuple[Cause, ...]) -> str:
+def _headline(usd: Decimal, causes: tuple[VarianceCause, ...]) -> str:
     """A line that says it all: +212k USD: 140k utilisation, 50k price, 22k failures. Cents are not told."""
     if not usd and not causes:
         return "no difference"
@@ -120,7 +120,7 @@ def _short(usd: Decimal) -> str:
 
 def _compute(block: RunBlock) -> float:
     """The compute line of a run's bill with its repeats [USD]."""
-    return float(total(line.usd for line in block.run.lines if line.line == COMPUTE)) * block.equivalents
+    return float(total(line.usd for line in block.run.lines if line.line == COMPUTE_LINE)) * block.equivalents
 
 
 def _overhead_share(tier: TierBlock | None, other: TierBlock | None) -> float:

@@ -36,7 +36,7 @@ class SpendCurve:
 
 
 @dataclass(frozen=True, slots=True)
-class Published:
+class PublishedEffect:
     """Published figures of a choice.
 
     `compute_multiplier`: how many times the compute it is worth at most; None grows with what is spent, as scale does.
@@ -52,7 +52,7 @@ class Published:
 
 
 @dataclass(frozen=True, slots=True)
-class Marginal:
+class MarginalReturn:
     """What the next dollar on a choice brings, beyond `spent_usd` on it. None at the curve's end: nothing is known beyond it."""
 
     choice: str
@@ -72,7 +72,7 @@ class Allocation:
     loss_avoided_usd: float
 
 
-def published_curve(figures: Published, compute_usd: float, flops: float, expected_loss_usd: float, law: ScalingLaw) -> SpendCurve:
+def published_curve(figures: PublishedEffect, compute_usd: float, flops: float, expected_loss_usd: float, law: ScalingLaw) -> SpendCurve:
     """The curve of a choice for a program of so much compute, in dollars and FLOPs.
 
     Gain in nats a token: the law's lowest loss for `flops` less that for the compute the spending is worth, 1 + x / `compute_usd` times as
@@ -90,13 +90,13 @@ def published_curve(figures: Published, compute_usd: float, flops: float, expect
     return SpendCurve(figures.choice, _floats(usd), _floats(gain), _floats(avoided), "nats a token", figures.basis)
 
 
-def marginals(curves: Sequence[SpendCurve], spent_usd: dict[str, float]) -> tuple[Marginal, ...]:
+def marginal_returns(curves: Sequence[SpendCurve], spent_usd: dict[str, float]) -> tuple[MarginalReturn, ...]:
     """What the next dollar brings with each choice after what is spent on it (0 where not named), most gain first.
 
     Raises InvalidRequest for curves that are no curves or do not compare with each other.
     """
-    _check(curves)
-    found = [_marginal(curve, spent_usd.get(curve.choice, 0.0)) for curve in curves]
+    _check_curves(curves)
+    found = [_marginal_return(curve, spent_usd.get(curve.choice, 0.0)) for curve in curves]
     return tuple(sorted(found, key=lambda one: one.gain_per_usd or 0.0, reverse=True))
 
 
@@ -104,14 +104,16 @@ def allocate(curves: Sequence[SpendCurve], budget_usd: float, gain_per_usd_of_lo
     """A budget spent on the best segment there is, until it is gone or the curves end.
 
     `gain_per_usd_of_loss`: what avoiding a dollar of loss counts in units of gain. The best there is where each curve's returns fall;
-    a segment worth nothing is not bought. Raises InvalidRequest as `marginals` does.
+    a segment worth nothing is not bought. Raises InvalidRequest as `marginal_returns` does.
     """
-    _check(curves)
+    _check_curves(curves)
     spent = {curve.choice: 0.0 for curve in curves}
     left = budget_usd
     while left > 0:
         offers = [
-            (_worth(curve, spent[curve.choice], gain_per_usd_of_loss), curve) for curve in curves if spent[curve.choice] < curve.usd[-1]
+            (_total_slope(curve, spent[curve.choice], gain_per_usd_of_loss), curve)
+            for curve in curves
+            if spent[curve.choice] < curve.usd[-1]
         ]
         worth, best = max(offers, key=lambda offer: offer[0], default=(0.0, None))
         if best is None or worth <= 0:
@@ -124,12 +126,12 @@ def allocate(curves: Sequence[SpendCurve], budget_usd: float, gain_per_usd_of_lo
     return Allocation(spent, gain, avoided)
 
 
-def _marginal(curve: SpendCurve, spent: float) -> Marginal:
+def _marginal_return(curve: SpendCurve, spent: float) -> MarginalReturn:
     gain, avoided = _slopes(curve, spent) if spent < curve.usd[-1] else (None, None)
-    return Marginal(curve.choice, spent, gain, avoided, curve.unit, curve.basis)
+    return MarginalReturn(curve.choice, spent, gain, avoided, curve.unit, curve.basis)
 
 
-def _worth(curve: SpendCurve, spent: float, gain_per_usd_of_loss: float) -> float:
+def _total_slope(curve: SpendCurve, spent: float, gain_per_usd_of_loss: float) -> float:
     gain, avoided = _slopes(curve, spent)
     return gain + gain_per_usd_of_loss * avoided
 
@@ -145,7 +147,7 @@ def _segment(curve: SpendCurve, spent: float) -> int:
     return bisect_right(curve.usd, spent) - 1
 
 
-def _check(curves: Sequence[SpendCurve]) -> None:
+def _check_curves(curves: Sequence[SpendCurve]) -> None:
     names = [curve.choice for curve in curves]
     for at, curve in enumerate(curves):
         if names.index(curve.choice) < at:

@@ -15,7 +15,7 @@ from service.domain.scaling.laws import DataLimit, ParametricLaw, RepetitionDeca
 from service.engine.scaling.laws import effective_tokens
 
 # What no part names.
-REST = "other"
+REMAINDER = "other"
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +53,7 @@ class TokenFlow:
 
 
 @dataclass(frozen=True, slots=True)
-class Anchor:
+class PublishedModel:
     """A published model: so many parameters, trained on so many tokens."""
 
     name: str
@@ -77,11 +77,11 @@ def token_flow(
 
     Raises InvalidRequest for yields that are no shares, parts whose shares are none or add up to more than everything, and a name twice.
     """
-    _check(raw, filter_yield, dedupe_yield, epochs, parts)
+    _check_flow(raw, filter_yield, dedupe_yield, epochs, parts)
     filtered = raw * filter_yield
     unique = filtered * dedupe_yield
     trained = unique * epochs
-    found = [_part(part, trained, unique, repetition) for part in (*parts, *_rest(parts, unique))]
+    found = [_part_tokens(part, trained, unique, repetition) for part in (*parts, *_unnamed_part(parts, unique))]
     return TokenFlow(raw, filtered, unique, trained, sum(part.effective for part in found), epochs, tuple(found))
 
 
@@ -90,35 +90,35 @@ def marginal_worth(epochs: float, repetition: RepetitionDecay) -> float:
     return math.exp(-max(0.0, epochs - 1) / repetition.tokens)
 
 
-def epochs_until(worth: float, repetition: RepetitionDecay) -> float:
+def epochs_until_worth(worth: float, repetition: RepetitionDecay) -> float:
     """Epochs after which one more token is worth this share of a new one (above 0, at most 1)."""
     return 1 - repetition.tokens * math.log(worth)
 
 
-def raw_needed(trained: float, filter_yield: float, dedupe_yield: float, epochs: float) -> float:
+def raw_tokens_needed(trained: float, filter_yield: float, dedupe_yield: float, epochs: float) -> float:
     """Raw tokens to gather for so many trained ones."""
     return trained / (filter_yield * dedupe_yield * epochs)
 
 
-def first_target(params: float, anchors: Sequence[Anchor], complexity_share: float, law: ParametricLaw) -> TokenTarget:
+def suggest_token_target(params: float, anchors: Sequence[PublishedModel], complexity_share: float, law: ParametricLaw) -> TokenTarget:
     """Tokens to aim for with so many parameters, so that data hold the loss back as much as they do with the anchors.
 
     Each anchor's r = (B / D^beta) / (A / N^alpha), the loss that more data could save over that of more parameters, gives
     D = (B / (r A / N^alpha))^(1 / beta); the median of them is the target and the ends its range. `complexity_share`: how much of it the
     domain takes.
     """
-    found = sorted(_tokens_like(params, anchor, law) * complexity_share for anchor in anchors)
+    found = sorted(_tokens_at_ratio(params, anchor, law) * complexity_share for anchor in anchors)
     middle = _median(found)
     return TokenTarget(Range(found[0], middle, found[-1]), middle / params, tuple(anchor.name for anchor in anchors))
 
 
-def data_held_back(params: float, tokens: float, law: ParametricLaw) -> float:
+def data_to_size_loss_ratio(params: float, tokens: float, law: ParametricLaw) -> float:
     """r: the loss that more data could save over the loss that more parameters could save. alpha / beta at the law's own optimum."""
     return float((law.B / tokens**law.beta) / (law.A / params**law.alpha))
 
 
-def _tokens_like(params: float, anchor: Anchor, law: ParametricLaw) -> float:
-    allowed = data_held_back(anchor.params, anchor.tokens, law) * law.A / params**law.alpha
+def _tokens_at_ratio(params: float, anchor: PublishedModel, law: ParametricLaw) -> float:
+    allowed = data_to_size_loss_ratio(anchor.params, anchor.tokens, law) * law.A / params**law.alpha
     return float((law.B / allowed) ** (1 / law.beta))
 
 
@@ -127,7 +127,7 @@ def _median(values: Sequence[float]) -> float:
     return values[middle] if len(values) % 2 else math.sqrt(values[middle - 1] * values[middle])
 
 
-def _part(part: MixturePart, trained: float, unique: float, repetition: RepetitionDecay) -> PartTokens:
+def _part_tokens(part: MixturePart, trained: float, unique: float, repetition: RepetitionDecay) -> PartTokens:
     """A part's tokens: those trained on over those there are make its epochs."""
     own = part.share * unique if part.unique_tokens is None else part.unique_tokens
     used = part.share * trained
@@ -136,7 +136,7 @@ def _part(part: MixturePart, trained: float, unique: float, repetition: Repetiti
     return PartTokens(part.name, used, own, epochs, worth, marginal_worth(epochs, repetition))
 
 
-def _rest(parts: Sequence[MixturePart], unique: float) -> list[MixturePart]:
+def _unnamed_part(parts: Sequence[MixturePart], unique: float) -> list[MixturePart]:
     """What no part names: the other unique tokens, in the rest of the mixture. InvalidRequest where the parts leave none for it."""
     share = 1 - sum(part.share for part in parts)
     left = unique - sum(part.share * unique if part.unique_tokens is None else part.unique_tokens for part in parts)
@@ -146,16 +146,16 @@ def _rest(parts: Sequence[MixturePart], unique: float) -> list[MixturePart]:
         return []
     if left < 1e-9 * unique:
         raise InvalidRequest(f"the parts name all unique tokens, but only {1 - share:.0%} of the mixture", "/data/mixture")
-    return [MixturePart(REST, share, left)]
+    return [MixturePart(REMAINDER, share, left)]
 
 
-def _check(raw: float, filter_yield: float, dedupe_yield: float, epochs: float, parts: Sequence[MixturePart]) -> None:
+def _check_flow(raw: float, filter_yield: float, dedupe_yield: float, epochs: float, parts: Sequence[MixturePart]) -> None:
     for name, share in (("filter_yield", filter_yield), ("dedupe_yield", dedupe_yield)):
         if not 0 < share <= 1:
             raise InvalidRequest(f"{name} is what is left: above 0 and at most 1, not {share:g}", f"/data/{name}")
     if raw <= 0 or epochs <= 0:
         raise InvalidRequest("state more than 0 raw tokens and epochs", "/data")
-    taken = {REST}
+    taken = {REMAINDER}
     for at, part in enumerate(parts):
         if not 0 <= part.share <= 1:
             raise InvalidRequest(f"{part.share:g} of the mixture is no share: state 0 to 1", f"/data/mixture/{at}/share")

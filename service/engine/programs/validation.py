@@ -7,12 +7,12 @@ from decimal import Decimal
 from itertools import pairwise
 
 from service.domain.errors import InvalidRequest
-from service.domain.programs.program import TIERS, Criteria, Program, Rung
+from service.domain.programs.program import TIERS, GateCriteria, Program, Rung
 
 Share = tuple[str, float | None]
 
 
-def check(program: Program) -> None:
+def check_program(program: Program) -> None:
     """Raises InvalidRequest for tiers out of order, empty ones, shares beyond 100 %, and what names a tier that is not planned."""
     _check_tiers(program)
     for pointer, share in _shares(program):
@@ -26,12 +26,12 @@ def check(program: Program) -> None:
     _check_outcome(program)
 
 
-def warnings(program: Program, contingency: Decimal) -> tuple[str, ...]:
+def plan_warnings(program: Program, contingency: Decimal) -> tuple[str, ...]:
     """What is missing of a plan that a lead can defend."""
     found = []
     if program.midpoint_gate is None:
         found.append("no midpoint_gate: decide now what must hold to go on when half of the budget is spent")
-    if program.midpoint_gate is not None and program.midpoint_gate.continue_if == Criteria():
+    if program.midpoint_gate is not None and program.midpoint_gate.continue_if == GateCriteria():
         found.append("midpoint_gate.continue_if holds no criterion: decide now what must hold to go on when half of the budget is spent")
     found += [f"tier {tier.tier} has no gate: nothing is decided by what it costs" for tier in program.tiers if tier.gate is None]
     if not program.risks:

@@ -14,13 +14,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from service.domain.scenarios import Floats, ProgramModel, RiskModel, RunModel, Singles, TierModel, Trials
-from service.domain.schedule import ALWAYS
+from service.domain.schedule import ALWAYS_OPEN
 from service.engine.numerics.quantiles import range_values
 from service.engine.scenarios.costs import usd_per_hour
 from service.engine.scenarios.run import SCORES, SHARED, RunTrials, Values, median_usd, run_trials, uncertain
-from service.engine.scheduling.activity_network import Linked, linked
-from service.engine.scheduling.calendar import clock
-from service.engine.scheduling.critical_path import forward, network_end
+from service.engine.scheduling.activity_network import OrderedNetwork, order_network
+from service.engine.scheduling.calendar import start_clock
+from service.engine.scheduling.critical_path import forward_pass, network_end
 from service.engine.training.cost import HOURS_PER_MONTH
 
 
@@ -53,7 +53,7 @@ class RandomInputs:
 class Placed:
     """A program's network in order; which activity each run is, and which others are uncertain."""
 
-    net: Linked
+    net: OrderedNetwork
     run_rows: tuple[int, ...]
     review_rows: tuple[int, ...]
 
@@ -72,9 +72,9 @@ def all_runs(model: ProgramModel) -> list[RunModel]:
 
 
 def placed(model: ProgramModel) -> Placed:
-    """The network made ready. An event takes no time, so it needs no calendar. Raises as `linked`."""
-    net = linked(model.network)
-    always = clock(ALWAYS, net.start)
+    """The network made ready. An event takes no time, so it needs no calendar. Raises as `order_network`."""
+    net = order_network(model.network)
+    always = start_clock(ALWAYS_OPEN, net.start)
     net = replace(net, clocks=tuple(always if one.is_event else own for one, own in zip(net.activities, net.clocks, strict=True)))
     rows = {activity.name: row for row, activity in enumerate(net.activities)}
     runs = tuple(rows[name] for tier in model.tiers for name in tier.activities)
@@ -185,7 +185,7 @@ def _calendar(where: Placed, runs: list[RunTrials], reviews: Mapping[str, Single
     for row in where.review_rows:
         hours[row] = range_values(activities[row].hours, reviews[activities[row].name])
         beyond += hours[row] - activities[row].hours.p50
-    return network_end(forward(where.net, hours)), beyond
+    return network_end(forward_pass(where.net, hours)), beyond
 
 
 def _spent(model: ProgramModel, runs: list[RunTrials], values: Values, end_hours: Floats) -> Iterator[Spent]:

@@ -32,7 +32,7 @@ from service.engine.scenarios.distributions import choice_index, values_at
 from service.engine.scenarios.program import Placed, RandomInputs, RandomSpec, needed, needed_by_any, picked, program_trials, scored
 from service.engine.scenarios.random_streams import Stream, stream
 from service.engine.scenarios.run import single_run, uncertain
-from service.engine.scheduling.calendar import HOURS_PER_DAY, MOMENT_HOURS
+from service.engine.scheduling.calendar import HOURS_PER_DAY, TIME_TOLERANCE_HOURS
 
 # Arrays of a block stay in the processor's caches; of many runs at once fewer trials do.
 LARGEST_BLOCK, SMALLEST_BLOCK = 32_768, 1024
@@ -151,7 +151,7 @@ def _counts(limits: Limits, trials: Trials) -> dict[str, int]:
     """Trials that are carried through, in time (gates passed), within the budget, and both carried through and within it."""
     found = {"completed": int(np.count_nonzero(trials.completed))}
     if limits.deadline_hours is not None:
-        found["in_time"] = int(np.count_nonzero(trials.hours <= limits.deadline_hours + MOMENT_HOURS))
+        found["in_time"] = int(np.count_nonzero(trials.hours <= limits.deadline_hours + TIME_TOLERANCE_HOURS))
     if limits.budget_usd is not None:
         found["within_budget"] = int(np.count_nonzero(trials.usd <= limits.budget_usd))
         found["completed_within_budget"] = int(np.count_nonzero(trials.completed_usd <= limits.budget_usd))
@@ -160,7 +160,11 @@ def _counts(limits: Limits, trials: Trials) -> dict[str, int]:
 
 def _days(hours: Floats) -> Histogram:
     """The day by whose end each trial is over, 0 the first: what ends at midnight is of the day before."""
-    return bins(np.clip(np.ceil((hours - MOMENT_HOURS) / HOURS_PER_DAY) - 1, 0, LONGEST_DAYS).astype(np.int64)) if hours.size else EMPTY
+    return (
+        bins(np.clip(np.ceil((hours - TIME_TOLERANCE_HOURS) / HOURS_PER_DAY) - 1, 0, LONGEST_DAYS).astype(np.int64))
+        if hours.size
+        else EMPTY
+    )
 
 
 def _attributed(sampler: Sampler, trials: Trials) -> dict[str, Attribution]:

@@ -10,54 +10,54 @@ from difflib import get_close_matches
 from graphlib import CycleError, TopologicalSorter
 
 from service.domain.errors import InvalidRequest, UnknownName
-from service.domain.schedule import Activity, Network, WorkCalendar
-from service.engine.scheduling.calendar import HOURS_PER_DAY, Clock, clock, hours_until
+from service.domain.schedule import Activity, ActivityNetwork, WorkCalendar
+from service.engine.scheduling.calendar import HOURS_PER_DAY, CalendarClock, hours_until, start_clock
 
 # Longer than this nothing takes (a thousand years): a wide range's last draws stay within what dates can say.
-LONGEST_HOURS = 1e7
+MAX_DURATION_HOURS = 1e7
 
 
 @dataclass(frozen=True, slots=True)
-class Linked:
+class OrderedNetwork:
     """A network with each activity after all it waits for. `before` are indices, `earliest` hours since the start, one an activity."""
 
     start: date
     activities: tuple[Activity, ...]
     before: tuple[tuple[int, ...], ...]
-    clocks: tuple[Clock, ...]
+    clocks: tuple[CalendarClock, ...]
     earliest: tuple[float, ...]
 
 
-def linked(network: Network) -> Linked:
+def order_network(network: ActivityNetwork) -> OrderedNetwork:
     """The network in order. Raises InvalidRequest for a name twice, a circle, a duration or a calendar that is none; UnknownName for a
     predecessor that is not there.
     """
-    named = _by_name(network)
-    order = _in_order(named)
+    named = _index_by_name(network)
+    order = _topological_order(named)
     index = {name: place for place, name in enumerate(order)}
     activities = tuple(named[name] for name in order)
-    clocks = _clocks(activities, network.start)
-    return Linked(
+    clocks = _count_calendars(activities, network.start)
+    return OrderedNetwork(
         network.start,
         activities,
         tuple(tuple(index[name] for name in activity.predecessors) for activity in activities),
         tuple(clocks[activity.calendar] for activity in activities),
-        tuple(max(0.0, fixed_hours(activity, network.start)) for activity in activities),
+        tuple(max(0.0, earliest_start_hours(activity, network.start)) for activity in activities),
     )
 
 
-def fixed_hours(activity: Activity, start: date) -> float:
+def earliest_start_hours(activity: Activity, start: date) -> float:
     """The moment before which an activity cannot begin [h since the start]: its date's beginning, an event's end."""
     if activity.not_before is None:
         return -math.inf
     return hours_until(start, activity.not_before) + (HOURS_PER_DAY if activity.is_event else 0.0)
 
 
-def _by_name(network: Network) -> dict[str, Activity]:
+def _index_by_name(network: ActivityNetwork) -> dict[str, Activity]:
     """Activities by name, in the order of names. Raises InvalidRequest, UnknownName."""
     named: dict[str, Activity] = {}
     for activity in network.activities:
-        _check(activity)
+        _check_activity(activity)
         if activity.name in named:
             raise InvalidRequest(f"two activities are called {activity.name!r}; each needs a name of its own", activity.pointer)
         named[activity.name] = activity
@@ -69,24 +69,25 @@ def _by_name(network: Network) -> dict[str, Activity]:
     return dict(sorted(named.items()))
 
 
-def _check(activity: Activity) -> None:
+def _check_activity(activity: Activity) -> None:
     hours, queue = activity.hours, activity.queue_hours
-    if hours.p10 < 0 or not hours.p90 <= LONGEST_HOURS:
+    if hours.p10 < 0 or not hours.p90 <= MAX_DURATION_HOURS:
         raise InvalidRequest(
             f"{activity.name!r} takes {activity.duration.p10:g} to {activity.duration.p90:g} {activity.unit}; a duration is at least 0"
-            f" and at most {LONGEST_HOURS:g} hours",
+            f" and at most {MAX_DURATION_HOURS:g} hours",
             activity.pointer,
         )
-    if queue.p10 < 0 or not queue.p90 <= LONGEST_HOURS:
+    if queue.p10 < 0 or not queue.p90 <= MAX_DURATION_HOURS:
         raise InvalidRequest(
-            f"{activity.name!r} waits {queue.p10:g} to {queue.p90:g} hours; a queue takes at least 0 and at most {LONGEST_HOURS:g} hours",
+            f"{activity.name!r} waits {queue.p10:g} to {queue.p90:g} hours; a queue takes at least 0 and at most"
+            f" {MAX_DURATION_HOURS:g} hours",
             activity.pointer,
         )
     if not 0 <= activity.common_share <= 1:
         raise InvalidRequest(f"{activity.name!r} shares {activity.common_share:.0%} of its variance; 0 % to 100 % can be", activity.pointer)
 
 
-def _in_order(named: Mapping[str, Activity]) -> tuple[str, ...]:
+def _topological_order(named: Mapping[str, Activity]) -> tuple[str, ...]:
     """Names, each after all it waits for. Raises InvalidRequest naming the circle."""
     try:
         return tuple(TopologicalSorter({name: sorted(set(activity.predecessors)) for name, activity in named.items()}).static_order())
@@ -98,17 +99,17 @@ def _in_order(named: Mapping[str, Activity]) -> tuple[str, ...]:
         ) from problem
 
 
-def _clocks(activities: Iterable[Activity], start: date) -> dict[WorkCalendar, Clock]:
+def _count_calendars(activities: Iterable[Activity], start: date) -> dict[WorkCalendar, CalendarClock]:
     """Each calendar counted from the start. Raises InvalidRequest with the pointer of the first activity whose calendar cannot be."""
-    found: dict[WorkCalendar, Clock] = {}
+    found: dict[WorkCalendar, CalendarClock] = {}
     for activity in activities:
         if activity.calendar not in found:
-            found[activity.calendar] = _clock(activity, start)
+            found[activity.calendar] = _count_calendar(activity, start)
     return found
 
 
-def _clock(activity: Activity, start: date) -> Clock:
+def _count_calendar(activity: Activity, start: date) -> CalendarClock:
     try:
-        return clock(activity.calendar, start)
+        return start_clock(activity.calendar, start)
     except InvalidRequest as problem:
         raise problem.below(activity.pointer) from problem

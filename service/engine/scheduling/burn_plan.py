@@ -14,34 +14,34 @@ from decimal import Decimal
 import numpy as np
 from numpy.typing import NDArray
 
-from service.domain.schedule import BurnWeek, Spending
-from service.engine.scheduling.calendar import HOURS_PER_WEEK, MOMENT_HOURS, finish_day, hours_until, start_day
+from service.domain.schedule import BurnWeek, PlannedSpending
+from service.engine.scheduling.calendar import HOURS_PER_WEEK, TIME_TOLERANCE_HOURS, finish_day, hours_until, start_day
 
 Floats = NDArray[np.float64]
-HUNDREDTHS = 100
+HUNDREDTHS_PER_UNIT = 100
 
 
-def burn_plan(start: date, spendings: Iterable[Spending]) -> tuple[BurnWeek, ...]:
+def burn_plan(start: date, spendings: Iterable[PlannedSpending]) -> tuple[BurnWeek, ...]:
     """Every week from the first spending's to the last's, those between without any as well; empty where nothing is spent.
 
     `start` is the day that hours are counted from. Money is summed in cents, accelerator-hours in hundredths, tokens and checkpoints whole:
     each total is rounded once. Raises ValueError for a spending that ends before it starts or is less than nothing.
     """
     spent = tuple(spendings)
-    _check(spent)
+    _check_spendings(spent)
     mondays = _mondays(start, spent)
-    used = _used(spent, [hours_until(start, monday) + HOURS_PER_WEEK for monday in mondays])
-    tokens = _weekly(used, [spending.tokens for spending in spent])
-    checkpoints = _weekly(used, [spending.checkpoints for spending in spent])
-    hours = _weekly(used, [spending.accelerator_hours * HUNDREDTHS for spending in spent])
-    usd = _weekly(used, [spending.usd * HUNDREDTHS for spending in spent])
+    used = _used_shares(spent, [hours_until(start, monday) + HOURS_PER_WEEK for monday in mondays])
+    tokens = _weekly_units(used, [spending.tokens for spending in spent])
+    checkpoints = _weekly_units(used, [spending.checkpoints for spending in spent])
+    hours = _weekly_units(used, [spending.accelerator_hours * HUNDREDTHS_PER_UNIT for spending in spent])
+    usd = _weekly_units(used, [spending.usd * HUNDREDTHS_PER_UNIT for spending in spent])
     return tuple(
-        BurnWeek(_week(monday), monday, tokens[row], _hundredths(hours[row]), _hundredths(usd[row]), checkpoints[row])
+        BurnWeek(_iso_week(monday), monday, tokens[row], _from_hundredths(hours[row]), _from_hundredths(usd[row]), checkpoints[row])
         for row, monday in enumerate(mondays)
     )
 
 
-def _check(spent: Sequence[Spending]) -> None:
+def _check_spendings(spent: Sequence[PlannedSpending]) -> None:
     for spending in spent:
         if spending.finish_hours < spending.start_hours:
             raise ValueError(f"{spending} ends before it starts")
@@ -49,7 +49,7 @@ def _check(spent: Sequence[Spending]) -> None:
             raise ValueError(f"{spending} is less than nothing")
 
 
-def _mondays(start: date, spent: Sequence[Spending]) -> tuple[date, ...]:
+def _mondays(start: date, spent: Sequence[PlannedSpending]) -> tuple[date, ...]:
     """The first day of every week in which anything is spent, and of all between."""
     if not spent:
         return ()
@@ -59,14 +59,14 @@ def _mondays(start: date, spent: Sequence[Spending]) -> tuple[date, ...]:
     return tuple(monday + timedelta(weeks=week) for week in range((last - monday).days // 7 + 1))
 
 
-def _used(spent: Sequence[Spending], ends: Sequence[float]) -> Floats:
+def _used_shares(spent: Sequence[PlannedSpending], ends: Sequence[float]) -> Floats:
     """Share of each spending (rows) that is used by each week's end (columns, hours); what is spent at once counts from its moment on."""
     begin, finish = (np.array([[getattr(each, name)] for each in spent]) for name in ("start_hours", "finish_hours"))
-    lasts = np.maximum(finish - begin, MOMENT_HOURS)
+    lasts = np.maximum(finish - begin, TIME_TOLERANCE_HOURS)
     return np.asarray(np.clip((np.array(ends) - begin) / lasts, 0.0, 1.0))
 
 
-def _weekly(used: Floats, amounts: Sequence[int] | Sequence[float] | Sequence[Decimal]) -> list[int]:
+def _weekly_units(used: Floats, amounts: Sequence[int] | Sequence[float] | Sequence[Decimal]) -> list[int]:
     """Whole units of each week, that add up to the rounded sum of the amounts."""
     if not amounts:
         return []
@@ -76,10 +76,10 @@ def _weekly(used: Floats, amounts: Sequence[int] | Sequence[float] | Sequence[De
     return [now - before for before, now in zip([0, *by_end], by_end, strict=False)]
 
 
-def _week(monday: date) -> str:
+def _iso_week(monday: date) -> str:
     year, week, _ = monday.isocalendar()
     return f"{year}-W{week:02}"
 
 
-def _hundredths(units: int) -> Decimal:
+def _from_hundredths(units: int) -> Decimal:
     return Decimal(units).scaleb(-2)

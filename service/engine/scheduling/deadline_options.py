@@ -11,29 +11,33 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from datetime import date
 
-from service.domain.schedule import Alternative, BuyBack
-from service.engine.scheduling.critical_path import finish_probability, latest_network_start
-from service.engine.scheduling.durations import Deviations
+from service.domain.schedule import DeadlineOption, ScheduleAlternative
+from service.engine.scheduling.critical_path import deadline_probability, latest_network_start
+from service.engine.scheduling.durations import DurationDraws
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class DeadlineTarget:
     """What is to be reached: over by the end of the deadline's day with this probability, judged on these draws."""
 
     deadline: date
     probability: float
-    drawn: Deviations
+    drawn: DurationDraws
 
 
-def buy_backs(plan: Alternative, alternatives: Iterable[Alternative], wanted: Wanted) -> tuple[BuyBack, ...]:
+def rank_options(
+    plan: ScheduleAlternative, alternatives: Iterable[ScheduleAlternative], wanted: DeadlineTarget
+) -> tuple[DeadlineOption, ...]:
     """What each alternative does to the plan's deadline: first those that reach what is wanted, the cheapest first, then the others, the
     most probable first. Raises as `schedule_network.schedule`.
     """
     now = _probability(plan, wanted)
-    return tuple(sorted((_buy_back(plan, now, alternative, wanted) for alternative in alternatives), key=_rank))
+    return tuple(sorted((_assess_option(plan, now, alternative, wanted) for alternative in alternatives), key=_rank))
 
 
-def earlier_start(plan: Alternative, wanted: Wanted, usd_when_days_earlier: Callable[[int], float]) -> Alternative | None:
+def start_earlier(
+    plan: ScheduleAlternative, wanted: DeadlineTarget, usd_when_days_earlier: Callable[[int], float]
+) -> ScheduleAlternative | None:
     """The plan from the last day on which it reaches what is wanted, at what the program costs so many days earlier.
 
     None where the plan's own start does already, or no start does because of fixed dates. Raises as `latest_network_start`.
@@ -44,17 +48,17 @@ def earlier_start(plan: Alternative, wanted: Wanted, usd_when_days_earlier: Call
     days = (plan.network.start - latest.start).days
     network = replace(plan.network, start=latest.start)
     length = f"{days} day{'' if days == 1 else 's'}"
-    return Alternative("start", f"start {length} earlier, on {latest.start}", network, usd_when_days_earlier(days))
+    return ScheduleAlternative("start", f"start {length} earlier, on {latest.start}", network, usd_when_days_earlier(days))
 
 
-def _probability(alternative: Alternative, wanted: Wanted) -> float:
-    return finish_probability(alternative.network, wanted.drawn, wanted.deadline)
+def _probability(alternative: ScheduleAlternative, wanted: DeadlineTarget) -> float:
+    return deadline_probability(alternative.network, wanted.drawn, wanted.deadline)
 
 
-def _buy_back(plan: Alternative, now: float, alternative: Alternative, wanted: Wanted) -> BuyBack:
+def _assess_option(plan: ScheduleAlternative, now: float, alternative: ScheduleAlternative, wanted: DeadlineTarget) -> DeadlineOption:
     probability = _probability(alternative, wanted)
     price, gained = round(alternative.total_usd - plan.total_usd, 2), probability - now
-    return BuyBack(
+    return DeadlineOption(
         lever=alternative.lever,
         change=alternative.change,
         probability=probability,
@@ -65,5 +69,5 @@ def _buy_back(plan: Alternative, now: float, alternative: Alternative, wanted: W
     )
 
 
-def _rank(found: BuyBack) -> tuple[bool, float, str, str]:
+def _rank(found: DeadlineOption) -> tuple[bool, float, str, str]:
     return not found.reaches, found.price_usd if found.reaches else -found.probability, found.lever, found.change

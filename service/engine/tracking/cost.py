@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from service.domain.tracking.events import RunBaseline
 from service.domain.tracking.status import CostLine, Spend
-from service.engine.programs.cost_variance import COMPUTE
+from service.engine.programs.cost_variance import COMPUTE_LINE
 from service.engine.tracking.history import CumulativeSeries, RunHistory
 
 Floats = NDArray[np.float64]
@@ -62,7 +62,7 @@ def tracked(baseline: RunBaseline, history: RunHistory) -> Tracked:
     compute = _billed(own or np.zeros_like, history) if history.costs.billed.value.size else own or np.zeros_like
     usd = {line: micro / MICRO for line, micro in history.costs.lines.items()}
     if history.events and unknown is None:
-        usd[COMPUTE] = usd.get(COMPUTE, 0.0) + float(compute(np.array([history.elapsed(history.until)]))[0])
+        usd[COMPUTE_LINE] = usd.get(COMPUTE_LINE, 0.0) + float(compute(np.array([history.elapsed(history.until)]))[0])
     lines = tuple(CostLine(line, amount) for line, amount in sorted(usd.items()))
     return Tracked(baseline, history, compute, lines, unknown, warnings)
 
@@ -89,7 +89,7 @@ def spend(runs: Sequence[Tracked], budget_usd: float | None) -> Spend:
 def _own(baseline: RunBaseline, history: RunHistory) -> tuple[CostAt | None, tuple[str, ...]]:
     """What the run's own totals make of its cost, and what is to be said of it; None where they make nothing of it."""
     told, hours, price = history.micro_usd, history.accelerator_hours, baseline.usd_per_accelerator_hour
-    by_events = COMPUTE in history.costs.lines
+    by_events = COMPUTE_LINE in history.costs.lines
     if told is not None:
         return _told(told, hours, price, baseline.name)
     if hours is not None and price is not None and not by_events:

@@ -16,7 +16,7 @@ from decimal import Decimal
 from service.domain.tracking.events import ProgramBaseline, RunBaseline
 from service.domain.tracking.status import TrackForecast, Why, WhyPart
 from service.engine.numerics.money import CENT
-from service.engine.programs.cost_variance import COMPUTE, logarithmic_mean, summed
+from service.engine.programs.cost_variance import COMPUTE_LINE, logarithmic_mean, round_causes
 from service.engine.tracking.cost import Tracked
 
 TO_DATE = "spend to date against what the tokens earned were planned to cost"
@@ -90,7 +90,7 @@ def _actual(run: Tracked, goodput: float | None) -> Cost | None:
     """Compute until now; None where its cost or hours are not known, or nothing was spent."""
     if run.unknown or not run.accelerator_hours:
         return None
-    usd = math.fsum(line.usd for line in run.lines if line.line == COMPUTE)
+    usd = math.fsum(line.usd for line in run.lines if line.line == COMPUTE_LINE)
     return Cost(usd, run.accelerator_hours, goodput) if usd > 0 else None
 
 
@@ -115,5 +115,5 @@ def _scope(program: ProgramBaseline, runs: Sequence[Tracked]) -> float:
 
 def _why(parts: Mapping[str, float], against: str) -> Why:
     usd = Decimal(repr(math.fsum(parts.values()))).quantize(CENT)
-    found = summed(usd, parts)
+    found = round_causes(usd, parts)
     return Why(against, found.usd, tuple(WhyPart(cause.cause, cause.usd) for cause in found.causes), found.headline)

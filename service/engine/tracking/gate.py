@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from service.domain.programs.program import Criteria, MidpointGate
+from service.domain.programs.program import GateCriteria, MidpointGate
 from service.domain.tracking.events import ProgramBaseline, Recommendation
 from service.domain.tracking.status import EarnedValue, Gate, Spend
 from service.engine.tracking.history import Decision, Evaluation
@@ -65,7 +65,7 @@ def midpoint(program: ProgramBaseline, found: Figures, rules: GateRules) -> tupl
 
 
 def _default(rules: GateRules) -> MidpointGate:
-    return MidpointGate(rules.at_spend_share, Criteria(cpi_at_least=rules.cpi_at_least), Criteria(cpi_below=rules.cpi_below))
+    return MidpointGate(rules.at_spend_share, GateCriteria(cpi_at_least=rules.cpi_at_least), GateCriteria(cpi_below=rules.cpi_below))
 
 
 def _said(rules: GateRules) -> str:
@@ -86,7 +86,7 @@ def _judged(gate: MidpointGate, metric: float | None, earned: EarnedValue, name:
     return "pivot", (*failed, *((f"decided up front: pivot to {gate.pivot_to}",) if gate.pivot_to else ()))
 
 
-def _criteria(criteria: Criteria, metric: float | None, cpi: float | None, name: str) -> Iterator[_Judged]:
+def _criteria(criteria: GateCriteria, metric: float | None, cpi: float | None, name: str) -> Iterator[_Judged]:
     if criteria.metric_at_least is not None:
         yield _least(name, metric, criteria.metric_at_least)
     if criteria.cpi_at_least is not None:

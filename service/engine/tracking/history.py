@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from service.domain.tracking.events import Verdict
-from service.engine.programs.cost_variance import COMPUTE
+from service.engine.programs.cost_variance import COMPUTE_LINE
 from service.engine.tracking.hourly_rollup import (
     BLOCKS,
     BRANCH,
@@ -326,10 +326,10 @@ def _costs(columns: _Columns) -> CostEvents:
     told: dict[float, int] = defaultdict(int)
     billed: dict[float, int] = defaultdict(int)
     for hour, (_, costs, bills) in columns.rest:
-        for line, micro in (*costs, *((line, micro) for line, micro, _ in bills if line != COMPUTE)):
+        for line, micro in (*costs, *((line, micro) for line, micro, _ in bills if line != COMPUTE_LINE)):
             lines[line] += micro
             told[min((hour + 1) * HOUR_US, max(hour * HOUR_US, last))] += micro
-        for _, micro, until in (bill for bill in bills if bill[0] == COMPUTE):
+        for _, micro, until in (bill for bill in bills if bill[0] == COMPUTE_LINE):
             billed[until] += micro
     return CostEvents(dict(sorted(lines.items())), _summed(told, columns.started_us), _summed(billed, columns.started_us))
 

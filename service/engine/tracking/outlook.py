@@ -17,7 +17,7 @@ from service.domain.tracking.events import ProgramBaseline, RunBaseline
 from service.domain.tracking.status import TrackForecast, Unknown
 from service.domain.training.estimate import FinishDates
 from service.engine.numerics.ranges import inverse
-from service.engine.programs.cost_variance import COMPUTE
+from service.engine.programs.cost_variance import COMPUTE_LINE
 from service.engine.tracking.cost import Tracked
 from service.engine.tracking.cost_drivers import planned_cost
 from service.engine.tracking.forecast import ForecastRules, Outlook, Prior, Series, forecast
@@ -234,7 +234,7 @@ def _taken(program: ProgramBaseline, whole_usd: float, target: Target) -> float:
     """A run's share of the plan's cost: what it was planned to cost, or else its share of the tokens, and what is told of other lines."""
     planned = planned_cost(target.run.baseline)
     tokens = (target.tokens or 0.0) / program.planned_tokens if program.planned_tokens else 0.0
-    others = math.fsum(line.usd for line in target.run.lines if line.line != COMPUTE)
+    others = math.fsum(line.usd for line in target.run.lines if line.line != COMPUTE_LINE)
     return (tokens if planned is None else planned.usd / whole_usd) + others / whole_usd
 
 

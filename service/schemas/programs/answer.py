@@ -7,13 +7,13 @@ from typing import Any
 from service.domain.programs.program import TIERS
 from service.engine.programs.cost_variance import CAUSES
 from service.schemas.base import Choice, Count, Day, Flag, Items, Number, Part, RangeSchema, Schema, Share, Text
-from service.schemas.programs.fields import MOST_NAMES
-from service.schemas.programs.runs import MOST_RUNS
+from service.schemas.programs.fields import MAX_NAMES
+from service.schemas.programs.runs import MAX_RUNS
 from service.schemas.training.answer import AssumptionSchema, EstimateAnswerSchema, FinishSchema
 
-MOST_ACTIVITIES = len(TIERS) * (MOST_RUNS + 1) + MOST_NAMES + 1
-MOST_WEEKS = 100_000
-LONG = 5000
+MAX_ACTIVITIES = len(TIERS) * (MAX_RUNS + 1) + MAX_NAMES + 1
+MAX_WEEKS = 100_000
+MAX_TEXT_LENGTH = 5000
 
 
 def _amount(**options: object) -> Number:
@@ -92,7 +92,7 @@ class GateAnswerSchema(Schema):
     cost_to_decide_usd = Number(required=True)
     spent_usd = Number(required=True)
     reached_probability = Share(required=True)
-    statement = Text(required=True, max_length=LONG)
+    statement = Text(required=True, max_length=MAX_TEXT_LENGTH)
     earliest = Day(required=True, description="With every duration at its p10")
     date = Part(FinishSchema, required=True)
 
@@ -109,7 +109,7 @@ class TierAnswerSchema(Schema):
     flops = _amount()
     tokens = _amount()
     tco2e = _amount()
-    runs = Items(Part(ProgramRunAnswerSchema), max_items=MOST_RUNS, required=True)
+    runs = Items(Part(ProgramRunAnswerSchema), max_items=MAX_RUNS, required=True)
     failures = Part(FailureBudgetSchema, required=True)
     gate = Part(GateAnswerSchema, required=True, allow_none=True)
 
@@ -121,7 +121,7 @@ class OverheadAnswerSchema(Schema):
     tier = _tier(allow_none=True)
     usd = Number(required=True)
     share = _amount()
-    basis = Text(required=True, max_length=LONG)
+    basis = Text(required=True, max_length=MAX_TEXT_LENGTH)
 
 
 class ReservesAnswerSchema(Schema):
@@ -134,12 +134,12 @@ class ReservesAnswerSchema(Schema):
     confidence = Share(required=True, description="Probability with which a computed contingency covers the estimate")
 
 
-class ProgramLineSchema(Schema):
+class BudgetLineSchema(Schema):
     """A line of the budget, in whole cents."""
 
     line = Text(required=True)
     usd = Number(required=True)
-    basis = Text(required=True, max_length=LONG)
+    basis = Text(required=True, max_length=MAX_TEXT_LENGTH)
 
 
 class RiskAnswerSchema(Schema):
@@ -155,7 +155,7 @@ class RiskAnswerSchema(Schema):
     expected_loss_usd = Number(required=True)
 
 
-class EndingSchema(Schema):
+class ProgramEndingSchema(Schema):
     """Where the program may end, how probably, and what is spent by then; `stopped_at` null: it is completed."""
 
     stopped_at = _tier(allow_none=True)
@@ -204,7 +204,7 @@ class LatestStartSchema(Schema):
     best_probability = Share(required=True)
 
 
-class BuyBackSchema(Schema):
+class DeadlineOptionSchema(Schema):
     """What a change does to the deadline, and what it costs more than the plan (below 0: saves)."""
 
     lever = Choice(("accelerators", "scope", "start"), required=True)
@@ -221,13 +221,13 @@ class ProgramScheduleAnswerSchema(Schema):
 
     start = Day(required=True)
     deadline = Day(required=True, allow_none=True)
-    critical_path = Items(Text(max_length=1000), max_items=MOST_ACTIVITIES, required=True)
-    calendar = Items(Part(CalendarEntrySchema), max_items=MOST_ACTIVITIES, required=True)
+    critical_path = Items(Text(max_length=1000), max_items=MAX_ACTIVITIES, required=True)
+    calendar = Items(Part(CalendarEntrySchema), max_items=MAX_ACTIVITIES, required=True)
     finish = Part(FinishSchema, required=True)
     deadline_probability = Share(required=True, allow_none=True)
     wanted_probability = Share(required=True, allow_none=True)
     latest_start = Part(LatestStartSchema, required=True, allow_none=True)
-    buy_back = Items(Part(BuyBackSchema), max_items=100, required=True, description="Where the deadline is at risk")
+    buy_back = Items(Part(DeadlineOptionSchema), max_items=100, required=True, description="Where the deadline is at risk")
 
 
 class BurnWeekSchema(Schema):
@@ -280,7 +280,7 @@ class SuggestedTokensSchema(Schema):
     p90 = _amount()
     tokens_per_param = _amount()
     raw_needed = _amount()
-    basis = Text(required=True, max_length=LONG)
+    basis = Text(required=True, max_length=MAX_TEXT_LENGTH)
 
 
 class ProgramTokensSchema(Schema):
@@ -291,21 +291,21 @@ class ProgramTokensSchema(Schema):
     worthwhile_epochs = _amount(description="After so many a further token is worth too little")
 
 
-class ChoiceAnswerSchema(Schema):
+class SpendChoiceSchema(Schema):
     """A spend choice; null: nothing is known beyond what is spent on it, or no budget is stated."""
 
     choice = Text(required=True)
     gain_per_usd = Number(required=True, allow_none=True)
     loss_avoided_per_usd = Number(required=True, allow_none=True)
     unit = Text(required=True)
-    basis = Text(required=True, max_length=LONG)
+    basis = Text(required=True, max_length=MAX_TEXT_LENGTH)
     allocated_usd = Number(required=True, allow_none=True)
 
 
 class SpendChoicesAnswerSchema(Schema):
     """Spend choices, most gain for the next dollar first, and what dividing the budget brings."""
 
-    choices = Items(Part(ChoiceAnswerSchema), max_items=20, required=True)
+    choices = Items(Part(SpendChoiceSchema), max_items=20, required=True)
     budget_usd = Number(required=True, allow_none=True)
     gain = Number(required=True, allow_none=True)
     loss_avoided_usd = Number(required=True, allow_none=True)
@@ -321,21 +321,21 @@ class ProgramAnswerSchema(Schema):
     completion_probability = Share(required=True)
     envelope = Part(EnvelopeSchema, required=True)
     tiers = Items(Part(TierAnswerSchema), max_items=len(TIERS), required=True)
-    overhead = Items(Part(OverheadAnswerSchema), max_items=MOST_NAMES, required=True)
+    overhead = Items(Part(OverheadAnswerSchema), max_items=MAX_NAMES, required=True)
     reserves = Part(ReservesAnswerSchema, required=True)
-    lines = Items(Part(ProgramLineSchema), max_items=MOST_NAMES, required=True)
-    risks = Items(Part(RiskAnswerSchema), max_items=MOST_NAMES, required=True)
-    endings = Items(Part(EndingSchema), max_items=len(TIERS) + 1, required=True)
+    lines = Items(Part(BudgetLineSchema), max_items=MAX_NAMES, required=True)
+    risks = Items(Part(RiskAnswerSchema), max_items=MAX_NAMES, required=True)
+    endings = Items(Part(ProgramEndingSchema), max_items=len(TIERS) + 1, required=True)
     midpoint_gate = Part(MidpointAnswerSchema, required=True, allow_none=True)
     schedule = Part(ProgramScheduleAnswerSchema, required=True)
-    burn_plan = Items(Part(BurnWeekSchema), max_items=MOST_WEEKS, required=True)
+    burn_plan = Items(Part(BurnWeekSchema), max_items=MAX_WEEKS, required=True)
     reporting = Part(ReportingSchema, required=True)
     tokens = Part(ProgramTokensSchema, required=True, allow_none=True)
     spend_choices = Part(SpendChoicesAnswerSchema, required=True, allow_none=True)
     price_snapshot = Text(required=True)
     engine_version = Text(required=True)
     assumptions = Items(Part(AssumptionSchema), max_items=2000, required=True)
-    warnings = Items(Text(max_length=LONG), max_items=1000, required=True)
+    warnings = Items(Text(max_length=MAX_TEXT_LENGTH), max_items=1000, required=True)
 
 
 class DifferenceCauseSchema(Schema):

@@ -10,27 +10,27 @@ from service.domain.programs.program import TIERS
 from service.domain.quantities import Range
 from service.schemas.base import Choice, Decimal, Items, Number, OwnField, RangeSchema, Schema, Share, Text
 
-MOST_AXES = 20
-MOST_NAMES = 100
-MOST_DAYS = 3650.0
-MOST_USD = 10**13
-LONGEST_NAME = 80
-DAY_BOUNDS: dict[str, Any] = {"type": "number", "minimum": 0, "maximum": MOST_DAYS}
+MAX_AXES = 20
+MAX_NAMES = 100
+MAX_DAYS = 3650.0
+MAX_USD = 10**13
+MAX_NAME_LENGTH = 80
+DAY_BOUNDS: dict[str, Any] = {"type": "number", "minimum": 0, "maximum": MAX_DAYS}
 
 
 def short_name(**options: Any) -> Text:
     """What something is called on the calendar and in reports."""
-    return Text(max_length=LONGEST_NAME, **options)
+    return Text(max_length=MAX_NAME_LENGTH, **options)
 
 
 def usd_amount(**options: Any) -> Decimal:
     """An amount of money, in cents."""
-    return Decimal(places=2, maximum=MOST_USD, **options)
+    return Decimal(places=2, maximum=MAX_USD, **options)
 
 
 def references(description: str) -> Items:
     """Names of runs, tiers and milestones."""
-    return Items(Text(max_length=2 * LONGEST_NAME), max_items=MOST_NAMES, description=description)
+    return Items(Text(max_length=2 * MAX_NAME_LENGTH), max_items=MAX_NAMES, description=description)
 
 
 class DaysField(OwnField):
@@ -38,8 +38,8 @@ class DaysField(OwnField):
 
     def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> Range:  # noqa: ARG002
         days = RangeSchema().load(value) if isinstance(value, dict) else dict.fromkeys(("p10", "p50", "p90"), Number().deserialize(value))
-        if days["p10"] < 0 or days["p90"] > MOST_DAYS:
-            raise ValidationError(f"must lie between 0 and {MOST_DAYS:g} days")
+        if days["p10"] < 0 or days["p90"] > MAX_DAYS:
+            raise ValidationError(f"must lie between 0 and {MAX_DAYS:g} days")
         return Range(**days)
 
     def openapi(self) -> dict[str, Any]:
@@ -53,8 +53,8 @@ class GridField(OwnField):
     """The axes of a sweep: how many values each has."""
 
     def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> dict[str, int]:  # noqa: ARG002
-        if not isinstance(value, dict) or not 0 < len(value) <= MOST_AXES:
-            raise ValidationError(f"must be an object with 1 to {MOST_AXES} axes")
+        if not isinstance(value, dict) or not 0 < len(value) <= MAX_AXES:
+            raise ValidationError(f"must be an object with 1 to {MAX_AXES} axes")
         sizes = {name: len(axis) if isinstance(axis, list) else axis for name, axis in value.items()}
         wrong = {name: ["must be a list of values, or how many there are"] for name, size in sizes.items() if not _is_size(size)}
         if wrong:
@@ -65,7 +65,7 @@ class GridField(OwnField):
         """An object of lists or numbers."""
         size = {"type": "integer", "minimum": 1, "maximum": 1000}
         values = {"type": "array", "items": {}, "minItems": 1, "maxItems": 1000}
-        return {"type": "object", "minProperties": 1, "maxProperties": MOST_AXES, "additionalProperties": {"anyOf": [size, values]}}
+        return {"type": "object", "minProperties": 1, "maxProperties": MAX_AXES, "additionalProperties": {"anyOf": [size, values]}}
 
 
 def _is_size(size: object) -> bool:

@@ -9,42 +9,52 @@ from typing import Any
 from service.domain.programs.program import GateBlock, RunBlock, TierBlock
 from service.schemas.training.presenters import estimate_answer
 from service.serialization import plain
-from service.usecases.programs.plan import ProgramAnswer, ProgramsCompared
+from service.usecases.programs.plan import ProgramAnswer, ProgramComparison
 from service.usecases.training.estimate import EstimateAnswer
 
 Body = dict[str, Any]
-FIGURES = ("usd", "accelerator_hours", "wall_clock_hours", "flops", "tokens", "tco2e")
-WHOLE = ("total_usd", "expected_usd", "completion_probability", "envelope")
-LISTS = ("overhead", "reserves", "lines")
-BESIDE = ("schedule", "burn_plan", "reporting", "tokens", "spend_choices", "price_snapshot", "engine_version", "assumptions", "warnings")
+RANGE_FIELDS = ("usd", "accelerator_hours", "wall_clock_hours", "flops", "tokens", "tco2e")
+TOTAL_FIELDS = ("total_usd", "expected_usd", "completion_probability", "envelope")
+LINE_FIELDS = ("overhead", "reserves", "lines")
+ANSWER_FIELDS = (
+    "schedule",
+    "burn_plan",
+    "reporting",
+    "tokens",
+    "spend_choices",
+    "price_snapshot",
+    "engine_version",
+    "assumptions",
+    "warnings",
+)
 
 
-def program_body(answer: ProgramAnswer) -> Body:
+def present_program(answer: ProgramAnswer) -> Body:
     """The whole answer."""
     plan = answer.plan
     # Runs that ask the same have the same estimate: it is written once.
-    written = _written({id(one): one for one in answer.estimates.values()})
+    written = _present_estimates({id(one): one for one in answer.estimates.values()})
     return {
         "name": plan.name,
         "outcome": _outcome(answer),
-        **{name: plain(getattr(plan, name)) for name in WHOLE},
+        **{name: plain(getattr(plan, name)) for name in TOTAL_FIELDS},
         "tiers": [_tier(tier, answer, written) for tier in plan.tiers],
-        **{name: plain(getattr(plan, name)) for name in LISTS},
+        **{name: plain(getattr(plan, name)) for name in LINE_FIELDS},
         "risks": [_risk(plain(block)) for block in plan.risks],
         "endings": plain(plan.endings),
         "midpoint_gate": _midpoint(answer),
-        **{name: plain(getattr(answer, name)) for name in BESIDE},
+        **{name: plain(getattr(answer, name)) for name in ANSWER_FIELDS},
     }
 
 
-def difference_body(found: ProgramsCompared) -> Body:
+def present_difference(found: ProgramComparison) -> Body:
     """Why the later program costs more."""
     body: Body = plain(found)
     causes = body.pop("difference")
     return {**causes, **body}
 
 
-def _written(answers: Mapping[int, EstimateAnswer]) -> dict[int, Body]:
+def _present_estimates(answers: Mapping[int, EstimateAnswer]) -> dict[int, Body]:
     """The estimates; what several of them assume alike is written once as well."""
     assumed = {id(one): one for answer in answers.values() for one in answer.assumptions}
     said = {key: plain(one) for key, one in assumed.items()}
@@ -68,7 +78,7 @@ def _tier(tier: TierBlock, answer: ProgramAnswer, written: Mapping[int, Body]) -
         "tier": tier.tier,
         "cost_usd": plain(tier.cost_usd),
         "overhead_usd": plain(tier.overhead_usd),
-        **{name: plain(getattr(tier, name)) for name in FIGURES},
+        **{name: plain(getattr(tier, name)) for name in RANGE_FIELDS},
         "runs": [_run(block, answer.estimates[tier.tier, block.run.name], written) for block in tier.runs],
         "failures": plain(tier.failures),
         "gate": gate,
@@ -84,7 +94,7 @@ def _run(block: RunBlock, estimate: EstimateAnswer, written: Mapping[int, Body])
         "equivalents": block.equivalents,
         "at_once": repetition.at_once,
         "cost_usd": plain(block.cost_usd),
-        **{name: plain(getattr(block, name)) for name in FIGURES},
+        **{name: plain(getattr(block, name)) for name in RANGE_FIELDS},
         "estimate": written[id(estimate)],
     }
 

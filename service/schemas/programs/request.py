@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from service.domain.programs.program import TIERS
 from service.schemas.base import Choice, Count, Day, Items, NotNegative, Number, OrWord, Part, Schema, Share, Text
-from service.schemas.programs.fields import LONGEST_NAME, MOST_NAMES, OverheadField, short_name, usd_amount
+from service.schemas.programs.fields import MAX_NAME_LENGTH, MAX_NAMES, OverheadField, short_name, usd_amount
 from service.schemas.programs.runs import PartialEstimateSchema, TierSchema
 from service.schemas.programs.schedule import ProgramScheduleSchema
 from service.schemas.scaling.optimum_request import LawField
@@ -105,7 +105,7 @@ class ProgramRiskSchema(Schema):
     tier = Choice(TIERS)
     cost_share_of_tier = Share()
     cost_usd = usd_amount()
-    addressed_by = Text(max_length=LONGEST_NAME, description="The spend choice that makes it less likely")
+    addressed_by = Text(max_length=MAX_NAME_LENGTH, description="The spend choice that makes it less likely")
 
 
 class SpendCurveSchema(Schema):
@@ -146,7 +146,7 @@ class ProgramRequestSchema(Schema):
     labelling = Part(LabellingSchema)
     data = Part(ProgramDataSchema)
     schedule = Part(ProgramScheduleSchema)
-    risks = Items(Part(ProgramRiskSchema), max_items=MOST_NAMES)
+    risks = Items(Part(ProgramRiskSchema), max_items=MAX_NAMES)
     spend_choices = Part(SpendChoicesSchema)
     correlation = Share(description="Between the errors of the runs' estimates")
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from service.domain.programs.program import TIERS
 from service.schemas.base import Choice, Count, Items, NotNegative, Number, Part, Schema, Share, Text
-from service.schemas.programs.fields import MOST_DAYS, GridField, references, short_name
+from service.schemas.programs.fields import MAX_DAYS, GridField, references, short_name
 from service.schemas.training.request import MAX_ACCELERATORS, HardwareSchema, RunSectionsSchema
 
-MOST_RUNS = 300
-MOST_REPEATS = 100_000
+MAX_RUNS = 300
+MAX_REPEATS = 100_000
 
 
 class ProgramHardwareSchema(HardwareSchema):
@@ -44,11 +44,11 @@ class ProgramRunSchema(Schema):
 
     name = short_name(required=True)
     estimate = Part(PartialEstimateSchema, load_default=dict)
-    repeat = Count(maximum=MOST_REPEATS, suffixes=False, description="How often it is made; left out: once")
+    repeat = Count(maximum=MAX_REPEATS, suffixes=False, description="How often it is made; left out: once")
     grid = GridField(description="Axes of a sweep, each a list of values or how many there are")
     seeds = Count(maximum=1000, suffixes=False)
     early_stopping = Part(EarlyStoppingSchema)
-    at_once = Count(maximum=MOST_REPEATS, suffixes=False, description="Runs side by side; left out: as the program's accelerators allow")
+    at_once = Count(maximum=MAX_REPEATS, suffixes=False, description="Runs side by side; left out: as the program's accelerators allow")
     after = references("What it waits for: runs, milestones or tiers; left out: the run before it in its tier, empty: nothing in its tier")
 
 
@@ -58,12 +58,12 @@ class GateSchema(Schema):
     decides = Text(required=True, max_length=500)
     evidence = Text(max_length=1000)
     pass_probability = Share()
-    sign_off_days = NotNegative(maximum=MOST_DAYS, description="Working days until evaluation is signed off")
+    sign_off_days = NotNegative(maximum=MAX_DAYS, description="Working days until evaluation is signed off")
 
 
 class TierSchema(Schema):
     """A tier with its runs; tiers come in the order prototype, validation, production."""
 
     tier = Choice(TIERS, required=True)
-    runs = Items(Part(ProgramRunSchema), required=True, min_items=1, max_items=MOST_RUNS)
+    runs = Items(Part(ProgramRunSchema), required=True, min_items=1, max_items=MAX_RUNS)
     gate = Part(GateSchema)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from service.schemas.base import Choice, Count, Day, Items, Number, Part, Schema
-from service.schemas.programs.fields import MOST_NAMES, DaysField, references, short_name
+from service.schemas.programs.fields import MAX_NAMES, DaysField, references, short_name
 from service.schemas.training.request import MAX_ACCELERATORS
 
 WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
@@ -39,7 +39,7 @@ class ProgramScheduleSchema(Schema):
     """The calendar around the runs."""
 
     queue_days = DaysField(description="From asking for the machine until a run starts, each run")
-    milestones = Items(Part(MilestoneSchema), max_items=MOST_NAMES)
+    milestones = Items(Part(MilestoneSchema), max_items=MAX_NAMES)
     maintenance = Items(Part(MaintenanceSchema), max_items=50)
     upgrades = Items(Part(UpgradeSchema), max_items=50)
     holidays = Items(Day(), max_items=1000, description="Days nobody reviews or signs off")

@@ -9,9 +9,9 @@ from service.context import AppContext
 from service.domain.errors import DomainError
 from service.schemas.base import pointers
 from service.schemas.programs.answer import ProgramAnswerSchema
-from service.schemas.programs.presenters import program_body
+from service.schemas.programs.presenters import present_program
 from service.schemas.programs.request import ProgramRequestSchema
-from service.usecases.programs.plan import plan
+from service.usecases.programs.plan import plan_program
 
 ANSWER, REQUEST = ProgramAnswerSchema(), ProgramRequestSchema()
 MARK = "total_usd"
@@ -32,6 +32,6 @@ def plan_of(context: AppContext, given: Mapping[str, Any], at: str) -> dict[str,
     if MARK in given:
         return {"request": None, "answer": given}
     try:
-        return {"request": given, "answer": program_body(plan(context, REQUEST.load(given)))}
+        return {"request": given, "answer": present_program(plan_program(context, REQUEST.load(given)))}
     except DomainError as problem:
         raise problem.below(at) from problem

@@ -8,32 +8,32 @@ from typing import Any
 
 from service.domain.errors import InvalidRequest
 from service.domain.programs.program import (
-    Criteria,
+    GateCriteria,
     MidpointGate,
     OtherLine,
     Outcome,
-    Overhead,
+    ProgramOverhead,
     ProgramPlan,
     Reserves,
     Risk,
     Tier,
 )
 from service.engine.numerics.money import cents, part, total
-from service.engine.programs.budget import equivalents, point_of
+from service.engine.programs.budget import default_point, run_equivalents
 from service.engine.training.cost import HOURS_PER_MONTH
-from service.presets.programs import development_shares, overhead_shares, program_default
-from service.usecases.programs.runs import Estimated
+from service.presets.programs import development_shares, find_program_default, overhead_shares
+from service.usecases.programs.runs import EstimatedRun
 from service.usecases.resolution.assumption_log import AssumptionLog
 
 Given = Mapping[str, Any]
 
 
-def overheads(request: Given, notes: AssumptionLog) -> tuple[Overhead, ...]:
+def resolve_overheads(request: Given, notes: AssumptionLog) -> tuple[ProgramOverhead, ...]:
     """The overheads stated, a published share where that is asked for."""
     return tuple(_overhead(line, given, notes) for line, given in request.get("overhead", {}).items())
 
 
-def reserves(request: Given, notes: AssumptionLog) -> Reserves:
+def resolve_reserves(request: Given, notes: AssumptionLog) -> Reserves:
     """What is held back."""
     given = request.get("reserves", {})
     held, confidence = (_choose(given, f"reserves.{name}", notes) for name in ("evaluation_and_debugging", "confidence"))
@@ -41,32 +41,32 @@ def reserves(request: Given, notes: AssumptionLog) -> Reserves:
     return Reserves(held, confidence, None if stated == "from_risks" else stated)
 
 
-def outcome(request: Given, notes: AssumptionLog) -> Outcome | None:
+def resolve_outcome(request: Given, notes: AssumptionLog) -> Outcome | None:
     """What the program is for."""
     given = request.get("outcome")
     if given is None:
         return None
-    usual = point_of(given["baseline"], given["target"])
+    usual = default_point(given["baseline"], given["target"])
     point = notes.take(given, "outcome.point", usual, "a hundredth where baseline and target are shares, else 1")
     return Outcome(given["metric"], given["baseline"], given["target"], point, given.get("decision"))
 
 
-def midpoint_gate(request: Given, notes: AssumptionLog) -> MidpointGate | None:
+def resolve_midpoint_gate(request: Given, notes: AssumptionLog) -> MidpointGate | None:
     """The gate at half of the budget, or where it is stated to be."""
     given = request.get("midpoint_gate")
     if given is None:
         return None
     share = _choose(given, "midpoint_gate.at_spend_share", notes)
-    return MidpointGate(share, Criteria(**given["continue_if"]), Criteria(**given["stop_if"]), given.get("pivot_to"))
+    return MidpointGate(share, GateCriteria(**given["continue_if"]), GateCriteria(**given["stop_if"]), given.get("pivot_to"))
 
 
-def risks(request: Given) -> tuple[Risk, ...]:
+def resolve_risks(request: Given) -> tuple[Risk, ...]:
     """The risk log."""
     return tuple(Risk(**given) for given in request.get("risks", ()))
 
 
-def other_lines(
-    request: Given, runs: Sequence[Estimated], tiers: Sequence[Tier], months: float, notes: AssumptionLog
+def build_other_lines(
+    request: Given, runs: Sequence[EstimatedRun], tiers: Sequence[Tier], months: float, notes: AssumptionLog
 ) -> tuple[OtherLine, ...]:
     """Storage, network, people, labelling, data and evaluation of the whole program, which lasts so many months."""
     lines = [
@@ -80,7 +80,7 @@ def other_lines(
     return tuple(line for line in lines if line.usd)
 
 
-def warn_of_little_development(plan: ProgramPlan, notes: AssumptionLog) -> None:
+def warn_of_low_development_share(plan: ProgramPlan, notes: AssumptionLog) -> None:
     """Where earlier tiers and overheads are a smaller part of the production runs than what any published program spent beside them."""
     final = plan.tiers[-1]
     if final.tier != "production" or not final.cost_usd:
@@ -94,15 +94,15 @@ def warn_of_little_development(plan: ProgramPlan, notes: AssumptionLog) -> None:
         )
 
 
-def _overhead(line: str, given: Given, notes: AssumptionLog) -> Overhead:
+def _overhead(line: str, given: Given, notes: AssumptionLog) -> ProgramOverhead:
     if "published" in given:
         found = overhead_shares()[line]
         notes.assume(f"overhead.{line}", found.share, f"{found.source}, {found.date}")
-        return Overhead(line, f"{found.source}, {found.date}", share=found.share)
-    return Overhead(line, given.get("basis", "stated"), given.get("share"), given.get("usd"), given.get("tier"))
+        return ProgramOverhead(line, f"{found.source}, {found.date}", share=found.share)
+    return ProgramOverhead(line, given.get("basis", "stated"), given.get("share"), given.get("usd"), given.get("tier"))
 
 
-def _storage(request: Given, runs: Sequence[Estimated], months: float, notes: AssumptionLog) -> list[OtherLine]:
+def _storage(request: Given, runs: Sequence[EstimatedRun], months: float, notes: AssumptionLog) -> list[OtherLine]:
     """Data sets, checkpoints and logs: each from the program's start until its retention is over."""
     given = request.get("storage")
     if given is None:
@@ -120,7 +120,7 @@ def _storage(request: Given, runs: Sequence[Estimated], months: float, notes: As
     ]
 
 
-def _checkpoints_tb(given: Given, runs: Sequence[Estimated], notes: AssumptionLog) -> float:
+def _checkpoints_tb(given: Given, runs: Sequence[EstimatedRun], notes: AssumptionLog) -> float:
     """What is kept of all runs: a number of checkpoints of each, or as many as its hours are times a cadence."""
     every: float | None = given.get("checkpoint_every_hours")
     if every and "checkpoints_kept" in given:
@@ -129,7 +129,7 @@ def _checkpoints_tb(given: Given, runs: Sequence[Estimated], notes: AssumptionLo
     held = 0.0
     for one in runs:
         kept = max(1.0, one.run.wall_clock_hours.p50 / every) if every else fixed
-        held += one.answer.estimate.reliability.checkpoint_tb * kept * equivalents(one.run.repetition)
+        held += one.answer.estimate.reliability.checkpoint_tb * kept * run_equivalents(one.run.repetition)
     return held
 
 
@@ -173,10 +173,10 @@ def _exact(usd: Decimal | None) -> Decimal:
 
 
 def _choose(given: Given, path: str, notes: AssumptionLog) -> Any:
-    fallback = program_default(path.rpartition(".")[2])
+    fallback = find_program_default(path.rpartition(".")[2])
     return notes.take(given, path, fallback.value, fallback.source)
 
 
-def months_of(hours: float) -> float:
+def hours_to_months(hours: float) -> float:
     """Hours on the wall clock as months."""
     return hours / HOURS_PER_MONTH

@@ -16,38 +16,45 @@ from service.domain.programs.answer import (
     MidpointDate,
     ProgramSchedule,
     ProgramTokens,
-    Reporting,
+    ReportingPlan,
     SpendChoices,
 )
 from service.domain.programs.program import Program, ProgramPlan, Tier, TierName
 from service.domain.quantities import Assumption
-from service.domain.schedule import BurnWeek, Schedule, Spending
+from service.domain.schedule import BurnWeek, NetworkSchedule, PlannedSpending
 from service.engine.numerics.money import split, total
-from service.engine.programs.budget import plan as roll_up
-from service.engine.programs.cost_variance import PlanDifference, difference
-from service.engine.programs.gates import stages
-from service.engine.programs.validation import check
-from service.engine.scheduling.activity_network import Linked, linked
+from service.engine.programs.budget import plan_budget as roll_up
+from service.engine.programs.cost_variance import CostVariance, explain_difference
+from service.engine.programs.gates import spending_by_tier
+from service.engine.programs.validation import check_program
+from service.engine.scheduling.activity_network import OrderedNetwork, order_network
 from service.engine.scheduling.burn_plan import burn_plan
-from service.engine.scheduling.calendar import working_day
-from service.engine.scheduling.critical_path import forward, latest_network_start, median_hours, network_end, schedule_linked
-from service.engine.scheduling.deadline_options import Wanted
-from service.engine.scheduling.durations import Deviations
-from service.presets.programs import program_default
+from service.engine.scheduling.calendar import next_working_day
+from service.engine.scheduling.critical_path import forward_pass, latest_network_start, median_durations, network_end, schedule_ordered
+from service.engine.scheduling.deadline_options import DeadlineTarget
+from service.engine.scheduling.durations import DurationDraws
+from service.presets.programs import find_program_default
 from service.presets.version import engine_version
 from service.usecases.programs import lines
-from service.usecases.programs.deadline import Draft, Planner, bought_back, drawn, resolve_start, wanted_probability
-from service.usecases.programs.runs import Estimated, Estimates, price_snapshot, resolve_tiers, run_warnings
-from service.usecases.programs.schedule import Placed, activity_name, earliest_finishes, gate_name, placed, reporting
-from service.usecases.programs.tokens import program_tokens, spend_choices
+from service.usecases.programs.deadline import (
+    AlternativePlanner,
+    ProgramDraft,
+    draw_durations,
+    find_deadline_options,
+    resolve_start,
+    resolve_target_probability,
+)
+from service.usecases.programs.runs import EstimateCache, EstimatedRun, collect_run_warnings, common_price_snapshot, resolve_tiers
+from service.usecases.programs.schedule import ProgramNetwork, activity_name, build_network, earliest_finishes, gate_name, plan_reports
+from service.usecases.programs.tokens import plan_tokens, rank_spend_choices
 from service.usecases.resolution.assumption_log import AssumptionLog
 from service.usecases.training.estimate import EstimateAnswer
 
 Given = Mapping[str, Any]
-Runs = Mapping[tuple[str, str], Estimated]
+Runs = Mapping[tuple[str, str], EstimatedRun]
 
 # Half a century: what lasts longer is a slip of the pen, and a burn plan of its weeks no plan.
-MOST_MONTHS = 600
+MAX_MONTHS = 600
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +68,7 @@ class ProgramAnswer:
     gates: Mapping[str, GateDates]
     midpoint: MidpointDate | None
     burn_plan: tuple[BurnWeek, ...]
-    reporting: Reporting
+    reporting: ReportingPlan
     tokens: ProgramTokens | None
     spend_choices: SpendChoices | None
     price_snapshot: str
@@ -71,47 +78,47 @@ class ProgramAnswer:
 
 
 @dataclass(frozen=True, slots=True)
-class Resolved:
+class ResolvedProgram:
     """A program with its runs estimated, from its first day on, and the plan that comes of it."""
 
     request: Given
     runs: Runs
     program: Program
-    placed: Placed
-    net: Linked
+    placed: ProgramNetwork
+    net: OrderedNetwork
     plan: ProgramPlan
 
     @property
-    def draft(self) -> Draft:
-        return Draft(self.plan, self.placed.network)
+    def draft(self) -> ProgramDraft:
+        return ProgramDraft(self.plan, self.placed.network)
 
 
 @dataclass(frozen=True, slots=True)
-class ProgramsCompared:
-    """Two budgets, and why the later one is another; `price_snapshot` is the later one's."""
+class ProgramComparison:
+    """Two budgets, and why the later one is another; `common_price_snapshot` is the later one's."""
 
     before_usd: float
     after_usd: float
-    difference: PlanDifference
+    difference: CostVariance
     before_price_snapshot: str
     price_snapshot: str
     engine_version: str
 
 
-def plan(context: AppContext, request: Given) -> ProgramAnswer:
+def plan_program(context: AppContext, request: Given) -> ProgramAnswer:
     """The plan of a program's request as the schema gives it. Raises the domain's Problems, with pointers into the request."""
     notes, estimates = AssumptionLog(), _estimates(context)
-    found = resolve(estimates, request, context.clock().date(), notes)
+    found = resolve_program(estimates, request, context.clock().date(), notes)
     network = found.placed.network
-    draws = drawn(network)
-    timed = schedule_linked(found.net, network.activities, draws, request.get("deadline"))
+    draws = draw_durations(network)
+    timed = schedule_ordered(found.net, network.activities, draws, request.get("deadline"))
     weeks = burn_plan(network.start, _spendings(found, timed))
     dates = _schedule(found, timed, draws, estimates, notes)
-    tokens = program_tokens(request, tuple(found.runs.values()), notes)
-    choices = spend_choices(request, found.plan, notes)
-    reports = reporting(request, dates.start, dates.finish.p50, notes)
-    snapshot = price_snapshot(found.runs, notes)
-    lines.warn_of_little_development(found.plan, notes)
+    tokens = plan_tokens(request, tuple(found.runs.values()), notes)
+    choices = rank_spend_choices(request, found.plan, notes)
+    reports = plan_reports(request, dates.start, dates.finish.p50, notes)
+    snapshot = common_price_snapshot(found.runs, notes)
+    lines.warn_of_low_development_share(found.plan, notes)
     return ProgramAnswer(
         plan=found.plan,
         request=request,
@@ -126,80 +133,82 @@ def plan(context: AppContext, request: Given) -> ProgramAnswer:
         price_snapshot=snapshot,
         engine_version=engine_version(),
         assumptions=notes.assumptions,
-        warnings=(*found.plan.warnings, *notes.warnings, *run_warnings(found.runs.values())),
+        warnings=(*found.plan.warnings, *notes.warnings, *collect_run_warnings(found.runs.values())),
     )
 
 
-def compare(context: AppContext, request: Given) -> ProgramsCompared:
-    """Why one program costs more than another. Raises as `plan`, with pointers below /before or /after."""
+def compare_programs(context: AppContext, request: Given) -> ProgramComparison:
+    """Why one program costs more than another. Raises as `plan_program`, with pointers below /before or /after."""
     estimates, today = _estimates(context), context.clock().date()
     programs = []
     for name in ("before", "after"):
         try:
-            programs.append(resolve(estimates, request[name], today, AssumptionLog()))
+            programs.append(resolve_program(estimates, request[name], today, AssumptionLog()))
         except DomainError as problem:
             raise problem.below(f"/{name}") from problem
     before, after = programs
-    return ProgramsCompared(
+    return ProgramComparison(
         before_usd=before.plan.total_usd.p50,
         after_usd=after.plan.total_usd.p50,
-        difference=difference(before.plan, after.plan),
-        before_price_snapshot=price_snapshot(before.runs, AssumptionLog()),
-        price_snapshot=price_snapshot(after.runs, AssumptionLog()),
+        difference=explain_difference(before.plan, after.plan),
+        before_price_snapshot=common_price_snapshot(before.runs, AssumptionLog()),
+        price_snapshot=common_price_snapshot(after.runs, AssumptionLog()),
         engine_version=engine_version(),
     )
 
 
-def _estimates(context: AppContext) -> Estimates:
+def _estimates(context: AppContext) -> EstimateCache:
     """Estimates with one reading of the user's measurements for all runs."""
-    return Estimates(replace(context, measurements=functools.cache(context.measurements)))
+    return EstimateCache(replace(context, measurements=functools.cache(context.measurements)))
 
 
-def resolve(estimates: Estimates, request: Given, today: date, notes: AssumptionLog) -> Resolved:
+def resolve_program(estimates: EstimateCache, request: Given, today: date, notes: AssumptionLog) -> ResolvedProgram:
     """The program estimated, put in time by its medians, and rolled up."""
     tiers, runs = resolve_tiers(estimates, request, notes)
     program = _program(request, tiers, notes)
-    check(program)
-    start = resolve_start(request, today, lambda day: placed(request, tiers, runs, day, AssumptionLog()).network, notes)
-    return _rolled_up(request, program, runs, start, notes)
+    check_program(program)
+    start = resolve_start(request, today, lambda day: build_network(request, tiers, runs, day, AssumptionLog()).network, notes)
+    return _assemble(request, program, runs, start, notes)
 
 
-def _rolled_up(request: Given, program: Program, runs: Runs, start: date, notes: AssumptionLog) -> Resolved:
-    where = placed(request, program.tiers, runs, start, notes)
-    net = linked(where.network)
-    months = lines.months_of(float(network_end(forward(net, median_hours(net)))[0]))
-    if months > MOST_MONTHS:
+def _assemble(request: Given, program: Program, runs: Runs, start: date, notes: AssumptionLog) -> ResolvedProgram:
+    where = build_network(request, program.tiers, runs, start, notes)
+    net = order_network(where.network)
+    months = lines.hours_to_months(float(network_end(forward_pass(net, median_durations(net)))[0]))
+    if months > MAX_MONTHS:
         raise InvalidRequest(f"begun on {start} it takes {months / 12:,.0f} years: check start, milestones and runs", "/start")
-    other = lines.other_lines(request, tuple(runs.values()), program.tiers, months, notes)
+    other = lines.build_other_lines(request, tuple(runs.values()), program.tiers, months, notes)
     whole = replace(program, other_lines=other)
-    return Resolved(request, runs, whole, where, net, roll_up(whole))
+    return ResolvedProgram(request, runs, whole, where, net, roll_up(whole))
 
 
 def _program(request: Given, tiers: tuple[Tier, ...], notes: AssumptionLog) -> Program:
     """The program but for the lines that depend on how long it takes."""
-    correlation, rollback = program_default("correlation"), program_default("rollback_share")
+    correlation, rollback = find_program_default("correlation"), find_program_default("rollback_share")
     return Program(
         name=request["name"],
         tiers=tiers,
-        reserves=lines.reserves(request, notes),
+        reserves=lines.resolve_reserves(request, notes),
         correlation=notes.take(request, "correlation", correlation.value, correlation.source),
         rollback_share=notes.assume("rollback_share", rollback.value, rollback.source),
-        outcome=lines.outcome(request, notes),
-        midpoint_gate=lines.midpoint_gate(request, notes),
-        overheads=lines.overheads(request, notes),
-        risks=lines.risks(request),
+        outcome=lines.resolve_outcome(request, notes),
+        midpoint_gate=lines.resolve_midpoint_gate(request, notes),
+        overheads=lines.resolve_overheads(request, notes),
+        risks=lines.resolve_risks(request),
     )
 
 
-def _schedule(found: Resolved, timed: Schedule, draws: Deviations, estimates: Estimates, notes: AssumptionLog) -> ProgramSchedule:
+def _schedule(
+    found: ResolvedProgram, timed: NetworkSchedule, draws: DurationDraws, estimates: EstimateCache, notes: AssumptionLog
+) -> ProgramSchedule:
     request, deadline = found.request, found.request.get("deadline")
     network = found.placed.network
-    target = None if deadline is None else Wanted(deadline, wanted_probability(request, notes), draws)
+    target = None if deadline is None else DeadlineTarget(deadline, resolve_target_probability(request, notes), draws)
     latest = None if target is None else latest_network_start(network, draws, target.deadline, target.probability)
-    planner = Planner(
-        lambda changed: resolve(estimates, {**changed, "start": network.start}, network.start, AssumptionLog()).draft,
-        lambda tiers: _rolled_up(request, replace(found.program, tiers=tiers), found.runs, network.start, AssumptionLog()).draft,
-        lambda day: _rolled_up(request, found.program, found.runs, day, AssumptionLog()).draft,
+    planner = AlternativePlanner(
+        lambda changed: resolve_program(estimates, {**changed, "start": network.start}, network.start, AssumptionLog()).draft,
+        lambda tiers: _assemble(request, replace(found.program, tiers=tiers), found.runs, network.start, AssumptionLog()).draft,
+        lambda day: _assemble(request, found.program, found.runs, day, AssumptionLog()).draft,
     )
     return ProgramSchedule(
         start=network.start,
@@ -211,16 +220,16 @@ def _schedule(found: Resolved, timed: Schedule, draws: Deviations, estimates: Es
         wanted_probability=None if target is None else target.probability,
         latest_start=latest,
         buy_back=()
-        if target is None or _in_time(timed, target)
-        else bought_back(request, found.draft, found.program.tiers, target, planner, notes),
+        if target is None or _meets_target(timed, target)
+        else find_deadline_options(request, found.draft, found.program.tiers, target, planner, notes),
     )
 
 
-def _in_time(timed: Schedule, target: Wanted) -> bool:
+def _meets_target(timed: NetworkSchedule, target: DeadlineTarget) -> bool:
     return timed.deadline_probability is None or timed.deadline_probability >= target.probability
 
 
-def _calendar(found: Resolved, timed: Schedule) -> tuple[CalendarEntry, ...]:
+def _calendar(found: ResolvedProgram, timed: NetworkSchedule) -> tuple[CalendarEntry, ...]:
     """Everything by its start, then its finish."""
     entries = [
         CalendarEntry(
@@ -238,14 +247,14 @@ def _calendar(found: Resolved, timed: Schedule) -> tuple[CalendarEntry, ...]:
     return tuple(sorted(entries, key=lambda entry: (entry.start, entry.finish)))
 
 
-def _gates(found: Resolved, timed: Schedule) -> dict[str, GateDates]:
+def _gates(found: ResolvedProgram, timed: NetworkSchedule) -> dict[str, GateDates]:
     earliest = earliest_finishes(found.net)
     finishes = {one.name: one.finish for one in timed.activities}
     names = {tier.tier: gate_name(tier.tier) for tier in found.program.tiers if tier.gate is not None}
     return {tier: GateDates(earliest[name], finishes[name]) for tier, name in names.items()}
 
 
-def _spendings(found: Resolved, timed: Schedule) -> Iterator[Spending]:
+def _spendings(found: ResolvedProgram, timed: NetworkSchedule) -> Iterator[PlannedSpending]:
     """The whole budget in time: each run with its part of what is spent with its tier, what belongs to no tier over the whole calendar.
 
     People are paid and data are kept while the program waits as well as while it trains.
@@ -253,22 +262,22 @@ def _spendings(found: Resolved, timed: Schedule) -> Iterator[Spending]:
     times = {one.name: one for one in timed.activities}
     queues = {each.name: each.queue_hours.p50 for each in found.placed.network.activities}
     plan = found.plan
-    for stage, tier in zip(stages(found.program, plan.tiers, plan.envelope.reserve_usd), plan.tiers, strict=True):
+    for stage, tier in zip(spending_by_tier(found.program, plan.tiers, plan.envelope.reserve_usd), plan.tiers, strict=True):
         shares = split(stage.own_usd + stage.reserve_usd, [block.cost_usd for block in tier.runs])
         for block, usd in zip(tier.runs, shares, strict=True):
             name = activity_name(tier.tier, block.run.name)
             one = times[name]
             begun = min(one.start_hours + queues[name], one.finish_hours)
             written = block.run.wall_clock_hours.p50 * 60 / block.run.checkpoint_interval_minutes
-            yield Spending(
+            yield PlannedSpending(
                 begun, one.finish_hours, usd, block.accelerator_hours.p50, round(block.tokens), round(written * block.equivalents)
             )
     around = total(line.usd for line in found.program.other_lines if line.tier is None)
     if around:
-        yield Spending(0.0, max(one.finish_hours for one in timed.activities), around)
+        yield PlannedSpending(0.0, max(one.finish_hours for one in timed.activities), around)
 
 
-def _midpoint(found: Resolved, timed: Schedule, weeks: Sequence[BurnWeek]) -> MidpointDate | None:
+def _midpoint(found: ResolvedProgram, timed: NetworkSchedule, weeks: Sequence[BurnWeek]) -> MidpointDate | None:
     midpoint = found.plan.midpoint
     if midpoint is None:
         return None
@@ -278,11 +287,11 @@ def _midpoint(found: Resolved, timed: Schedule, weeks: Sequence[BurnWeek]) -> Mi
         if spent >= due:
             break
     holidays = found.request.get("schedule", {}).get("holidays", ())
-    day = working_day(max(week.monday, found.placed.network.start), holidays)
-    return MidpointDate(day, due, _tier_of(found, timed, day))
+    day = next_working_day(max(week.monday, found.placed.network.start), holidays)
+    return MidpointDate(day, due, _current_tier(found, timed, day))
 
 
-def _tier_of(found: Resolved, timed: Schedule, day: date) -> TierName:
+def _current_tier(found: ResolvedProgram, timed: NetworkSchedule, day: date) -> TierName:
     """The first tier with a run that is not over before a day, by medians; the last after all of them."""
     over = {one.name: one.finish.p50 for one in timed.activities}
     tiers = found.program.tiers

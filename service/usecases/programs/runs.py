@@ -9,12 +9,12 @@ from typing import Any, TypeVar
 
 from service.context import AppContext
 from service.domain.errors import DomainError, InvalidRequest, NoOffer, UnknownName
-from service.domain.programs.program import Gate, PlannedRun, Repetition, Rung, RunLine, Tier
+from service.domain.programs.program import PlannedRun, RunCostLine, Rung, RunRepetition, Tier, TierGate
 from service.domain.training.model import Model
 from service.domain.training.run import Cluster, Run, Training
 from service.engine.programs.budget import successive_halving
 from service.presets.hardware.accelerators import find_accelerator
-from service.presets.programs import program_default
+from service.presets.programs import find_program_default
 from service.usecases.comparison.timed_configurations import search_weight
 from service.usecases.resolution.assumption_log import AssumptionLog
 from service.usecases.resolution.data import resolve_data
@@ -30,25 +30,25 @@ Found = TypeVar("Found")
 Key = tuple[str, ...]
 
 # What a program says of itself as a whole is left out of its runs.
-OF_THE_PROGRAM: Mapping[str, Mapping[str, float]] = {
+PROGRAM_SECTIONS: Mapping[str, Mapping[str, float]] = {
     "storage": {"dataset_tb": 0.0, "logs_tb": 0.0, "checkpoints_kept": 0},
     "network": {"egress_tb": 0.0},
     "personnel": {"evaluation_hours": 0.0, "analysis_hours": 0.0, "oncall_hours": 0.0},
     "overhead": {"evaluation": 0.0, "debugging": 0.0, "reruns": 0.0},
 }
-NEEDED = (("model",), ("data",), ("hardware", "accelerator"), ("hardware", "count"))
+REQUIRED_FIELDS = (("model",), ("data",), ("hardware", "accelerator"), ("hardware", "count"))
 # What a machine and its price are read from, and what is trained on it and how.
-OF_A_MACHINE = ("hardware", "price")
-OF_TRAINING = ("model", "training", *OF_A_MACHINE)
+MACHINE_SECTIONS = ("hardware", "price")
+TRAINING_SECTIONS = ("model", "training", *MACHINE_SECTIONS)
 # How much searching of layouts one request may cost.
-MOST_WORK = 600
-MOST_RUN_WARNINGS = 20
-MOST_NAMED = 10
-MOST_RUNS_STARTED = 10_000_000
+MAX_SEARCH_WORK = 600
+MAX_RUN_WARNINGS = 20
+MAX_NAMED_RUNS = 10
+MAX_RUNS_PER_ENTRY = 10_000_000
 
 
 @dataclass(frozen=True, slots=True)
-class Estimates:
+class EstimateCache:
     """A context that makes equal estimates once and reads equal request sections once, however many runs ask for them."""
 
     context: AppContext
@@ -61,7 +61,7 @@ class Estimates:
         key = _sections_key(request, request)
         if key not in self._made:
             notes = AssumptionLog()
-            machine = self._once("machine", request, OF_A_MACHINE, lambda said: resolve_machine(self.context, request, said), notes)
+            machine = self._once("machine", request, MACHINE_SECTIONS, lambda said: resolve_machine(self.context, request, said), notes)
             taught = with_lessons(self.context, request, machine.cluster.accelerator, notes)
             run = self._run(taught, machine, notes)
             self._count(run)
@@ -72,7 +72,9 @@ class Estimates:
     def _run(self, request: Given, machine: Machine, notes: AssumptionLog) -> Run:
         """The run of a request, as `resolve` assembles it."""
         cluster, price = machine.cluster, machine.price
-        model, training = self._once("trained", request, OF_TRAINING, lambda said: resolve_trained_model(request, cluster, said), notes)
+        model, training = self._once(
+            "trained", request, TRAINING_SECTIONS, lambda said: resolve_trained_model(request, cluster, said), notes
+        )
         data = resolve_data(request["data"], model, training.seq_len, notes)
         rest = [name for name in request if name not in ("model", "data", "training")]
         around = self._once("around", request, rest, lambda said: resolve_settings(request, cluster.accelerator, price, said), notes)
@@ -96,17 +98,17 @@ class Estimates:
         if key in self._searched:
             return
         self._searched[key] = search_weight(run.model)
-        if sum(self._searched.values()) > MOST_WORK:
+        if sum(self._searched.values()) > MAX_SEARCH_WORK:
             raise InvalidRequest(
-                f"the layouts of {len(self._searched)} models, trainings and machines are to be searched, more than the {MOST_WORK} units"
-                " of work of one program (a dense model's search is 2, one of experts 1 and as many as their number has divisors): let runs"
-                " share a shape, or plan the program in parts",
+                f"the layouts of {len(self._searched)} models, trainings and machines are to be searched, more than the {MAX_SEARCH_WORK}"
+                " units of work of one program (a dense model's search is 2, one of experts 1 and as many as their number has divisors):"
+                " let runs share a shape, or plan the program in parts",
                 "/model",
             )
 
 
 @dataclass(frozen=True, slots=True)
-class Estimated:
+class EstimatedRun:
     """A run as it is planned, its request with the defaults, its estimate, and where the program speaks of it."""
 
     run: PlannedRun
@@ -115,45 +117,47 @@ class Estimated:
     pointer: str
 
 
-def resolve_tiers(estimates: Estimates, request: Given, notes: AssumptionLog) -> tuple[tuple[Tier, ...], dict[tuple[str, str], Estimated]]:
+def resolve_tiers(
+    estimates: EstimateCache, request: Given, notes: AssumptionLog
+) -> tuple[tuple[Tier, ...], dict[tuple[str, str], EstimatedRun]]:
     """The tiers with every run estimated, and the runs by tier and name. Raises Problems with pointers into the program."""
     tiers: list[Tier] = []
-    found: dict[tuple[str, str], Estimated] = {}
+    found: dict[tuple[str, str], EstimatedRun] = {}
     for at, given in enumerate(request["tiers"]):
-        runs = [_estimated(estimates, request, one, f"/tiers/{at}/runs/{place}", notes) for place, one in enumerate(given["runs"])]
+        runs = [_estimate_run(estimates, request, one, f"/tiers/{at}/runs/{place}", notes) for place, one in enumerate(given["runs"])]
         found |= {(given["tier"], one.run.name): one for one in runs}
         tiers.append(Tier(given["tier"], tuple(one.run for one in runs), _gate(given, notes)))
     return tuple(tiers), found
 
 
-def whole_request(request: Given, given: Given, pointer: str, notes: AssumptionLog) -> dict[str, Any]:
+def run_request(request: Given, given: Given, pointer: str, notes: AssumptionLog) -> dict[str, Any]:
     """A run's estimate request: its own laid over the defaults, without what the program states of itself as a whole."""
-    whole = merged(request.get("defaults", {}), given["estimate"])
-    for path in NEEDED:
-        if _at(whole, path) is None:
+    whole = merge_requests(request.get("defaults", {}), given["estimate"])
+    for path in REQUIRED_FIELDS:
+        if _value_at(whole, path) is None:
             raise InvalidRequest(f"{'.'.join(path)} is needed: state it here or in defaults", f"{pointer}/estimate/{'/'.join(path)}")
-    for name in OF_THE_PROGRAM.keys() & request.keys() & whole.keys():
+    for name in PROGRAM_SECTIONS.keys() & request.keys() & whole.keys():
         notes.assume(f"estimate.{name}", {}, "left out of the runs: the program states it as a whole")
-    return whole | {name: nothing for name, nothing in OF_THE_PROGRAM.items() if name in request}
+    return whole | {name: nothing for name, nothing in PROGRAM_SECTIONS.items() if name in request}
 
 
-def merged(below: Given, above: Given) -> dict[str, Any]:
+def merge_requests(below: Given, above: Given) -> dict[str, Any]:
     """`above` laid over `below`, object by object; what is no object is replaced."""
     found = dict(below)
     for name, value in above.items():
         before = found.get(name)
-        found[name] = merged(before, value) if isinstance(before, Mapping) and isinstance(value, Mapping) else value
+        found[name] = merge_requests(before, value) if isinstance(before, Mapping) and isinstance(value, Mapping) else value
     return found
 
 
-def planned_run(name: str, answer: EstimateAnswer, request: Given, repetition: Repetition) -> PlannedRun:
+def make_planned_run(name: str, answer: EstimateAnswer, request: Given, repetition: RunRepetition) -> PlannedRun:
     """A run as the program's arithmetic takes it."""
     found = answer.estimate
     hours = found.time.wall_clock_hours
     return PlannedRun(
         name=name,
         accelerator=find_accelerator(request["hardware"]["accelerator"]).accelerator.name,
-        lines=tuple(RunLine(line.line, line.usd) for line in found.cost.lines),
+        lines=tuple(RunCostLine(line.line, line.usd) for line in found.cost.lines),
         usd=found.cost.total_usd,
         accelerator_hours=found.time.accelerator_hours,
         wall_clock_hours=hours,
@@ -168,7 +172,7 @@ def planned_run(name: str, answer: EstimateAnswer, request: Given, repetition: R
     )
 
 
-def price_snapshot(runs: Mapping[tuple[str, str], Estimated], notes: AssumptionLog) -> str:
+def common_price_snapshot(runs: Mapping[tuple[str, str], EstimatedRun], notes: AssumptionLog) -> str:
     """The price book of the first run that pins none, or of the first of all; runs that are priced by another are warned of."""
     pins = [one.request.get("price", {}).get("snapshot") for one in runs.values()]
     books = [one.answer.price_snapshot for one in runs.values()]
@@ -178,46 +182,46 @@ def price_snapshot(runs: Mapping[tuple[str, str], Estimated], notes: AssumptionL
         if book != usual:
             others.setdefault(book, []).append(f"{tier}/{run}")
     for book, names in others.items():
-        more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
-        notes.warn(f"priced by snapshot {book}, not by {usual} as the others: {', '.join(names[:MOST_NAMED])}{more}")
+        more = f" and {len(names) - MAX_NAMED_RUNS} more" if len(names) > MAX_NAMED_RUNS else ""
+        notes.warn(f"priced by snapshot {book}, not by {usual} as the others: {', '.join(names[:MAX_NAMED_RUNS])}{more}")
     return usual
 
 
-def run_warnings(runs: Iterable[Estimated]) -> list[str]:
+def collect_run_warnings(runs: Iterable[EstimatedRun]) -> list[str]:
     """What the runs' estimates warn of, each once, with the first run that it is said of."""
     said: dict[str, str] = {}
     for one in runs:
         for warning in one.answer.warnings:
             said.setdefault(warning, f"{one.run.name}: {warning}")
     found = list(said.values())
-    left = len(found) - MOST_RUN_WARNINGS
-    return found[:MOST_RUN_WARNINGS] + ([f"{left} more warnings stand in the runs' estimates"] if left > 0 else [])
+    left = len(found) - MAX_RUN_WARNINGS
+    return found[:MAX_RUN_WARNINGS] + ([f"{left} more warnings stand in the runs' estimates"] if left > 0 else [])
 
 
-def _estimated(estimates: Estimates, request: Given, given: Given, pointer: str, notes: AssumptionLog) -> Estimated:
-    whole = whole_request(request, given, pointer, notes)
+def _estimate_run(estimates: EstimateCache, request: Given, given: Given, pointer: str, notes: AssumptionLog) -> EstimatedRun:
+    whole = run_request(request, given, pointer, notes)
     try:
         answer = estimates.of(whole)
     except DomainError as problem:
-        raise problem.below(stated_at(problem, request, given["estimate"], f"{pointer}/estimate")) from problem
+        raise problem.below(locate_problem(problem, request, given["estimate"], f"{pointer}/estimate")) from problem
     repetition = _repetition(request, given, whole["hardware"]["count"], pointer, notes)
-    return Estimated(planned_run(given["name"], answer, whole, repetition), whole, answer, pointer)
+    return EstimatedRun(make_planned_run(given["name"], answer, whole, repetition), whole, answer, pointer)
 
 
-def stated_at(problem: DomainError, request: Given, own: Given, pointer: str) -> str:
+def locate_problem(problem: DomainError, request: Given, own: Given, pointer: str) -> str:
     """Where what is wrong was stated: in the defaults if the run says less of it, and it is wrong for every run that says no more.
 
     That are names nobody knows, and prices that no provider has; everything else comes of what the run adds. `own` is what the run itself
     says, which stands at the pointer.
     """
     stated = (request.get("defaults", {}), own)
-    below, above = (_depth(part, problem.pointer) for part in stated)
-    usual, accelerator = (_at(part, ("hardware", "accelerator")) for part in stated)
+    below, above = (_pointer_depth(part, problem.pointer) for part in stated)
+    usual, accelerator = (_value_at(part, ("hardware", "accelerator")) for part in stated)
     by_itself = isinstance(problem, UnknownName) or (isinstance(problem, NoOffer) and accelerator in (None, usual))
     return "/defaults" if below > above and by_itself else pointer
 
 
-def _depth(given: Any, pointer: str) -> int:
+def _pointer_depth(given: Any, pointer: str) -> int:
     """How many steps of a pointer lead to something that is stated."""
     steps = 0
     for name in pointer.split("/")[1:]:
@@ -227,20 +231,20 @@ def _depth(given: Any, pointer: str) -> int:
     return steps
 
 
-def _repetition(request: Given, given: Given, count: int, pointer: str, notes: AssumptionLog) -> Repetition:
-    once = Repetition(
+def _repetition(request: Given, given: Given, count: int, pointer: str, notes: AssumptionLog) -> RunRepetition:
+    once = RunRepetition(
         repeat=given.get("repeat", 1),
         grid=tuple(given.get("grid", {}).values()),
         seeds=given.get("seeds", 1),
     )
-    if once.runs > MOST_RUNS_STARTED:
-        raise InvalidRequest(f"{once.runs:,} runs are more than the {MOST_RUNS_STARTED:,} of one entry: sample the grid", pointer)
-    return Repetition(
-        once.repeat, once.grid, once.seeds, _rungs(given, once.candidates, pointer), _at_once(request, given, count, once, notes)
+    if once.runs > MAX_RUNS_PER_ENTRY:
+        raise InvalidRequest(f"{once.runs:,} runs are more than the {MAX_RUNS_PER_ENTRY:,} of one entry: sample the grid", pointer)
+    return RunRepetition(
+        once.repeat, once.grid, once.seeds, _rungs(given, once.candidates, pointer), _concurrency(request, given, count, once, notes)
     )
 
 
-def _at_once(request: Given, given: Given, count: int, once: Repetition, notes: AssumptionLog) -> int:
+def _concurrency(request: Given, given: Given, count: int, once: RunRepetition, notes: AssumptionLog) -> int:
     """Runs side by side: as many as the program's accelerators hold, where they are known; more are warned of where they are stated."""
     if once.runs == 1:
         return 1
@@ -281,20 +285,20 @@ def _sections_key(request: Given, sections: Iterable[str]) -> Key:
     return tuple(f"{name}={request.get(name)!r}" for name in sections)
 
 
-def _gate(given: Given, notes: AssumptionLog) -> Gate | None:
+def _gate(given: Given, notes: AssumptionLog) -> TierGate | None:
     gate = given.get("gate")
     if gate is None:
         return None
-    chosen = {name: _chosen(gate, given["tier"], name, notes) for name in ("pass_probability", "sign_off_days")}
-    return Gate(gate["decides"], evidence=gate.get("evidence"), **chosen)
+    chosen = {name: _take_default(gate, given["tier"], name, notes) for name in ("pass_probability", "sign_off_days")}
+    return TierGate(gate["decides"], evidence=gate.get("evidence"), **chosen)
 
 
-def _chosen(gate: Given, tier: str, name: str, notes: AssumptionLog) -> Any:
-    fallback = program_default(name)
+def _take_default(gate: Given, tier: str, name: str, notes: AssumptionLog) -> Any:
+    fallback = find_program_default(name)
     return notes.take(gate, f"tiers.{tier}.gate.{name}", fallback.value, fallback.source)
 
 
-def _at(given: Any, path: tuple[str, ...]) -> Any:
+def _value_at(given: Any, path: tuple[str, ...]) -> Any:
     for name in path:
         given = given.get(name) if isinstance(given, Mapping) else None
     return given

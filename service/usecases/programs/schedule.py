@@ -12,35 +12,35 @@ from typing import Any
 import numpy as np
 
 from service.domain.errors import InvalidRequest, UnknownName
-from service.domain.programs.answer import Kind, Reporting
-from service.domain.programs.program import Gate, PlannedRun, Tier, TierName
+from service.domain.programs.answer import ActivityKind, ReportingPlan
+from service.domain.programs.program import PlannedRun, Tier, TierGate, TierName
 from service.domain.quantities import Range
-from service.domain.schedule import Activity, Closure, Network, WeeklyWindow, WorkCalendar
-from service.engine.programs.budget import lasting_hours
-from service.engine.scheduling.activity_network import Linked
-from service.engine.scheduling.calendar import HOURS_PER_DAY, clock, finish_day, working_week
-from service.engine.scheduling.critical_path import forward
-from service.presets.programs import program_default
-from service.usecases.programs.runs import Estimated
+from service.domain.schedule import Activity, ActivityNetwork, Closure, WeeklyWindow, WorkCalendar
+from service.engine.programs.budget import repeated_wall_clock_hours
+from service.engine.scheduling.activity_network import OrderedNetwork
+from service.engine.scheduling.calendar import HOURS_PER_DAY, business_calendar, finish_day, start_clock
+from service.engine.scheduling.critical_path import forward_pass
+from service.presets.programs import find_program_default
+from service.usecases.programs.runs import EstimatedRun
 from service.usecases.resolution.assumption_log import AssumptionLog
 
 Given = Mapping[str, Any]
 
 WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
 RELEASE = "release"
-LONGEST_NAME = 80
+MAX_NAME_LENGTH = 80
 
 
 @dataclass(frozen=True, slots=True)
-class Placed:
+class ProgramNetwork:
     """A program's network, and what kind each activity is."""
 
-    network: Network
-    kinds: Mapping[str, tuple[Kind, TierName | None]]
+    network: ActivityNetwork
+    kinds: Mapping[str, tuple[ActivityKind, TierName | None]]
 
 
 @dataclass(frozen=True, slots=True)
-class Ends:
+class ActivityGroup:
     """What a name in `after` or `blocks` stands for: activities that are held back, and those that are waited for."""
 
     first: tuple[str, ...]
@@ -48,79 +48,83 @@ class Ends:
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class CalendarActivity:
     """An activity, and what kind it is."""
 
     activity: Activity
-    kind: Kind
+    kind: ActivityKind
     tier: TierName | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Setting:
+class SchedulingContext:
     """What all activities are placed by: what names stand for, when the machine and people work, and the error that runs share."""
 
     schedule: Given
-    known: Mapping[str, Ends]
+    known: Mapping[str, ActivityGroup]
     machine: WorkCalendar
     work: WorkCalendar
     common_share: float
 
 
-def placed(request: Given, tiers: Sequence[Tier], runs: Mapping[tuple[str, str], Estimated], start: date, notes: AssumptionLog) -> Placed:
+def build_network(
+    request: Given, tiers: Sequence[Tier], runs: Mapping[tuple[str, str], EstimatedRun], start: date, notes: AssumptionLog
+) -> ProgramNetwork:
     """The program's network from a start on. Raises InvalidRequest and UnknownName, with pointers."""
     schedule = request.get("schedule", {})
-    known = _names(request, tiers)
-    held = _held_back(schedule, known)
-    common = program_default("common_share")
+    known = _index_names(request, tiers)
+    held = _blocking_milestones(schedule, known)
+    common = find_program_default("common_share")
     share = notes.assume("schedule.common_share", common.value, common.source)
-    setting = Setting(schedule, known, _machine(schedule), working_week(schedule.get("holidays", ())), share)
+    setting = SchedulingContext(schedule, known, _machine_calendar(schedule), business_calendar(schedule.get("holidays", ())), share)
     entries = (*_runs_and_gates(request, tiers, runs, setting, notes), *_milestones(setting), *_release(setting, tiers[-1]))
-    linked_up = (replace(one, predecessors=_once((*one.predecessors, *held[one.name]))) for one in (each.activity for each in entries))
-    return Placed(
-        Network(start, tuple(linked_up)),
+    linked_up = (replace(one, predecessors=_unique((*one.predecessors, *held[one.name]))) for one in (each.activity for each in entries))
+    return ProgramNetwork(
+        ActivityNetwork(start, tuple(linked_up)),
         {each.activity.name: (each.kind, each.tier) for each in entries},
     )
 
 
 def _runs_and_gates(
-    request: Given, tiers: Sequence[Tier], runs: Mapping[tuple[str, str], Estimated], setting: Setting, notes: AssumptionLog
-) -> Iterator[Entry]:
+    request: Given, tiers: Sequence[Tier], runs: Mapping[tuple[str, str], EstimatedRun], setting: SchedulingContext, notes: AssumptionLog
+) -> Iterator[CalendarActivity]:
     """Tier by tier the runs, then the gate that they wait for."""
     before: tuple[str, ...] = ()
     for at, tier in enumerate(tiers):
         for place, run in enumerate(tier.runs):
             one = runs[tier.tier, run.name]
-            waits = _waits(request["tiers"][at]["runs"], place, tier, before, setting.known, one.pointer)
-            yield Entry(_run_activity(tier, run, one, waits, setting, notes), "run", tier.tier)
+            waits = _run_predecessors(request["tiers"][at]["runs"], place, tier, before, setting.known, one.pointer)
+            yield CalendarActivity(_run_activity(tier, run, one, waits, setting, notes), "run", tier.tier)
         if tier.gate is not None:
             yield _gate(tier, tier.gate, setting, f"/tiers/{at}/gate")
         before = setting.known[tier.tier].last
 
 
-def _run_activity(tier: Tier, run: PlannedRun, one: Estimated, waits: tuple[str, ...], setting: Setting, notes: AssumptionLog) -> Activity:
+def _run_activity(
+    tier: Tier, run: PlannedRun, one: EstimatedRun, waits: tuple[str, ...], setting: SchedulingContext, notes: AssumptionLog
+) -> Activity:
     """A run on the calendar with its queue; of its estimate only what is asked, as its scope may be another's."""
-    calendar, queue = _calendar(setting.machine, one, notes), _queue(setting.schedule, one)
+    calendar, queue = _run_calendar(setting.machine, one, notes), _queue(setting.schedule, one)
     name = activity_name(tier.tier, run.name)
-    return Activity(name, lasting_hours(run), "hours", waits, None, calendar, setting.common_share, queue, one.pointer)
+    return Activity(name, repeated_wall_clock_hours(run), "hours", waits, None, calendar, setting.common_share, queue, one.pointer)
 
 
-def _gate(tier: Tier, gate: Gate, setting: Setting, pointer: str) -> Entry:
+def _gate(tier: Tier, gate: TierGate, setting: SchedulingContext, pointer: str) -> CalendarActivity:
     waits = setting.known[tier.tier].first
     days = Range.exactly(gate.sign_off_days)
-    return Entry(Activity(gate_name(tier.tier), days, "days", waits, None, setting.work, pointer=pointer), "gate", tier.tier)
+    return CalendarActivity(Activity(gate_name(tier.tier), days, "days", waits, None, setting.work, pointer=pointer), "gate", tier.tier)
 
 
-def _milestones(setting: Setting) -> Iterator[Entry]:
+def _milestones(setting: SchedulingContext) -> Iterator[CalendarActivity]:
     for at, given in enumerate(setting.schedule.get("milestones", ())):
-        yield Entry(_milestone(given, setting.known, setting.work, f"/schedule/milestones/{at}"), "milestone")
+        yield CalendarActivity(_milestone(given, setting.known, setting.work, f"/schedule/milestones/{at}"), "milestone")
 
 
-def _release(setting: Setting, last: Tier) -> Iterator[Entry]:
+def _release(setting: SchedulingContext, last: Tier) -> Iterator[CalendarActivity]:
     """The release process, after the last tier."""
     if "release_days" in setting.schedule:
         days, waits = setting.schedule["release_days"], setting.known[last.tier].last
-        yield Entry(Activity(RELEASE, days, "days", waits, None, setting.work, pointer="/schedule/release_days"), "release")
+        yield CalendarActivity(Activity(RELEASE, days, "days", waits, None, setting.work, pointer="/schedule/release_days"), "release")
 
 
 def activity_name(tier: str, run: str) -> str:
@@ -133,81 +137,81 @@ def gate_name(tier: str) -> str:
     return f"gate: {tier}"
 
 
-def earliest_finishes(net: Linked) -> dict[str, date]:
+def earliest_finishes(net: OrderedNetwork) -> dict[str, date]:
     """The day on which each activity is over with every duration and queue at its p10."""
-    times = forward(net, np.array([[activity.queue_hours.p10 + activity.hours.p10] for activity in net.activities]))
+    times = forward_pass(net, np.array([[activity.queue_hours.p10 + activity.hours.p10] for activity in net.activities]))
     return {activity.name: finish_day(net.start, float(times.finishes[row, 0])) for row, activity in enumerate(net.activities)}
 
 
-def reporting(request: Given, start: date, finish: date, notes: AssumptionLog) -> Reporting:
+def plan_reports(request: Given, start: date, finish: date, notes: AssumptionLog) -> ReportingPlan:
     """How often the program reports until its median end."""
-    fallback = program_default("report_every_days")
+    fallback = find_program_default("report_every_days")
     days = notes.take(request.get("schedule", {}), "schedule.report_every_days", fallback.value, fallback.source)
-    return Reporting(days, start + timedelta(days=days), max(1, -(-(finish - start).days // days)))
+    return ReportingPlan(days, start + timedelta(days=days), max(1, -(-(finish - start).days // days)))
 
 
-def _names(request: Given, tiers: Sequence[Tier]) -> dict[str, Ends]:
+def _index_names(request: Given, tiers: Sequence[Tier]) -> dict[str, ActivityGroup]:
     """Everything that can be waited for: tiers, runs (alone where the name is unique, or tier/run), gates, milestones and the release."""
-    known: dict[str, Ends] = {}
+    known: dict[str, ActivityGroup] = {}
     by_run: dict[str, list[str]] = defaultdict(list)
     for tier in tiers:
         runs = tuple(activity_name(tier.tier, run.name) for run in tier.runs)
         gate = (gate_name(tier.tier),) if tier.gate else ()
-        known |= {name: Ends((name,), (name,)) for name in (*runs, *gate)}
-        known |= {f"{tier.tier}/{run.name}": Ends((name,), (name,)) for run, name in zip(tier.runs, runs, strict=True)}
-        known[tier.tier] = Ends(runs, gate or runs)
+        known |= {name: ActivityGroup((name,), (name,)) for name in (*runs, *gate)}
+        known |= {f"{tier.tier}/{run.name}": ActivityGroup((name,), (name,)) for run, name in zip(tier.runs, runs, strict=True)}
+        known[tier.tier] = ActivityGroup(runs, gate or runs)
         for run, name in zip(tier.runs, runs, strict=True):
             by_run[run.name].append(name)
-    known = {name: Ends(tuple(rows), tuple(rows)) for name, rows in by_run.items() if len(rows) == 1} | known
+    known = {name: ActivityGroup(tuple(rows), tuple(rows)) for name, rows in by_run.items() if len(rows) == 1} | known
     schedule = request.get("schedule", {})
     if "release_days" in schedule:
-        known[RELEASE] = Ends((RELEASE,), (RELEASE,))
+        known[RELEASE] = ActivityGroup((RELEASE,), (RELEASE,))
     for at, milestone in enumerate(schedule.get("milestones", ())):
         if milestone["name"] in known:
             raise InvalidRequest(f"{milestone['name']!r} is another's name already: call it otherwise", f"/schedule/milestones/{at}/name")
-        known[milestone["name"]] = Ends((milestone["name"],), (milestone["name"],))
+        known[milestone["name"]] = ActivityGroup((milestone["name"],), (milestone["name"],))
     return known
 
 
-def _held_back(schedule: Given, known: Mapping[str, Ends]) -> Mapping[str, list[str]]:
+def _blocking_milestones(schedule: Given, known: Mapping[str, ActivityGroup]) -> Mapping[str, list[str]]:
     """The milestones that each activity waits for, by what they block."""
     held: dict[str, list[str]] = defaultdict(list)
     for at, milestone in enumerate(schedule.get("milestones", ())):
         for place, name in enumerate(milestone.get("blocks", ())):
-            for activity in _find(known, name, f"/schedule/milestones/{at}/blocks/{place}").first:
+            for activity in _find_group(known, name, f"/schedule/milestones/{at}/blocks/{place}").first:
                 held[activity].append(milestone["name"])
     return held
 
 
-def _waits(
-    given: Sequence[Given], place: int, tier: Tier, before: tuple[str, ...], known: Mapping[str, Ends], pointer: str
+def _run_predecessors(
+    given: Sequence[Given], place: int, tier: Tier, before: tuple[str, ...], known: Mapping[str, ActivityGroup], pointer: str
 ) -> tuple[str, ...]:
     """What a run waits for: what is stated beside the tier before, else the run before it, the machine being one."""
     if "after" in given[place]:
-        return _once((*before, *_waited(known, given[place]["after"], f"{pointer}/after")))
+        return _unique((*before, *_predecessors(known, given[place]["after"], f"{pointer}/after")))
     return (activity_name(tier.tier, tier.runs[place - 1].name),) if place else before
 
 
-def _waited(known: Mapping[str, Ends], names: Iterable[str], pointer: str) -> tuple[str, ...]:
-    return tuple(activity for at, name in enumerate(names) for activity in _find(known, name, f"{pointer}/{at}").last)
+def _predecessors(known: Mapping[str, ActivityGroup], names: Iterable[str], pointer: str) -> tuple[str, ...]:
+    return tuple(activity for at, name in enumerate(names) for activity in _find_group(known, name, f"{pointer}/{at}").last)
 
 
-def _find(known: Mapping[str, Ends], name: str, pointer: str) -> Ends:
+def _find_group(known: Mapping[str, ActivityGroup], name: str, pointer: str) -> ActivityGroup:
     if name not in known:
         near = tuple(get_close_matches(name, known, n=3))
-        raise UnknownName(f"no run, tier or milestone is called {name[:LONGEST_NAME]!r}; runs of a tier are tier/run", pointer, near)
+        raise UnknownName(f"no run, tier or milestone is called {name[:MAX_NAME_LENGTH]!r}; runs of a tier are tier/run", pointer, near)
     return known[name]
 
 
-def _milestone(given: Given, known: Mapping[str, Ends], work: WorkCalendar, pointer: str) -> Activity:
+def _milestone(given: Given, known: Mapping[str, ActivityGroup], work: WorkCalendar, pointer: str) -> Activity:
     if "date" not in given and "days" not in given:
         raise InvalidRequest("a milestone has a date, or takes days: state one of them or both", pointer)
     days = given.get("days", Range.exactly(0.0))
-    waits = _waited(known, given.get("after", ()), f"{pointer}/after")
+    waits = _predecessors(known, given.get("after", ()), f"{pointer}/after")
     return Activity(given["name"], days, "days", waits, given.get("date"), work if days.p90 else WorkCalendar(), pointer=pointer)
 
 
-def _machine(schedule: Given) -> WorkCalendar:
+def _machine_calendar(schedule: Given) -> WorkCalendar:
     """When the machine is there."""
     windows = tuple(
         WeeklyWindow(WEEKDAYS.index(given["weekday"]), given["start_hour"], given["hours"]) for given in schedule.get("maintenance", ())
@@ -222,12 +226,12 @@ def _machine(schedule: Given) -> WorkCalendar:
 def _check_windows(windows: tuple[WeeklyWindow, ...]) -> None:
     """Raises InvalidRequest, where the request states them, for windows that are none or leave nothing open. The day means nothing."""
     try:
-        clock(WorkCalendar(windows), date.min)
+        start_clock(WorkCalendar(windows), date.min)
     except InvalidRequest as problem:
         raise problem.below("/schedule/maintenance") from problem
 
 
-def _calendar(machine: WorkCalendar, one: Estimated, notes: AssumptionLog) -> WorkCalendar:
+def _run_calendar(machine: WorkCalendar, one: EstimatedRun, notes: AssumptionLog) -> WorkCalendar:
     """The machine's calendar, without its weekly windows where the estimate's hours contain them already."""
     if not (machine.windows and one.request.get("schedule", {}).get("maintenance_hours_per_week")):
         return machine
@@ -235,12 +239,12 @@ def _calendar(machine: WorkCalendar, one: Estimated, notes: AssumptionLog) -> Wo
     return replace(machine, windows=())
 
 
-def _queue(schedule: Given, one: Estimated) -> Range:
+def _queue(schedule: Given, one: EstimatedRun) -> Range:
     """Hours from asking for the machine until it is there: the program's, else those of the run's own estimate."""
     if "queue_days" in schedule:
         return schedule["queue_days"].scaled(HOURS_PER_DAY)  # type: ignore[no-any-return]
     return Range.exactly(one.request.get("schedule", {}).get("queue_hours") or 0.0)
 
 
-def _once(names: Iterable[str]) -> tuple[str, ...]:
+def _unique(names: Iterable[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(names))

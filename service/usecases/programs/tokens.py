@@ -7,26 +7,26 @@ from difflib import get_close_matches
 from typing import Any
 
 from service.domain.errors import DomainError, InvalidRequest, UnknownName
-from service.domain.programs.answer import ChoiceBlock, ProgramTokens, SpendChoices, SuggestedTokens
+from service.domain.programs.answer import ProgramTokens, SpendChoice, SpendChoices, SuggestedTokens
 from service.domain.programs.program import ProgramPlan
 from service.domain.scaling.laws import PARAMETERS, ParametricLaw, ScalingLaw
 from service.engine.numerics.money import total
-from service.engine.programs.cost_variance import COMPUTE
-from service.engine.programs.spend_allocation import SpendCurve, allocate, marginals, published_curve
-from service.engine.programs.tokens import MixturePart, TokenFlow, epochs_until, raw_needed, token_flow
-from service.presets.programs import filter_yield, program_default, published_spending, suggested_tokens
+from service.engine.programs.cost_variance import COMPUTE_LINE
+from service.engine.programs.spend_allocation import SpendCurve, allocate, marginal_returns, published_curve
+from service.engine.programs.tokens import MixturePart, TokenFlow, epochs_until_worth, raw_tokens_needed, token_flow
+from service.presets.programs import filter_yield, find_program_default, published_spending, suggested_tokens
 from service.presets.scaling.laws import default_law, find_law, repetition
 from service.serialization import plain
-from service.usecases.programs.runs import Estimated
+from service.usecases.programs.runs import EstimatedRun
 from service.usecases.resolution.assumption_log import AssumptionLog
 
 Given = Mapping[str, Any]
 
-DOMAIN, REACH = "open_domain", "broad"
+DEFAULT_COMPLEXITY, DEFAULT_GENERALISATION = "open_domain", "broad"
 NOT_STATED = "not stated: as general models are"
 
 
-def program_tokens(request: Given, runs: Sequence[Estimated], notes: AssumptionLog) -> ProgramTokens | None:
+def plan_tokens(request: Given, runs: Sequence[EstimatedRun], notes: AssumptionLog) -> ProgramTokens | None:
     """The data that the program states; None where it states none."""
     given = request.get("data", {})
     flow = _flow(given, notes) if "raw_tokens" in given else None
@@ -36,13 +36,13 @@ def program_tokens(request: Given, runs: Sequence[Estimated], notes: AssumptionL
     if flow is not None:
         _warn_of_shortage(flow, runs, notes)
     rule, source = repetition()
-    worth = program_default("retention_worth")
+    worth = find_program_default("retention_worth")
     notes.assume("data.retention_worth", worth.value, f"{worth.source}; {source}")
     suggested = None if params is None else _suggested(given, params, notes)
-    return ProgramTokens(None if flow is None else plain(flow), suggested, epochs_until(worth.value, rule))
+    return ProgramTokens(None if flow is None else plain(flow), suggested, epochs_until_worth(worth.value, rule))
 
 
-def _params(given: Given, last: Estimated, notes: AssumptionLog) -> float | None:
+def _params(given: Given, last: EstimatedRun, notes: AssumptionLog) -> float | None:
     """The size that a first target is suggested for: the one stated, else the last run's where a domain or its reach is stated."""
     if "params" in given or not given.keys() & {"complexity", "generalisation"}:
         return given.get("params")
@@ -52,23 +52,23 @@ def _params(given: Given, last: Estimated, notes: AssumptionLog) -> float | None
     return params
 
 
-def spend_choices(request: Given, plan: ProgramPlan, notes: AssumptionLog) -> SpendChoices | None:
+def rank_spend_choices(request: Given, plan: ProgramPlan, notes: AssumptionLog) -> SpendChoices | None:
     """Spend choices by the caller's curves or published ones; None where nobody asks. Raises InvalidRequest, UnknownName with pointers."""
     given = request.get("spend_choices")
     if given is None:
         return None
     try:
-        curves = _own_curves(given) if "curves" in given else _published(given, plan, notes)
-        found = marginals(curves, {})
+        curves = _stated_curves(given) if "curves" in given else _published_curves(given, plan, notes)
+        found = marginal_returns(curves, {})
         budget = given.get("budget_usd")
         divided = None if budget is None else allocate(curves, budget, given.get("gain_per_usd_of_loss", 0.0))
     except DomainError as problem:
         raise problem.below("/spend_choices") from problem
-    _check_addressed(request, spent_on={curve.choice for curve in curves})
+    _check_addressed_risks(request, spent_on={curve.choice for curve in curves})
     spent = None if divided is None else divided.usd
     return SpendChoices(
         tuple(
-            ChoiceBlock(
+            SpendChoice(
                 one.choice, one.gain_per_usd, one.loss_avoided_per_usd, one.unit, one.basis, None if spent is None else spent[one.choice]
             )
             for one in found
@@ -79,7 +79,7 @@ def spend_choices(request: Given, plan: ProgramPlan, notes: AssumptionLog) -> Sp
     )
 
 
-def _check_addressed(request: Given, spent_on: Collection[str]) -> None:
+def _check_addressed_risks(request: Given, spent_on: Collection[str]) -> None:
     """Raises UnknownName for a risk that is addressed by what nothing can be spent on."""
     for at, risk in enumerate(request.get("risks", ())):
         name = risk.get("addressed_by")
@@ -99,8 +99,8 @@ def _flow(given: Given, notes: AssumptionLog) -> TokenFlow:
 
 
 def _suggested(given: Given, params: float, notes: AssumptionLog) -> SuggestedTokens:
-    domain = notes.take(given, "data.complexity", DOMAIN, NOT_STATED)
-    reach = notes.take(given, "data.generalisation", REACH, NOT_STATED)
+    domain = notes.take(given, "data.complexity", DEFAULT_COMPLEXITY, NOT_STATED)
+    reach = notes.take(given, "data.generalisation", DEFAULT_GENERALISATION, NOT_STATED)
     law = default_law()
     notes.assume("data.law", law.name, law.source)
     if not isinstance(law.law, ParametricLaw):
@@ -108,17 +108,17 @@ def _suggested(given: Given, params: float, notes: AssumptionLog) -> SuggestedTo
     target, basis = suggested_tokens(float(params), domain, reach, law.law)
     kept, source = filter_yield()
     yields = notes.take(given, "data.filter_yield", kept.p50, source), notes.choose(given, "data.dedupe_yield")
-    raw = raw_needed(target.tokens.p50, *yields, notes.choose(given, "data.epochs"))
+    raw = raw_tokens_needed(target.tokens.p50, *yields, notes.choose(given, "data.epochs"))
     return SuggestedTokens(target.tokens.p10, target.tokens.p50, target.tokens.p90, target.tokens_per_param, raw, basis)
 
 
-def _warn_of_shortage(flow: TokenFlow, runs: Sequence[Estimated], notes: AssumptionLog) -> None:
+def _warn_of_shortage(flow: TokenFlow, runs: Sequence[EstimatedRun], notes: AssumptionLog) -> None:
     needed = max(one.run.tokens for one in runs)
     if needed > flow.trained * 1.01:
         notes.warn(f"the largest run trains on {needed:.3g} tokens, the data come to {flow.trained:.3g}: gather more, or state more epochs")
 
 
-def _own_curves(given: Given) -> list[SpendCurve]:
+def _stated_curves(given: Given) -> list[SpendCurve]:
     return [
         SpendCurve(
             curve["choice"],
@@ -132,9 +132,9 @@ def _own_curves(given: Given) -> list[SpendCurve]:
     ]
 
 
-def _published(given: Given, plan: ProgramPlan, notes: AssumptionLog) -> list[SpendCurve]:
+def _published_curves(given: Given, plan: ProgramPlan, notes: AssumptionLog) -> list[SpendCurve]:
     blocks = [block for tier in plan.tiers for block in tier.runs]
-    usd = sum(float(total(line.usd for line in block.run.lines if line.line == COMPUTE)) * block.equivalents for block in blocks)
+    usd = sum(float(total(line.usd for line in block.run.lines if line.line == COMPUTE_LINE)) * block.equivalents for block in blocks)
     if not usd:
         raise InvalidRequest("the runs cost less than a cent: nothing to compare by")
     law, flops = _law(given, notes), sum(block.flops for block in blocks)

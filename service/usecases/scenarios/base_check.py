@@ -10,8 +10,8 @@ from typing import Any
 from service.context import AppContext
 from service.domain.errors import DomainError, InvalidRequest
 from service.presets.hardware.regions import find_region
-from service.usecases.programs.plan import resolve
-from service.usecases.programs.runs import Estimates, request_key, stated_at, whole_request
+from service.usecases.programs.plan import resolve_program
+from service.usecases.programs.runs import EstimateCache, locate_problem, request_key, run_request
 from service.usecases.resolution.assumption_log import AssumptionLog
 from service.usecases.resolution.machine import resolve_machine
 from service.usecases.resolution.model import resolve_model
@@ -45,7 +45,7 @@ def check_base(context: AppContext, shape: Shape, base: Body) -> None:
         if shape == "estimate":
             estimate(context, base)
         elif run_count(shape, base) <= MOST_ESTIMATED:
-            resolve(Estimates(context), base, context.clock().date(), AssumptionLog())
+            resolve_program(EstimateCache(context), base, context.clock().date(), AssumptionLog())
         else:
             _check_runs(context, base)
     except DomainError as problem:
@@ -98,7 +98,7 @@ def _check_runs(context: AppContext, base: Body) -> None:
     if len(runs) > MOST_ESTIMATED:
         _look_up(context, base, runs, PARTS)
         return
-    estimates = Estimates(context)
+    estimates = EstimateCache(context)
     for run in runs:
         _found(base, run, estimates.of)
 
@@ -109,7 +109,7 @@ def _runs(base: Body, swept: Collection[str] = ()) -> Iterator[Run]:
         for place, run in enumerate(tier["runs"]):
             pointer = f"/tiers/{at}/runs/{place}"
             try:
-                request = whole_request(base, run, pointer, AssumptionLog())
+                request = run_request(base, run, pointer, AssumptionLog())
             except InvalidRequest as lacking:
                 if not _supplied(lacking.pointer, f"{pointer}/estimate", swept):
                     raise
@@ -177,4 +177,4 @@ def _found(base: Body, run: Run, find: Callable[[Body], object]) -> None:
     try:
         find(run.request)
     except DomainError as problem:
-        raise problem.below(stated_at(problem, base, run.stated, run.pointer)) from problem
+        raise problem.below(locate_problem(problem, base, run.stated, run.pointer)) from problem

@@ -9,24 +9,24 @@ from decimal import Decimal
 from typing import Any
 
 from service.context import AppContext
-from service.domain.programs.program import Program, Repetition
+from service.domain.programs.program import Program, RunRepetition
 from service.domain.quantities import Assumption, Range
 from service.domain.scenarios import Limits, ProgramModel, Regimes, RiskModel, RunModel, TierModel
 from service.domain.training.run import Run
 from service.engine.numerics.ranges import inverse, product
-from service.engine.programs.budget import equivalents, turns
+from service.engine.programs.budget import relative_duration, run_equivalents
 from service.engine.scenarios.run import DIRECT_FIELDS
-from service.engine.scheduling.activity_network import linked
+from service.engine.scheduling.activity_network import order_network
 from service.engine.scheduling.calendar import HOURS_PER_DAY
-from service.engine.scheduling.critical_path import deadline_hours, forward, median_hours, network_end
+from service.engine.scheduling.critical_path import deadline_hours, forward_pass, median_durations, network_end
 from service.engine.training.cost import checkpoint_interval_hours
 from service.engine.training.energy import energy_mwh
 from service.engine.training.estimate import checkpoint_tb
 from service.engine.training.run_time import Timing, scatter, timing
 from service.presets.training.utilisation import planning
 from service.usecases.programs import lines
-from service.usecases.programs.plan import Resolved, resolve
-from service.usecases.programs.runs import OF_THE_PROGRAM, Estimated, Estimates, run_warnings
+from service.usecases.programs.plan import ResolvedProgram, resolve_program
+from service.usecases.programs.runs import PROGRAM_SECTIONS, EstimateCache, EstimatedRun, collect_run_warnings
 from service.usecases.programs.schedule import activity_name
 from service.usecases.resolution.assumption_log import AssumptionLog
 from service.usecases.resolution.resolve import resolve as resolve_run
@@ -86,7 +86,7 @@ def _of_run(context: AppContext, base: Given, own: Sequence[str], regimes: Mappi
     deadline = None
     if schedule.start is not None and schedule.deadline is not None:
         deadline = ((schedule.deadline - schedule.start).days + 1) * HOURS_PER_DAY
-    made = run_model("run", run, timed, Repetition())
+    made = run_model("run", run, timed, RunRepetition())
     return Modelled(
         replace(made, fields={path: path for path in own}, regimes=regimes.get("price.usd_per_accelerator_hour")),
         schedule.start,
@@ -101,10 +101,10 @@ def _of_run(context: AppContext, base: Given, own: Sequence[str], regimes: Mappi
     )
 
 
-def run_model(name: str, run: Run, timed: Timing, repetition: Repetition, queue_hours: Range | None = None) -> RunModel:
+def run_model(name: str, run: Run, timed: Timing, repetition: RunRepetition, queue_hours: Range | None = None) -> RunModel:
     """A run as trials take it: what the estimate multiplies into one range stands apart here."""
     rate = timed.speed.tokens_per_s_per_accelerator
-    work = equivalents(repetition)
+    work = run_equivalents(repetition)
     return RunModel(
         name=name,
         run=run,
@@ -115,7 +115,7 @@ def run_model(name: str, run: Run, timed: Timing, repetition: Repetition, queue_
         checkpoint_tb=checkpoint_tb(run),
         energy_mwh_per_hour=energy_mwh(run.cluster.count, run.energy),
         work=work,
-        lanes=work / turns(repetition),
+        lanes=work / relative_duration(repetition),
     )
 
 
@@ -126,10 +126,10 @@ def _timed(context: AppContext, request: Given, notes: AssumptionLog) -> tuple[R
 
 def _of_program(context: AppContext, base: Given, own: Sequence[str], regimes: Mapping[str, Regimes]) -> Modelled:
     notes = AssumptionLog()
-    found = resolve(Estimates(context), base, context.clock().date(), notes)
+    found = resolve_program(EstimateCache(context), base, context.clock().date(), notes)
     network, deadline, plan = found.placed.network, base.get("deadline"), found.plan
-    net = linked(network)
-    planned_hours = float(network_end(forward(net, median_hours(net)))[0])
+    net = order_network(network)
+    planned_hours = float(network_end(forward_pass(net, median_durations(net)))[0])
     fixed, per_month = _accruing(base, found, planned_hours)
     model = ProgramModel(
         tiers=tuple(_tiers(context, base, found, own, regimes)),
@@ -146,7 +146,7 @@ def _of_program(context: AppContext, base: Given, own: Sequence[str], regimes: M
         Limits(None if deadline is None else deadline_hours(network.start, deadline), plan.total_usd.p50),
         _planned(plan.total_usd.p50, sum(tier.accelerator_hours.p50 for tier in plan.tiers), planned_hours),
         notes.assumptions,
-        (*plan.warnings, *notes.warnings, *run_warnings(found.runs.values())),
+        (*plan.warnings, *notes.warnings, *collect_run_warnings(found.runs.values())),
     )
 
 
@@ -154,7 +154,9 @@ def _planned(usd: float, accelerator_hours: float, hours: float) -> dict[str, fl
     return {"cost_usd": usd, "completed_cost_usd": usd, "accelerator_hours": accelerator_hours, "wall_clock_hours": hours}
 
 
-def _tiers(context: AppContext, base: Given, found: Resolved, own: Sequence[str], regimes: Mapping[str, Regimes]) -> Iterator[TierModel]:
+def _tiers(
+    context: AppContext, base: Given, found: ResolvedProgram, own: Sequence[str], regimes: Mapping[str, Regimes]
+) -> Iterator[TierModel]:
     program, blocks = found.program, found.plan.tiers
     whole = float(sum((tier.cost_usd for tier in blocks), Decimal(0)))
     weights = [float(tier.cost_usd + tier.overhead_usd) for tier in blocks]
@@ -180,12 +182,12 @@ def _tiers(context: AppContext, base: Given, found: Resolved, own: Sequence[str]
 
 
 def _tier_runs(
-    context: AppContext, base: Given, found: Resolved, at: int, own: Sequence[str], regimes: Mapping[str, Regimes]
+    context: AppContext, base: Given, found: ResolvedProgram, at: int, own: Sequence[str], regimes: Mapping[str, Regimes]
 ) -> Iterator[RunModel]:
     tier, schedule = found.program.tiers[at], base.get("schedule", {})
     queue = schedule["queue_days"].scaled(HOURS_PER_DAY) if "queue_days" in schedule else None
     for place, planned in enumerate(tier.runs):
-        one: Estimated = found.runs[tier.tier, planned.name]
+        one: EstimatedRun = found.runs[tier.tier, planned.name]
         run, timed = _timed(context, one.request, AssumptionLog())
         paths = dict(_paths(base, at, place, own))
         if queue is not None:
@@ -209,15 +211,15 @@ def _paths(base: Given, at: int, place: int, own: Sequence[str]) -> Iterator[tup
 
 def _of_the_whole(base: Given, section: str) -> bool:
     """Whether the program states a section as a whole, which is then left out of its runs."""
-    return section in OF_THE_PROGRAM and section in base
+    return section in PROGRAM_SECTIONS and section in base
 
 
-def _accruing(base: Given, found: Resolved, planned_hours: float) -> tuple[float, float]:
+def _accruing(base: Given, found: ResolvedProgram, planned_hours: float) -> tuple[float, float]:
     """USD of lines that belong to no tier: the part that does not depend on how long the program takes, and what a month more adds."""
-    months, runs = lines.months_of(planned_hours), tuple(found.runs.values())
+    months, runs = lines.hours_to_months(planned_hours), tuple(found.runs.values())
 
     def usd(lasting: float) -> float:
-        made = lines.other_lines(base, runs, found.program.tiers, lasting, AssumptionLog())
+        made = lines.build_other_lines(base, runs, found.program.tiers, lasting, AssumptionLog())
         return float(sum((line.usd for line in made if line.tier is None), Decimal(0)))
 
     planned = usd(months)

@@ -7,11 +7,11 @@ from datetime import date
 from itertools import accumulate
 from typing import Any
 
-from service.domain.programs.program import Criteria, MidpointGate, Outcome
+from service.domain.programs.program import GateCriteria, MidpointGate, Outcome
 from service.domain.quantities import Range
 from service.domain.tracking.events import PlannedWeek, ProgramBaseline, RunBaseline
-from service.engine.scheduling.calendar import working_day
-from service.presets.programs import program_default
+from service.engine.scheduling.calendar import next_working_day
+from service.presets.programs import find_program_default
 
 Body = Mapping[str, Any]
 STATED = ("name", "budget_usd", "planned_tokens", "start", "deadline")
@@ -101,7 +101,7 @@ def program_baseline(body: Body, first: Body) -> ProgramBaseline:
 
 def whole_gate(gate: Body) -> dict[str, Any]:
     """The midpoint gate that was decided, at the share of the budget that a plan's gate has where nobody states one."""
-    return {"at_spend_share": program_default("at_spend_share").value, **gate}
+    return {"at_spend_share": find_program_default("at_spend_share").value, **gate}
 
 
 def gate_in_force(program: Body) -> dict[str, Any] | None:
@@ -139,7 +139,7 @@ def _working_day(program: Body, day: str | None) -> str | None:
         return None
     first = max(day, program.get("start") or day)
     holidays = {date.fromisoformat(each) for each in program.get("holidays", ())}
-    return working_day(date.fromisoformat(first), holidays).isoformat()
+    return next_working_day(date.fromisoformat(first), holidays).isoformat()
 
 
 def planned_run(program: Body, tier: str | None, name: str) -> dict[str, Any]:
@@ -172,7 +172,7 @@ def _day(text: str | None) -> date | None:
 
 
 def _gate(gate: Body) -> MidpointGate:
-    criteria = {name: Criteria(**(gate.get(name) or {})) for name in ("continue_if", "stop_if")}
+    criteria = {name: GateCriteria(**(gate.get(name) or {})) for name in ("continue_if", "stop_if")}
     return MidpointGate(whole_gate(gate)["at_spend_share"], criteria["continue_if"], criteria["stop_if"], gate.get("pivot_to"))
 
 

@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 
-from service.domain.programs.program import Repetition
+from service.domain.programs.program import RunRepetition
 from service.presets.defaults import default
-from service.presets.programs import filter_yield, program_default
+from service.presets.programs import filter_yield, find_program_default
 from service.presets.scaling.laws import default_law
 from service.schemas.programs.request import ProgramRequestSchema
-from service.usecases.programs.tokens import DOMAIN, REACH
+from service.usecases.programs.tokens import DEFAULT_COMPLEXITY, DEFAULT_GENERALISATION
 
 TEXT = (Path(__file__).parents[3] / "docs" / "programs.md").read_text(encoding="utf-8")
 TABLE = TEXT.split("| in | fields")[1].split("\n\n")[0].splitlines()[2:]
@@ -25,7 +25,7 @@ ASSUMED = "no field; always assumed"
 PROGRAM_DEFAULTS = tomllib.loads(resources.files("service.presets").joinpath("data", "program.toml").read_text(encoding="utf-8"))["default"]
 # A default that is a word in the table: twice as many accelerators.
 IN_WORDS = {"accelerators_factor"}
-OWN = {"data.filter_yield": filter_yield()[0].p50, "tiers.runs.repeat": Repetition().repeat, "tiers.runs.seeds": Repetition().seeds}
+OWN = {"data.filter_yield": filter_yield()[0].p50, "tiers.runs.repeat": RunRepetition().repeat, "tiers.runs.seeds": RunRepetition().seeds}
 
 
 def path_of(label: str) -> str:
@@ -48,7 +48,7 @@ def stated(path: str, name: str) -> float:
     """The default that is taken for a field."""
     if (whole := f"{path}.{name}") in OWN:
         return OWN[whole]
-    return program_default(name).value if name in PROGRAM_DEFAULTS else default(whole).value  # type: ignore[no-any-return]
+    return find_program_default(name).value if name in PROGRAM_DEFAULTS else default(whole).value  # type: ignore[no-any-return]
 
 
 @pytest.mark.parametrize("label", sorted(set(ROWS) - {ASSUMED}))
@@ -79,10 +79,10 @@ def test_numbers_in_the_table_are_the_defaults() -> None:
     }
     assert found == {(path, name): stated(path, name) for path, name in found}
     assert {name for _, name in found} | IN_WORDS >= set(PROGRAM_DEFAULTS)
-    assert program_default("accelerators_factor").value == 2
+    assert find_program_default("accelerators_factor").value == 2
 
 
 def test_words_in_the_table_are_the_defaults() -> None:
     """Levels and the law."""
     said = {name: words for row in ROWS.values() for name, words in FIELD.findall(row)}
-    assert (said["complexity"], said["generalisation"], said["law"]) == (DOMAIN, REACH, default_law().name)
+    assert (said["complexity"], said["generalisation"], said["law"]) == (DEFAULT_COMPLEXITY, DEFAULT_GENERALISATION, default_law().name)

@@ -8,14 +8,14 @@ import numpy as np
 from hypothesis import strategies as st
 
 from service.domain.quantities import Range
-from service.domain.schedule import ALWAYS, Activity, Network, WeeklyWindow, WorkCalendar
-from service.engine.scheduling.activity_network import linked
-from service.engine.scheduling.calendar import working_week
-from service.engine.scheduling.critical_path import forward, network_end
-from service.engine.scheduling.durations import Deviations, deviations, drawn_hours
+from service.domain.schedule import ALWAYS_OPEN, Activity, ActivityNetwork, WeeklyWindow, WorkCalendar
+from service.engine.scheduling.activity_network import order_network
+from service.engine.scheduling.calendar import business_calendar
+from service.engine.scheduling.critical_path import forward_pass, network_end
+from service.engine.scheduling.durations import DurationDraws, draw_deviations, sample_durations
 
 MONDAY = date(2027, 1, 4)
-WEEK = working_week([date(2027, 1, 18), date(2027, 2, 15)])
+WEEK = business_calendar([date(2027, 1, 18), date(2027, 2, 15)])
 MACHINE = WorkCalendar((WeeklyWindow(2, 8.0, 4.0),))
 
 
@@ -31,14 +31,14 @@ def event(name: str, day: date, *predecessors: str) -> Activity:
     return certain(name, 0, *predecessors, on=day)
 
 
-def row(count: int, duration: Range, common_share: float = 0.0) -> Network:
+def row(count: int, duration: Range, common_share: float = 0.0) -> ActivityNetwork:
     """Activities one after another."""
     return wide(1, duration, count, common_share)
 
 
-def wide(lanes: int, duration: Range, length: int = 1, common_share: float = 0.0) -> Network:
+def wide(lanes: int, duration: Range, length: int = 1, common_share: float = 0.0) -> ActivityNetwork:
     """Chains of activities side by side, `length` in each."""
-    return Network(
+    return ActivityNetwork(
         MONDAY,
         tuple(
             Activity(f"{lane}.{place}", duration, "hours", (f"{lane}.{place - 1}",) if place else (), common_share=common_share)
@@ -48,17 +48,17 @@ def wide(lanes: int, duration: Range, length: int = 1, common_share: float = 0.0
     )
 
 
-def drawn(network: Network, seed: int = 1, draws: int = 10_000) -> Deviations:
-    return deviations(network.activities, np.random.default_rng(seed), draws)
+def drawn(network: ActivityNetwork, seed: int = 1, draws: int = 10_000) -> DurationDraws:
+    return draw_deviations(network.activities, np.random.default_rng(seed), draws)
 
 
-def ends(network: Network, drawn_for: Deviations) -> np.ndarray:
-    net = linked(network)
-    return network_end(forward(net, drawn_hours(net, drawn_for)))
+def ends(network: ActivityNetwork, drawn_for: DurationDraws) -> np.ndarray:
+    net = order_network(network)
+    return network_end(forward_pass(net, sample_durations(net, drawn_for)))
 
 
 @st.composite
-def _networks(draw: st.DrawFn) -> Network:
+def _networks(draw: st.DrawFn) -> ActivityNetwork:
     activities: list[Activity] = []
     for place in range(draw(st.integers(1, 8))):
         low, middle, high = sorted(draw(st.lists(st.integers(0, 200), min_size=3, max_size=3)))
@@ -69,11 +69,11 @@ def _networks(draw: st.DrawFn) -> Network:
                 duration=Range(low, middle, high),
                 predecessors=tuple(draw(st.lists(st.sampled_from(names), unique=True, max_size=3))) if names else (),
                 not_before=draw(st.none() | st.integers(-5, 60).map(lambda days: MONDAY + timedelta(days=days))),
-                calendar=draw(st.sampled_from([ALWAYS, WEEK, MACHINE])),
+                calendar=draw(st.sampled_from([ALWAYS_OPEN, WEEK, MACHINE])),
                 common_share=draw(st.sampled_from([0.0, 0.5, 1.0])),
             )
         )
-    return Network(MONDAY, tuple(activities))
+    return ActivityNetwork(MONDAY, tuple(activities))
 
 
 # Any network of up to eight activities, each after those it waits for.

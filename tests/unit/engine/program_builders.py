@@ -9,17 +9,17 @@ from hypothesis import strategies as st
 
 from service.domain.programs.program import (
     TIERS,
-    Gate,
     OtherLine,
-    Overhead,
     PlannedRun,
     Program,
-    Repetition,
+    ProgramOverhead,
     Reserves,
     Risk,
+    RunCostLine,
     Rung,
-    RunLine,
+    RunRepetition,
     Tier,
+    TierGate,
 )
 from service.domain.quantities import Range
 from service.engine.numerics.money import cents
@@ -27,7 +27,7 @@ from service.engine.numerics.money import cents
 
 def planned(name: str = "main", hours: float = 1000.0, price: float = 2.0, storage: float = 0.0, **changes: Any) -> PlannedRun:
     """A run on eight accelerators: so many accelerator-hours at a price, a tenth of them lost."""
-    lines = (RunLine("compute", cents(hours * price)), RunLine("storage", cents(storage)))
+    lines = (RunCostLine("compute", cents(hours * price)), RunCostLine("storage", cents(storage)))
     usd = float(sum(line.usd for line in lines))
     fields: dict[str, Any] = {
         "name": name,
@@ -62,9 +62,9 @@ def program(*tiers: Tier, **changes: Any) -> Program:
 def three_tiers(**changes: Any) -> Program:
     """1,000 USD of prototypes, 5,000 of validation and 20,000 of production, passed with 0.6, 0.7 and 0.8."""
     return program(
-        Tier("prototype", (planned("ablations", 50, repetition=Repetition(repeat=10)),), Gate("data mixture", 0.6)),
-        Tier("validation", (planned("scale check", 1250, repetition=Repetition(repeat=2)),), Gate("go to production", 0.7)),
-        Tier("production", (planned("main", 10_000),), Gate("release", 0.8)),
+        Tier("prototype", (planned("ablations", 50, repetition=RunRepetition(repeat=10)),), TierGate("data mixture", 0.6)),
+        Tier("validation", (planned("scale check", 1250, repetition=RunRepetition(repeat=2)),), TierGate("go to production", 0.7)),
+        Tier("production", (planned("main", 10_000),), TierGate("release", 0.8)),
         **changes,
     )
 
@@ -75,14 +75,14 @@ rungs = st.lists(st.builds(Rung, st.floats(0.01, 0.99), st.floats(0.01, 1)), max
     lambda found: tuple(sorted(found, key=lambda rung: rung.at))
 )
 repetitions = st.builds(
-    Repetition,
+    RunRepetition,
     repeat=st.integers(1, 20),
     grid=st.lists(st.integers(1, 6), max_size=3).map(tuple),
     seeds=st.integers(1, 4),
     rungs=rungs,
     at_once=st.integers(1, 10),
 )
-gates = st.none() | st.builds(Gate, st.just("anything"), shares)
+gates = st.none() | st.builds(TierGate, st.just("anything"), shares)
 
 
 @st.composite
@@ -92,7 +92,7 @@ def programs(draw: st.DrawFn) -> Program:
     tiers = tuple(Tier(name, draw(_runs_of_a_tier()), draw(gates)) for name in names)
     of_tier = st.none() | st.sampled_from(names)
     names_of_work = st.sampled_from(["sweeps", "evaluation", "reruns"])
-    overhead = st.builds(Overhead, names_of_work, st.just("x"), st.none() | shares, st.none() | amounts, of_tier)
+    overhead = st.builds(ProgramOverhead, names_of_work, st.just("x"), st.none() | shares, st.none() | amounts, of_tier)
     risk = st.builds(Risk, st.just("spike"), shares, of_tier, shares, amounts)
     other = st.builds(OtherLine, st.sampled_from(["storage", "personnel", "labelling"]), amounts, st.just("x"), of_tier)
     return program(

@@ -9,14 +9,14 @@ from importlib import resources
 import pytest
 
 from service.domain.errors import UnknownName
-from service.engine.programs.spend_allocation import marginals, published_curve
+from service.engine.programs.spend_allocation import marginal_returns, published_curve
 from service.presets.programs import (
     complexities,
     development_shares,
     filter_yield,
+    find_program_default,
     generalisations,
     overhead_shares,
-    program_default,
     published_spending,
     suggested_tokens,
 )
@@ -55,7 +55,7 @@ def test_every_default_is_known_here() -> None:
 @pytest.mark.parametrize("name", sorted(SHARES | COUNTS))
 def test_every_default_says_why(name: str) -> None:
     """Each with a source to show in the assumptions, as a sentence and not a mark."""
-    found = program_default(name)
+    found = find_program_default(name)
     assert found.value >= 0
     assert len(found.source) > 15
 
@@ -63,27 +63,27 @@ def test_every_default_says_why(name: str) -> None:
 @pytest.mark.parametrize("name", sorted(SHARES))
 def test_shares_and_probabilities_are_at_most_1(name: str) -> None:
     """What is a part of a whole is no more than it."""
-    assert program_default(name).value <= 1
+    assert find_program_default(name).value <= 1
 
 
 def test_a_deadline_is_bought_back_with_more_machines_or_less_work() -> None:
     """The default changes are changes: more accelerators, fewer tokens, and reports more than once a month."""
-    assert program_default("accelerators_factor").value > 1
-    assert 0 < program_default("scope_share").value < 1
-    assert 1 <= program_default("report_every_days").value <= 31
+    assert find_program_default("accelerators_factor").value > 1
+    assert 0 < find_program_default("scope_share").value < 1
+    assert 1 <= find_program_default("report_every_days").value <= 31
 
 
 def test_a_default_that_is_not_there_is_an_error() -> None:
     """Never a silent zero."""
     with pytest.raises(KeyError):
-        program_default("luck")
+        find_program_default("luck")
 
 
 def test_four_epochs_are_within_the_worth_that_is_kept() -> None:
     """The default worth is that of about four epochs, as Muennighoff found them harmless."""
-    from service.engine.programs.tokens import epochs_until
+    from service.engine.programs.tokens import epochs_until_worth
 
-    assert 4 <= epochs_until(program_default("retention_worth").value, repetition()[0]) < 5
+    assert 4 <= epochs_until_worth(find_program_default("retention_worth").value, repetition()[0]) < 5
 
 
 @pytest.mark.parametrize("params", [1e9, 7e9, 70e9])
@@ -131,7 +131,7 @@ def test_published_spending_is_of_the_four_choices_and_makes_curves() -> None:
     assert list(figures) == ["scale", "data_quality", "robustness", "utilisation"]
     assert all("20" in one.basis and len(one.basis) > 20 for one in figures.values())
     curves = [published_curve(one, 1e6, 1e23, 1e5, LAW) for one in figures.values()]
-    found = {one.choice: one for one in marginals(curves, {})}
+    found = {one.choice: one for one in marginal_returns(curves, {})}
     assert found["robustness"].gain_per_usd == 0
     assert max(found.values(), key=lambda one: one.loss_avoided_per_usd or 0).choice == "robustness"
     assert (found["data_quality"].gain_per_usd or 0) > (found["scale"].gain_per_usd or 0) > 0

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
-from service.domain.programs.program import EXPLORATION
+from service.domain.programs.program import EXPLORATION_TIERS
 from service.formats.documents.cells import FIRST_ROW, Book, Cell, Column, Formula, Input, Sheet, exact, off, rounded, shortest_share
 from service.formats.documents.program.workbook_runs import ALL, risks_sheet, runs_sheet, tier_usd
 
@@ -181,7 +181,7 @@ def _of_share(
 def _envelope(live: Live, by_tier: Sequence[Decimal]) -> None:
     """Below the lines: the envelope's parts and the range as planned."""
     answer, row = live.answer, live.total_row + 2
-    tiers = [at for at, tier in enumerate(answer["tiers"]) if tier["tier"] in EXPLORATION]
+    tiers = [at for at, tier in enumerate(answer["tiers"]) if tier["tier"] in EXPLORATION_TIERS]
     last = FIRST_ROW + max(0, len(answer["overhead"]) - 1)
     parts = [f"{live.tier(at)}+SUM({live.shares.down(FIRST_ROW, last, 3 + at)})" for at in tiers]
     computed = sum((exact(answer["tiers"][at]["cost_usd"]) + by_tier[at] for at in tiers), Decimal(0))

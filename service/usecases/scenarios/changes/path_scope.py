@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
 from service.domain.errors import InvalidRequest
-from service.usecases.programs.runs import OF_THE_PROGRAM
+from service.usecases.programs.runs import PROGRAM_SECTIONS
 from service.usecases.scenarios.changes.request_paths import read_value, states
 from service.usecases.scenarios.registry import ScenarioRequest
 
@@ -71,7 +71,7 @@ def _run_field(path: str) -> str | None:
 def _stated_instead(base: Body, field: str) -> str | None:
     """What the program says of itself as a whole that its runs' own field is left aside for."""
     section, _, _ = field.partition(".")
-    if section in OF_THE_PROGRAM and section in base:
+    if section in PROGRAM_SECTIONS and section in base:
         return section
     return "schedule.queue_days" if field == "schedule.queue_hours" and states(base, "schedule.queue_days") else None
 

@@ -18,7 +18,7 @@ from service.domain.errors import DomainError, InvalidRequest
 from service.domain.quantities import Range
 from service.domain.training.estimate import FinishDates
 from service.serialization import plain
-from service.usecases.programs.plan import plan
+from service.usecases.programs.plan import plan_program
 from service.usecases.scenarios.registry import ScenarioRequest, Shape
 from service.usecases.training.estimate import estimate
 
@@ -217,7 +217,7 @@ def _of_run(context: AppContext, base: Body) -> Figures:
 
 
 def _of_program(context: AppContext, base: Body) -> Figures:
-    found = plan(context, base)
+    found = plan_program(context, base)
     tiers, dates = found.plan.tiers, found.schedule
     return Figures(
         cost_usd=found.plan.total_usd,

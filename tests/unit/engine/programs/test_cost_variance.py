@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.domain.programs.program import OtherLine, Overhead, Program, Repetition, Reserves, Tier
+from service.domain.programs.program import OtherLine, Program, ProgramOverhead, Reserves, RunRepetition, Tier
 from service.domain.quantities import Range
-from service.engine.programs.budget import plan
-from service.engine.programs.cost_variance import CAUSES, PlanDifference, difference, summed
+from service.engine.programs.budget import plan_budget
+from service.engine.programs.cost_variance import CAUSES, CostVariance, explain_difference, round_causes
 from tests.unit.engine.program_builders import planned, program, programs, three_tiers
 
 
@@ -22,14 +22,14 @@ def production(hours: float = 10_000, price: float = 2.0, **changes: object) -> 
 
 
 def causes(before: Program, after: Program) -> dict[str, Decimal]:
-    return {cause.cause: cause.usd for cause in difference(plan(before), plan(after)).causes}
+    return {cause.cause: cause.usd for cause in explain_difference(plan_budget(before), plan_budget(after)).causes}
 
 
 @given(programs(), programs())
 def test_causes_add_up_to_the_difference_to_the_cent(one: Program, other: Program) -> None:
     """Whatever the two plans are."""
-    before, after = plan(one), plan(other)
-    found = difference(before, after)
+    before, after = plan_budget(one), plan_budget(other)
+    found = explain_difference(before, after)
     assert found.usd == sum(line.usd for line in after.lines) - sum(line.usd for line in before.lines)
     assert sum(cause.usd for cause in found.causes) == found.usd
     assert {cause.cause for cause in found.causes} <= set(CAUSES)
@@ -50,7 +50,7 @@ def test_the_way_back_has_the_same_causes(one: Program, other: Program) -> None:
 @given(programs())
 def test_a_plan_does_not_differ_from_itself(asked: Program) -> None:
     """Nothing is caused by nothing."""
-    assert difference(plan(asked), plan(asked)) == PlanDifference(Decimal("0.00"), (), "no difference")
+    assert explain_difference(plan_budget(asked), plan_budget(asked)) == CostVariance(Decimal("0.00"), (), "no difference")
 
 
 @pytest.mark.parametrize(
@@ -59,11 +59,11 @@ def test_a_plan_does_not_differ_from_itself(asked: Program) -> None:
         (production(price=3.0), "price"),
         (production(hours=12_000), "utilisation"),
         (production(goodput=0.8, hours=11_250), "failures"),
-        (replace(production(), overheads=(Overhead("sweeps", "x", share=0.1),)), "overheads"),
+        (replace(production(), overheads=(ProgramOverhead("sweeps", "x", share=0.1),)), "overheads"),
         (replace(production(), other_lines=(OtherLine("personnel", Decimal(900), "x"),)), "other lines"),
         (production(storage=500.0), "other lines"),
         (replace(production(), reserves=Reserves(0.05, 0.8, 0.0)), "reserves"),
-        (production(repetition=Repetition(2)), "scope"),
+        (production(repetition=RunRepetition(2)), "scope"),
         (program(Tier("validation", (planned(),)), *production().tiers), "scope"),
         (production(accelerator="NVIDIA-B200-180GB-SXM", hours=4000, price=4.0), "hardware"),
     ],
@@ -72,7 +72,7 @@ def test_one_change_has_one_cause(after: Program, cause: str) -> None:
     """A plan that differs in one thing differs by that alone."""
     found = causes(production(), after)
     assert list(found) == [cause]
-    budgets = [sum(line.usd for line in plan(asked).lines) for asked in (production(), after)]
+    budgets = [sum(line.usd for line in plan_budget(asked).lines) for asked in (production(), after)]
     assert found[cause] == budgets[1] - budgets[0]
 
 
@@ -86,13 +86,13 @@ def test_changes_at_once_are_told_apart() -> None:
 def test_a_share_that_moves_with_the_runs_is_told_apart_from_them() -> None:
     """From 10 % of 20,000 USD to 20 % of 30,000: half of both shares follows the price, 10 % of the mean of both are overheads."""
     plans = ((2.0, 0.1), (3.0, 0.2))
-    before, after = (replace(production(price=price), overheads=(Overhead("sweeps", "x", share=share),)) for price, share in plans)
+    before, after = (replace(production(price=price), overheads=(ProgramOverhead("sweeps", "x", share=share),)) for price, share in plans)
     assert causes(before, after) == {"price": 11_500, "overheads": 2500}
 
 
 def test_overheads_that_follow_the_runs_belong_to_what_moved_the_runs() -> None:
     """With a tenth of overheads, a price that adds 10,000 USD to the runs adds 11,000 in all."""
-    around = (Overhead("sweeps", "x", share=0.1),)
+    around = (ProgramOverhead("sweeps", "x", share=0.1),)
     assert causes(replace(production(), overheads=around), replace(production(price=3.0), overheads=around)) == {"price": 11_000}
     both = causes(replace(production(), overheads=around), replace(production(hours=11_000, price=3.0), overheads=around))
     assert float(both["utilisation"]) == pytest.approx(1.1 * 13_000 * 0.0953102 / (0.0953102 + 0.405465), rel=1e-4)
@@ -108,12 +108,15 @@ def test_a_cause_that_costs_more_adds(slower: float, dearer: float) -> None:
 
 def test_the_headline_says_it_in_a_line() -> None:
     """The whole, then the causes, the largest first, in thousands or millions."""
-    assert difference(plan(production()), plan(production(hours=11_000, price=3.0))).headline == "+13k USD: 11k price, 2k utilisation"
+    assert (
+        explain_difference(plan_budget(production()), plan_budget(production(hours=11_000, price=3.0))).headline
+        == "+13k USD: 11k price, 2k utilisation"
+    )
     huge = three_tiers(other_lines=(OtherLine("data", Decimal(2_500_000), "x"),))
-    assert difference(plan(huge), plan(three_tiers())).headline == "-2.5M USD: -2.5M other lines"
+    assert explain_difference(plan_budget(huge), plan_budget(three_tiers())).headline == "-2.5M USD: -2.5M other lines"
     few = three_tiers(other_lines=(OtherLine("data", Decimal(25), "x"),))
-    assert difference(plan(three_tiers()), plan(few)).headline == "+25 USD: 25 other lines"
-    assert summed(Decimal("2.01"), {"price": 2.0, "scope": 0.4, "failures": -0.39}).headline == "+2 USD: 2 price"
+    assert explain_difference(plan_budget(three_tiers()), plan_budget(few)).headline == "+25 USD: 25 other lines"
+    assert round_causes(Decimal("2.01"), {"price": 2.0, "scope": 0.4, "failures": -0.39}).headline == "+2 USD: 2 price"
 
 
 def test_ranges_do_not_matter_to_the_difference() -> None:

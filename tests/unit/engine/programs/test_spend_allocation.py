@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from service.domain.errors import InvalidRequest
 from service.domain.scaling.laws import AllocationLaw, ParametricLaw
-from service.engine.programs.spend_allocation import Published, SpendCurve, allocate, marginals, published_curve
+from service.engine.programs.spend_allocation import PublishedEffect, SpendCurve, allocate, marginal_returns, published_curve
 from service.engine.scaling.optimum import for_flops
 
 LAW = ParametricLaw(1.8172, 482.01, 2085.43, 0.3478, 0.3658)
@@ -32,10 +32,10 @@ curves = st.lists(st.tuples(st.floats(1, 100), st.floats(0.01, 10)), min_size=1,
 
 def test_the_next_dollar_of_each_choice() -> None:
     """Data quality gains 0.2 points and avoids 0.8 USD by the dollar, scale 0.1 points; spent-out curves end."""
-    first, second = marginals((SCALE, QUALITY), {})
+    first, second = marginal_returns((SCALE, QUALITY), {})
     assert (first.choice, first.gain_per_usd, first.loss_avoided_per_usd) == ("data_quality", 0.2, 0.8)
     assert (second.choice, second.gain_per_usd) == ("scale", 0.1)
-    later = {one.choice: one.gain_per_usd for one in marginals((SCALE, QUALITY), {"scale": 150, "data_quality": 100})}
+    later = {one.choice: one.gain_per_usd for one in marginal_returns((SCALE, QUALITY), {"scale": 150, "data_quality": 100})}
     assert later == {"scale": 0.05, "data_quality": None}
 
 
@@ -74,7 +74,7 @@ def test_no_other_division_gains_more(
 
 def test_scale_gains_what_the_law_says() -> None:
     """Twice the compute for as much again: the law's lowest loss for both."""
-    found = published_curve(Published("scale", None, 0.0, 1.0, "x"), 1e6, 1e22, 0.0, LAW)
+    found = published_curve(PublishedEffect("scale", None, 0.0, 1.0, "x"), 1e6, 1e22, 0.0, LAW)
     losses = [for_flops(LAW, flops).loss for flops in (1e22, 2e22)]
     assert losses[0] is not None
     assert losses[1] is not None
@@ -85,7 +85,7 @@ def test_scale_gains_what_the_law_says() -> None:
 @given(st.floats(1.01, 10), st.floats(0, 1), st.floats(0.01, 1), st.floats(1e18, 1e26))
 def test_published_curves_rise_and_level_out(multiplier: float, reduction: float, share: float, flops: float) -> None:
     """Each dollar adds, less than the one before, and 95 % of the effect is there at the end."""
-    found = published_curve(Published("x", multiplier, reduction, share, "x"), 1e6, flops, 1000.0, LAW)
+    found = published_curve(PublishedEffect("x", multiplier, reduction, share, "x"), 1e6, flops, 1000.0, LAW)
     steps = [after - before for before, after in pairwise(found.gain)]
     assert steps[0] > 0
     assert all(later <= earlier + 1e-12 for earlier, later in pairwise(steps))
@@ -95,7 +95,7 @@ def test_published_curves_rise_and_level_out(multiplier: float, reduction: float
 def test_a_law_without_losses_is_refused() -> None:
     """Optimal sizes alone say nothing of what more compute gains."""
     with pytest.raises(InvalidRequest, match="no losses"):
-        published_curve(Published("scale", None, 0.0, 1.0, "x"), 1e6, 1e22, 0.0, AllocationLaw(1e20, 1e9, 0.5))
+        published_curve(PublishedEffect("scale", None, 0.0, 1.0, "x"), 1e6, 1e22, 0.0, AllocationLaw(1e20, 1e9, 0.5))
 
 
 @pytest.mark.parametrize(
@@ -112,5 +112,5 @@ def test_a_law_without_losses_is_refused() -> None:
 def test_curves_that_are_none_or_do_not_compare_are_refused(bad: SpendCurve, pointer: str) -> None:
     """Two rising points or more from 0 USD, all gains in one unit, each choice once."""
     with pytest.raises(InvalidRequest) as refused:
-        marginals((SCALE, bad), {})
+        marginal_returns((SCALE, bad), {})
     assert refused.value.pointer == pointer

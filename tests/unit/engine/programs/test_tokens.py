@@ -11,13 +11,13 @@ from hypothesis import strategies as st
 from service.domain.errors import InvalidRequest
 from service.domain.scaling.laws import DataLimit, ParametricLaw, RepetitionDecay
 from service.engine.programs.tokens import (
-    Anchor,
     MixturePart,
-    data_held_back,
-    epochs_until,
-    first_target,
+    PublishedModel,
+    data_to_size_loss_ratio,
+    epochs_until_worth,
     marginal_worth,
-    raw_needed,
+    raw_tokens_needed,
+    suggest_token_target,
     token_flow,
 )
 from service.engine.scaling.laws import effective_tokens
@@ -25,8 +25,8 @@ from service.engine.scaling.laws import effective_tokens
 # Muennighoff et al. 2023, and Besiroglu et al. 2024.
 REPETITION = RepetitionDecay(15.387756, 5.309743)
 LAW = ParametricLaw(1.8172, 482.01, 2085.43, 0.3478, 0.3658)
-LLAMA_3_8B = Anchor("Llama 3 8B", 8.03e9, 15e12)
-LLAMA_2_7B = Anchor("Llama 2 7B", 6.74e9, 2e12)
+LLAMA_3_8B = PublishedModel("Llama 3 8B", 8.03e9, 15e12)
+LLAMA_2_7B = PublishedModel("Llama 2 7B", 6.74e9, 2e12)
 
 yields = st.floats(0.01, 1)
 epochs = st.floats(0.1, 100)
@@ -46,7 +46,7 @@ def test_each_step_leaves_no_more_than_the_one_before(raw: float, kept: float, u
     found = token_flow(raw, kept, unique, passes, (), REPETITION)
     assert raw >= found.filtered >= found.deduplicated
     assert found.effective <= found.trained * (1 + 1e-9)
-    assert raw_needed(found.trained, kept, unique, passes) == pytest.approx(raw)
+    assert raw_tokens_needed(found.trained, kept, unique, passes) == pytest.approx(raw)
 
 
 @given(epochs, st.floats(1.01, 4))
@@ -87,19 +87,19 @@ def test_parts_are_the_whole(shares: list[float], passes: float) -> None:
 def test_when_repeats_are_worth_too_little() -> None:
     """The first token of the second epoch is worth a new one; four fifths are left after 4.4 epochs, half after 11.7."""
     assert marginal_worth(1.0, REPETITION) == 1
-    assert epochs_until(0.8, REPETITION) == pytest.approx(4.43, abs=0.01)
-    assert epochs_until(0.5, REPETITION) == pytest.approx(11.67, abs=0.01)
+    assert epochs_until_worth(0.8, REPETITION) == pytest.approx(4.43, abs=0.01)
+    assert epochs_until_worth(0.5, REPETITION) == pytest.approx(11.67, abs=0.01)
 
 
 @given(st.floats(0.01, 1))
 def test_epochs_and_worth_are_each_others_inverse(worth: float) -> None:
     """Training until a worth is reached reaches it."""
-    assert marginal_worth(epochs_until(worth, REPETITION), REPETITION) == pytest.approx(worth)
+    assert marginal_worth(epochs_until_worth(worth, REPETITION), REPETITION) == pytest.approx(worth)
 
 
 def test_a_model_of_an_anchors_size_gets_its_tokens() -> None:
     """What is aimed for goes by published models, so these get their own."""
-    found = first_target(8.03e9, (LLAMA_3_8B,), 1.0, LAW)
+    found = suggest_token_target(8.03e9, (LLAMA_3_8B,), 1.0, LAW)
     assert found.tokens.p50 == pytest.approx(15e12)
     assert found.tokens_per_param == pytest.approx(15e12 / 8.03e9)
 
@@ -108,17 +108,17 @@ def test_a_model_of_an_anchors_size_gets_its_tokens() -> None:
 def test_as_optimal_an_anchor_as_the_law_has_keeps_to_the_law(params: float) -> None:
     """Where data and size hold the loss back as at the law's optimum, alpha / beta, the target is the law's for any size."""
     anchor_tokens = (LAW.B * LAW.beta / (LAW.alpha * LAW.A / 1e9**LAW.alpha)) ** (1 / LAW.beta)
-    anchor = Anchor("optimal", 1e9, float(anchor_tokens))
-    assert data_held_back(1e9, anchor.tokens, LAW) == pytest.approx(LAW.alpha / LAW.beta)
-    target = first_target(params, (anchor,), 1.0, LAW).tokens.p50
-    assert data_held_back(params, target, LAW) == pytest.approx(LAW.alpha / LAW.beta)
+    anchor = PublishedModel("optimal", 1e9, float(anchor_tokens))
+    assert data_to_size_loss_ratio(1e9, anchor.tokens, LAW) == pytest.approx(LAW.alpha / LAW.beta)
+    target = suggest_token_target(params, (anchor,), 1.0, LAW).tokens.p50
+    assert data_to_size_loss_ratio(params, target, LAW) == pytest.approx(LAW.alpha / LAW.beta)
 
 
 @given(st.floats(1e7, 1e12), st.floats(1.01, 100), st.floats(0.01, 0.99))
 def test_larger_models_and_wider_domains_take_more(params: float, times: float, share: float) -> None:
     """And the range holds the target."""
-    one, larger = (first_target(size, (LLAMA_3_8B, LLAMA_2_7B), 1.0, LAW).tokens for size in (params, params * times))
-    narrow = first_target(params, (LLAMA_3_8B, LLAMA_2_7B), share, LAW).tokens
+    one, larger = (suggest_token_target(size, (LLAMA_3_8B, LLAMA_2_7B), 1.0, LAW).tokens for size in (params, params * times))
+    narrow = suggest_token_target(params, (LLAMA_3_8B, LLAMA_2_7B), share, LAW).tokens
     assert larger.p50 > one.p50 > narrow.p50
     assert one.p10 < one.p50 < one.p90
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from service.domain.quantities import Range
 from service.domain.scenarios import Choice, Floats, Limits, LogNormal, ProgramModel, Regimes, RiskModel, RunModel, TierModel, Uniform
-from service.domain.schedule import Activity, Network
+from service.domain.schedule import Activity, ActivityNetwork
 from service.engine.scenarios.costs import run_usd
 from service.engine.scenarios.distributions import score_of
 from service.engine.scenarios.program import placed
@@ -38,7 +38,7 @@ def program(*names: str, **changes: object) -> ProgramModel:
     """Uncertain runs one after another, a tier each."""
     activities = tuple(Activity(name, Range.exactly(1.0), predecessors=names[at - 1 : at] if at else ()) for at, name in enumerate(names))
     tiers = tuple(TierModel((uncertain_run(),), (name,), 0.1, 0.0, 50.0, 1 / len(names), 0.7) for name in names)
-    model = ProgramModel(tiers, Network(date(2027, 1, 4), activities), 0.5, 0.05, 100.0, 10.0, (RiskModel(0.3, 0.2, 1000.0, 0),))
+    model = ProgramModel(tiers, ActivityNetwork(date(2027, 1, 4), activities), 0.5, 0.05, 100.0, 10.0, (RiskModel(0.3, 0.2, 1000.0, 0),))
     return replace(model, **changes)
 
 
@@ -201,7 +201,7 @@ def _with_review(run: RunModel, hours: Range) -> ProgramModel:
     """A run, and a review after it."""
     activities = (Activity("train", Range.exactly(1.0)), Activity("review", hours, predecessors=("train",)))
     tier = TierModel((run,), ("train",), 0.0, 0.0, 0.0, 1.0, 1.0)
-    return ProgramModel((tier,), Network(date(2027, 1, 4), activities), 0.0, 0.0, 0.0, 0.0, ())
+    return ProgramModel((tier,), ActivityNetwork(date(2027, 1, 4), activities), 0.0, 0.0, 0.0, 0.0, ())
 
 
 def test_correlated_fields_move_together() -> None:

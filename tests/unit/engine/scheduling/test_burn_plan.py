@@ -10,14 +10,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.domain.schedule import BurnWeek, Spending
+from service.domain.schedule import BurnWeek, PlannedSpending
 from service.engine.scheduling.burn_plan import burn_plan
 
 MONDAY = date(2027, 1, 4)
-MAIN = Spending(start_hours=72, finish_hours=408, usd=Decimal("1000.01"), accelerator_hours=86016.0, tokens=10**12, checkpoints=17)
+MAIN = PlannedSpending(start_hours=72, finish_hours=408, usd=Decimal("1000.01"), accelerator_hours=86016.0, tokens=10**12, checkpoints=17)
 
 spendings = st.builds(
-    lambda start, length, usd, hours, tokens, checkpoints: Spending(start, start + length, usd, hours, tokens, checkpoints),
+    lambda start, length, usd, hours, tokens, checkpoints: PlannedSpending(start, start + length, usd, hours, tokens, checkpoints),
     st.floats(0, 5_000),
     st.just(0.0) | st.floats(0, 5_000),
     st.decimals(0, 10**9, places=2),
@@ -37,7 +37,7 @@ def summed(weeks: tuple[BurnWeek, ...]) -> tuple[Decimal, Decimal, int, int]:
 
 
 @given(st.dates(date(2026, 1, 1), date(2030, 1, 1)), st.lists(spendings, min_size=1, max_size=12))
-def test_weeks_add_up_to_the_totals(start: date, spent: list[Spending]) -> None:
+def test_weeks_add_up_to_the_totals(start: date, spent: list[PlannedSpending]) -> None:
     """Money to the cent, accelerator-hours to the hundredth, tokens and checkpoints to the last, and no week less than nothing."""
     weeks = burn_plan(start, spent)
     usd, hours, tokens, checkpoints = summed(weeks)
@@ -49,7 +49,7 @@ def test_weeks_add_up_to_the_totals(start: date, spent: list[Spending]) -> None:
 
 
 @given(st.dates(date(2026, 1, 1), date(2030, 1, 1)), st.lists(spendings, min_size=1, max_size=12), st.randoms(use_true_random=False))
-def test_every_week_is_there_once_and_the_order_means_nothing(start: date, spent: list[Spending], random: object) -> None:
+def test_every_week_is_there_once_and_the_order_means_nothing(start: date, spent: list[PlannedSpending], random: object) -> None:
     """Weeks follow each other from Monday to Monday, named as ISO 8601 names them, whatever order the spendings are in."""
     weeks = burn_plan(start, spent)
     assert [week.monday for week in weeks] == [weeks[0].monday + timedelta(weeks=place) for place in range(len(weeks))]
@@ -97,14 +97,14 @@ def test_weeks_without_spending_are_shown() -> None:
 
 def test_what_is_paid_at_once_is_of_its_moments_week() -> None:
     """A purchase at Monday's first moment belongs to the week that begins."""
-    bought = Spending(168.0, 168.0, Decimal("99.99"))
+    bought = PlannedSpending(168.0, 168.0, Decimal("99.99"))
     assert [(week.week, week.usd) for week in burn_plan(MONDAY, [bought])] == [("2027-W02", Decimal("99.99"))]
     assert [week.usd for week in burn_plan(MONDAY, [bought, replace(bought, start_hours=0.0, finish_hours=0.0)])] == [Decimal("99.99")] * 2
 
 
 def test_iso_weeks_belong_to_their_thursdays_year() -> None:
     """1 January 2027 is a Friday: it is in the last week of 2026, which has 53."""
-    weeks = burn_plan(date(2027, 1, 1), [Spending(0.0, 96.0, Decimal("40.00"))])
+    weeks = burn_plan(date(2027, 1, 1), [PlannedSpending(0.0, 96.0, Decimal("40.00"))])
     assert [(week.week, week.monday, week.usd) for week in weeks] == [
         ("2026-W53", date(2026, 12, 28), Decimal("30.00")),
         ("2027-W01", MONDAY, Decimal("10.00")),
@@ -124,7 +124,7 @@ def test_nothing_spent_has_no_weeks() -> None:
         (replace(MAIN, tokens=-1), "less than nothing"),
     ],
 )
-def test_a_spending_that_cannot_be_is_refused(spending: Spending, message: str) -> None:
+def test_a_spending_that_cannot_be_is_refused(spending: PlannedSpending, message: str) -> None:
     """Time runs forwards and nothing is earned by burning."""
     with pytest.raises(ValueError, match=message):
         burn_plan(MONDAY, [MAIN, spending])

@@ -10,18 +10,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from service.domain.errors import InvalidRequest
-from service.domain.schedule import ALWAYS, Closure, WeeklyWindow, WorkCalendar
+from service.domain.schedule import ALWAYS_OPEN, Closure, WeeklyWindow, WorkCalendar
 from service.engine.scheduling.calendar import (
-    MOMENT_HOURS,
-    clock,
-    finish,
+    TIME_TOLERANCE_HOURS,
+    add_open_hours,
+    business_calendar,
+    elapsed_open_hours,
     finish_day,
-    latest_start,
-    open_hours,
-    opens,
+    next_open,
+    next_working_day,
+    start_clock,
     start_day,
-    working_day,
-    working_week,
+    subtract_open_hours,
 )
 
 MONDAY = date(2027, 1, 4)
@@ -36,11 +36,11 @@ calendars = st.builds(WorkCalendar, st.lists(windows, max_size=4).map(tuple), st
 
 
 def done(calendar: WorkCalendar, origin: date, start_hours: float, work_hours: float) -> float:
-    return float(finish(clock(calendar, origin), np.array([start_hours]), np.array([work_hours]))[0])
+    return float(add_open_hours(start_clock(calendar, origin), np.array([start_hours]), np.array([work_hours]))[0])
 
 
 def begun(calendar: WorkCalendar, origin: date, finish_hours: float, work_hours: float) -> float:
-    return float(latest_start(clock(calendar, origin), np.array([finish_hours]), np.array([work_hours]))[0])
+    return float(subtract_open_hours(start_clock(calendar, origin), np.array([finish_hours]), np.array([work_hours]))[0])
 
 
 def is_open(calendar: WorkCalendar, origin: date, hour: int) -> bool:
@@ -54,7 +54,7 @@ def is_open(calendar: WorkCalendar, origin: date, hour: int) -> bool:
 @given(days, st.integers(0, 400), st.integers(1, 200), st.lists(days, max_size=30))
 def test_working_days_are_counted_as_others_count_them(origin: date, start: int, length: int, holidays: list[date]) -> None:
     """Whole working days end on the day that numpy's business days end on."""
-    end = done(working_week(holidays), origin, start * 24.0, length * 24.0)
+    end = done(business_calendar(holidays), origin, start * 24.0, length * 24.0)
     expected = np.busday_offset(np.datetime64(origin) + start, length - 1, roll="forward", holidays=holidays)
     assert finish_day(origin, end) == expected.astype(date)
 
@@ -74,8 +74,8 @@ def test_backwards_undoes_forwards(calendar: WorkCalendar, origin: date, start: 
     """The last start for an end is not before the start that led to it, leads to that same end, and a later one to a later end."""
     end = done(calendar, origin, start, length)
     latest = begun(calendar, origin, end, length)
-    assert latest >= start - 2 * MOMENT_HOURS
-    assert done(calendar, origin, latest, length) == pytest.approx(end, abs=4 * MOMENT_HOURS)
+    assert latest >= start - 2 * TIME_TOLERANCE_HOURS
+    assert done(calendar, origin, latest, length) == pytest.approx(end, abs=4 * TIME_TOLERANCE_HOURS)
     assert done(calendar, origin, latest + 0.01, length) > end
 
 
@@ -85,48 +85,48 @@ def test_later_and_longer_never_ends_earlier(
 ) -> None:
     """Starting later, or having more to do, ends no earlier; work takes at least its own length."""
     end = done(calendar, origin, start, length)
-    assert end >= start + length - MOMENT_HOURS
-    assert done(calendar, origin, start + later, length) >= end - 2 * MOMENT_HOURS
-    assert done(calendar, origin, start, length + longer) >= end - 2 * MOMENT_HOURS
+    assert end >= start + length - TIME_TOLERANCE_HOURS
+    assert done(calendar, origin, start + later, length) >= end - 2 * TIME_TOLERANCE_HOURS
+    assert done(calendar, origin, start, length + longer) >= end - 2 * TIME_TOLERANCE_HOURS
 
 
 @given(calendars, days, st.lists(hours, min_size=5, max_size=40))
 def test_many_moments_at_once_are_each_alone(calendar: WorkCalendar, origin: date, moments: list[float]) -> None:
     """An array is answered as its elements are one by one, however many holidays lie between them."""
-    own, many = clock(calendar, origin), np.array(moments)
-    alone = [float(finish(own, many[place : place + 1], np.array([50.0]))[0]) for place in range(many.size)]
-    assert finish(own, many, np.full(many.size, 50.0)).tolist() == pytest.approx(alone)
+    own, many = start_clock(calendar, origin), np.array(moments)
+    alone = [float(add_open_hours(own, many[place : place + 1], np.array([50.0]))[0]) for place in range(many.size)]
+    assert add_open_hours(own, many, np.full(many.size, 50.0)).tolist() == pytest.approx(alone)
 
 
 @given(days, hours, work)
 def test_without_windows_time_is_time(origin: date, start: float, length: float) -> None:
     """Where nothing is ever closed, work takes exactly as long as it is."""
-    assert done(ALWAYS, origin, start, length) == start + length
-    assert begun(ALWAYS, origin, start, length) == start - length
+    assert done(ALWAYS_OPEN, origin, start, length) == start + length
+    assert begun(ALWAYS_OPEN, origin, start, length) == start - length
 
 
 def test_a_review_over_easter() -> None:
     """Ten working days from Monday, 22 March 2027 end after two holidays and two weekends, on Tuesday, 6 April."""
     origin = date(2027, 3, 22)
-    assert finish_day(origin, done(working_week(EASTER), origin, 0.0, 240.0)) == date(2027, 4, 6)
-    assert finish_day(origin, done(working_week(), origin, 0.0, 240.0)) == date(2027, 4, 2)
+    assert finish_day(origin, done(business_calendar(EASTER), origin, 0.0, 240.0)) == date(2027, 4, 6)
+    assert finish_day(origin, done(business_calendar(), origin, 0.0, 240.0)) == date(2027, 4, 2)
 
 
 @given(days, st.lists(days, max_size=30))
 def test_the_first_working_day_is_the_one_that_others_find(day: date, holidays: list[date]) -> None:
     """A working day is itself; of a weekend or a holiday it is the next that is neither, as numpy's business days have it."""
-    assert working_day(day, holidays) == np.busday_offset(day, 0, roll="forward", holidays=holidays).astype(date)
+    assert next_working_day(day, holidays) == np.busday_offset(day, 0, roll="forward", holidays=holidays).astype(date)
 
 
 def test_where_no_working_day_is_left_it_is_the_last_day_there_is() -> None:
     """The calendar ends: a holiday on its last day has no day after it."""
-    assert working_day(date.max, [date.max]) == date.max
+    assert next_working_day(date.max, [date.max]) == date.max
 
 
 def test_another_weekend() -> None:
     """Where Friday and Saturday are off, work that is due after Thursday is done on Sunday."""
     thursday = date(2027, 1, 7)
-    assert finish_day(thursday, done(working_week(weekend=(4, 5)), thursday, 0.0, 48.0)) == date(2027, 1, 10)
+    assert finish_day(thursday, done(business_calendar(weekend=(4, 5)), thursday, 0.0, 48.0)) == date(2027, 1, 10)
 
 
 def test_maintenance_takes_its_hours_of_every_week() -> None:
@@ -153,28 +153,28 @@ def test_an_upgrade_stops_the_machine_for_days() -> None:
 
 def test_rounding_carries_no_work_over_the_weekend() -> None:
     """Fifty pieces of 2.4 hours are five working days, and end on the Friday."""
-    own, moment = clock(working_week(), MONDAY), np.array([0.0])
+    own, moment = start_clock(business_calendar(), MONDAY), np.array([0.0])
     for _ in range(50):
-        moment = finish(own, moment, np.array([2.4]))
+        moment = add_open_hours(own, moment, np.array([2.4]))
     assert finish_day(MONDAY, float(moment[0])) == date(2027, 1, 8)
 
 
 def test_work_that_is_ready_on_a_saturday_starts_on_monday() -> None:
     """The moment at which a calendar opens is shown as the start; an open moment is itself."""
-    own = clock(working_week(), MONDAY)
-    assert opens(own, np.array([5 * 24 + 3.0, 50.0])).tolist() == pytest.approx([168.0, 50.0])
+    own = start_clock(business_calendar(), MONDAY)
+    assert next_open(own, np.array([5 * 24 + 3.0, 50.0])).tolist() == pytest.approx([168.0, 50.0])
 
 
 def test_no_work_takes_no_time() -> None:
     """An event at a weekend is over at the weekend."""
-    assert done(working_week(), MONDAY, 130.0, 0.0) == 130.0
-    assert begun(working_week(), MONDAY, 130.0, 0.0) == 130.0
+    assert done(business_calendar(), MONDAY, 130.0, 0.0) == 130.0
+    assert begun(business_calendar(), MONDAY, 130.0, 0.0) == 130.0
 
 
 def test_open_hours_of_a_year() -> None:
     """2027 from its first Monday on has 260 working days in 52 weeks, less the holidays."""
-    own = clock(working_week(EASTER), MONDAY)
-    assert open_hours(own, np.array([52 * 168.0]))[0] == pytest.approx(258 * 24)
+    own = start_clock(business_calendar(EASTER), MONDAY)
+    assert elapsed_open_hours(own, np.array([52 * 168.0]))[0] == pytest.approx(258 * 24)
 
 
 def test_midnight_ends_a_day() -> None:
@@ -189,7 +189,7 @@ def test_midnight_ends_a_day() -> None:
 @pytest.mark.parametrize(
     ("calendar", "message"),
     [
-        (working_week(weekend=range(7)), "no hour of the week open"),
+        (business_calendar(weekend=range(7)), "no hour of the week open"),
         (WorkCalendar(closures=(Closure(date(2027, 1, 8), date(2027, 1, 6)),)), "before it begins"),
         (WorkCalendar((WeeklyWindow(7, 0.0, 4.0),)), "no part of a week"),
         (WorkCalendar((WeeklyWindow(0, 24.0, 4.0),)), "no part of a week"),
@@ -199,4 +199,4 @@ def test_midnight_ends_a_day() -> None:
 def test_a_calendar_that_cannot_be_is_refused(calendar: WorkCalendar, message: str) -> None:
     """Closed all week, ended before begun, or outside the week: the message says which."""
     with pytest.raises(InvalidRequest, match=message):
-        clock(calendar, MONDAY)
+        start_clock(calendar, MONDAY)

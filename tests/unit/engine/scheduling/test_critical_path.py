@@ -14,32 +14,32 @@ from hypothesis import strategies as st
 
 from service.domain.errors import InvalidRequest, UnknownName
 from service.domain.quantities import Range
-from service.domain.schedule import Activity, Network, Schedule, WeeklyWindow, WorkCalendar
-from service.engine.scheduling.activity_network import linked
-from service.engine.scheduling.calendar import working_week
+from service.domain.schedule import Activity, ActivityNetwork, NetworkSchedule, WeeklyWindow, WorkCalendar
+from service.engine.scheduling.activity_network import order_network
+from service.engine.scheduling.calendar import business_calendar
 from service.engine.scheduling.critical_path import (
     deadline_hours,
-    finish_probability,
-    forward,
+    deadline_probability,
+    forward_pass,
     latest_network_start,
-    median_hours,
+    median_durations,
     network_end,
-    schedule,
+    schedule_network,
 )
-from service.engine.scheduling.durations import deviations
+from service.engine.scheduling.durations import draw_deviations
 from tests.unit.engine.networks import MONDAY, WEEK, certain, drawn, ends, event, networks, run
 
 
-def scheduled(network: Network, deadline: date | None = None) -> Schedule:
-    return schedule(network, drawn(network, draws=200), deadline)
+def scheduled(network: ActivityNetwork, deadline: date | None = None) -> NetworkSchedule:
+    return schedule_network(network, drawn(network, draws=200), deadline)
 
 
-def end(network: Network) -> float:
-    net = linked(network)
-    return float(network_end(forward(net, median_hours(net)))[0])
+def end(network: ActivityNetwork) -> float:
+    net = order_network(network)
+    return float(network_end(forward_pass(net, median_durations(net)))[0])
 
 
-TEXTBOOK = Network(
+TEXTBOOK = ActivityNetwork(
     MONDAY,
     (
         certain("a", 72),
@@ -70,7 +70,7 @@ def test_a_network_worked_by_hand() -> None:
 
 def test_two_paths_of_the_same_length_are_both_critical() -> None:
     """Where two chains decide alike, both have no float and full criticality; the path shown is the first by name."""
-    network = Network(MONDAY, (certain("s", 10), certain("x", 20, "s"), certain("y", 20, "s"), certain("z", 5, "x", "y")))
+    network = ActivityNetwork(MONDAY, (certain("s", 10), certain("x", 20, "s"), certain("y", 20, "s"), certain("z", 5, "x", "y")))
     found = scheduled(network)
     assert {each.criticality for each in found.activities} == {1.0}
     assert {each.float_hours for each in found.activities} == {0.0}
@@ -79,15 +79,17 @@ def test_two_paths_of_the_same_length_are_both_critical() -> None:
 
 def test_the_critical_path_is_that_of_the_medians() -> None:
     """Whatever is drawn, the path shown is the longer one at the medians; how often the other decides is its criticality."""
-    network = Network(MONDAY, (run("x", Range(20, 100, 500)), certain("y", 95)))
-    found = [schedule(network, drawn(network, seed, 100), None) for seed in range(10)]
+    network = ActivityNetwork(MONDAY, (run("x", Range(20, 100, 500)), certain("y", 95)))
+    found = [schedule_network(network, drawn(network, seed, 100), None) for seed in range(10)]
     assert {each.critical_path for each in found} == {("x",)}
     assert all(0 < each.activities[1].criticality < 1 for each in found)
 
 
 def test_a_delivery_begins_the_critical_path() -> None:
     """Where data are waited for, the path begins with their date; what was done by then has float until the delivery's end."""
-    network = Network(MONDAY, (certain("prototype", 100), event("data", date(2027, 1, 25)), certain("scale", 50, "data", "prototype")))
+    network = ActivityNetwork(
+        MONDAY, (certain("prototype", 100), event("data", date(2027, 1, 25)), certain("scale", 50, "data", "prototype"))
+    )
     found = scheduled(network)
     assert found.critical_path == ("data", "scale")
     data, scale = found.activities[1:]
@@ -99,7 +101,7 @@ def test_a_delivery_begins_the_critical_path() -> None:
 def test_work_with_a_date_starts_on_it() -> None:
     """An activity that takes time begins with its day, or later when it has to wait."""
     soon, late = certain("soon", 24, on=date(2027, 1, 11)), certain("late", 24, "wait", on=date(2027, 1, 11))
-    found = scheduled(Network(MONDAY, (soon, certain("wait", 240), late)))
+    found = scheduled(ActivityNetwork(MONDAY, (soon, certain("wait", 240), late)))
     assert found.activities[0].start == found.activities[0].finish.p50 == date(2027, 1, 11)
     assert found.activities[2].start == date(2027, 1, 14)
 
@@ -107,14 +109,14 @@ def test_work_with_a_date_starts_on_it() -> None:
 def test_a_sign_off_takes_working_days() -> None:
     """Three days of review from a Thursday's end on are over on the Tuesday; ready on Saturday, they start on Monday."""
     review = Activity("review", Range.exactly(3), "days", ("run",), calendar=WEEK)
-    found = scheduled(Network(MONDAY, (certain("run", 96), review)))
+    found = scheduled(ActivityNetwork(MONDAY, (certain("run", 96), review)))
     assert found.activities[1].finish.p50 == date(2027, 1, 12)
-    assert scheduled(Network(MONDAY, (certain("run", 130), review))).activities[1].start == date(2027, 1, 11)
+    assert scheduled(ActivityNetwork(MONDAY, (certain("run", 130), review))).activities[1].start == date(2027, 1, 11)
 
 
 def test_float_reaches_over_a_weekend() -> None:
     """Work that is waited for by people may end as late as their Monday: over a weekend nothing waits for it."""
-    network = Network(MONDAY, (certain("run", 5 * 24), Activity("review", Range.exactly(1), "days", ("run",), calendar=WEEK)))
+    network = ActivityNetwork(MONDAY, (certain("run", 5 * 24), Activity("review", Range.exactly(1), "days", ("run",), calendar=WEEK)))
     found = scheduled(network)
     assert found.activities[0].float_hours == pytest.approx(48)
     assert found.critical_path == ("run", "review")
@@ -122,12 +124,12 @@ def test_float_reaches_over_a_weekend() -> None:
 
 def test_no_activities_are_over_at_once() -> None:
     """A program without anything to do ends on the day it starts, surely in time."""
-    found = scheduled(Network(MONDAY, ()), MONDAY)
+    found = scheduled(ActivityNetwork(MONDAY, ()), MONDAY)
     assert (found.activities, found.critical_path, found.finish.p90, found.deadline_probability) == ((), (), MONDAY, 1.0)
 
 
 @given(networks, st.randoms(use_true_random=False))
-def test_the_order_of_input_means_nothing(network: Network, random: object) -> None:
+def test_the_order_of_input_means_nothing(network: ActivityNetwork, random: object) -> None:
     """Activities and what they wait for, in any order, give the same schedule to the last bit."""
     shuffled = list(network.activities)
     random.shuffle(shuffled)  # type: ignore[attr-defined]
@@ -138,7 +140,7 @@ def test_the_order_of_input_means_nothing(network: Network, random: object) -> N
 
 
 @given(networks, st.data())
-def test_waiting_for_more_never_ends_earlier(network: Network, data: st.DataObject) -> None:
+def test_waiting_for_more_never_ends_earlier(network: ActivityNetwork, data: st.DataObject) -> None:
     """With one more predecessor no draw ends earlier."""
     assume(len(network.activities) > 1)
     later = data.draw(st.integers(1, len(network.activities) - 1))
@@ -150,7 +152,7 @@ def test_waiting_for_more_never_ends_earlier(network: Network, data: st.DataObje
 
 
 @given(networks, st.data(), st.floats(1, 5))
-def test_longer_durations_never_end_earlier(network: Network, data: st.DataObject, factor: float) -> None:
+def test_longer_durations_never_end_earlier(network: ActivityNetwork, data: st.DataObject, factor: float) -> None:
     """With one duration stretched no draw ends earlier, over weekends and windows as well."""
     place = data.draw(st.integers(0, len(network.activities) - 1))
     changed = list(network.activities)
@@ -160,9 +162,9 @@ def test_longer_durations_never_end_earlier(network: Network, data: st.DataObjec
 
 
 @given(networks)
-def test_the_critical_path_is_as_long_as_the_whole(network: Network) -> None:
+def test_the_critical_path_is_as_long_as_the_whole(network: ActivityNetwork) -> None:
     """With certain durations and no calendars or dates, the path's durations add up to the end, and no other chain's to more."""
-    plain = Network(
+    plain = ActivityNetwork(
         MONDAY, tuple(Activity(each.name, Range.exactly(each.hours.p50), "hours", each.predecessors) for each in network.activities)
     )
     lengths = {each.name: each.duration.p50 for each in plain.activities}
@@ -173,7 +175,7 @@ def test_the_critical_path_is_as_long_as_the_whole(network: Network) -> None:
     assert all(before in waits[after] for before, after in itertools.pairwise(path))
 
 
-def longest(network: Network) -> dict[str, float]:
+def longest(network: ActivityNetwork) -> dict[str, float]:
     """The longest chain up to each activity's end; activities come after what they wait for."""
     found: dict[str, float] = {}
     for each in network.activities:
@@ -182,9 +184,9 @@ def longest(network: Network) -> dict[str, float]:
 
 
 @given(networks)
-def test_slipping_by_the_float_moves_nothing(network: Network) -> None:
+def test_slipping_by_the_float_moves_nothing(network: ActivityNetwork) -> None:
     """An activity that takes as much longer as its float allows leaves the end; without calendars, any more moves it."""
-    plain = Network(
+    plain = ActivityNetwork(
         MONDAY, tuple(Activity(each.name, Range.exactly(each.hours.p50), "hours", each.predecessors) for each in network.activities)
     )
     for place, each in enumerate(scheduled(plain).activities):
@@ -203,19 +205,19 @@ def test_a_sure_plan_is_surely_in_time_or_surely_late() -> None:
 
 def test_an_event_after_the_deadline_is_late() -> None:
     """A delivery on the day after the deadline is not in time, one on the day is."""
-    network = Network(MONDAY, (event("data", date(2027, 1, 12)),))
+    network = ActivityNetwork(MONDAY, (event("data", date(2027, 1, 12)),))
     assert scheduled(network, date(2027, 1, 11)).deadline_probability == 0.0
     assert scheduled(network, date(2027, 1, 12)).deadline_probability == 1.0
 
 
 def test_a_range_beyond_reason_stays_on_the_calendar() -> None:
     """The widest range that is taken gives dates and no error."""
-    network = Network(MONDAY, (run("endless", Range(1e-5, 1.0, 1e7)),))
+    network = ActivityNetwork(MONDAY, (run("endless", Range(1e-5, 1.0, 1e7)),))
     assert scheduled(network).finish.p90.year > 2900
 
 
 @given(networks, st.integers(5, 300), st.sampled_from([0.1, 0.5, 0.8, 0.9, 1.0]))
-def test_backwards_from_a_deadline(network: Network, days: int, wanted: float) -> None:
+def test_backwards_from_a_deadline(network: ActivityNetwork, days: int, wanted: float) -> None:
     """The day found has the probability it is said to have, at least the one wanted, and the day after it has less than that."""
     deadline = MONDAY + timedelta(days=days)
     draws = drawn(network, draws=100)
@@ -224,14 +226,14 @@ def test_backwards_from_a_deadline(network: Network, days: int, wanted: float) -
         assert latest.best_probability < wanted
         return
     assert latest.best_probability >= latest.probability >= wanted
-    assert finish_probability(replace(network, start=latest.start), draws, deadline) == latest.probability
+    assert deadline_probability(replace(network, start=latest.start), draws, deadline) == latest.probability
     if latest.start < deadline:
-        assert finish_probability(replace(network, start=latest.start + timedelta(days=1)), draws, deadline) < wanted
+        assert deadline_probability(replace(network, start=latest.start + timedelta(days=1)), draws, deadline) < wanted
 
 
 def test_no_start_is_early_enough_for_a_late_delivery() -> None:
     """Where data come two days before the deadline and what follows takes four, there is no start, and the answer says so."""
-    network = Network(MONDAY, (event("data", date(2027, 3, 1)), certain("run", 96, "data")))
+    network = ActivityNetwork(MONDAY, (event("data", date(2027, 3, 1)), certain("run", 96, "data")))
     latest = latest_network_start(network, drawn(network), date(2027, 3, 3), 0.8)
     assert (latest.start, latest.best_probability) == (None, 0.0)
     assert latest_network_start(network, drawn(network), date(2027, 3, 5), 0.8).start == date(2027, 3, 2)
@@ -239,7 +241,7 @@ def test_no_start_is_early_enough_for_a_late_delivery() -> None:
 
 def test_a_start_may_be_in_the_past() -> None:
     """What had to begin before the planned start is said as it is."""
-    network = Network(MONDAY, (certain("run", 240),))
+    network = ActivityNetwork(MONDAY, (certain("run", 240),))
     assert latest_network_start(network, drawn(network), date(2027, 1, 5), 0.9).start == date(2026, 12, 27)
 
 
@@ -260,20 +262,20 @@ def test_a_circle_is_named() -> None:
         certain("after", 1, "main", "before"),
     )
     with pytest.raises(InvalidRequest, match=r"main → report → review → main") as caught:
-        linked(Network(MONDAY, circle))
+        order_network(ActivityNetwork(MONDAY, circle))
     assert caught.value.pointer == "/tiers/2/runs/0"
 
 
 def test_waiting_for_oneself_is_a_circle() -> None:
     """The shortest circle is refused as well."""
     with pytest.raises(InvalidRequest, match="main → main"):
-        linked(Network(MONDAY, (certain("main", 1, "main"),)))
+        order_network(ActivityNetwork(MONDAY, (certain("main", 1, "main"),)))
 
 
 def test_an_unknown_predecessor_is_named_with_what_is_near() -> None:
     """A misspelt name is answered with the one that was meant."""
     with pytest.raises(UnknownName, match="waits for 'man'") as caught:
-        linked(Network(MONDAY, (certain("main", 1), replace(certain("gate", 1, "man"), pointer="/tiers/0/gate"))))
+        order_network(ActivityNetwork(MONDAY, (certain("main", 1), replace(certain("gate", 1, "man"), pointer="/tiers/0/gate"))))
     assert (caught.value.near, caught.value.pointer) == (("main",), "/tiers/0/gate")
 
 
@@ -285,13 +287,13 @@ def test_an_unknown_predecessor_is_named_with_what_is_near() -> None:
         (run("x", Range(1, 1, 1e8)), "at least 0 and at most"),
         (run("x", Range(1, 1, math.inf)), "at least 0 and at most"),
         (replace(certain("x", 1), common_share=1.2), "shares 120% of its variance"),
-        (replace(certain("x", 1), calendar=working_week(weekend=range(7))), "no hour of the week open"),
+        (replace(certain("x", 1), calendar=business_calendar(weekend=range(7))), "no hour of the week open"),
     ],
 )
 def test_what_cannot_be_is_refused_where_it_stands(activity: Activity, message: str) -> None:
     """A name twice, time below nothing or beyond reason, a share above 100 %, a week without work: what is wrong and where."""
     with pytest.raises(InvalidRequest, match=message) as caught:
-        linked(Network(MONDAY, (certain("main", 1), replace(activity, pointer="/here"))))
+        order_network(ActivityNetwork(MONDAY, (certain("main", 1), replace(activity, pointer="/here"))))
     assert caught.value.pointer == "/here"
 
 
@@ -305,13 +307,13 @@ def test_a_deadline_before_the_start_is_refused() -> None:
 
 def test_an_activity_that_was_not_drawn_is_a_fault() -> None:
     """Uncertain durations without draws are no zeros."""
-    network = Network(MONDAY, (run("prototype", Range(60, 100, 190)), run("sweep", Range(50, 120, 160))))
+    network = ActivityNetwork(MONDAY, (run("prototype", Range(60, 100, 190)), run("sweep", Range(50, 120, 160))))
     with pytest.raises(KeyError, match="sweep"):
-        ends(network, deviations(network.activities[:1], np.random.default_rng(0), 10))
+        ends(network, draw_deviations(network.activities[:1], np.random.default_rng(0), 10))
 
 
 def test_machines_stand_still_in_their_windows() -> None:
     """A run through two of its machine's weekly windows ends by their length later."""
     machine = WorkCalendar((WeeklyWindow(2, 8.0, 4.0),))
-    found = scheduled(Network(MONDAY, (replace(certain("run", 240), calendar=machine),)))
+    found = scheduled(ActivityNetwork(MONDAY, (replace(certain("run", 240), calendar=machine),)))
     assert found.activities[0].finish_hours == pytest.approx(248)

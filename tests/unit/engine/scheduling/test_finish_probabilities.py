@@ -13,11 +13,11 @@ import pytest
 from hypothesis import given
 
 from service.domain.quantities import Range
-from service.domain.schedule import Activity, Network
-from service.engine.scheduling.activity_network import linked
-from service.engine.scheduling.calendar import working_week
-from service.engine.scheduling.critical_path import finish_probability, median_hours, schedule
-from service.engine.scheduling.durations import MOST_KEPT, deviations, seeded_deviations
+from service.domain.schedule import Activity, ActivityNetwork
+from service.engine.scheduling.activity_network import order_network
+from service.engine.scheduling.calendar import business_calendar
+from service.engine.scheduling.critical_path import deadline_probability, median_durations, schedule_network
+from service.engine.scheduling.durations import MAX_CACHED, draw_deviations, draw_seeded
 from tests.unit.engine.networks import MONDAY, certain, drawn, ends, event, networks, row, run, wide
 
 POINT = 0.01
@@ -33,23 +33,23 @@ def lognormal(generator: np.random.Generator, quantity: Range, z: np.ndarray | N
 
 
 @given(networks)
-def test_the_probability_rises_with_the_deadline(network: Network) -> None:
+def test_the_probability_rises_with_the_deadline(network: ActivityNetwork) -> None:
     """A later deadline is never less probable; the days shown as p10, p50 and p90 have at least that probability, the days before less."""
     draws = drawn(network, draws=100)
-    found = schedule(network, draws, None).finish
-    chances = [finish_probability(network, draws, MONDAY + timedelta(days=days)) for days in range(0, 400, 10)]
+    found = schedule_network(network, draws, None).finish
+    chances = [deadline_probability(network, draws, MONDAY + timedelta(days=days)) for days in range(0, 400, 10)]
     assert chances == sorted(chances)
     for share, day in ((0.1, found.p10), (0.5, found.p50), (0.9, found.p90)):
-        assert finish_probability(network, draws, day) >= share
-        assert day == MONDAY or finish_probability(network, draws, day - timedelta(days=1)) < share
+        assert deadline_probability(network, draws, day) >= share
+        assert day == MONDAY or deadline_probability(network, draws, day - timedelta(days=1)) < share
 
 
 def test_one_activity_has_its_ranges_own_probability() -> None:
     """A single run's quantiles are those of its range: one in ten is done by its p10, nine in ten by its p90."""
-    network = Network(MONDAY, (run("main", Range(240, 480, 1200)),))
+    network = ActivityNetwork(MONDAY, (run("main", Range(240, 480, 1200)),))
     draws = drawn(network)
     for days, share in ((10, 0.1), (20, 0.5), (50, 0.9)):
-        assert finish_probability(network, draws, MONDAY + timedelta(days=days - 1)) == pytest.approx(share, abs=POINT)
+        assert deadline_probability(network, draws, MONDAY + timedelta(days=days - 1)) == pytest.approx(share, abs=POINT)
 
 
 def test_a_chains_mean_and_spread_are_the_sums() -> None:
@@ -68,8 +68,8 @@ def test_a_chains_mean_and_spread_are_the_sums() -> None:
 
 def test_side_by_side_is_the_product_of_chances() -> None:
     """Ten runs at once are over when each is: the tenth power of one's probability."""
-    network = Network(MONDAY, tuple(run(f"r{place}", Range(240, 480, 1200)) for place in range(10)))
-    assert finish_probability(network, drawn(network), MONDAY + timedelta(days=49)) == pytest.approx(0.9**10, abs=POINT)
+    network = ActivityNetwork(MONDAY, tuple(run(f"r{place}", Range(240, 480, 1200)) for place in range(10)))
+    assert deadline_probability(network, drawn(network), MONDAY + timedelta(days=49)) == pytest.approx(0.9**10, abs=POINT)
 
 
 def test_runs_that_share_their_error_are_over_together() -> None:
@@ -77,7 +77,7 @@ def test_runs_that_share_their_error_are_over_together() -> None:
     chances = []
     for share in (0.0, 0.5, 1.0):
         network = wide(10, Range(240, 480, 1200), common_share=share)
-        chances.append(finish_probability(network, drawn(network), MONDAY + timedelta(days=49)))
+        chances.append(deadline_probability(network, drawn(network), MONDAY + timedelta(days=49)))
     assert chances == sorted(chances)
     assert chances[2] == pytest.approx(0.9, abs=POINT)
 
@@ -90,7 +90,7 @@ def brute_diamond(generator: np.random.Generator) -> np.ndarray:
     return np.maximum(scale, sweep + lognormal(generator, Range(40, 70, 300))) + lognormal(generator, Range(200, 260, 420))
 
 
-DIAMOND = Network(
+DIAMOND = ActivityNetwork(
     MONDAY,
     (
         run("prototype", Range(60, 100, 190)),
@@ -107,7 +107,7 @@ DIAMOND = Network(
 def test_the_probability_is_that_of_brute_force(days: int) -> None:
     """Two chains that meet after a delivery: within a point of 200,000 draws added up by hand, at any deadline."""
     expected = float(np.mean(brute_diamond(np.random.default_rng(11)) <= days * 24))
-    found = finish_probability(DIAMOND, drawn(DIAMOND, 3), MONDAY + timedelta(days=days - 1))
+    found = deadline_probability(DIAMOND, drawn(DIAMOND, 3), MONDAY + timedelta(days=days - 1))
     assert 0.02 < expected < 0.98
     assert found == pytest.approx(expected, abs=POINT)
 
@@ -115,8 +115,11 @@ def test_the_probability_is_that_of_brute_force(days: int) -> None:
 @pytest.mark.parametrize("days", [15, 16, 19, 21, 24])
 def test_brute_force_over_weekends_agrees(days: int) -> None:
     """A run, a review of three working days counted by numpy's business days, and a run: within a point at any deadline."""
-    main, review = Range(90, 140, 260), Activity("review", Range.exactly(3), "days", ("first",), calendar=working_week([date(2027, 1, 18)]))
-    network = Network(MONDAY, (run("first", main), review, run("second", Range(100, 120, 200), "review")))
+    main, review = (
+        Range(90, 140, 260),
+        Activity("review", Range.exactly(3), "days", ("first",), calendar=business_calendar([date(2027, 1, 18)])),
+    )
+    network = ActivityNetwork(MONDAY, (run("first", main), review, run("second", Range(100, 120, 200), "review")))
     generator = np.random.default_rng(5)
     first = lognormal(generator, main)
     day = np.datetime64(MONDAY) + (first // 24).astype(int)
@@ -125,7 +128,7 @@ def test_brute_force_over_weekends_agrees(days: int) -> None:
     over = reviewed + np.where(worked, first % 24, 0.0) + lognormal(generator, Range(100, 120, 200))
     expected = float(np.mean(over <= days * 24))
     assert 0.02 < expected < 0.98
-    assert finish_probability(network, drawn(network, 4), MONDAY + timedelta(days=days - 1)) == pytest.approx(expected, abs=POINT)
+    assert deadline_probability(network, drawn(network, 4), MONDAY + timedelta(days=days - 1)) == pytest.approx(expected, abs=POINT)
 
 
 @pytest.mark.parametrize("share", [0.0, 0.6])
@@ -142,13 +145,13 @@ def test_a_program_of_many_runs_agrees_with_brute_force(share: float) -> None:
     draws = drawn(network, 2)
     for days in (28, 30, 32, 34):
         expected = float(np.mean(brute <= days * 24))
-        assert finish_probability(network, draws, MONDAY + timedelta(days=days - 1)) == pytest.approx(expected, abs=POINT)
+        assert deadline_probability(network, draws, MONDAY + timedelta(days=days - 1)) == pytest.approx(expected, abs=POINT)
 
 
 def test_criticality_is_the_chance_to_be_waited_for() -> None:
     """Of two runs side by side, each is critical as often as it is the longer; what follows both always is."""
-    network = Network(MONDAY, (run("x", Range(50, 100, 200)), run("y", Range(50, 100, 200)), run("z", Range(9, 10, 11), "x", "y")))
-    x, y, z = schedule(network, drawn(network), None).activities
+    network = ActivityNetwork(MONDAY, (run("x", Range(50, 100, 200)), run("y", Range(50, 100, 200)), run("z", Range(9, 10, 11), "x", "y")))
+    x, y, z = schedule_network(network, drawn(network), None).activities
     assert x.criticality == pytest.approx(0.5, abs=0.02)
     assert x.criticality + y.criticality == pytest.approx(1.0)
     assert z.criticality == 1.0
@@ -157,7 +160,7 @@ def test_criticality_is_the_chance_to_be_waited_for() -> None:
 def test_the_same_generator_gives_the_same_bits() -> None:
     """A seed decides everything; another seed agrees within what draws can say."""
     deadline = MONDAY + timedelta(days=24)
-    one, again, other = (schedule(DIAMOND, drawn(DIAMOND, seed), deadline) for seed in (7, 7, 8))
+    one, again, other = (schedule_network(DIAMOND, drawn(DIAMOND, seed), deadline) for seed in (7, 7, 8))
     assert one == again
     assert one != other
     assert one.deadline_probability == pytest.approx(other.deadline_probability, abs=2 * POINT)
@@ -165,7 +168,7 @@ def test_the_same_generator_gives_the_same_bits() -> None:
 
 def test_a_range_from_nothing_never_is_less_than_nothing() -> None:
     """A queue that may take no time at all is drawn from a normal range, cut at 0."""
-    network = Network(MONDAY, (run("queue", Range(0, 10, 40)),))
+    network = ActivityNetwork(MONDAY, (run("queue", Range(0, 10, 40)),))
     found = ends(network, drawn(network))
     assert found.min() == 0.0
     assert np.quantile(found, [0.5, 0.9]) == pytest.approx([10, 40], rel=0.05)
@@ -175,7 +178,7 @@ def test_a_queue_is_drawn_by_itself() -> None:
     """What is waited and what then is worked are added draw by draw, whatever the work shares: within a point of plain draws."""
     work, queue = Range(80, 120, 250), Range(24, 72, 240)
     lane = [Activity(str(at), work, "hours", (str(at - 1),) if at else (), common_share=0.5, queue_hours=queue) for at in range(3)]
-    network, generator = Network(MONDAY, tuple(lane)), np.random.default_rng(5)
+    network, generator = ActivityNetwork(MONDAY, tuple(lane)), np.random.default_rng(5)
     common, hours = generator.standard_normal(BRUTE_DRAWS), np.zeros(BRUTE_DRAWS)
     for _ in lane:
         hours += lognormal(generator, queue)
@@ -183,14 +186,14 @@ def test_a_queue_is_drawn_by_itself() -> None:
     found = ends(network, drawn(network))
     for share in (0.1, 0.3, 0.5, 0.7, 0.9):
         assert np.mean(found <= np.quantile(hours, share)) == pytest.approx(share, abs=0.01)
-    assert median_hours(linked(network)).ravel() == pytest.approx([72 + 120] * 3)
+    assert median_durations(order_network(network)).ravel() == pytest.approx([72 + 120] * 3)
 
 
-@pytest.mark.parametrize("count", [1, 65, MOST_KEPT, MOST_KEPT + 1])
+@pytest.mark.parametrize("count", [1, 65, MAX_CACHED, MAX_CACHED + 1])
 def test_draws_of_a_seed_are_those_of_its_generator(count: int) -> None:
     """However many activities are drawn, and whether or not their draws are remembered."""
     activities = [run(f"{at:04}", Range(1, 2, 3)) for at in range(count)]
-    found, again = seeded_deviations(activities, 0), deviations(activities, np.random.default_rng(0))
+    found, again = draw_seeded(activities, 0), draw_deviations(activities, np.random.default_rng(0))
     assert found.own.keys() == again.own.keys()
     assert all((found.own[name] == again.own[name]).all() for name in again.own)
     assert (found.common == again.common).all()
@@ -199,7 +202,7 @@ def test_draws_of_a_seed_are_those_of_its_generator(count: int) -> None:
 def test_draws_come_in_pairs_of_opposites() -> None:
     """Every deviation has its opposite in the other half, an odd number is made even, and what is shared lies in even strata."""
     queued = replace(run("a", Range(1, 2, 3)), queue_hours=Range(0, 1, 4))
-    found = deviations([certain("b", 1), queued, certain("b", 1)], np.random.default_rng(0), 999)
+    found = draw_deviations([certain("b", 1), queued, certain("b", 1)], np.random.default_rng(0), 999)
     assert sorted(found.own) == ["a", "a\nqueue", "b"]
     for deviation in (*found.own.values(), found.common):
         assert deviation.size == 1000

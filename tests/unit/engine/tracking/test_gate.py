@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from service.domain.programs.program import Criteria, MidpointGate, Outcome
+from service.domain.programs.program import GateCriteria, MidpointGate, Outcome
 from service.domain.tracking.events import ProgramBaseline
 from service.domain.tracking.status import EarnedValue, Gate, Spend
 from service.engine.tracking.gate import Figures, GateRules, midpoint
@@ -14,7 +14,7 @@ from service.engine.tracking.history import Decision, Evaluation
 from tests.unit.engine.tracking_builders import PROGRAM, at
 
 RULES = GateRules(0.5, 0.9, 0.7, "by default")
-GATE = MidpointGate(0.5, Criteria(metric_at_least=0.65, cpi_at_least=0.9), Criteria(cpi_below=0.7), "3B")
+GATE = MidpointGate(0.5, GateCriteria(metric_at_least=0.65, cpi_at_least=0.9), GateCriteria(cpi_below=0.7), "3B")
 GATED = replace(PROGRAM, midpoint_gate=GATE, outcome=Outcome("helpdesk", 0.61, 0.7, 0.01))
 
 

@@ -18,9 +18,9 @@ from service.container import build_context
 from service.context import AppContext
 from service.domain.errors import DoesNotFit, DomainError, InvalidRequest, NoOffer, UnknownName
 from service.schemas.programs.request import ProgramRequestSchema
-from service.usecases.programs.deadline import scaled_run
-from service.usecases.programs.plan import ProgramAnswer, compare, plan, resolve
-from service.usecases.programs.runs import Estimates, merged
+from service.usecases.programs.deadline import scale_run
+from service.usecases.programs.plan import ProgramAnswer, compare_programs, plan_program, resolve_program
+from service.usecases.programs.runs import EstimateCache, merge_requests
 from service.usecases.resolution.assumption_log import AssumptionLog
 from service.usecases.training.estimate import estimate
 from tests.unit.usecases.market import later, offer, sell
@@ -48,7 +48,7 @@ def asked(request: dict[str, Any]) -> dict[str, Any]:
 
 
 def planned(context: AppContext, request: dict[str, Any] | None = None) -> ProgramAnswer:
-    return plan(context, asked(EXAMPLE if request is None else request))
+    return plan_program(context, asked(EXAMPLE if request is None else request))
 
 
 def with_run(tier: int, **fields: Any) -> dict[str, Any]:
@@ -112,7 +112,7 @@ def test_a_run_costs_what_its_estimate_says(context: AppContext) -> None:
 def test_a_run_lies_over_the_defaults_object_by_object() -> None:
     """What is stated nearer stands, its neighbours stay."""
     below = {"hardware": {"accelerator": "H100", "count": 256}, "price": {"region": "eu"}}
-    assert merged(below, {"hardware": {"count": 8}}) == {"hardware": {"accelerator": "H100", "count": 8}, "price": {"region": "eu"}}
+    assert merge_requests(below, {"hardware": {"count": 8}}) == {"hardware": {"accelerator": "H100", "count": 8}, "price": {"region": "eu"}}
 
 
 def test_runs_that_ask_the_same_are_estimated_once(context: AppContext) -> None:
@@ -126,7 +126,7 @@ def test_runs_that_ask_the_same_are_estimated_once(context: AppContext) -> None:
 
 def test_runs_that_ask_partly_the_same_are_each_as_alone(context: AppContext) -> None:
     """Runs of other tokens, shapes and failures beside each other assume and find what each does by itself."""
-    estimates = Estimates(context)
+    estimates = EstimateCache(context)
     base = {**asked(EXAMPLE)["defaults"], **asked(EXAMPLE)["tiers"][0]["runs"][0]["estimate"]}
     for own in (
         {},
@@ -384,7 +384,8 @@ def test_a_deadline_at_risk_is_bought_back_at_a_price(context: AppContext) -> No
     more = next(each for each in late.schedule.buy_back if each.change == "512 accelerators instead of 256")
     again = planned(
         context,
-        with_schedule(milestones=[]) | {"deadline": "2027-01-22", "defaults": merged(EXAMPLE["defaults"], {"hardware": {"count": 512}})},
+        with_schedule(milestones=[])
+        | {"deadline": "2027-01-22", "defaults": merge_requests(EXAMPLE["defaults"], {"hardware": {"count": 512}})},
     )
     assert more.price_usd == pytest.approx(again.plan.total_usd.p50 - late.plan.total_usd.p50)
     assert more.gained > 0
@@ -395,7 +396,7 @@ def test_a_deadline_at_risk_is_bought_back_at_a_price(context: AppContext) -> No
 def test_a_smaller_run_takes_its_share(context: AppContext) -> None:
     """Of everything."""
     run = planned(context).plan.tiers[2].runs[0].run
-    half = scaled_run(run, 0.5)
+    half = scale_run(run, 0.5)
     assert half.flops == run.flops / 2
     assert half.wall_clock_hours.p50 == run.wall_clock_hours.p50 / 2
     assert float(sum(line.usd for line in half.lines)) == pytest.approx(run.usd.p50 / 2, abs=0.02)
@@ -454,8 +455,8 @@ def test_spend_choices_compare_published_curves_and_own(context: AppContext) -> 
 
 def test_a_lower_price_is_all_that_makes_the_difference(context: AppContext) -> None:
     """Causes add up to it; other lines do not move, overheads but for a cent of rounding a line."""
-    cheaper = changed(defaults=merged(EXAMPLE["defaults"], {"price": {"usd_per_accelerator_hour": 2.0}}))
-    found = compare(context, {"before": asked(EXAMPLE), "after": asked(cheaper)})
+    cheaper = changed(defaults=merge_requests(EXAMPLE["defaults"], {"price": {"usd_per_accelerator_hour": 2.0}}))
+    found = compare_programs(context, {"before": asked(EXAMPLE), "after": asked(cheaper)})
     assert sum(cause.usd for cause in found.difference.causes) == found.difference.usd
     assert found.difference.usd == Decimal(repr(found.after_usd)) - Decimal(repr(found.before_usd))
     assert found.difference.causes[0].cause == "price"
@@ -467,7 +468,7 @@ def test_a_lower_price_is_all_that_makes_the_difference(context: AppContext) -> 
 def test_a_difference_says_which_program_is_wrong(context: AppContext) -> None:
     """Pointers lie below it."""
     with pytest.raises(InvalidRequest) as caught:
-        compare(context, {"before": asked(EXAMPLE), "after": asked(changed(deadline="2026-01-01"))})
+        compare_programs(context, {"before": asked(EXAMPLE), "after": asked(changed(deadline="2026-01-01"))})
     assert caught.value.pointer == "/after/deadline"
 
 
@@ -592,6 +593,6 @@ def test_what_takes_centuries_is_refused(context: AppContext) -> None:
 
 def test_resolving_again_is_the_same(context: AppContext) -> None:
     """No chance but that of the seed."""
-    first, second = (resolve(Estimates(context), asked(EXAMPLE), START, AssumptionLog()) for _ in range(2))
+    first, second = (resolve_program(EstimateCache(context), asked(EXAMPLE), START, AssumptionLog()) for _ in range(2))
     assert first.plan == second.plan
     assert planned(context).schedule == planned(context).schedule

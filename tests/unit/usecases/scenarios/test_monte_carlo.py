@@ -16,7 +16,7 @@ from service.container import build_context
 from service.context import AppContext
 from service.domain.errors import InvalidRequest
 from service.schemas.scenarios.request import ScenarioRequestSchema, given_of
-from service.usecases.programs.plan import plan
+from service.usecases.programs.plan import plan_program
 from service.usecases.scenarios import monte_carlo
 from service.usecases.scenarios.codec import packed, unpacked
 from service.usecases.scenarios.registry import Prepared, ScenarioRequest
@@ -135,7 +135,7 @@ def test_the_mean_of_a_program_without_spread_is_its_gate_trees(context: AppCont
     """Expected cost, cost with all gates passed, probability of completion; failures are the only chance beside the gates."""
     base = certain_program()
     found = result(context, base, trials=200_000, early_stop=False)
-    wanted = plan(context, asked(base).base)
+    wanted = plan_program(context, asked(base).base)
     cost, whole = found["cost_usd"], found["completed"]["cost_usd"]
     assert abs(cost["mean"] - float(wanted.plan.expected_usd)) <= 3 * cost["standard_error"]
     assert abs(whole["mean"] - wanted.plan.total_usd.p50) <= 3 * whole["standard_error"] + 1e-4 * whole["mean"]
@@ -148,7 +148,7 @@ def test_a_programs_deadline_is_as_probable_as_the_plan_says(context: AppContext
     """The contract's example, to five points: trials draw failures and the queue apart, the plan as one range."""
     base = {**PROGRAM, "deadline": "2027-02-15"}
     found = result(context, base, trials=50_000)
-    wanted = plan(context, asked(base).base).schedule
+    wanted = plan_program(context, asked(base).base).schedule
     assert found["deadline_probability"] == pytest.approx(wanted.deadline_probability, abs=0.05)
     assert 0 < sum(found["drivers"].values()) <= 1 + 1e-9
     assert sum(one["share"] for one in found["statements"] if one["event"] == "deadline is missed") == pytest.approx(1.0, abs=0.05)

@@ -7,22 +7,22 @@ from decimal import Decimal
 from typing import Any
 
 from service.domain.programs.program import (
-    Criteria,
-    Gate,
+    GateCriteria,
     MidpointGate,
     OtherLine,
     Outcome,
-    Overhead,
     Program,
-    Repetition,
+    ProgramOverhead,
     Reserves,
     Risk,
     Rung,
+    RunRepetition,
     Tier,
+    TierGate,
 )
-from service.domain.schedule import Spending
-from service.engine.programs.budget import plan
-from service.engine.programs.gates import stages
+from service.domain.schedule import PlannedSpending
+from service.engine.programs.budget import plan_budget
+from service.engine.programs.gates import spending_by_tier
 from service.engine.scheduling.burn_plan import burn_plan
 from service.serialization import plain
 from tests.unit.engine.program_builders import planned, program
@@ -35,20 +35,20 @@ HOSTILE = '=HYPERLINK("http://evil") <script>alert(1)</script> | *x* \'é'
 
 def complete() -> Program:
     """Three tiers with a sweep that is stopped early, overheads of every kind, two risks, and a name that means harm."""
-    sweep = Repetition(repeat=3, grid=(3, 3), seeds=2, rungs=(Rung(0.25, 0.5), Rung(0.5, 0.5)), at_once=4)
+    sweep = RunRepetition(repeat=3, grid=(3, 3), seeds=2, rungs=(Rung(0.25, 0.5), Rung(0.5, 0.5)), at_once=4)
     return program(
-        Tier("prototype", (planned(HOSTILE, 50.37, 2.11, 13.37, repetition=sweep),), Gate("data mixture", 0.6, "+3 points", 3)),
-        Tier("validation", (planned("scale check", 1250.5, repetition=Repetition(repeat=2)),), Gate("go to production", 0.7)),
+        Tier("prototype", (planned(HOSTILE, 50.37, 2.11, 13.37, repetition=sweep),), TierGate("data mixture", 0.6, "+3 points", 3)),
+        Tier("validation", (planned("scale check", 1250.5, repetition=RunRepetition(repeat=2)),), TierGate("go to production", 0.7)),
         Tier("production", (planned("main", 10_000.25, 1.99),)),
         name=HOSTILE,
         reserves=Reserves(0.05, 0.8),
         correlation=0.5,
         outcome=Outcome("helpdesk-eval", 0.61, 0.7, 0.01, "replace the vendor model"),
-        midpoint_gate=MidpointGate(0.5, Criteria(0.65, 0.9), Criteria(cpi_below=0.7), "validation winner"),
+        midpoint_gate=MidpointGate(0.5, GateCriteria(0.65, 0.9), GateCriteria(cpi_below=0.7), "validation winner"),
         overheads=(
-            Overhead("sweeps", "stated", 0.1),
-            Overhead("evaluation", "stated", usd=Decimal("777.77")),
-            Overhead("reruns", "stated", 0.0733, tier="production"),
+            ProgramOverhead("sweeps", "stated", 0.1),
+            ProgramOverhead("evaluation", "stated", usd=Decimal("777.77")),
+            ProgramOverhead("reruns", "stated", 0.0733, tier="production"),
         ),
         other_lines=(
             OtherLine("storage: dataset", Decimal("6252.69"), "40 TB"),
@@ -60,7 +60,7 @@ def complete() -> Program:
 
 def answer_of(asked: Program, **changes: Any) -> dict[str, Any]:
     """The program's answer: each tier lasts three weeks, from 4 January 2027 on."""
-    found = plan(asked)
+    found = plan_budget(asked)
     body = {
         **{name: plain(getattr(found, name)) for name in ("name", "total_usd", "expected_usd", "completion_probability", "envelope")},
         **{name: plain(getattr(found, name)) for name in ("overhead", "reserves", "lines", "endings", "warnings")},
@@ -139,11 +139,11 @@ def _day(tiers: int, days: int = 0) -> str:
     return str(START + timedelta(weeks=TIER_WEEKS * tiers, days=days))
 
 
-def _spendings(asked: Program) -> list[Spending]:
-    found = plan(asked)
+def _spendings(asked: Program) -> list[PlannedSpending]:
+    found = plan_budget(asked)
     lasts = TIER_WEEKS * 7 * 24.0
-    spent = [stage.usd + stage.reserve_usd for stage in stages(asked, found.tiers, found.envelope.reserve_usd)]
+    spent = [stage.usd + stage.reserve_usd for stage in spending_by_tier(asked, found.tiers, found.envelope.reserve_usd)]
     return [
-        Spending(at * lasts, (at + 1) * lasts, usd, tier.accelerator_hours.p50, round(tier.tokens), 10)
+        PlannedSpending(at * lasts, (at + 1) * lasts, usd, tier.accelerator_hours.p50, round(tier.tokens), 10)
         for at, (usd, tier) in enumerate(zip(spent, found.tiers, strict=True))
     ]
