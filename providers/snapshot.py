@@ -1,6 +1,6 @@
 """The prices that ship with the project: list, spot and reserved prices of many clouds, each row dated and sourced.
 
-The two files of `providers/data` are made by `providers.catalog_files` from published catalogues. Reading them needs no network.
+The two files of `providers/data` are made by `tools.snapshot_build` from published catalogues. Reading them needs no network.
 """
 
 from __future__ import annotations

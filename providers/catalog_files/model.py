@@ -1,4 +1,4 @@
-"""What the build passes from room to room: sources, quotes, and a log of what was not taken."""
+"""Sources, quotes, and a log of rows that are left out."""
 
 from __future__ import annotations
 
@@ -111,21 +111,11 @@ def whole_count(text: str | None) -> int:
 
 
 def table(name: str) -> list[dict[str, str]]:
-    """Rows of one of the build's own data files."""
+    """Rows of a data file of this package."""
     return list(csv.DictReader(io.StringIO((files(__package__) / name).read_text(encoding="utf-8"))))
 
 
 @cache
-def sources() -> tuple[Source, ...]:
-    """All files the build knows, as `sources.csv` lists them."""
-    return tuple(_source(row) for row in table("sources.csv"))
-
-
-def _source(row: dict[str, str]) -> Source:
-    return Source(**{**row, "observed_at": date.fromisoformat(row["observed_at"])})  # type: ignore[arg-type]
-
-
-@cache
 def rules() -> MappingProxyType[str, Decimal]:
-    """The build's thresholds by name; units and reasons stand in `rules.csv`."""
+    """The thresholds by name; units and reasons stand in `rules.csv`."""
     return MappingProxyType({row["name"]: Decimal(row["value"]) for row in table("rules.csv")})

@@ -325,22 +325,6 @@ def show_prices(*, as_json: bool, as_csv: bool) -> None:
     command.show(as_json=as_json, as_csv=as_csv)
 
 
-@main.group()
-def catalog() -> None:
-    """The shipped price snapshot."""
-
-
-@catalog.command("build")
-@click.argument("source_dir", type=click.Path(exists=True, file_okay=False, path_type=Path))
-@click.option("--out", type=click.Path(file_okay=False, path_type=Path), help="Folder for the files; left out: the package's own data.")
-@click.option("--rejected", is_flag=True, help="List every row left out, with its reason.")
-def build_catalog(source_dir: Path, out: Path | None, *, rejected: bool) -> None:
-    """Build the price snapshot from a folder of catalog files."""
-    from service.cli import commands
-
-    commands.build_catalog(source_dir, out, list_rejected=rejected)
-
-
 @main.command()
 @click.option("--measure", is_flag=True, help="Time this machine's GPU with PyTorch; your estimates of that accelerator use the result.")
 @click.option("--layers", type=click.IntRange(1, 1000), help="Decoder layers; left out: 4, or as many as fit.")
@@ -351,15 +335,12 @@ def build_catalog(source_dir: Path, out: Path | None, *, rejected: bool) -> None
 @click.option("--accelerator", help="What the GPU is, where its own name is not known (see `outlay accelerators`).")
 @click.option("--out", type=click.Path(dir_okay=False, path_type=Path), help="Write the whole measurement to this JSON file too.")
 def calibrate(*, measure: bool, out: Path | None, **options: Any) -> None:
-    """Fit the throughput model to the published measurements (takes minutes), or measure your own machine."""
+    """Measure your own machine, so that your estimates use its figures."""
+    if not measure:
+        raise click.UsageError("give --measure; the fit to published measurements is `python -m tools.calibration` in a source checkout")
     from service.cli import calibration
 
-    if measure:
-        calibration.measured(options, out)
-    elif out is not None or any(value is not None for value in options.values()):
-        raise click.UsageError("these options belong to --measure")
-    else:
-        calibration.fitted()
+    calibration.measured(options, out)
 
 
 @main.command()

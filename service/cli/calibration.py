@@ -1,11 +1,9 @@
-"""What `outlay calibrate` does: the fit to published measurements, or a measurement of this machine, and their figures as tables."""
+"""The command `outlay calibrate --measure`: a measurement of this machine, and its figures as tables."""
 
 from __future__ import annotations
 
 import json
 import os
-import re
-import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -13,36 +11,6 @@ from typing import Any
 import click
 
 from service.cli.tables import columns, figure
-
-
-def fitted() -> None:
-    """Fit, write the data files and show the shares of the peak that were found."""
-    from tools.calibration import fit
-    from tools.calibration.write import FILE
-
-    if not os.access(FILE, os.W_OK):
-        raise click.ClickException(f"{FILE} cannot be written: calibrate in a source checkout (pip install --editable .)")
-    click.echo("fitting to every published measurement, then without each document and publication: this takes minutes", err=True)
-    fit.main()
-    click.echo(shares_table(FILE.read_text(encoding="utf-8")))
-
-
-def shares_table(text: str) -> str:
-    """The shares of the peak in a utilisation file, a row a family and precision class, with the measured rows behind each."""
-    document = tomllib.loads(text)
-    attention = {(row["family"], row["kernels"]): f"{row['share']:.3f}" for row in document["attention"]}
-    earlier = document["software"]["earlier_attention"]
-    rows = [
-        (
-            row["family"],
-            row["precision"],
-            f"{row['share']:.3f}",
-            attention[row["family"], "earlier" if [row["family"], row["precision"]] in earlier else "own"],
-            str(sum(map(int, re.findall(r"\((\d+) rows\)", row["source"])))),
-        )
-        for row in document["matmul"]
-    ]
-    return columns([("family", "precision", "products", "attention", "rows"), *rows])
 
 
 def measured(options: Mapping[str, Any], out: Path | None) -> None:

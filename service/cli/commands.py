@@ -109,30 +109,6 @@ def models(filters: Mapping[str, Any], *, as_json: bool) -> None:
     click.echo(json.dumps(entries, indent=2) if as_json else tables.models(entries))
 
 
-def build_catalog(source_dir: Path, out: Path | None, *, list_rejected: bool) -> None:
-    """Build the price snapshot and say what came of it."""
-    import providers
-    from providers.catalog_files import build
-    from service.presets.hardware.accelerators import canonical_accelerator
-
-    try:
-        result = build(source_dir, canonical_accelerator)
-    except FileNotFoundError as error:
-        raise click.ClickException(str(error)) from error
-    folder = out or Path(providers.__file__).parent / "data"
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        result.write(folder)
-    except OSError as error:
-        raise click.ClickException(f"{folder} cannot be written: {error.strerror}") from error
-    if list_rejected:
-        for row in result.rejected:
-            click.echo(f"{row.row}: {row.reason}")
-    click.echo(f"{result.rows} offers, {len(result.rejected)} rows rejected, {sum(result.left_out.values())} left out -> {folder}")
-    for missing in result.missing:
-        click.echo(f"not found: {missing}", err=True)
-
-
 def openapi() -> None:
     """Print the description of the HTTP interface as committed in openapi.yaml."""
     from service import create_app

@@ -1,4 +1,4 @@
-"""Fit the throughput model's parameters to the carried tables: `outlay calibrate`.
+"""Fit the throughput model's parameters to the carried tables: `python -m tools.calibration`.
 
 Writes `service/presets/data/utilisation.toml` and `folds.json`, the parameters found without each document and without each
 publication, which the score predicts that document and that publication with. Least squares of log rates with a soft-L1 loss
@@ -214,7 +214,3 @@ def main() -> None:
     full = replace(full, matmul=evidence(full, table), spreads=found.spreads, scales=found.scales)
     write_utilisation(full, table, planning(full, folds))
     write_remaining(cases, full)
-
-
-if __name__ == "__main__":
-    main()

@@ -23,7 +23,7 @@ FILE = Path(__file__).parents[2] / "service" / "presets" / "data" / "measured.to
 # A median of fewer rows is mostly those rows themselves.
 LEAST_ROWS = 4
 TEXT = """\
-# What a measurement on one device leaves unknown: written by `outlay calibrate`, not by hand.
+# What a measurement on one device leaves unknown: written by `python -m tools.calibration`, not by hand.
 #
 # p10, p90  measured over predicted rates of published rows about the median of their own set-up (publication, accelerator,
 #           precision), every set-up weighing as the square root of its rows, of at most 64 of them
@@ -34,7 +34,7 @@ TEXT = """\
 p10 = {low:.3f}
 p90 = {high:.3f}
 least = 0.05
-source = "{rows} published rows of {setups} set-ups about their own median, service/calibration/data"
+source = "{rows} published rows of {setups} set-ups about their own median, tools/calibration/data"
 """
 
 

@@ -14,7 +14,7 @@ from tools.calibration.table import Table
 
 FILE = Path(__file__).parents[2] / "service" / "presets" / "data" / "utilisation.toml"
 HEAD = """\
-# What accelerators achieve of their data sheets: written by `outlay calibrate`, not by hand.
+# What accelerators achieve of their data sheets: written by `python -m tools.calibration`, not by hand.
 #
 # [shared]   the same for every accelerator; `before` is where it was expected before any measurement, and why
 # [[matmul]] by family and precision class: share of the dense peak that products reach; `watts_per_tflop` of the parts measured
@@ -30,7 +30,7 @@ HEAD = """\
 
 def write_utilisation(parameters: Parameters, table: Table, planning: WholeRuns) -> None:
     """Write utilisation.toml: the fit, then the frame it was made in."""
-    lines = [HEAD, f'source = "{len(table.cases)} published measurements, service/calibration/data"\n', "[shared]"]
+    lines = [HEAD, f'source = "{len(table.cases)} published measurements, tools/calibration/data"\n', "[shared]"]
     lines += (
         _shared(parameters) + _matmul(parameters) + _attention(parameters) + _spreads(parameters) + _scales(parameters) + _other(parameters)
     )

@@ -1,4 +1,4 @@
-"""What each accelerator family achieves of its data sheet, fitted to published measurements by `outlay calibrate`.
+"""What each accelerator family achieves of its data sheet, fitted to published measurements by `python -m tools.calibration`.
 
 The data, with the rows behind every figure, are in `data/utilisation.toml`.
 """

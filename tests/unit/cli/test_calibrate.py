@@ -1,4 +1,4 @@
-"""`outlay calibrate`: the fit's figures, and a measurement of this machine, stored where estimates find it."""
+"""`outlay calibrate --measure`: a measurement of this machine, stored where estimates find it."""
 
 from __future__ import annotations
 
@@ -16,8 +16,6 @@ from service.cli import main
 from service.presets.training.measured import read_measurements
 from service.usecases.measurement import measure as module
 from tests.unit.usecases.measurement.machine import bench
-from tools.calibration import fit
-from tools.calibration.write import FILE
 
 ROOT = Path(__file__).parents[3]
 HAS_TORCH = importlib.util.find_spec("torch") is not None
@@ -35,19 +33,6 @@ def test_help_imports_nothing_heavy() -> None:
     done = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, check=True)
     assert "--measure" in done.stdout
     assert set(done.stderr.split()).isdisjoint({"torch", "numpy", "flask", "sqlalchemy", "marshmallow"})
-
-
-def test_the_fit_is_shown_as_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A row a family and precision class with its shares and rows; the fit itself takes minutes and is left out here."""
-    ran: list[bool] = []
-    monkeypatch.setattr(fit, "main", lambda: ran.append(True))
-    result = outlay(tmp_path, "calibrate")
-    assert result.exit_code == 0, result.output
-    assert ran == [True]
-    lines = result.stdout.splitlines()
-    assert lines[0].split("  ")[0] == "family"
-    assert len(lines) == 1 + FILE.read_text(encoding="utf-8").count("\n[[matmul]]\n")
-    assert re.search(r"^hopper +16-bit +0\.\d{3} +0\.\d{3} +\d+$", result.stdout, flags=re.MULTILINE)
 
 
 def test_a_measurement_is_shown_and_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -82,12 +67,12 @@ def test_a_place_that_cannot_be_written_is_named(tmp_path: Path, monkeypatch: py
     assert "NVIDIA-H100-80GB-SXM" in result.stdout
 
 
-@pytest.mark.parametrize("arguments", [["--layers", "4"], ["--out", "x.json"], ["--accelerator", "H100"]])
-def test_options_of_the_measurement_need_it(tmp_path: Path, arguments: list[str]) -> None:
-    """Nobody who meant to measure should wait for a fit."""
+@pytest.mark.parametrize("arguments", [[], ["--layers", "4"], ["--out", "x.json"], ["--accelerator", "H100"]])
+def test_without_measure_it_names_the_fit(tmp_path: Path, arguments: list[str]) -> None:
+    """The fit to published measurements is a command of the source checkout."""
     result = outlay(tmp_path, "calibrate", *arguments)
     assert result.exit_code == 2
-    assert "these options belong to --measure" in result.stderr
+    assert "python -m tools.calibration" in result.stderr
 
 
 @pytest.mark.skipif(HAS_TORCH, reason="PyTorch is installed here: its absence cannot be shown")

@@ -13,7 +13,6 @@ import yaml
 from click.testing import CliRunner, Result
 from flask.testing import FlaskClient
 
-from providers.snapshot import SnapshotProvider
 from service.cli import main
 from service.config import Settings
 from service.schemas.strict_json import dumps
@@ -61,7 +60,7 @@ def refused(environment: dict[str, str], *arguments: str) -> str:
     return result.stderr
 
 
-@pytest.mark.parametrize("arguments", [["--help"], ["estimate", "--help"], ["offers", "-h"], ["catalog", "build", "--help"]])
+@pytest.mark.parametrize("arguments", [["--help"], ["estimate", "--help"], ["offers", "-h"]])
 def test_help_imports_nothing_heavy(arguments: list[str]) -> None:
     """So it answers at once."""
     script = f"import sys; from service.cli import main; main({arguments!r}, standalone_mode=False); print(*sys.modules, file=sys.stderr)"
@@ -291,41 +290,6 @@ def test_every_command_tells_problems_alike(environment: dict[str, str], tmp_pat
     for name, content in contents.items():
         Path(files[name]).write_text(content, encoding="utf-8")
     assert refused(environment, *arguments.format(**files).split()) == f"Error: {told.format(**files)}\n"
-
-
-class TestCatalogBuild:
-    """`outlay catalog build`."""
-
-    SOURCES = str(ROOT / "tests" / "data" / "catalogues")
-
-    def test_it_writes_a_snapshot_that_can_be_read(self, environment: dict[str, str], tmp_path: Path) -> None:
-        """Into a folder that it makes, with its counts printed and the files it did not find named."""
-        folder = tmp_path / "new folder" / "prices"
-        result = outlay(environment, "catalog", "build", self.SOURCES, "--out", str(folder))
-        assert result.exit_code == 0, result.output
-        fetched = SnapshotProvider(folder=folder).fetch()
-        assert fetched.rejected == ()
-        assert result.stdout.startswith(f"{len(fetched.offers)} offers, ")
-        assert "not found: " in result.stderr
-        assert sorted(file.name for file in folder.iterdir()) == ["snapshot.csv", "snapshot_sources.csv"]
-
-    def test_it_can_list_what_it_left_out(self, environment: dict[str, str], tmp_path: Path) -> None:
-        """Each row with its reason."""
-        result = outlay(environment, "catalog", "build", self.SOURCES, "--out", str(tmp_path), "--rejected")
-        count = int(result.stdout.splitlines()[-1].split()[2])
-        assert count > 0
-        assert len(result.stdout.splitlines()) == count + 1
-
-    def test_a_folder_without_catalogues_is_refused(self, environment: dict[str, str], tmp_path: Path) -> None:
-        """Nothing is written."""
-        said = refused(environment, "catalog", "build", str(tmp_path), "--out", str(tmp_path / "out"))
-        assert "holds none of the price files" in said
-        assert not (tmp_path / "out").exists()
-
-    def test_a_place_that_cannot_be_written_is_refused(self, environment: dict[str, str], tmp_path: Path) -> None:
-        """A file stands where a folder should be."""
-        (tmp_path / "file").touch()
-        assert "cannot be written" in refused(environment, "catalog", "build", self.SOURCES, "--out", str(tmp_path / "file" / "below"))
 
 
 def test_openapi_prints_what_is_served(client: FlaskClient, environment: dict[str, str]) -> None:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from decimal import Decimal
 
-from providers.catalog_files.model import Log, Quote, Source, Unusable, table, usd
+from providers.catalog_files.model import Log, Quote, Source, Unusable, usd
 from providers.catalog_files.naming import Machine, accelerator_of
 from providers.offer import Pricing
+from tools.snapshot_build.sources import table
 
 Row = dict[str, str]
 ON_DEMAND: Mapping[str, Pricing] = {"OnDemandUSDPerHour": "on_demand"}

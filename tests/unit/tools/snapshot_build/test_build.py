@@ -8,12 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from providers.catalog_files import READERS, BuildResult, build
-from providers.catalog_files.model import Unusable, sources, usd, whole_count
+from providers.catalog_files.model import Unusable, usd, whole_count
 from providers.snapshot import parse
 from service.presets.hardware.accelerators import canonical_accelerator
+from tools.snapshot_build.build import READERS, BuildResult, build
+from tools.snapshot_build.sources import sources
 
-REPOSITORY = Path(__file__).parents[3]
+REPOSITORY = Path(__file__).parents[4]
 CATALOGUES = REPOSITORY / "tests" / "data" / "catalogues"
 FULL_CATALOGUES = REPOSITORY.parent / "shared" / "prices"
 
