@@ -156,12 +156,13 @@ def worst_cases(folder: str) -> None:
     from service import create_app
     from service.config import load_settings
     from service.usecases.comparison.compare import MOST_WORK
-    from service.usecases.comparison.timed_configurations import search_weight, workload
+    from service.usecases.comparison.timed_configurations import resolve_workload, search_weight
 
     client = create_app(load_settings({"OUTLAY_DATA_DIR": folder, "OUTLAY_OFFLINE": "1", "OUTLAY_LOG_LEVEL": "error"})).test_client()
     known = sorted({offer.accelerator for offer in client.application.extensions["context"].catalog.current.offers})
     weights = {
-        str(model): search_weight(workload(None, {"model": model, "data": {"tokens": 1}}, "").model[0]) for model in (EXPERTS, MANY_EXPERTS)
+        str(model): search_weight(resolve_workload(None, {"model": model, "data": {"tokens": 1}}, "").model[0])
+        for model in (EXPERTS, MANY_EXPERTS)
     }
     plants = [PLANT | {"name": f"plant {index}"} for index in range(20)]
     variants = [{"name": f"variant {index}", "workload": {"data": {"tokens": 10**12 + index}}} for index in range(8)]

@@ -17,7 +17,7 @@ import numpy as np
 
 from service.domain.scaling.fits import TrainingRuns
 from service.engine.scaling.law_fit import HUBER_DELTA, fit_law, law_loss
-from service.presets.scaling.law_fit import typical_law
+from service.presets.scaling.law_fit import law_prior
 
 POINTS = Path(__file__).parents[1] / "tests" / "data" / "chinchilla_points.csv"
 STARTS, RESAMPLES, HELD_OUT = 500, 200, 24
@@ -54,7 +54,7 @@ def _runs() -> tuple[TrainingRuns, TrainingRuns, TrainingRuns]:
 
 
 def _fit(runs: TrainingRuns, starts: int, resamples: int) -> np.ndarray:
-    return fit_law(runs, typical_law(), np.random.default_rng(0), starts, resamples).parameters
+    return fit_law(runs, law_prior(), np.random.default_rng(0), starts, resamples).parameters
 
 
 def _error(parameters: np.ndarray, large: TrainingRuns) -> float:

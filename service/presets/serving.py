@@ -61,7 +61,7 @@ def find_format(name: str) -> WeightFormat:
 
 
 @functools.cache
-def load_levers() -> Mapping[str, CompressionMethod]:
+def load_compression_methods() -> Mapping[str, CompressionMethod]:
     """Quantisation and distillation, by name."""
     return MappingProxyType({name: _lever(name, row) for name, row in _document()["lever"].items()})
 
@@ -85,7 +85,7 @@ def serving_defaults() -> Mapping[str, Default]:
     return MappingProxyType({name: Default(**row) for name, row in _document()["default"].items()})
 
 
-def typical_shape() -> Mapping[str, Any]:
+def default_shape() -> Mapping[str, Any]:
     """Fields of the shape of models that are stated by their size alone, as `infer_shape` takes them."""
     return MappingProxyType({"kv_heads": int(serving_defaults()["kv_heads"].value)})
 

@@ -9,8 +9,8 @@ import pytest
 
 from service.domain.comparison.ownership import OwnedCluster
 from service.engine.comparison.breakeven import BreakEven, break_even
-from service.engine.comparison.ownership import capex_usd, owned_hour, value_loss_usd_per_hour
-from service.presets.comparison.ownership import complete_plant
+from service.engine.comparison.ownership import capex_usd, owned_cost, value_loss_usd_per_hour
+from service.presets.comparison.ownership import complete_cluster
 from service.presets.hardware.accelerators import find_accelerator
 
 PUBLISHED = 0.02
@@ -58,7 +58,7 @@ def test_lenovos_hours_to_break_even(capex_usd: float, running: float, cloud: fl
 def test_lenovos_five_years_of_cloud() -> None:
     """LP2225: five years on demand cost 4,306,415 USD, which is what owning costs and what it saves."""
     plant = server(833_806, 0.87)
-    rented = against(plant, 98.32).npv_difference_usd[0] + owned_hour(plant).npv_usd
+    rented = against(plant, 98.32).npv_difference_usd[0] + owned_cost(plant).npv_usd
     assert rented == pytest.approx(4_306_415, rel=1e-6)
 
 
@@ -69,16 +69,16 @@ def test_uptimes_break_even_utilisation(fixed_usd_per_hour: float) -> None:
     Both points give 20 USD an hour of the calendar, the break-even 21.8: the source's figures are rounded, so 10 % is allowed.
     """
     cluster = OwnedCluster("cluster", "H100", 1, 5, 0.4, staff_fte=1, usd_per_fte_year=fixed_usd_per_hour * 8760)
-    assert owned_hour(cluster).usd_per_delivered_accelerator_hour == pytest.approx(50, rel=ROUNDED)
-    assert owned_hour(replace(cluster, utilisation=0.08)).usd_per_delivered_accelerator_hour == pytest.approx(250, rel=ROUNDED)
+    assert owned_cost(cluster).usd_per_delivered_accelerator_hour == pytest.approx(50, rel=ROUNDED)
+    assert owned_cost(replace(cluster, utilisation=0.08)).usd_per_delivered_accelerator_hour == pytest.approx(250, rel=ROUNDED)
     assert against(cluster, 66).utilisation[0] == pytest.approx(0.33, rel=ROUNDED)
 
 
 def test_uptimes_ten_points_either_way() -> None:
     """Ten points above break-even save about 16 USD a unit; ten below cost about 30 more."""
     cluster = OwnedCluster("cluster", "H100", 1, 5, 0.43, staff_fte=1, usd_per_fte_year=21.8 * 8760)
-    assert 66 - owned_hour(cluster).usd_per_delivered_accelerator_hour == pytest.approx(16, rel=ROUNDED)
-    assert owned_hour(replace(cluster, utilisation=0.23)).usd_per_delivered_accelerator_hour - 66 == pytest.approx(30, rel=ROUNDED)
+    assert 66 - owned_cost(cluster).usd_per_delivered_accelerator_hour == pytest.approx(16, rel=ROUNDED)
+    assert owned_cost(replace(cluster, utilisation=0.23)).usd_per_delivered_accelerator_hour - 66 == pytest.approx(30, rel=ROUNDED)
 
 
 @pytest.mark.parametrize(
@@ -96,7 +96,7 @@ def test_aiinframaps_five_years(
     fleet = OwnedCluster(
         "fleet", name, 1_024, 5, 0.7, usd, residual_share=0.0, kw_per_accelerator=tdp_kw, pue=1.2, usd_per_kwh=0.08, idle_power_share=0.0
     )
-    cost = owned_hour(fleet)
+    cost = owned_cost(fleet)
     assert 5 * cost.lines_usd_per_year["energy"] / 1e6 == pytest.approx(power_millions, rel=PUBLISHED)
     assert 5 * cost.annual_usd / 1e6 == pytest.approx(total_millions, rel=0.001)
     assert cost.annual_usd / (1_024 * dense_pflops * 0.7) / 1e3 == pytest.approx(thousands_per_pflop_year, rel=PUBLISHED)
@@ -115,7 +115,7 @@ def test_epochs_amortised_hour() -> None:
     )
     cluster = replace(chip, network_share=0.19, price_decline_per_year=decline)
     server_hour = float(value_loss_usd_per_hour(capex_usd(chip), decline))
-    cost = owned_hour(cluster)
+    cost = owned_cost(cluster)
     energy = cost.lines_usd_per_year["energy"] / 8760
     assert server_hour == pytest.approx(1.809, rel=PUBLISHED)
     assert cost.value_loss_usd_per_accelerator_hour - server_hour == pytest.approx(0.424, rel=PUBLISHED)
@@ -138,8 +138,8 @@ def test_a_node_for_three_years_lies_where_published_notes_put_it(capex_usd: flo
         "network_share": 0.19,
         "residual_share": 0,
     }
-    plant, _ = complete_plant(find_accelerator("H100").accelerator, stated)
-    cost = owned_hour(plant)
+    plant, _ = complete_cluster(find_accelerator("H100").accelerator, stated)
+    cost = owned_cost(plant)
     assert 450_000 < 3 * cost.annual_usd < 650_000
     assert 2.14 < cost.usd_per_delivered_accelerator_hour < 3.09
     assert 15.92 < cost.usd_per_node_hour < 98.32
@@ -148,7 +148,7 @@ def test_a_node_for_three_years_lies_where_published_notes_put_it(capex_usd: flo
 def test_todays_list_prices_of_eight_h100_are_on_either_side() -> None:
     """At 15.92 USD a node-hour (Verda) such a node does not pay at half use; at 98.32 (Azure) it does within a year."""
     stated = {"count": 8, "years": 4, "utilisation": 0.5, "capex_usd_per_accelerator": 325_000 / 8}
-    plant, _ = complete_plant(find_accelerator("H100").accelerator, stated)
+    plant, _ = complete_cluster(find_accelerator("H100").accelerator, stated)
     found = break_even(plant, np.array([15.92, 98.32]) / 8)
     assert found.npv_difference_usd[0] < 0 < found.npv_difference_usd[1]
     assert found.utilisation[0] > 0.5 > found.utilisation[1]

@@ -13,9 +13,9 @@ import pytest
 from service.domain.scaling.fits import LossPrediction, ScalingFit, TrainingRuns
 from service.domain.scaling.loss_curves import LearningRateSchedule, LossCurve
 from service.engine.numerics.least_squares import Floats
-from service.engine.scaling.law_fit import exponent_ranges, fit_law, foretell, standard_errors
-from service.engine.scaling.loss_curve import extrapolate, schedule
-from service.presets.scaling.law_fit import typical_curve, typical_law
+from service.engine.scaling.law_fit import exponent_ranges, fit_law, predict_runs, standard_errors
+from service.engine.scaling.loss_curve import extrapolate, make_schedule
+from service.presets.scaling.law_fit import curve_prior, law_prior
 
 DATA = Path(__file__).parents[1] / "data"
 REFERENCE = Path(__file__).parents[3] / "shared" / "reference"
@@ -31,11 +31,11 @@ PILE = np.array(
 )  # fmt: skip
 CEREBRAS = 7
 PLANS = {
-    "cosine": schedule("cosine", 24_000, 2_160, final_share=0.1),
-    "cosine_long": schedule("cosine", 72_000, 2_160, final_share=0.1),
-    "wsd": schedule("exponential", 24_000, 2_160, 4_000, 0.1),
-    "linear": schedule("linear", 24_000, 2_160, 4_000, 0.1),
-    "constant": schedule("constant", 24_000, 2_160),
+    "cosine": make_schedule("cosine", 24_000, 2_160, final_share=0.1),
+    "cosine_long": make_schedule("cosine", 72_000, 2_160, final_share=0.1),
+    "wsd": make_schedule("exponential", 24_000, 2_160, 4_000, 0.1),
+    "linear": make_schedule("linear", 24_000, 2_160, 4_000, 0.1),
+    "constant": make_schedule("constant", 24_000, 2_160),
 }
 
 
@@ -51,7 +51,7 @@ def columns(rows: list[dict[str, str]], *names: str) -> TrainingRuns:
 @cache
 def chinchilla() -> ScalingFit:
     points = columns(read(DATA / "chinchilla_points.csv"), "params", "tokens", "loss_nats_per_token")
-    return fit_law(points, typical_law(), np.random.default_rng(0))
+    return fit_law(points, law_prior(), np.random.default_rng(0))
 
 
 def largest_foretold(points: TrainingRuns, share: float) -> list[tuple[LossPrediction, float]]:
@@ -59,8 +59,8 @@ def largest_foretold(points: TrainingRuns, share: float) -> list[tuple[LossPredi
     count = max(1, round(share * len(points)))
     ranked = np.argsort(points.params * points.tokens, kind="stable")
     rest, largest = points.chosen(ranked[:-count]), points.chosen(ranked[-count:])
-    fit = fit_law(rest, typical_law(), np.random.default_rng(0), starts=100, bootstraps=100)
-    return list(zip(foretell(fit, largest.params, largest.tokens, np.random.default_rng(1)), largest.loss.tolist(), strict=True))
+    fit = fit_law(rest, law_prior(), np.random.default_rng(0), starts=100, bootstraps=100)
+    return list(zip(predict_runs(fit, largest.params, largest.tokens, np.random.default_rng(1)), largest.loss.tolist(), strict=True))
 
 
 def covered(foretold: list[tuple[LossPrediction, float]]) -> float:
@@ -137,7 +137,7 @@ def test_finished_loss_curves_are_foretold() -> None:
         for done in (0.25, 0.4, 0.55, 0.7, 0.83, 0.92):
             so_far = curve.tokens <= done * plan.end
             begun = LossCurve(curve.tokens[so_far], curve.loss[so_far])
-            end = extrapolate(begun, plan, typical_curve(), np.random.default_rng(0)).planned.loss
+            end = extrapolate(begun, plan, curve_prior(), np.random.default_rng(0)).planned.loss
             held.append(end.p10 <= curve.loss[-1] <= end.p90)
             errors.append(abs(end.p50 / curve.loss[-1] - 1))
     assert len(held) == 48

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from service.domain.scaling.laws import DataLimit, ScalingLaw
-from service.engine.scaling.laws import exponent, loss, optimal_params, tokens_for_loss
-from service.engine.scaling.neighbourhood import smaller
-from service.engine.scaling.optimum import for_flops, lifetime, lifetime_flops
-from service.presets.scaling.laws import find_law, load_laws, mixture_law, repetition
+from service.engine.scaling.laws import loss, optimal_params, size_exponent, tokens_for_loss
+from service.engine.scaling.neighbourhood import smaller_model
+from service.engine.scaling.optimum import lifetime, lifetime_flops, optimum_for_flops
+from service.presets.scaling.laws import find_law, load_laws, mixture_law, repetition_decay
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "scaling-laws.md"
 OPTIMA = 0.05
@@ -59,7 +59,7 @@ LLAMA_FLOPS, LLAMA_PARAMS, LLAMA_TOKENS = 3.8e25, 402e9, 16.55e12
 
 def budget_of(law: ScalingLaw, params: float) -> float:
     """FLOPs for which a size is optimal."""
-    return float(6 * (params / optimal_params(law, 6.0)) ** (1 / exponent(law)))
+    return float(6 * (params / optimal_params(law, 6.0)) ** (1 / size_exponent(law)))
 
 
 @pytest.mark.parametrize(
@@ -72,7 +72,7 @@ def budget_of(law: ScalingLaw, params: float) -> float:
 )
 def test_hoffmanns_optima(name: str, approach: int, params: float, flops: float, tokens: float) -> None:
     """Every printed row of every approach within 5 %, with constants derived from the tables and C = 6 N D."""
-    found = for_flops(find_law(name).law, flops)
+    found = optimum_for_flops(find_law(name).law, flops)
     assert found.params == pytest.approx(params, rel=OPTIMA)
     assert found.tokens == pytest.approx(tokens, rel=OPTIMA)
 
@@ -80,7 +80,7 @@ def test_hoffmanns_optima(name: str, approach: int, params: float, flops: float,
 @pytest.mark.parametrize(("params", "flops", "tokens"), HOFFMANN[3])
 def test_approach_3s_optima_follow_from_its_exponents_to_three_digits(params: float, flops: float, tokens: float) -> None:
     """With 0.336 and 0.283 every size within 5 %, and the tokens but those of the row that contradicts itself, which are 7 % off."""
-    found = for_flops(find_law("hoffmann-3").law, flops)
+    found = optimum_for_flops(find_law("hoffmann-3").law, flops)
     assert found.params == pytest.approx(params, rel=OPTIMA)
     assert found.tokens == pytest.approx(tokens, rel=OPTIMA if params != CONTRADICTS_ITSELF else 0.07)
 
@@ -88,15 +88,15 @@ def test_approach_3s_optima_follow_from_its_exponents_to_three_digits(params: fl
 @pytest.mark.parametrize(("name", "worst"), [("hoffmann-3-tex", 0.108), ("hoffmann-3-printed", 0.434)])
 def test_approach_3s_optima_do_not_follow_from_its_other_parameters(name: str, worst: float) -> None:
     """The worst tokens of the table with those of the TeX source are 11 % off, with those printed 43 %."""
-    off = [float(for_flops(find_law(name).law, flops).tokens) / tokens - 1 for _, flops, tokens in HOFFMANN[3]]
+    off = [float(optimum_for_flops(find_law(name).law, flops).tokens) / tokens - 1 for _, flops, tokens in HOFFMANN[3]]
     assert max(off) == pytest.approx(worst, abs=0.001)
 
 
 def test_besiroglus_exponents_and_chinchilla() -> None:
     """Besiroglu et al. 2024: the size grows with C^0.513; about 20 tokens a parameter, so Chinchilla's 70e9 and 1.4e12 are optimal."""
     law = find_law("besiroglu").law
-    found = for_flops(law, 5.76e23)
-    assert exponent(law) == pytest.approx(0.5126, abs=0.0005)
+    found = optimum_for_flops(law, 5.76e23)
+    assert size_exponent(law) == pytest.approx(0.5126, abs=0.0005)
     assert found.params == pytest.approx(70e9, rel=OPTIMA)
     assert found.tokens == pytest.approx(1.4e12, rel=EXAMPLES)
 
@@ -109,7 +109,7 @@ def test_sardanas_lifetime_optima(quality: float, served: float, params: float, 
     """Sardana et al. 2023 (arXiv 2401.00448): a 13B-quality model for 2e12 tokens is 7B and saves 17 %; a 30B one for 1e13 is 13.6B,
     saves 28 % and is trained on 2.84 times the tokens (the latter from memory)."""
     law = find_law("hoffmann-3").law
-    plain = for_flops(law, budget_of(law, quality))
+    plain = optimum_for_flops(law, budget_of(law, quality))
     found, cost = lifetime(law, plain.loss, served), lifetime_flops(served)
     before, after = (float(cost(np.asarray(one.params), np.asarray(one.tokens))) for one in (plain, found))
     assert found.params == pytest.approx(params, rel=EXAMPLES)
@@ -128,7 +128,7 @@ def test_de_vries_overhead_of_smaller_models(overhead: float) -> None:
     """
     alpha, beta = 0.336, 0.283
     law = find_law("hoffmann-3").law
-    found = smaller(law, for_flops(law, 1e22), overhead)
+    found = smaller_model(law, optimum_for_flops(law, 1e22), overhead)
     longer = (1 - (found.params_share**-alpha - 1) * beta / alpha) ** (-1 / beta)
     assert found.params_share * longer - 1 == pytest.approx(overhead, rel=1e-6)
     if overhead == 1.0:
@@ -140,10 +140,10 @@ def test_muennighoffs_losses_and_optimum() -> None:
 
     That is the best use of the FLOPs of 8.67e9 parameters on 178e9 tokens when 25e9 of them are unique.
     """
-    law, limit = find_law("muennighoff").law, DataLimit(25e9, repetition()[0])
+    law, limit = find_law("muennighoff").law, DataLimit(25e9, repetition_decay()[0])
     assert loss(law, 6.34e9, 242e9, limit) == pytest.approx(2.2256440889984477, rel=1e-8)
     assert loss(law, 8.67e9, 178e9, limit) == pytest.approx(2.2269634075087867, rel=1e-8)
-    found = for_flops(law, 6 * 8.67e9 * 178e9, limit)
+    found = optimum_for_flops(law, 6 * 8.67e9 * 178e9, limit)
     assert found.params == pytest.approx(6.8e9, rel=0.01)
     assert found.tokens == pytest.approx(227e9, rel=0.01)
     assert found.tokens / limit.unique_tokens == pytest.approx(9.1, rel=0.01)
@@ -151,7 +151,7 @@ def test_muennighoffs_losses_and_optimum() -> None:
 
 def test_four_epochs_are_nearly_as_good_as_new_data() -> None:
     """Muennighoff et al. 2023, abstract: up to 4 epochs change the loss negligibly (0.7 % by the law), endless ones gain nothing."""
-    law, decay = find_law("muennighoff").law, repetition()[0]
+    law, decay = find_law("muennighoff").law, repetition_decay()[0]
     new = loss(law, 8.67e9, 178e9)
     assert loss(law, 8.67e9, 178e9, DataLimit(178e9 / 4, decay)) / new - 1 == pytest.approx(0.007, abs=0.001)
     endless = DataLimit(25e9, decay)
@@ -179,7 +179,7 @@ def test_the_mixtures_of_experts_of_the_granularity_study(
     Its FLOPs count routing, which 6 N D does not: the tokens we get for them are up to 19 % more.
     """
     law = mixture_law(granularity)
-    found = for_flops(law, flops)
+    found = optimum_for_flops(law, flops)
     assert loss(law, active, tokens) == pytest.approx(printed, rel=0.01)
     assert found.params == pytest.approx(active, rel=EXAMPLES)
     assert 1 < found.tokens / tokens < 1.19
@@ -187,7 +187,7 @@ def test_the_mixtures_of_experts_of_the_granularity_study(
 
 def test_llama_3s_own_law() -> None:
     """The Llama 3 Herd of Models: 402e9 parameters and 16.55e12 tokens predicted for 3.8e25 FLOPs, from D = 0.299 C^0.537."""
-    found = for_flops(find_law("llama-3").law, LLAMA_FLOPS)
+    found = optimum_for_flops(find_law("llama-3").law, LLAMA_FLOPS)
     assert found.tokens == pytest.approx(0.299 * LLAMA_FLOPS**0.537, rel=1e-4)
     assert found.params == pytest.approx(LLAMA_PARAMS, rel=OPTIMA)
     assert found.tokens == pytest.approx(LLAMA_TOKENS, rel=OPTIMA)
@@ -195,7 +195,7 @@ def test_llama_3s_own_law() -> None:
 
 def llama_row(name: str) -> str:
     """A line of the documentation's table: what a law says for Llama 3's budget, and how far that is from Llama 3's prediction."""
-    found = for_flops(load_laws()[name].law, LLAMA_FLOPS)
+    found = optimum_for_flops(load_laws()[name].law, LLAMA_FLOPS)
     size, tokens = float(found.params), float(found.tokens)
     off = f"{size / LLAMA_PARAMS - 1:+.0%} | {tokens / LLAMA_TOKENS - 1:+.0%}"
     return f"| `{name}` | {size / 1e9:,.0f} | {tokens / 1e12:.2f} | {off} |"

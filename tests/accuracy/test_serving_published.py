@@ -25,8 +25,8 @@ import numpy as np
 import pytest
 
 from service.domain.serving.requirements import AchievedRates, MeanRequest, Replicas, ServingMachine
-from service.engine.serving.model import ServingSetup, largest_batch, served
-from service.engine.serving.roofline import decode_roofline_s, one_step, prefill_s, speed, throughput_spread
+from service.engine.serving.model import ServingSetup, describe_served_model, largest_batch
+from service.engine.serving.roofline import decode_roofline_s, prefill_s, speed, step_time, throughput_spread
 from service.presets.hardware.accelerators import find_accelerator
 from service.presets.serving import BORROWED, find_format, load_achieved, serving_machine
 from service.presets.training.models import find_model
@@ -48,11 +48,11 @@ def rows(name: str) -> tuple[Row, ...]:
 def service(row: Row, machine: ServingMachine | None = None) -> ServingSetup:
     found = machine or serving_machine(find_accelerator(row["accelerator"]).accelerator)
     asked = MeanRequest(float(row["prompt_tokens"]), float(row["output_tokens"]))
-    return ServingSetup(served(find_model(row["model"]).model), find_format(row["precision"]), found, asked)
+    return ServingSetup(describe_served_model(find_model(row["model"]).model), find_format(row["precision"]), found, asked)
 
 
 def mixture(row: Row) -> bool:
-    return bool(served(find_model(row["model"]).model).routed)
+    return bool(describe_served_model(find_model(row["model"]).model).routed)
 
 
 def loaded(row: Row, one: ServingSetup) -> Replicas:
@@ -200,7 +200,7 @@ def deepseek(part: str, accelerators: float, batch: float, context: float) -> tu
     machine = serving_machine(find_accelerator(part).accelerator)
     # All of the context is there already: decode alone, as on machines of its own.
     asked = MeanRequest(context, 2.0, cached_share=1.0)
-    return ServingSetup(served(find_model("deepseek-v3").model), stored, machine, asked), Replicas(accelerators, 1.0, batch)
+    return ServingSetup(describe_served_model(find_model("deepseek-v3").model), stored, machine, asked), Replicas(accelerators, 1.0, batch)
 
 
 def bracketed(one: ServingSetup, predicted: float, measured: float) -> bool:
@@ -233,7 +233,7 @@ def test_prefill_lies_between_deepseeks_and_sglangs() -> None:
     """
     one, at = deepseek("H800", 32.0, 0.0, 2048.0)
     alone = replace(one, requests=MeanRequest(2048.0, 1.0))
-    step = one_step(alone, replace(at, batch=np.asarray(0.0)), np.asarray(16_384.0))
+    step = step_time(alone, replace(at, batch=np.asarray(0.0)), np.asarray(16_384.0))
     per_node = 8 * 16_384 / float(step.seconds)
     assert 73_700 * (1 - 0.563) < per_node < 52_300
     assert bracketed(alone, per_node, 73_700 * (1 - 0.563))

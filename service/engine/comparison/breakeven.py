@@ -18,14 +18,14 @@ from service.domain.quantities import Range
 from service.engine.comparison.ownership import (
     HOURS_PER_YEAR,
     MONTHS_PER_YEAR,
-    annual_lines,
+    annual_cost_lines,
     capex_usd,
-    crf,
+    capital_recovery_factor,
     delivered_hours,
     delivered_share,
     fixed_usd_per_hour,
+    lead_time_growth,
     variable_usd_per_hour,
-    waiting,
 )
 from service.engine.numerics.quantiles import range_values
 from service.engine.training.cost import HOURS_PER_MONTH
@@ -33,7 +33,7 @@ from service.engine.training.cost import HOURS_PER_MONTH
 if TYPE_CHECKING:
     from service.domain.comparison.ownership import Amount
 
-Floats = NDArray[np.float64]
+FloatArray = NDArray[np.float64]
 HALVINGS = 60
 
 
@@ -47,10 +47,10 @@ class BreakEven:
     """
 
     usd_per_accelerator_hour: float
-    utilisation: Floats
-    months: Floats
-    hours: Floats
-    npv_difference_usd: Floats
+    utilisation: FloatArray
+    months: FloatArray
+    hours: FloatArray
+    npv_difference_usd: FloatArray
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +82,7 @@ def break_even_price(plant: OwnedCluster) -> Amount:
     return np.maximum(owned / falling, (owned + bridged * plant.bridge_usd_per_accelerator_hour) / (falling + bridged))
 
 
-def break_even(plant: OwnedCluster, cloud_usd_per_accelerator_hour: Floats) -> BreakEven:
+def break_even(plant: OwnedCluster, cloud_usd_per_accelerator_hour: FloatArray) -> BreakEven:
     """A plant of figures against cloud prices.
 
     Utilisation is the fixed cost of an available hour over what a used one saves; months are capital over what a month saves, as in
@@ -105,11 +105,11 @@ def cloud_price_share(plant: OwnedCluster) -> Amount:
     kept = 1 - plant.cloud_price_decline_per_year
     combined = (1 + plant.cost_of_capital) / kept - 1
     since_order = kept ** (plant.lead_time_months / MONTHS_PER_YEAR - 0.5)
-    falling = crf(plant.cost_of_capital, plant.years) / crf(combined, plant.years) * since_order
+    falling = capital_recovery_factor(plant.cost_of_capital, plant.years) / capital_recovery_factor(combined, plant.years) * since_order
     return np.where(np.equal(kept, 1), 1.0, falling)
 
 
-def drawn(plant: OwnedCluster, ranges: Mapping[str, Range], generator: np.random.Generator, draws: int) -> OwnedCluster:
+def draw_clusters(plant: OwnedCluster, ranges: Mapping[str, Range], generator: np.random.Generator, draws: int) -> OwnedCluster:
     """Plants drawn from independent inputs: log-normal on either side of the median, normal where the range reaches 0.
 
     Draws beyond an input's bounds are set to them. Independence is an assumption: hardware and cloud prices tend to fall together.
@@ -119,13 +119,13 @@ def drawn(plant: OwnedCluster, ranges: Mapping[str, Range], generator: np.random
     return _with(plant, values)
 
 
-def probability_of_winning(plants: OwnedCluster, cloud_usd_per_accelerator_hour: Floats) -> Floats:
+def probability_owning_wins(plants: OwnedCluster, cloud_usd_per_accelerator_hour: FloatArray) -> FloatArray:
     """Share of drawn plants that cost less than each cloud price."""
     costs = np.sort(np.atleast_1d(break_even_price(plants)))
     return np.asarray(np.searchsorted(costs, cloud_usd_per_accelerator_hour) / costs.size)
 
 
-def turns(plant: OwnedCluster, ranges: Mapping[str, Range], cloud_usd_per_accelerator_hour: float) -> tuple[VerdictFlip, ...]:
+def verdict_flips(plant: OwnedCluster, ranges: Mapping[str, Range], cloud_usd_per_accelerator_hour: float) -> tuple[VerdictFlip, ...]:
     """What each input does to the verdict against one price, those that move it most first; inputs that do nothing are left out."""
     names = tuple(name for name in BOUNDS if getattr(plant, name) is not None)
     flips = _flips(plant, names, cloud_usd_per_accelerator_hour)
@@ -133,7 +133,7 @@ def turns(plant: OwnedCluster, ranges: Mapping[str, Range], cloud_usd_per_accele
     return tuple(sorted((turn for turn in found if turn.flips_at is not None or _moves(turn)), key=_moves, reverse=True))
 
 
-def _saved_usd_per_hour(plant: OwnedCluster, prices: Floats) -> Floats:
+def _saved_usd_per_hour(plant: OwnedCluster, prices: FloatArray) -> FloatArray:
     """What an hour used of the plant's saves [USD]: the rent, less running and what the bridge costs more than that rent."""
     bridge = 0.0 if plant.bridge_usd_per_accelerator_hour is None else plant.bridge_usd_per_accelerator_hour
     dearer = np.maximum(bridge - prices, 0.0) * _bridged_share(plant)
@@ -142,27 +142,32 @@ def _saved_usd_per_hour(plant: OwnedCluster, prices: Floats) -> Floats:
 
 def _bridged_share(plant: OwnedCluster) -> Amount:
     """Hours bridged until the machine is there for each hour a year of the plant's, at the same present value."""
-    return plant.lead_time_months / MONTHS_PER_YEAR * crf(plant.cost_of_capital, plant.years) * np.sqrt(waiting(plant))
+    return (
+        plant.lead_time_months
+        / MONTHS_PER_YEAR
+        * capital_recovery_factor(plant.cost_of_capital, plant.years)
+        * np.sqrt(lead_time_growth(plant))
+    )
 
 
-def _utilisation(plant: OwnedCluster, saved: Floats) -> Floats:
+def _utilisation(plant: OwnedCluster, saved: FloatArray) -> FloatArray:
     needed = _ratio(np.full(saved.shape, fixed_usd_per_hour(plant) / plant.availability), saved)
     return np.where(needed > 1, np.inf, needed)
 
 
-def _payback_months(plant: OwnedCluster, saved: Floats) -> Floats:
+def _payback_months(plant: OwnedCluster, saved: FloatArray) -> FloatArray:
     """Months of use until capital is paid for: nothing is discounted, nothing resold."""
-    standing = fixed_usd_per_hour(plant) * plant.count * HOURS_PER_YEAR - annual_lines(plant)["capital"]
+    standing = fixed_usd_per_hour(plant) * plant.count * HOURS_PER_YEAR - annual_cost_lines(plant)["capital"]
     a_month = (saved * delivered_hours(plant) - standing) / MONTHS_PER_YEAR
     return _ratio(np.full(saved.shape, capex_usd(plant)), a_month)
 
 
-def _npv_difference_usd(plant: OwnedCluster, saved: Floats) -> Floats:
+def _npv_difference_usd(plant: OwnedCluster, saved: FloatArray) -> FloatArray:
     yearly = saved * delivered_hours(plant) - fixed_usd_per_hour(plant) * plant.count * HOURS_PER_YEAR
-    return np.asarray(yearly / crf(plant.cost_of_capital, plant.years) / waiting(plant))
+    return np.asarray(yearly / capital_recovery_factor(plant.cost_of_capital, plant.years) / lead_time_growth(plant))
 
 
-def _ratio(above: Floats, below: Floats) -> Floats:
+def _ratio(above: FloatArray, below: FloatArray) -> FloatArray:
     """Above over below, infinite where below is not positive."""
     return np.asarray(np.divide(above, below, out=np.full(below.shape, np.inf), where=below > 0))
 
@@ -205,7 +210,7 @@ def _flips(plant: OwnedCluster, names: tuple[str, ...], price: float) -> list[fl
     return [float(value) if turned else None for value, turned in zip(other, turns_low | turns_high, strict=True)]
 
 
-def _wins_each(plant: OwnedCluster, names: tuple[str, ...], values: Floats, price: float) -> NDArray[np.bool_]:
+def _wins_each(plant: OwnedCluster, names: tuple[str, ...], values: FloatArray, price: float) -> NDArray[np.bool_]:
     """Whether buying wins with each input in turn at its value and the others as they are."""
     columns = {name: np.full(len(names), getattr(plant, name), dtype=np.float64) for name in names}
     for index, name in enumerate(names):

@@ -1,6 +1,6 @@
 """The totals of `cost` for one run at many prices at once: what comparing thousands of offers needs. Without lines, in floats.
 
-`totals` of one price is the sum of the lines of `cost.cost_lines`, to the rounding of each line to cents: a test holds them together.
+`price_offers` of one price is the sum of the lines of `cost.cost_lines`, to the rounding of each line to cents: a test holds them together.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from service.domain.training.run import Run
 from service.engine.training.cost import HOURS_PER_MONTH, checkpoint_interval_hours, checkpoints_written, overhead_share, spare_accelerators
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,22 +24,24 @@ class OfferPrices:
     the position of the network between instances among those that a run is timed in.
     """
 
-    usd_per_accelerator_hour: Floats
-    billed_in: Ints
-    term_hours: Floats
-    network: Ints
+    usd_per_accelerator_hour: FloatArray
+    billed_in: IntArray
+    term_hours: FloatArray
+    network: IntArray
 
 
 @dataclass(frozen=True, slots=True)
 class OfferCosts:
     """USD of a whole run by percentile of its hours: a row for each number of accelerators, a column for each offer."""
 
-    p10: Floats
-    p50: Floats
-    p90: Floats
+    p10: FloatArray
+    p50: FloatArray
+    p90: FloatArray
 
 
-def totals(runs: Sequence[Run], wall_clock_hours: Floats, energy_mwh: Floats, checkpoint_tb: float, prices: OfferPrices) -> OfferCosts:
+def price_offers(
+    runs: Sequence[Run], wall_clock_hours: FloatArray, energy_mwh: FloatArray, checkpoint_tb: float, prices: OfferPrices
+) -> OfferCosts:
     """What one run on several numbers of accelerators (or one) costs at each price: `runs` differ in their cluster and hours alone.
 
     `wall_clock_hours` by percentile (p10, p50, p90), run and network, NaN where it cannot run. The runs' own prices, instances and terms
@@ -54,14 +56,14 @@ def totals(runs: Sequence[Run], wall_clock_hours: Floats, energy_mwh: Floats, ch
     return OfferCosts(*usd)
 
 
-def _whole(counts: Ints, billed_in: Ints) -> Ints:
+def _whole(counts: IntArray, billed_in: IntArray) -> IntArray:
     """Accelerators in whole instances."""
     return -(-counts // billed_in) * billed_in
 
 
-def _machine_usd(around: float, counts: Ints, billed: Ints, hours: Floats, prices: OfferPrices) -> Floats:
+def _machine_usd(around: float, counts: IntArray, billed: IntArray, hours: FloatArray, prices: OfferPrices) -> FloatArray:
     """Accelerators at work and idle, work `around` the run as a share of it, and what a reservation's last term holds unused."""
-    usd: Floats = hours.take(prices.network, axis=-1)
+    usd: FloatArray = hours.take(prices.network, axis=-1)
     usd *= prices.usd_per_accelerator_hour * (billed + counts * around)
     termed = np.flatnonzero(prices.term_hours)
     if len(termed):
@@ -70,7 +72,7 @@ def _machine_usd(around: float, counts: Ints, billed: Ints, hours: Floats, price
     return usd
 
 
-def _held_usd(runs: Sequence[Run], hours: Floats, checkpoint_tb: float) -> Floats:
+def _held_usd(runs: Sequence[Run], hours: FloatArray, checkpoint_tb: float) -> FloatArray:
     """Storage, network and people, the same at every price."""
     run, intervals = runs[0], np.array([[checkpoint_interval_hours(each)] for each in runs])
     storage, people = run.storage, run.personnel
@@ -78,5 +80,5 @@ def _held_usd(runs: Sequence[Run], hours: Floats, checkpoint_tb: float) -> Float
     held_tb = storage.dataset_tb + storage.logs_tb + kept * checkpoint_tb
     months = storage.retention_months + hours / HOURS_PER_MONTH
     staff_hours = people.evaluation_hours + people.analysis_hours + people.oncall_hours
-    usd: Floats = held_tb * months * storage.usd_per_tb_month
+    usd: FloatArray = held_tb * months * storage.usd_per_tb_month
     return usd + run.network.egress_tb * run.network.usd_per_tb + staff_hours * people.usd_per_hour

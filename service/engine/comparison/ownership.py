@@ -52,9 +52,9 @@ class OwnedCost:
     bridge_usd: float | None
 
 
-def owned_hour(plant: OwnedCluster) -> OwnedCost:
+def owned_cost(plant: OwnedCluster) -> OwnedCost:
     """All that a plant of figures (not arrays) costs."""
-    lines = {name: float(usd) for name, usd in annual_lines(plant).items()}
+    lines = {name: float(usd) for name, usd in annual_cost_lines(plant).items()}
     annual = sum(lines.values())
     hours = float(delivered_hours(plant))
     calendar = plant.count * HOURS_PER_YEAR
@@ -63,7 +63,7 @@ def owned_hour(plant: OwnedCluster) -> OwnedCost:
         residual_usd=float(residual_usd(plant)),
         lines_usd_per_year=lines,
         annual_usd=annual,
-        npv_usd=float(annual / crf(plant.cost_of_capital, plant.years) / waiting(plant)),
+        npv_usd=float(annual / capital_recovery_factor(plant.cost_of_capital, plant.years) / lead_time_growth(plant)),
         delivered_accelerator_hours_per_year=hours,
         usd_per_node_hour=annual / calendar * plant.accelerators_per_node,
         usd_per_accelerator_hour=annual / calendar,
@@ -77,7 +77,7 @@ def owned_hour(plant: OwnedCluster) -> OwnedCost:
     )
 
 
-def crf(rate: Amount, periods: Amount) -> Amount:
+def capital_recovery_factor(rate: Amount, periods: Amount) -> Amount:
     """Capital recovery factor i / (1 - (1 + i)^-n): the level payment for each dollar; 1 / n without interest.
 
     Source: ASTM E917 / NIST Handbook 135, uniform capital recovery. `rate` a period; fractions of a period are allowed.
@@ -93,7 +93,7 @@ def annual_capex(capital_usd: Amount, residual: Amount, rate: Amount, years: Amo
 
     With a rate a month and a number of months it is a lease's monthly payment in arrears, R being the buyout.
     """
-    return (capital_usd - residual * (1 + rate) ** -years) * crf(rate, years)
+    return (capital_usd - residual * (1 + rate) ** -years) * capital_recovery_factor(rate, years)
 
 
 def capex_usd(plant: OwnedCluster) -> Amount:
@@ -118,7 +118,7 @@ def value_loss_usd_per_hour(value_usd: Amount, decline_per_year: Amount, age_yea
     return value_usd * (1 - decline_per_year) ** age_years * -np.log1p(-decline_per_year) / HOURS_PER_YEAR
 
 
-def annual_lines(plant: OwnedCluster) -> dict[str, Amount]:
+def annual_cost_lines(plant: OwnedCluster) -> dict[str, Amount]:
     """What a year costs by what it is paid for [USD a year].
 
     Capital carries interest from the order, through the lead time. Energy is metered, times PUE, unless the rent of a colocation
@@ -127,7 +127,7 @@ def annual_lines(plant: OwnedCluster) -> dict[str, Amount]:
     capital = capex_usd(plant)
     committed_kw = plant.count * plant.kw_per_accelerator * plant.colo_committed_share
     return {
-        "capital": annual_capex(capital * waiting(plant), residual_usd(plant), plant.cost_of_capital, plant.years),
+        "capital": annual_capex(capital * lead_time_growth(plant), residual_usd(plant), plant.cost_of_capital, plant.years),
         "lease": plant.lease_usd_per_month * MONTHS_PER_YEAR,
         "energy": idle_usd_per_hour(plant) * plant.count * HOURS_PER_YEAR + variable_usd_per_hour(plant) * delivered_hours(plant),
         "colocation": plant.colo_usd_per_kw_month * committed_kw * MONTHS_PER_YEAR,
@@ -140,7 +140,7 @@ def annual_lines(plant: OwnedCluster) -> dict[str, Amount]:
 
 def fixed_usd_per_hour(plant: OwnedCluster) -> Amount:
     """What an accelerator costs in every hour of the calendar, used or not [USD/h]."""
-    lines = annual_lines(plant)
+    lines = annual_cost_lines(plant)
     energy = idle_usd_per_hour(plant) * plant.count * HOURS_PER_YEAR
     return (sum(lines.values()) - lines["energy"] + energy) / (plant.count * HOURS_PER_YEAR)
 
@@ -165,7 +165,7 @@ def delivered_hours(plant: OwnedCluster) -> Amount:
     return plant.count * HOURS_PER_YEAR * delivered_share(plant)
 
 
-def waiting(plant: OwnedCluster) -> Amount:
+def lead_time_growth(plant: OwnedCluster) -> Amount:
     """What a dollar paid at the order has grown to, with interest, when the machine is there."""
     return (1 + plant.cost_of_capital) ** (plant.lead_time_months / MONTHS_PER_YEAR)
 

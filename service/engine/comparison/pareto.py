@@ -7,12 +7,12 @@ from bisect import bisect_right
 import numpy as np
 from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
-Flags = NDArray[np.bool_]
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+BoolArray = NDArray[np.bool_]
 
 
-def pareto_front(cost: Floats, hours: Floats, carbon: Floats) -> Flags:
+def pareto_front(cost: FloatArray, hours: FloatArray, carbon: FloatArray) -> BoolArray:
     """Options that no other equals or beats in all three and beats in one; of equal options all."""
     worth = np.flatnonzero(~_plainly_beaten(cost, hours, carbon))
     front = np.zeros(len(cost), dtype=bool)
@@ -20,7 +20,7 @@ def pareto_front(cost: Floats, hours: Floats, carbon: Floats) -> Flags:
     return front
 
 
-def _plainly_beaten(cost: Floats, hours: Floats, carbon: Floats) -> Flags:
+def _plainly_beaten(cost: FloatArray, hours: FloatArray, carbon: FloatArray) -> BoolArray:
     """Options that the cheapest, the cleanest or the cheapest of the fastest beats: most of them, and without sorting any."""
     beaten = np.zeros(len(cost), dtype=bool)
     if not len(beaten):
@@ -33,7 +33,7 @@ def _plainly_beaten(cost: Floats, hours: Floats, carbon: Floats) -> Flags:
     return beaten
 
 
-def _front(cost: Floats, hours: Floats, carbon: Floats) -> Flags:
+def _front(cost: FloatArray, hours: FloatArray, carbon: FloatArray) -> BoolArray:
     """`pareto_front` by sorting: in order of hours, then cost, then carbon, what beats an option stands before it."""
     order = np.lexsort((carbon, cost, hours))
     ordered = np.stack([hours[order], cost[order], carbon[order]])
@@ -48,18 +48,18 @@ def _front(cost: Floats, hours: Floats, carbon: Floats) -> Flags:
     return front
 
 
-def ranking(feasible: Flags, objective: Floats, cost: Floats) -> Ints:
+def rank_options(feasible: BoolArray, objective: FloatArray, cost: FloatArray) -> IntArray:
     """Positions in order: feasible ones first, then the lower objective, then the lower cost, then as they came. NaN stands last."""
     order = np.argsort(cost, kind="stable") if objective is cost else np.lexsort((cost, objective))
     return np.concatenate([order[feasible[order]], order[~feasible[order]]])
 
 
-def _cleaner_than_cheaper(hours: Floats, carbon: Floats) -> Flags:
+def _cleaner_than_cheaper(hours: FloatArray, carbon: FloatArray) -> BoolArray:
     """Of ordered options those with less carbon than all before them that take as long: most fall here, at once."""
     rank = np.unique(carbon, return_inverse=True)[1]
     length = np.cumsum(np.diff(hours, prepend=hours[:1]) != 0)
     height = rank - length * (len(rank) + 1)  # every rank of a longer time lies below those of the shorter ones
-    found: Flags = np.diff(np.minimum.accumulate(height), prepend=len(rank)) < 0
+    found: BoolArray = np.diff(np.minimum.accumulate(height), prepend=len(rank)) < 0
     return found
 
 

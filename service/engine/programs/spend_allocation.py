@@ -16,7 +16,7 @@ import numpy as np
 from service.domain.errors import InvalidRequest
 from service.domain.scaling.laws import ScalingLaw
 from service.engine.scaling.laws import Floats
-from service.engine.scaling.optimum import for_flops
+from service.engine.scaling.optimum import optimum_for_flops
 
 # 1 - e^-3: 95 % of the effect is there at `full_at_usd`.
 FULL_EFFECT_DECAYS = 3.0
@@ -82,7 +82,7 @@ def published_curve(figures: PublishedEffect, compute_usd: float, flops: float, 
     usd = np.linspace(0.0, full, POINTS)
     reached = -np.expm1(-FULL_EFFECT_DECAYS * usd / full)
     worth = 1 + usd / compute_usd if figures.compute_multiplier is None else 1 + (figures.compute_multiplier - 1) * reached
-    losses = for_flops(law, flops * worth).loss
+    losses = optimum_for_flops(law, flops * worth).loss
     if losses is None:
         raise InvalidRequest("this law gives no losses to compare by: choose one with E, A, B, alpha and beta", "/law")
     gain = np.asarray(losses)[0] - np.asarray(losses)

@@ -19,7 +19,7 @@ UNDECAYED = 0.95
 DIVERGED, LEAST_NOISE = 5.0, 1e-3
 
 
-def accepted(curve: LossCurve, plan: LearningRateSchedule) -> LossCurve:
+def validate_curve(curve: LossCurve, plan: LearningRateSchedule) -> LossCurve:
     """The curve after warm-up and its first tenth, in order, thinned to medians of neighbours, which spikes do not move.
 
     Raises InvalidRequest for fewer than 8 finite points there, for counts of tokens below 0 or beyond the plan's end.
@@ -44,7 +44,7 @@ def recent_loss(curve: LossCurve) -> float:
     return median(curve.loss[-max(3, len(curve.loss) // 10) :])
 
 
-def state_of(curve: LossCurve) -> State:
+def classify_curve(curve: LossCurve) -> State:
     """Whether the curve still falls: against its lowest level so far, and over its last third; levels are medians of five points."""
     levels = np.array([median(part) for part in np.array_split(curve.loss, max(3, len(curve.loss) // 5))])
     steps = np.abs(np.diff(np.log(curve.loss)))

@@ -17,7 +17,7 @@ from service.domain.quantities import Range
 from service.domain.scaling.fits import ScalingFit
 from service.domain.scaling.laws import FLOPS_PER_PARAM_AND_TOKEN
 from service.engine.numerics.least_squares import Floats
-from service.engine.scaling.law_fit import foretell, precision, sensitivities
+from service.engine.scaling.law_fit import precision, predict_runs, sensitivities
 
 # Candidates: tokens a parameter from a quarter of Hoffmann's 20 to sixteen times that, sizes from half the smallest run on.
 TOKENS_PER_PARAM = (5.0, 10.0, 20.0, 40.0, 80.0, 160.0, 320.0)
@@ -67,14 +67,14 @@ class ExperimentDesign:
     after: Range
 
 
-def usual_candidates(fit: ScalingFit) -> CandidateRuns:
+def default_candidates(fit: ScalingFit) -> CandidateRuns:
     """Runs at a grid of sizes and tokens a parameter, sizes in steps of the square root of 2; their cost is FLOPs, 6 N D."""
     sizes = fit.points.params.min() / 2 * 2 ** (np.arange(SIZES) / 2)
     params, ratios = (grid.ravel() for grid in np.meshgrid(sizes, TOKENS_PER_PARAM))
     return CandidateRuns(params, params * ratios, FLOPS_PER_PARAM_AND_TOKEN * params**2 * ratios)
 
 
-def next_runs(
+def design_runs(
     fit: ScalingFit, target: tuple[float, float], candidates: CandidateRuns, budget: float, generator: np.random.Generator
 ) -> ExperimentDesign:
     """The candidates that sharpen the loss of a target (parameters, tokens) most, for at most `budget` together.
@@ -88,7 +88,7 @@ def next_runs(
     choice = _DesignProblem(slopes, candidates.cost, sensitivities(fit, *aim)[0], fit.scatter)
     known = np.linalg.inv(precision(fit)).astype(np.float64)
     chosen = _chosen(choice, known, budget)
-    before = foretell(fit, *aim, generator)[0].interval
+    before = predict_runs(fit, *aim, generator)[0].interval
     runs = tuple(
         ProposedRun(float(candidates.params[which]), float(candidates.tokens[which]), float(candidates.cost[which]), share)
         for which, share in zip(chosen, _remaining(choice, known, chosen), strict=True)

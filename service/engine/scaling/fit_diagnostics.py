@@ -23,13 +23,13 @@ MISSED = 2.0
 MOST_WIDENED = 10.0
 
 
-def accepted(points: TrainingRuns) -> TrainingRuns:
+def validate_runs(points: TrainingRuns) -> TrainingRuns:
     """The distinct runs in an order of their own, so that a fit does not depend on theirs.
 
     Raises InvalidRequest for values that are not positive numbers, for fewer than 6 distinct sizes, and where losses don't fall with size.
     """
     _refuse_values(points)
-    runs = ordered(points)
+    runs = distinct_runs(points)
     distinct = len(np.unique(np.column_stack([runs.params, runs.tokens]), axis=0))
     if distinct < FEWEST_POINTS:
         raise InvalidRequest(
@@ -39,7 +39,7 @@ def accepted(points: TrainingRuns) -> TrainingRuns:
     return runs
 
 
-def ordered(points: TrainingRuns) -> TrainingRuns:
+def distinct_runs(points: TrainingRuns) -> TrainingRuns:
     """The runs without exact copies, by parameters, tokens and loss."""
     rows = np.unique(np.column_stack([points.params, points.tokens, points.loss]), axis=0)
     return TrainingRuns(rows[:, 0], rows[:, 1], rows[:, 2])
@@ -59,17 +59,17 @@ def fit_warnings(
     elif held_out.miss > MISSED:
         said.append(
             f"a law without the {held_out.points} largest runs is {held_out.error:.1%} off on them, {held_out.miss:.1f} times what was "
-            f"expected: intervals are widened by {widening(held_out):.1f}"
+            f"expected: intervals are widened by {widening_factor(held_out):.1f}"
         )
     return tuple(said)
 
 
-def widening(held_out: HoldOutCheck | None) -> float:
+def widening_factor(held_out: HoldOutCheck | None) -> float:
     """The factor by which intervals of runs foretold are widened, for what was off in runs left out: 1 to 10."""
     return 1.0 if held_out is None else min(max(1.0, held_out.miss), MOST_WIDENED)
 
 
-def beyond(points: TrainingRuns, params: float, tokens: float) -> dict[str, float]:
+def extrapolation_factors(points: TrainingRuns, params: float, tokens: float) -> dict[str, float]:
     """How many times a run exceeds the largest of the runs in parameters, tokens and compute (their product); at most 1 is within."""
     return {
         "params": float(params / points.params.max()),
@@ -78,7 +78,7 @@ def beyond(points: TrainingRuns, params: float, tokens: float) -> dict[str, floa
     }
 
 
-def beyond_warnings(far: dict[str, float]) -> tuple[str, ...]:
+def extrapolation_warnings(far: dict[str, float]) -> tuple[str, ...]:
     """A sentence for a run that lies beyond the data."""
     named = [f"{times:.3g} times the {name}" for name, times in far.items() if times > 1]
     return (f"extrapolated: {', '.join(named)} of the largest run fitted",) if named else ()

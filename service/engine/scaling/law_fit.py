@@ -13,8 +13,16 @@ from service.domain.quantities import Range
 from service.domain.scaling.fits import HoldOutCheck, LawPrior, LossPrediction, ScalingFit, TrainingRuns
 from service.domain.scaling.laws import PARAMETERS
 from service.engine.numerics.least_squares import Floats, Model, Prior, Task, best_of, minimise
-from service.engine.scaling.fit_diagnostics import FEWEST_POINTS, accepted, beyond, beyond_warnings, fit_warnings, ordered, widening
-from service.engine.scaling.laws import exponent, loss, of_draws
+from service.engine.scaling.fit_diagnostics import (
+    FEWEST_POINTS,
+    distinct_runs,
+    extrapolation_factors,
+    extrapolation_warnings,
+    fit_warnings,
+    validate_runs,
+    widening_factor,
+)
+from service.engine.scaling.laws import laws_from_rows, loss, size_exponent
 
 HUBER_DELTA = 1e-3
 STARTS, BOOTSTRAPS = 500, 200
@@ -43,7 +51,7 @@ def fit_law(
     Raises InvalidRequest for fewer than 6 distinct runs, for sizes or losses that are not positive numbers, and for losses that do not
     fall with size: no law of this form can be found in those.
     """
-    runs = accepted(points)
+    runs = validate_runs(points)
     best, draws, scatter = _fitted(runs, typical, generator, starts, bootstraps)
     held_out = _held_out(runs, typical, generator)
     warnings = fit_warnings(points, runs, scatter, held_out, _at_bounds(runs, best))
@@ -62,16 +70,16 @@ def standard_errors(fit: ScalingFit) -> dict[str, float]:
 
 def exponent_ranges(fit: ScalingFit) -> dict[str, Range]:
     """By which power of compute the optimal parameters and tokens grow, with their intervals of 80 %."""
-    powers = np.asarray(exponent(of_draws(fit.draws)))
+    powers = np.asarray(size_exponent(laws_from_rows(fit.draws)))
     return {"params": _range(powers), "tokens": _range(1 - powers)}
 
 
 def law_loss(parameters: Floats, params: Floats, tokens: Floats) -> Floats:
     """Loss [nats a token] for each row of parameters (E, A, B, alpha, beta) and each run: rows by runs."""
-    return loss(of_draws(np.atleast_2d(parameters)[None, :, :]), params, tokens)
+    return loss(laws_from_rows(np.atleast_2d(parameters)[None, :, :]), params, tokens)
 
 
-def foretell(fit: ScalingFit, params: Floats, tokens: Floats, generator: np.random.Generator) -> tuple[LossPrediction, ...]:
+def predict_runs(fit: ScalingFit, params: Floats, tokens: Floats, generator: np.random.Generator) -> tuple[LossPrediction, ...]:
     """What the law says of runs not made: the spread of the parameters, and a run's own scatter about the law.
 
     Where runs left out lay further from their prediction than expected, intervals are wider by that factor, up to ten. They hold the best
@@ -81,7 +89,7 @@ def foretell(fit: ScalingFit, params: Floats, tokens: Floats, generator: np.rand
     losses = law_loss(fit.parameters, sizes, data)[0]
     draws = _widened(np.log(law_loss(fit.draws, sizes, data)), fit)
     # A Laplace scatter: it is what a sum of absolute residuals, as Huber's beyond its threshold, takes for granted.
-    draws = draws + generator.laplace(0.0, _nearby_scatter(fit, sizes, data) * widening(fit.held_out), draws.shape)
+    draws = draws + generator.laplace(0.0, _nearby_scatter(fit, sizes, data) * widening_factor(fit.held_out), draws.shape)
     draws = np.exp(np.clip(draws, -LARGEST_LOG, LARGEST_LOG))
     return tuple(
         LossPrediction(
@@ -89,8 +97,8 @@ def foretell(fit: ScalingFit, params: Floats, tokens: Floats, generator: np.rand
             float(amount),
             float(loss),
             _around(float(loss), draws[:, column]),
-            far := beyond(fit.points, size, amount),
-            beyond_warnings(far),
+            far := extrapolation_factors(fit.points, size, amount),
+            extrapolation_warnings(far),
         )
         for column, (size, amount, loss) in enumerate(zip(sizes, data, losses, strict=True))
     )
@@ -124,7 +132,7 @@ def _nearby_scatter(fit: ScalingFit, params: Floats, tokens: Floats) -> Floats:
 
 def _widened(draws: Floats, fit: ScalingFit) -> Floats:
     middle = np.median(draws, axis=0)
-    return np.asarray(middle + (draws - middle) * widening(fit.held_out))
+    return np.asarray(middle + (draws - middle) * widening_factor(fit.held_out))
 
 
 def _fitted(
@@ -242,7 +250,7 @@ def _held_out(runs: TrainingRuns, typical: LawPrior, generator: np.random.Genera
     """How a fit without the tenth of the runs with the most compute foretells them; None where too few would remain."""
     count = max(1, round(HELD_OUT_SHARE * len(runs)))
     ranked = np.argsort(runs.params * runs.tokens, kind="stable")
-    rest = ordered(runs.chosen(ranked[:-count]))
+    rest = distinct_runs(runs.chosen(ranked[:-count]))
     if len(rest) < FEWEST_POINTS:
         return None
     best, draws, scatter = _fitted(rest, typical, generator, CHECK_STARTS, CHECK_BOOTSTRAPS)

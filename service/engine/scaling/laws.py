@@ -35,14 +35,14 @@ def loss(law: ScalingLaw, params: Amount, tokens: Amount, limit: DataLimit | Non
 
     Raises InvalidRequest for a law that knows optima only.
     """
-    known = parametric(law)
+    known = require_parametric(law)
     terms = known.A / effective_params(known, params, limit) ** known.alpha + known.B / effective_tokens(tokens, limit) ** known.beta
     return np.asarray(known.E + terms**known.power)
 
 
 def tokens_for_loss(law: ScalingLaw, params: Amount, target: Amount, limit: DataLimit | None = None) -> Floats:
     """Tokens with which so many parameters reach the target loss, infinite where none suffice. InvalidRequest as for `loss`."""
-    known = parametric(law)
+    known = require_parametric(law)
     left = np.maximum(target - known.E, 0.0) ** (1 / known.power) - known.A / effective_params(known, params, limit) ** known.alpha
     reachable = left > 0
     worth = (known.B / np.where(reachable, left, 1.0)) ** (1 / known.beta)
@@ -75,7 +75,7 @@ def optimal_params(law: ScalingLaw, flops: Amount) -> Floats:
     """
     if isinstance(law, AllocationLaw):
         return np.asarray(law.anchor_params * (np.asarray(flops) / law.anchor_flops) ** law.exponent)
-    return np.asarray(_ratio(law) * (np.asarray(flops) / FLOPS_PER_PARAM_AND_TOKEN) ** exponent(law))
+    return np.asarray(_ratio(law) * (np.asarray(flops) / FLOPS_PER_PARAM_AND_TOKEN) ** size_exponent(law))
 
 
 def optimal_params_for_tokens(law: ParametricLaw, tokens: Amount) -> Floats:
@@ -86,19 +86,19 @@ def optimal_params_for_tokens(law: ParametricLaw, tokens: Amount) -> Floats:
 
 def optimal_flops(law: ParametricLaw, target: Amount) -> Floats:
     """The fewest training FLOPs that reach a loss, infinite where none do: on the frontier both terms fall with C^(-alpha a)."""
-    ratio, falls = _ratio(law), law.alpha * exponent(law)
+    ratio, falls = _ratio(law), law.alpha * size_exponent(law)
     at_one = law.A / ratio**law.alpha + law.B * ratio**law.beta
     left = np.maximum(target - law.E, 0.0) ** (1 / law.power)
     scaled = (at_one / np.where(left > 0, left, 1.0)) ** (1 / falls)
     return np.where(left > 0, FLOPS_PER_PARAM_AND_TOKEN * scaled, np.inf)
 
 
-def exponent(law: ScalingLaw) -> Amount:
+def size_exponent(law: ScalingLaw) -> Amount:
     """By which power of the training FLOPs the optimal size grows."""
     return law.exponent if isinstance(law, AllocationLaw) else law.beta / (law.alpha + law.beta)
 
 
-def parametric(law: ScalingLaw) -> ParametricLaw:
+def require_parametric(law: ScalingLaw) -> ParametricLaw:
     """The law, where it predicts the loss of any size. Raises InvalidRequest where it knows optima only."""
     if isinstance(law, AllocationLaw):
         raise InvalidRequest("this law gives optimal sizes but no loss of others: choose a law with E, A, B, alpha and beta", "/law")
@@ -117,26 +117,26 @@ def of_kaplan(params: float, tokens: float, params_exponent: float, tokens_expon
     return ParametricLaw(0.0, params**ratio, tokens, ratio, 1.0, tokens_exponent)
 
 
-def drawn(law: ParametricLaw, covariance: Floats, generator: np.random.Generator, draws: int) -> ParametricLaw:
+def draw_laws(law: ParametricLaw, covariance: Floats, generator: np.random.Generator, draws: int) -> ParametricLaw:
     """Laws drawn around this one. `covariance` is of log E, log A, log B, alpha and beta, jointly normal: so A and alpha err together."""
     moved = generator.multivariate_normal(np.zeros(len(PARAMETERS)), covariance, draws)
     figures = np.array([getattr(law, name) for name in PARAMETERS], dtype=np.float64)
-    return of_draws(np.hstack([figures[:3] * np.exp(moved[:, :3]), figures[3:] + moved[:, 3:]]), law.power)
+    return laws_from_rows(np.hstack([figures[:3] * np.exp(moved[:, :3]), figures[3:] + moved[:, 3:]]), law.power)
 
 
-def of_draws(sets: Floats, power: float = 1.0) -> ParametricLaw:
+def laws_from_rows(sets: Floats, power: float = 1.0) -> ParametricLaw:
     """Laws from rows of E, A, B, alpha and beta, as a fit's bootstrap gives them. Raises ValueError for rows that are no laws."""
     irreducible, of_size, of_data, alpha, beta = np.asarray(sets, dtype=np.float64).T
     return ParametricLaw(irreducible, of_size, of_data, alpha, beta, power)
 
 
-def drawn_allocation(law: AllocationLaw, exponents: Range, generator: np.random.Generator, draws: int) -> AllocationLaw:
+def draw_allocation_laws(law: AllocationLaw, exponents: Range, generator: np.random.Generator, draws: int) -> AllocationLaw:
     """Laws with exponents drawn from their interval, normal on either side of this one's; all have the same optimum at the anchor."""
     z = generator.standard_normal(draws) / P90_DEVIATIONS
     return replace(law, exponent=exponents.p50 + z * np.where(z > 0, exponents.p90 - exponents.p50, exponents.p50 - exponents.p10))
 
 
-def range_of(figure: Amount, draws: Amount) -> Range:
+def range_around(figure: Amount, draws: Amount) -> Range:
     """The law's own figure with the 10th and 90th percentile of the draws, which may be infinite; never on one side of the figure alone."""
     low, high = np.quantile(np.asarray(draws), (0.1, 0.9), method="inverted_cdf")
     return Range(min(float(low), float(figure)), float(figure), max(float(high), float(figure)))

@@ -16,7 +16,7 @@ from service.domain.errors import InvalidRequest
 from service.domain.quantities import Range
 from service.domain.scaling.loss_curves import CurvePrior, Decay, EndForecast, Extrapolation, LearningRateSchedule, LossCurve
 from service.engine.numerics.least_squares import Floats, Model, Prior, Task, best_of, minimise
-from service.engine.scaling.curve_diagnostics import accepted, curve_warnings, recent_loss, state_of
+from service.engine.scaling.curve_diagnostics import classify_curve, curve_warnings, recent_loss, validate_curve
 
 HUBER_DELTA = 1e-3
 BOOTSTRAPS, STARTS = 200, 40
@@ -63,14 +63,14 @@ def extrapolate(
     Raises InvalidRequest for a curve of fewer than 8 finite points after warm-up, one that is longer than its plan or nowhere near the law,
     or an end already passed.
     """
-    kept = accepted(curve, plan)
+    kept = validate_curve(curve, plan)
     now = float(curve.tokens.max())
     fit = _fitted(kept, plan, typical, relaxation_tokens or typical.relaxation_share * plan.end, generator)
     # What the law does not say is drawn once for all ends: it does not change which of them is better.
     chance = generator.standard_normal((2, len(fit.rows)))
     planned = _at_end(fit, plan, now, chance)
-    others = [_at_end(fit, replanned(plan, now, end), now, chance) for end in other_ends]
-    state, recent = state_of(kept), recent_loss(kept)
+    others = [_at_end(fit, stretch_schedule(plan, now, end), now, chance) for end in other_ends]
+    state, recent = classify_curve(kept), recent_loss(kept)
     ceiling = recent if state == "diverging" else -np.inf
     return Extrapolation(
         tokens=now,
@@ -86,7 +86,7 @@ def extrapolate(
     )
 
 
-def schedule(
+def make_schedule(
     decay: Decay, end: float, warmup_tokens: float = 0.0, decay_tokens: float | None = None, final_share: float = 0.0
 ) -> LearningRateSchedule:
     """The learning rate of a plan of `end` tokens: a linear warm-up, the peak, and a decay to `final_share` of it over the last tokens.
@@ -105,7 +105,7 @@ def schedule(
     return LearningRateSchedule(tokens, np.concatenate([[0.0 if warmup_tokens else 1.0, 1.0], rate]), warmup_tokens)
 
 
-def replanned(plan: LearningRateSchedule, now: float, end: float) -> LearningRateSchedule:
+def stretch_schedule(plan: LearningRateSchedule, now: float, end: float) -> LearningRateSchedule:
     """The schedule that ends elsewhere: as it was until `now` [tokens], and what is left of it stretched or squeezed to the new end.
 
     Raises InvalidRequest for an end before `now`.
@@ -122,7 +122,7 @@ def replanned(plan: LearningRateSchedule, now: float, end: float) -> LearningRat
     return LearningRateSchedule(tokens, np.concatenate([plan.rate[before], [here], rates]), plan.warmup_tokens)
 
 
-def areas(plan: LearningRateSchedule, tokens: Floats, relaxation_tokens: float) -> tuple[Floats, Floats]:
+def schedule_areas(plan: LearningRateSchedule, tokens: Floats, relaxation_tokens: float) -> tuple[Floats, Floats]:
     """S1 [tokens at the peak rate] and S2 [share of the peak rate] of Tissue et al. 2024 at counts of tokens."""
     grid = np.union1d(np.linspace(0.0, plan.end, GRID), plan.tokens)
     rate = np.interp(grid, plan.tokens, plan.rate)
@@ -141,7 +141,7 @@ def _fitted(
     curve: LossCurve, plan: LearningRateSchedule, typical: CurvePrior, relaxation: float, generator: np.random.Generator
 ) -> _CurveFit:
     """The law's parameters for resamples of the curve: residuals in blocks, as neighbouring points err alike."""
-    forward, annealed = areas(plan, curve.tokens, relaxation)
+    forward, annealed = schedule_areas(plan, curve.tokens, relaxation)
     if not forward[0] > 0:
         raise InvalidRequest(f"by the schedule, the learning rate is 0 until {curve.tokens[0]:g} tokens", "/schedule")
     middle = float(np.log(forward).mean())
@@ -186,7 +186,7 @@ def _model(sizes: Floats, annealed: Floats) -> Model:
 
 def _losses(fit: _CurveFit, plan: LearningRateSchedule, tokens: Floats) -> Floats:
     """The law's loss at counts of tokens of a schedule: resamples by counts."""
-    forward, annealed = areas(plan, tokens, fit.relaxation)
+    forward, annealed = schedule_areas(plan, tokens, fit.relaxation)
     return np.asarray(np.exp(_model(np.log(forward) - fit.middle, annealed)(fit.rows)[0]))
 
 

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from service.domain.errors import InvalidRequest
 from service.domain.scaling.laws import DataLimit, Optimum, ScalingLaw
-from service.engine.scaling.laws import Floats, loss, parametric, tokens_for_loss
-from service.engine.scaling.optimum import for_flops, for_loss, tokens_for_budget, training_flops
+from service.engine.scaling.laws import Floats, loss, require_parametric, tokens_for_loss
+from service.engine.scaling.optimum import optimum_for_flops, optimum_for_loss, tokens_for_budget, training_flops
 
 if TYPE_CHECKING:
     from service.domain.scaling.laws import Cost
@@ -77,7 +77,7 @@ def iso_loss(law: ScalingLaw, params: Floats, target: float, cost: Cost = traini
     return _curve(law, params, tokens, np.isfinite(tokens), cost, limit)
 
 
-def smaller(
+def smaller_model(
     law: ScalingLaw, optimum: Optimum, extra_share: float, cost: Cost = training_flops, limit: DataLimit | None = None
 ) -> SmallerModel:
     """The smallest model that reaches the optimum's loss for at most `extra_share` more cost.
@@ -98,11 +98,11 @@ def smaller(
     return SmallerModel(extra_share, params, tokens, params / best, tokens / params / _tokens_per_param(optimum))
 
 
-def beside(law: ScalingLaw, params: float, tokens: float, limit: DataLimit | None = None) -> PlanAgainstOptimum:
+def compare_plan(law: ScalingLaw, params: float, tokens: float, limit: DataLimit | None = None) -> PlanAgainstOptimum:
     """A plan against the optimum for its FLOPs and for its loss. InvalidRequest for a law that knows optima only."""
     reached = loss(law, params, tokens, limit)
     plan = Optimum(params, tokens, float(reached))
-    same_flops, same_loss = for_flops(law, plan.flops, limit), for_loss(law, reached, limit)
+    same_flops, same_loss = optimum_for_flops(law, plan.flops, limit), optimum_for_loss(law, reached, limit)
     wasted = max(0.0, float(plan.flops - same_loss.flops))
     return PlanAgainstOptimum(
         plan=plan,
@@ -128,7 +128,7 @@ def _cost_for(law: ScalingLaw, params: float, target: float, cost: Cost, limit: 
 
 
 def _loss_of(law: ScalingLaw, optimum: Optimum) -> float:
-    parametric(law)
+    require_parametric(law)
     if optimum.loss is None:
         raise InvalidRequest("this law gives no loss", "/law")
     return float(optimum.loss)

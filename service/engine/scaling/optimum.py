@@ -20,7 +20,7 @@ from service.domain.scaling.laws import (
     Optimum,
     ScalingLaw,
 )
-from service.engine.scaling.laws import Floats, loss, optimal_flops, optimal_params, parametric, tokens_for_loss
+from service.engine.scaling.laws import Floats, loss, optimal_flops, optimal_params, require_parametric, tokens_for_loss
 
 if TYPE_CHECKING:
     from service.domain.scaling.laws import Amount, Cost
@@ -53,7 +53,7 @@ def lifetime_flops(inference_tokens: float, inference_price: float = 1.0) -> Cos
     return lambda params, tokens: training_flops(params, tokens) + served * params
 
 
-def tabulated(params: Floats, fixed: Floats, per_token: Floats) -> Cost:
+def interpolate_cost(params: Floats, fixed: Floats, per_token: Floats) -> Cost:
     """A cost known at some sizes, rising: what a size costs whatever the tokens, and what each token adds.
 
     Between the sizes both are interpolated as power laws, beyond them they grow with the size. So a slow model of a training step is
@@ -68,7 +68,7 @@ def tabulated(params: Floats, fixed: Floats, per_token: Floats) -> Cost:
     return lambda sizes, tokens: at(sizes, per_token) * tokens + (0.0 if whole is None else at(sizes, whole))
 
 
-def for_flops(law: ScalingLaw, flops: Amount, limit: DataLimit | None = None) -> Optimum:
+def optimum_for_flops(law: ScalingLaw, flops: Amount, limit: DataLimit | None = None) -> Optimum:
     """The lowest loss for so many training FLOPs. InvalidRequest where a law that knows optima only is to repeat data."""
     params = optimal_params(law, flops)
     tokens = tokens_for_flops(params, flops)
@@ -79,16 +79,16 @@ def for_flops(law: ScalingLaw, flops: Amount, limit: DataLimit | None = None) ->
     return _at(law, size, tokens_for_flops(size, flops), limit)
 
 
-def for_loss(law: ScalingLaw, target: Amount, limit: DataLimit | None = None) -> Optimum:
+def optimum_for_loss(law: ScalingLaw, target: Amount, limit: DataLimit | None = None) -> Optimum:
     """The fewest training FLOPs for a loss. InvalidRequest where it is below what the law can reach."""
     if limit is not None:
-        return cheapest(law, target, training_flops, limit)
-    return for_flops(law, _reached(optimal_flops(parametric(law), target), target))
+        return cheapest_for_loss(law, target, training_flops, limit)
+    return optimum_for_flops(law, _reached(optimal_flops(require_parametric(law), target), target))
 
 
-def cheapest(law: ScalingLaw, target: Amount, cost: Cost, limit: DataLimit | None = None) -> Optimum:
+def cheapest_for_loss(law: ScalingLaw, target: Amount, cost: Cost, limit: DataLimit | None = None) -> Optimum:
     """The model that reaches a loss at the least cost, by any cost function. InvalidRequest where the loss cannot be reached."""
-    known = parametric(law)
+    known = require_parametric(law)
     centre = optimal_params(known, _reached(optimal_flops(known, target), target))
     finite = np.where(np.isfinite(centre), centre, 1.0)
 
@@ -102,7 +102,7 @@ def cheapest(law: ScalingLaw, target: Amount, cost: Cost, limit: DataLimit | Non
     return _at(law, np.where(np.isfinite(tokens), params, np.inf), tokens, limit)
 
 
-def best(law: ScalingLaw, budget: Amount, cost: Cost, limit: DataLimit | None = None) -> Optimum:
+def best_for_budget(law: ScalingLaw, budget: Amount, cost: Cost, limit: DataLimit | None = None) -> Optimum:
     """The lowest loss that a budget buys, in the unit of the cost function. A law that knows optima only stays on its own frontier.
 
     Raises InvalidRequest where the budget buys no model.
@@ -111,7 +111,7 @@ def best(law: ScalingLaw, budget: Amount, cost: Cost, limit: DataLimit | None = 
     start = optimal_params(law, flops)
     if isinstance(law, AllocationLaw):
         _check_bought(start, tokens_for_flops(start, flops))
-        return for_flops(law, flops, limit)
+        return optimum_for_flops(law, flops, limit)
 
     def loss_bought(sizes: Floats) -> Floats:
         tokens = tokens_for_budget(sizes, budget, cost)
@@ -127,7 +127,7 @@ def lifetime(
     law: ScalingLaw, target: Amount, inference_tokens: float, inference_price: float = 1.0, limit: DataLimit | None = None
 ) -> Optimum:
     """The model that reaches a loss with the fewest FLOPs of training and serving together (Sardana et al. 2023)."""
-    return cheapest(law, target, lifetime_flops(inference_tokens, inference_price), limit)
+    return cheapest_for_loss(law, target, lifetime_flops(inference_tokens, inference_price), limit)
 
 
 def tokens_for_flops(params: Floats, flops: Amount) -> Floats:

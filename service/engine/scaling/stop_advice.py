@@ -8,7 +8,7 @@ from __future__ import annotations
 from service.domain.scaling.loss_curves import Action, Advice, EndForecast, Extrapolation
 
 
-def advised(found: Extrapolation, target: float | None, tolerance: float) -> Advice:
+def advise(found: Extrapolation, target: float | None, tolerance: float) -> Advice:
     """The shortest end that is good enough: at or under the target loss, or, without one, within `tolerance` (a share) of the plan's.
 
     A target that the plan is likely to miss extends the run to where it likely is met, or stops it where that is nowhere.
@@ -19,7 +19,7 @@ def advised(found: Extrapolation, target: float | None, tolerance: float) -> Adv
     return _without_target(found, ends, tolerance) if target is None else _with_target(found, ends, target)
 
 
-def action_at(found: Extrapolation, tokens: float) -> Action:
+def action_for_end(found: Extrapolation, tokens: float) -> Action:
     """What ending a run at so many tokens means for its plan."""
     if tokens <= found.tokens:
         return "stop"
@@ -52,4 +52,4 @@ def _without_target(found: Extrapolation, ends: list[EndForecast], tolerance: fl
 
 
 def _advice(found: Extrapolation, tokens: float, why: str) -> Advice:
-    return Advice(action_at(found, tokens), tokens, why)
+    return Advice(action_for_end(found, tokens), tokens, why)

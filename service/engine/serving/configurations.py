@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from service.domain.errors import DoesNotFit, DomainError, InvalidRequest
 from service.domain.serving.requirements import MeanRequest, Replicas
-from service.engine.serving.model import ServingSetup, groups, largest_batch, memory
+from service.engine.serving.model import ServingSetup, largest_batch, memory_by_part, tensor_groups
 from service.engine.serving.roofline import ReplicaSpeed, speed
 
 if TYPE_CHECKING:
@@ -106,7 +106,7 @@ def costs_of_sizes(rented: Rented) -> TokenCosts:
     return TokenCosts(million_input, million_output, request)
 
 
-def configurations(service: ServingSetup) -> Replicas:
+def list_configurations(service: ServingSetup) -> Replicas:
     """All configurations that are tried: accelerators up to some nodes, tensor ranks within one, batches down from the largest.
 
     The batch is 0 where the model does not fit.
@@ -120,7 +120,7 @@ def configurations(service: ServingSetup) -> Replicas:
     bare = Replicas(accelerators, tensor, np.ones_like(accelerators))
     largest = largest_batch(service, bare)
     # A pipeline is full from one sequence a stage on.
-    batch = np.where(largest >= groups(bare), np.maximum(np.floor(largest * share), groups(bare)), 0.0)
+    batch = np.where(largest >= tensor_groups(bare), np.maximum(np.floor(largest * share), tensor_groups(bare)), 0.0)
     return Replicas(accelerators, tensor, batch)
 
 
@@ -152,10 +152,10 @@ class _Weighed:
 
 
 def _weigh(rented: Rented) -> _Weighed:
-    replicas = configurations(rented.service)
+    replicas = list_configurations(rented.service)
     fits = np.greater(replicas.batch, 0)
     # What does not fit is timed with a sequence each, and left out after.
-    timed = replace(replicas, batch=np.maximum(replicas.batch, groups(replicas)))
+    timed = replace(replicas, batch=np.maximum(replicas.batch, tensor_groups(replicas)))
     found = speed(rented.service, timed)
     priced = costs(rented, found, timed)
     usd = np.where(fits & _in_time(rented.service.requests, found), priced.usd_per_request, np.inf)
@@ -185,7 +185,7 @@ def _obstacle(weighed: Sequence[_Weighed]) -> DomainError:
 def _plan(weighed: _Weighed, at: int) -> Plan:
     chosen = Replicas(*(np.asarray(getattr(weighed.replicas, name))[at] for name in ("accelerators", "tensor", "batch")))
     found = speed(weighed.rented.service, chosen)
-    taken = memory(weighed.rented.service, chosen)
+    taken = memory_by_part(weighed.rented.service, chosen)
     return Plan(
         weighed.rented,
         int(chosen.accelerators),

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from service.domain.quantities import Range
 from service.domain.serving.requirements import Replicas
-from service.engine.serving.configurations import SECONDS_PER_HOUR, Rented, TokenCosts, configurations, costs
+from service.engine.serving.configurations import SECONDS_PER_HOUR, Rented, TokenCosts, costs, list_configurations
 from service.engine.serving.model import ServingSetup
 from service.engine.serving.roofline import ReplicaSpeed, prefill_s, speed, throughput_spread
 
@@ -70,49 +70,49 @@ class FleetSize:
     requests_per_s: Amount
 
 
-def tried(service: ServingSetup) -> TimedReplicas:
+def time_replicas(service: ServingSetup) -> TimedReplicas:
     """All configurations that fit, with their speed; none where the model does not."""
-    all_of_them = configurations(service)
+    all_of_them = list_configurations(service)
     fitting = np.flatnonzero(np.greater(all_of_them.batch, 0))
     replicas, spread = _taken(all_of_them, fitting), throughput_spread(service)
     relative = Range(spread.p10 / spread.p50, 1.0, spread.p90 / spread.p50)
     return TimedReplicas(service, replicas, _at_share(speed(service, replicas), spread.p50), relative)
 
 
-def sizes(service: ServingSetup) -> frozenset[int]:
+def replica_sizes(service: ServingSetup) -> frozenset[int]:
     """Accelerators that replicas of a service are tried with, whether it fits them or not."""
-    return frozenset(int(size) for size in np.unique(configurations(service).accelerators))
+    return frozenset(int(size) for size in np.unique(list_configurations(service).accelerators))
 
 
-def allowed(found: TimedReplicas, demand: ServingDemand, rent: RentalUnit) -> NDArray[np.bool_]:
+def select_allowed(found: TimedReplicas, demand: ServingDemand, rent: RentalUnit) -> NDArray[np.bool_]:
     """Configurations of a size that is asked for and that the instances have links for."""
     accelerators = np.asarray(found.replicas.accelerators)
     named = np.isin(accelerators, list(demand.counts)) if demand.counts is not None else np.ones(accelerators.shape, dtype=bool)
     return np.asarray(named & np.less_equal(accelerators, rent.joined))
 
 
-def in_time(found: TimedReplicas) -> NDArray[np.bool_]:
+def select_in_time(found: TimedReplicas) -> NDArray[np.bool_]:
     """Configurations that keep the latencies of their requests."""
     asked = found.service.requests
     first = np.less_equal(found.speed.ttft_s, np.inf if asked.ttft_s is None else asked.ttft_s)
     return np.asarray(first & np.less_equal(found.speed.tpot_s, np.inf if asked.tpot_s is None else asked.tpot_s))
 
 
-def best_of(found: TimedReplicas, demand: ServingDemand, rent: RentalUnit) -> TimedReplicas | None:
+def cheapest_configuration(found: TimedReplicas, demand: ServingDemand, rent: RentalUnit) -> TimedReplicas | None:
     """The configuration for which the least is paid a request; of equals the one with the shortest time for each output token.
 
     It is the same at every price. None where no configuration is allowed and in time.
     """
-    possible = np.flatnonzero(allowed(found, demand, rent) & in_time(found))
+    possible = np.flatnonzero(select_allowed(found, demand, rent) & select_in_time(found))
     if not len(possible):
         return None
-    paid = bill(found, demand, rent)
+    paid = size_fleet(found, demand, rent)
     each = np.asarray(paid.accelerators / paid.requests_per_s)[possible]
     order = np.lexsort((np.asarray(found.speed.tpot_s)[possible], each))
     return found.some(int(possible[order[0]]))
 
 
-def bill(found: TimedReplicas, demand: ServingDemand, rent: RentalUnit, share: float = 1.0) -> FleetSize:
+def size_fleet(found: TimedReplicas, demand: ServingDemand, rent: RentalUnit, share: float = 1.0) -> FleetSize:
     """What is paid for where replicas reach `share` of their median throughput.
 
     Without a rate of requests that of as many replicas as fill their instances, all at the load factor.
@@ -135,11 +135,11 @@ def paid_accelerators(accelerators: Amount, replicas: Amount, instance: int) -> 
     return np.asarray(instance * np.where(an_instance >= 1, shared, whole))
 
 
-def costs_of(
+def fleet_token_costs(
     found: TimedReplicas, demand: ServingDemand, rent: RentalUnit, usd_per_accelerator_hour: float, share: float = 1.0
 ) -> TokenCosts:
     """USD of tokens and requests of one configuration, all that is paid divided among those that are served."""
-    paid = bill(found, demand, rent, share)
+    paid = size_fleet(found, demand, rent, share)
     able = found.speed.requests_per_s * share
     used = found.replicas.accelerators * paid.requests_per_s / (able * demand.load_factor)
     price = usd_per_accelerator_hour * float(paid.accelerators / used)
@@ -152,7 +152,7 @@ def usd_per_month(paid: FleetSize, usd_per_accelerator_hour: float) -> float:
     return float(paid.accelerators) * usd_per_accelerator_hour * HOURS_PER_MONTH
 
 
-def requests_per_s_of(tokens_per_month: float, tokens_a_request: float) -> float:
+def mean_requests_per_s(tokens_per_month: float, tokens_a_request: float) -> float:
     """Mean requests a second that make so many tokens a month, prompts and answers together."""
     return tokens_per_month / tokens_a_request / (HOURS_PER_MONTH * SECONDS_PER_HOUR)
 

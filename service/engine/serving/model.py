@@ -73,7 +73,7 @@ class ServingSetup:
     requests: MeanRequest
 
 
-def served(model: Transformer) -> ServedModel:
+def describe_served_model(model: Transformer) -> ServedModel:
     """The quantities of one model. Raises InvalidRequest for other networks than decoder-only transformers."""
     if not isinstance(model, Transformer) or model.kind != "transformer":
         raise InvalidRequest("serving is counted for decoder-only transformers; state one by its shape, size or preset", "/model")
@@ -105,7 +105,7 @@ def served(model: Transformer) -> ServedModel:
 
 def served_sizes(sizes: Sequence[float], shape: Mapping[str, Any]) -> ServedModel:
     """Quantities of models of `sizes` parameters in a column, of the field's proportions but for the fields of `shape`."""
-    rows = [served(_of_size(size, shape)) for size in sizes]
+    rows = [describe_served_model(_of_size(size, shape)) for size in sizes]
     return ServedModel(**{field.name: np.array([[getattr(row, field.name)] for row in rows]) for field in fields(ServedModel)})
 
 
@@ -121,17 +121,17 @@ def attended_tokens(service: ServingSetup) -> Amount:
     return sum(cached_tokens(service.model, float(middle)) for middle in middles) / len(middles)
 
 
-def groups(replicas: Replicas) -> Amount:
+def tensor_groups(replicas: Replicas) -> Amount:
     """Groups of tensor ranks in a replica."""
     return replicas.accelerators / replicas.tensor
 
 
-def stages(model: ServedModel, replicas: Replicas) -> Amount:
+def pipeline_stages(model: ServedModel, replicas: Replicas) -> Amount:
     """Pipeline stages: a dense model's groups."""
-    return np.where(np.greater(model.routed, 0), 1.0, groups(replicas))
+    return np.where(np.greater(model.routed, 0), 1.0, tensor_groups(replicas))
 
 
-def memory(service: ServingSetup, replicas: Replicas) -> dict[str, Amount]:
+def memory_by_part(service: ServingSetup, replicas: Replicas) -> dict[str, Amount]:
     """Bytes on the fullest accelerator by part, every sequence in flight at its full length; they add up to what is taken."""
     return {
         "weights": weight_memory(service, replicas),
@@ -147,7 +147,7 @@ def weight_memory(service: ServingSetup, replicas: Replicas) -> Amount:
     Embedding and head stay in wider elements and lie on the first and the last stage.
     """
     model, stored = service.model, service.stored
-    deep = stages(model, replicas)
+    deep = pipeline_stages(model, replicas)
     tables = np.where(deep > 1, np.maximum(model.embedding, model.table), model.embedding + model.head)
     layers = stored.weight_bytes * (model.dense / (replicas.tensor * deep) + model.routed / replicas.accelerators)
     return layers + stored.table_bytes * tables / replicas.tensor
@@ -159,7 +159,7 @@ def sequence_bytes(service: ServingSetup, replicas: Replicas) -> Amount:
     Heads divide over tensor ranks as far as there are any; a latent cache is whole on each (DeepSeek-V2, arXiv 2405.04434, 2.1).
     """
     full = cached_tokens(service.model, service.requests.prompt_tokens + service.requests.output_tokens)
-    return token_cache_bytes(service) * full / (cache_parts(service, replicas) * groups(replicas))
+    return token_cache_bytes(service) * full / (cache_parts(service, replicas) * tensor_groups(replicas))
 
 
 def token_cache_bytes(service: ServingSetup) -> Amount:
@@ -187,7 +187,7 @@ def largest_batch(service: ServingSetup, replicas: Replicas) -> Amount:
     limits = service.machine.limits
     taken = weight_memory(service, replicas) + activation_memory(service, replicas) + limits.reserve_bytes
     free = limits.cache_share * (service.machine.accelerator.usable_memory_bytes - taken)
-    return np.clip(np.floor(free / sequence_bytes(service, replicas)), 0.0, limits.max_batch * groups(replicas))
+    return np.clip(np.floor(free / sequence_bytes(service, replicas)), 0.0, limits.max_batch * tensor_groups(replicas))
 
 
 def _of_size(size: float, shape: Mapping[str, Any]) -> Transformer:

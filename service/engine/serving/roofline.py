@@ -22,8 +22,8 @@ from service.engine.serving.model import (
     attended_tokens,
     cache_parts,
     cached_tokens,
-    groups,
-    stages,
+    pipeline_stages,
+    tensor_groups,
     token_cache_bytes,
 )
 from service.engine.training.step.workload import SIXTEEN_BIT, peak_flops
@@ -72,9 +72,9 @@ class ReplicaSpeed:
 def speed(service: ServingSetup, replicas: Replicas) -> ReplicaSpeed:
     """Throughput and latency of replicas that are kept full."""
     asked = service.requests
-    arriving = replicas.batch / groups(replicas) * computed_prompt(asked) / asked.output_tokens
-    step = one_step(service, replicas, arriving)
-    tpot = stages(service.model, replicas) * step.seconds
+    arriving = replicas.batch / tensor_groups(replicas) * computed_prompt_tokens(asked) / asked.output_tokens
+    step = step_time(service, replicas, arriving)
+    tpot = pipeline_stages(service.model, replicas) * step.seconds
     rate = replicas.batch / tpot
     return ReplicaSpeed(
         output_tokens_per_s=rate,
@@ -93,7 +93,7 @@ def throughput_spread(service: ServingSetup) -> Range:
     return achieved.routed_spread if np.any(np.greater(service.model.routed, 0)) else achieved.spread
 
 
-def computed_prompt(requests: MeanRequest) -> float:
+def computed_prompt_tokens(requests: MeanRequest) -> float:
     """Prompt tokens that are not found in a cache."""
     return requests.prompt_tokens * (1 - requests.cached_share)
 
@@ -103,9 +103,9 @@ def prefill_s(service: ServingSetup, replicas: Replicas) -> Amount:
     return _chunks_s(service, Replicas(replicas.accelerators, replicas.tensor, np.zeros_like(replicas.batch)))
 
 
-def one_step(service: ServingSetup, replicas: Replicas, prompt_tokens: Amount) -> ServingStep:
+def step_time(service: ServingSetup, replicas: Replicas, prompt_tokens: Amount) -> ServingStep:
     """One step of a group of tensor ranks: its sequences' next tokens, and `prompt_tokens` of prompts."""
-    sequences = replicas.batch / groups(replicas)
+    sequences = replicas.batch / tensor_groups(replicas)
     tokens = sequences + prompt_tokens
     matrices, excess = _matrices_s(service, replicas, tokens)
     head = _head_s(service, replicas, sequences)
@@ -128,11 +128,11 @@ def one_step(service: ServingSetup, replicas: Replicas, prompt_tokens: Amount) -
 
 def decode_roofline_s(service: ServingSetup, replicas: Replicas) -> Amount:
     """Seconds that no output token can come sooner in: bytes over the data sheet's bandwidth, or the matrices' FLOPs over its peak."""
-    model, sequences = service.model, replicas.batch / groups(replicas)
+    model, sequences = service.model, replicas.batch / tensor_groups(replicas)
     weights = _dense_read(service, replicas) + _experts_read(service, replicas, sequences) + _head_bytes(service, replicas)
     read = weights + _cache_read(service, replicas)
     multiplying = _per_accelerator(service, replicas, sequences * model.matrix_flops) / arithmetic_peak(service)
-    return stages(model, replicas) * np.maximum(read / _bandwidth(service), multiplying)
+    return pipeline_stages(model, replicas) * np.maximum(read / _bandwidth(service), multiplying)
 
 
 def arithmetic_peak(service: ServingSetup) -> float:
@@ -152,7 +152,7 @@ def tensor_exchange_s(service: ServingSetup, replicas: Replicas, tokens: Amount)
     model, ranks = service.model, np.asarray(replicas.tensor, dtype=np.float64)
     payload = ACTIVATION_BYTES * tokens * model.hidden_size * 2 * (ranks - 1) / ranks
     one = service.machine.achieved.hop_s * np.log2(ranks) + payload / _link(service.machine, ranks)
-    return np.asarray(2 * model.layers / stages(model, replicas) * one)
+    return np.asarray(2 * model.layers / pipeline_stages(model, replicas) * one)
 
 
 def _exposed_s(service: ServingSetup, replicas: Replicas, exchange: Amount, beside: Amount) -> Amount:
@@ -174,17 +174,17 @@ def expert_exchange_s(service: ServingSetup, replicas: Replicas, tokens: Amount)
     """
     model, nodes = service.model, _nodes(service, replicas)
     visited = (nodes - 1) * (1 - (1 - 1 / nodes) ** model.experts_per_token)
-    rows = EXCHANGED_BYTES * tokens / replicas.tensor * model.hidden_size * (groups(replicas) > 1)
+    rows = EXCHANGED_BYTES * tokens / replicas.tensor * model.hidden_size * (tensor_groups(replicas) > 1)
     inside = rows * model.experts_per_token / _link(service.machine, 1.0)
     return np.asarray(model.expert_layers * (inside + rows * visited / _link(service.machine, np.inf)))
 
 
 def _chunks_s(service: ServingSetup, replicas: Replicas) -> Amount:
     """Seconds until a prompt's chunks have passed all stages, the sequences of `replicas` decoding beside."""
-    prompt = max(computed_prompt(service.requests), 1.0)
+    prompt = max(computed_prompt_tokens(service.requests), 1.0)
     chunks = np.ceil(prompt / service.machine.limits.chunk_tokens)
-    step = one_step(service, replicas, np.full(np.shape(replicas.batch), prompt / chunks))
-    return np.asarray((chunks + stages(service.model, replicas) - 1) * step.seconds)
+    step = step_time(service, replicas, np.full(np.shape(replicas.batch), prompt / chunks))
+    return np.asarray((chunks + pipeline_stages(service.model, replicas) - 1) * step.seconds)
 
 
 def _matrices_s(service: ServingSetup, replicas: Replicas, tokens: Amount) -> tuple[Amount, Amount]:
@@ -211,7 +211,7 @@ def _head_s(service: ServingSetup, replicas: Replicas, tokens: Amount) -> Amount
 
 def _decode_attention_s(service: ServingSetup, replicas: Replicas) -> Amount:
     reading = _cache_read(service, replicas) / (_bandwidth(service) * service.machine.achieved.bandwidth_share)
-    flops = replicas.batch / groups(replicas) * service.model.decode_flops * attended_tokens(service)
+    flops = replicas.batch / tensor_groups(replicas) * service.model.decode_flops * attended_tokens(service)
     return np.maximum(reading, _per_accelerator(service, replicas, flops) / _sixteen_bit_rate(service))
 
 
@@ -224,12 +224,12 @@ def _prompt_attention_s(service: ServingSetup, replicas: Replicas, tokens: Amoun
 
 def _fixed_s(service: ServingSetup, replicas: Replicas) -> Amount:
     achieved = service.machine.achieved
-    return achieved.host_s + achieved.layer_s * service.model.layers / stages(service.model, replicas)
+    return achieved.host_s + achieved.layer_s * service.model.layers / pipeline_stages(service.model, replicas)
 
 
 def _per_accelerator(service: ServingSetup, replicas: Replicas, whole: Amount) -> Amount:
     """A group's part of what a token's whole pass takes, on one of its accelerators."""
-    return whole / (replicas.tensor * stages(service.model, replicas))
+    return whole / (replicas.tensor * pipeline_stages(service.model, replicas))
 
 
 def _dense_read(service: ServingSetup, replicas: Replicas) -> Amount:
@@ -239,7 +239,7 @@ def _dense_read(service: ServingSetup, replicas: Replicas) -> Amount:
 
 def _experts_read(service: ServingSetup, replicas: Replicas, tokens: Amount) -> Amount:
     """Bytes of the experts that any group's tokens visit, on one accelerator."""
-    model, lanes = service.model, groups(replicas) / stages(service.model, replicas)
+    model, lanes = service.model, tensor_groups(replicas) / pipeline_stages(service.model, replicas)
     touched = touched_experts(model.experts, model.experts_per_token, tokens * lanes)
     return service.stored.weight_bytes * touched * model.routed / replicas.accelerators
 
@@ -250,8 +250,8 @@ def _head_bytes(service: ServingSetup, replicas: Replicas) -> Amount:
 
 def _cache_read(service: ServingSetup, replicas: Replicas) -> Amount:
     """Bytes of keys and values that an accelerator reads for its sequences' next tokens."""
-    read = replicas.batch / groups(replicas) * token_cache_bytes(service) * attended_tokens(service)
-    return read / (cache_parts(service, replicas) * stages(service.model, replicas))
+    read = replicas.batch / tensor_groups(replicas) * token_cache_bytes(service) * attended_tokens(service)
+    return read / (cache_parts(service, replicas) * pipeline_stages(service.model, replicas))
 
 
 def _bandwidth(service: ServingSetup) -> float:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from service.domain.errors import InvalidRequest
 from service.domain.scaling.loss_curves import CurvePrior, LearningRateSchedule, LossCurve, State
 from service.domain.tracking.status import LossAlarm, LossEnd, Losses
-from service.engine.scaling.curve_diagnostics import FEWEST_POINTS, MOST_POINTS, state_of
+from service.engine.scaling.curve_diagnostics import FEWEST_POINTS, MOST_POINTS, classify_curve
 from service.engine.scaling.loss_curve import extrapolate
 from service.engine.tracking.history import LossHours, RunHistory
 
@@ -77,11 +77,11 @@ def _state(curve: LossCurve, rules: LossRules) -> State | None:
         return None
     size = -(-len(curve.loss) // MOST_POINTS)
     if size == 1:
-        return state_of(curve)
+        return classify_curve(curve)
     groups = len(curve.loss) // size
     newest = slice(len(curve.loss) - groups * size, None)
     tokens, loss = (np.median(values[newest].reshape(groups, size), axis=1) for values in (curve.tokens, curve.loss))
-    return state_of(LossCurve(tokens, loss))
+    return classify_curve(LossCurve(tokens, loss))
 
 
 def _of(hours: LossHours, those: NDArray[np.bool_]) -> LossHours:

@@ -14,7 +14,7 @@ from service.presets.hardware.regions import find_region
 _FILE = Path(__file__).parents[1] / "data" / "compare.toml"
 
 
-def usual_counts(accelerators: int, most: int) -> Default:
+def default_counts(accelerators: int, most: int) -> Default:
     """Numbers of accelerators to compare: fewer where many kinds of accelerators are, and `most` of them where there is a choice."""
     document = _document()
     grids = [Default(**row) for row in document["counts"]]
@@ -22,12 +22,12 @@ def usual_counts(accelerators: int, most: int) -> Default:
     return next((grid for grid in fine if len(grid.value) <= most), grids[-1])
 
 
-def usual_horizon_days() -> Default:
+def default_horizon_days() -> Default:
     """The longest run that is an option where the caller states no end [days]."""
     return Default(**_document()["horizon"])
 
 
-def plausible(name: str, value: float) -> bool:
+def is_plausible(name: str, value: float) -> bool:
     """Whether an input of owned hardware could have that value anywhere."""
     low, high = _document()["plausible"].get(name, (value, value))
     return bool(low <= value <= high)

@@ -24,7 +24,7 @@ _FILE = Path(__file__).parents[1] / "data" / "ownership.toml"
 
 
 @dataclass(frozen=True, slots=True)
-class PlantDefault:
+class ClusterDefault:
     """A value and why it is that. `typical`: what published figures suggest where the value is one that costs nothing."""
 
     value: float
@@ -43,7 +43,7 @@ class InputRange:
     date: str
 
 
-def complete_plant(accelerator: Accelerator, stated: Mapping[str, Any]) -> tuple[OwnedCluster, tuple[Assumption, ...]]:
+def complete_cluster(accelerator: Accelerator, stated: Mapping[str, Any]) -> tuple[OwnedCluster, tuple[Assumption, ...]]:
     """The plant with every default chosen, and the defaults by the names of their fields.
 
     `stated` holds fields of a Plant, `count` among them; None is not stated. Raises InvalidRequest where nothing is paid for the machine.
@@ -53,7 +53,7 @@ def complete_plant(accelerator: Accelerator, stated: Mapping[str, Any]) -> tuple
         raise InvalidRequest(
             "state what the hardware costs: capex_usd_per_accelerator, lease_usd_per_month or both", "/capex_usd_per_accelerator"
         )
-    chosen = plant_defaults(accelerator, given)
+    chosen = cluster_defaults(accelerator, given)
     values = (
         {"accelerators_per_node": accelerator.accelerators_per_node} | {name: default.value for name, default in chosen.items()} | given
     )
@@ -61,7 +61,7 @@ def complete_plant(accelerator: Accelerator, stated: Mapping[str, Any]) -> tuple
     return plant, tuple(Assumption(name, default.value, default.source) for name, default in chosen.items())
 
 
-def plant_defaults(accelerator: Accelerator, stated: Collection[str]) -> Mapping[str, PlantDefault]:
+def cluster_defaults(accelerator: Accelerator, stated: Collection[str]) -> Mapping[str, ClusterDefault]:
     """Defaults of the inputs that are not `stated`. Resale is by share or by market decline: who states one is not given the other."""
     defaults = dict(_defaults()) | _surroundings(accelerator, stated)
     without = set(stated) | ({"price_decline_per_year"} if "residual_share" in stated else set())
@@ -84,27 +84,27 @@ def load_input_ranges() -> Mapping[str, InputRange]:
 
 
 @functools.cache
-def _defaults() -> Mapping[str, PlantDefault]:
+def _defaults() -> Mapping[str, ClusterDefault]:
     return MappingProxyType({name: _default(row) for name, row in _document()["default"].items()})
 
 
-def _default(row: Mapping[str, Any]) -> PlantDefault:
-    return PlantDefault(row["value"], f"{row['source']}, {row['date']}", row["date"], row.get("typical"))
+def _default(row: Mapping[str, Any]) -> ClusterDefault:
+    return ClusterDefault(row["value"], f"{row['source']}, {row['date']}", row["date"], row.get("typical"))
 
 
-def _surroundings(accelerator: Accelerator, stated: Collection[str]) -> dict[str, PlantDefault]:
+def _surroundings(accelerator: Accelerator, stated: Collection[str]) -> dict[str, ClusterDefault]:
     """Power and building: rated power with its load, or, where power is stated or was measured, that as it is drawn."""
     power, price, site = find_power(accelerator), electricity_price(), load_regions()["on_prem"]
     as_drawn = _default(_document()["load_factor_as_drawn"])
-    kw, load = PlantDefault(power.watts.p50 / 1000, power.source, ""), as_drawn
+    kw, load = ClusterDefault(power.watts.p50 / 1000, power.source, ""), as_drawn
     if power.load_factor is not None and "kw_per_accelerator" not in stated:
-        kw = PlantDefault(power.watts.p50 / power.load_factor.p50 / 1000, power.source, "")
-        load = PlantDefault(power.load_factor.p50, power.source, "")
+        kw = ClusterDefault(power.watts.p50 / power.load_factor.p50 / 1000, power.source, "")
+        load = ClusterDefault(power.load_factor.p50, power.source, "")
     return {
         "kw_per_accelerator": kw,
         "load_factor": load,
-        "pue": PlantDefault(site.pue, site.pue_source, ""),
-        "usd_per_kwh": PlantDefault(price.usd_per_kwh, price.source, str(price.year)),
+        "pue": ClusterDefault(site.pue, site.pue_source, ""),
+        "usd_per_kwh": ClusterDefault(price.usd_per_kwh, price.source, str(price.year)),
     }
 
 

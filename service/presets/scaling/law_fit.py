@@ -18,7 +18,7 @@ LAW_TERMS, LAW_EXPONENTS = ("size_term", "data_term", "irreducible"), ("alpha", 
 
 
 @functools.cache
-def typical_law() -> LawPrior:
+def law_prior() -> LawPrior:
     """What published laws have."""
     rows = _document()["law"]
     centre = [*(np.log(rows[name]["typical"]) for name in LAW_TERMS), *(rows[name]["typical"] for name in LAW_EXPONENTS)]
@@ -27,7 +27,7 @@ def typical_law() -> LawPrior:
 
 
 @functools.cache
-def typical_curve() -> CurvePrior:
+def curve_prior() -> CurvePrior:
     """What measured loss curves have."""
     rows = _document()["curve"]
     power, alpha, level, annealing = (rows[name] for name in ("power_term", "alpha", "level", "annealing"))

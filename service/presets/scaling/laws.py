@@ -16,7 +16,7 @@ import numpy as np
 from service.domain.errors import UnknownName
 from service.domain.quantities import Range
 from service.domain.scaling.laws import PARAMETERS, AllocationLaw, MixtureLaw, ParametricLaw, RepetitionDecay, ScalingLaw
-from service.engine.scaling.laws import Floats, drawn, drawn_allocation, of_kaplan, of_mixture
+from service.engine.scaling.laws import Floats, draw_allocation_laws, draw_laws, of_kaplan, of_mixture
 
 _FILE = Path(__file__).parents[1] / "data" / "laws.toml"
 _LONGEST_NAME = 100
@@ -65,7 +65,7 @@ def default_law() -> PublishedLaw:
     return load_laws()[_document()["default"]]
 
 
-def repetition() -> tuple[RepetitionDecay, str]:
+def repetition_decay() -> tuple[RepetitionDecay, str]:
     """How repeated tokens and excess parameters lose their worth, and the source."""
     row = _document()["repetition"]
     return RepetitionDecay(row["tokens"], row["params"]), f"{row['source']}, {row['date']}"
@@ -85,8 +85,8 @@ def mixture_total_per_active() -> float:
 def drawn_law(published: PublishedLaw, generator: np.random.Generator, draws: int) -> ScalingLaw | None:
     """Laws drawn from what is published of this one's uncertainty; None where nothing is."""
     if isinstance(published.law, ParametricLaw):
-        return None if published.covariance is None else drawn(published.law, published.covariance, generator, draws)
-    return None if published.exponents is None else drawn_allocation(published.law, published.exponents, generator, draws)
+        return None if published.covariance is None else draw_laws(published.law, published.covariance, generator, draws)
+    return None if published.exponents is None else draw_allocation_laws(published.law, published.exponents, generator, draws)
 
 
 def _published(name: str, row: Mapping[str, Any]) -> PublishedLaw:

@@ -14,19 +14,19 @@ from service.domain.errors import DoesNotFit, DomainError, InvalidRequest
 from service.domain.quantities import Assumption, Range
 from service.domain.scaling.laws import FLOPS_PER_PARAM_AND_TOKEN
 from service.domain.training.model import GenericNetwork, Transformer
-from service.engine.scaling.laws import exponent, optimal_params
+from service.engine.scaling.laws import optimal_params, size_exponent
 from service.engine.serving.configurations import payback_tokens
 from service.engine.training.memory import parameter_total
 from service.engine.training.parameters import count_parameters
 from service.presets.comparison.approaches import approach_default, load_approaches
 from service.presets.defaults import default
 from service.presets.scaling.laws import default_law
-from service.presets.serving import typical_shape
+from service.presets.serving import default_shape
 from service.presets.version import engine_version
 from service.usecases.resolution.assumption_log import AssumptionLog
 from service.usecases.resolution.model import resolve_model
 from service.usecases.resolution.price import Price
-from service.usecases.scaling.size_costs import LifetimeServing, rig_of, serving_of
+from service.usecases.scaling.size_costs import LifetimeServing, resolve_lifetime_serving, resolve_setup
 from service.usecases.training.estimate import EstimateAnswer, estimate
 
 Given = Mapping[str, Any]
@@ -71,10 +71,10 @@ def approaches(context: AppContext, request: Given) -> ApproachesAnswer:
     """The answer to a request as the schema gives it. Raises the domain's Problems, with pointers into the request."""
     notes = AssumptionLog()
     book = context.book(request.get("price", {}).get("snapshot"))
-    rig = rig_of(context, request, of_mixtures=False)
+    rig = resolve_setup(context, request, of_mixtures=False)
     if rig is None:
         raise InvalidRequest("approaches are trained and served on a machine: state hardware", "/hardware")
-    serving = serving_of(rig, request.get("serving", {}), float(request["lifetime_inference_tokens"]), book, notes)
+    serving = resolve_lifetime_serving(rig, request.get("serving", {}), float(request["lifetime_inference_tokens"]), book, notes)
     task = _task(context, request, serving, book.name, notes)
     wanted = request.get("approaches", APPROACHES)
     found = [_costed(task, approach) for name, approach in load_approaches().items() if name in wanted]
@@ -131,7 +131,7 @@ def _student(request: Given, model: Transformer, notes: AssumptionLog) -> tuple[
         return _transformer(request, "student", "", notes), request["student"]
     share = approach_default("student_share")
     counts = count_parameters(model)
-    described: dict[str, Any] = {"params": max(1, round(counts.total * share.value)), **typical_shape()}
+    described: dict[str, Any] = {"params": max(1, round(counts.total * share.value)), **default_shape()}
     if model.experts is not None:
         described["active_params"] = max(1, round(counts.active * share.value))
     notes.assume("student", described, f"{share.value:g} of the model's parameters: {share.source}")
@@ -162,7 +162,7 @@ def _optimal_tokens(model: Transformer) -> int:
     """Tokens with whose FLOPs the default law would choose this size: N = N_1 (C / 6)^a solved for C."""
     law, params = default_law().law, parameter_total(model)
     at_one = float(optimal_params(law, FLOPS_PER_PARAM_AND_TOKEN))
-    return max(1, round(float((params / at_one) ** (1 / exponent(law)) / params)))
+    return max(1, round(float((params / at_one) ** (1 / size_exponent(law)) / params)))
 
 
 def _chosen(request: Given, name: str, notes: AssumptionLog) -> Any:

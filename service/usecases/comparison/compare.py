@@ -18,56 +18,56 @@ from service.context import AppContext
 from service.domain.comparison.options import BreakEvenVerdict, Constraints, Objective, Option, OwnedClusterCost, VariantSummary
 from service.domain.errors import InvalidRequest, UnknownName
 from service.domain.quantities import Assumption
-from service.engine.comparison.pareto import pareto_front, ranking
-from service.presets.comparison.defaults import usual_horizon_days
+from service.engine.comparison.pareto import pareto_front, rank_options
+from service.presets.comparison.defaults import default_horizon_days
 from service.presets.version import engine_version
 from service.prices.book import BUILT_IN_PROVIDER, PriceBook
 from service.prices.offer_table import Flags, Ints
-from service.usecases.comparison.constraints import limited
-from service.usecases.comparison.empty_result import check_known, no_offer, recent
+from service.usecases.comparison.constraints import apply_constraints
+from service.usecases.comparison.empty_result import check_names_known, explain_no_offer, recent_rows
 from service.usecases.comparison.offer_selection import (
-    accelerators_of,
-    check_names,
-    countries,
-    counts_of,
-    matching,
+    check_unique_names,
+    matching_rows,
     note_candidates,
     note_networks,
+    resolve_accelerators,
+    resolve_countries,
+    resolve_counts,
     without_stock,
 )
-from service.usecases.comparison.option_table import OfferGroup, OptionTable, Part, evaluated, stalls, together
+from service.usecases.comparison.option_table import OfferGroup, OptionTable, Part, evaluate_offers, group_offers, join_tables
 from service.usecases.comparison.options import OptionContext
 from service.usecases.comparison.owned_hardware import (
     OwnedHardware,
-    break_evens,
-    evaluated_owned,
-    machines_of,
-    offer_of,
-    owned_block,
-    owned_of,
+    compare_break_even,
+    evaluate_owned,
+    make_owned_cost,
+    make_owned_offer,
+    resolve_owned_hardware,
+    time_owned_hardware,
 )
 from service.usecases.comparison.shortlist import (
-    best_of_variants,
-    fresh_instead,
-    fresh_option,
-    nearest_if_none,
-    options_of,
-    rivals,
-    variant_blocks,
-    verdict_where_none,
+    describe_fresh,
+    describe_nearest,
+    find_best_of_variants,
+    find_fresh,
+    find_nearest_if_none,
+    make_options,
+    select_rivals,
+    summarise_variants,
 )
 from service.usecases.comparison.timed_configurations import (
     TimedConfiguration,
     Workload,
-    assumptions_of,
-    interruptible,
-    kind,
-    machines_in_networks,
+    merge_assumptions,
+    merge_notes_warnings,
+    resolve_on_accelerator,
+    resolve_workload,
     search_weight,
-    warnings_of,
-    workload,
+    time_in_networks,
+    time_interruptible,
 )
-from service.usecases.comparison.warning_merge import alike_together
+from service.usecases.comparison.warning_merge import merge_warnings
 from service.usecases.resolution.assumption_log import AssumptionLog
 
 Given = Mapping[str, Any]
@@ -104,13 +104,13 @@ def compare(context: AppContext, request: Given) -> Comparison:
     """All options for a request as the schema gives it. Raises the domain's Problems, with pointers into the request."""
     notes, now = AssumptionLog(), context.clock()
     book, candidates = _book(context, request), request.get("candidates", {})
-    accelerators = accelerators_of(candidates, book.columns, notes)
-    check_known(candidates, book, notes)
+    accelerators = resolve_accelerators(candidates, book.columns, notes)
+    check_names_known(candidates, book, notes)
     constraints = resolve_constraints(context, request, notes)
-    rows, plants = recent(matching(candidates, accelerators, book), candidates, book, now), owned_of(request)
+    rows, plants = recent_rows(matching_rows(candidates, accelerators, book), candidates, book, now), resolve_owned_hardware(request)
     if not len(rows) and not plants:
-        raise no_offer(candidates, accelerators, book, now)
-    workloads, for_sale = workloads_of(request), stalls(book.columns, rows, constraints)
+        raise explain_no_offer(candidates, accelerators, book, now)
+    workloads, for_sale = workloads_of(request), group_offers(book.columns, rows, constraints)
     sold = {stall.accelerator for stall in for_sale}
     note_candidates(candidates, sorted(sold), notes)
     _note_stock(constraints, book, rows, notes)
@@ -121,29 +121,32 @@ def compare(context: AppContext, request: Given) -> Comparison:
     # One reading of the user's measurements for all machines.
     context = replace(context, measurements=functools.cache(context.measurements))
     machines, parts = _rented(context, workloads, for_sale, counts)
-    for which, owned in machines_of(context, plants, workloads):
-        parts.append(evaluated_owned(owned, len(machines), plants[which], which))
+    for which, owned in time_owned_hardware(context, plants, workloads):
+        parts.append(evaluate_owned(owned, len(machines), plants[which], which))
         machines.append(owned)
-    table = limited(together(parts, constraints), machines, book, constraints, notes)
-    seen = OptionContext(book, book.stale_rows(now), constraints, table, machines, [offer_of(plant) for plant in plants])
+    table = apply_constraints(join_tables(parts, constraints), machines, book, constraints, notes)
+    seen = OptionContext(book, book.stale_rows(now), constraints, table, machines, [make_owned_offer(plant) for plant in plants])
     order = _order(request.get("objective", USUAL_OBJECTIVE), table)
     shown, verdicts = _shown(request, seen, order, workloads)
     front = _front(table)
-    options = options_of(shown, order, seen, front)
-    beside = options_of(rivals(seen, order, shown, workloads), order, seen, front) if plants else ()
+    options = make_options(shown, order, seen, front)
+    beside = make_options(select_rivals(seen, order, shown, workloads), order, seen, front) if plants else ()
     return Comparison(
         options=options,
         considered=len(table.row),
         infeasible=table.infeasible,
-        variants=tuple(variant_blocks(seen, order, workloads)),
-        on_prem=tuple(owned_block(plant) for plant in plants),
-        break_even=break_evens(plants, options, beside),
+        variants=tuple(summarise_variants(seen, order, workloads)),
+        on_prem=tuple(make_owned_cost(plant) for plant in plants),
+        break_even=compare_break_even(plants, options, beside),
         prices_as_of=min((option.offer.observed_at for option in options if option.offer.observed_at), default=None),
         stale_providers=_stale_providers(rows[seen.stale[rows]], book),
         price_snapshot=book.name,
         engine_version=engine_version(),
-        assumptions=(*notes.assumptions, *assumptions_of(machines), *(each for plant in plants for each in plant.assumptions)),
-        warnings=(*verdicts, *alike_together([*_unpriced(candidates, accelerators, sold), *notes.warnings, *warnings_of(machines)])),
+        assumptions=(*notes.assumptions, *merge_assumptions(machines), *(each for plant in plants for each in plant.assumptions)),
+        warnings=(
+            *verdicts,
+            *merge_warnings([*_unpriced(candidates, accelerators, sold), *notes.warnings, *merge_notes_warnings(machines)]),
+        ),
     )
 
 
@@ -155,11 +158,11 @@ def _shown(request: Given, seen: OptionContext, order: Ints, workloads: Sequence
     """
     chosen = seen.table.row < 0
     chosen[order[: request.get("limit", USUAL_LIMIT)]] = True
-    chosen[list(best_of_variants(seen, order, workloads).values())] = True
-    nearest, fresh = nearest_if_none(seen), fresh_instead(seen, order)
+    chosen[list(find_best_of_variants(seen, order, workloads).values())] = True
+    nearest, fresh = find_nearest_if_none(seen), find_fresh(seen, order)
     chosen[[at for at in (nearest, fresh) if at is not None]] = True
-    told = [verdict_where_none(seen, nearest)] if nearest is not None else []
-    return chosen, told + ([fresh_option(seen, fresh)] if fresh is not None else [])
+    told = [describe_nearest(seen, nearest)] if nearest is not None else []
+    return chosen, told + ([describe_fresh(seen, fresh)] if fresh is not None else [])
 
 
 def _book(context: AppContext, request: Given) -> PriceBook:
@@ -192,7 +195,7 @@ def resolve_constraints(context: AppContext, request: Given, notes: AssumptionLo
         max_cost_usd=given.get("max_cost_usd"),
         max_wall_clock_days=given.get("max_wall_clock_days"),
         max_tco2e=given.get("max_tco2e"),
-        countries=countries(given),
+        countries=resolve_countries(given),
         require_available=bool(given.get("require_available")),
         horizon_days=_horizon_days(deadline, given, notes),
     )
@@ -202,7 +205,7 @@ def _horizon_days(deadline: date | None, given: Given, notes: AssumptionLog) -> 
     """The longest run that is an option, where the caller states no end."""
     if deadline is not None or given.get("max_wall_clock_days") is not None:
         return None
-    usual = usual_horizon_days()
+    usual = default_horizon_days()
     return float(notes.assume("constraints.max_wall_clock_days", usual.value, usual.source))
 
 
@@ -248,11 +251,12 @@ def workloads_of(request: Given) -> list[Workload]:
     """The workload, or each of its variants: the workload with what a variant says laid over it."""
     base, variants = request["workload"], request.get("variants")
     if not variants:
-        return [workload(None, base, "/workload")]
-    check_names(variants, "/variants")
+        return [resolve_workload(None, base, "/workload")]
+    check_unique_names(variants, "/variants")
     _check_calendar(variants)
     return [
-        workload(each["name"], _laid_over(base, each["workload"]), f"/variants/{index}/workload") for index, each in enumerate(variants)
+        resolve_workload(each["name"], _laid_over(base, each["workload"]), f"/variants/{index}/workload")
+        for index, each in enumerate(variants)
     ]
 
 
@@ -277,7 +281,7 @@ def _affordable_counts(
     """The counts to compare. Raises InvalidRequest where they make more work than one request may cost."""
     each, accelerators = sum(search_weight(work.model[0]) for work in workloads), len(_by_accelerator(for_sale))
     left = MOST_WORK - each * len(plants)
-    counts = counts_of(candidates, accelerators, left // (each * max(accelerators, 1)), notes)
+    counts = resolve_counts(candidates, accelerators, left // (each * max(accelerators, 1)), notes)
     if each * accelerators * len(counts) > left:
         raise InvalidRequest(
             f"{len(workloads)} workloads on {accelerators} accelerators in {len(counts)} counts and on {len(plants)} owned machines are"
@@ -298,8 +302,8 @@ def _rented(
         steady = _steady(context, work, for_sale, counts)
         for stall in for_sale:
             wanted = [[steady[stall.accelerator, count][rate] for rate in stall.inter_node_gbps] for count in counts]
-            wanted = [interruptible(each) for each in wanted] if stall.interruptible else wanted
-            parts.append(evaluated(wanted, len(machines), stall))
+            wanted = [time_interruptible(each) for each in wanted] if stall.interruptible else wanted
+            parts.append(evaluate_offers(wanted, len(machines), stall))
             machines += itertools.chain.from_iterable(wanted)
     return machines, parts
 
@@ -313,9 +317,9 @@ def _steady(
     the other.
     """
     rates = {name: sorted({rate for stall in sold for rate in stall.inter_node_gbps}) for name, sold in _by_accelerator(for_sale)}
-    kinds = {name: kind(work, name) for name in rates}
+    kinds = {name: resolve_on_accelerator(work, name) for name in rates}
     return {
-        (name, count): dict(zip(rates[name], machines_in_networks(context, kinds[name], count, rates[name]), strict=True))
+        (name, count): dict(zip(rates[name], time_in_networks(context, kinds[name], count, rates[name]), strict=True))
         for count, name in itertools.product(counts, kinds)
     }
 
@@ -327,7 +331,7 @@ def _by_accelerator(for_sale: Sequence[OfferGroup]) -> list[tuple[str, list[Offe
 def _order(objective: Objective, table: OptionTable) -> Ints:
     """Positions of the options, the best first."""
     values = {"cost": table.cost.p50, "time": table.finish_hours, "carbon": table.tco2e}[objective]
-    return ranking(table.feasible, values, table.cost.p50)
+    return rank_options(table.feasible, values, table.cost.p50)
 
 
 def _front(table: OptionTable) -> Flags:

@@ -18,13 +18,13 @@ from service.usecases.resolution.assumption_log import AssumptionLog
 from service.usecases.resolution.price import country_of
 
 
-def limited(
+def apply_constraints(
     table: OptionTable, machines: Sequence[TimedConfiguration], book: PriceBook, constraints: Constraints, notes: AssumptionLog
 ) -> OptionTable:
     """The table with what the deadline's probability, the days of the run and the jurisdictions rule out."""
     found: dict[str, Flags] = {}
     if constraints.min_deadline_probability is not None:
-        found["misses_deadline"] = in_time(table, machines, constraints) < constraints.min_deadline_probability
+        found["misses_deadline"] = probability_in_time(table, machines, constraints) < constraints.min_deadline_probability
     if constraints.max_wall_clock_days is not None:
         found["takes_too_long"] = _days(table, machines) > constraints.max_wall_clock_days
     if constraints.horizon_days is not None:
@@ -34,7 +34,7 @@ def limited(
     return replace(table, ruled_out={**table.ruled_out, **found})
 
 
-def in_time(table: OptionTable, machines: Sequence[TimedConfiguration], constraints: Constraints) -> Floats:
+def probability_in_time(table: OptionTable, machines: Sequence[TimedConfiguration], constraints: Constraints) -> Floats:
     """Probability that each option ends by the deadline, NaN where it cannot run or there is none."""
     chances, available = np.full(len(machines), np.nan), deadline_hours(constraints)
     used, first = np.unique(table.machine, return_index=True)
@@ -46,7 +46,7 @@ def in_time(table: OptionTable, machines: Sequence[TimedConfiguration], constrai
     return np.asarray(chances[table.machine])
 
 
-def nearest(table: OptionTable, machines: Sequence[TimedConfiguration], constraints: Constraints, among: Flags) -> int:
+def nearest_option(table: OptionTable, machines: Sequence[TimedConfiguration], constraints: Constraints, among: Flags) -> int:
     """Position of the option of `among` that misses least: that breaks the fewest constraints, and those of figures by the least share."""
     broken = sum((flags.astype(np.int64) for flags in table.ruled_out.values()), np.zeros(len(table.row), dtype=np.int64))
     order = np.lexsort((table.cost.p50, _excess(table, machines, constraints), broken, np.isnan(table.cost.p50), ~among))

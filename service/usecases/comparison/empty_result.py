@@ -12,7 +12,7 @@ import numpy as np
 from service.domain.errors import NoOffer, UnknownName
 from service.prices.book import PriceBook
 from service.prices.offer_table import SECONDS_PER_DAY, Coded, Ints
-from service.usecases.comparison.offer_selection import filters_of, matching
+from service.usecases.comparison.offer_selection import filter_columns, matching_rows
 from service.usecases.resolution.assumption_log import AssumptionLog
 
 Given = Mapping[str, Any]
@@ -21,9 +21,9 @@ NAMED = ("providers", "regions")
 MOST_SHOWN = 8
 
 
-def check_known(given: Given, book: PriceBook, notes: AssumptionLog) -> None:
+def check_names_known(given: Given, book: PriceBook, notes: AssumptionLog) -> None:
     """Warns of providers and regions that nobody here is called. Raises UnknownName, with names that are near, where that leaves none."""
-    columns = filters_of(book.columns)
+    columns = filter_columns(book.columns)
     for name in NAMED:
         asked = given.get(name) or ()
         unknown = [index for index, each in enumerate(asked) if not columns[name].among([each]).any()]
@@ -37,13 +37,13 @@ def check_known(given: Given, book: PriceBook, notes: AssumptionLog) -> None:
         notes.warn(f"no offer has the {name} {', '.join(told)}: GET /v1/offers lists what there is")
 
 
-def recent(rows: Ints, given: Given, book: PriceBook, now: datetime) -> Ints:
+def recent_rows(rows: Ints, given: Given, book: PriceBook, now: datetime) -> Ints:
     """The rows whose prices were read within the days asked for."""
     days = given.get(AGE)
     return rows if days is None else rows[now.timestamp() - book.columns.observed_s[rows] <= days * SECONDS_PER_DAY]
 
 
-def no_offer(given: Given, accelerators: Sequence[str], book: PriceBook, now: datetime) -> NoOffer:
+def explain_no_offer(given: Given, accelerators: Sequence[str], book: PriceBook, now: datetime) -> NoOffer:
     """What is wrong where nothing answers the candidates: each filter without which something would, and what that is."""
     found = list(_without_one(given, accelerators, book, now))
     told = "; ".join(found) or "no single filter is to blame: widen accelerators, providers, regions or pricing"
@@ -52,17 +52,17 @@ def no_offer(given: Given, accelerators: Sequence[str], book: PriceBook, now: da
 
 def _without_one(given: Given, accelerators: Sequence[str], book: PriceBook, now: datetime) -> Iterator[str]:
     names = _shown(accelerators) if given.get("accelerators") else "what is asked for"
-    for name, column in filters_of(book.columns).items():
-        rows = recent(matching({**given, name: None}, accelerators, book), given, book, now)
+    for name, column in filter_columns(book.columns).items():
+        rows = recent_rows(matching_rows({**given, name: None}, accelerators, book), given, book, now)
         if given.get(name) is not None and len(rows):
             known = sorted({column.names[code] for code in np.unique(column.codes[rows])})
             yield f"{names} has no {name} {_shown(given[name])} here, known are {_shown(known)} (candidates.{name})"
-    rows = matching(given, accelerators, book)
+    rows = matching_rows(given, accelerators, book)
     if given.get(AGE) is not None and len(rows):
         days = (now.timestamp() - book.columns.observed_s[rows].max()) / SECONDS_PER_DAY
         yield f"the newest price that does was read {days:,.0f} days ago (candidates.{AGE})"
     every = tuple(sorted(book.columns.accelerator.names))
-    rows = recent(matching(given, every, book), given, book, now)
+    rows = recent_rows(matching_rows(given, every, book), given, book, now)
     if given.get("accelerators") and len(rows):
         sold = sorted({book.columns.accelerator.names[code] for code in np.unique(book.columns.accelerator.codes[rows])})
         yield f"sold there are {_shown(sold)}, not {names} (candidates.accelerators)"

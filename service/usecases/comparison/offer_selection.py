@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from service.domain.errors import InvalidRequest, UnknownName
-from service.presets.comparison.defaults import countries_of, usual_counts
+from service.presets.comparison.defaults import countries_of, default_counts
 from service.presets.hardware.accelerators import find_accelerator
 from service.presets.hardware.networks import find_network
 from service.presets.hardware.regions import Region, region_of_offer
@@ -32,7 +32,7 @@ class Places:
     grid_gco2_per_kwh: Floats
 
 
-def accelerators_of(given: Given, columns: OfferColumns, notes: AssumptionLog) -> tuple[str, ...]:
+def resolve_accelerators(given: Given, columns: OfferColumns, notes: AssumptionLog) -> tuple[str, ...]:
     """Canonical names of the accelerators asked for, or all that have an offer, in order. Raises UnknownName with its pointer."""
     asked = given.get("accelerators")
     if asked is None:
@@ -51,16 +51,16 @@ def accelerators_of(given: Given, columns: OfferColumns, notes: AssumptionLog) -
     return tuple(names)
 
 
-def counts_of(given: Given, accelerators: int, most: int, notes: AssumptionLog) -> tuple[int, ...]:
+def resolve_counts(given: Given, accelerators: int, most: int, notes: AssumptionLog) -> tuple[int, ...]:
     """Numbers of accelerators asked for, in order, or the usual ones: fewer where many accelerators are compared, `most` if possible."""
     asked = given.get("counts")
     if asked is not None:
         return tuple(sorted(set(asked)))
-    usual = usual_counts(accelerators, most)
+    usual = default_counts(accelerators, most)
     return tuple(notes.assume("candidates.counts", usual.value, usual.source))
 
 
-def matching(given: Given, accelerators: Sequence[str], book: PriceBook) -> Ints:
+def matching_rows(given: Given, accelerators: Sequence[str], book: PriceBook) -> Ints:
     """Rows of the book that answer the filters: list prices that hold today, or are the newest of their place and not outdated.
 
     Of a provider that is named its marketplace is taken too, and of a place that is named its prices whatever their age. Auction floors
@@ -71,7 +71,7 @@ def matching(given: Given, accelerators: Sequence[str], book: PriceBook) -> Ints
     by_provider, by_place = given.get("providers") is not None, given.get("regions") is not None
     chosen = (live | columns.newest) & columns.accelerator.among(accelerators)
     chosen &= columns.market.among(("list", "marketplace") if by_provider else ("list",))
-    for name, column in filters_of(columns).items():
+    for name, column in filter_columns(columns).items():
         if given.get(name) is not None:
             chosen &= column.among(given[name])
     if not (by_provider or by_place):
@@ -100,13 +100,13 @@ def note_candidates(given: Given, accelerators: Sequence[str], notes: Assumption
             notes.assume(f"candidates.{name}", "all", "not stated")
 
 
-def filters_of(columns: OfferColumns) -> dict[str, Coded]:
+def filter_columns(columns: OfferColumns) -> dict[str, Coded]:
     """The columns that candidates are filtered by, by the field's name."""
     return {"providers": columns.provider, "regions": columns.region, "pricing": columns.pricing}
 
 
 @functools.lru_cache(maxsize=4)
-def places_of(names: tuple[str, ...]) -> Places:
+def resolve_places(names: tuple[str, ...]) -> Places:
     """PUE and grid of every place in a column of them."""
     regions = [_region(name) for name in names]
     return Places(
@@ -115,20 +115,20 @@ def places_of(names: tuple[str, ...]) -> Places:
     )
 
 
-def inter_node_gbps(columns: OfferColumns, rows: Ints, accelerator: str) -> Floats:
+def offer_networks(columns: OfferColumns, rows: Ints, accelerator: str) -> Floats:
     """The network of a node of the accelerator in each of its rows [Gbit/s]: the instance's where it is known, else the data sheet's.
 
     So too of instances smaller than a node: they are compared alone, or ruled out as their links are not known.
     """
     part, counts = find_accelerator(accelerator).accelerator, columns.accelerator_count[rows]
     per_node = part.accelerators_per_node
-    own = networks_of(columns.instance.names)[columns.instance.codes[rows]] / counts * per_node
+    own = instance_networks(columns.instance.names)[columns.instance.codes[rows]] / counts * per_node
     found: Floats = np.where(np.isnan(own) | (counts < per_node), usual_inter_node_gbps(part, per_node)[0], own)
     return found
 
 
 @functools.lru_cache(maxsize=4)
-def networks_of(names: tuple[str, ...]) -> Floats:
+def instance_networks(names: tuple[str, ...]) -> Floats:
     """The network of a whole instance [Gbit/s] of every name in a column `OfferColumns.instance`; NaN where it is not known."""
     found = (find_network(*name.split("\t")) for name in names)
     return np.array([np.nan if network is None else network.gbit_per_s_per_instance for network in found], dtype=np.float64)
@@ -144,7 +144,7 @@ def note_networks(columns: OfferColumns, rows: Ints, notes: AssumptionLog) -> No
     notes.assume("hardware.inter_node_gbps", "each option's own", "; ".join(dict.fromkeys((rule, *told))))
 
 
-def check_names(entries: Sequence[Given], pointer: str) -> None:
+def check_unique_names(entries: Sequence[Given], pointer: str) -> None:
     """Raises InvalidRequest where two entries of a list have one name."""
     names = [entry["name"] for entry in entries]
     for index, name in enumerate(names):
@@ -157,7 +157,7 @@ def without_stock(columns: OfferColumns, rows: Ints) -> Flags:
     return ~columns.availability.among(STOCKED)[rows]
 
 
-def countries(given: Given) -> frozenset[str] | None:
+def resolve_countries(given: Given) -> frozenset[str] | None:
     """ISO alpha-3 codes of the jurisdictions asked for, None where all will do. Raises UnknownName with its pointer."""
     asked = given.get("jurisdictions")
     if asked is None:

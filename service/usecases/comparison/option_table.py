@@ -11,11 +11,11 @@ import numpy as np
 
 from service.domain.comparison.options import Constraints
 from service.domain.training.run import Run
-from service.engine.comparison.offer_costs import OfferCosts, OfferPrices, totals
+from service.engine.comparison.offer_costs import OfferCosts, OfferPrices, price_offers
 from service.engine.training.energy import mwh_at, tco2e_at
 from service.engine.training.estimate import checkpoint_tb
 from service.prices.offer_table import Flags, Floats, Ints, OfferColumns
-from service.usecases.comparison.offer_selection import inter_node_gbps, places_of, without_stock
+from service.usecases.comparison.offer_selection import offer_networks, resolve_places, without_stock
 from service.usecases.comparison.timed_configurations import TimedConfiguration
 from service.usecases.training.estimate import MOST_USD
 
@@ -53,22 +53,22 @@ class OfferGroup:
     ruled_out: Mapping[str, Flags]
 
 
-def stalls(columns: OfferColumns, rows: Ints, constraints: Constraints) -> list[OfferGroup]:
+def group_offers(columns: OfferColumns, rows: Ints, constraints: Constraints) -> list[OfferGroup]:
     """The rows by accelerator, in order of name, within it those that stay before those that are taken back."""
     codes, spot = columns.accelerator.codes[rows], columns.pricing.among(("spot",))[rows]
     names = {columns.accelerator.names[code]: code for code in columns.accelerator.met(rows)}
     kinds = ((name, kind, rows[(codes == names[name]) & (spot == kind)]) for name, kind in itertools.product(sorted(names), (False, True)))
-    return [_stall(name, kind, columns, found, constraints) for name, kind, found in kinds if len(found)]
+    return [_make_group(name, kind, columns, found, constraints) for name, kind, found in kinds if len(found)]
 
 
-def _stall(accelerator: str, kind: bool, columns: OfferColumns, rows: Ints, constraints: Constraints) -> OfferGroup:
+def _make_group(accelerator: str, kind: bool, columns: OfferColumns, rows: Ints, constraints: Constraints) -> OfferGroup:
     """The rows as one stall."""
-    rates = inter_node_gbps(columns, rows, accelerator)
+    rates = offer_networks(columns, rows, accelerator)
     networks = np.unique(rates)
     network = np.searchsorted(networks, rates)
     order = np.argsort(network, kind="stable")
     rows, network = rows[order], network[order]
-    places, at = places_of(columns.place.names), columns.place.codes[rows]
+    places, at = resolve_places(columns.place.names), columns.place.codes[rows]
     return OfferGroup(
         accelerator,
         interruptible=kind,
@@ -137,7 +137,7 @@ class OptionTable:
         return [reason for reason in REASONS if reason in self.ruled_out and self.ruled_out[reason][at]]
 
 
-def evaluated(machines: Sequence[Sequence[TimedConfiguration]], first: int, stall: OfferGroup) -> Part:
+def evaluate_offers(machines: Sequence[Sequence[TimedConfiguration]], first: int, stall: OfferGroup) -> Part:
     """All offers of machines of one kind: a row of them for each count, one for each of the stall's networks.
 
     `first` is the position of the first machine, the others following row by row.
@@ -147,13 +147,13 @@ def evaluated(machines: Sequence[Sequence[TimedConfiguration]], first: int, stal
     row, ruled_out = np.tile(stall.rows, counts), {reason: np.tile(flags, counts) for reason, flags in stall.ruled_out.items()}
     runs = [each[0].run for each in machines if each[0].run]
     if not runs:
-        return unknown(at, row, ruled_out)
+        return infeasible_options(at, row, ruled_out)
     hours = np.array([[_percentiles(each) for each in of_count] for of_count in machines]).transpose(2, 0, 1)
     p50 = hours[1].take(stall.prices.network, axis=-1)
     mwh, tco2e = _footprint(machines[0][0], runs, p50, stall)
-    cost = totals(runs, hours, mwh, checkpoint_tb(runs[0]), stall.prices)
+    cost = price_offers(runs, hours, mwh, checkpoint_tb(runs[0]), stall.prices)
     cannot_run = np.isnan(p50).ravel()
-    splits = stall.prices.billed_in < np.array([[joined(run)] for run in runs])
+    splits = stall.prices.billed_in < np.array([[linked_accelerators(run)] for run in runs])
     return Part(
         machine=at,
         row=row,
@@ -173,13 +173,13 @@ def _percentiles(machine: TimedConfiguration) -> tuple[float, float, float]:
     return hours.p10, hours.p50, hours.p90
 
 
-def unknown(machine: Ints, row: Ints, ruled_out: Mapping[str, Flags]) -> Part:
+def infeasible_options(machine: Ints, row: Ints, ruled_out: Mapping[str, Flags]) -> Part:
     """Options of machines that cannot run the workload."""
     none, every = np.full(len(row), np.nan), np.ones(len(row), dtype=bool)
     return Part(machine, row, OfferCosts(none, none, none), none, none, none, {**ruled_out, "cannot_run": every})
 
 
-def together(parts: Sequence[Part], constraints: Constraints) -> OptionTable:
+def join_tables(parts: Sequence[Part], constraints: Constraints) -> OptionTable:
     """The options of all machines, in their order, with what the limits rule out."""
     cost = OfferCosts(*(np.concatenate([getattr(part.cost, name) for part in parts]) for name in OfferCosts.__slots__))
     machine, row, finish_hours, mwh, tco2e = (
@@ -228,7 +228,7 @@ def _footprint(machine: TimedConfiguration, runs: Sequence[Run], hours: Floats, 
     return mwh, tco2e_at(accelerator_hours, energy, mwh, grid)
 
 
-def joined(run: Run) -> int:
+def linked_accelerators(run: Run) -> int:
     """Accelerators that the model takes to be joined by the fast link: nodes, or, of a torus, which is let in slices, all of a pod."""
     cluster = run.cluster
     unit = cluster.link_domain if TORUS in cluster.accelerator.link else cluster.accelerators_per_node

@@ -15,8 +15,8 @@ from service.engine.training.cost import overhead_share, paid_hours, spare_accel
 from service.engine.training.estimate import date_after, mfu, step_time_s
 from service.prices.book import PriceBook
 from service.prices.offer_table import Flags
-from service.usecases.comparison.option_table import OptionTable, deadline_hours, joined
-from service.usecases.comparison.timed_configurations import TimedConfiguration, why_impossible
+from service.usecases.comparison.option_table import OptionTable, deadline_hours, linked_accelerators
+from service.usecases.comparison.timed_configurations import TimedConfiguration, explain_impossible
 from service.usecases.resolution.price import country_of
 from service.usecases.training.estimate import BEYOND_REASON
 
@@ -44,7 +44,7 @@ class OptionContext:
         """The offer of a row of the book; rows below 0 are what is owned, -1 the first."""
         if row < 0:
             return self.owned[-1 - row]
-        return offer_block(self.book.offers[row], stale=bool(self.stale[row]))
+        return make_offer(self.book.offers[row], stale=bool(self.stale[row]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +71,7 @@ class Exclusion:
     impossible: str
 
 
-def option_of(rank: int, at: int, seen: OptionContext, *, on_front: bool) -> Option:
+def make_option(rank: int, at: int, seen: OptionContext, *, on_front: bool) -> Option:
     """The option at a position of the table."""
     table, machine = seen.table, seen.machines[int(seen.table.machine[at])]
     offer, figures, ruled_out = seen.offer(int(table.row[at])), seen.of_machine(at), table.reasons(at)
@@ -122,7 +122,7 @@ def _id(machine: TimedConfiguration, offer: OptionOffer) -> str:
     return ":".join((machine.workload.name, *parts) if machine.workload.name else parts)
 
 
-def offer_block(offer: Offer, *, stale: bool) -> OptionOffer:
+def make_offer(offer: Offer, *, stale: bool) -> OptionOffer:
     """An offer as comparisons show it."""
     return OptionOffer(
         provider=offer.provider,
@@ -143,7 +143,7 @@ def offer_block(offer: Offer, *, stale: bool) -> OptionOffer:
 
 def _figures(machine: TimedConfiguration, finish_hours: float, constraints: Constraints) -> ConfigurationFigures:
     if machine.run is None or machine.timing is None:
-        return ConfigurationFigures(None, None, why_impossible(machine))
+        return ConfigurationFigures(None, None, explain_impossible(machine))
     run, timed = machine.run, machine.timing
     hours, reliable, choice = timed.wall_clock_hours, timed.reliable, timed.choice
     waiting, available = finish_hours - hours.p50, deadline_hours(constraints)
@@ -191,7 +191,7 @@ def _commitment(machine: TimedConfiguration, offer: OptionOffer) -> Commitment |
 
 
 def _split(ruling: Exclusion) -> str:
-    unit, instance = joined(ruling.machine.run) if ruling.machine.run else 0, ruling.offer.accelerators_per_instance
+    unit, instance = linked_accelerators(ruling.machine.run) if ruling.machine.run else 0, ruling.offer.accelerators_per_instance
     return f"{ruling.machine.count} accelerators in instances of {instance}: their links are not known, {unit} on a fast one are modelled"
 
 

@@ -14,18 +14,18 @@ from service.domain.comparison.ownership import OwnedCluster
 from service.domain.errors import DomainError
 from service.domain.quantities import Assumption
 from service.domain.training.run import Energy
-from service.engine.comparison.breakeven import VerdictFlip, break_even, drawn, probability_of_winning, turns
-from service.engine.comparison.offer_costs import OfferCosts, OfferPrices, totals
-from service.engine.comparison.ownership import OwnedCost, owned_hour
+from service.engine.comparison.breakeven import VerdictFlip, break_even, draw_clusters, probability_owning_wins, verdict_flips
+from service.engine.comparison.offer_costs import OfferCosts, OfferPrices, price_offers
+from service.engine.comparison.ownership import OwnedCost, owned_cost
 from service.engine.training.energy import mwh_at, tco2e_at
 from service.engine.training.estimate import checkpoint_tb
-from service.presets.comparison.defaults import plausible
-from service.presets.comparison.ownership import complete_plant, input_ranges
+from service.presets.comparison.defaults import is_plausible
+from service.presets.comparison.ownership import complete_cluster, input_ranges
 from service.presets.hardware.accelerators import find_accelerator
 from service.presets.hardware.regions import find_region
-from service.usecases.comparison.offer_selection import check_names
-from service.usecases.comparison.option_table import Part, unknown
-from service.usecases.comparison.timed_configurations import TimedConfiguration, Workload, kind, machine
+from service.usecases.comparison.offer_selection import check_unique_names
+from service.usecases.comparison.option_table import Part, infeasible_options
+from service.usecases.comparison.timed_configurations import TimedConfiguration, Workload, resolve_on_accelerator, time_configuration
 from service.usecases.resolution.cluster import other_meanings
 
 Given = Mapping[str, Any]
@@ -54,33 +54,33 @@ class OwnedHardware:
         return f"on_prem:{self.plant.name}"
 
 
-def owned_of(request: Given) -> list[OwnedHardware]:
+def resolve_owned_hardware(request: Given) -> list[OwnedHardware]:
     """The plants of a request. Raises the domain's Problems, with pointers into it."""
     given = request.get("on_prem", ())
-    check_names(given, "/on_prem")
+    check_unique_names(given, "/on_prem")
     sites_stated = _grid_stated(request["workload"].get("energy", {}))
     return [_owned(index, each, noted=not sites_stated) for index, each in enumerate(given)]
 
 
-def machines_of(
+def time_owned_hardware(
     context: AppContext, plants: Sequence[OwnedHardware], workloads: Sequence[Workload]
 ) -> list[tuple[int, TimedConfiguration]]:
     """Every workload on every plant, with the plant's position."""
     return [
-        (position, machine(context, kind(workload, owned.plant.accelerator), owned.plant.count))
+        (position, time_configuration(context, resolve_on_accelerator(workload, owned.plant.accelerator), owned.plant.count))
         for workload in workloads
         for position, owned in enumerate(plants)
     ]
 
 
-def evaluated_owned(each: TimedConfiguration, at: int, owned: OwnedHardware, position: int) -> Part:
+def evaluate_owned(each: TimedConfiguration, at: int, owned: OwnedHardware, position: int) -> Part:
     """The one option of a plant: its hours at what a used hour of it costs, its power in that, after the time until it is there.
 
     `at` is the machine's position among all, `position` the plant's.
     """
     machine, row = np.array([at]), np.array([-1 - position])
     if each.run is None or each.timing is None:
-        return unknown(machine, row, {})
+        return infeasible_options(machine, row, {})
     stated, hours = each.workload.request.get("energy", {}), each.timing.wall_clock_hours
     run = replace(each.run, energy=_own_energy(each.run.energy, stated, owned))
     accelerator_hours = hours.p50 * run.cluster.count
@@ -89,7 +89,7 @@ def evaluated_owned(each: TimedConfiguration, at: int, owned: OwnedHardware, pos
     usd_per_hour, one = np.array([owned.cost.usd_per_delivered_accelerator_hour]), np.ones(1, dtype=np.int64)
     price = OfferPrices(usd_per_hour, billed_in=one, term_hours=np.zeros(1), network=one - 1)
     percentiles = np.array([hours.p10, hours.p50, hours.p90]).reshape(3, 1, 1)
-    cost = totals([run], percentiles, mwh[np.newaxis], checkpoint_tb(run), price)
+    cost = price_offers([run], percentiles, mwh[np.newaxis], checkpoint_tb(run), price)
     waiting = run.schedule.queue_hours + float(owned.plant.lead_time_months) * HOURS_PER_MONTH
     return Part(
         machine=machine,
@@ -107,12 +107,14 @@ def _own_energy(energy: Energy, stated: Given, owned: OwnedHardware) -> Energy:
     plant, grid = owned.plant, owned.grid_gco2_per_kwh
     if grid is None:
         grid = energy.grid_gco2_per_kwh if _grid_stated(stated) else find_region(OWN_SITE).grid_gco2_per_kwh
-    drawn = float(plant.kw_per_accelerator * plant.load_factor) * 1000
+    draw_clusters = float(plant.kw_per_accelerator * plant.load_factor) * 1000
     return replace(
         energy,
         pue=float(plant.pue),
         usd_per_kwh=None,
-        watts_per_accelerator=drawn if drawn and stated.get("watts_per_accelerator") is None else energy.watts_per_accelerator,
+        watts_per_accelerator=draw_clusters
+        if draw_clusters and stated.get("watts_per_accelerator") is None
+        else energy.watts_per_accelerator,
         grid_gco2_per_kwh=grid,
     )
 
@@ -122,7 +124,7 @@ def _grid_stated(energy: Given) -> bool:
     return energy.get("grid_gco2_per_kwh") is not None or energy.get("region") is not None
 
 
-def offer_of(owned: OwnedHardware) -> OptionOffer:
+def make_owned_offer(owned: OwnedHardware) -> OptionOffer:
     """The plant as the options' offer."""
     plant = owned.plant
     return OptionOffer(
@@ -142,7 +144,7 @@ def offer_of(owned: OwnedHardware) -> OptionOffer:
     )
 
 
-def owned_block(owned: OwnedHardware) -> OwnedClusterCost:
+def make_owned_cost(owned: OwnedHardware) -> OwnedClusterCost:
     """The plant's costs as answers show them."""
     plant, cost = owned.plant, owned.cost
     return OwnedClusterCost(
@@ -163,7 +165,9 @@ def owned_block(owned: OwnedHardware) -> OwnedClusterCost:
     )
 
 
-def break_evens(plants: Sequence[OwnedHardware], options: Sequence[Option], rivals: Sequence[Option]) -> tuple[BreakEvenVerdict, ...]:
+def compare_break_even(
+    plants: Sequence[OwnedHardware], options: Sequence[Option], rivals: Sequence[Option]
+) -> tuple[BreakEvenVerdict, ...]:
     """Every plant among the options against every rival, best first, that runs the same variant of the workload."""
     return tuple(block for owned in plants for block in _against(owned, options, rivals))
 
@@ -175,7 +179,7 @@ def _against(owned: OwnedHardware, options: Sequence[Option], rivals: Sequence[O
         return
     prices = np.array([_paid_hours(each) * each.offer.usd_per_accelerator_hour / own[each.variant] for each in rented])
     found, ranges = break_even(owned.plant, prices), input_ranges(owned.plant)
-    chances = probability_of_winning(drawn(owned.plant, ranges, np.random.default_rng(SEED), DRAWS), prices)
+    chances = probability_owning_wins(draw_clusters(owned.plant, ranges, np.random.default_rng(SEED), DRAWS), prices)
     lasting = next((at for at, each in enumerate(rented) if each.offer.pricing != "spot"), 0)
     months_of_life = float(owned.plant.years) * 12 + float(owned.plant.lead_time_months)
     for at, option in enumerate(rented):
@@ -190,7 +194,7 @@ def _against(owned: OwnedHardware, options: Sequence[Option], rivals: Sequence[O
             against_usd_per_accelerator_hour=float(prices[at]),
             npv_saved_usd=float(found.npv_difference_usd[at]),
             probability_buying_wins=float(chances[at]),
-            sensitivity=_sensitivity(turns(owned.plant, ranges, float(prices[at]))) if at == lasting else None,
+            sensitivity=_sensitivity(verdict_flips(owned.plant, ranges, float(prices[at]))) if at == lasting else None,
         )
 
 
@@ -201,7 +205,7 @@ def _sensitivity(found: Sequence[VerdictFlip]) -> tuple[InputSensitivity, ...]:
 
 
 def _turn(turn: VerdictFlip) -> InputSensitivity:
-    flips_at = turn.flips_at if turn.flips_at is not None and plausible(turn.field, turn.flips_at) else None
+    flips_at = turn.flips_at if turn.flips_at is not None and is_plausible(turn.field, turn.flips_at) else None
     return InputSensitivity(turn.field, float(turn.value), flips_at, turn.low_usd_per_hour, turn.high_usd_per_hour)
 
 
@@ -224,7 +228,7 @@ def _owned(index: int, given: Given, *, noted: bool) -> OwnedHardware:
     site, own_place = find_region(OWN_SITE), (GRID, REGION)
     try:
         found = find_accelerator(given["accelerator"])
-        plant, assumptions = complete_plant(found.accelerator, {name: value for name, value in given.items() if name not in own_place})
+        plant, assumptions = complete_cluster(found.accelerator, {name: value for name, value in given.items() if name not in own_place})
         grid = _own_grid(given)
     except DomainError as problem:
         problem.pointer = f"/on_prem/{index}/{problem.pointer.rpartition('/')[2]}"
@@ -235,4 +239,4 @@ def _owned(index: int, given: Given, *, noted: bool) -> OwnedHardware:
     if noted and grid is None:
         assumptions = (*assumptions, Assumption(GRID, site.grid_gco2_per_kwh, site.source))
     told = (Assumption(f"{prefix}.{each.field}", each.value, each.source) for each in assumptions)
-    return OwnedHardware(plant, grid, owned_hour(plant), tuple(told))
+    return OwnedHardware(plant, grid, owned_cost(plant), tuple(told))

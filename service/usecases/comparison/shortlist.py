@@ -8,28 +8,28 @@ import numpy as np
 
 from service.domain.comparison.options import Option, VariantSummary
 from service.prices.offer_table import Flags, Ints
-from service.usecases.comparison.constraints import nearest
-from service.usecases.comparison.options import OptionContext, option_of
+from service.usecases.comparison.constraints import nearest_option
+from service.usecases.comparison.options import OptionContext, make_option
 from service.usecases.comparison.timed_configurations import Workload
 
 PRICING_KINDS = (("on_demand",), ("spot",), ("reserved_1y", "reserved_3y"))
 
 
-def best_of_variants(seen: OptionContext, order: Ints, workloads: Sequence[Workload]) -> dict[str, int]:
+def find_best_of_variants(seen: OptionContext, order: Ints, workloads: Sequence[Workload]) -> dict[str, int]:
     """The best feasible option of each variant that has one: its position by the variant's name."""
     found = {work.name: _first(order, _of(seen, work) & seen.table.feasible) for work in workloads if work.name is not None}
     return {name: at for name, at in found.items() if at is not None}
 
 
-def variant_blocks(seen: OptionContext, order: Ints, workloads: Sequence[Workload]) -> Iterator[VariantSummary]:
+def summarise_variants(seen: OptionContext, order: Ints, workloads: Sequence[Workload]) -> Iterator[VariantSummary]:
     """What comes of each variant: its best option, or a reason of the nearest where none is feasible."""
-    best = best_of_variants(seen, order, workloads)
+    best = find_best_of_variants(seen, order, workloads)
     for work in workloads:
         if work.name is None:
             return
         own = _of(seen, work)
-        at = best.get(work.name, nearest(seen.table, seen.machines, seen.constraints, own))
-        option = option_of(1, at, seen, on_front=False)
+        at = best.get(work.name, nearest_option(seen.table, seen.machines, seen.constraints, own))
+        option = make_option(1, at, seen, on_front=False)
         feasible = option if work.name in best else None
         yield VariantSummary(
             name=work.name,
@@ -41,7 +41,7 @@ def variant_blocks(seen: OptionContext, order: Ints, workloads: Sequence[Workloa
         )
 
 
-def fresh_instead(seen: OptionContext, order: Ints) -> int | None:
+def find_fresh(seen: OptionContext, order: Ints) -> int | None:
     """The best feasible option with a price that is not stale, where that of the first is; None where there is no need or none."""
     fresh, best = seen.table.feasible & (seen.table.row >= 0), int(order[0])
     if not fresh[best] or not seen.stale[seen.table.row[best]]:
@@ -50,14 +50,14 @@ def fresh_instead(seen: OptionContext, order: Ints) -> int | None:
     return _first(order, fresh)
 
 
-def fresh_option(seen: OptionContext, at: int) -> str:
+def describe_fresh(seen: OptionContext, at: int) -> str:
     """Which option is the best with a price that is not stale."""
-    option = option_of(1, at, seen, on_front=False)
+    option = make_option(1, at, seen, on_front=False)
     usd = f" at {option.cost_usd.p50:,.0f} USD" if option.cost_usd else ""
     return f"the first option's price is stale; the best with a price that is not: {option.id}{usd}"
 
 
-def rivals(seen: OptionContext, order: Ints, shown: Flags, workloads: Sequence[Workload]) -> Flags:
+def select_rivals(seen: OptionContext, order: Ints, shown: Flags, workloads: Sequence[Workload]) -> Flags:
     """Rented options to weigh against what is owned: those shown and the best of each kind of pricing, of each variant.
 
     Only feasible ones where the variant has any that is rented.
@@ -73,22 +73,22 @@ def rivals(seen: OptionContext, order: Ints, shown: Flags, workloads: Sequence[W
     return chosen
 
 
-def verdict_where_none(seen: OptionContext, at: int) -> str:
+def describe_nearest(seen: OptionContext, at: int) -> str:
     """That nothing is feasible, and by what the nearest option misses."""
-    option = option_of(1, at, seen, on_front=False)
+    option = make_option(1, at, seen, on_front=False)
     return f"No option meets these constraints; nearest: {option.id} misses: {'; '.join(option.reasons)}"
 
 
-def nearest_if_none(seen: OptionContext) -> int | None:
+def find_nearest_if_none(seen: OptionContext) -> int | None:
     """Position of the option that misses least where none is feasible."""
-    return None if seen.table.feasible.any() else nearest(seen.table, seen.machines, seen.constraints, ~seen.table.feasible)
+    return None if seen.table.feasible.any() else nearest_option(seen.table, seen.machines, seen.constraints, ~seen.table.feasible)
 
 
-def options_of(chosen: Flags, order: Ints, seen: OptionContext, front: Flags) -> tuple[Option, ...]:
+def make_options(chosen: Flags, order: Ints, seen: OptionContext, front: Flags) -> tuple[Option, ...]:
     """The chosen options in order, with their ranks."""
     ranks = np.flatnonzero(chosen[order])
     ranked = zip(ranks.tolist(), order[ranks].tolist(), strict=True)
-    return tuple(option_of(rank + 1, at, seen, on_front=bool(front[at])) for rank, at in ranked)
+    return tuple(make_option(rank + 1, at, seen, on_front=bool(front[at])) for rank, at in ranked)
 
 
 def _of(seen: OptionContext, work: Workload) -> Flags:

@@ -69,7 +69,7 @@ class WorkloadOnAccelerator:
 
 @dataclass(frozen=True, slots=True)
 class TimedConfiguration:
-    """One kind in one number and one network. `timing` is None where it cannot run, `why_impossible` says why.
+    """One kind in one number and one network. `timing` is None where it cannot run, `explain_impossible` says why.
 
     `choice` is its layout in that network, whose rate is `internode_gbit_per_s`: `run` and the notes are the same in all networks, and
     `run` has the data sheet's. Of the notes later ones stand for earlier ones of the same field.
@@ -112,7 +112,7 @@ class TimedConfiguration:
         return "spot" if self.interruptible else "not spot"
 
 
-def workload(name: str | None, request: Given, pointer: str) -> Workload:
+def resolve_workload(name: str | None, request: Given, pointer: str) -> Workload:
     """A workload with its model resolved, once for all machines. Raises the domain's Problems, with pointers into the request."""
     notes = AssumptionLog()
     try:
@@ -127,7 +127,7 @@ def search_weight(model: Model) -> int:
     return 1 + sum(experts % size == 0 for size in range(1, experts + 1))
 
 
-def kind(workload: Workload, accelerator: str) -> WorkloadOnAccelerator:
+def resolve_on_accelerator(workload: Workload, accelerator: str) -> WorkloadOnAccelerator:
     """The workload on that accelerator. Raises Problems where the request itself is wrong, with pointers into it."""
     notes, preempted, request = AssumptionLog(), AssumptionLog(), workload.request
     try:
@@ -142,12 +142,12 @@ def kind(workload: Workload, accelerator: str) -> WorkloadOnAccelerator:
     return WorkloadOnAccelerator(workload, accelerator, notes, preempted, run, failures)
 
 
-def machine(context: AppContext, kind: WorkloadOnAccelerator, count: int) -> TimedConfiguration:
+def time_configuration(context: AppContext, kind: WorkloadOnAccelerator, count: int) -> TimedConfiguration:
     """So many of them, which nobody takes away, in the data sheet's network."""
-    return machines_in_networks(context, kind, count, None)[0]
+    return time_in_networks(context, kind, count, None)[0]
 
 
-def machines_in_networks(
+def time_in_networks(
     context: AppContext, kind: WorkloadOnAccelerator, count: int, inter_node_gbps: Sequence[float] | None
 ) -> list[TimedConfiguration]:
     """So many of them, which nobody takes away, their nodes joined by each of several networks [Gbit/s], None being the data sheet's."""
@@ -171,7 +171,7 @@ def machines_in_networks(
     ]
 
 
-def interruptible(steady: Sequence[TimedConfiguration]) -> list[TimedConfiguration]:
+def time_interruptible(steady: Sequence[TimedConfiguration]) -> list[TimedConfiguration]:
     """The same machines, of one count, as capacity that is taken back: preempted, with work lost and restarts."""
     run, kind, timed = steady[0].run, steady[0].kind, [each.timing for each in steady if each.timing]
     notes = (*steady[0].notes, kind.preempted_notes)
@@ -187,7 +187,7 @@ def interruptible(steady: Sequence[TimedConfiguration]) -> list[TimedConfigurati
     ]
 
 
-def why_impossible(machine: TimedConfiguration) -> str:
+def explain_impossible(machine: TimedConfiguration) -> str:
     """Why it cannot run; what would fit is searched for only here, for those who ask."""
     run, choice = machine.run, machine.choice
     if machine.impossible or run is None or choice is None:
@@ -223,7 +223,7 @@ def _outcomes(run: Run, timings: Callable[[], Sequence[Timing]]) -> Iterable[tup
     return [(None, BEYOND_REASON) if each.wall_clock_hours.p90 > longest else (each, "") for each in timed]
 
 
-def assumptions_of(machines: Sequence[TimedConfiguration]) -> tuple[Assumption, ...]:
+def merge_assumptions(machines: Sequence[TimedConfiguration]) -> tuple[Assumption, ...]:
     """What was assumed of all that can run: one value where it is the same for all, else one by accelerator, by kind or by machine."""
     machines = _told(machines)
     by_field: dict[str, dict[int, Assumption]] = {}
@@ -233,7 +233,7 @@ def assumptions_of(machines: Sequence[TimedConfiguration]) -> tuple[Assumption, 
     return tuple(_merged(field, found, machines) for field, found in by_field.items() if field not in OF_OFFERS)
 
 
-def warnings_of(machines: Sequence[TimedConfiguration]) -> tuple[str, ...]:
+def merge_notes_warnings(machines: Sequence[TimedConfiguration]) -> tuple[str, ...]:
     """What is to be careful about: what holds for every machine that can run once, the rest with whom it is about."""
     machines = _told(machines)
     found: dict[str, set[int]] = {}

@@ -9,7 +9,7 @@ OPENING_WORDS = 3
 FEWEST = 3
 
 
-def alike_together(warnings: Sequence[str]) -> Iterator[str]:
+def merge_warnings(warnings: Sequence[str]) -> Iterator[str]:
     """The warnings, those that begin with the same words as one where they are several: what all say once, what differs in a row."""
     groups = ((_opening(text), text) for text in dict.fromkeys(warnings))
     by_opening: dict[str, list[str]] = {}

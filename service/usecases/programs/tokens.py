@@ -15,7 +15,7 @@ from service.engine.programs.cost_variance import COMPUTE_LINE
 from service.engine.programs.spend_allocation import SpendCurve, allocate, marginal_returns, published_curve
 from service.engine.programs.tokens import MixturePart, TokenFlow, epochs_until_worth, raw_tokens_needed, token_flow
 from service.presets.programs import filter_yield, find_program_default, published_spending, suggested_tokens
-from service.presets.scaling.laws import default_law, find_law, repetition
+from service.presets.scaling.laws import default_law, find_law, repetition_decay
 from service.serialization import plain
 from service.usecases.programs.runs import EstimatedRun
 from service.usecases.resolution.assumption_log import AssumptionLog
@@ -35,7 +35,7 @@ def plan_tokens(request: Given, runs: Sequence[EstimatedRun], notes: AssumptionL
         return None
     if flow is not None:
         _warn_of_shortage(flow, runs, notes)
-    rule, source = repetition()
+    rule, source = repetition_decay()
     worth = find_program_default("retention_worth")
     notes.assume("data.retention_worth", worth.value, f"{worth.source}; {source}")
     suggested = None if params is None else _suggested(given, params, notes)
@@ -95,7 +95,7 @@ def _flow(given: Given, notes: AssumptionLog) -> TokenFlow:
     kept, source = filter_yield()
     yields = notes.take(given, "data.filter_yield", kept.p50, source), notes.choose(given, "data.dedupe_yield")
     parts = [MixturePart(part["name"], part["share"], part.get("unique_tokens")) for part in given.get("mixture", ())]
-    return token_flow(float(given["raw_tokens"]), *yields, notes.choose(given, "data.epochs"), parts, repetition()[0])
+    return token_flow(float(given["raw_tokens"]), *yields, notes.choose(given, "data.epochs"), parts, repetition_decay()[0])
 
 
 def _suggested(given: Given, params: float, notes: AssumptionLog) -> SuggestedTokens:

@@ -12,10 +12,10 @@ from service.domain.errors import InvalidRequest
 from service.domain.quantities import Assumption, Range
 from service.domain.scaling.fits import HoldOutCheck, LossPrediction, ScalingFit, TrainingRuns
 from service.domain.scaling.laws import PARAMETERS
-from service.engine.scaling.experiment_design import next_runs, usual_candidates
+from service.engine.scaling.experiment_design import default_candidates, design_runs
 from service.engine.scaling.fit_diagnostics import FEWEST_POINTS
-from service.engine.scaling.law_fit import exponent_ranges, fit_law, foretell, parameter_ranges, standard_errors
-from service.presets.scaling.law_fit import fit_default, typical_law
+from service.engine.scaling.law_fit import exponent_ranges, fit_law, parameter_ranges, predict_runs, standard_errors
+from service.presets.scaling.law_fit import fit_default, law_prior
 from service.presets.version import engine_version
 from service.usecases.resolution.assumption_log import AssumptionLog
 
@@ -99,7 +99,7 @@ def fit_scaling_law(request: Given) -> LawFitAnswer:
     points = TrainingRuns(*(np.array([run[name] for run in request["points"]], dtype=np.float64) for name in ("params", "tokens", "loss")))
     starts, bootstraps, seed = (_chosen(request, name, notes) for name in ("starts", "bootstraps", "seed"))
     _check_work(len(points), bootstraps)
-    typical = typical_law()
+    typical = law_prior()
     notes.assume("prior", "published laws", f"counts as one more run, for what the runs leave open; {typical.source}")
     # A stream for each question, so that one more prediction changes nothing else.
     fitting, foretelling, designing = np.random.default_rng(seed).spawn(3)
@@ -140,7 +140,7 @@ def _check_work(points: int, bootstraps: int) -> None:
 
 def _predictions(fit: ScalingFit, asked: Sequence[Given], generator: np.random.Generator) -> tuple[PredictedRun, ...]:
     sizes, data = (np.array([run[name] for run in asked], dtype=np.float64) for name in ("params", "tokens"))
-    return tuple(_prediction(each) for each in foretell(fit, sizes, data, generator))
+    return tuple(_prediction(each) for each in predict_runs(fit, sizes, data, generator))
 
 
 def _prediction(found: LossPrediction) -> PredictedRun:
@@ -162,7 +162,7 @@ def _design(fit: ScalingFit, asked: Given | None, generator: np.random.Generator
     if asked is None:
         return None
     target = asked["target"]["params"], asked["target"]["tokens"]
-    found = next_runs(fit, target, usual_candidates(fit), asked["flops"], generator)
+    found = design_runs(fit, target, default_candidates(fit), asked["flops"], generator)
     runs = tuple(NextRun(run.params, run.tokens, run.cost, run.narrowed_to) for run in found.runs)
     return DesignAnswer(runs, found.cost, found.before, found.after)
 

@@ -15,9 +15,9 @@ from service.context import AppContext
 from service.domain.errors import InvalidRequest
 from service.domain.quantities import Assumption, Range
 from service.domain.scaling.loss_curves import Action, Advice, EndForecast, Extrapolation, LearningRateSchedule, LossCurve, State
-from service.engine.scaling.loss_curve import extrapolate, schedule
-from service.engine.scaling.stop_advice import action_at, advised
-from service.presets.scaling.law_fit import fit_default, typical_curve
+from service.engine.scaling.loss_curve import extrapolate, make_schedule
+from service.engine.scaling.stop_advice import action_for_end, advise
+from service.presets.scaling.law_fit import curve_prior, fit_default
 from service.presets.version import engine_version
 from service.usecases.resolution.assumption_log import AssumptionLog
 from service.usecases.resolution.price import Price
@@ -105,7 +105,7 @@ def extrapolate_curve(context: AppContext, request: Given) -> CurveAnswer:
     return CurveAnswer(
         final_loss=found.planned.loss,
         against_plan=_against_plan(found, request["plan"].get("loss")),
-        advice=advised(found, request["plan"].get("loss"), kept),
+        advice=advise(found, request["plan"].get("loss"), kept),
         options=options,
         tokens=found.tokens,
         done=found.done,
@@ -123,7 +123,7 @@ def extrapolate_curve(context: AppContext, request: Given) -> CurveAnswer:
 
 
 def _extrapolated(request: Given, notes: AssumptionLog) -> Extrapolation:
-    given, typical = request["schedule"], typical_curve()
+    given, typical = request["schedule"], curve_prior()
     plan = _plan(request, notes)
     share = typical.relaxation_share
     relaxation = notes.take(given, "schedule.relaxation_tokens", share * plan.end, f"{share:.2%} of the plan: {typical.relaxation_source}")
@@ -147,7 +147,7 @@ def _plan(request: Given, notes: AssumptionLog) -> LearningRateSchedule:
         return _stated_rates(given, end)
     warmup = notes.take(given, "schedule.warmup_tokens", 0, "not stated: the rate begins at its peak")
     final = 1.0 if given["decay"] == "constant" else notes.take(given, "schedule.final_share", 0.0, "not stated: the rate decays to 0")
-    return schedule(given["decay"], end, float(warmup), given.get("decay_tokens"), float(final))
+    return make_schedule(given["decay"], end, float(warmup), given.get("decay_tokens"), float(final))
 
 
 def _stated_rates(given: Given, end: float) -> LearningRateSchedule:
@@ -205,7 +205,7 @@ def _options(context: AppContext, request: Given, found: Extrapolation, run: Est
     for end in sorted((*found.others, found.planned), key=lambda end: end.tokens):
         priced = _priced(context, request, found, end, run)
         yield CurveOption(
-            action=action_at(found, end.tokens),
+            action=action_for_end(found, end.tokens),
             tokens=end.tokens,
             tokens_left=end.tokens - found.tokens,
             loss=end.loss,

@@ -30,18 +30,18 @@ from service.presets.version import engine_version
 from service.usecases.resolution.assumption_log import AssumptionLog
 from service.usecases.scaling.neighbourhood import (
     OptimumServing,
-    around,
-    law_block,
-    lifetime_block,
-    near_plans,
+    compare_plan,
+    law_details,
+    lifetime_optimum,
+    models_around,
+    optimum_serving,
+    optimum_training,
     other_laws,
-    plan_block,
-    serving_block,
-    training_block,
+    similar_published_plans,
 )
-from service.usecases.scaling.optimum_layout import estimated, suggestion
-from service.usecases.scaling.optimum_request import OptimumRequest, resolved
-from service.usecases.scaling.optimum_search import ModelCosts, OptimumResult, found, ranged, search
+from service.usecases.scaling.optimum_layout import estimate_suggestion, suggest_layout
+from service.usecases.scaling.optimum_request import OptimumRequest, resolve_optimum_request
+from service.usecases.scaling.optimum_search import ModelCosts, OptimumResult, find_optimum, range_over_draws, search_optimum
 from service.usecases.training.estimate import EstimateAnswer
 
 Given = Mapping[str, Any]
@@ -84,13 +84,13 @@ def optimal(context: AppContext, request: Given) -> OptimalAnswer:
     """The answer to a request as the schema gives it. Raises the domain's Problems, with pointers into the request."""
     notes = AssumptionLog()
     book = context.book(request.get("price", {}).get("snapshot"))
-    asked = resolved(context, request, book, notes)
-    spending, best = search(asked)
+    asked = resolve_optimum_request(context, request, book, notes)
+    spending, best = search_optimum(asked)
     chosen = _reasonable(best.chosen)
-    draws = None if asked.drawn is None else found(asked, asked.drawn, spending).chosen
-    curve, iso_loss_curve, smaller = around(asked, spending, chosen)
-    suggested = suggestion(asked, best, notes)
-    run = estimated(context, request, suggested, book.name, notes)
+    draws = None if asked.drawn is None else find_optimum(asked, asked.drawn, spending).chosen
+    curve, iso_loss_curve, smaller = models_around(asked, spending, chosen)
+    suggested = suggest_layout(asked, best, notes)
+    run = estimate_suggestion(context, request, suggested, book.name, notes)
     _note(asked, spending, best, notes)
     return OptimalAnswer(
         params=_by_law("params", chosen, draws),
@@ -99,19 +99,19 @@ def optimal(context: AppContext, request: Given) -> OptimalAnswer:
         loss_range=None if chosen.loss is None else _by_law("loss", chosen, draws),
         flops=float(chosen.flops),
         law=asked.law.name,
-        law_details=law_block(asked.law, chosen),
+        law_details=law_details(asked.law, chosen),
         budget=asked.budget,
-        training=training_block(spending, chosen, draws),
+        training=optimum_training(spending, chosen, draws),
         curve=curve,
         iso_loss_curve=iso_loss_curve,
         smaller=smaller,
-        lifetime=lifetime_block(asked, spending, best),
-        serving=serving_block(asked, chosen),
-        plan=plan_block(asked, spending, request.get("plan")),
+        lifetime=lifetime_optimum(asked, spending, best),
+        serving=optimum_serving(asked, chosen),
+        plan=compare_plan(asked, spending, request.get("plan")),
         suggestion=suggested,
         estimate=run,
         other_laws=other_laws(asked, float(best.bought.flops)),
-        published=near_plans(float(best.bought.flops)),
+        published=similar_published_plans(float(best.bought.flops)),
         price_snapshot=book.name,
         engine_version=engine_version(),
         assumptions=notes.assumptions,
@@ -121,7 +121,7 @@ def optimal(context: AppContext, request: Given) -> OptimalAnswer:
 
 def _by_law(figure: str, chosen: Optimum, draws: Optimum | None) -> Range:
     """A figure of the optimum with where the law's uncertainty puts it."""
-    return ranged(getattr(chosen, figure), None if draws is None else getattr(draws, figure))
+    return range_over_draws(getattr(chosen, figure), None if draws is None else getattr(draws, figure))
 
 
 def _reasonable(chosen: Optimum) -> Optimum:
@@ -135,7 +135,7 @@ def _reasonable(chosen: Optimum) -> Optimum:
 
 def _note(asked: OptimumRequest, spending: ModelCosts, best: OptimumResult, notes: AssumptionLog) -> None:
     """What a careful reader would ask about."""
-    chosen, block = best.chosen, law_block(asked.law, best.chosen)
+    chosen, block = best.chosen, law_details(asked.law, best.chosen)
     if chosen.loss is None:
         notes.warn(f"law {asked.law.name} gives no loss: there are no curves, and no price of other sizes")
     beyond = [(times, what) for times, what in ((block.params_beyond, "parameters"), (block.tokens_beyond, "tokens")) if times]

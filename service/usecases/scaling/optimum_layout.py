@@ -16,7 +16,7 @@ from service.engine.training.parameters import count_parameters
 from service.usecases.resolution.assumption_log import AssumptionLog
 from service.usecases.scaling.optimum_request import OptimumRequest
 from service.usecases.scaling.optimum_search import OptimumResult
-from service.usecases.scaling.size_costs import SizeCost, row_of, usual_model
+from service.usecases.scaling.size_costs import SizeCost, cost_size, default_model
 from service.usecases.training.estimate import EstimateAnswer, estimate
 
 Given = Mapping[str, Any]
@@ -29,7 +29,7 @@ SHAPE = ("layers", "hidden_size", "attention_heads", "kv_heads", "head_dim", "ff
 SECTIONS = ("hardware", "training", "efficiency", "failures", "storage", "network", "personnel", "energy", "overhead", "schedule")
 
 
-def suggestion(asked: OptimumRequest, found: OptimumResult, notes: AssumptionLog) -> LayoutSuggestion | None:
+def suggest_layout(asked: OptimumRequest, found: OptimumResult, notes: AssumptionLog) -> LayoutSuggestion | None:
     """Whole layers and heads near the optimum, with the tokens that this size takes; None where there are none."""
     params = float(found.chosen.params)
     own, shape = min(_layouts(asked, params), key=lambda layout: abs(layout[0] - params))
@@ -44,7 +44,7 @@ def suggestion(asked: OptimumRequest, found: OptimumResult, notes: AssumptionLog
     return LayoutSuggestion(_fields(shape), count_parameters(shape).total, _data(asked, tokens))
 
 
-def estimated(
+def estimate_suggestion(
     context: AppContext, request: Given, suggested: LayoutSuggestion | None, snapshot: str, notes: AssumptionLog
 ) -> EstimateAnswer | None:
     """The estimate of the suggested plan; None where it cannot be run on the machine, and the notes say why."""
@@ -63,7 +63,7 @@ def estimated(
 
 def _layouts(asked: OptimumRequest, params: float) -> list[tuple[float, Transformer]]:
     """Usual layouts of about so many parameters, each with its own count (of active ones in mixtures)."""
-    usual = (usual_model(params * factor, of_mixtures=asked.of_mixtures) for factor in TRIED_FACTORS)
+    usual = (default_model(params * factor, of_mixtures=asked.of_mixtures) for factor in TRIED_FACTORS)
     shapes = [replace(model, params=None, active_params=None) for model in usual]
     counts = [count_parameters(shape) for shape in shapes]
     return [(count.active if asked.of_mixtures else count.total, shape) for count, shape in zip(counts, shapes, strict=True)]
@@ -76,7 +76,7 @@ def _tokens(asked: OptimumRequest, found: OptimumResult, own: float, shape: Tran
         return float(tokens_for_loss(law, own, chosen.loss, asked.limit))
     if asked.rig is None or asked.budget.kind == "flops":
         return float(chosen.flops) / (FLOPS_PER_PARAM_AND_TOKEN * own)
-    return _bought(row_of(asked.rig, own, shape), asked)
+    return _bought(cost_size(asked.rig, own, shape), asked)
 
 
 def _bought(row: SizeCost, asked: OptimumRequest) -> float:

@@ -13,11 +13,11 @@ from service.context import AppContext
 from service.domain.errors import InvalidRequest
 from service.domain.scaling.laws import PARAMETERS, DataLimit, ParametricLaw, ScalingLaw
 from service.domain.scaling.optimum import Budget
-from service.engine.scaling.laws import of_draws
-from service.presets.scaling.laws import MIXTURE, PublishedLaw, default_law, drawn_law, find_law, repetition
+from service.engine.scaling.laws import laws_from_rows
+from service.presets.scaling.laws import MIXTURE, PublishedLaw, default_law, drawn_law, find_law, repetition_decay
 from service.prices.book import PriceBook
 from service.usecases.resolution.assumption_log import AssumptionLog
-from service.usecases.scaling.size_costs import LifetimeServing, TrainingSetup, rig_of, serving_of
+from service.usecases.scaling.size_costs import LifetimeServing, TrainingSetup, resolve_lifetime_serving, resolve_setup
 
 if TYPE_CHECKING:
     from service.domain.scaling.laws import Amount
@@ -48,12 +48,12 @@ class OptimumRequest:
         return self.law.name == MIXTURE
 
 
-def resolved(context: AppContext, request: Given, book: PriceBook, notes: AssumptionLog) -> OptimumRequest:
+def resolve_optimum_request(context: AppContext, request: Given, book: PriceBook, notes: AssumptionLog) -> OptimumRequest:
     """What is asked. Raises the domain's Problems, with pointers into the request."""
     law, drawn = _law(request, notes)
     budget = _budget(request, context.clock().date(), notes)
     _check_serving(request)
-    rig = rig_of(context, request, of_mixtures=law.name == MIXTURE)
+    rig = resolve_setup(context, request, of_mixtures=law.name == MIXTURE)
     inference = request.get("lifetime_inference_tokens")
     return OptimumRequest(
         law=law,
@@ -61,7 +61,9 @@ def resolved(context: AppContext, request: Given, book: PriceBook, notes: Assump
         limit=_limit(request, notes),
         budget=budget,
         rig=rig,
-        serving=None if rig is None or not inference else serving_of(rig, request.get("serving", {}), float(inference), book, notes),
+        serving=None
+        if rig is None or not inference
+        else resolve_lifetime_serving(rig, request.get("serving", {}), float(inference), book, notes),
         inference_tokens=float(inference) if inference else None,
     )
 
@@ -87,7 +89,7 @@ def _law(request: Given, notes: AssumptionLog) -> tuple[PublishedLaw, ScalingLaw
 def _own_law(given: Given) -> tuple[PublishedLaw, ScalingLaw | None]:
     try:
         law = ParametricLaw(*(float(given[name]) for name in PARAMETERS))
-        drawn = of_draws(np.array(given["draws"], dtype=np.float64)) if given.get("draws") else None
+        drawn = laws_from_rows(np.array(given["draws"], dtype=np.float64)) if given.get("draws") else None
     except ValueError as error:
         raise InvalidRequest(str(error)[:1000], "/law") from error
     largest = given.get("largest_params"), given.get("largest_tokens")
@@ -130,7 +132,7 @@ def _hours_left(request: Given, today: date, notes: AssumptionLog) -> float:
 def _limit(request: Given, notes: AssumptionLog) -> DataLimit | None:
     if "max_unique_tokens" not in request:
         return None
-    decay, source = repetition()
+    decay, source = repetition_decay()
     notes.assume("repetition", {"tokens": decay.tokens, "params": decay.params}, source)
     return DataLimit(float(request["max_unique_tokens"]), decay)
 
@@ -145,6 +147,6 @@ def _check_serving(request: Given) -> None:
         raise InvalidRequest("dollars of serving stand beside dollars of training: state hardware", "/hardware")
 
 
-def figure_or_none(amount: Amount) -> float | None:
+def finite_or_none(amount: Amount) -> float | None:
     """A finite amount as a figure, None where there is none."""
     return float(amount) if np.isfinite(amount) else None

@@ -11,10 +11,10 @@ import numpy as np
 from service.domain.errors import DoesNotFit, InvalidRequest
 from service.domain.quantities import Range
 from service.domain.scaling.laws import AllocationLaw, Optimum, ScalingLaw
-from service.engine.scaling.laws import Floats, range_of
-from service.engine.scaling.optimum import best, cheapest, for_flops, lifetime_flops, training_flops
+from service.engine.scaling.laws import Floats, range_around
+from service.engine.scaling.optimum import best_for_budget, cheapest_for_loss, lifetime_flops, optimum_for_flops, training_flops
 from service.usecases.scaling.optimum_request import OptimumRequest
-from service.usecases.scaling.size_costs import SizeCostTable, coarse_table, refined, serving_cost
+from service.usecases.scaling.size_costs import SizeCostTable, coarse_cost_table, refine_cost_table, serving_cost
 
 if TYPE_CHECKING:
     from service.domain.scaling.laws import Amount, Cost
@@ -54,23 +54,23 @@ class OptimumResult:
         return self.joint or self.bought
 
 
-def search(asked: OptimumRequest) -> tuple[ModelCosts, OptimumResult]:
+def search_optimum(asked: OptimumRequest) -> tuple[ModelCosts, OptimumResult]:
     """The optimum, with the step model asked once more around what it led to. Raises the domain's Problems."""
     if asked.rig is None:
         spending = _in_flops(asked)
-        return spending, found(asked, asked.law.law, spending)
-    table = coarse_table(asked.rig)
+        return spending, find_optimum(asked, asked.law.law, spending)
+    table = coarse_cost_table(asked.rig)
     bought = _bought(asked, asked.law.law, _on_machine(asked, table, None))
     serving = None
     if asked.serving is not None:
         serving = serving_cost(asked.serving, float(bought.params), of_mixtures=asked.of_mixtures)
-    first = found(asked, asked.law.law, _on_machine(asked, table, serving))
+    first = find_optimum(asked, asked.law.law, _on_machine(asked, table, serving))
     around = [float(each.params) for each in (first.bought, first.joint) if each is not None]
-    spending = _on_machine(asked, refined(asked.rig, table, around), serving)
-    return spending, found(asked, asked.law.law, spending)
+    spending = _on_machine(asked, refine_cost_table(asked.rig, table, around), serving)
+    return spending, find_optimum(asked, asked.law.law, spending)
 
 
-def found(asked: OptimumRequest, law: ScalingLaw, spending: ModelCosts) -> OptimumResult:
+def find_optimum(asked: OptimumRequest, law: ScalingLaw, spending: ModelCosts) -> OptimumResult:
     """The optimum by a law, or by laws drawn at random. Raises InvalidRequest where the budget buys nothing or the law cannot say."""
     bought = _bought(asked, law, spending)
     if spending.serving is None:
@@ -82,28 +82,28 @@ def found(asked: OptimumRequest, law: ScalingLaw, spending: ModelCosts) -> Optim
 
 def _joint(asked: OptimumRequest, law: ScalingLaw, loss: Amount, spending: ModelCosts) -> Optimum:
     try:
-        return cheapest(law, loss, spending.sought, asked.limit)
+        return cheapest_for_loss(law, loss, spending.sought, asked.limit)
     except InvalidRequest as problem:
         message = "no model that is as good can be both trained and served on these accelerators: state others"
         raise DoesNotFit(message, "/serving/accelerator") from problem
 
 
-def spent(cost: Cost, model: Optimum) -> Floats:
+def cost_of(cost: Cost, model: Optimum) -> Floats:
     """What a model costs, or each of many."""
     return cost(np.asarray(model.params), np.asarray(model.tokens))
 
 
-def ranged(figure: Amount, draws: Amount | None) -> Range:
+def range_over_draws(figure: Amount, draws: Amount | None) -> Range:
     """A figure of the law with where drawn laws put it; those that reach no model are left out."""
     if draws is None:
         return Range.exactly(float(figure))
     finite = np.asarray(draws)[np.isfinite(draws)]
-    return range_of(figure, finite) if finite.size else Range.exactly(float(figure))
+    return range_around(figure, finite) if finite.size else Range.exactly(float(figure))
 
 
 def _bought(asked: OptimumRequest, law: ScalingLaw, spending: ModelCosts) -> Optimum:
     amount, limit = asked.budget.amount, asked.limit
-    return for_flops(law, amount, limit) if asked.budget.kind == "flops" else best(law, amount, spending.budget, limit)
+    return optimum_for_flops(law, amount, limit) if asked.budget.kind == "flops" else best_for_budget(law, amount, spending.budget, limit)
 
 
 def _in_flops(asked: OptimumRequest) -> ModelCosts:

@@ -16,9 +16,9 @@ from service.domain.training.hardware import Accelerator
 from service.domain.training.model import Transformer
 from service.domain.training.run import Cluster
 from service.engine.scaling.laws import Floats
-from service.engine.scaling.optimum import tabulated
+from service.engine.scaling.optimum import interpolate_cost
 from service.engine.serving.configurations import Rented, costs_of_sizes
-from service.engine.serving.model import ServingSetup, served
+from service.engine.serving.model import ServingSetup, describe_served_model
 from service.engine.serving.roofline import throughput_spread
 from service.engine.training.cost import total_usd
 from service.engine.training.energy import energy_mwh
@@ -29,7 +29,7 @@ from service.engine.training.shape import infer_shape
 from service.presets.hardware.accelerators import find_accelerator
 from service.presets.scaling.laws import mixture_total_per_active
 from service.presets.scaling.optimum import optimal_default
-from service.presets.serving import find_format, serving_defaults, serving_machine, typical_shape
+from service.presets.serving import default_shape, find_format, serving_defaults, serving_machine
 from service.presets.training.utilisation import planning
 from service.prices.book import PriceBook
 from service.usecases.resolution.assumption_log import AssumptionLog
@@ -67,7 +67,7 @@ class TrainingSetup:
 
     def model(self, params: float) -> Transformer:
         """The usual model of so many parameters (active ones of a mixture)."""
-        return usual_model(params, of_mixtures=self.of_mixtures)
+        return default_model(params, of_mixtures=self.of_mixtures)
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +108,7 @@ class SizeCostTable:
     def _cost(self, fixed: Sequence[float], per_token: Sequence[float]) -> Cost:
         # Cents round a tiny model's fixed costs to nothing, which has no logarithm.
         least = LEAST_USD if any(fixed) else 0.0
-        known = tabulated(np.array([row.params for row in self.rows]), np.maximum(fixed, least), np.array(per_token))
+        known = interpolate_cost(np.array([row.params for row in self.rows]), np.maximum(fixed, least), np.array(per_token))
         beyond = self.largest * (1 + 1e-9)
         return lambda params, tokens: np.where(params <= beyond, known(params, tokens), np.inf)
 
@@ -131,7 +131,7 @@ class LifetimeServing:
 
     def usd_per_request(self, model: Transformer, requests: MeanRequest | None = None) -> Range:
         """Dollars of a request, infinite where no replica that is searched holds the model. InvalidRequest for other networks."""
-        service = ServingSetup(served(model), self.stored, self.machine, requests or self.requests)
+        service = ServingSetup(describe_served_model(model), self.stored, self.machine, requests or self.requests)
         usd = float(costs_of_sizes(Rented(service, self.price.usd_per_accelerator_hour, self.load_factor)).usd_per_request)
         speed = throughput_spread(service)
         return Range(usd / speed.p90, usd / speed.p50, usd / speed.p10)
@@ -141,15 +141,15 @@ class LifetimeServing:
         return self.number * self.usd_per_request(model).p50
 
 
-def usual_model(params: float, *, of_mixtures: bool) -> Transformer:
+def default_model(params: float, *, of_mixtures: bool) -> Transformer:
     """A model by its parameters alone; of a mixture the active ones, the others in the proportion of the law."""
     if of_mixtures:
         total = params * mixture_total_per_active()
-        return infer_shape({"params": total, "active_params": params, **typical_shape()}).model
-    return infer_shape({"params": params, **typical_shape()}).model
+        return infer_shape({"params": total, "active_params": params, **default_shape()}).model
+    return infer_shape({"params": params, **default_shape()}).model
 
 
-def rig_of(context: AppContext, request: Given, *, of_mixtures: bool) -> TrainingSetup | None:
+def resolve_setup(context: AppContext, request: Given, *, of_mixtures: bool) -> TrainingSetup | None:
     """The machine and its price; None where no hardware is stated. What is assumed of them is noted by the estimate.
 
     Raises UnknownName, NoOffer with pointers.
@@ -161,7 +161,7 @@ def rig_of(context: AppContext, request: Given, *, of_mixtures: bool) -> Trainin
     return TrainingSetup(context, request, machine.cluster, machine.price, of_mixtures)
 
 
-def row_of(rig: TrainingSetup, params: float, model: Transformer) -> SizeCost:
+def cost_size(rig: TrainingSetup, params: float, model: Transformer) -> SizeCost:
     """One size through the step model. Raises DoesNotFit, InvalidRequest."""
     notes = AssumptionLog()
     sections = {**rig.request, "data": {"tokens": TIMED_TOKENS}}
@@ -186,12 +186,12 @@ def row_of(rig: TrainingSetup, params: float, model: Transformer) -> SizeCost:
     return SizeCost(params, hours / TIMED_TOKENS, 2 * once - twice, usd_per_hour * hours / TIMED_TOKENS)
 
 
-def coarse_table(rig: TrainingSetup) -> SizeCostTable:
+def coarse_cost_table(rig: TrainingSetup) -> SizeCostTable:
     """Sizes over all decades. Raises DoesNotFit, InvalidRequest where none can be trained."""
     return _table(rig, (), COARSE_SIZES)
 
 
-def refined(rig: TrainingSetup, table: SizeCostTable, around: Sequence[float]) -> SizeCostTable:
+def refine_cost_table(rig: TrainingSetup, table: SizeCostTable, around: Sequence[float]) -> SizeCostTable:
     """The table with sizes from a factor below the least of some to as much above the largest."""
     sizes = np.geomspace(min(around) / FINE_FACTOR, max(around) * FINE_FACTOR, FINE_SIZES)
     return _table(rig, table.rows, sizes)
@@ -201,7 +201,7 @@ def _table(rig: TrainingSetup, known: Sequence[SizeCost], sizes: Floats) -> Size
     rows, problems = list(known), []
     for params in sizes:
         try:
-            rows.append(row_of(rig, float(params), rig.model(float(params))))
+            rows.append(cost_size(rig, float(params), rig.model(float(params))))
         except (DoesNotFit, InvalidRequest) as problem:
             problems.append(problem)
     if not rows:
@@ -210,7 +210,7 @@ def _table(rig: TrainingSetup, known: Sequence[SizeCost], sizes: Floats) -> Size
     return SizeCostTable(tuple(by_size[params] for params in sorted(by_size)), rig.cluster.count)
 
 
-def serving_of(rig: TrainingSetup, given: Given, tokens: float, book: PriceBook, notes: AssumptionLog) -> LifetimeServing:
+def resolve_lifetime_serving(rig: TrainingSetup, given: Given, tokens: float, book: PriceBook, notes: AssumptionLog) -> LifetimeServing:
     """Who serves: the accelerator and price stated in `given`, else those of training. Raises Problems with pointers below /serving."""
     try:
         return _serving(rig, given, tokens, book, notes)
@@ -259,10 +259,10 @@ def _chosen(given: Given, name: str, notes: AssumptionLog) -> Any:
 def serving_cost(serving: LifetimeServing, around: float, *, of_mixtures: bool) -> Callable[[Floats], Floats]:
     """Dollars of serving as a function of the size, known at sizes three decades to either side of one; infinite where none serves."""
     sizes = np.geomspace(max(around / 1e3, 1e5), around * 1e3, SERVED_SIZES)
-    usd = np.array([serving.usd(usual_model(float(size), of_mixtures=of_mixtures)) for size in sizes])
+    usd = np.array([serving.usd(default_model(float(size), of_mixtures=of_mixtures)) for size in sizes])
     known = np.isfinite(usd)
     if not known.any():
         raise DoesNotFit("no model of these sizes can be served on that accelerator; state another", "/serving")
-    table = tabulated(sizes[known], np.zeros(known.sum()), usd[known])
+    table = interpolate_cost(sizes[known], np.zeros(known.sum()), usd[known])
     largest = sizes[known][-1] * (1 + 1e-9)
     return lambda params: np.where(params <= largest, table(params, np.ones_like(params)), np.inf)

@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 
 from service.domain.errors import DoesNotFit, DomainError, InvalidRequest, NoOffer
-from service.engine.serving.fleet import TimedReplicas, allowed, sizes
+from service.engine.serving.fleet import TimedReplicas, replica_sizes, select_allowed
 from service.presets.serving import load_formats
 from service.prices.book import PriceBook
 from service.usecases.resolution.assumption_log import AssumptionLog
-from service.usecases.serving.offers import PricedAccelerator, lots_of
-from service.usecases.serving.search import ReplicaCache, ServingRequest, ServingResult, search, tried_on
+from service.usecases.serving.offers import PricedAccelerator, find_priced_accelerators
+from service.usecases.serving.search import ReplicaCache, ServingRequest, ServingResult, replicas_on, search_configurations
 
 Given = Mapping[str, Any]
 TOLD = 3
@@ -30,7 +30,7 @@ class InfeasibleSearch:
     tries: ReplicaCache
 
 
-def refusal(request: Given, failed: InfeasibleSearch, book: PriceBook) -> DomainError:
+def explain_infeasible(request: Given, failed: InfeasibleSearch, book: PriceBook) -> DomainError:
     """What keeps all lots from serving, and what of another format, size or accelerator would serve, the cheapest first."""
     counts = failed.asked.demand.counts
     if counts is not None and not (known := _sizes(failed)).intersection(counts):
@@ -49,16 +49,16 @@ def refusal(request: Given, failed: InfeasibleSearch, book: PriceBook) -> Domain
 def _sizes(failed: InfeasibleSearch) -> set[int]:
     """Sizes of replica that are tried on any of the lots."""
     stored = failed.asked.formats[0]
-    services = [(lot, tried_on(failed.asked, lot.accelerator, stored, failed.tries).service) for lot in _kinds(failed)]
-    return {size for lot, service in services for size in sizes(service) if size <= lot.rent.joined}
+    services = [(lot, replicas_on(failed.asked, lot.accelerator, stored, failed.tries).service) for lot in _kinds(failed)]
+    return {size for lot, service in services for size in replica_sizes(service) if size <= lot.rent.joined}
 
 
 def _fitting(failed: InfeasibleSearch) -> list[TimedReplicas]:
     """What fits and is allowed, too slow as it is."""
     found = []
     for lot, stored in itertools.product(_kinds(failed), failed.asked.formats):
-        everything = tried_on(failed.asked, lot.accelerator, stored, failed.tries)
-        at = np.flatnonzero(allowed(everything, failed.asked.demand, lot.rent))
+        everything = replicas_on(failed.asked, lot.accelerator, stored, failed.tries)
+        at = np.flatnonzero(select_allowed(everything, failed.asked.demand, lot.rent))
         found += [everything.some(at)] if len(at) else []
     return found
 
@@ -73,8 +73,8 @@ def _would(request: Given, failed: InfeasibleSearch, book: PriceBook) -> list[st
     asked = failed.asked
     formatted = replace(asked, formats=tuple(load_formats().values()))
     sized, both = (replace(each, demand=replace(asked.demand, counts=None)) for each in (asked, formatted))
-    found = [best for wider in (formatted, sized, both) for best in search(wider, failed.lots, failed.tries)[:1]]
-    found = found or search(both, _all_lots(request, book), failed.tries)
+    found = [best for wider in (formatted, sized, both) for best in search_configurations(wider, failed.lots, failed.tries)[:1]]
+    found = found or search_configurations(both, _all_lots(request, book), failed.tries)
     return list(dict.fromkeys(_told(each) for each in found))[:TOLD]
 
 
@@ -84,7 +84,7 @@ def _all_lots(request: Given, book: PriceBook) -> list[PricedAccelerator]:
         return []
     price = {name: value for name, value in request.get("price", {}).items() if name != "usd_per_accelerator_hour"}
     try:
-        return lots_of({"price": price}, book, AssumptionLog())
+        return find_priced_accelerators({"price": price}, book, AssumptionLog())
     except NoOffer:
         return []
 

@@ -12,12 +12,12 @@ from service.domain.serving.answer import ServingLever
 from service.domain.serving.requirements import CompressionMethod
 from service.domain.training.model import Transformer
 from service.engine.serving.configurations import SECONDS_PER_HOUR, lever_flops, payback_tokens
-from service.engine.serving.model import ServedModel, served
+from service.engine.serving.model import ServedModel, describe_served_model
 from service.engine.serving.roofline import arithmetic_peak
-from service.presets.serving import load_formats, load_levers, serving_defaults
+from service.presets.serving import load_compression_methods, load_formats, serving_defaults
 from service.usecases.resolution.assumption_log import AssumptionLog
 from service.usecases.serving.options import usd_per_million_tokens
-from service.usecases.serving.search import ServingRequest, ServingResult, search
+from service.usecases.serving.search import ServingRequest, ServingResult, search_configurations
 
 STUDENT_SOURCE = "half of the layers, as Minitron's 15B to 8B is about half of the weights (Muralidharan et al. 2024, arXiv 2407.14679)"
 
@@ -33,11 +33,13 @@ class LeverBaseline:
     lifetime_tokens: float | None
 
 
-def levers_of(base: LeverBaseline, notes: AssumptionLog) -> tuple[ServingLever, ...]:
+def rank_levers(base: LeverBaseline, notes: AssumptionLog) -> tuple[ServingLever, ...]:
     """Every lever that can be pulled and still keeps the latencies, the one that saves most first."""
     share = serving_defaults()["training_share"]
     notes.assume("serving.training_share", share.value, f"{share.source}, {share.date}")
-    found = [_lever(base, kind, change, other) for kind in load_levers().values() for change, other in _changes(base, kind, notes)]
+    found = [
+        _lever(base, kind, change, other) for kind in load_compression_methods().values() for change, other in _changes(base, kind, notes)
+    ]
     return tuple(sorted(found, key=lambda lever: -lever.saves_usd_per_million_tokens))
 
 
@@ -56,14 +58,14 @@ def _distilled(base: LeverBaseline, notes: AssumptionLog) -> Iterator[tuple[dict
     layers = base.model.layers // 2
     if layers == 0 or (base.model.experts and base.model.experts.dense_layers >= layers):
         return
-    student = served(replace(base.model, layers=layers, params=None, active_params=None))
+    student = describe_served_model(replace(base.model, layers=layers, params=None, active_params=None))
     notes.assume("levers.distillation.layers", layers, STUDENT_SOURCE)
     for other in _best(replace(base.asked, model=student, formats=(base.best.format,)), base):
         yield {"model.layers": layers}, other
 
 
 def _best(asked: ServingRequest, base: LeverBaseline) -> list[ServingResult]:
-    return search(asked, [base.best.lot], {})[:1]
+    return search_configurations(asked, [base.best.lot], {})[:1]
 
 
 def _lever(base: LeverBaseline, kind: CompressionMethod, change: dict[str, Any], other: ServingResult) -> ServingLever:

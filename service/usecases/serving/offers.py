@@ -30,12 +30,12 @@ class PricedAccelerator:
     offer: Offer | None = None
 
 
-def lots_of(request: Given, book: PriceBook, notes: AssumptionLog) -> list[PricedAccelerator]:
+def find_priced_accelerators(request: Given, book: PriceBook, notes: AssumptionLog) -> list[PricedAccelerator]:
     """The cheapest offer of each provider, accelerator and size of instance that answers the request's filter, or the caller's price.
 
     Raises UnknownName, InvalidRequest, NoOffer with pointers into the request.
     """
-    given, names = request.get("price", {}), accelerators_of(request.get("hardware", {}), book, notes)
+    given, names = request.get("price", {}), resolve_accelerators(request.get("hardware", {}), book, notes)
     if given.get("usd_per_accelerator_hour") is not None:
         return [_own(given, names)]
     found = [lot for name in names for lot in _sold(given, name, book)]
@@ -48,7 +48,7 @@ def lots_of(request: Given, book: PriceBook, notes: AssumptionLog) -> list[Price
     return found
 
 
-def accelerators_of(given: Given, book: PriceBook, notes: AssumptionLog) -> list[str]:
+def resolve_accelerators(given: Given, book: PriceBook, notes: AssumptionLog) -> list[str]:
     """Canonical names of the accelerators asked for, or of all that have a price, in order. Raises UnknownName with its pointer."""
     asked = given.get("accelerators")
     if asked is None:

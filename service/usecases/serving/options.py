@@ -13,9 +13,9 @@ from service.domain.serving.answer import ServingConfiguration, ServingCost, Ser
 from service.domain.serving.requirements import WeightFormat
 from service.engine.numerics.ranges import inverse
 from service.engine.serving.configurations import TokenCosts
-from service.engine.serving.fleet import bill, costs_of, prefill_tokens_per_s, usd_per_month
-from service.engine.serving.model import memory, stages
-from service.presets.serving import load_levers
+from service.engine.serving.fleet import fleet_token_costs, prefill_tokens_per_s, size_fleet, usd_per_month
+from service.engine.serving.model import memory_by_part, pipeline_stages
+from service.presets.serving import load_compression_methods
 from service.prices.book import PriceBook
 from service.usecases.resolution.price import Price, priced
 from service.usecases.serving.search import ServingRequest, ServingResult
@@ -37,7 +37,7 @@ class ServingOption:
     price: Price
 
 
-def option_of(rank: int, found: ServingResult, asked: ServingRequest, book: PriceBook, now: datetime) -> ServingOption:
+def make_serving_option(rank: int, found: ServingResult, asked: ServingRequest, book: PriceBook, now: datetime) -> ServingOption:
     """The option that a search found."""
     return ServingOption(
         rank=rank,
@@ -47,11 +47,11 @@ def option_of(rank: int, found: ServingResult, asked: ServingRequest, book: Pric
         latency=_latency(found),
         fleet=_fleet(found, asked),
         cost=_cost(found, asked),
-        price=price_of(found, book, now),
+        price=option_price(found, book, now),
     )
 
 
-def price_of(found: ServingResult, book: PriceBook, now: datetime) -> Price:
+def option_price(found: ServingResult, book: PriceBook, now: datetime) -> Price:
     """The price of the option's lot, as answers show it."""
     lot = found.lot
     if lot.offer is None:
@@ -65,15 +65,15 @@ def usd_per_million_tokens(found: ServingResult) -> float:
     return 1e6 * found.usd_per_request / (requests.prompt_tokens + requests.output_tokens)
 
 
-def quality_loss(stored: WeightFormat) -> Range | None:
+def format_quality_loss(stored: WeightFormat) -> Range | None:
     """What the cheapest way into the format loses of benchmark scores, in per cent: that of quantising without training."""
-    ways = [lever for lever in load_levers().values() if stored.name in lever.formats and not lever.trains]
+    ways = [lever for lever in load_compression_methods().values() if stored.name in lever.formats and not lever.trains]
     return ways[0].quality_loss if ways else None
 
 
 def _configuration(found: ServingResult) -> ServingConfiguration:
     replicas, model = found.chosen.replicas, found.chosen.service.model
-    accelerators, tensor, pipeline = (int(size) for size in (replicas.accelerators, replicas.tensor, stages(model, replicas)))
+    accelerators, tensor, pipeline = (int(size) for size in (replicas.accelerators, replicas.tensor, pipeline_stages(model, replicas)))
     experts = {"expert": accelerators} if np.greater(model.routed, 0) else {}
     return ServingConfiguration(
         accelerator=found.lot.accelerator.name,
@@ -82,12 +82,12 @@ def _configuration(found: ServingResult) -> ServingConfiguration:
         batch=int(replicas.batch),
         format=found.format.name,
         bits=found.format.bits,
-        quality_loss_percent=quality_loss(found.format),
+        quality_loss_percent=format_quality_loss(found.format),
     )
 
 
 def _memory(found: ServingResult) -> ServingMemory:
-    parts = {name: float(size) / GB for name, size in memory(found.chosen.service, found.chosen.replicas).items()}
+    parts = {name: float(size) / GB for name, size in memory_by_part(found.chosen.service, found.chosen.replicas).items()}
     taken, capacity = sum(parts.values()), found.lot.accelerator.usable_memory_bytes / GB
     return ServingMemory(taken, capacity, taken <= capacity, parts)
 
@@ -116,8 +116,8 @@ def _fleet(found: ServingResult, asked: ServingRequest) -> ServingFleet | None:
     if rate is None:
         return None
     able = float(found.chosen.speed.requests_per_s)
-    replicas = _falling(found, lambda share: float(bill(found.chosen, asked.demand, found.lot.rent, share).replicas))
-    accelerators = _falling(found, lambda share: float(bill(found.chosen, asked.demand, found.lot.rent, share).accelerators))
+    replicas = _falling(found, lambda share: float(size_fleet(found.chosen, asked.demand, found.lot.rent, share).replicas))
+    accelerators = _falling(found, lambda share: float(size_fleet(found.chosen, asked.demand, found.lot.rent, share).accelerators))
     return ServingFleet(rate, replicas, accelerators, rate / (replicas.p50 * able))
 
 
@@ -126,10 +126,10 @@ def _cost(found: ServingResult, asked: ServingRequest) -> ServingCost:
     tokens = requests.prompt_tokens + requests.output_tokens
 
     def costs(share: float) -> TokenCosts:
-        return costs_of(found.chosen, asked.demand, lot.rent, lot.usd_per_accelerator_hour, share)
+        return fleet_token_costs(found.chosen, asked.demand, lot.rent, lot.usd_per_accelerator_hour, share)
 
     def month(share: float) -> float:
-        return usd_per_month(bill(found.chosen, asked.demand, lot.rent, share), lot.usd_per_accelerator_hour)
+        return usd_per_month(size_fleet(found.chosen, asked.demand, lot.rent, share), lot.usd_per_accelerator_hour)
 
     return ServingCost(
         usd_per_million_input_tokens=_falling(found, lambda share: float(costs(share).usd_per_million_input)),

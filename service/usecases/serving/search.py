@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from service.domain.serving.requirements import MeanRequest, ServingMachine, WeightFormat
 from service.domain.training.hardware import Accelerator
 from service.engine.serving.configurations import SECONDS_PER_HOUR
-from service.engine.serving.fleet import ServingDemand, TimedReplicas, best_of, bill, tried
+from service.engine.serving.fleet import ServingDemand, TimedReplicas, cheapest_configuration, size_fleet, time_replicas
 from service.engine.serving.model import ServedModel, ServingSetup
 from service.presets.serving import serving_machine
 from service.usecases.serving.offers import PricedAccelerator
@@ -42,24 +42,24 @@ class ServingResult:
         return self.chosen.service.stored
 
 
-def search(asked: ServingRequest, lots: Sequence[PricedAccelerator], tries: ReplicaCache) -> list[ServingResult]:
+def search_configurations(asked: ServingRequest, lots: Sequence[PricedAccelerator], tries: ReplicaCache) -> list[ServingResult]:
     """The best configuration of each lot in each format that can serve, the cheapest request first."""
     found: list[ServingResult] = []
     for accelerator, stored in itertools.product(_accelerators(lots), asked.formats):
-        everything = tried_on(asked, accelerator, stored, tries)
+        everything = replicas_on(asked, accelerator, stored, tries)
         found += _of_lots(everything, asked.demand, [lot for lot in lots if lot.accelerator.name == accelerator.name])
     return sorted(found, key=_order)
 
 
-def tried_on(asked: ServingRequest, accelerator: Accelerator, stored: WeightFormat, tries: ReplicaCache) -> TimedReplicas:
+def replicas_on(asked: ServingRequest, accelerator: Accelerator, stored: WeightFormat, tries: ReplicaCache) -> TimedReplicas:
     """Every configuration on an accelerator in a format, from `tries` or put there."""
     key = (accelerator.name, stored.name)
     if key not in tries:
-        tries[key] = tried(ServingSetup(asked.model, stored, machine_of(accelerator), asked.requests))
+        tries[key] = time_replicas(ServingSetup(asked.model, stored, resolve_machine(accelerator), asked.requests))
     return tries[key]
 
 
-def machine_of(accelerator: Accelerator) -> ServingMachine:
+def resolve_machine(accelerator: Accelerator) -> ServingMachine:
     """The accelerator with what engines reach; of a pod larger than the largest replica tried only so many are looked at."""
     machine = serving_machine(accelerator)
     most = machine.limits.max_accelerators
@@ -76,12 +76,12 @@ def best_of_each(found: Sequence[ServingResult]) -> list[ServingResult]:
 
 def _of_lots(everything: TimedReplicas, demand: ServingDemand, lots: Sequence[PricedAccelerator]) -> list[ServingResult]:
     """The lots of one accelerator; those rented alike share their best configuration."""
-    best = {rent: best_of(everything, demand, rent) for rent in {lot.rent for lot in lots}}
+    best = {rent: cheapest_configuration(everything, demand, rent) for rent in {lot.rent for lot in lots}}
     return [_found(lot, chosen, demand) for lot in lots if (chosen := best[lot.rent]) is not None]
 
 
 def _found(lot: PricedAccelerator, chosen: TimedReplicas, demand: ServingDemand) -> ServingResult:
-    paid = bill(chosen, demand, lot.rent)
+    paid = size_fleet(chosen, demand, lot.rent)
     usd = lot.usd_per_accelerator_hour / SECONDS_PER_HOUR * float(paid.accelerators / paid.requests_per_s)
     return ServingResult(lot, chosen, usd)
 

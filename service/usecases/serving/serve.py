@@ -15,18 +15,25 @@ from service.domain.quantities import Assumption, Range
 from service.domain.serving.answer import ServingLever, ServingLifetime
 from service.domain.serving.requirements import MeanRequest
 from service.domain.training.model import Transformer
-from service.engine.serving.fleet import HOURS_PER_MONTH, ServingDemand, requests_per_s_of
-from service.engine.serving.model import served
-from service.presets.serving import BORROWED, find_format, serving_assumptions, serving_defaults, typical_shape
+from service.engine.serving.fleet import HOURS_PER_MONTH, ServingDemand, mean_requests_per_s
+from service.engine.serving.model import describe_served_model
+from service.presets.serving import BORROWED, default_shape, find_format, serving_assumptions, serving_defaults
 from service.presets.version import engine_version
 from service.prices.book import PriceBook
 from service.usecases.resolution.assumption_log import AssumptionLog
 from service.usecases.resolution.model import resolve_model
-from service.usecases.serving.infeasibility import InfeasibleSearch, refusal
-from service.usecases.serving.levers import LeverBaseline, levers_of
-from service.usecases.serving.offers import lots_of
-from service.usecases.serving.options import ServingOption, option_of
-from service.usecases.serving.search import ReplicaCache, ServingRequest, ServingResult, best_of_each, machine_of, search
+from service.usecases.serving.infeasibility import InfeasibleSearch, explain_infeasible
+from service.usecases.serving.levers import LeverBaseline, rank_levers
+from service.usecases.serving.offers import find_priced_accelerators
+from service.usecases.serving.options import ServingOption, make_serving_option
+from service.usecases.serving.search import (
+    ReplicaCache,
+    ServingRequest,
+    ServingResult,
+    best_of_each,
+    resolve_machine,
+    search_configurations,
+)
 from service.usecases.training.estimate import MOST_ACCELERATOR_HOURS, MOST_USD, estimate
 
 Given = Mapping[str, Any]
@@ -67,15 +74,15 @@ def serve(context: AppContext, request: Given) -> ServingAnswer:
     book = context.book(request.get("price", {}).get("snapshot"))
     model, published_seq_len = _model(request, notes)
     asked, volume = _asked(request, model, notes), _volume(request)
-    lots = lots_of(request, book, notes)
+    lots = find_priced_accelerators(request, book, notes)
     tries: ReplicaCache = {}
-    found = best_of_each(search(asked, lots, tries))
+    found = best_of_each(search_configurations(asked, lots, tries))
     if not found:
-        raise refusal(request, InfeasibleSearch(asked, lots, tries), book)
+        raise explain_infeasible(request, InfeasibleSearch(asked, lots, tries), book)
     shown = found[: 1 + notes.take(request, "limit", USUAL_LIMIT, "not stated")]
-    best, *others = (option_of(rank, each, asked, book, now) for rank, each in enumerate(shown, 1))
+    best, *others = (make_serving_option(rank, each, asked, book, now) for rank, each in enumerate(shown, 1))
     base = LeverBaseline(asked, model, found[0], volume.tokens_per_month, volume.lifetime_tokens)
-    levers = levers_of(base, notes) if request.get("levers") else None
+    levers = rank_levers(base, notes) if request.get("levers") else None
     lifetime = _lifetime(context, request, book, best, volume)
     _check_reason(best, lifetime)
     _warn(request, asked, shown[0], best, published_seq_len, notes)
@@ -98,7 +105,7 @@ def _model(request: Given, notes: AssumptionLog) -> tuple[Transformer, int | Non
     if "params" in given and not set(given) - SIZES:
         default = serving_defaults()["kv_heads"]
         notes.assume("model.kv_heads", int(default.value), f"{default.source}, {default.date}")
-        given = {**typical_shape(), **given}
+        given = {**default_shape(), **given}
     model, published_seq_len = resolve_model(given, notes)
     if not isinstance(model, Transformer):
         raise InvalidRequest("serving is counted for decoder-only transformers; state one by its shape, size or preset", "/model")
@@ -122,7 +129,7 @@ def _asked(request: Given, model: Transformer, notes: AssumptionLog) -> ServingR
         counts=request.get("hardware", {}).get("counts"),
     )
     formats = request.get("formats") or notes.assume("formats", [USUAL_FORMAT], "not stated: as trained; fewer bits lose quality")
-    return ServingRequest(served(model), requests, demand, tuple(find_format(name) for name in dict.fromkeys(formats)))
+    return ServingRequest(describe_served_model(model), requests, demand, tuple(find_format(name) for name in dict.fromkeys(formats)))
 
 
 def _rate(traffic: Given, requests: MeanRequest) -> float | None:
@@ -132,7 +139,7 @@ def _rate(traffic: Given, requests: MeanRequest) -> float | None:
         return traffic.get("requests_per_s")
     if "requests_per_s" in traffic:
         raise InvalidRequest("requests_per_s says it already: state one of both", "/traffic/tokens_per_month")
-    return requests_per_s_of(float(a_month), requests.prompt_tokens + requests.output_tokens)
+    return mean_requests_per_s(float(a_month), requests.prompt_tokens + requests.output_tokens)
 
 
 def _volume(request: Given) -> TokenVolume:
@@ -140,7 +147,7 @@ def _volume(request: Given) -> TokenVolume:
     a_month, rate = traffic.get("tokens_per_month"), traffic.get("requests_per_s")
     if rate is not None:
         tokens = float(traffic["prompt_tokens"]) + float(traffic["output_tokens"])
-        a_month = rate / requests_per_s_of(1.0, tokens)
+        a_month = rate / mean_requests_per_s(1.0, tokens)
     return TokenVolume(None if a_month is None else float(a_month), traffic.get("lifetime_tokens"))
 
 
@@ -195,7 +202,7 @@ def _sum(first: Range, second: Range) -> Range:
 
 def _of_machines(shown: list[ServingResult]) -> tuple[Assumption, ...]:
     """What engines are run with, and what they reach on each family of accelerators that is shown."""
-    machines = {machine.achieved.family: machine for machine in (machine_of(each.lot.accelerator) for each in shown)}
+    machines = {machine.achieved.family: machine for machine in (resolve_machine(each.lot.accelerator) for each in shown)}
     found: dict[str, Assumption] = {}
     for family, machine in machines.items():
         achieved, *limits = serving_assumptions(machine)
@@ -211,7 +218,7 @@ def _warn(
     tokens = asked.requests.prompt_tokens + asked.requests.output_tokens
     if published_seq_len is not None and tokens > published_seq_len:
         notes.warn(f"a request of {tokens:,.0f} tokens is longer than the {published_seq_len:,} that the model is published with")
-    if machine_of(found.lot.accelerator).achieved.family == BORROWED:
+    if resolve_machine(found.lot.accelerator).achieved.family == BORROWED:
         notes.warn(f"nobody published serving throughputs of {best.configuration.accelerator}: borrowed, with a wider range")
     if np.greater(asked.model.routed, 0):
         notes.warn("mixtures of many narrow experts reach half to three quarters of what is predicted: take the low end of the range")

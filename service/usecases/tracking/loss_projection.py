@@ -9,10 +9,10 @@ import numpy as np
 
 from service.domain.scaling.loss_curves import Decay
 from service.domain.tracking.status import LossEnd
-from service.engine.scaling.loss_curve import schedule
+from service.engine.scaling.loss_curve import make_schedule
 from service.engine.tracking.history import RunHistory
 from service.engine.tracking.loss_monitor import loss_end
-from service.presets.scaling.law_fit import typical_curve
+from service.presets.scaling.law_fit import curve_prior
 from service.usecases.scaling.loss_curves import SEED
 
 DECAY: Decay = "cosine"
@@ -25,8 +25,8 @@ def find_loss_end(planned: Mapping[str, Any], history: RunHistory) -> LossEnd | 
     decay: Decay | None = planned.get("decay")
     if not tokens:
         return "where the loss will end cannot be told: no tokens of the run are planned"
-    plan = schedule(decay or DECAY, float(tokens), float(planned.get("warmup_tokens") or 0), None, 0.0)
-    found = loss_end(history, plan, typical_curve(), planned.get("loss"), np.random.default_rng(SEED))
+    plan = make_schedule(decay or DECAY, float(tokens), float(planned.get("warmup_tokens") or 0), None, 0.0)
+    found = loss_end(history, plan, curve_prior(), planned.get("loss"), np.random.default_rng(SEED))
     if isinstance(found, str):
         return f"where the loss will end cannot be told: {found}"
     return found if decay else LossEnd(found.loss, found.planned_loss, found.probability_of_planned, (*found.warnings, ASSUMED))

@@ -20,7 +20,7 @@ from service.presets.programs import (
     published_spending,
     suggested_tokens,
 )
-from service.presets.scaling.laws import default_law, repetition
+from service.presets.scaling.laws import default_law, repetition_decay
 
 LAW = default_law().law
 SHARES = {
@@ -83,7 +83,7 @@ def test_four_epochs_are_within_the_worth_that_is_kept() -> None:
     """The default worth is that of about four epochs, as Muennighoff found them harmless."""
     from service.engine.programs.tokens import epochs_until_worth
 
-    assert 4 <= epochs_until_worth(find_program_default("retention_worth").value, repetition()[0]) < 5
+    assert 4 <= epochs_until_worth(find_program_default("retention_worth").value, repetition_decay()[0]) < 5
 
 
 @pytest.mark.parametrize("params", [1e9, 7e9, 70e9])

@@ -9,20 +9,20 @@ import pytest
 from service.domain.errors import UnknownName
 from service.domain.serving.requirements import MeanRequest, Replicas
 from service.domain.training.hardware import Accelerator
-from service.engine.serving.model import ServingSetup, served
+from service.engine.serving.model import ServingSetup, describe_served_model
 from service.engine.serving.roofline import arithmetic_peak, speed
 from service.presets.hardware.accelerators import load_accelerators
 from service.presets.serving import (
     BORROWED,
+    default_shape,
     find_format,
     load_achieved,
+    load_compression_methods,
     load_formats,
-    load_levers,
     serving_assumptions,
     serving_defaults,
     serving_limits,
     serving_machine,
-    typical_shape,
 )
 from service.presets.training.models import find_model
 
@@ -70,7 +70,7 @@ def test_scales_of_int4_and_nvfp4() -> None:
 
 def test_arithmetic_is_the_formats_where_the_machine_has_it() -> None:
     """fp8 multiplies in fp8 on an H100 and in 16 bit on an A100; int4's weights are widened on both."""
-    model, asked = served(find_model("llama-3.1-8b").model), MeanRequest(1000, 500)
+    model, asked = describe_served_model(find_model("llama-3.1-8b").model), MeanRequest(1000, 500)
     rates = {
         (part.name, name): arithmetic_peak(ServingSetup(model, find_format(name), serving_machine(part), asked))
         for part in (H100, A100)
@@ -88,16 +88,16 @@ def test_an_unknown_format_is_answered_with_those_there_are() -> None:
 @pytest.mark.parametrize("part", PARTS.values(), ids=lambda part: part.name)
 def test_every_accelerator_can_serve(part: Accelerator) -> None:
     """A billion weights give tokens on every machine of the catalogue, in every format."""
-    model = served(find_model("llama-3.2-1b").model)
+    model = describe_served_model(find_model("llama-3.2-1b").model)
     for stored in load_formats().values():
         one = ServingSetup(model, stored, serving_machine(part), MeanRequest(100, 100))
         assert 1 < speed(one, Replicas(1.0, 1.0, 1.0)).output_tokens_per_s < 1e5
 
 
-@pytest.mark.parametrize(("name", "lever"), load_levers().items())
+@pytest.mark.parametrize(("name", "lever"), load_compression_methods().items())
 def test_levers_say_what_they_cost_and_risk(name: str, lever: object) -> None:
     """Known formats, tokens, a range of what is lost, a risk and a source that can be looked up."""
-    found = load_levers()[name]
+    found = load_compression_methods()[name]
     assert set(found.formats) <= set(load_formats())
     assert found.tokens > 1e5
     assert found.quality_loss.p10 < found.quality_loss.p50 < found.quality_loss.p90
@@ -107,7 +107,7 @@ def test_levers_say_what_they_cost_and_risk(name: str, lever: object) -> None:
 
 def test_every_narrow_format_has_a_lever_and_training_takes_more_tokens() -> None:
     """Nothing is quantised for free, and calibration is far below training."""
-    levers = load_levers().values()
+    levers = load_compression_methods().values()
     assert {name for lever in levers for name in lever.formats} == set(load_formats()) - {"bf16"}
     assert max(lever.tokens for lever in levers if not lever.trains) * 100 < min(lever.tokens for lever in levers if lever.trains)
 
@@ -120,4 +120,4 @@ def test_defaults_have_sources_and_are_reported() -> None:
     fields = {assumption.field for assumption in serving_assumptions(serving_machine(H100))}
     assert {f"serving.{name}" for name in serving_defaults()} | {"serving.achieved"} == fields
     assert serving_limits().max_batch == serving_defaults()["max_batch"].value
-    assert typical_shape() == {"kv_heads": 8}
+    assert default_shape() == {"kv_heads": 8}

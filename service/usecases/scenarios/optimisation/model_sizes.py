@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from service.domain.errors import DomainError, InvalidRequest
-from service.engine.scaling.laws import parametric, tokens_for_loss
+from service.engine.scaling.laws import require_parametric, tokens_for_loss
 from service.presets.scaling.laws import PublishedLaw, default_law, find_law
-from service.presets.serving import typical_shape
+from service.presets.serving import default_shape
 from service.usecases.scenarios.optimisation.options import Sized
 
 Body = Mapping[str, Any]
@@ -34,7 +34,7 @@ def coarse_sizes(wanted: Body, most_loss: float) -> list[tuple[float, float]]:
 def with_tokens(wanted: Body, most_loss: float, params: Sequence[float]) -> list[tuple[float, float]]:
     """Sizes with the tokens that take each to the loss, infinite where none do. Raises Problems for a law that cannot say."""
     try:
-        tokens = tokens_for_loss(parametric(law_of(wanted).law), np.asarray(params), most_loss)
+        tokens = tokens_for_loss(require_parametric(law_of(wanted).law), np.asarray(params), most_loss)
     except DomainError as problem:
         raise problem.below("/model_size") from problem
     return list(zip(params, tokens.tolist(), strict=True))
@@ -49,5 +49,5 @@ def size_of(params: float | None, tokens: float | None) -> Sized:
     """What a size changes of the workload; nothing where it is None."""
     if params is None or tokens is None:
         return Sized({})
-    model = {"params": round(params), **typical_shape()}
+    model = {"params": round(params), **default_shape()}
     return Sized({"model": model, "data": {"tokens": math.ceil(tokens)}}, float(round(params)), float(math.ceil(tokens)))

@@ -14,7 +14,7 @@ from typing import Any
 from service.context import AppContext
 from service.domain.errors import DomainError, InvalidRequest
 from service.presets.version import engine_version
-from service.usecases.comparison.offer_selection import accelerators_of
+from service.usecases.comparison.offer_selection import resolve_accelerators
 from service.usecases.resolution.assumption_log import AssumptionLog
 from service.usecases.resolution.run_settings import resolve_overhead, resolve_schedule
 from service.usecases.scenarios.base_check import MODEL, REGION, check_names
@@ -44,7 +44,7 @@ def prepare(context: AppContext, given: ScenarioRequest) -> Prepared:
         raise InvalidRequest("cost_quantile takes the quantile, and no other objective does", "/quantile")
     base, snapshot = pinned(context, given)
     check_names(context, given.shape, base, (REGION,) if options.get("model_size") else (MODEL, REGION))
-    accelerators = accelerators_of(options.get("candidates", {}), context.book(snapshot).columns, AssumptionLog())
+    accelerators = resolve_accelerators(options.get("candidates", {}), context.book(snapshot).columns, AssumptionLog())
     sizes = _sizes(given)
     if len(sizes) * len(accelerators) > MOST_CHUNKS:
         raise InvalidRequest(

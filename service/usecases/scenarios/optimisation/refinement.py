@@ -14,7 +14,7 @@ from service.context import AppContext
 from service.domain.errors import DomainError
 from service.engine.scenarios.optimisation import least, possible_gain
 from service.engine.training.cost import checkpoint_interval_hours
-from service.presets.comparison.defaults import usual_counts
+from service.presets.comparison.defaults import default_counts
 from service.presets.hardware.accelerators import find_accelerator
 from service.serialization import plain
 from service.usecases.comparison.compare import MOST_WORK
@@ -63,7 +63,7 @@ def _count(context: AppContext, asked: Body, aim: Aim, best: Row) -> tuple[Row, 
     """Numbers of whole nodes between the usual ones next to the best; those that the caller lists are all there are."""
     if asked["candidates"].get("counts") is not None:
         return best, 0.0
-    usual, node = usual_counts(1, MOST_WORK // 2).value, find_accelerator(best["accelerator"]).accelerator.accelerators_per_node
+    usual, node = default_counts(1, MOST_WORK // 2).value, find_accelerator(best["accelerator"]).accelerator.accelerators_per_node
     below = max((count for count in usual if count < best["count"]), default=best["count"])
     above = min((count for count in usual if count > best["count"]), default=best["count"])
     between = [count for count in range(-(-below // node) * node, above, node) if count not in (below, best["count"])]

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from service.domain.quantities import Range
-from service.engine.comparison.offer_costs import OfferPrices, totals
+from service.engine.comparison.offer_costs import OfferPrices, price_offers
 from service.engine.training.cost import total_usd
 from tests.unit.engine.builders import cluster, failures, run
 from tests.unit.engine.training.test_cost import EVERYTHING
@@ -24,7 +24,7 @@ offer = st.tuples(st.floats(0.01, 100), st.sampled_from([1, 4, 8, 72]), st.sampl
 
 
 def by_percentile(in_networks: Sequence[Sequence[Range]]) -> NDArray[np.float64]:
-    """Hours of several runs in each network, as `totals` takes them."""
+    """Hours of several runs in each network, as `price_offers` takes them."""
     return np.array([[(hours.p10, hours.p50, hours.p90) for hours in each] for each in in_networks]).transpose(2, 1, 0)
 
 
@@ -36,7 +36,7 @@ def test_totals_are_the_sums_of_the_lines(machines: list[tuple[int, float]], pri
     spreads = [Range(hours / 2, hours, hours * 3) for _, hours in machines]
     energy = np.linspace(200.0, 300.0, len(machines) * len(priced)).reshape(len(machines), len(priced))
     prices = OfferPrices(np.array(usd), np.array(billed_in), np.array(term), np.zeros(len(priced), dtype=np.int64))
-    found = totals(runs, by_percentile([spreads]), energy, 0.1, prices)
+    found = price_offers(runs, by_percentile([spreads]), energy, 0.1, prices)
     for (row, column), energy_mwh in np.ndenumerate(energy):
         rate, instance, term_hours = priced[column]
         one = replace(runs[row], usd_per_accelerator_hour=rate, billed_in=instance, term_hours=term_hours)
@@ -49,11 +49,11 @@ def test_whole_instances_and_spares_are_billed() -> None:
     """100 accelerators take 13 instances of 8 and 2 of 72; 10 % spares are one node of 8 and a quarter, so one."""
     asked = run(cluster=cluster(100), failures=failures(spare_share=0.1))
     prices = OfferPrices(np.ones(3), np.array([1, 8, 72]), np.zeros(3), np.zeros(3, dtype=np.int64))
-    assert totals([asked], by_percentile([[Range.exactly(2.0)]]), np.zeros((1, 3)), 0.1, prices).p50[0].tolist() == [216, 224, 304]
+    assert price_offers([asked], by_percentile([[Range.exactly(2.0)]]), np.zeros((1, 3)), 0.1, prices).p50[0].tolist() == [216, 224, 304]
 
 
 def test_an_offer_is_billed_for_the_hours_in_its_own_network() -> None:
     """Two instances of 8 for 2 hours in one network and 5 in the other."""
     prices = OfferPrices(np.ones(3), np.array([8, 8, 8]), np.zeros(3), np.array([0, 1, 0]))
     hours = by_percentile([[Range.exactly(2.0)], [Range.exactly(5.0)]])
-    assert totals([run(cluster=cluster(16))], hours, np.zeros((1, 3)), 0.1, prices).p50[0].tolist() == [32, 80, 32]
+    assert price_offers([run(cluster=cluster(16))], hours, np.zeros((1, 3)), 0.1, prices).p50[0].tolist() == [32, 80, 32]

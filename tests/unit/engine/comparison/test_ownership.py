@@ -14,9 +14,9 @@ from service.domain.comparison.ownership import BOUNDS, OwnedCluster
 from service.engine.comparison.ownership import (
     annual_capex,
     capex_usd,
-    crf,
+    capital_recovery_factor,
     delivered_hours,
-    owned_hour,
+    owned_cost,
     residual_usd,
     value_loss_usd_per_hour,
 )
@@ -88,7 +88,7 @@ def changed(plant: OwnedCluster, **changes: Any) -> OwnedCluster:
 
 
 def hour(plant: OwnedCluster) -> float:
-    return owned_hour(plant).usd_per_delivered_accelerator_hour
+    return owned_cost(plant).usd_per_delivered_accelerator_hour
 
 
 def test_the_contracts_example_by_hand() -> None:
@@ -101,9 +101,9 @@ def test_the_contracts_example_by_hand() -> None:
 
 def test_the_recovery_factor_of_engineering_tables() -> None:
     """10 % over 5 years is 0.26380, as every table of engineering economics prints; without interest it is 1 / n."""
-    assert crf(0.10, 5) == pytest.approx(0.26380, abs=5e-6)
-    assert crf(0.0, 5) == 0.2
-    assert crf(np.array([0.0, 0.10]), 5) == pytest.approx([0.2, 0.26380], abs=5e-6)
+    assert capital_recovery_factor(0.10, 5) == pytest.approx(0.26380, abs=5e-6)
+    assert capital_recovery_factor(0.0, 5) == 0.2
+    assert capital_recovery_factor(np.array([0.0, 0.10]), 5) == pytest.approx([0.2, 0.26380], abs=5e-6)
 
 
 def test_a_leases_payment() -> None:
@@ -119,7 +119,7 @@ def test_without_interest_capital_is_a_straight_line(capital: float, residual: f
 
 def test_interest_grows_out_of_the_straight_line() -> None:
     """A cost of capital near 0 is near none: the factor has no jump there."""
-    assert crf(1e-12, 5) == pytest.approx(0.2, rel=1e-9)
+    assert capital_recovery_factor(1e-12, 5) == pytest.approx(0.2, rel=1e-9)
 
 
 @given(plants, st.floats(1.01, 3))
@@ -127,7 +127,7 @@ def test_more_use_makes_an_hour_cheaper(plant: OwnedCluster, times: float) -> No
     """The same machine used more costs less for each hour delivered, and not less in a year."""
     busier = changed(plant, utilisation=min(1.0, float(plant.utilisation) * times))
     assert hour(busier) <= hour(plant) * (1 + 1e-12)
-    assert owned_hour(busier).annual_usd >= owned_hour(plant).annual_usd * (1 - 1e-12)
+    assert owned_cost(busier).annual_usd >= owned_cost(plant).annual_usd * (1 - 1e-12)
 
 
 @pytest.mark.parametrize("name", COSTS)
@@ -142,7 +142,7 @@ def test_no_cost_makes_an_hour_cheaper(name: str, plant: OwnedCluster, part: flo
 @given(plants)
 def test_the_answer_is_consistent_in_itself(plant: OwnedCluster) -> None:
     """Lines add up, fixed and variable parts make the hour, and a node is its accelerators."""
-    cost = owned_hour(plant)
+    cost = owned_cost(plant)
     share = cost.delivered_accelerator_hours_per_year / (plant.count * 8760)
     assert sum(cost.lines_usd_per_year.values()) == pytest.approx(cost.annual_usd)
     made = cost.fixed_usd_per_accelerator_hour / share + cost.variable_usd_per_delivered_accelerator_hour
@@ -159,7 +159,7 @@ def test_half_the_use_is_twice_the_price() -> None:
 def test_present_value_is_cash_less_resale() -> None:
     """Capital at the order, three years of cost and resale, each discounted to the order: the levelised year says the same."""
     plant = changed(DC1, years=3, lead_time_months=6)
-    cost = owned_hour(plant)
+    cost = owned_cost(plant)
     running = cost.annual_usd - cost.lines_usd_per_year["capital"]
     cash = sum(running / 1.08 ** (year + 0.5) for year in (1, 2, 3)) - cost.residual_usd / 1.08**3.5
     assert cost.npv_usd == pytest.approx(cost.capex_usd + cash)
@@ -177,25 +177,25 @@ def test_resale_by_share_or_by_market() -> None:
     assert residual_usd(DC1) == pytest.approx(0.1 * capex_usd(DC1))
     market = changed(DC1, residual_share=None, price_decline_per_year=0.3, depreciation_years=6)
     assert residual_usd(market) == pytest.approx(0.7**4 * capex_usd(DC1))
-    assert owned_hour(market).depreciation_usd_per_year == pytest.approx(capex_usd(DC1) / 6)
-    assert owned_hour(market).book_value_at_sale_usd == pytest.approx(capex_usd(DC1) / 3)
+    assert owned_cost(market).depreciation_usd_per_year == pytest.approx(capex_usd(DC1) / 6)
+    assert owned_cost(market).book_value_at_sale_usd == pytest.approx(capex_usd(DC1) / 3)
 
 
 def test_colocation_rents_committed_power_without_pue() -> None:
     """Rent is for kilowatts held; metered energy still pays PUE; rent with power in it leaves no energy to pay."""
     rented = changed(DC1, colo_usd_per_kw_month=184.06, load_factor=0.75)
-    lines = owned_hour(rented).lines_usd_per_year
+    lines = owned_cost(rented).lines_usd_per_year
     assert lines["colocation"] == pytest.approx(128 * 1.3 * 184.06 * 12)
     assert lines["energy"] == pytest.approx(128 * 1.3 * 0.75 * 1.3 * 0.09 * 8760)
-    assert owned_hour(changed(rented, pue=2.0)).lines_usd_per_year["colocation"] == lines["colocation"]
-    assert owned_hour(changed(rented, colo_includes_power=True)).lines_usd_per_year["energy"] == 0
-    assert owned_hour(changed(DC1, colo_includes_power=True)).lines_usd_per_year["energy"] > 0
+    assert owned_cost(changed(rented, pue=2.0)).lines_usd_per_year["colocation"] == lines["colocation"]
+    assert owned_cost(changed(rented, colo_includes_power=True)).lines_usd_per_year["energy"] == 0
+    assert owned_cost(changed(DC1, colo_includes_power=True)).lines_usd_per_year["energy"] > 0
 
 
 def test_power_follows_use_as_far_as_the_idle_share_says() -> None:
     """An idle machine that draws nothing makes energy wholly variable; one that draws all makes it wholly fixed."""
     energy = 1.3 * 1.3 * 0.09
-    follows, flat = owned_hour(changed(DC1, idle_power_share=0.0)), owned_hour(DC1)
+    follows, flat = owned_cost(changed(DC1, idle_power_share=0.0)), owned_cost(DC1)
     assert follows.variable_usd_per_delivered_accelerator_hour == pytest.approx(energy)
     assert flat.variable_usd_per_delivered_accelerator_hour == 0
     assert flat.fixed_usd_per_accelerator_hour - follows.fixed_usd_per_accelerator_hour == pytest.approx(energy)
@@ -206,7 +206,7 @@ def test_a_leased_plant_pays_by_the_month() -> None:
     leased = OwnedCluster(
         "leased", "NVIDIA-H100-80GB-SXM", count=8, years=3, utilisation=1.0, lease_usd_per_month=12_000, cost_of_capital=0.1
     )
-    cost = owned_hour(leased)
+    cost = owned_cost(leased)
     assert (cost.capex_usd, cost.residual_usd) == (0, 0)
     assert cost.usd_per_delivered_accelerator_hour == pytest.approx(144_000 / (8 * 8760))
 
@@ -221,7 +221,7 @@ def test_people_licences_and_maintenance() -> None:
         maintenance_share_per_year=0.1,
         network_share=0.2,
     )
-    lines = owned_hour(plant).lines_usd_per_year
+    lines = owned_cost(plant).lines_usd_per_year
     assert (lines["staff"], lines["licences"]) == (400_000, 576_000)
     assert lines["maintenance"] == pytest.approx(0.1 * 128 * 32_000 / 0.8)
 
@@ -230,9 +230,9 @@ def test_waiting_costs_interest_and_a_bridge() -> None:
     """Capital paid half a year early carries half a year's interest; what is needed meanwhile is rented, and told apart."""
     waiting = changed(DC1, lead_time_months=6, bridge_usd_per_accelerator_hour=3.0)
     grown = waiting.count * 32_000 * 1.08**0.5
-    assert owned_hour(waiting).lines_usd_per_year["capital"] == pytest.approx(annual_capex(grown, 0.1 * 128 * 32_000, 0.08, 4))
-    assert owned_hour(waiting).bridge_usd == pytest.approx(3.0 * float(delivered_hours(DC1)) / 2)
-    assert owned_hour(DC1).bridge_usd is None
+    assert owned_cost(waiting).lines_usd_per_year["capital"] == pytest.approx(annual_capex(grown, 0.1 * 128 * 32_000, 0.08, 4))
+    assert owned_cost(waiting).bridge_usd == pytest.approx(3.0 * float(delivered_hours(DC1)) / 2)
+    assert owned_cost(DC1).bridge_usd is None
 
 
 def test_value_is_lost_fastest_when_new() -> None:

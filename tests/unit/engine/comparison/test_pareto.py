@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.engine.comparison.pareto import pareto_front, ranking
+from service.engine.comparison.pareto import pareto_front, rank_options
 
 point = st.tuples(*[st.integers(0, 6).map(float)] * 3)
 
@@ -29,4 +29,4 @@ def test_the_order_is_feasible_first_then_the_objective_then_cost() -> None:
     feasible = np.array([False, True, True, False, True])
     objective = np.array([1.0, 5.0, 3.0, np.nan, 3.0])
     cost = np.array([1.0, 1.0, 9.0, np.nan, 2.0])
-    assert ranking(feasible, objective, cost).tolist() == [4, 2, 1, 0, 3]
+    assert rank_options(feasible, objective, cost).tolist() == [4, 2, 1, 0, 3]

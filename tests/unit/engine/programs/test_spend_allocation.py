@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from service.domain.errors import InvalidRequest
 from service.domain.scaling.laws import AllocationLaw, ParametricLaw
 from service.engine.programs.spend_allocation import PublishedEffect, SpendCurve, allocate, marginal_returns, published_curve
-from service.engine.scaling.optimum import for_flops
+from service.engine.scaling.optimum import optimum_for_flops
 
 LAW = ParametricLaw(1.8172, 482.01, 2085.43, 0.3478, 0.3658)
 SCALE = SpendCurve("scale", (0, 100, 300), (0, 10, 20), (0, 0, 0), "points", "stated")
@@ -75,7 +75,7 @@ def test_no_other_division_gains_more(
 def test_scale_gains_what_the_law_says() -> None:
     """Twice the compute for as much again: the law's lowest loss for both."""
     found = published_curve(PublishedEffect("scale", None, 0.0, 1.0, "x"), 1e6, 1e22, 0.0, LAW)
-    losses = [for_flops(LAW, flops).loss for flops in (1e22, 2e22)]
+    losses = [optimum_for_flops(LAW, flops).loss for flops in (1e22, 2e22)]
     assert losses[0] is not None
     assert losses[1] is not None
     assert (found.usd[-1], found.gain[-1]) == pytest.approx((1e6, float(losses[0] - losses[1])))

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from service.domain.errors import InvalidRequest
 from service.domain.scaling.fits import ScalingFit, TrainingRuns
-from service.engine.scaling.experiment_design import CandidateRuns, ExperimentDesign, next_runs, usual_candidates
-from service.engine.scaling.law_fit import fit_law, foretell, law_loss
+from service.engine.scaling.experiment_design import CandidateRuns, ExperimentDesign, default_candidates, design_runs
+from service.engine.scaling.law_fit import fit_law, law_loss, predict_runs
 from tests.unit.engine.scaling.test_law_fit import BESIROGLU, fitted, runs, width
 
 TARGET = (7e10, 1.4e12)
@@ -18,7 +18,7 @@ FIT = fitted(runs(14))
 
 
 def designed(fit: ScalingFit, budget: float, candidates: CandidateRuns | None = None) -> ExperimentDesign:
-    return next_runs(fit, TARGET, candidates or usual_candidates(fit), budget, np.random.default_rng(0))
+    return design_runs(fit, TARGET, candidates or default_candidates(fit), budget, np.random.default_rng(0))
 
 
 @given(st.floats(1e18, 1e23))
@@ -41,7 +41,7 @@ def test_a_larger_sum_sharpens_more() -> None:
 
 def test_candidates_cost_their_flops() -> None:
     """Candidates cost 6 N D, from less than the smallest run on."""
-    found = usual_candidates(FIT)
+    found = default_candidates(FIT)
     assert found.cost == pytest.approx(6 * found.params * found.tokens)
     assert found.params.min() < FIT.points.params.min()
 
@@ -54,7 +54,7 @@ def test_the_same_information_is_bought_where_it_is_cheap() -> None:
 
 def test_costs_may_be_in_any_unit() -> None:
     """Dollars or FLOPs: scaled costs and sum propose the same runs."""
-    flops = usual_candidates(FIT)
+    flops = default_candidates(FIT)
     dollars = CandidateRuns(flops.params, flops.tokens, flops.cost / 1e17)
     assert [run.params for run in designed(FIT, 1e3, dollars).runs] == [run.params for run in designed(FIT, 1e20, flops).runs]
 
@@ -71,7 +71,7 @@ def test_a_refit_with_the_proposed_runs_is_as_sharp_as_was_said() -> None:
     for seed in range(5):
         fit = fitted(runs(14, seed=seed), bootstraps=100)
         design = designed(fit, 1e21)
-        after = foretell(made(fit, design, seed), *(np.array([value]) for value in TARGET), np.random.default_rng(1))[0].interval
+        after = predict_runs(made(fit, design, seed), *(np.array([value]) for value in TARGET), np.random.default_rng(1))[0].interval
         ratios.append(width(after) / width(design.after))
     assert 0.5 < np.median(ratios) < 2
 

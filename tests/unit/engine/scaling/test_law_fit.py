@@ -13,8 +13,8 @@ from service.domain.errors import InvalidRequest
 from service.domain.quantities import Range
 from service.domain.scaling.fits import LossPrediction, ScalingFit, TrainingRuns
 from service.engine.numerics.least_squares import Floats
-from service.engine.scaling.law_fit import exponent_ranges, fit_law, foretell, law_loss, parameter_ranges, standard_errors
-from service.presets.scaling.law_fit import typical_law
+from service.engine.scaling.law_fit import exponent_ranges, fit_law, law_loss, parameter_ranges, predict_runs, standard_errors
+from service.presets.scaling.law_fit import law_prior
 
 BESIROGLU = np.array([1.8172, 482.01, 2085.43, 0.3478, 0.3658])
 TARGET = (7e10, 1.4e12)
@@ -29,11 +29,11 @@ def runs(count: int, scatter: float = 0.005, seed: int = 1, law: Floats = BESIRO
 
 
 def fitted(points: TrainingRuns, bootstraps: int = 60, seed: int = 2) -> ScalingFit:
-    return fit_law(points, typical_law(), np.random.default_rng(seed), starts=80, bootstraps=bootstraps)
+    return fit_law(points, law_prior(), np.random.default_rng(seed), starts=80, bootstraps=bootstraps)
 
 
 def foretold(fit: ScalingFit, target: tuple[float, float] = TARGET) -> LossPrediction:
-    return foretell(fit, np.array([target[0]]), np.array([target[1]]), np.random.default_rng(3))[0]
+    return predict_runs(fit, np.array([target[0]]), np.array([target[1]]), np.random.default_rng(3))[0]
 
 
 def width(interval: Range) -> float:
@@ -62,7 +62,7 @@ def test_an_outlier_does_not_move_the_law() -> None:
 def test_the_best_of_many_starts_is_the_best_of_few() -> None:
     """Where the starts lie does not matter: 40 and 400 of them lead to one law."""
     points = runs(40)
-    few, many = (fit_law(points, typical_law(), np.random.default_rng(0), starts, 2).parameters for starts in (40, 400))
+    few, many = (fit_law(points, law_prior(), np.random.default_rng(0), starts, 2).parameters for starts in (40, 400))
     assert few == pytest.approx(many, rel=1e-2)
 
 

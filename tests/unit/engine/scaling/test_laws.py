@@ -11,17 +11,17 @@ from service.domain.errors import InvalidRequest
 from service.domain.quantities import Range
 from service.domain.scaling.laws import AllocationLaw, DataLimit, MixtureLaw, ParametricLaw, RepetitionDecay
 from service.engine.scaling.laws import (
-    drawn,
-    drawn_allocation,
+    draw_allocation_laws,
+    draw_laws,
     effective_params,
     effective_tokens,
+    laws_from_rows,
     loss,
-    of_draws,
     of_kaplan,
     of_mixture,
     optimal_params,
     optimal_params_for_tokens,
-    range_of,
+    range_around,
     tokens_for_loss,
 )
 
@@ -150,7 +150,7 @@ def test_drawn_laws_follow_the_covariance_and_the_seed() -> None:
     """Log-normal in E, A and B, normal in the exponents, with the stated correlation; the same seed gives the same laws."""
     covariance = np.diag([1e-4, 0.04, 0.09, 1e-4, 1e-4])
     covariance[1, 3] = covariance[3, 1] = 0.0018
-    first, again = (drawn(LAW, covariance, np.random.default_rng(7), 20_000) for _ in range(2))
+    first, again = (draw_laws(LAW, covariance, np.random.default_rng(7), 20_000) for _ in range(2))
     moved = np.array([np.log(first.E), np.log(first.A), np.log(first.B), first.alpha, first.beta])
     assert np.cov(moved) == pytest.approx(covariance, rel=0.05, abs=2e-4)
     assert np.median(first.A) == pytest.approx(LAW.A, rel=0.01)
@@ -160,15 +160,15 @@ def test_drawn_laws_follow_the_covariance_and_the_seed() -> None:
 def test_a_fits_draws_are_laws() -> None:
     """Rows of E, A, B, alpha and beta, one law each; a row that is none is refused."""
     rows = np.array([[1.8, 480.0, 2_000.0, 0.35, 0.36], [1.7, 406.0, 410.0, 0.34, 0.28]])
-    both = of_draws(rows)
+    both = laws_from_rows(rows)
     assert loss(both, 1e9, 2e10) == pytest.approx([float(loss(ParametricLaw(*row), 1e9, 2e10)) for row in rows])
     with pytest.raises(ValueError, match="alpha"):
-        of_draws(rows * [1, 1, 1, -1, 1])
+        laws_from_rows(rows * [1, 1, 1, -1, 1])
 
 
 def test_drawn_allocations_agree_at_the_anchor_and_part_from_there() -> None:
     """The optimum is sure where the law was measured; the exponents' percentiles are those published."""
-    many = drawn_allocation(ALLOCATION, Range(0.46, 0.5, 0.53), np.random.default_rng(3), 20_000)
+    many = draw_allocation_laws(ALLOCATION, Range(0.46, 0.5, 0.53), np.random.default_rng(3), 20_000)
     assert np.ptp(optimal_params(many, 1e20)) == 0
     assert np.quantile(many.exponent, [0.1, 0.5, 0.9]) == pytest.approx([0.46, 0.5, 0.53], abs=1e-3)
     assert np.ptp(optimal_params(many, 1e25)) > np.ptp(optimal_params(many, 1e22))
@@ -177,5 +177,5 @@ def test_drawn_allocations_agree_at_the_anchor_and_part_from_there() -> None:
 def test_a_range_has_the_laws_own_figure_in_its_middle() -> None:
     """Percentiles are of the draws, which may be infinite; the figure is never outside them."""
     draws = np.array([1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, np.inf, np.inf])
-    assert range_of(4.5, draws) == Range(1.0, 4.5, np.inf)
-    assert range_of(0.5, np.ones(10)) == Range(0.5, 0.5, 1.0)
+    assert range_around(4.5, draws) == Range(1.0, 4.5, np.inf)
+    assert range_around(0.5, np.ones(10)) == Range(0.5, 0.5, 1.0)

@@ -11,18 +11,18 @@ from service.domain.errors import InvalidRequest
 from service.domain.quantities import Range
 from service.domain.scaling.loss_curves import Extrapolation, LearningRateSchedule, LossCurve
 from service.engine.numerics.least_squares import Floats
-from service.engine.scaling.loss_curve import areas, extrapolate, replanned, schedule
-from service.presets.scaling.law_fit import typical_curve
+from service.engine.scaling.loss_curve import extrapolate, make_schedule, schedule_areas, stretch_schedule
+from service.presets.scaling.law_fit import curve_prior
 
 END = 1e11
-COSINE = schedule("cosine", END, 1e9, final_share=0.1)
-WSD = schedule("linear", END, 1e9, decay_tokens=2e10)
-CONSTANT = schedule("constant", END, 1e9)
+COSINE = make_schedule("cosine", END, 1e9, final_share=0.1)
+WSD = make_schedule("linear", END, 1e9, decay_tokens=2e10)
+CONSTANT = make_schedule("constant", END, 1e9)
 RELAXATION = 0.0125 * END
 
 
 def law(plan: LearningRateSchedule, tokens: Floats) -> Floats:
-    forward, annealed = areas(plan, tokens, RELAXATION)
+    forward, annealed = schedule_areas(plan, tokens, RELAXATION)
     return 2.2 + 0.12 * (forward / END) ** -0.4 - 0.1 * annealed
 
 
@@ -35,7 +35,7 @@ def measured(plan: LearningRateSchedule, until: float, scatter: float = 0.003, p
 def told(
     curve: LossCurve, plan: LearningRateSchedule, other_ends: tuple[float, ...] = (), target_loss: float | None = None
 ) -> Extrapolation:
-    return extrapolate(curve, plan, typical_curve(), np.random.default_rng(0), other_ends, target_loss)
+    return extrapolate(curve, plan, curve_prior(), np.random.default_rng(0), other_ends, target_loss)
 
 
 def width(interval: Range) -> float:
@@ -152,7 +152,7 @@ def test_an_early_curve_is_unsure_and_said_to_be() -> None:
         (measured(COSINE, 0.5 * END, points=6), "at least 8"),
         (LossCurve(np.linspace(1e9, 5e10, 50), np.full(50, np.nan)), "0 finite losses"),
         (LossCurve(np.linspace(-1e9, 5e10, 50), np.full(50, 3.0)), "from 0 on"),
-        (measured(schedule("cosine", 2 * END, 1e9), 1.5 * END), "its plan ends at 1e\\+11"),
+        (measured(make_schedule("cosine", 2 * END, 1e9), 1.5 * END), "its plan ends at 1e\\+11"),
         (measured(COSINE, 0.5 * END, scatter=3.0, points=100), "from any curve on average"),
     ],
     ids=["empty", "warm-up", "few", "all NaN", "below 0", "beyond the plan", "no curve"],
@@ -171,28 +171,28 @@ class TestSchedule:
     )
     def test_each_decay_has_its_shape(self, decay: str, share: float, half: float) -> None:
         """Peak after warm-up, what is left in the middle of the decay, and the final share at the end."""
-        plan = schedule(decay, 100.0, 10.0, None if decay != "exponential" else 40.0, share)  # type: ignore[arg-type]
+        plan = make_schedule(decay, 100.0, 10.0, None if decay != "exponential" else 40.0, share)  # type: ignore[arg-type]
         middle = 55.0 if decay != "exponential" else 80.0
         rates = np.interp([0.0, 5.0, 10.0, middle, 100.0], plan.tokens, plan.rate)
         assert rates == pytest.approx([0.0, 0.5, 1.0, half, share if decay != "constant" else 1.0], abs=1e-3)
 
     def test_the_area_is_the_sum_of_the_rate(self) -> None:
         """S1 of a constant rate is the tokens after warm-up and half of those in it; nothing is annealed."""
-        forward, annealed = areas(schedule("constant", 100.0, 10.0), np.array([10.0, 100.0]), 2.0)
+        forward, annealed = schedule_areas(make_schedule("constant", 100.0, 10.0), np.array([10.0, 100.0]), 2.0)
         assert forward == pytest.approx([5.0, 95.0], rel=1e-3)
         assert annealed == pytest.approx([0.0, 0.0])
 
     def test_all_of_a_long_past_fall_is_annealed(self) -> None:
         """A fall counts in full many relaxation times later, by 1 - 1/e after one, and not at all before."""
         plan = LearningRateSchedule(np.array([0.0, 50.0, 50.01, 100.0]), np.array([1.0, 1.0, 0.4, 0.4]), 0.0)
-        assert areas(plan, np.array([49.0, 52.005, 100.0]), 2.0)[1] == pytest.approx([0.0, 0.6 * (1 - np.exp(-1)), 0.6], abs=1e-3)
+        assert schedule_areas(plan, np.array([49.0, 52.005, 100.0]), 2.0)[1] == pytest.approx([0.0, 0.6 * (1 - np.exp(-1)), 0.6], abs=1e-3)
 
     @given(st.floats(0.2, 0.95), st.floats(1.0, 3.0))
     def test_another_end_keeps_the_past_and_stretches_the_rest(self, done: float, factor: float) -> None:
         """Until now the rate is the plan's; afterwards the plan's rates come in their order, up to the last at the new end."""
         now = done * END
         end = now + (END - now) * factor
-        plan = replanned(COSINE, now, end)
+        plan = stretch_schedule(COSINE, now, end)
         past = np.linspace(0, now, 50)
         assert np.interp(past, plan.tokens, plan.rate) == pytest.approx(np.interp(past, COSINE.tokens, COSINE.rate), abs=1e-3)
         halfway = now + (END - now) / 2
@@ -204,15 +204,15 @@ class TestSchedule:
     def test_an_end_that_is_passed_is_refused(self) -> None:
         """A run cannot end before where it is."""
         with pytest.raises(InvalidRequest, match="is passed"):
-            replanned(COSINE, 0.5 * END, 0.4 * END)
+            stretch_schedule(COSINE, 0.5 * END, 0.4 * END)
 
     @pytest.mark.parametrize(("warmup", "decay"), [(90.0, 20.0), (-1.0, 10.0), (10.0, -5.0), (101.0, None)])
     def test_phases_longer_than_the_plan_are_refused(self, warmup: float, decay: float | None) -> None:
         """Warm-up and decay have to fit the plan."""
         with pytest.raises(InvalidRequest, match="do not fit a plan of 100"):
-            schedule("cosine", 100.0, warmup, decay)
+            make_schedule("cosine", 100.0, warmup, decay)
 
     def test_an_exponential_decay_needs_an_end_above_0(self) -> None:
         """It would never reach 0."""
         with pytest.raises(InvalidRequest, match="never reaches 0"):
-            schedule("exponential", 100.0, 10.0, 20.0)
+            make_schedule("exponential", 100.0, 10.0, 20.0)

@@ -11,15 +11,15 @@ from hypothesis import strategies as st
 
 from service.domain.errors import InvalidRequest
 from service.domain.scaling.laws import AllocationLaw, DataLimit, Optimum, ParametricLaw
-from service.engine.scaling.laws import loss, of_draws, tokens_for_loss
+from service.engine.scaling.laws import laws_from_rows, loss, tokens_for_loss
 from service.engine.scaling.optimum import (
-    best,
-    cheapest,
-    for_flops,
-    for_loss,
+    best_for_budget,
+    cheapest_for_loss,
+    interpolate_cost,
     lifetime,
     lifetime_flops,
-    tabulated,
+    optimum_for_flops,
+    optimum_for_loss,
     tokens_for_budget,
     training_flops,
 )
@@ -32,7 +32,7 @@ OTHERS = np.geomspace(0.01, 100, 201)
 FLAT = 1e-9
 SIZES = np.geomspace(1e8, 1e12, 9)
 # Dollars whose price of a FLOP falls with the size, and a sum for each size.
-USD = tabulated(SIZES, SIZES * 1e-8, 6e-18 * SIZES * (1 + (1e9 / SIZES) ** 0.3))
+USD = interpolate_cost(SIZES, SIZES * 1e-8, 6e-18 * SIZES * (1 + (1e9 / SIZES) ** 0.3))
 costs = st.sampled_from([training_flops, lifetime_flops(1e12), lifetime_flops(1e10, 3.0)])
 
 
@@ -43,7 +43,7 @@ def spent(optimum: Optimum, cost: Cost) -> float:
 @given(laws, budgets)
 def test_the_whole_budget_is_spent(law: ParametricLaw, flops: float) -> None:
     """6 N D of the optimum are the FLOPs asked for, and its loss is the law's."""
-    found = for_flops(law, flops)
+    found = optimum_for_flops(law, flops)
     assert found.flops == pytest.approx(flops, rel=1e-12)
     assert found.loss == pytest.approx(loss(law, found.params, found.tokens), rel=1e-12)
 
@@ -51,7 +51,7 @@ def test_the_whole_budget_is_spent(law: ParametricLaw, flops: float) -> None:
 @given(laws, budgets, st.none() | limits)
 def test_no_other_size_does_better_for_the_same_flops(law: ParametricLaw, flops: float, limit: DataLimit | None) -> None:
     """The optimum beats every other point on its iso-FLOP curve, with and without repeats."""
-    found = for_flops(law, flops, limit)
+    found = optimum_for_flops(law, flops, limit)
     others = found.params * OTHERS
     assert found.loss is not None
     assert (loss(law, others, flops / 6 / others, limit) >= found.loss * (1 - FLAT)).all()
@@ -60,22 +60,22 @@ def test_no_other_size_does_better_for_the_same_flops(law: ParametricLaw, flops:
 @given(laws, budgets, st.floats(1, 1_000), st.none() | limits)
 def test_more_budget_never_raises_the_loss(law: ParametricLaw, flops: float, times: float, limit: DataLimit | None) -> None:
     """Even where data run out."""
-    assert for_flops(law, flops * times, limit).loss <= for_flops(law, flops, limit).loss * (1 + FLAT)
+    assert optimum_for_flops(law, flops * times, limit).loss <= optimum_for_flops(law, flops, limit).loss * (1 + FLAT)
 
 
 @given(laws, budgets)
 def test_with_unlimited_data_nothing_changes(law: ParametricLaw, flops: float) -> None:
     """Enough unique tokens for the optimum: the data-constrained optimum is the plain one, to the last bit."""
-    plain = for_flops(law, flops)
-    assert for_flops(law, flops, DataLimit(float(plain.tokens), REPETITION)) == plain
+    plain = optimum_for_flops(law, flops)
+    assert optimum_for_flops(law, flops, DataLimit(float(plain.tokens), REPETITION)) == plain
 
 
 @given(laws, budgets, st.floats(0.01, 0.9))
 def test_scarce_data_take_epochs_and_never_help(law: ParametricLaw, flops: float, share: float) -> None:
     """With fewer unique tokens than the optimum wants, some are seen again, and the loss is higher."""
-    plain = for_flops(law, flops)
+    plain = optimum_for_flops(law, flops)
     limit = DataLimit(float(plain.tokens) * share, REPETITION)
-    found = for_flops(law, flops, limit)
+    found = optimum_for_flops(law, flops, limit)
     assert found.tokens > limit.unique_tokens * 0.999
     assert found.loss >= plain.loss
 
@@ -84,7 +84,7 @@ def test_scarce_data_take_epochs_and_never_help(law: ParametricLaw, flops: float
 def test_counting_parameters_in_another_unit_moves_the_optimum_with_it(law: ParametricLaw, flops: float, unit: float) -> None:
     """A scaled by unit^alpha: the same tokens and loss, with the size and the FLOPs in the new unit."""
     scaled = ParametricLaw(law.E, law.A * unit**law.alpha, law.B, law.alpha, law.beta, law.power)
-    one, other = for_flops(law, flops), for_flops(scaled, flops * unit)
+    one, other = optimum_for_flops(law, flops), optimum_for_flops(scaled, flops * unit)
     assert other.params == pytest.approx(one.params * unit, rel=1e-9)
     assert (other.tokens, other.loss) == (pytest.approx(one.tokens, rel=1e-9), pytest.approx(one.loss, rel=1e-9))
 
@@ -92,8 +92,8 @@ def test_counting_parameters_in_another_unit_moves_the_optimum_with_it(law: Para
 @given(laws, budgets)
 def test_a_budgets_loss_takes_that_budget(law: ParametricLaw, flops: float) -> None:
     """The fewest FLOPs for the best loss of a budget are the budget."""
-    found = for_flops(law, flops)
-    back = for_loss(law, found.loss)
+    found = optimum_for_flops(law, flops)
+    back = optimum_for_loss(law, found.loss)
     assert back.flops == pytest.approx(flops, rel=1e-5)
     assert back.params == pytest.approx(found.params, rel=1e-5)
 
@@ -101,7 +101,7 @@ def test_a_budgets_loss_takes_that_budget(law: ParametricLaw, flops: float) -> N
 @given(laws, budgets, costs)
 def test_a_budget_of_any_cost_is_spent_best(law: ParametricLaw, budget: float, cost: Cost) -> None:
     """The budget is met, and no other size reaches a lower loss for it."""
-    found = best(law, budget, cost)
+    found = best_for_budget(law, budget, cost)
     assert spent(found, cost) == pytest.approx(budget, rel=1e-6)
     others = found.params * OTHERS
     tokens = tokens_for_budget(others, budget, cost)
@@ -112,8 +112,8 @@ def test_a_budget_of_any_cost_is_spent_best(law: ParametricLaw, budget: float, c
 @given(laws, budgets, costs)
 def test_a_loss_is_reached_at_the_least_cost(law: ParametricLaw, flops: float, cost: Cost) -> None:
     """The loss is met, and no other size reaches it for less."""
-    target = for_flops(law, flops).loss
-    found = cheapest(law, target, cost)
+    target = optimum_for_flops(law, flops).loss
+    found = cheapest_for_loss(law, target, cost)
     assert found.loss == pytest.approx(target, rel=1e-9)
     others = found.params * OTHERS
     tokens = tokens_for_loss(law, others, target)
@@ -124,22 +124,22 @@ def test_a_loss_is_reached_at_the_least_cost(law: ParametricLaw, flops: float, c
 @given(laws, budgets)
 def test_the_search_finds_the_closed_form(law: ParametricLaw, flops: float) -> None:
     """Where cost is 6 N D, trying sizes gives what the formula gives."""
-    assert best(law, flops, training_flops).params == pytest.approx(for_flops(law, flops).params, rel=1e-3)
+    assert best_for_budget(law, flops, training_flops).params == pytest.approx(optimum_for_flops(law, flops).params, rel=1e-3)
 
 
 def test_dollars_that_favour_large_models_make_the_optimum_larger() -> None:
     """Where a FLOP is cheaper in a large model, the best model for dollars is larger than for FLOPs, and no size does better."""
-    dollars = best(LAW, 1e6, USD)
+    dollars = best_for_budget(LAW, 1e6, USD)
     others = dollars.params * OTHERS
     tokens = tokens_for_budget(others, 1e6, USD)
     assert spent(dollars, USD) == pytest.approx(1e6, rel=1e-6)
-    assert dollars.params > for_flops(LAW, dollars.flops).params * 1.05
+    assert dollars.params > optimum_for_flops(LAW, dollars.flops).params * 1.05
     assert (loss(LAW, others[tokens > 0], tokens[tokens > 0]) >= dollars.loss * (1 - FLAT)).all()
 
 
 def test_a_tabulated_cost_is_exact_at_its_sizes_and_grows_beyond_them() -> None:
     """At a known size the known cost; a power law between; in proportion to the size outside."""
-    table = tabulated(np.array([1e9, 1e11]), np.array([10.0, 40.0]), np.array([1e-9, 1e-7]))
+    table = interpolate_cost(np.array([1e9, 1e11]), np.array([10.0, 40.0]), np.array([1e-9, 1e-7]))
     asked = table(np.array([1e9, 1e10, 1e11, 2e11]), np.full(4, 1e9))
     assert asked == pytest.approx([11.0, 30.0, 140.0, 280.0])
 
@@ -148,7 +148,7 @@ def test_a_budget_below_the_smallest_model_is_refused() -> None:
     """The refusal points at the budget; a size that eats the budget untrained is trained on nothing."""
     for law in (LAW, ALLOCATION):
         with pytest.raises(InvalidRequest, match="buys no model") as refused:
-            best(law, 1e-6, tabulated(SIZES, SIZES, SIZES))
+            best_for_budget(law, 1e-6, interpolate_cost(SIZES, SIZES, SIZES))
         assert refused.value.pointer == "/budget"
     assert tokens_for_budget(np.array([1e9, 1e15]), 1e6, USD)[1] == 0
 
@@ -157,14 +157,14 @@ def test_a_loss_out_of_reach_is_refused() -> None:
     """Below E, and below what the unique tokens can give however often they are seen."""
     for limit, target in ((None, 1.8), (DataLimit(1e9, REPETITION), 2.0)):
         with pytest.raises(InvalidRequest, match="no model reaches a loss") as refused:
-            for_loss(LAW, target, limit)
+            optimum_for_loss(LAW, target, limit)
         assert refused.value.pointer == "/target_loss"
 
 
 @given(laws, budgets, st.floats(0.1, 20), st.floats(1.5, 10))
 def test_the_more_inference_the_smaller_and_longer_trained(law: ParametricLaw, flops: float, share: float, times: float) -> None:
     """At the same loss, for inference in proportion to the training tokens and more of it."""
-    plain = for_flops(law, flops)
+    plain = optimum_for_flops(law, flops)
     little, much = (lifetime(law, plain.loss, float(plain.tokens) * served) for served in (share, share * times))
     assert much.params < little.params < plain.params
     assert much.tokens > little.tokens > plain.tokens
@@ -172,14 +172,14 @@ def test_the_more_inference_the_smaller_and_longer_trained(law: ParametricLaw, f
 
 def test_without_inference_the_lifetime_is_the_training() -> None:
     """The lifetime optimum for no tokens served is the fewest FLOPs for the loss; dearer inference counts as more of it."""
-    target = for_flops(LAW, 1e23).loss
-    assert lifetime(LAW, target, 0.0).params == pytest.approx(for_loss(LAW, target).params, rel=1e-4)
+    target = optimum_for_flops(LAW, 1e23).loss
+    assert lifetime(LAW, target, 0.0).params == pytest.approx(optimum_for_loss(LAW, target).params, rel=1e-4)
     assert lifetime(LAW, target, 1e12, 3.0).params == pytest.approx(lifetime(LAW, target, 3e12).params, rel=1e-9)
 
 
 def test_serving_repeated_data_takes_more_tokens_than_new() -> None:
     """The lifetime optimum with a limit reaches the same loss with a larger model than without one."""
-    target = for_flops(LAW, 1e23).loss
+    target = optimum_for_flops(LAW, 1e23).loss
     limited, free = (lifetime(LAW, target, 1e12, limit=limit) for limit in (DataLimit(2e11, REPETITION), None))
     assert limited.loss == pytest.approx(target, rel=1e-9)
     assert limited.params > free.params
@@ -187,29 +187,32 @@ def test_serving_repeated_data_takes_more_tokens_than_new() -> None:
 
 def test_a_law_of_optima_spends_any_budget_on_its_own_frontier() -> None:
     """Size and tokens follow from its exponent, the loss only where it has one."""
-    found = best(ALLOCATION, 1e6, USD)
+    found = best_for_budget(ALLOCATION, 1e6, USD)
     assert spent(found, USD) == pytest.approx(1e6, rel=1e-6)
     assert found.params == pytest.approx(1e9 * (found.flops / 1e20) ** 0.5)
     assert found.loss is None
-    assert for_flops(AllocationLaw(1e20, 1e9, 0.5, 1e28, 0.05), 1e24).loss == pytest.approx(1e4**0.05)
+    assert optimum_for_flops(AllocationLaw(1e20, 1e9, 0.5, 1e28, 0.05), 1e24).loss == pytest.approx(1e4**0.05)
 
 
 def test_a_law_of_optima_cannot_weigh_repeats() -> None:
     """Within the unique tokens it answers, beyond them it refuses."""
-    assert for_flops(ALLOCATION, 1e22, DataLimit(1e12, REPETITION)).tokens == pytest.approx(1e22 / 6e10)
+    assert optimum_for_flops(ALLOCATION, 1e22, DataLimit(1e12, REPETITION)).tokens == pytest.approx(1e22 / 6e10)
     with pytest.raises(InvalidRequest, match="no loss of others"):
-        for_flops(ALLOCATION, 1e22, DataLimit(1e10, REPETITION))
+        optimum_for_flops(ALLOCATION, 1e22, DataLimit(1e10, REPETITION))
 
 
 def test_many_laws_at_once_are_as_each_by_itself() -> None:
     """Drawn laws go through every search together; one that cannot reach the loss is infinite."""
     rows = np.array([[1.8172, 482.01, 2085.43, 0.3478, 0.3658], [1.69, 406.4, 410.7, 0.336, 0.283], [2.5, 406.4, 410.7, 0.336, 0.283]])
-    together, limit = of_draws(rows), DataLimit(2e11, REPETITION)
+    together, limit = laws_from_rows(rows), DataLimit(2e11, REPETITION)
     each = [ParametricLaw(*row) for row in rows]
     for together_params, alone in (
-        (for_flops(together, 1e23, limit).params, [for_flops(law, 1e23, limit).params for law in each]),
-        (best(together, 1e23, lifetime_flops(1e12)).params, [best(law, 1e23, lifetime_flops(1e12)).params for law in each]),
+        (optimum_for_flops(together, 1e23, limit).params, [optimum_for_flops(law, 1e23, limit).params for law in each]),
+        (
+            best_for_budget(together, 1e23, lifetime_flops(1e12)).params,
+            [best_for_budget(law, 1e23, lifetime_flops(1e12)).params for law in each],
+        ),
         (lifetime(together, 2.1, 1e12).params, [*(lifetime(law, 2.1, 1e12).params for law in each[:2]), np.inf]),
-        (for_loss(together, 2.1).params, [*(for_loss(law, 2.1).params for law in each[:2]), np.inf]),
+        (optimum_for_loss(together, 2.1).params, [*(optimum_for_loss(law, 2.1).params for law in each[:2]), np.inf]),
     ):
         assert together_params == pytest.approx(np.array(alone, dtype=float), rel=1e-6)

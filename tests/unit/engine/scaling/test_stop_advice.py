@@ -6,7 +6,7 @@ import pytest
 
 from service.domain.quantities import Range
 from service.domain.scaling.loss_curves import EndForecast, Extrapolation, State
-from service.engine.scaling.stop_advice import action_at, advised
+from service.engine.scaling.stop_advice import action_for_end, advise
 
 NOW, PLANNED = 50.0, 100.0
 
@@ -40,30 +40,30 @@ ENDS = (end(NOW, 2.3), end(75.0, 2.1), end(150.0, 1.9), end(200.0, 1.8))
 )
 def test_the_shortest_end_that_meets_the_target_is_advised(target: float, action: str, tokens: float) -> None:
     """Shortened only where it is surely met, extended where the plan likely misses it, stopped where no end likely meets it."""
-    advice = advised(foretold(*ENDS), target, 0.001)
+    advice = advise(foretold(*ENDS), target, 0.001)
     assert (advice.action, advice.tokens) == (action, tokens)
     assert f"{target:g}" in advice.why
 
 
 def test_a_run_in_doubt_goes_on() -> None:
     """Where the plan may still meet the target and nothing longer is looked at, it is continued."""
-    assert advised(foretold(end(NOW, 2.3)), 1.97, 0.001).action == "continue"
+    assert advise(foretold(end(NOW, 2.3)), 1.97, 0.001).action == "continue"
 
 
 def test_without_a_target_a_run_is_shortened_only_within_the_tolerance() -> None:
     """75 tokens cost a loss of up to 0.11 more: within 6 % of 2.0, not within 5 %; extended it is never."""
-    assert advised(foretold(*ENDS), None, 0.06).tokens == 75.0
-    assert advised(foretold(*ENDS), None, 0.05).action == "continue"
-    assert advised(foretold(*ENDS), None, 0.2).action == "stop"
+    assert advise(foretold(*ENDS), None, 0.06).tokens == 75.0
+    assert advise(foretold(*ENDS), None, 0.05).action == "continue"
+    assert advise(foretold(*ENDS), None, 0.2).action == "stop"
 
 
 def test_a_diverging_run_is_stopped_whatever_is_foretold() -> None:
     """The law does not hold for it, so neither does its promise to meet the target."""
-    advice = advised(foretold(*ENDS, state="diverging"), 2.2, 0.001)
+    advice = advise(foretold(*ENDS, state="diverging"), 2.2, 0.001)
     assert (advice.action, advice.tokens) == ("stop", NOW)
     assert "checkpoint" in advice.why
 
 
 def test_actions_are_named_by_where_they_end() -> None:
     """Now, before, at and after the plan's end."""
-    assert [action_at(foretold(), tokens) for tokens in (NOW, 75.0, PLANNED, 101.0)] == ["stop", "shrink", "continue", "extend"]
+    assert [action_for_end(foretold(), tokens) for tokens in (NOW, 75.0, PLANNED, 101.0)] == ["stop", "shrink", "continue", "extend"]

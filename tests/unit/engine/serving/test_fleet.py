@@ -17,16 +17,16 @@ from service.engine.serving.fleet import (
     RentalUnit,
     ServingDemand,
     TimedReplicas,
-    best_of,
-    bill,
-    costs_of,
+    cheapest_configuration,
+    fleet_token_costs,
+    mean_requests_per_s,
     paid_accelerators,
     prefill_tokens_per_s,
-    requests_per_s_of,
-    tried,
+    size_fleet,
+    time_replicas,
     usd_per_month,
 )
-from service.engine.serving.model import ServingSetup, served
+from service.engine.serving.model import ServingSetup, describe_served_model
 from service.engine.serving.roofline import prefill_s, speed
 from tests.unit.engine.builders import H100
 
@@ -39,11 +39,11 @@ NODES = RentalUnit(8, float("inf"))
 def service(model: Transformer = LLAMA_8B, **changes: Any) -> ServingSetup:
     asked = MeanRequest(**{"prompt_tokens": 1000.0, "output_tokens": 500.0, **changes})
     machine = ServingMachine(H100, USUAL, EngineLimits(0.9, 2e9, 2048, 8192, 16))
-    return ServingSetup(served(model), WeightFormat("bf16", 16, 2.0, 2.0, 2.0, ("bf16",), ""), machine, asked)
+    return ServingSetup(describe_served_model(model), WeightFormat("bf16", 16, 2.0, 2.0, 2.0, ("bf16",), ""), machine, asked)
 
 
 def best(found: TimedReplicas, rate: float | None, rent: RentalUnit = NODES) -> TimedReplicas:
-    chosen = best_of(found, ServingDemand(rate, 0.6), rent)
+    chosen = cheapest_configuration(found, ServingDemand(rate, 0.6), rent)
     assert chosen is not None
     return chosen
 
@@ -59,46 +59,46 @@ def test_whole_instances_are_paid_for(accelerators: int, replicas: int, instance
 
 def test_a_rate_is_carried_by_whole_replicas_at_the_load_factor() -> None:
     """Just above what two replicas of 2 carry takes three, in one instance of 8; the bill is that instance's."""
-    found = tried(service())
+    found = time_replicas(service())
     two = found.some(int(np.flatnonzero((found.replicas.accelerators == 2) & (found.replicas.tensor == 2))[0]))
     able = 0.6 * float(two.speed.requests_per_s)
     demand = ServingDemand(2.01 * able, 0.6)
-    paid = bill(two, demand, NODES)
+    paid = size_fleet(two, demand, NODES)
     assert (float(paid.replicas), float(paid.accelerators)) == (3, 8)
     assert usd_per_month(paid, 2.5) == 8 * 2.5 * 730
-    assert float(costs_of(two, demand, NODES, 2.5).usd_per_request) == pytest.approx(8 * 2.5 / 3600 / (2.01 * able))
-    assert float(bill(two, demand, NODES, share=0.5).replicas) == 5
+    assert float(fleet_token_costs(two, demand, NODES, 2.5).usd_per_request) == pytest.approx(8 * 2.5 / 3600 / (2.01 * able))
+    assert float(size_fleet(two, demand, NODES, share=0.5).replicas) == 5
 
 
 def test_without_a_rate_replicas_fill_their_instances() -> None:
     """A request costs the time of its replica at the load factor."""
-    chosen = best(tried(service()), None)
+    chosen = best(time_replicas(service()), None)
     usd = 2.5 * float(chosen.replicas.accelerators) / 3600 / (0.6 * float(chosen.speed.requests_per_s))
-    assert float(costs_of(chosen, ServingDemand(None, 0.6), NODES, 2.5).usd_per_request) == pytest.approx(usd)
+    assert float(fleet_token_costs(chosen, ServingDemand(None, 0.6), NODES, 2.5).usd_per_request) == pytest.approx(usd)
 
 
 def test_of_equal_bills_the_quickest_is_taken() -> None:
     """A rate that any replica carries: the whole instance is paid anyway, so as many ranks as there are and one sequence at once."""
-    chosen = best(tried(service()), 1e-3)
+    chosen = best(time_replicas(service()), 1e-3)
     assert (int(chosen.replicas.tensor), int(chosen.replicas.batch)) == (8, 1)
-    assert int(best(tried(service()), 1e-3, RentalUnit(1, 1.0)).replicas.accelerators) == 1
+    assert int(best(time_replicas(service()), 1e-3, RentalUnit(1, 1.0)).replicas.accelerators) == 1
 
 
 def test_replicas_stay_where_links_are_known_and_as_large_as_asked() -> None:
     """No more accelerators than are joined; only the counts that are named; nothing where both leave nothing."""
-    found = tried(service())
+    found = time_replicas(service())
     assert int(best(found, None, RentalUnit(2, 2.0)).replicas.accelerators) <= 2
-    chosen = best_of(found, ServingDemand(None, 0.6, (4,)), NODES)
+    chosen = cheapest_configuration(found, ServingDemand(None, 0.6, (4,)), NODES)
     assert chosen is not None
     assert int(chosen.replicas.accelerators) == 4
-    assert best_of(found, ServingDemand(None, 0.6, (4,)), RentalUnit(2, 2.0)) is None
-    assert best_of(tried(service(tpot_s=1e-6)), ServingDemand(None, 0.6), NODES) is None
+    assert cheapest_configuration(found, ServingDemand(None, 0.6, (4,)), RentalUnit(2, 2.0)) is None
+    assert cheapest_configuration(time_replicas(service(tpot_s=1e-6)), ServingDemand(None, 0.6), NODES) is None
 
 
 def test_speeds_are_at_the_median_of_what_is_reached() -> None:
     """Mixtures whose median lies at 0.8 of the prediction serve 0.8 of it and wait 1 / 0.8 as long."""
     one = service(MIXTRAL)
-    found = tried(one)
+    found = time_replicas(one)
     predicted = speed(one, found.replicas)
     assert found.speed.output_tokens_per_s == pytest.approx(0.8 * np.asarray(predicted.output_tokens_per_s))
     assert found.speed.tpot_s == pytest.approx(np.asarray(predicted.tpot_s) / 0.8)
@@ -110,17 +110,17 @@ def test_speeds_are_at_the_median_of_what_is_reached() -> None:
 
 def test_nothing_is_tried_where_nothing_fits() -> None:
     """A model larger than the largest replica has no configuration."""
-    assert len(np.ravel(tried(service(replace(LLAMA_8B, layers=9999))).replicas.batch)) == 0
+    assert len(np.ravel(time_replicas(service(replace(LLAMA_8B, layers=9999))).replicas.batch)) == 0
 
 
 def test_a_month_has_730_hours() -> None:
     """2.628e9 tokens a month in requests of 1,000 are one request a second."""
-    assert requests_per_s_of(2.628e9, 1000) == pytest.approx(1.0)
+    assert mean_requests_per_s(2.628e9, 1000) == pytest.approx(1.0)
 
 
 @given(rate=st.floats(1e-4, 1e4), more=st.floats(1.0, 100.0), instance=st.sampled_from([1, 3, 8, 10]))
 def test_more_requests_are_never_cheaper(rate: float, more: float, instance: int) -> None:
     """The least that is paid a month rises with the rate."""
-    found, rent = tried(service()), RentalUnit(instance, float("inf"))
-    few, many = (float(bill(best(found, each, rent), ServingDemand(each, 0.6), rent).accelerators) for each in (rate, rate * more))
+    found, rent = time_replicas(service()), RentalUnit(instance, float("inf"))
+    few, many = (float(size_fleet(best(found, each, rent), ServingDemand(each, 0.6), rent).accelerators) for each in (rate, rate * more))
     assert few <= many

@@ -25,11 +25,11 @@ from service.domain.training.model import Experts, LatentAttention, Transformer
 from service.engine.serving.configurations import (
     Rented,
     cheapest,
-    configurations,
     costs,
     costs_of_sizes,
     lever_flops,
     lifetime_usd,
+    list_configurations,
     payback_tokens,
     replicas_needed,
 )
@@ -37,10 +37,10 @@ from service.engine.serving.model import (
     ServingSetup,
     attended_tokens,
     cached_tokens,
+    describe_served_model,
     largest_batch,
-    memory,
+    memory_by_part,
     sequence_bytes,
-    served,
     served_sizes,
     token_cache_bytes,
     weight_memory,
@@ -83,7 +83,7 @@ DEEPSEEK = Transformer(
 def service(model: Transformer = LLAMA_8B, stored: WeightFormat = BF16, achieved: AchievedRates = USUAL, **changes: Any) -> ServingSetup:
     """Requests of 1,000 prompt and 500 output tokens on an H100, but for `changes` of the requests."""
     asked = MeanRequest(**{"prompt_tokens": 1000.0, "output_tokens": 500.0, **changes})
-    return ServingSetup(served(model), stored, ServingMachine(H100, achieved, LIMITS), asked)
+    return ServingSetup(describe_served_model(model), stored, ServingMachine(H100, achieved, LIMITS), asked)
 
 
 def replicas(accelerators: float = 1, tensor: float = 1, batch: float = 8) -> Replicas:
@@ -128,7 +128,7 @@ def test_cache_of_latent_attention() -> None:
 
 def test_cache_of_sliding_windows() -> None:
     """A layer with a window keeps its own tokens; one global layer in four keeps all."""
-    windowed = served(replace(LLAMA_8B, sliding_window=1024, global_attention_every=4))
+    windowed = describe_served_model(replace(LLAMA_8B, sliding_window=1024, global_attention_every=4))
     assert cached_tokens(windowed, 512.0) == 512
     assert cached_tokens(windowed, 8192.0) == pytest.approx(0.25 * 8192 + 0.75 * 1024)
     assert attended_tokens(service()) == pytest.approx(1250)
@@ -158,8 +158,8 @@ def test_memory_adds_up_and_the_largest_batch_fills_it() -> None:
     """Parts at the largest batch stay below the memory, by no more than a sequence and the share kept free."""
     one = service(stored=FP8)
     most = largest_batch(one, replicas())
-    taken = sum(float(np.ravel(part)[0]) for part in memory(one, replace(replicas(), batch=most)).values())
-    parts = memory(one, replicas())
+    taken = sum(float(np.ravel(part)[0]) for part in memory_by_part(one, replace(replicas(), batch=most)).values())
+    parts = memory_by_part(one, replicas())
     free = H100.usable_memory_bytes - float(np.ravel(parts["weights"] + parts["activations"] + parts["reserve"])[0])
     assert taken <= H100.usable_memory_bytes
     assert taken > H100.usable_memory_bytes - 0.1 * free - float(sequence_bytes(one, replicas())[0])
@@ -174,7 +174,7 @@ def test_nothing_fits_where_the_weights_do_not() -> None:
 def test_other_networks_are_refused() -> None:
     """An encoder-decoder has no one cache of keys and values."""
     with pytest.raises(InvalidRequest, match="decoder-only"):
-        served(replace(LLAMA_8B, kind="encoder_decoder", decoder_layers=12))
+        describe_served_model(replace(LLAMA_8B, kind="encoder_decoder", decoder_layers=12))
 
 
 # Speed
@@ -328,7 +328,7 @@ def test_the_cheapest_is_the_least_of_all_tried() -> None:
     plan = cheapest(choices)
     assert plan.rented.service.stored is FP8
     for choice in choices:
-        tried = configurations(choice.service)
+        tried = list_configurations(choice.service)
         fits = np.greater(tried.batch, 0)
         kept = Replicas(*(np.asarray(getattr(tried, name))[fits] for name in ("accelerators", "tensor", "batch")))
         priced = costs(choice, speed(choice.service, kept), kept)
@@ -385,7 +385,7 @@ def test_a_lever_pays_back_with_what_it_saves() -> None:
 
 def test_speed_has_a_figure_for_every_configuration() -> None:
     """A search's row of configurations comes back as rows."""
-    tried = configurations(service())
+    tried = list_configurations(service())
     found: ReplicaSpeed = speed(service(), replace(tried, batch=np.maximum(tried.batch, tried.accelerators)))
     assert np.shape(found.ttft_s) == np.shape(tried.batch)
     assert np.all(np.asarray(found.prompt_share) > 0)

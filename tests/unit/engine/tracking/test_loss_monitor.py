@@ -9,9 +9,9 @@ import numpy as np
 
 from service.domain.tracking.events import Event
 from service.domain.tracking.status import LossEnd
-from service.engine.scaling.loss_curve import schedule
+from service.engine.scaling.loss_curve import make_schedule
 from service.engine.tracking.loss_monitor import LossRules, loss_end, losses
-from service.presets.scaling.law_fit import typical_curve
+from service.presets.scaling.law_fit import curve_prior
 from tests.unit.engine.tracking_builders import event, run_of
 
 RULES = LossRules(window_hours=48, deviations=6.0, spike_share=0.05, fewest_hours=8, source="x")
@@ -112,7 +112,7 @@ def test_a_short_or_silent_run_says_nothing() -> None:
 
 def test_the_end_of_the_loss_is_that_of_its_curve() -> None:
     """The extrapolation of loss curves, of the hours' medians; too short a run says why there is none."""
-    plan, typical = schedule("cosine", 400_000.0), typical_curve()
+    plan, typical = make_schedule("cosine", 400_000.0), curve_prior()
     found = loss_end(run_of(*told(200)), plan, typical, 2.3, np.random.default_rng(0))
     assert isinstance(found, LossEnd)
     assert found.loss.p10 < found.loss.p90 < falling(199) * 1.1

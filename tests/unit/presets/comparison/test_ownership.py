@@ -10,7 +10,7 @@ from service.domain.comparison.ownership import BOUNDS, OwnedCluster
 from service.domain.errors import InvalidRequest
 from service.domain.quantities import Range
 from service.domain.training.hardware import Accelerator
-from service.presets.comparison.ownership import complete_plant, input_ranges, load_input_ranges, plant_defaults
+from service.presets.comparison.ownership import cluster_defaults, complete_cluster, input_ranges, load_input_ranges
 from service.presets.defaults import default
 from service.presets.hardware.accelerators import load_accelerators
 
@@ -28,7 +28,7 @@ CONTRACT = {
     "usd_per_kwh": 0.09,
     "opex_share_per_year": 0.06,
 }
-DEFAULTS = plant_defaults(H100, ())
+DEFAULTS = cluster_defaults(H100, ())
 
 
 @pytest.mark.parametrize("name", DEFAULTS)
@@ -52,7 +52,7 @@ def test_every_range_is_of_an_input_and_says_why(name: str, known: object) -> No
 
 def test_nothing_is_assumed_that_the_owner_stated() -> None:
     """The contract's entry keeps its ten figures; all else is neutral and reported, market decline not, since resale was stated."""
-    plant, assumed = complete_plant(H100, CONTRACT | {"name": "dc1"})
+    plant, assumed = complete_cluster(H100, CONTRACT | {"name": "dc1"})
     assert {name: getattr(plant, name) for name in CONTRACT} == CONTRACT
     assert (plant.name, plant.accelerator, plant.accelerators_per_node) == ("dc1", "NVIDIA-H100-80GB-SXM", 8)
     fields = {assumption.field for assumption in assumed}
@@ -64,8 +64,8 @@ def test_nothing_is_assumed_that_the_owner_stated() -> None:
 
 def test_stated_power_is_taken_as_drawn() -> None:
     """A load factor is assumed for rated power only: 1.275 kW an H100, at 0.75 of it."""
-    stated, _ = complete_plant(H100, CONTRACT)
-    rated, _ = complete_plant(H100, {name: value for name, value in CONTRACT.items() if name != "kw_per_accelerator"})
+    stated, _ = complete_cluster(H100, CONTRACT)
+    rated, _ = complete_cluster(H100, {name: value for name, value in CONTRACT.items() if name != "kw_per_accelerator"})
     assert (stated.kw_per_accelerator, stated.load_factor) == (1.3, 1)
     assert rated.kw_per_accelerator == pytest.approx(10.2 / 8, rel=0.01)
     assert rated.load_factor == 0.75
@@ -74,14 +74,14 @@ def test_stated_power_is_taken_as_drawn() -> None:
 @pytest.mark.parametrize("part", load_accelerators().values(), ids=lambda part: part.name)
 def test_every_accelerator_can_be_owned(part: Accelerator) -> None:
     """A price and a count are enough: from a few watts to the 23 kW of a wafer."""
-    plant, _ = complete_plant(part, {"count": 4, "capex_usd_per_accelerator": 10_000})
+    plant, _ = complete_cluster(part, {"count": 4, "capex_usd_per_accelerator": 10_000})
     assert 0.01 < float(plant.kw_per_accelerator) < 30
     assert plant.pue == 1.63
 
 
 def test_market_decline_stands_in_for_resale() -> None:
     """Without a stated share the machine is resold at what the market leaves; None is as good as not stated."""
-    plant, assumed = complete_plant(H100, CONTRACT | {"residual_share": None})
+    plant, assumed = complete_cluster(H100, CONTRACT | {"residual_share": None})
     assert plant.residual_share is None
     assert plant.price_decline_per_year == pytest.approx(1 - 10**-0.14, abs=5e-4)
     assert "price_decline_per_year" in {assumption.field for assumption in assumed}
@@ -90,9 +90,9 @@ def test_market_decline_stands_in_for_resale() -> None:
 def test_a_machine_that_costs_nothing_is_asked_about() -> None:
     """Without a price or a lease there is nothing to compare: the message names both fields."""
     with pytest.raises(InvalidRequest, match="lease_usd_per_month") as caught:
-        complete_plant(H100, {"count": 8})
+        complete_cluster(H100, {"count": 8})
     assert caught.value.pointer == "/capex_usd_per_accelerator"
-    leased, _ = complete_plant(H100, {"count": 8, "lease_usd_per_month": 20_000})
+    leased, _ = complete_cluster(H100, {"count": 8, "lease_usd_per_month": 20_000})
     assert leased.capex_usd_per_accelerator == 0
 
 

@@ -10,8 +10,8 @@ import pytest
 from service.domain.errors import UnknownName
 from service.domain.scaling.laws import PARAMETERS, ParametricLaw
 from service.engine.scaling.laws import loss
-from service.engine.scaling.optimum import for_flops
-from service.presets.scaling.laws import default_law, drawn_law, find_law, load_laws, mixture_law, repetition
+from service.engine.scaling.optimum import optimum_for_flops
+from service.presets.scaling.laws import default_law, drawn_law, find_law, load_laws, mixture_law, repetition_decay
 
 LAWS = load_laws()
 UNCERTAIN = [name for name, known in LAWS.items() if known.covariance is not None or known.exponents is not None]
@@ -31,7 +31,7 @@ def test_every_law_says_where_it_comes_from(name: str) -> None:
 @pytest.mark.parametrize("name", LAWS)
 def test_every_law_gives_a_sensible_optimum(name: str) -> None:
     """For 1e22 FLOPs every law wants 1 to 100 billion parameters, and more of everything for ten times as much."""
-    small, large = (for_flops(LAWS[name].law, flops) for flops in (1e22, 1e23))
+    small, large = (optimum_for_flops(LAWS[name].law, flops) for flops in (1e22, 1e23))
     assert 1e9 < small.params < 1e11
     assert large.params > small.params
     assert large.tokens > small.tokens
@@ -55,8 +55,8 @@ def test_an_unknown_law_is_refused_with_the_known_ones() -> None:
 def test_draws_lie_around_the_law_and_repeat_with_the_seed(name: str) -> None:
     """Half of the drawn optima are larger than the law's own; the same seed gives the same draws."""
     known = LAWS[name]
-    first, again = (for_flops(drawn_law(known, np.random.default_rng(5), 4_000), 1e24).params for _ in range(2))
-    assert np.mean(first > for_flops(known.law, 1e24).params) == pytest.approx(0.5, abs=0.05)
+    first, again = (optimum_for_flops(drawn_law(known, np.random.default_rng(5), 4_000), 1e24).params for _ in range(2))
+    assert np.mean(first > optimum_for_flops(known.law, 1e24).params) == pytest.approx(0.5, abs=0.05)
     assert np.array_equal(first, again)
 
 
@@ -91,6 +91,6 @@ def test_the_mixture_is_of_the_granularity_asked_for() -> None:
 
 def test_repeats_decay_as_published() -> None:
     """R*_D of 15.4 epochs and R*_N of 5.3 sizes, with their source."""
-    decay, source = repetition()
+    decay, source = repetition_decay()
     assert (round(decay.tokens, 1), round(decay.params, 1)) == (15.4, 5.3)
     assert "2305.16264" in source

@@ -13,9 +13,9 @@ from service.container import build_context
 from service.context import AppContext
 from service.domain.comparison.options import Option
 from service.domain.errors import InvalidRequest, UnknownName
-from service.engine.comparison.ownership import owned_hour
-from service.presets.comparison.defaults import plausible
-from service.presets.comparison.ownership import complete_plant
+from service.engine.comparison.ownership import owned_cost
+from service.presets.comparison.defaults import is_plausible
+from service.presets.comparison.ownership import complete_cluster
 from service.presets.hardware.accelerators import find_accelerator
 from service.presets.hardware.regions import find_region
 from service.usecases.comparison.compare import Comparison
@@ -51,11 +51,11 @@ def owned(found: Comparison, name: str = "dc1") -> Option:
 
 
 def test_an_owned_machine_costs_its_delivered_hours(context: AppContext) -> None:
-    """At the price of `owned_hour`, with the same time as the same machine rented, without instances or terms."""
+    """At the price of `owned_cost`, with the same time as the same machine rented, without instances or terms."""
     found = compared(context, COUNT, on_prem=[DC1], workload=WORKLOAD | {"storage": {"checkpoints_kept": 0}})
     option, rented = owned(found), found.options[-1]
-    plant, _ = complete_plant(find_accelerator("H100").accelerator, DC1)
-    assert option.offer.usd_per_accelerator_hour == pytest.approx(owned_hour(plant).usd_per_delivered_accelerator_hour)
+    plant, _ = complete_cluster(find_accelerator("H100").accelerator, DC1)
+    assert option.offer.usd_per_accelerator_hour == pytest.approx(owned_cost(plant).usd_per_delivered_accelerator_hour)
     assert found.on_prem[0].usd_per_delivered_accelerator_hour == option.offer.usd_per_accelerator_hour
     assert (option.offer.pricing, option.count, option.nodes, option.offer.source) == ("owned", 128, 16, "caller")
     assert option.time is not None
@@ -78,7 +78,7 @@ def test_its_energy_is_that_of_its_own_power_and_building(context: AppContext) -
     option = owned(compared(context, COUNT, on_prem=[DC1 | {"load_factor": None}]))
     assert option.time is not None
     assert option.energy is not None
-    plant, _ = complete_plant(find_accelerator("H100").accelerator, DC1)
+    plant, _ = complete_cluster(find_accelerator("H100").accelerator, DC1)
     mwh = option.time.accelerator_hours.p50 * 1.3 * float(plant.load_factor) * 1.3 / 1000
     assert option.energy.mwh == pytest.approx(mwh)
     assert option.energy.tco2e == pytest.approx(mwh * find_region("on_prem").grid_gco2_per_kwh / 1000)
@@ -163,7 +163,7 @@ def test_a_verdict_that_flips_nowhere_plausible_does_not_flip(context: AppContex
     found = [turn for each in compared(context, COUNT, on_prem=[DC1]).break_even for turn in each.sensitivity or ()]
     flips = {turn.input: turn.flips_at for turn in found if turn.flips_at is not None}
     assert "capex_usd_per_accelerator" in flips
-    assert all(plausible(name, value) for name, value in flips.items())
+    assert all(is_plausible(name, value) for name, value in flips.items())
     assert {turn.input for turn in found if turn.flips_at is None} >= {"pue"}
 
 

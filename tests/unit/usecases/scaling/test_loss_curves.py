@@ -12,15 +12,15 @@ from service.container import build_context
 from service.context import AppContext
 from service.domain.errors import DomainError
 from service.domain.scaling.loss_curves import LearningRateSchedule
-from service.engine.scaling.loss_curve import areas, schedule
-from service.presets.scaling.law_fit import typical_curve
+from service.engine.scaling.loss_curve import make_schedule, schedule_areas
+from service.presets.scaling.law_fit import curve_prior
 from service.usecases.scaling.loss_curves import CurveAnswer, extrapolate_curve
 from service.usecases.training.estimate import estimate
 from tests.unit.usecases.requests import pointer_of
 
 END = 10**11
 COSINE = {"decay": "cosine", "warmup_tokens": 10**9, "final_share": 0.1}
-PLAN = schedule("cosine", END, 1e9, final_share=0.1)
+PLAN = make_schedule("cosine", END, 1e9, final_share=0.1)
 MACHINE: dict[str, Any] = {
     "model": {"params": 4 * 10**8},
     "hardware": {"accelerator": "H100", "count": 8},
@@ -29,7 +29,7 @@ MACHINE: dict[str, Any] = {
 
 
 def law(plan: LearningRateSchedule, tokens: Any) -> Any:
-    forward, annealed = areas(plan, tokens, typical_curve().relaxation_share * END)
+    forward, annealed = schedule_areas(plan, tokens, curve_prior().relaxation_share * END)
     return 2.2 + 0.12 * (forward / END) ** -0.4 - 0.1 * annealed
 
 

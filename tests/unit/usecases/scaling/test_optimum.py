@@ -21,7 +21,15 @@ from service.engine.training.parameters import count_parameters
 from service.presets.scaling.laws import default_law, load_laws, mixture_total_per_active
 from service.presets.scaling.optimum import published_plans
 from service.usecases.scaling.optimum import OptimalAnswer, optimal
-from service.usecases.scaling.size_costs import SizeCost, SizeCostTable, coarse_table, refined, rig_of, row_of, usual_model
+from service.usecases.scaling.size_costs import (
+    SizeCost,
+    SizeCostTable,
+    coarse_cost_table,
+    cost_size,
+    default_model,
+    refine_cost_table,
+    resolve_setup,
+)
 from service.usecases.training.estimate import estimate
 
 MACHINE: dict[str, Any] = {"hardware": {"accelerator": "H100", "count": 64}, "price": {"usd_per_accelerator_hour": 2.0}}
@@ -117,10 +125,10 @@ def test_no_layout_of_a_toy_is_suggested(context: AppContext) -> None:
 
 def test_a_row_is_what_an_estimate_says(context: AppContext) -> None:
     """Dollars are fixed and by the token, hours by the token alone."""
-    rig = rig_of(context, MACHINE, of_mixtures=False)
+    rig = resolve_setup(context, MACHINE, of_mixtures=False)
     assert rig is not None
-    model = usual_model(7e9, of_mixtures=False)
-    row = row_of(rig, 7e9, model)
+    model = default_model(7e9, of_mixtures=False)
+    row = cost_size(rig, 7e9, model)
     run = {**MACHINE, "model": {"params": 7_000_000_000, "kv_heads": 8}, "data": {"tokens": 300_000_000_000}}
     found = estimate(context, run).estimate
     assert row.hours_per_token * 3e11 == pytest.approx(found.time.wall_clock_hours.p50)
@@ -129,9 +137,9 @@ def test_a_row_is_what_an_estimate_says(context: AppContext) -> None:
 
 def test_a_table_meets_its_rows_and_ends_where_memory_does(context: AppContext) -> None:
     """A size beyond the largest that fits cannot be had at any price."""
-    rig = rig_of(context, MACHINE, of_mixtures=False)
+    rig = resolve_setup(context, MACHINE, of_mixtures=False)
     assert rig is not None
-    table = refined(rig, coarse_table(rig), [3e9])
+    table = refine_cost_table(rig, coarse_cost_table(rig), [3e9])
     row = table.rows[len(table.rows) // 2]
     at = np.array([row.params])
     assert table.usd()(at, np.array([1e12])) == pytest.approx(row.usd_fixed + row.usd_per_token * 1e12, rel=1e-9)
@@ -147,7 +155,7 @@ def test_tiny_models_without_fixed_cents_are_in_the_table() -> None:
 
 def test_mixtures_have_the_law_s_share_of_active_parameters() -> None:
     """43 times as many in all."""
-    counts = count_parameters(usual_model(1e9, of_mixtures=True))
+    counts = count_parameters(default_model(1e9, of_mixtures=True))
     assert counts.total / counts.active == pytest.approx(mixture_total_per_active())
 
 

@@ -14,7 +14,7 @@ from service.container import build_context
 from service.context import AppContext
 from service.domain.errors import DoesNotFit, DomainError, InvalidRequest, NoOffer, UnknownName
 from service.engine.training.parameters import count_parameters
-from service.presets.serving import load_achieved, load_levers
+from service.presets.serving import load_achieved, load_compression_methods
 from service.presets.training.models import find_model
 from service.usecases.serving.options import ServingOption
 from service.usecases.serving.serve import ServingAnswer, serve
@@ -220,9 +220,9 @@ def test_levers_are_weighed_on_the_same_offer(context: AppContext) -> None:
     answer = served(context, traffic={"requests_per_s": 50.0, "lifetime_tokens": 10**12}, levers=True, hardware={"accelerators": ["H100"]})
     assert answer.levers is not None
     found = {(lever.lever, str(lever.change)): lever for lever in answer.levers}
-    assert {name for name, _ in found} == set(load_levers())
+    assert {name for name, _ in found} == set(load_compression_methods())
     for lever in answer.levers:
-        known, saved = load_levers()[lever.lever], lever.saves_usd_per_million_tokens
+        known, saved = load_compression_methods()[lever.lever], lever.saves_usd_per_million_tokens
         assert (lever.quality_loss_percent, lever.source) == (known.quality_loss, known.source)
         assert saved == pytest.approx(usd(answer) - lever.usd_per_million_tokens)
         assert (lever.payback_tokens is None) == (saved <= 0)
@@ -261,7 +261,7 @@ def test_only_fewer_bits_are_levers(context: AppContext) -> None:
 def test_formats_say_what_they_lose(context: AppContext) -> None:
     """Nothing as trained; else what quantising is published to lose."""
     assert served(context).best.configuration.quality_loss_percent is None
-    assert served(context, formats=["int8"]).best.configuration.quality_loss_percent == load_levers()["ptq_int8"].quality_loss
+    assert served(context, formats=["int8"]).best.configuration.quality_loss_percent == load_compression_methods()["ptq_int8"].quality_loss
 
 
 # What is told
