@@ -28,7 +28,7 @@ from service.store import Store
 from service.store.database import make_engine
 from service.store.tracking.event_rows import EventRow, event_row
 from service.store.tracking.tables import track_events
-from service.usecases.tracking.projection import fold_run
+from service.usecases.tracking.projection import project_run
 
 START = datetime(2025, 9, 1, tzinfo=UTC)
 BATCH = 100
@@ -201,7 +201,7 @@ def _fill(environment: dict[str, str]) -> str:
         run = store.create_run(program, "main", {"name": "main", "state": "open", "tier": "production", "planned": planned}, START)
         for begin in range(0, LARGE_EVENTS, LARGE_BATCH):
             store.add_events(run, [_happened(number) for number in range(begin, begin + LARGE_BATCH)], START)
-        fold_run(context, run)
+        project_run(context, run)
     return program.id
 
 

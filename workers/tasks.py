@@ -17,8 +17,8 @@ from service.usecases.prices.refresh import refresh_due
 from service.usecases.scenarios.scenarios import forget
 from service.usecases.scenarios.worker import tend
 from service.usecases.tracking.alert_delivery import deliver_due
-from service.usecases.tracking.alerts import judge_due
-from service.usecases.tracking.projection import fold_all
+from service.usecases.tracking.alerts import evaluate_due
+from service.usecases.tracking.projection import project_all
 from workers.shutdown import stopping
 
 if TYPE_CHECKING:
@@ -83,7 +83,7 @@ def _refresh() -> None:
 
 
 def _fold() -> None:
-    fold_all(context(), stopping)
+    project_all(context(), stopping)
 
 
 def _forget() -> None:
@@ -92,7 +92,7 @@ def _forget() -> None:
 
 
 def _judge() -> None:
-    judge_due(context(), stopping)
+    evaluate_due(context(), stopping)
 
 
 def _deliver() -> None:

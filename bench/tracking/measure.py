@@ -13,7 +13,7 @@ from bench.tracking.thresholds import days_of, looks
 from service.domain.quantities import Range
 from service.engine.numerics.ranges import P90_DEVIATIONS
 from service.engine.tracking.change_point import DriftRules, FailureRules, Quantity, failure_evidence, threshold
-from service.engine.tracking.forecast import ForecastRules, Prior, Series, forecast
+from service.engine.tracking.forecast import ForecastRules, PlanPrior, ProgressSeries, forecast
 
 STAGES = (0.25, 0.5, 0.75)
 # What the simulated plans say they may be off by, as a standard deviation: less than the rough ones are.
@@ -33,19 +33,19 @@ def covered(runs: Runs, row: int, stage: float, rules: ForecastRules, planned: b
     """Whether the forecast made when a run first reached a share of its tokens holds what it then took: finish, cost."""
     column = int(np.argmax(runs.tokens[row] >= stage * runs.goal[row]))
     told = slice(0, column + 1)
-    done = Series(np.arange(column + 1.0), runs.tokens[row, told], runs.usd[row, told], runs.accelerator_hours[row, told])
-    foretold = forecast(done, runs.goal[row] - done.tokens[-1], plan_of(runs, row) if planned else Prior(), rules)
+    done = ProgressSeries(np.arange(column + 1.0), runs.tokens[row, told], runs.usd[row, told], runs.accelerator_hours[row, told])
+    foretold = forecast(done, runs.goal[row] - done.tokens[-1], plan_of(runs, row) if planned else PlanPrior(), rules)
     outcome = outcome_of(runs, row, column)
     if foretold is None or foretold.remaining_hours is None or foretold.remaining_usd is None:
         return False, False
     return _within(foretold.remaining_hours, outcome.hours), _within(foretold.remaining_usd, outcome.usd)
 
 
-def plan_of(runs: Runs, row: int) -> Prior:
+def plan_of(runs: Runs, row: int) -> PlanPrior:
     """What was planned of a run: its pace and, at the price of its start, what a token costs."""
     pace, factor = float(runs.planned[row]), math.exp(P90_DEVIATIONS * STATED_PLAN_ERROR)
     hours = Range(1 / pace / factor, 1 / pace, factor / pace)
-    return Prior(
+    return PlanPrior(
         tokens_per_hour=Range(pace / factor, pace, pace * factor),
         usd_per_token=hours.scaled(USD_PER_ACCELERATOR_HOUR * ACCELERATORS),
         accelerator_hours_per_token=hours.scaled(ACCELERATORS),

@@ -10,8 +10,8 @@ import numpy as np
 from bench.tracking.measure import STAGES, alarms, covered, delays, plan_of
 from bench.tracking.simulate import CALM, REGIMES, Runs, simulate
 from bench.tracking.thresholds import record_of, variants
-from service.engine.tracking.change_point import Planned, drift
-from service.engine.tracking.forecast import Series, forecast
+from service.engine.tracking.change_point import PlannedRates, detect_drift
+from service.engine.tracking.forecast import ProgressSeries, forecast
 from service.presets.tracking.forecast import drift_rules, forecast_rules
 
 RUNS, SEED, LOOKS = 1000, 5000, 50
@@ -51,10 +51,10 @@ def _cost(report: Report, runs: Runs) -> None:
     row = int(np.argmax(runs.finish))
     end = min(POINTS - 1, int(runs.finish[row]))
     told = slice(0, end + 1)
-    done = Series(np.arange(end + 1.0), runs.tokens[row, told], runs.usd[row, told], runs.accelerator_hours[row, told])
-    record, planned = record_of(runs, row, end), Planned(2.5, runs.interruptions_per_hour)
+    done = ProgressSeries(np.arange(end + 1.0), runs.tokens[row, told], runs.usd[row, told], runs.accelerator_hours[row, told])
+    record, planned = record_of(runs, row, end), PlannedRates(2.5, runs.interruptions_per_hour)
     began = time.process_time()
     for _ in range(LOOKS):
         forecast(done, 1e12, plan_of(runs, row), forecast_rules())
-        drift(record, planned, drift_rules())
+        detect_drift(record, planned, drift_rules())
     report(f"forecast_and_drift.{end + 1}_points.cpu_ms", 1000 * (time.process_time() - began) / LOOKS, "ms")

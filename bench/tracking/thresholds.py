@@ -12,7 +12,7 @@ from dataclasses import replace
 import numpy as np
 
 from bench.tracking.simulate import CALM, ROUGH, Floats, Regime, Runs, simulate
-from service.engine.tracking.change_point import DriftRules, Limits, Quantity, Record, daily, split_statistics
+from service.engine.tracking.change_point import DriftRules, DriftThresholds, Quantity, RunTotals, daily_values, split_statistics
 from service.presets.tracking.forecast import drift_rules
 
 SEED, ROUNDS, RUNS_A_ROUND = 20_000, 10, 100
@@ -37,10 +37,10 @@ def variants(days: tuple[float, float]) -> tuple[Regime, ...]:
     )
 
 
-def record_of(runs: Runs, row: int, end: int) -> Record:
+def record_of(runs: Runs, row: int, end: int) -> RunTotals:
     """A simulated run as it was told until column `end`."""
     told = slice(0, end + 1)
-    return Record(
+    return RunTotals(
         at_hours=np.arange(end + 1, dtype=np.float64),
         tokens_trained=runs.trained[row, told],
         productive_hours=runs.productive[row, told],
@@ -54,12 +54,12 @@ def days_of(runs: Runs, quantity: Quantity, rules: DriftRules) -> Floats:
     """A quantity of every run, a row of days each, ending in nan where days are left out."""
     rows = np.full((len(runs.goal), int(runs.finish.max() // 24)), np.nan)
     for row, end in enumerate(runs.finish.tolist()):
-        values = daily(record_of(runs, row, end), quantity, rules)[1]
+        values = daily_values(record_of(runs, row, end), quantity, rules)[1]
         rows[row, : len(values)] = values
     return rows
 
 
-def looks(rows: Floats, rules: DriftRules, limits: Limits) -> Floats:
+def looks(rows: Floats, rules: DriftRules, limits: DriftThresholds) -> Floats:
     """The largest statistic of every run at each number of days; below any threshold where it has not so many."""
     found = np.full(rows.shape, -1.0)
     for days in range(rules.splits.before + rules.splits.after, rows.shape[1] + 1):

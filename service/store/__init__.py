@@ -15,33 +15,33 @@ from service.store.prices.snapshots import PriceRows, Snapshot
 from service.store.prices.team_prices import Owned, TeamPrices
 from service.store.scenarios.scenarios import Claim, NewScenario, OpenWork, ScenarioRow, ScenarioRows, TeamIsFull, WholeScenario
 from service.store.tables import HEAD
-from service.store.tracking.alerts import AlertRows, Judgement, Outgoing
-from service.store.tracking.events import Added, EventRows
-from service.store.tracking.feedback import LessonRows
+from service.store.tracking.alerts import AlertRows, ClaimedDelivery, DueEvaluation
+from service.store.tracking.events import AppendedEvents, EventRows
+from service.store.tracking.feedback import FeedbackRows
 from service.store.tracking.programs import TrackRows, VersionConflictError
-from service.store.tracking.projections import Fold, HourRows, RunLog
+from service.store.tracking.projections import ProjectionRows, RollUpHour, RunLog
 
 __all__ = [
     "ATTEMPT_CAP",
     "NO_HEADS",
-    "Added",
     "Answer",
+    "AppendedEvents",
     "BookManifest",
     "Claim",
-    "Fold",
+    "ClaimedDelivery",
+    "DueEvaluation",
     "HistoryFilter",
     "IdempotencyKeyReused",
     "IdempotencyRecord",
     "IdempotentReplay",
     "Job",
-    "Judgement",
     "LeaseStatus",
     "NewScenario",
     "OpenWork",
-    "Outgoing",
     "Owned",
     "PriceChange",
     "ProviderState",
+    "RollUpHour",
     "RunLog",
     "ScenarioRow",
     "Snapshot",
@@ -59,7 +59,18 @@ __all__ = [
 
 
 class Store(
-    JobRows, PriceRows, BookRows, HistoryRows, KeyRows, AnswerRows, TrackRows, EventRows, HourRows, AlertRows, ScenarioRows, LessonRows
+    JobRows,
+    PriceRows,
+    BookRows,
+    HistoryRows,
+    KeyRows,
+    AnswerRows,
+    TrackRows,
+    EventRows,
+    ProjectionRows,
+    AlertRows,
+    ScenarioRows,
+    FeedbackRows,
 ):
     """Domain in, domain out. Every method is one short transaction; raises StoreUnavailable when the database cannot do it now."""
 

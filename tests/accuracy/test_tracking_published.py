@@ -14,8 +14,8 @@ import pytest
 
 from service.domain.quantities import Range
 from service.domain.tracking.events import Event
-from service.engine.tracking.change_point import Planned, Record, drift
-from service.engine.tracking.forecast import Prior, Series, forecast
+from service.engine.tracking.change_point import PlannedRates, RunTotals, detect_drift
+from service.engine.tracking.forecast import PlanPrior, ProgressSeries, forecast
 from service.presets.tracking.forecast import drift_rules, forecast_rules
 from tests.support.replay import NAMES, SEED, events, find_stops, position, published, running_hours
 
@@ -29,11 +29,11 @@ def hours_of(name: str, told: tuple[Event, ...]) -> list[float]:
 
 
 @cache
-def series(name: str, seed: int = SEED) -> Series:
+def series(name: str, seed: int = SEED) -> ProgressSeries:
     """The progress events of a replay."""
     told = tuple(event for event in events(name, seed) if event.type == "progress")
     tokens, accelerator_hours = (np.array([getattr(event, field) for event in told]) for field in ("tokens_done", "accelerator_hours"))
-    return Series(np.array(hours_of(name, told)), tokens.astype(np.float64), None, accelerator_hours)
+    return ProgressSeries(np.array(hours_of(name, told)), tokens.astype(np.float64), None, accelerator_hours)
 
 
 def is_held(name: str, stage: float, seed: int = SEED) -> tuple[bool, bool]:
@@ -44,8 +44,8 @@ def is_held(name: str, stage: float, seed: int = SEED) -> tuple[bool, bool]:
     run, whole = published(name), series(name, seed)
     now = int(np.argmax(whole.tokens >= stage * run.tokens[-1])) + 1
     assert whole.accelerator_hours is not None
-    done = Series(whole.at_hours[:now], whole.tokens[:now], None, whole.accelerator_hours[:now])
-    plan = Prior(Range.exactly(run.tokens_per_hour), None, Range.exactly(run.accelerators / run.tokens_per_hour))
+    done = ProgressSeries(whole.at_hours[:now], whole.tokens[:now], None, whole.accelerator_hours[:now])
+    plan = PlanPrior(Range.exactly(run.tokens_per_hour), None, Range.exactly(run.accelerators / run.tokens_per_hour))
     found = forecast(done, float(run.tokens[-1] - done.tokens[-1]), plan, forecast_rules())
     assert found is not None
     assert found.remaining_hours is not None
@@ -109,8 +109,8 @@ def test_opt_175b_is_seen_to_fail_more_often_than_planned() -> None:
     run, whole = published("opt-175b"), series("opt-175b")
     told = tuple(event for event in events("opt-175b") if event.type == "interruption")
     now = whole.tokens <= run.tokens[-1] / 2
-    record = Record(whole.at_hours[now], whole.tokens[now], interruption_hours=np.array(hours_of("opt-175b", told)))
-    found = {each.quantity: each for each in drift(record, Planned(interruptions_per_hour=0.5 / 24), drift_rules())}
+    record = RunTotals(whole.at_hours[now], whole.tokens[now], interruption_hours=np.array(hours_of("opt-175b", told)))
+    found = {each.quantity: each for each in detect_drift(record, PlannedRates(interruptions_per_hour=0.5 / 24), drift_rules())}
     assert found["failures"].change > 1
     assert found["failures"].confidence > 0.99
 

@@ -14,7 +14,7 @@ from bench.tracking.measure import STAGES, Flags, alarms, covered, delays
 from bench.tracking.simulate import REGIMES, Runs, simulate
 from bench.tracking.thresholds import record_of, variants
 from service.engine.numerics.least_squares import Floats
-from service.engine.tracking.change_point import Planned, drift
+from service.engine.tracking.change_point import PlannedRates, detect_drift
 from service.presets.tracking.forecast import drift_rules, forecast_rules
 
 RUNS, SEED = 1000, 11
@@ -79,10 +79,10 @@ def test_no_kind_of_run_has_false_alarms_for_all(kind: int) -> None:
 def test_looking_daily_is_what_the_alarms_count(kind: int) -> None:
     """The alarms of many runs at once are those of each run's drift, day after day."""
     runs, flags = on_plan_runs(kind), alarmed(kind)
-    planned = Planned(interruptions_per_hour=runs.interruptions_per_hour)
+    planned = PlannedRates(interruptions_per_hour=runs.interruptions_per_hour)
     for row in (*np.flatnonzero(flags)[:2], *np.flatnonzero(~flags)[:2]):
         life = range(24, int(runs.finish[row]) + 1, 24)
-        assert any(drift(record_of(runs, row, end), planned, drift_rules()) for end in life) == flags[row]
+        assert any(detect_drift(record_of(runs, row, end), planned, drift_rules()) for end in life) == flags[row]
 
 
 @pytest.mark.parametrize(("kind", "half", "most"), [(0, 4, 6), (1, 7, 12), (2, 7, 12), (3, 6, 10)], ids=KINDS)

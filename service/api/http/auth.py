@@ -19,7 +19,7 @@ from service.context import AppContext
 from service.domain.errors import DomainError
 from service.domain.teams import Principal, Scope
 from service.usecases.keys import AuthenticationError, Authenticator
-from service.usecases.resolution.feedback import FeedbackCache, of_team
+from service.usecases.resolution.feedback import FeedbackCache, context_for_team
 
 PREFIX = "/v1/"
 SCHEME = "apiKey"
@@ -61,7 +61,7 @@ def principal() -> Principal:
 
 def team_context() -> AppContext:
     """The context of the present request's team, with what its finished runs have taught and its own prices."""
-    return of_team(current_app.extensions["context"], current_app.extensions["feedback"], principal())
+    return context_for_team(current_app.extensions["context"], current_app.extensions["feedback"], principal())
 
 
 def register(app: Flask) -> None:

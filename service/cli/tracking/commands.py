@@ -72,14 +72,14 @@ def report(program_id: str, *, form: str, out: Path | None, as_of: str | None, t
 
 def import_content(kind: str, content: bytes, *, program: str | None, run: str | None, team: str, as_json: bool) -> None:
     """Keep what a file holds as events of the team's runs, and say what came of it."""
-    from service.usecases.tracking.imports import Place, take_import
+    from service.usecases.tracking.imports import ImportScope, import_file
 
     with _opened() as context, commands.readable_problems():
         who = member_of(context, team)
-        place = Place(
+        place = ImportScope(
             usecase.find_program(context, who, program) if program else None, usecase.find_run(context, who, run) if run else None
         )
-        taken = plain(take_import(context, who, kind, content, place))
+        taken = plain(import_file(context, who, kind, content, place))
     click.echo(json.dumps(taken, indent=2) if as_json else tables.taken(taken))
 
 

@@ -19,7 +19,7 @@ TEST: Literal["test"] = "test"
 
 
 @dataclass(frozen=True, slots=True)
-class Target:
+class AlertTarget:
     """Whom alerts are told: an address to POST to, and for webhooks the secret they are signed with (`whsec_` and base64)."""
 
     kind: TargetKind
@@ -28,11 +28,11 @@ class Target:
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
+class AlertRule:
     """What is watched, beside which limit. `shares` are of the budget, `hours` without an event, `days` that a gate has been due."""
 
     kind: AlertKind
-    targets: tuple[Target, ...]
+    targets: tuple[AlertTarget, ...]
     shares: tuple[float, ...] = ()
     percentile: Percentile | None = None
     hours: float | None = None
@@ -41,22 +41,22 @@ class Rule:
 
 
 @dataclass(frozen=True, slots=True)
-class RuleFields:
+class AlertRuleFields:
     """The fields that a kind of rule takes beside `kind` and `targets`, and those it cannot do without."""
 
     required: tuple[str, ...] = ()
     optional: tuple[str, ...] = ()
 
 
-RULE_FIELDS: Mapping[AlertKind, RuleFields] = {
-    "budget": RuleFields(required=("shares",)),
-    "forecast_over_budget": RuleFields(required=("percentile",)),
-    "forecast_over_deadline": RuleFields(required=("percentile",)),
-    "drift": RuleFields(),
-    "stalled": RuleFields(required=("hours",)),
-    "loss": RuleFields(),
-    "gate_missed": RuleFields(required=("days",)),
-    "cap": RuleFields(optional=("team_usd",)),
+RULE_FIELDS: Mapping[AlertKind, AlertRuleFields] = {
+    "budget": AlertRuleFields(required=("shares",)),
+    "forecast_over_budget": AlertRuleFields(required=("percentile",)),
+    "forecast_over_deadline": AlertRuleFields(required=("percentile",)),
+    "drift": AlertRuleFields(),
+    "stalled": AlertRuleFields(required=("hours",)),
+    "loss": AlertRuleFields(),
+    "gate_missed": AlertRuleFields(required=("days",)),
+    "cap": AlertRuleFields(optional=("team_usd",)),
 }
 LIMITS = ("shares", "percentile", "hours", "days", "team_usd")
 """The names of all limits."""
@@ -65,7 +65,7 @@ MOST_URL = 2000
 
 
 @dataclass(frozen=True, slots=True)
-class Caps:
+class SpendCaps:
     """Where spending has to stop: of the program, of each run, and of the team over all its programs; None is nowhere."""
 
     program_usd: float | None = None
@@ -82,7 +82,7 @@ class WatchedRun:
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class RuleInputs:
     """What rules are judged by. `runs` are in the order of the status's; `team_usd` is spent over all programs of the team.
 
     `gate_overdue`: the gate was due, and nobody had decided, as long ago as the rule says. None where the rule does not ask.
@@ -91,14 +91,14 @@ class Standing:
     status: ProgramStatus
     budget_usd: float | None
     deadline: date | None
-    caps: Caps
+    caps: SpendCaps
     runs: tuple[WatchedRun, ...]
     team_usd: float | None = None
     gate_overdue: bool | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class AlertFinding:
     """Something to tell. `subject` is what it is about, the same as long as it lasts; `text` says in one line what it means."""
 
     subject: str
@@ -108,7 +108,7 @@ class Finding:
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class PreviousAlert:
     """What was told of a subject last, and since when it holds no more; None while it does."""
 
     subject: str
@@ -116,10 +116,10 @@ class Told:
 
 
 @dataclass(frozen=True, slots=True)
-class Changes:
+class AlertChanges:
     """What a judgement changes: findings to tell, subjects that hold again before they were over, and subjects that hold no more."""
 
-    tell: tuple[Finding, ...] = ()
+    tell: tuple[AlertFinding, ...] = ()
     resumed: tuple[str, ...] = ()
     ended: tuple[str, ...] = ()
 

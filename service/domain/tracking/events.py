@@ -65,7 +65,7 @@ class Event:
 
 
 @dataclass(frozen=True, slots=True)
-class EventRule:
+class EventFields:
     """The fields an event type takes beside `id`, `type` and `at`, and those it cannot do without; `any_of`: at least one of them."""
 
     takes: tuple[str, ...]
@@ -73,25 +73,25 @@ class EventRule:
     any_of: tuple[str, ...] = ()
 
 
-TOLD_AS: Mapping[str, str] = {"cost_micro_usd": "cost_usd", "micro_usd": "usd"}
+API_NAMES: Mapping[str, str] = {"cost_micro_usd": "cost_usd", "micro_usd": "usd"}
 """What the interface, which is told dollars, calls the fields that count whole micro-dollars."""
-RUNNING = ("step", "tokens_done", "accelerator_hours", "cost_micro_usd", "accelerators", "loss", "mfu")
-EVENT_RULES: Mapping[EventType, EventRule] = {
-    "progress": EventRule(RUNNING, any_of=RUNNING),
-    "interruption": EventRule(("cause", *RUNNING), ("cause",)),
-    "restart": EventRule(("text", *RUNNING)),
-    "checkpoint": EventRule(("bytes", *RUNNING)),
-    "rollback": EventRule(("to_step", "cause", *RUNNING), ("tokens_done",)),
-    "branch": EventRule(("from_step", "name", *RUNNING), ("from_step", "name")),
-    "evaluation": EventRule(("metric", "value", "step"), ("metric", "value")),
-    "cost": EventRule(("micro_usd", "line", "billed_until", "text"), ("micro_usd", "line")),
-    "utilisation": EventRule(("share", "accelerators", "text"), ("share",)),
-    "decision": EventRule(("gate", "verdict", "text"), ("gate", "verdict")),
-    "note": EventRule(("text",), ("text",)),
-    "correction": EventRule(
+PROGRESS_FIELDS = ("step", "tokens_done", "accelerator_hours", "cost_micro_usd", "accelerators", "loss", "mfu")
+EVENT_FIELDS: Mapping[EventType, EventFields] = {
+    "progress": EventFields(PROGRESS_FIELDS, any_of=PROGRESS_FIELDS),
+    "interruption": EventFields(("cause", *PROGRESS_FIELDS), ("cause",)),
+    "restart": EventFields(("text", *PROGRESS_FIELDS)),
+    "checkpoint": EventFields(("bytes", *PROGRESS_FIELDS)),
+    "rollback": EventFields(("to_step", "cause", *PROGRESS_FIELDS), ("tokens_done",)),
+    "branch": EventFields(("from_step", "name", *PROGRESS_FIELDS), ("from_step", "name")),
+    "evaluation": EventFields(("metric", "value", "step"), ("metric", "value")),
+    "cost": EventFields(("micro_usd", "line", "billed_until", "text"), ("micro_usd", "line")),
+    "utilisation": EventFields(("share", "accelerators", "text"), ("share",)),
+    "decision": EventFields(("gate", "verdict", "text"), ("gate", "verdict")),
+    "note": EventFields(("text",), ("text",)),
+    "correction": EventFields(
         (
             "supersedes",
-            *RUNNING,
+            *PROGRESS_FIELDS,
             "cause",
             "bytes",
             "to_step",

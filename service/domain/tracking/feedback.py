@@ -23,7 +23,7 @@ class RunOutcome:
 
 
 @dataclass(frozen=True, slots=True)
-class LessonRules:
+class FeedbackRules:
     """How much finished runs say: the modelled figures count as `prior_runs` runs; shorter ones than `least_hours` teach nothing."""
 
     prior_runs: float

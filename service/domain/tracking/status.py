@@ -1,6 +1,6 @@
 """A program's state as it is tracked: what is spent, earned and foretold, and what is to be decided. The names are the contract's.
 
-A figure that can't be known is None, never 0, and an `Unknown` says why. Definitions: docs/tracking.md.
+A figure that can't be known is None, never 0, and an `UnknownFigure` says why. Definitions: docs/tracking.md.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ RunState = Literal["not_started", "running", "interrupted", "finished", "closed"
 
 
 @dataclass(frozen=True, slots=True)
-class Unknown:
+class UnknownFigure:
     """Why a figure is None: `field` is its name in the block."""
 
     field: str
@@ -31,7 +31,7 @@ class Unknown:
 
 
 @dataclass(frozen=True, slots=True)
-class CostLine:
+class SpendLine:
     """What is spent on a line: `compute`, or what a `cost` event names."""
 
     line: str
@@ -49,7 +49,7 @@ class Spend:
     usd: float | None
     accelerator_hours: float | None
     tokens: float
-    lines: tuple[CostLine, ...] = ()
+    lines: tuple[SpendLine, ...] = ()
     complete: bool = True
     remaining_usd: float | None = None
     share_of_budget: float | None = None
@@ -98,11 +98,11 @@ class EarnedValue:
     vac_usd: float | None
     tokens_share: float | None
     basis: str
-    unknown: tuple[Unknown, ...] = ()
+    unknown: tuple[UnknownFigure, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
-class TrackForecast:
+class CompletionForecast:
     """Cost at completion and the day it is done, p10-p50-p90, from the run's own history as far as there is one, and what is left."""
 
     cost_usd: Range | None
@@ -111,7 +111,7 @@ class TrackForecast:
     remaining_usd: Range | None
     remaining_accelerator_hours: Range | None
     basis: str
-    unknown: tuple[Unknown, ...] = ()
+    unknown: tuple[UnknownFigure, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +126,7 @@ class Drift:
 
 
 @dataclass(frozen=True, slots=True)
-class Interruptions:
+class InterruptionSummary:
     """Failures against their budget. `budgeted` is of the whole plan, `expected` what of it belongs to the work done so far.
 
     `probability` is that of so many or more by the budget's rate (Poisson). `downtime_hours` are run-hours, `lost_tokens` trained twice or
@@ -143,7 +143,7 @@ class Interruptions:
 
 
 @dataclass(frozen=True, slots=True)
-class Gate:
+class GateStatus:
     """The half-spend gate. `due_usd` is the spend it is due at; `decided` a decision that closed it; `reasons` are in figures."""
 
     due: bool
@@ -157,7 +157,7 @@ class Gate:
 
 
 @dataclass(frozen=True, slots=True)
-class WhyPart:
+class CostDriver:
     """What one cause adds to the cost, or saves (below 0), in whole cents."""
 
     cause: str
@@ -165,17 +165,17 @@ class WhyPart:
 
 
 @dataclass(frozen=True, slots=True)
-class Why:
+class CostDrivers:
     """Why the cost moved: `parts`, the largest first, add up to `usd` exactly. `against` says what is compared with what."""
 
     against: str
     usd: Decimal
-    parts: tuple[WhyPart, ...]
+    parts: tuple[CostDriver, ...]
     headline: str
 
 
 @dataclass(frozen=True, slots=True)
-class Utilisation:
+class UtilisationStatus:
     """What the accelerators did against the plan, shares of 1. `share`: of their time in use, as utilisation events tell it."""
 
     mfu: float | None
@@ -209,7 +209,7 @@ class LossAlarm:
 
 
 @dataclass(frozen=True, slots=True)
-class LossEnd:
+class LossProjection:
     """Where the loss will end at the planned tokens, by the extrapolation of `/v1/loss-curves`, against a planned loss if there is one."""
 
     loss: Range
@@ -219,14 +219,14 @@ class LossEnd:
 
 
 @dataclass(frozen=True, slots=True)
-class Losses:
+class LossStatus:
     """The run's loss: the newest finite one [nats a token], its lowest hourly median, what is wrong with it, and where it will end."""
 
     last: float | None
     lowest: float | None
     state: Literal["falling", "flat", "diverging"] | None
     alarms: tuple[LossAlarm, ...]
-    end: LossEnd | None = None
+    end: LossProjection | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -243,13 +243,13 @@ class RunStatus:
     spend: Spend
     burn_rate: BurnRate
     earned_value: EarnedValue
-    forecast: TrackForecast
-    utilisation: Utilisation
+    forecast: CompletionForecast
+    utilisation: UtilisationStatus
     drift: tuple[Drift, ...]
-    interruptions: Interruptions
+    interruptions: InterruptionSummary
     checkpoints: CheckpointCadence
-    loss: Losses
-    why: Why | None
+    loss: LossStatus
+    why: CostDrivers | None
     warnings: tuple[str, ...]
 
 
@@ -262,12 +262,12 @@ class ProgramStatus:
     spend: Spend
     burn_rate: BurnRate
     earned_value: EarnedValue
-    forecast: TrackForecast
+    forecast: CompletionForecast
     goodput: float | None
     drift: tuple[Drift, ...]
-    interruptions: Interruptions
-    gate: Gate
-    why: Why | None
+    interruptions: InterruptionSummary
+    gate: GateStatus
+    why: CostDrivers | None
     deadline_missed: bool | None
     runs: tuple[RunStatus, ...]
     warnings: tuple[str, ...]

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 
-from service.domain.tracking.alerts import AlertKind, Changes, Figure, Finding, Rule, Standing, Told
+from service.domain.tracking.alerts import AlertChanges, AlertFinding, AlertKind, AlertRule, Figure, PreviousAlert, RuleInputs
 from service.domain.tracking.status import Drift, LossFinding, Spend
 
 HOUR = timedelta(hours=1)
 # A forecast or a drift that comes and goes within a day is one and the same; the loss is judged by whole hours.
-QUIET = timedelta(days=1)
-QUIET_OF: Mapping[AlertKind, timedelta] = {"loss": HOUR}
-LOSS: Mapping[LossFinding, str] = {
+REARM_AFTER = timedelta(days=1)
+REARM_AFTER_OF: Mapping[AlertKind, timedelta] = {"loss": HOUR}
+LOSS_TITLES: Mapping[LossFinding, str] = {
     "spike": "the loss has spiked",
     "not_a_number": "the loss is not a number",
     "plateau": "the loss stands still",
@@ -20,24 +20,24 @@ LOSS: Mapping[LossFinding, str] = {
 }
 
 
-def judge(rule: Rule, standing: Standing) -> tuple[Finding, ...]:
+def evaluate_rule(rule: AlertRule, standing: RuleInputs) -> tuple[AlertFinding, ...]:
     """What the rule finds as things stand. What is not known is no finding."""
     return tuple(_JUDGES[rule.kind](rule, standing))
 
 
-def changes(kind: AlertKind, found: Sequence[Finding], told: Sequence[Told], now: datetime) -> Changes:
+def diff_alerts(kind: AlertKind, found: Sequence[AlertFinding], told: Sequence[PreviousAlert], now: datetime) -> AlertChanges:
     """What of the findings is news: each is told once, and again when it had been over for a while and has come back."""
-    quiet = QUIET_OF.get(kind, QUIET)
+    quiet = REARM_AFTER_OF.get(kind, REARM_AFTER)
     known = {one.subject: one.ended_at for one in told if one.ended_at is None or now - one.ended_at < quiet}
     holds = {finding.subject: finding for finding in found}
-    return Changes(
+    return AlertChanges(
         tell=tuple(finding for subject, finding in holds.items() if subject not in known),
         resumed=tuple(subject for subject in holds if known.get(subject) is not None),
         ended=tuple(subject for subject, ended_at in known.items() if ended_at is None and subject not in holds),
     )
 
 
-def _budget(rule: Rule, standing: Standing) -> Iterator[Finding]:
+def _budget(rule: AlertRule, standing: RuleInputs) -> Iterator[AlertFinding]:
     """The highest share that is reached: whoever is told of 80 % needs not be told of 50 % as well."""
     status, budget = standing.status, standing.budget_usd
     spent = status.spend.usd
@@ -48,10 +48,10 @@ def _budget(rule: Rule, standing: Standing) -> Iterator[Finding]:
         share = max(reached)
         text = f"{status.name}: {_spent(status.spend)} of {_usd(budget)} are spent ({spent / budget:.0%}){_rest(standing)}"
         figures = {"share": share, "spent_usd": spent, "budget_usd": budget}
-        yield Finding(f"budget {share:g} of {budget:.2f}", f"{share:.0%} of the budget is spent", text, figures)
+        yield AlertFinding(f"budget {share:g} of {budget:.2f}", f"{share:.0%} of the budget is spent", text, figures)
 
 
-def _forecast_over_budget(rule: Rule, standing: Standing) -> Iterator[Finding]:
+def _forecast_over_budget(rule: AlertRule, standing: RuleInputs) -> Iterator[AlertFinding]:
     status, budget = standing.status, standing.budget_usd
     percentile = rule.percentile or "p50"
     if not budget or status.forecast.cost_usd is None:
@@ -61,10 +61,10 @@ def _forecast_over_budget(rule: Rule, standing: Standing) -> Iterator[Finding]:
         over = f"{foretold / budget - 1:.0%} above the budget of {_usd(budget)}"
         text = f"{status.name}: foretold to cost {_usd(foretold)} ({percentile}), {over}"
         figures = {f"cost_{percentile}_usd": foretold, "budget_usd": budget, "spent_usd": status.spend.usd}
-        yield Finding(f"forecast {percentile} over {budget:.2f} USD", "the forecast is over the budget", text, figures)
+        yield AlertFinding(f"forecast {percentile} over {budget:.2f} USD", "the forecast is over the budget", text, figures)
 
 
-def _forecast_over_deadline(rule: Rule, standing: Standing) -> Iterator[Finding]:
+def _forecast_over_deadline(rule: AlertRule, standing: RuleInputs) -> Iterator[AlertFinding]:
     status, deadline = standing.status, standing.deadline
     percentile = rule.percentile or "p50"
     if deadline is None or status.forecast.finish is None:
@@ -74,16 +74,16 @@ def _forecast_over_deadline(rule: Rule, standing: Standing) -> Iterator[Finding]
         late = (foretold - deadline).days
         text = f"{status.name}: foretold to finish on {foretold} ({percentile}), {late} days after the deadline, {deadline}"
         figures = {f"finish_{percentile}": str(foretold), "deadline": str(deadline), "days_late": late}
-        yield Finding(f"forecast {percentile} after {deadline}", "the forecast is over the deadline", text, figures)
+        yield AlertFinding(f"forecast {percentile} after {deadline}", "the forecast is over the deadline", text, figures)
 
 
-def _drift(_rule: Rule, standing: Standing) -> Iterator[Finding]:
+def _drift(_rule: AlertRule, standing: RuleInputs) -> Iterator[AlertFinding]:
     for run, status in zip(standing.runs, standing.status.runs, strict=True):
         for drift in status.drift:
             way = "up" if drift.change > 0 else "down"
             figures: dict[str, Figure] = {"run": run.id, "quantity": drift.quantity, "change": drift.change, "confidence": drift.confidence}
             title = f"{drift.quantity} has gone {way}"
-            yield Finding(f"run {run.id} {drift.quantity} {way}", title, _drifted(standing.status.name, drift), figures)
+            yield AlertFinding(f"run {run.id} {drift.quantity} {way}", title, _drifted(standing.status.name, drift), figures)
 
 
 def _drifted(program: str, drift: Drift) -> str:
@@ -91,7 +91,7 @@ def _drifted(program: str, drift: Drift) -> str:
     return f"{program}: {drift.quantity} of run {drift.run} {change}"
 
 
-def _stalled(rule: Rule, standing: Standing) -> Iterator[Finding]:
+def _stalled(rule: AlertRule, standing: RuleInputs) -> Iterator[AlertFinding]:
     most = (rule.hours or 0.0) * HOUR
     for run, status in zip(standing.runs, standing.status.runs, strict=True):
         last = status.last_event_at
@@ -103,18 +103,18 @@ def _stalled(rule: Rule, standing: Standing) -> Iterator[Finding]:
             stopped = "it was interrupted" if status.state == "interrupted" else "it was running"
             text = f"{standing.status.name}: nothing is heard of run {status.name} for {hours:.1f} hours; {stopped} then"
             figures: dict[str, Figure] = {"run": run.id, "hours": hours, "last_event_at": last.isoformat(), "state": status.state}
-            yield Finding(f"run {run.id} silent since {last.isoformat()}", "a run is stalled", text, figures)
+            yield AlertFinding(f"run {run.id} silent since {last.isoformat()}", "a run is stalled", text, figures)
 
 
-def _loss(_rule: Rule, standing: Standing) -> Iterator[Finding]:
+def _loss(_rule: AlertRule, standing: RuleInputs) -> Iterator[AlertFinding]:
     for run, status in zip(standing.runs, standing.status.runs, strict=True):
         for alarm in status.loss.alarms if run.open else ():
             text = f"{standing.status.name}: run {status.name} at {alarm.at:%Y-%m-%d %H:%M} UTC: {alarm.text}"
             figures = {"run": run.id, "finding": alarm.finding, "at": alarm.at.isoformat(), "last_loss": _number(status.loss.last)}
-            yield Finding(f"run {run.id} {alarm.finding}", LOSS[alarm.finding], text, figures)
+            yield AlertFinding(f"run {run.id} {alarm.finding}", LOSS_TITLES[alarm.finding], text, figures)
 
 
-def _gate_missed(rule: Rule, standing: Standing) -> Iterator[Finding]:
+def _gate_missed(rule: AlertRule, standing: RuleInputs) -> Iterator[AlertFinding]:
     gate = standing.status.gate
     if not gate.due or not standing.gate_overdue:
         return
@@ -122,10 +122,10 @@ def _gate_missed(rule: Rule, standing: Standing) -> Iterator[Finding]:
     judged = f"by its criteria: {gate.recommendation} ({'; '.join(gate.reasons)})"
     text = f"{standing.status.name}: the half-spend gate is due {since} and nobody has decided; {judged}"
     figures = {"recommendation": gate.recommendation, "due_usd": gate.due_usd, "spent_usd": standing.status.spend.usd}
-    yield Finding("half-spend gate", "the half-spend gate is missed", text, figures)
+    yield AlertFinding("half-spend gate", "the half-spend gate is missed", text, figures)
 
 
-def _cap(_rule: Rule, standing: Standing) -> Iterator[Finding]:
+def _cap(_rule: AlertRule, standing: RuleInputs) -> Iterator[AlertFinding]:
     status, caps = standing.status, standing.caps
     yield from _capped("program", status.name, status.spend.usd, caps.program_usd)
     for run, each in zip(standing.runs, status.runs, strict=True):
@@ -133,13 +133,13 @@ def _cap(_rule: Rule, standing: Standing) -> Iterator[Finding]:
     yield from _capped("team", f"{status.name}: all programs of the team together", standing.team_usd, caps.team_usd)
 
 
-def _capped(subject: str, name: str, spent: float | None, cap: float | None) -> Iterator[Finding]:
+def _capped(subject: str, name: str, spent: float | None, cap: float | None) -> Iterator[AlertFinding]:
     if cap is not None and spent is not None and spent >= cap:
         text = f"{name}: {_usd(spent)} spent, the cap is {_usd(cap)}: stop, or raise the cap"
-        yield Finding(f"{subject} cap {cap:.2f}", "a cap is reached", text, {"of": subject, "spent_usd": spent, "cap_usd": cap})
+        yield AlertFinding(f"{subject} cap {cap:.2f}", "a cap is reached", text, {"of": subject, "spent_usd": spent, "cap_usd": cap})
 
 
-def _rest(standing: Standing) -> str:
+def _rest(standing: RuleInputs) -> str:
     """How long the rest of the budget lasts as it is burnt now."""
     left, per_day = standing.status.spend.remaining_usd, standing.status.burn_rate.usd_per_day
     if left is None or left <= 0 or not per_day:
@@ -160,7 +160,7 @@ def _number(value: float | None) -> float | str | None:
     return value if value is None or abs(value) < float("inf") else str(value)
 
 
-_JUDGES: Mapping[AlertKind, Callable[[Rule, Standing], Iterator[Finding]]] = {
+_JUDGES: Mapping[AlertKind, Callable[[AlertRule, RuleInputs], Iterator[AlertFinding]]] = {
     "budget": _budget,
     "forecast_over_budget": _forecast_over_budget,
     "forecast_over_deadline": _forecast_over_deadline,

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from service.domain.tracking.status import BurnRate, BurnWindow, WindowName
-from service.engine.tracking.cost import Tracked
+from service.engine.tracking.cost import CostedRun
 
 Floats = NDArray[np.float64]
 Span = tuple[datetime, datetime]
@@ -21,14 +21,14 @@ WINDOWS: tuple[tuple[WindowName, float], ...] = (("28d", 672.0), ("7d", 168.0), 
 HOURS_PER_DAY = 24.0
 
 
-def burn_rate(runs: Sequence[Tracked], now: datetime) -> BurnRate:
+def burn_rate(runs: Sequence[CostedRun], now: datetime) -> BurnRate:
     """Rates of runs together. The whole is from the first sign of life to the last; before time has passed there is no rate."""
     alive = [run for run in runs if run.history.last_at is not None]
     first = min((run.history.moment(0.0) for run in alive), default=now)
     last = max((run.history.last_at or now for run in alive), default=now)
     spans = [(first, last), *((now - min(now - first, timedelta(hours=hours)), now) for _, hours in WINDOWS)]
     asked = [(run, np.array([run.history.elapsed(moment) for span in spans for moment in span])) for run in alive]
-    gains = [_gains(asked, what) or (None,) * len(spans) for what in (Tracked.usd_at, _accelerator_hours, _tokens, _checkpoints)]
+    gains = [_gains(asked, what) or (None,) * len(spans) for what in (CostedRun.usd_at, _accelerator_hours, _tokens, _checkpoints)]
     names: tuple[WindowName, ...] = ("whole", *(name for name, _ in WINDOWS))
     whole, *windows = (_window(name, span, each) for name, span, each in zip(names, spans, zip(*gains, strict=True), strict=True))
     return BurnRate(whole.usd_per_day, whole.accelerator_hours_per_day, whole.tokens_per_day, whole.checkpoints_per_day, (whole, *windows))
@@ -39,7 +39,7 @@ def _window(name: WindowName, span: Span, gains: Sequence[float | None]) -> Burn
     return BurnWindow(name, hours, *(None if gain is None or hours <= 0 else gain / hours * HOURS_PER_DAY for gain in gains))
 
 
-def _gains(asked: Sequence[tuple[Tracked, Floats]], what: Callable[[Tracked, Floats], Floats | None]) -> list[float]:
+def _gains(asked: Sequence[tuple[CostedRun, Floats]], what: Callable[[CostedRun, Floats], Floats | None]) -> list[float]:
     """What a total of all runs grew by in each span, of elapsed hours at which it begins and ends; empty where that of one is not known."""
     gains = []
     for run, hours in asked:
@@ -50,17 +50,17 @@ def _gains(asked: Sequence[tuple[Tracked, Floats]], what: Callable[[Tracked, Flo
     return [math.fsum(each) for each in zip(*gains, strict=True)]
 
 
-def _accelerator_hours(run: Tracked, hours: Floats) -> Floats | None:
+def _accelerator_hours(run: CostedRun, hours: Floats) -> Floats | None:
     told = run.history.accelerator_hours
     return None if told is None else told.at(hours)
 
 
-def _tokens(run: Tracked, hours: Floats) -> Floats:
+def _tokens(run: CostedRun, hours: Floats) -> Floats:
     line = run.history.line
     return np.interp(hours, line.at_hours, line.earned) if line.earned.size else np.zeros_like(hours)
 
 
-def _checkpoints(run: Tracked, hours: Floats) -> Floats:
+def _checkpoints(run: CostedRun, hours: Floats) -> Floats:
     kept = run.history.checkpoints
     if not kept.count.size:
         return np.zeros_like(hours)

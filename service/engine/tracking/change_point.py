@@ -33,7 +33,7 @@ LARGEST_EXPONENT = 300.0
 
 
 @dataclass(frozen=True, slots=True)
-class Record:
+class RunTotals:
     """A run's totals so far, one element for each time it told of itself; None where nobody told them. `at_hours` is elapsed, increasing.
 
     All others are running totals that never fall: `tokens_trained` counts also what a rollback lost, `productive_hours` the time in which
@@ -49,7 +49,7 @@ class Record:
 
 
 @dataclass(frozen=True, slots=True)
-class Planned:
+class PlannedRates:
     """What was planned: the price, and the interruptions that the plan allows for each elapsed hour; None where nobody said."""
 
     usd_per_accelerator_hour: float | None = None
@@ -57,7 +57,7 @@ class Planned:
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class LevelChange:
     """A change before element `index` of a series: `ratio` is the level after over the level before."""
 
     index: int
@@ -66,7 +66,7 @@ class Change:
 
 
 @dataclass(frozen=True, slots=True)
-class Drift:
+class RateChange:
     """A quantity that is not what it was. `since_hours` is elapsed time, `change` a signed share (-0.15: a fall of 15 %).
 
     `confidence` is 1 less the chance that a run on its plan, looked at daily for its whole life, ever shows as much.
@@ -79,7 +79,7 @@ class Drift:
 
 
 @dataclass(frozen=True, slots=True)
-class Splits:
+class SplitRules:
     """How a series is split and judged. `before` and `after` are the fewest days on either side of a split.
 
     `clip` is how far a day may lie from the middle, in deviations. The autocorrelation leans on `typical_memory` with the weight of
@@ -96,7 +96,7 @@ class Splits:
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class DriftThresholds:
     """When a quantity's statistic is a change: `thresholds` from each number of `days` on; `false_alarm_share` is that of a whole life."""
 
     typical_scatter: float
@@ -126,35 +126,35 @@ class DriftRules:
     least_running: float
     price_tolerance: float
     floating_share: float
-    splits: Splits
-    limits: Mapping[Quantity, Limits]
+    splits: SplitRules
+    limits: Mapping[Quantity, DriftThresholds]
     failures: FailureRules
     source: str
 
 
-def drift(record: Record, planned: Planned, rules: DriftRules) -> tuple[Drift, ...]:
+def detect_drift(record: RunTotals, planned: PlannedRates, rules: DriftRules) -> tuple[RateChange, ...]:
     """What has changed in a run, of throughput, price, goodput and failures, by the days that are whole."""
     return tuple(_drifts(record, planned, rules))
 
 
-def _drifts(record: Record, planned: Planned, rules: DriftRules) -> Iterator[Drift]:
+def _drifts(record: RunTotals, planned: PlannedRates, rules: DriftRules) -> Iterator[RateChange]:
     judged = rules.limits if len(_bounds(record)) > rules.splits.before + rules.splits.after else {}
     for quantity, limits in judged.items():
-        starts, values = daily(record, quantity, rules)
+        starts, values = daily_values(record, quantity, rules)
         yield from _drift(quantity, starts, change_point(values, rules.splits, limits))
-    starts, prices = daily(record, "price", rules)
+    starts, prices = daily_values(record, "price", rules)
     yield from _drift("price", starts, price_change(prices, planned.usd_per_accelerator_hour, rules))
     if record.interruption_hours is not None and planned.interruptions_per_hour:
         starts, counts = daily_interruptions(record, record.interruption_hours)
         yield from _drift("failures", starts, more_failures(counts, planned.interruptions_per_hour * HOURS_PER_DAY, rules.failures))
 
 
-def _drift(quantity: Quantity, starts: Floats, found: Change | None) -> Iterator[Drift]:
+def _drift(quantity: Quantity, starts: Floats, found: LevelChange | None) -> Iterator[RateChange]:
     if found:
-        yield Drift(quantity, float(starts[found.index]), found.ratio - 1, found.confidence)
+        yield RateChange(quantity, float(starts[found.index]), found.ratio - 1, found.confidence)
 
 
-def daily(record: Record, quantity: Quantity, rules: DriftRules) -> tuple[Floats, Floats]:
+def daily_values(record: RunTotals, quantity: Quantity, rules: DriftRules) -> tuple[Floats, Floats]:
     """Elapsed hours at which each whole day begins, and the quantity's value in it; days that say nothing are left out."""
     bounds = _bounds(record)
     running = _gained(record, record.productive_hours, bounds)
@@ -170,7 +170,7 @@ def daily(record: Record, quantity: Quantity, rules: DriftRules) -> tuple[Floats
     return bounds[:-1][telling], value[telling]
 
 
-def change_point(values: Floats, splits: Splits, limits: Limits) -> Change | None:
+def change_point(values: Floats, splits: SplitRules, limits: DriftThresholds) -> LevelChange | None:
     """The split of a series that tells most, where it tells more than chance does. None without one, or after a level of nothing."""
     if len(values) < splits.before + splits.after:
         return None
@@ -184,20 +184,20 @@ def change_point(values: Floats, splits: Splits, limits: Limits) -> Change | Non
     if not before:
         return None
     # Beyond the threshold chances fall off like those of a normal tail.
-    return Change(index, since / before, 1 - limits.false_alarm_share * math.exp((limit**2 - largest**2) / 2))
+    return LevelChange(index, since / before, 1 - limits.false_alarm_share * math.exp((limit**2 - largest**2) / 2))
 
 
-def threshold(days: int, limits: Limits) -> float:
+def threshold(days: int, limits: DriftThresholds) -> float:
     """What a statistic of so many days has to pass."""
     return limits.thresholds[max(bisect_right(limits.days, days) - 1, 0)]
 
 
-def split_statistics(values: Floats, splits: Splits, typical_scatter: float) -> Floats:
+def split_statistics(values: Floats, splits: SplitRules, typical_scatter: float) -> Floats:
     """How far apart the means before and after each split are, in standard errors. Series lie along the last axis.
 
     The first split leaves `splits.before` values before it, the last one `splits.after` after it.
     """
-    z = _drawn_in(values, typical_scatter, splits)
+    z = _winsorize(values, typical_scatter, splits)
     count = z.shape[-1]
     before = np.arange(splits.before, count - splits.after + 1)
     after = count - before
@@ -211,12 +211,12 @@ def split_statistics(values: Floats, splits: Splits, typical_scatter: float) -> 
         + (after - 1) * mean_after**2
     )  # fmt: skip
     variance = np.maximum(within / (count - 2), 1)
-    memory = _memory(paired / np.maximum(within, np.finfo(float).tiny), count, splits)
+    memory = _autocorrelation(paired / np.maximum(within, np.finfo(float).tiny), count, splits)
     error = np.sqrt(variance * (_mean_variance(before, memory) + _mean_variance(after, memory)))
     return np.asarray(np.abs(mean_after - mean_before) / error)
 
 
-def _drawn_in(values: Floats, typical_scatter: float, splits: Splits) -> Floats:
+def _winsorize(values: Floats, typical_scatter: float, splits: SplitRules) -> Floats:
     """Values as deviations from their median, none further out than `clip`. The deviation, of which a change of level is no part, is that
     between neighbours (von Neumann 1941), and some more: neighbours are alike.
     """
@@ -227,7 +227,7 @@ def _drawn_in(values: Floats, typical_scatter: float, splits: Splits) -> Floats:
     return np.asarray(np.clip((values - middle) / (splits.widening * deviation), -splits.clip, splits.clip))
 
 
-def _memory(correlation: Floats, count: int, splits: Splits) -> Floats:
+def _autocorrelation(correlation: Floats, count: int, splits: SplitRules) -> Floats:
     """First autocorrelation: an estimate from few values is too low (Kendall 1954) and uncertain, and leans on the typical one."""
     corrected = correlation + (2 + 3 * np.maximum(correlation, 0)) / count
     leaning = (count * corrected + splits.memory_weight * splits.typical_memory) / (count + splits.memory_weight)
@@ -240,7 +240,7 @@ def _mean_variance(length: NDArray[np.int64], memory: Floats) -> Floats:
     return np.asarray((lasting - 2 * memory * (1 - memory**length) / (length * (1 - memory) ** 2)) / length)
 
 
-def price_change(values: Floats, planned: float | None, rules: DriftRules) -> Change | None:
+def price_change(values: Floats, planned: float | None, rules: DriftRules) -> LevelChange | None:
     """The last change of a price [USD per accelerator-hour] that is constant between changes; from the first day, against the plan.
 
     A price that floats is judged like throughput.
@@ -255,17 +255,17 @@ def price_change(values: Floats, planned: float | None, rules: DriftRules) -> Ch
     before = float(np.median(values[:index])) if index else planned
     if not before or abs(values[-1] / before - 1) <= rules.price_tolerance:
         return None
-    return Change(index, float(values[-1] / before), 1.0)
+    return LevelChange(index, float(values[-1] / before), 1.0)
 
 
-def more_failures(counts: Floats, planned_a_day: float, rules: FailureRules) -> Change | None:
+def more_failures(counts: Floats, planned_a_day: float, rules: FailureRules) -> LevelChange | None:
     """The day since which there are more interruptions than planned, where chance would hardly ever have as many."""
     evidence = failure_evidence(counts, planned_a_day, rules)
     if not evidence.size or evidence.sum() <= 1 / rules.false_alarm_share:
         return None
     index = int(evidence.argmax())
     ratio = float(counts[index:].sum() / (planned_a_day * (len(counts) - index)))
-    return Change(index, ratio, 1 - 1 / float(evidence.sum()))
+    return LevelChange(index, ratio, 1 - 1 / float(evidence.sum()))
 
 
 def failure_evidence(counts: Floats, planned_a_day: float, rules: FailureRules) -> Floats:
@@ -285,19 +285,19 @@ def _start_weights(days: int) -> Floats:
     return np.where(np.arange(days) == 0, 0.5, later)
 
 
-def daily_interruptions(record: Record, interruption_hours: Floats) -> tuple[Floats, Floats]:
+def daily_interruptions(record: RunTotals, interruption_hours: Floats) -> tuple[Floats, Floats]:
     """Elapsed hours at which each whole day begins, and the interruptions in it."""
     bounds = _bounds(record)
     return bounds[:-1], np.diff(np.searchsorted(np.sort(interruption_hours), bounds)).astype(np.float64)
 
 
-def _bounds(record: Record) -> Floats:
+def _bounds(record: RunTotals) -> Floats:
     """Elapsed hours at which whole days begin and end."""
     days = int((record.at_hours[-1] - record.at_hours[0]) // HOURS_PER_DAY)
     return np.asarray(record.at_hours[0] + HOURS_PER_DAY * np.arange(days + 1))
 
 
-def _gained(record: Record, totals: Floats | None, bounds: Floats) -> Floats:
+def _gained(record: RunTotals, totals: Floats | None, bounds: Floats) -> Floats:
     """What a total grew by in each day; where nobody told it, hours of the day."""
     at = np.interp(bounds, record.at_hours, record.at_hours if totals is None else totals)
     return np.asarray(at[1:] - at[:-1])

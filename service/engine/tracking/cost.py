@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from service.domain.tracking.events import RunBaseline
-from service.domain.tracking.status import CostLine, Spend
+from service.domain.tracking.status import Spend, SpendLine
 from service.engine.programs.cost_variance import COMPUTE_LINE
 from service.engine.tracking.history import CumulativeSeries, RunHistory
 
@@ -25,7 +25,7 @@ MICRO = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
-class Tracked:
+class CostedRun:
     """A run with what was planned of it and what it cost.
 
     `compute_usd` is what its accelerators had cost at elapsed hours; `unknown` says why that is not known, None where it is. `lines` is all
@@ -35,7 +35,7 @@ class Tracked:
     baseline: RunBaseline
     history: RunHistory
     compute_usd: CostAt
-    lines: tuple[CostLine, ...]
+    lines: tuple[SpendLine, ...]
     unknown: str | None
     warnings: tuple[str, ...]
 
@@ -55,7 +55,7 @@ class Tracked:
         return float(told.value[-1]) if told is not None else None if self.history.line.tokens.size else 0.0
 
 
-def tracked(baseline: RunBaseline, history: RunHistory) -> Tracked:
+def cost_run(baseline: RunBaseline, history: RunHistory) -> CostedRun:
     """The run with its cost."""
     own, warnings = _own(baseline, history)
     unknown = None if own is not None else _why_unknown(baseline, history)
@@ -63,11 +63,11 @@ def tracked(baseline: RunBaseline, history: RunHistory) -> Tracked:
     usd = {line: micro / MICRO for line, micro in history.costs.lines.items()}
     if history.events and unknown is None:
         usd[COMPUTE_LINE] = usd.get(COMPUTE_LINE, 0.0) + float(compute(np.array([history.elapsed(history.until)]))[0])
-    lines = tuple(CostLine(line, amount) for line, amount in sorted(usd.items()))
-    return Tracked(baseline, history, compute, lines, unknown, warnings)
+    lines = tuple(SpendLine(line, amount) for line, amount in sorted(usd.items()))
+    return CostedRun(baseline, history, compute, lines, unknown, warnings)
 
 
-def spend(runs: Sequence[Tracked], budget_usd: float | None) -> Spend:
+def spend(runs: Sequence[CostedRun], budget_usd: float | None) -> Spend:
     """What runs have cost together, of a budget. What is not known of some is left out, and the sum is not complete."""
     known = [run.usd for run in runs if run.usd is not None]
     usd = math.fsum(known) if known or not runs else None
@@ -79,7 +79,7 @@ def spend(runs: Sequence[Tracked], budget_usd: float | None) -> Spend:
         usd=usd,
         accelerator_hours=math.fsum(hours) if hours or not runs else None,
         tokens=math.fsum(run.history.line.position for run in runs),
-        lines=tuple(CostLine(line, amount) for line, amount in sorted(lines.items())),
+        lines=tuple(SpendLine(line, amount) for line, amount in sorted(lines.items())),
         complete=all(run.unknown is None for run in runs),
         remaining_usd=None if budget_usd is None or usd is None else budget_usd - usd,
         share_of_budget=usd / budget_usd if budget_usd and usd is not None else None,

@@ -14,17 +14,17 @@ from dataclasses import dataclass
 from decimal import Decimal
 
 from service.domain.tracking.events import ProgramBaseline, RunBaseline
-from service.domain.tracking.status import TrackForecast, Why, WhyPart
+from service.domain.tracking.status import CompletionForecast, CostDriver, CostDrivers
 from service.engine.numerics.money import CENT
 from service.engine.programs.cost_variance import COMPUTE_LINE, logarithmic_mean, round_causes
-from service.engine.tracking.cost import Tracked
+from service.engine.tracking.cost import CostedRun
 
 TO_DATE = "spend to date against what the tokens earned were planned to cost"
 AT_COMPLETION = "forecast at completion against the first plan"
 
 
 @dataclass(frozen=True, slots=True)
-class Cost:
+class ComputeCost:
     """What work costs: USD and accelerator-hours of compute, and how much of the time was useful, None where not known."""
 
     usd: float
@@ -32,19 +32,19 @@ class Cost:
     goodput: float | None
 
 
-def why_to_date(run: Tracked, goodput: float | None) -> Why | None:
+def drivers_to_date(run: CostedRun, goodput: float | None) -> CostDrivers | None:
     """Why a run has cost more, or less, than its tokens were planned to; None where plan or spend do not say enough."""
     planned, actual = planned_cost(run.baseline), _actual(run, goodput)
     if planned is None or actual is None or not run.baseline.tokens:
         return None
     share = run.history.line.position / run.baseline.tokens
-    parts = _parts(Cost(planned.usd * share, planned.accelerator_hours * share, planned.goodput), actual)
+    parts = _parts(ComputeCost(planned.usd * share, planned.accelerator_hours * share, planned.goodput), actual)
     return None if parts is None else _why({**parts, "other lines": (run.usd or 0.0) - actual.usd}, TO_DATE)
 
 
-def why_at_completion(
-    program: ProgramBaseline, runs: Sequence[Tracked], forecasts: Sequence[TrackForecast], goodputs: Sequence[float | None]
-) -> Why | None:
+def drivers_at_completion(
+    program: ProgramBaseline, runs: Sequence[CostedRun], forecasts: Sequence[CompletionForecast], goodputs: Sequence[float | None]
+) -> CostDrivers | None:
     """Why runs will cost more, or less, than the first plan had it, by the medians; None where one of them does not say enough."""
     sums: dict[str, float] = defaultdict(float)
     for run, forecast, goodput in zip(runs, forecasts, goodputs, strict=True):
@@ -57,44 +57,44 @@ def why_at_completion(
     return _why(sums, AT_COMPLETION) if runs else None
 
 
-def planned_cost(baseline: RunBaseline) -> Cost | None:
+def planned_cost(baseline: RunBaseline) -> ComputeCost | None:
     """What the whole run was planned to take; of cost, hours and price any two say the third."""
     usd, hours, price = baseline.usd, baseline.accelerator_hours, baseline.usd_per_accelerator_hour
     hours = hours or (usd / price if usd and price else None)
     usd = usd or (hours * price if hours and price else None)
-    return Cost(usd, hours, baseline.goodput) if usd and hours else None
+    return ComputeCost(usd, hours, baseline.goodput) if usd and hours else None
 
 
-def _at_completion(run: Tracked, forecast: TrackForecast, goodput: float | None) -> Mapping[str, float] | None:
+def _at_completion(run: CostedRun, forecast: CompletionForecast, goodput: float | None) -> Mapping[str, float] | None:
     planned, actual = planned_cost(run.baseline), _actual(run, goodput)
     left_usd, left_hours = forecast.remaining_usd, forecast.remaining_accelerator_hours
     if planned is None or run.unknown or left_usd is None or left_hours is None:
         return None
-    spent = actual or Cost(0.0, 0.0, None)
-    whole = Cost(spent.usd + left_usd.p50, spent.accelerator_hours + left_hours.p50, spent.goodput or planned.goodput)
+    spent = actual or ComputeCost(0.0, 0.0, None)
+    whole = ComputeCost(spent.usd + left_usd.p50, spent.accelerator_hours + left_hours.p50, spent.goodput or planned.goodput)
     share = _share_trained(run)
     others = {"scope": planned.usd * (share - 1), "other lines": (run.usd or 0.0) - spent.usd}
     if not share and not whole.usd:
         return others
-    parts = _parts(Cost(planned.usd * share, planned.accelerator_hours * share, planned.goodput), whole)
+    parts = _parts(ComputeCost(planned.usd * share, planned.accelerator_hours * share, planned.goodput), whole)
     return None if parts is None else parts | others
 
 
-def _share_trained(run: Tracked) -> float:
+def _share_trained(run: CostedRun) -> float:
     """Of the planned tokens those that the run will have trained in the end: all, but of one that was closed before."""
     tokens = run.baseline.tokens
     return min(1.0, run.history.line.position / tokens) if run.baseline.closed and tokens else 1.0
 
 
-def _actual(run: Tracked, goodput: float | None) -> Cost | None:
+def _actual(run: CostedRun, goodput: float | None) -> ComputeCost | None:
     """Compute until now; None where its cost or hours are not known, or nothing was spent."""
     if run.unknown or not run.accelerator_hours:
         return None
     usd = math.fsum(line.usd for line in run.lines if line.line == COMPUTE_LINE)
-    return Cost(usd, run.accelerator_hours, goodput) if usd > 0 else None
+    return ComputeCost(usd, run.accelerator_hours, goodput) if usd > 0 else None
 
 
-def _parts(planned: Cost, actual: Cost) -> dict[str, float] | None:
+def _parts(planned: ComputeCost, actual: ComputeCost) -> dict[str, float] | None:
     """What each factor adds to the planned cost, or saves; without both goodputs failures are part of utilisation."""
     if not (planned.usd > 0 and actual.usd > 0 and planned.accelerator_hours > 0 and actual.accelerator_hours > 0):
         return None
@@ -105,7 +105,7 @@ def _parts(planned: Cost, actual: Cost) -> dict[str, float] | None:
     return {"price": weight * price, "failures": weight * failures, "utilisation": weight * utilisation}
 
 
-def _scope(program: ProgramBaseline, runs: Sequence[Tracked]) -> float:
+def _scope(program: ProgramBaseline, runs: Sequence[CostedRun]) -> float:
     """What the plan has grown by since it was first made, at its own cost of a token [USD]."""
     if not program.original_tokens or not program.planned_tokens:
         return 0.0
@@ -113,7 +113,7 @@ def _scope(program: ProgramBaseline, runs: Sequence[Tracked]) -> float:
     return planned * (1 - program.original_tokens / program.planned_tokens)
 
 
-def _why(parts: Mapping[str, float], against: str) -> Why:
+def _why(parts: Mapping[str, float], against: str) -> CostDrivers:
     usd = Decimal(repr(math.fsum(parts.values()))).quantize(CENT)
     found = round_causes(usd, parts)
-    return Why(against, found.usd, tuple(WhyPart(cause.cause, cause.usd) for cause in found.causes), found.headline)
+    return CostDrivers(against, found.usd, tuple(CostDriver(cause.cause, cause.usd) for cause in found.causes), found.headline)

@@ -16,8 +16,8 @@ from typing import Literal
 import numpy as np
 
 from service.domain.tracking.events import PlannedWeek, ProgramBaseline, RunBaseline
-from service.domain.tracking.status import EarnedValue, Unknown
-from service.engine.tracking.cost import Tracked
+from service.domain.tracking.status import EarnedValue, UnknownFigure
+from service.engine.tracking.cost import CostedRun
 
 Basis = Literal["cost", "tokens"]
 WEEK = timedelta(weeks=1)
@@ -34,7 +34,7 @@ class _Figure:
     reason: str = ""
 
 
-def earned_value(program: ProgramBaseline, runs: Sequence[Tracked], now: datetime) -> EarnedValue:
+def earned_value(program: ProgramBaseline, runs: Sequence[CostedRun], now: datetime) -> EarnedValue:
     """Earned value of a program. Where all runs are known with their costs, these weigh them; otherwise any token is worth the same."""
     budget = _measured_budget(program, runs) or math.fsum(run.baseline.usd or 0.0 for run in runs) or None
     basis: Basis = "cost" if _all_known(program, runs) else "tokens"
@@ -45,7 +45,7 @@ def earned_value(program: ProgramBaseline, runs: Sequence[Tracked], now: datetim
     return _block(bac, done, planned, _actual(runs), words)
 
 
-def _measured_budget(program: ProgramBaseline, runs: Sequence[Tracked]) -> float | None:
+def _measured_budget(program: ProgramBaseline, runs: Sequence[CostedRun]) -> float | None:
     """What the work whose cost is told was planned to cost.
 
     Reserves are of the budget and not of this (ANSI/EIA-748: outside the measurement baseline). What stands around the runs is part of it
@@ -57,7 +57,7 @@ def _measured_budget(program: ProgramBaseline, runs: Sequence[Tracked]) -> float
     return program.budget_usd * (1 - program.reserve_share - (0.0 if told else program.around_share))
 
 
-def run_earned_value(run: Tracked, now: datetime) -> EarnedValue:
+def run_earned_value(run: CostedRun, now: datetime) -> EarnedValue:
     """Earned value of one run by its own plan."""
     planned = _span_share(run.baseline.start, run.baseline.finish, now)
     bac = _Figure(run.baseline.usd, "no cost of the run is planned")
@@ -88,17 +88,17 @@ def _block(bac: _Figure, done: _Figure, planned: _Figure, actual: _Figure, basis
         "vac_usd": _less(bac, eac),
         "tokens_share": done,
     }
-    unknown = tuple(Unknown(name, figure.reason) for name, figure in found.items() if figure.value is None)
+    unknown = tuple(UnknownFigure(name, figure.reason) for name, figure in found.items() if figure.value is None)
     return EarnedValue(**{name: figure.value for name, figure in found.items()}, basis=basis, unknown=unknown)
 
 
-def _actual(runs: Sequence[Tracked]) -> _Figure:
+def _actual(runs: Sequence[CostedRun]) -> _Figure:
     """What the runs cost; not known where that of one is not: a part of it would flatter."""
     unknown = next((run.unknown for run in runs if run.unknown), None)
     return _Figure(None, unknown) if unknown else _Figure(math.fsum(run.usd or 0.0 for run in runs))
 
 
-def _all_known(program: ProgramBaseline, runs: Sequence[Tracked]) -> bool:
+def _all_known(program: ProgramBaseline, runs: Sequence[CostedRun]) -> bool:
     """Whether the runs are all that is planned, with tokens and costs of each."""
     plans = [(run.baseline.tokens, run.baseline.usd) for run in runs]
     if not plans or not all(tokens and usd for tokens, usd in plans):
@@ -107,13 +107,13 @@ def _all_known(program: ProgramBaseline, runs: Sequence[Tracked]) -> bool:
     return program.planned_tokens is None or math.isclose(whole, program.planned_tokens, rel_tol=SAME)
 
 
-def _cost_share(runs: Sequence[Tracked]) -> _Figure:
+def _cost_share(runs: Sequence[CostedRun]) -> _Figure:
     weights = [run.baseline.usd or 0.0 for run in runs]
     shares = [_share(run.history.line.position, run.baseline.tokens, "").value or 0.0 for run in runs]
     return _Figure(math.fsum(np.multiply(weights, shares)) / math.fsum(weights))
 
 
-def _tokens_share(program: ProgramBaseline, runs: Sequence[Tracked]) -> _Figure:
+def _tokens_share(program: ProgramBaseline, runs: Sequence[CostedRun]) -> _Figure:
     """Each run's tokens until its plan, of those that the program plans, or its runs where it says nothing."""
     tokens = math.fsum(min(run.history.line.position, run.baseline.tokens or math.inf) for run in runs)
     planned = program.planned_tokens or math.fsum(run.baseline.tokens or 0.0 for run in runs)

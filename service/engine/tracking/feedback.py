@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from statistics import fmean
 
-from service.domain.tracking.feedback import FeedbackFactors, LessonRules, RunOutcome
+from service.domain.tracking.feedback import FeedbackFactors, FeedbackRules, RunOutcome
 from service.domain.training.utilisation import Utilisation
 
 RATES = ("matmul_share", "attention_share", "link_share", "network_share")
@@ -17,7 +17,7 @@ TIMES = (
 )
 
 
-def taught(lessons: Sequence[RunOutcome], accelerator: str, usual_mttf_hours: float, rules: LessonRules) -> FeedbackFactors:
+def feedback_factors(lessons: Sequence[RunOutcome], accelerator: str, usual_mttf_hours: float, rules: FeedbackRules) -> FeedbackFactors:
     """What the lessons of an accelerator come to; overheads are the team's whatever it runs on.
 
     Throughput: the mean of log ratios, shrunk as if `prior_runs` runs had met the model (normal prior and likelihood of equal variance:
@@ -39,7 +39,7 @@ def taught(lessons: Sequence[RunOutcome], accelerator: str, usual_mttf_hours: fl
     )
 
 
-def paced(utilisation: Utilisation, ratio: float) -> Utilisation:
+def scale_throughput(utilisation: Utilisation, ratio: float) -> Utilisation:
     """The utilisation under which every part of a step takes 1 / `ratio` of its time; no share goes above 1."""
     most = min(ratio, *(1 / getattr(utilisation, name) for name in RATES))
     rates = {name: getattr(utilisation, name) * most for name in RATES}

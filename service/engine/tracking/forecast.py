@@ -36,7 +36,7 @@ POINTS = np.array([NormalDist().inv_cdf((point + 0.5) / 100) for point in range(
 
 
 @dataclass(frozen=True, slots=True)
-class Series:
+class ProgressSeries:
     """A run so far, one element for each time it told of itself: the last one is now, whether or not anything was trained since.
 
     `at_hours` is elapsed time, increasing. `tokens` is the position in the plan (it falls at a rollback); `usd` and `accelerator_hours`
@@ -50,7 +50,7 @@ class Series:
 
 
 @dataclass(frozen=True, slots=True)
-class Prior:
+class PlanPrior:
     """What the plan said of a run, None where it said nothing. Its weight fades as the history grows."""
 
     tokens_per_hour: Range | None = None
@@ -59,7 +59,7 @@ class Prior:
 
 
 @dataclass(frozen=True, slots=True)
-class Outlook:
+class RemainingWork:
     """What is left to the last token, p10, p50 and p90; None where neither history nor plan says anything of a quantity."""
 
     remaining_hours: Range | None
@@ -130,7 +130,7 @@ class _Mixture:
     weight: Floats
 
 
-def forecast(done: Series, remaining_tokens: float, prior: Prior, rules: ForecastRules) -> Outlook | None:
+def forecast(done: ProgressSeries, remaining_tokens: float, prior: PlanPrior, rules: ForecastRules) -> RemainingWork | None:
     """Hours, USD and accelerator-hours that `remaining_tokens` will take. None where neither history nor plan says anything."""
     left = max(float(remaining_tokens), 0.0)
     cut = _cut(done, rules.blocks)
@@ -141,7 +141,7 @@ def forecast(done: Series, remaining_tokens: float, prior: Prior, rules: Forecas
     hours, usd, accelerator_hours = (_remaining(cut, total, plan, left, scatter, rules) for total, plan in zip(totals, plans, strict=True))
     if not (hours or usd or accelerator_hours):
         return None
-    return Outlook(hours, usd, accelerator_hours, _basis(cut, plans))
+    return RemainingWork(hours, usd, accelerator_hours, _basis(cut, plans))
 
 
 def _basis(cut: _Cut | None, plans: tuple[Range | None, ...]) -> Basis:
@@ -150,7 +150,7 @@ def _basis(cut: _Cut | None, plans: tuple[Range | None, ...]) -> Basis:
     return "history and plan" if any(plans) else "history"
 
 
-def _cut(done: Series, blocks: int) -> _Cut | None:
+def _cut(done: ProgressSeries, blocks: int) -> _Cut | None:
     """The line that counts in equal blocks of tokens, fewer than it has reports. None where nothing was trained yet.
 
     A position counts from the last time that the run passed it: what a rollback took back, and the time of standing still, is part of
@@ -189,11 +189,11 @@ def _remaining(
         return Range.exactly(0.0)
     values = cut.per_token(totals)
     mean = float(values.mean())
-    mixture = _foretold(values / mean, remaining_tokens / cut.tokens, scatter, plan and plan.scaled(1 / mean), rules)
+    mixture = _predict(values / mean, remaining_tokens / cut.tokens, scatter, plan and plan.scaled(1 / mean), rules)
     return _percentiles(mixture).scaled(mean * remaining_tokens)
 
 
-def _foretold(values: Floats, ahead: float, scatter: float, plan: Range | None, rules: ForecastRules) -> _Mixture:
+def _predict(values: Floats, ahead: float, scatter: float, plan: Range | None, rules: ForecastRules) -> _Mixture:
     """The mean of the blocks ahead by every model, from the blocks so far in units of their mean."""
     models = _models(len(values), tuple(rules.wandering.items()))
     freedom = rules.scatter_weight + len(values) - 1
@@ -203,7 +203,7 @@ def _foretold(values: Floats, ahead: float, scatter: float, plan: Range | None, 
     middle, variance = _with_plan(np.log(level), noise * models.end, plan, rules)
     # Blocks ahead wander on from the end: their mean's variance is a third of the last one's. Log-normal, for little left differs widely.
     variance = variance + np.log1p(noise * (1 / ahead + models.wandering * ahead / 3))
-    likely = models.plausible - freedom / 2 * np.log(_level(models, _drawn_in(values, scatter, rules.clip))[1] + typical)
+    likely = models.plausible - freedom / 2 * np.log(_level(models, _winsorize(values, scatter, rules.clip))[1] + typical)
     weight = np.exp(likely - likely.max())
     return _Mixture(middle, variance, freedom, weight / weight.sum())
 
@@ -215,7 +215,7 @@ def _level(models: _Models, values: Floats) -> tuple[Floats, Floats]:
     return level, np.maximum(weighed @ values - level**2 / models.end, 0)
 
 
-def _drawn_in(values: Floats, scatter: float, clip: float) -> Floats:
+def _winsorize(values: Floats, scatter: float, clip: float) -> Floats:
     """Values no further than so many deviations from their median: a single pause is no sign that the level wanders (Huber 1964)."""
     middle = median(values)
     furthest = clip * max(NORMAL_SCALE * median(np.abs(values - middle)), math.sqrt(scatter))

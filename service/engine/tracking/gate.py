@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from service.domain.programs.program import GateCriteria, MidpointGate
 from service.domain.tracking.events import ProgramBaseline, Recommendation
-from service.domain.tracking.status import EarnedValue, Gate, Spend
+from service.domain.tracking.status import EarnedValue, GateStatus, Spend
 from service.engine.tracking.history import Decision, Evaluation
 
 # What a decision calls the gate that it closes.
@@ -25,7 +25,7 @@ class GateRules:
 
 
 @dataclass(frozen=True, slots=True)
-class Figures:
+class GateInputs:
     """What the gate is judged by."""
 
     spend: Spend
@@ -35,20 +35,20 @@ class Figures:
 
 
 @dataclass(frozen=True, slots=True)
-class _Judged:
+class _CriterionResult:
     """A criterion: whether it holds, None where nobody can tell, and how in figures."""
 
     holds: bool | None
     text: str
 
 
-def midpoint(program: ProgramBaseline, found: Figures, rules: GateRules) -> tuple[Gate, tuple[str, ...]]:
+def assess_gate(program: ProgramBaseline, found: GateInputs, rules: GateRules) -> tuple[GateStatus, tuple[str, ...]]:
     """The gate, and what is to be said of it: by default criteria where none were decided."""
     gate = program.midpoint_gate or _default(rules)
     budget, spent, metric = program.budget_usd, found.spend.usd, _metric(program, found.evaluations)
     budget = found.earned_value.bac_usd if budget is None else budget
     due_usd = None if budget is None else gate.at_spend_share * budget
-    closed = Gate(due=False, recommendation="not_due", reasons=(), due_usd=due_usd, metric=metric, pivot_to=gate.pivot_to)
+    closed = GateStatus(due=False, recommendation="not_due", reasons=(), due_usd=due_usd, metric=metric, pivot_to=gate.pivot_to)
     decided = max((one for one in found.decisions if _called(one.gate)), key=lambda one: one.at, default=None)
     if decided is not None:
         reason = f"decided on {decided.at:%Y-%m-%d}: {decided.verdict}"
@@ -86,7 +86,7 @@ def _judged(gate: MidpointGate, metric: float | None, earned: EarnedValue, name:
     return "pivot", (*failed, *((f"decided up front: pivot to {gate.pivot_to}",) if gate.pivot_to else ()))
 
 
-def _criteria(criteria: GateCriteria, metric: float | None, cpi: float | None, name: str) -> Iterator[_Judged]:
+def _criteria(criteria: GateCriteria, metric: float | None, cpi: float | None, name: str) -> Iterator[_CriterionResult]:
     if criteria.metric_at_least is not None:
         yield _least(name, metric, criteria.metric_at_least)
     if criteria.cpi_at_least is not None:
@@ -95,17 +95,17 @@ def _criteria(criteria: GateCriteria, metric: float | None, cpi: float | None, n
         yield _below(cpi, criteria.cpi_below)
 
 
-def _least(name: str, value: float | None, least: float) -> _Judged:
+def _least(name: str, value: float | None, least: float) -> _CriterionResult:
     if value is None:
-        return _Judged(None, f"{name} is not known; at least {least:g} was asked for")
+        return _CriterionResult(None, f"{name} is not known; at least {least:g} was asked for")
     holds = value >= least
-    return _Judged(holds, f"{name} {value:.4g} is {'at least' if holds else 'below'} {least:g}")
+    return _CriterionResult(holds, f"{name} {value:.4g} is {'at least' if holds else 'below'} {least:g}")
 
 
-def _below(cpi: float | None, most: float) -> _Judged:
+def _below(cpi: float | None, most: float) -> _CriterionResult:
     if cpi is None:
-        return _Judged(None, f"CPI is not known; below {most:g} the program was to stop")
-    return _Judged(cpi < most, f"CPI {cpi:.4g} is {'below' if cpi < most else 'not below'} {most:g}")
+        return _CriterionResult(None, f"CPI is not known; below {most:g} the program was to stop")
+    return _CriterionResult(cpi < most, f"CPI {cpi:.4g} is {'below' if cpi < most else 'not below'} {most:g}")
 
 
 def _metric(program: ProgramBaseline, evaluations: Sequence[Evaluation]) -> float | None:

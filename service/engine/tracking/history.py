@@ -21,12 +21,12 @@ from service.engine.programs.cost_variance import COMPUTE_LINE
 from service.engine.tracking.hourly_rollup import (
     BLOCKS,
     BRANCH,
+    CLOSING,
     DOUBLES,
     EPOCH,
     HEAD,
     HOUR_US,
     INTERRUPTION,
-    NO_MORE,
     OPENING,
     RESTART,
     SAMPLE_WIDTH,
@@ -34,7 +34,7 @@ from service.engine.tracking.hourly_rollup import (
     TYPES,
     hour_of,
 )
-from service.engine.tracking.lineage import Lineage, Told, line_of
+from service.engine.tracking.lineage import Lineage, RunSamples, trace_lineage
 
 Floats = NDArray[np.float64]
 
@@ -82,7 +82,7 @@ class Decision:
 
 
 @dataclass(frozen=True, slots=True)
-class LossHours:
+class HourlyLosses:
     """Losses hour by hour [nats a token], NaN where there is none: elapsed hours of the hour's last, and the tokens trained by then.
 
     `counts` is False where the surviving line has left the hour behind.
@@ -99,7 +99,7 @@ class LossHours:
 
 
 @dataclass(frozen=True, slots=True)
-class CheckpointHours:
+class HourlyCheckpoints:
     """Checkpoints hour by hour: how many, their bytes, elapsed hours of the first and the last, and the longest gap between two [hours]."""
 
     count: Floats
@@ -154,8 +154,8 @@ class RunHistory:
     accelerators: int | None
     stops: tuple[Interruption, ...]
     costs: CostEvents
-    checkpoints: CheckpointHours
-    losses: LossHours
+    checkpoints: HourlyCheckpoints
+    losses: HourlyLosses
     evaluations: tuple[Evaluation, ...]
     decisions: tuple[Decision, ...]
     mfu: float | None
@@ -216,7 +216,7 @@ def _columns(known: Sequence[tuple[int, str]]) -> _Columns:
     hours = np.array([hour for hour, _ in known], dtype=np.float64)
     ends = [text.index('"', len(OPENING)) for _, text in known]
     texts = [text[len(OPENING) : end] for (_, text), end in zip(known, ends, strict=True)]
-    rest = {hour: f"[{text[end + 2 :]}" for (hour, text), end in zip(known, ends, strict=True) if not text.endswith(NO_MORE)}
+    rest = {hour: f"[{text[end + 2 :]}" for (hour, text), end in zip(known, ends, strict=True) if not text.endswith(CLOSING)}
     numbers = np.frombuffer(bytes.fromhex("".join(texts)), dtype=DOUBLES)
     lengths = np.array([len(text) for text in texts], dtype=np.int64) // (2 * DOUBLES.itemsize)
     begin = np.cumsum(lengths) - lengths
@@ -238,7 +238,9 @@ def _history(columns: _Columns, until: datetime) -> RunHistory:
     breaks = at[(kinds == RESTART) | (kinds == BRANCH)]
     hours, hours_warnings = _total(at, told_hours, breaks, "accelerator_hours")
     micro, micro_warnings = _total(at, told_micro, breaks, "cost_usd")
-    line = line_of(Told(at, kinds, steps, tokens, [(given["from_step"], given["name"]) for _, kind, given in marks if kind == "branch"]))
+    line = trace_lineage(
+        RunSamples(at, kinds, steps, tokens, [(given["from_step"], given["name"]) for _, kind, given in marks if kind == "branch"])
+    )
     shares, share_sum, mfus, mfu_sum = (float(each.sum()) for each in columns.block("utilised")[1])
     return RunHistory(
         started_at=started if columns.hours.size else None,
@@ -342,18 +344,18 @@ def _summed(amounts: Mapping[float, int], started_us: float) -> CumulativeSeries
     return CumulativeSeries((at - started_us) / HOUR_US, np.cumsum(values))
 
 
-def _checkpoints(columns: _Columns) -> CheckpointHours:
+def _checkpoints(columns: _Columns) -> HourlyCheckpoints:
     rows, (count, size, first, last, gap) = columns.block("checkpoints")
-    return CheckpointHours(count, size, columns.elapsed(first, rows), columns.elapsed(last, rows), gap / HOUR_US)
+    return HourlyCheckpoints(count, size, columns.elapsed(first, rows), columns.elapsed(last, rows), gap / HOUR_US)
 
 
-def _losses(columns: _Columns, line: Lineage) -> LossHours:
+def _losses(columns: _Columns, line: Lineage) -> HourlyLosses:
     rows, (at, _, not_finite, last, least, middle, most) = columns.block("losses")
     hours = columns.elapsed(at, rows)
     holding = line.index(hours)
     known = holding >= 0
     if line.tokens.size:
-        return LossHours(
+        return HourlyLosses(
             hours, np.where(known, line.tokens[holding], 0.0), not_finite, last, least, middle, most, known & line.counts[holding]
         )
-    return LossHours(hours, np.full(len(hours), np.nan), not_finite, last, least, middle, most, known)
+    return HourlyLosses(hours, np.full(len(hours), np.nan), not_finite, last, least, middle, most, known)

@@ -18,7 +18,7 @@ from typing import Any, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from service.domain.tracking.events import EVENT_RULES, Event, EventType
+from service.domain.tracking.events import EVENT_FIELDS, Event, EventType
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 HOUR_US = 3_600_000_000
@@ -41,7 +41,7 @@ BLOCKS = (("checkpoints", 5), ("losses", 7), ("utilised", 4))
 SAMPLE_WIDTH = 7
 HEAD = 1 + len(TYPES) + sum(width for _, width in BLOCKS)
 """How many numbers a fold has before its samples: how many samples, counts and blocks."""
-OPENING, NO_MORE = '["', '",[],[],[]]'
+OPENING, CLOSING = '["', '",[],[],[]]'
 """What a fold's text begins with, and ends with where the hour has no marks, costs and bills."""
 
 Sample = tuple[int, int, int | None, int | None, float | None, int | None, int | None]
@@ -53,7 +53,7 @@ Bill = tuple[str, int, int]
 
 
 @dataclass(frozen=True, slots=True)
-class Checkpoints:
+class CheckpointRollup:
     """Checkpoints of an hour: microseconds of the hour of the first and the last, and the longest time between two."""
 
     count: int
@@ -64,7 +64,7 @@ class Checkpoints:
 
 
 @dataclass(frozen=True, slots=True)
-class LossSummary:
+class LossRollup:
     """Losses of an hour [nats a token]; `not_finite` counts those that are no numbers, `last` is None where the last one is none.
 
     `at`: microseconds of the hour of the last. `least`, `middle` (the median) and `most` are of the finite ones, None without any.
@@ -80,7 +80,7 @@ class LossSummary:
 
 
 @dataclass(frozen=True, slots=True)
-class Utilised:
+class UtilisationSums:
     """Sums and counts of utilisation events' shares and of the MFU that events tell."""
 
     shares: int
@@ -96,14 +96,14 @@ class HourlyRollup:
     samples: tuple[Sample, ...] = ()
     marks: tuple[Mark, ...] = ()
     counts: tuple[int, ...] = (0,) * len(TYPES)
-    checkpoints: Checkpoints | None = None
+    checkpoints: CheckpointRollup | None = None
     costs: tuple[tuple[str, int], ...] = ()
     bills: tuple[Bill, ...] = ()
-    losses: LossSummary | None = None
-    utilised: Utilised | None = None
+    losses: LossRollup | None = None
+    utilised: UtilisationSums | None = None
 
 
-def effective(events: Iterable[Event], corrections: Iterable[Event]) -> list[Event]:
+def apply_corrections(events: Iterable[Event], corrections: Iterable[Event]) -> list[Event]:
     """The events as corrected, in order, without corrections and what they take back. The order they are given in does not matter.
 
     A correction without further fields takes back what it names; with them they replace its fields, at its time. A correction may be
@@ -123,7 +123,7 @@ def hour_of(at: datetime) -> int:
     return (at - EPOCH) // timedelta(hours=1)
 
 
-def fold_hour(events: Iterable[Event]) -> HourlyRollup:
+def roll_up_hour(events: Iterable[Event]) -> HourlyRollup:
     """The fold of an hour's effective events. An id met twice counts once. Raises ValueError for events of several hours."""
     ordered = sorted({each.id: each for each in events}.values(), key=_order)
     if not ordered:
@@ -147,7 +147,7 @@ def fold_hour(events: Iterable[Event]) -> HourlyRollup:
     )
 
 
-def fold_to_json(fold: HourlyRollup) -> str:
+def rollup_to_json(fold: HourlyRollup) -> str:
     """The fold as a compact JSON list: its numbers as one text, little-endian doubles in hexadecimal, and its marks, costs and bills.
 
     Thousands of folds are read for a status: such texts are decoded in a tenth of the time that lists of numbers take.
@@ -160,13 +160,13 @@ def fold_to_json(fold: HourlyRollup) -> str:
     return json.dumps([text, marks, fold.costs, fold.bills], separators=(",", ":"), allow_nan=False)
 
 
-def _values(block: Checkpoints | LossSummary | Utilised) -> list[float | None]:
+def _values(block: CheckpointRollup | LossRollup | UtilisationSums) -> list[float | None]:
     """What `dataclasses.astuple` gives, without its copies."""
     return [getattr(block, name) for name in block.__slots__]
 
 
-def fold_from_json(text: str) -> HourlyRollup:
-    """The fold that `fold_to_json` wrote, exactly, but for counts beyond 2**53, which doubles round."""
+def rollup_from_json(text: str) -> HourlyRollup:
+    """The fold that `rollup_to_json` wrote, exactly, but for counts beyond 2**53, which doubles round."""
     told, marks, costs, bills = json.loads(text)
     numbers = np.frombuffer(bytes.fromhex(told), dtype=DOUBLES)
     ends = np.cumsum([1, len(TYPES), *(width for _, width in BLOCKS)])
@@ -177,11 +177,11 @@ def fold_from_json(text: str) -> HourlyRollup:
         samples=tuple(_exact(sample) for sample in samples),
         marks=tuple((at, name, tuple(given.items())) for at, name, given in marks),
         counts=counts,
-        checkpoints=Checkpoints(*checkpoints) if checkpoints else None,
+        checkpoints=CheckpointRollup(*checkpoints) if checkpoints else None,
         costs=tuple(tuple(cost) for cost in costs),
         bills=tuple(tuple(bill) for bill in bills),
-        losses=LossSummary(*losses) if losses else None,
-        utilised=Utilised(*utilised) if utilised else None,
+        losses=LossRollup(*losses) if losses else None,
+        utilised=UtilisationSums(*utilised) if utilised else None,
     )
 
 
@@ -213,13 +213,13 @@ def _applied(event: Event, corrections: Sequence[Event]) -> Event | None:
         changes = {**changes, **given} if given else {}
     if corrections and not changes:
         return None
-    taken = EVENT_RULES[event.type].takes
+    taken = EVENT_FIELDS[event.type].takes
     return replace(event, **{name: value for name, value in changes.items() if name in taken})
 
 
 def _given(correction: Event) -> dict[str, Any]:
     """What a correction says beside what it corrects."""
-    takes = EVENT_RULES["correction"].takes
+    takes = EVENT_FIELDS["correction"].takes
     told = ((name, getattr(correction, name)) for name in takes if name != "supersedes")
     return {name: value for name, value in told if value is not None}
 
@@ -265,12 +265,12 @@ def _mark(event: Event) -> tuple[tuple[str, Any], ...]:
     )
 
 
-def _checkpoints(kept: Sequence[tuple[int, int]]) -> Checkpoints | None:
+def _checkpoints(kept: Sequence[tuple[int, int]]) -> CheckpointRollup | None:
     if not kept:
         return None
     times = [at for at, _ in kept]
     gap = max((later - at for at, later in itertools.pairwise(times)), default=0)
-    return Checkpoints(len(kept), sum(size for _, size in kept), times[0], times[-1], gap)
+    return CheckpointRollup(len(kept), sum(size for _, size in kept), times[0], times[-1], gap)
 
 
 def _costs(events: Sequence[Event]) -> tuple[tuple[str, int], ...]:
@@ -292,18 +292,18 @@ def _bills(events: Sequence[Event]) -> tuple[Bill, ...]:
     return tuple((line, micro, until) for (line, until), micro in sorted(found.items()))
 
 
-def _losses(told: Sequence[tuple[int, float]]) -> LossSummary | None:
+def _losses(told: Sequence[tuple[int, float]]) -> LossRollup | None:
     if not told:
         return None
     at, last = told[-1]
     finite = sorted(loss for _, loss in told if math.isfinite(loss))
     least, middle, most = (finite[0], median(finite), finite[-1]) if finite else (None, None, None)
-    return LossSummary(at, len(told), len(told) - len(finite), last if math.isfinite(last) else None, least, middle, most)
+    return LossRollup(at, len(told), len(told) - len(finite), last if math.isfinite(last) else None, least, middle, most)
 
 
-def _utilised(events: Sequence[Event]) -> Utilised | None:
+def _utilised(events: Sequence[Event]) -> UtilisationSums | None:
     shares = [each.share for each in events if each.share is not None]
     told = [each.mfu for each in events if each.mfu is not None]
     if not shares and not told:
         return None
-    return Utilised(len(shares), math.fsum(shares), len(told), math.fsum(told))
+    return UtilisationSums(len(shares), math.fsum(shares), len(told), math.fsum(told))

@@ -21,7 +21,7 @@ FIRST_LINE = "main"
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class RunSamples:
     """A run's samples in order: elapsed hours, kinds, steps and positions [tokens], NaN where not told, and the branches among them."""
 
     at_hours: Floats
@@ -70,7 +70,7 @@ class _Pieces:
     names: Sequence[str]
 
 
-def line_of(told: Told) -> Lineage:
+def trace_lineage(told: RunSamples) -> Lineage:
     """The line that the samples tell of."""
     tokens, warnings = _with_branches(told)
     rows = np.flatnonzero(~np.isnan(tokens))
@@ -91,7 +91,7 @@ def line_of(told: Told) -> Lineage:
     return Lineage(at, position, earned[0] + np.cumsum(gain), earned, share, position <= limit, warnings)
 
 
-def _with_branches(told: Told) -> tuple[Floats, tuple[str, ...]]:
+def _with_branches(told: RunSamples) -> tuple[Floats, tuple[str, ...]]:
     """Positions with those of branches that told none: between the newest neighbours that hold the step they start from."""
     tokens, steps = told.tokens.copy(), told.steps.copy()
     rows = np.flatnonzero(told.kinds == BRANCH)
@@ -118,7 +118,7 @@ def _position(steps: Floats, tokens: Floats, step: int) -> float:
     return float(np.interp(step, known[at : at + 2], position[at : at + 2]))
 
 
-def _names(begins: NDArray[np.bool_], told: Told, tokens: Floats) -> list[str]:
+def _names(begins: NDArray[np.bool_], told: RunSamples, tokens: Floats) -> list[str]:
     """The line that each piece is of: a branch begins one, or goes back to one."""
     placed = ~np.isnan(tokens)
     branch = told.kinds == BRANCH

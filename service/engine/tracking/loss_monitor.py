@@ -14,10 +14,10 @@ from numpy.typing import NDArray
 
 from service.domain.errors import InvalidRequest
 from service.domain.scaling.loss_curves import CurvePrior, LearningRateSchedule, LossCurve, State
-from service.domain.tracking.status import LossAlarm, LossEnd, Losses
+from service.domain.tracking.status import LossAlarm, LossProjection, LossStatus
 from service.engine.scaling.curve_diagnostics import FEWEST_POINTS, MOST_POINTS, classify_curve
 from service.engine.scaling.loss_curve import extrapolate
-from service.engine.tracking.history import LossHours, RunHistory
+from service.engine.tracking.history import HourlyLosses, RunHistory
 
 Floats = NDArray[np.float64]
 # A normal sample's standard deviation over its median distance from the median.
@@ -39,17 +39,17 @@ class LossRules:
     source: str
 
 
-def losses(history: RunHistory, rules: LossRules, end: LossEnd | None = None) -> Losses:
+def losses(history: RunHistory, rules: LossRules, end: LossProjection | None = None) -> LossStatus:
     """The run's loss, and what is wrong with it now; `end` is passed on."""
     hours = history.losses
     if not hours.at_hours.size:
-        return Losses(None, None, None, (), end)
+        return LossStatus(None, None, None, (), end)
     told = hours.counts & ~np.isnan(hours.middle)
     curve = LossCurve(hours.tokens[told], hours.middle[told])
     standing = hours.counts | (history.line.index(hours.at_hours) < 0)
     last = hours.last[~np.isnan(hours.last) & standing]
     state = _state(curve, rules)
-    return Losses(
+    return LossStatus(
         last=float(last[-1]) if last.size else None,
         lowest=float(curve.loss.min()) if curve.loss.size else None,
         state=state,
@@ -58,9 +58,9 @@ def losses(history: RunHistory, rules: LossRules, end: LossEnd | None = None) ->
     )
 
 
-def loss_end(
+def project_loss(
     history: RunHistory, plan: LearningRateSchedule, typical: CurvePrior, planned_loss: float | None, generator: np.random.Generator
-) -> LossEnd | str:
+) -> LossProjection | str:
     """Where the loss will end by the plan's schedule, or why nobody can tell. Takes a second: no part of a status."""
     hours = history.losses
     told = hours.counts & ~np.isnan(hours.tokens)
@@ -68,7 +68,7 @@ def loss_end(
         found = extrapolate(LossCurve(hours.tokens[told], hours.middle[told]), plan, typical, generator, target_loss=planned_loss)
     except InvalidRequest as problem:
         return problem.message
-    return LossEnd(found.planned.loss, planned_loss, found.planned.probability_of_target, found.warnings)
+    return LossProjection(found.planned.loss, planned_loss, found.planned.probability_of_target, found.warnings)
 
 
 def _state(curve: LossCurve, rules: LossRules) -> State | None:
@@ -84,12 +84,12 @@ def _state(curve: LossCurve, rules: LossRules) -> State | None:
     return classify_curve(LossCurve(tokens, loss))
 
 
-def _of(hours: LossHours, those: NDArray[np.bool_]) -> LossHours:
+def _of(hours: HourlyLosses, those: NDArray[np.bool_]) -> HourlyLosses:
     """Some of the hours."""
-    return LossHours(*(getattr(hours, field.name)[those] for field in fields(LossHours)))
+    return HourlyLosses(*(getattr(hours, field.name)[those] for field in fields(HourlyLosses)))
 
 
-def _alarms(history: RunHistory, hours: LossHours, curve: LossCurve, state: State | None, rules: LossRules) -> Iterator[LossAlarm]:
+def _alarms(history: RunHistory, hours: HourlyLosses, curve: LossCurve, state: State | None, rules: LossRules) -> Iterator[LossAlarm]:
     """What is wrong in the newest of the hours, which are those that no rollback or branch left behind."""
     at = history.moment(float(hours.at_hours[-1]))
     if hours.not_finite[-1]:
@@ -103,7 +103,7 @@ def _alarms(history: RunHistory, hours: LossHours, curve: LossCurve, state: Stat
         yield LossAlarm("plateau", at, f"the loss has not fallen measurably over the last third of the run: {curve.loss[-1]:.4g}")
 
 
-def _spike(hours: LossHours, rules: LossRules) -> str | None:
+def _spike(hours: HourlyLosses, rules: LossRules) -> str | None:
     """What the newest hour's median, or its last loss, lies above; None where they are as those before them."""
     before = slice(max(0, len(hours.middle) - 1 - rules.window_hours), -1)
     for name, now, past in (("median", hours.middle[-1], hours.middle[before]), ("last", hours.last[-1], hours.most[before])):

@@ -14,13 +14,13 @@ import numpy as np
 
 from service.domain.quantities import Range
 from service.domain.tracking.events import ProgramBaseline, RunBaseline
-from service.domain.tracking.status import TrackForecast, Unknown
+from service.domain.tracking.status import CompletionForecast, UnknownFigure
 from service.domain.training.estimate import FinishDates
 from service.engine.numerics.ranges import inverse
 from service.engine.programs.cost_variance import COMPUTE_LINE
-from service.engine.tracking.cost import Tracked
+from service.engine.tracking.cost import CostedRun
 from service.engine.tracking.cost_drivers import planned_cost
-from service.engine.tracking.forecast import ForecastRules, Outlook, Prior, Series, forecast
+from service.engine.tracking.forecast import ForecastRules, PlanPrior, ProgressSeries, RemainingWork, forecast
 from service.engine.tracking.hourly_rollup import EPOCH
 
 SECONDS_PER_HOUR = 3600.0
@@ -33,10 +33,10 @@ BEYOND = "the plan for what no run is tracked of"
 
 
 @dataclass(frozen=True, slots=True)
-class Target:
+class RunTarget:
     """The position at which a run is done [tokens], None where nobody planned one."""
 
-    run: Tracked
+    run: CostedRun
     tokens: float | None
 
     @property
@@ -60,7 +60,7 @@ class Target:
         return self.run.baseline.closed and self.run.history.last_at is None
 
 
-def targets(program: ProgramBaseline, runs: Sequence[Tracked]) -> tuple[Target, ...]:
+def find_targets(program: ProgramBaseline, runs: Sequence[CostedRun]) -> tuple[RunTarget, ...]:
     """Where each run is to end. The newest run without a plan has what the program plans beyond the others."""
     known = [run.baseline.tokens or None for run in runs]
     without = [place for place, tokens in enumerate(known) if tokens is None]
@@ -70,10 +70,10 @@ def targets(program: ProgramBaseline, runs: Sequence[Tracked]) -> tuple[Target, 
             known[place] = runs[place].history.line.position
         others = math.fsum(tokens or 0.0 for place, tokens in enumerate(known) if place != newest)
         known[newest] = max(program.planned_tokens - others, known[newest] or 0.0)
-    return tuple(map(Target, runs, known))
+    return tuple(map(RunTarget, runs, known))
 
 
-def run_forecast(target: Target, now: datetime, rules: ForecastRules) -> TrackForecast:
+def run_forecast(target: RunTarget, now: datetime, rules: ForecastRules) -> CompletionForecast:
     """A run's forecast; what nobody can tell is None with the reason."""
     run = target.run
     if target.over:
@@ -89,23 +89,23 @@ def run_forecast(target: Target, now: datetime, rules: ForecastRules) -> TrackFo
 
 
 def program_forecast(
-    program: ProgramBaseline, all_targets: Sequence[Target], forecasts: Sequence[TrackForecast], now: datetime
-) -> TrackForecast:
+    program: ProgramBaseline, all_targets: Sequence[RunTarget], forecasts: Sequence[CompletionForecast], now: datetime
+) -> CompletionForecast:
     """The program's forecast: its runs', and what is planned beyond them as it was planned, until its time is over."""
     rest = 0.0 if program.closed else _rest(program, all_targets)
     missing = next((one for one in forecasts if one.remaining_hours is None), None)
     if missing is not None:
-        return TrackForecast(None, None, None, None, None, missing.basis, missing.unknown)
+        return CompletionForecast(None, None, None, None, None, missing.basis, missing.unknown)
     if not forecasts and not rest:
         return _unknown("no run is tracked and no tokens are planned")
     begun = [one for target, one in zip(all_targets, forecasts, strict=True) if not target.never_began]
     finish = _last([one.finish for one in begun], [program.deadline] if rest else [])
     hours = _latest([one.remaining_hours for one in forecasts if one.remaining_hours])
     left = _sum(one.remaining_usd for one in forecasts)
-    beyond = NOTHING if is_over(program, all_targets, now) else _beyond(program, all_targets, rest)
+    beyond = NOTHING if is_complete(program, all_targets, now) else _beyond(program, all_targets, rest)
     unknown = (*(each for one in begun or forecasts for each in one.unknown), *(_unplanned(program, beyond) if rest else ()))
     cost = _sum([*(one.cost_usd for one in forecasts), beyond])
-    return TrackForecast(
+    return CompletionForecast(
         cost_usd=cost,
         finish=finish,
         remaining_hours=None if rest else hours,
@@ -116,7 +116,7 @@ def program_forecast(
     )
 
 
-def is_over(program: ProgramBaseline, all_targets: Sequence[Target], now: datetime) -> bool:
+def is_complete(program: ProgramBaseline, all_targets: Sequence[RunTarget], now: datetime) -> bool:
     """Whether it is closed, or all that was planned to be trained is done or closed and the last planned day of anything has passed."""
     if program.closed:
         return True
@@ -126,10 +126,10 @@ def is_over(program: ProgramBaseline, all_targets: Sequence[Target], now: dateti
     return done and last is not None and now.date() > last
 
 
-def never_spent(program: ProgramBaseline, all_targets: Sequence[Target], now: datetime) -> Iterator[str]:
+def unspent_plan_warnings(program: ProgramBaseline, all_targets: Sequence[RunTarget], now: datetime) -> Iterator[str]:
     """What the forecast leaves out because nobody spends it any more."""
     beyond = _beyond(program, all_targets, 0.0)
-    if beyond and beyond.p50 and is_over(program, all_targets, now):
+    if beyond and beyond.p50 and is_complete(program, all_targets, now):
         why = "the program is closed" if program.closed else "all runs are done or closed and the planned time is over"
         yield (
             f"{beyond.p50:,.0f} USD that were planned beside the runs (people, storage, overheads, reserve) are not foretold any more:"
@@ -137,19 +137,19 @@ def never_spent(program: ProgramBaseline, all_targets: Sequence[Target], now: da
         )
 
 
-def history_so_far(run: Tracked, now: datetime) -> Series:
+def history_so_far(run: CostedRun, now: datetime) -> ProgressSeries:
     """The run's history until now, one element for each moment."""
     line, elapsed = run.history.line, max(run.history.elapsed(now), 0.0)
     if not line.at_hours.size:
-        return Series(np.zeros(1), np.zeros(1))
+        return ProgressSeries(np.zeros(1), np.zeros(1))
     at, tokens = np.append(line.at_hours, elapsed), np.append(line.tokens, line.position)
     last = np.append(np.diff(at) > 0, True)
     at, tokens = at[last], tokens[last]
     hours = run.history.accelerator_hours
-    return Series(at, tokens, None if run.unknown else run.compute_usd(at), None if hours is None else hours.at(at))
+    return ProgressSeries(at, tokens, None if run.unknown else run.compute_usd(at), None if hours is None else hours.at(at))
 
 
-def _prior(baseline: RunBaseline) -> Prior:
+def _prior(baseline: RunBaseline) -> PlanPrior:
     """What the plan says of a token."""
     tokens, cost = baseline.tokens, planned_cost(baseline)
     speed = None
@@ -160,22 +160,22 @@ def _prior(baseline: RunBaseline) -> Prior:
     elif tokens and baseline.start and baseline.finish and baseline.finish > baseline.start:
         speed = Range.exactly(tokens / ((baseline.finish - baseline.start) / timedelta(hours=1)))
     if not tokens or cost is None:
-        return Prior(speed)
-    return Prior(speed, Range.exactly(cost.usd / tokens), Range.exactly(cost.accelerator_hours / tokens))
+        return PlanPrior(speed)
+    return PlanPrior(speed, Range.exactly(cost.usd / tokens), Range.exactly(cost.accelerator_hours / tokens))
 
 
-def _block(found: Outlook, cost: Range | None, finish: FinishDates | None, unknown: str | None) -> TrackForecast:
+def _block(found: RemainingWork, cost: Range | None, finish: FinishDates | None, unknown: str | None) -> CompletionForecast:
     missing = []
     if cost is None:
-        missing.append(Unknown("cost_usd", unknown or "neither the run nor its plan told what a token costs"))
+        missing.append(UnknownFigure("cost_usd", unknown or "neither the run nor its plan told what a token costs"))
     if finish is None:
-        missing.append(Unknown("finish", "no end is in sight at this rate"))
-    return TrackForecast(
+        missing.append(UnknownFigure("finish", "no end is in sight at this rate"))
+    return CompletionForecast(
         cost, finish, found.remaining_hours, found.remaining_usd, found.remaining_accelerator_hours, found.basis, tuple(missing)
     )
 
 
-def _finished(target: Target) -> TrackForecast:
+def _finished(target: RunTarget) -> CompletionForecast:
     """Nothing is left: it was done when it reached its target on the line that counts."""
     run = target.run
     line = run.history.line
@@ -183,22 +183,22 @@ def _finished(target: Target) -> TrackForecast:
     return _ended(run, day, "finished")
 
 
-def _closed(target: Target) -> TrackForecast:
+def _closed(target: RunTarget) -> CompletionForecast:
     """Nothing is left: it ended with the last that was told of it, if anything was."""
     last = target.run.history.last_at
     return _ended(target.run, None if last is None else last.date(), "closed")
 
 
-def _ended(run: Tracked, day: date | None, basis: str) -> TrackForecast:
-    unknown = [Unknown("cost_usd", run.unknown)] if run.unknown else []
-    unknown += [Unknown("finish", f"{run.baseline.name} was closed before it began")] if day is None else []
+def _ended(run: CostedRun, day: date | None, basis: str) -> CompletionForecast:
+    unknown = [UnknownFigure("cost_usd", run.unknown)] if run.unknown else []
+    unknown += [UnknownFigure("finish", f"{run.baseline.name} was closed before it began")] if day is None else []
     cost = None if run.unknown else Range.exactly(run.usd or 0.0)
     finish = None if day is None else FinishDates(day, day, day)
-    return TrackForecast(cost, finish, NOTHING, NOTHING, NOTHING, basis, tuple(unknown))
+    return CompletionForecast(cost, finish, NOTHING, NOTHING, NOTHING, basis, tuple(unknown))
 
 
-def _unknown(reason: str) -> TrackForecast:
-    return TrackForecast(None, None, None, None, None, "nothing", (Unknown("cost_usd", reason), Unknown("finish", reason)))
+def _unknown(reason: str) -> CompletionForecast:
+    return CompletionForecast(None, None, None, None, None, "nothing", (UnknownFigure("cost_usd", reason), UnknownFigure("finish", reason)))
 
 
 def _dates(now: datetime, hours: Range, start: date | None) -> FinishDates | None:
@@ -209,7 +209,7 @@ def _dates(now: datetime, hours: Range, start: date | None) -> FinishDates | Non
     return FinishDates(*((begin + timedelta(hours=each)).date() for each in (hours.p10, hours.p50, hours.p90)))
 
 
-def _rest(program: ProgramBaseline, all_targets: Sequence[Target]) -> float:
+def _rest(program: ProgramBaseline, all_targets: Sequence[RunTarget]) -> float:
     """The share of the program's planned tokens that no run is tracked of."""
     if not program.planned_tokens:
         return 0.0
@@ -217,7 +217,7 @@ def _rest(program: ProgramBaseline, all_targets: Sequence[Target]) -> float:
     return rest if rest > LEAST_REST else 0.0
 
 
-def _beyond(program: ProgramBaseline, all_targets: Sequence[Target], rest: float) -> Range | None:
+def _beyond(program: ProgramBaseline, all_targets: Sequence[RunTarget], rest: float) -> Range | None:
     """What the program was planned to cost beside its runs: of a plan all that is neither theirs nor told already, people and reserve too.
 
     Without a plan the budget's share of the tokens that no run is tracked of; None where nobody planned that.
@@ -230,7 +230,7 @@ def _beyond(program: ProgramBaseline, all_targets: Sequence[Target], rest: float
     return Range.exactly(program.budget_usd).scaled(rest) if program.budget_usd else None
 
 
-def _taken(program: ProgramBaseline, whole_usd: float, target: Target) -> float:
+def _taken(program: ProgramBaseline, whole_usd: float, target: RunTarget) -> float:
     """A run's share of the plan's cost: what it was planned to cost, or else its share of the tokens, and what is told of other lines."""
     planned = planned_cost(target.run.baseline)
     tokens = (target.tokens or 0.0) / program.planned_tokens if program.planned_tokens else 0.0
@@ -238,12 +238,12 @@ def _taken(program: ProgramBaseline, whole_usd: float, target: Target) -> float:
     return (tokens if planned is None else planned.usd / whole_usd) + others / whole_usd
 
 
-def _unplanned(program: ProgramBaseline, beyond: Range | None) -> Iterator[Unknown]:
+def _unplanned(program: ProgramBaseline, beyond: Range | None) -> Iterator[UnknownFigure]:
     """Why nobody can tell of the share that no run is tracked of."""
     if beyond is None:
-        yield Unknown("cost_usd", "no run is tracked of a part of the planned tokens, and no budget is stated")
+        yield UnknownFigure("cost_usd", "no run is tracked of a part of the planned tokens, and no budget is stated")
     if program.deadline is None:
-        yield Unknown("finish", "no run is tracked of a part of the planned tokens, and no deadline is stated")
+        yield UnknownFigure("finish", "no run is tracked of a part of the planned tokens, and no deadline is stated")
 
 
 def _plus(usd: float, left: Range) -> Range:

@@ -9,18 +9,18 @@ from collections.abc import Sequence
 import numpy as np
 
 from service.domain.tracking.events import RunBaseline
-from service.domain.tracking.status import CheckpointCadence, Drift, Interruptions, RunState, Utilisation
-from service.engine.tracking.change_point import DriftRules, Planned, Record, drift
-from service.engine.tracking.cost import Tracked
+from service.domain.tracking.status import CheckpointCadence, Drift, InterruptionSummary, RunState, UtilisationStatus
+from service.engine.tracking.change_point import DriftRules, PlannedRates, RunTotals, detect_drift
+from service.engine.tracking.cost import CostedRun
 from service.engine.tracking.history import RunHistory
-from service.engine.tracking.outlook import Target
+from service.engine.tracking.outlook import RunTarget
 
 SECONDS_PER_HOUR = 3600.0
 FLOPS_PER_TFLOP = 1e12
 MINUTES_PER_HOUR = 60.0
 
 
-def run_state(target: Target) -> RunState:
+def run_state(target: RunTarget) -> RunState:
     """What the run is doing."""
     history = target.run.history
     if target.done:
@@ -52,7 +52,7 @@ def goodput(runs: Sequence[RunHistory]) -> float | None:
     return math.fsum(useful for useful, _ in hours) / math.fsum(elapsed for _, elapsed in hours) if hours else None
 
 
-def utilisation(run: Tracked) -> Utilisation:
+def utilisation(run: CostedRun) -> UtilisationStatus:
     """MFU as it was told, or else of the tokens trained in the accelerator-hours, with goodput, against the plan.
 
     What a run tells is of its steps; tokens over hours are of all its hours, of which a plan sustains a part of its steps' MFU.
@@ -62,7 +62,7 @@ def utilisation(run: Tracked) -> Utilisation:
     if mfu is None:
         mfu, basis = _mfu(run), "tokens trained in the accelerator-hours"
         expected = None if planned.mfu is None else planned.mfu * planned.sustained_share
-    return Utilisation(
+    return UtilisationStatus(
         mfu=mfu,
         planned_mfu=expected,
         goodput=goodput([history]),
@@ -72,7 +72,7 @@ def utilisation(run: Tracked) -> Utilisation:
     )
 
 
-def _mfu(run: Tracked) -> float | None:
+def _mfu(run: CostedRun) -> float | None:
     """Model FLOPs over what the accelerators could have done in the hours paid (Chowdhery et al. 2022, PaLM, section 4.1)."""
     flops, peak, line = run.baseline.flops_per_token, run.baseline.peak_tflops, run.history.line
     if not (flops and peak and line.at_hours.size):
@@ -81,7 +81,7 @@ def _mfu(run: Tracked) -> float | None:
     return trained * flops / (paid * SECONDS_PER_HOUR * peak * FLOPS_PER_TFLOP) if paid > 0 else None
 
 
-def _paid_hours(run: Tracked) -> float:
+def _paid_hours(run: CostedRun) -> float:
     """Accelerator-hours between the first position and the last: as they were told, or accelerators times the hours they ran."""
     history, ends = run.history, run.history.line.at_hours[[0, -1]]
     if history.accelerator_hours is not None:
@@ -89,24 +89,24 @@ def _paid_hours(run: Tracked) -> float:
     return (history.accelerators or run.baseline.accelerators or 0) * float(np.diff(history.uptime(ends))[0])
 
 
-def interruptions(runs: Sequence[Tracked]) -> Interruptions:
+def interruptions(runs: Sequence[CostedRun]) -> InterruptionSummary:
     """Interruptions of runs together against the failure budget, where each has one; expected are those of the share that is done."""
     stops = [stop for run in runs for stop in run.history.stops]
     budgets = [run.baseline.interruptions for run in runs]
     budgeted = math.fsum(budget or 0.0 for budget in budgets) if runs and None not in budgets else None
     expected = None if budgeted is None else _expected([run for run in runs if run.baseline.tokens], len(runs))
-    return Interruptions(
+    return InterruptionSummary(
         count=len(stops),
         budgeted=budgeted,
         expected=expected,
-        probability=None if expected is None else at_least(len(stops), expected),
+        probability=None if expected is None else poisson_sf(len(stops), expected),
         downtime_hours=math.fsum(stop.downtime_hours for stop in stops),
         lost_tokens=math.fsum(run.history.line.lost for run in runs),
         causes=dict(Counter(stop.cause for stop in stops).most_common()),
     )
 
 
-def _expected(runs: Sequence[Tracked], of: int) -> float | None:
+def _expected(runs: Sequence[CostedRun], of: int) -> float | None:
     """What of the budgets belongs to the tokens trained, lost ones too; None where tokens are not planned of all runs."""
     if len(runs) < of:
         return None
@@ -114,7 +114,7 @@ def _expected(runs: Sequence[Tracked], of: int) -> float | None:
     return math.fsum((run.baseline.interruptions or 0.0) * share for run, share in zip(runs, trained, strict=True))
 
 
-def at_least(count: int, expected: float) -> float:
+def poisson_sf(count: int, expected: float) -> float:
     """The probability of so many or more where a Poisson process is expected to have `expected`."""
     if expected <= 0:
         return 0.0 if count else 1.0
@@ -122,7 +122,7 @@ def at_least(count: int, expected: float) -> float:
     return max(0.0, 1.0 - fewer)
 
 
-def cadence(run: Tracked, tolerance: float) -> CheckpointCadence:
+def checkpoint_cadence(run: CostedRun, tolerance: float) -> CheckpointCadence:
     """Checkpoints against the planned interval: kept where the mean between them, and the time since the last, are within a tolerance.
 
     Time in which the run was down does not count.
@@ -166,7 +166,7 @@ def _minutes(hours: float | None) -> float | None:
     return None if hours is None else hours * MINUTES_PER_HOUR
 
 
-def drifts(run: Tracked, rules: DriftRules) -> tuple[Drift, ...]:
+def run_drifts(run: CostedRun, rules: DriftRules) -> tuple[Drift, ...]:
     """What has lastingly changed in the run's rates."""
     line, history = run.history.line, run.history
     at = line.at_hours[np.append(np.diff(line.at_hours) > 0, True)] if line.at_hours.size else line.at_hours
@@ -174,7 +174,7 @@ def drifts(run: Tracked, rules: DriftRules) -> tuple[Drift, ...]:
         return ()
     hours = history.accelerator_hours
     usd = None if run.unknown else run.compute_usd(at)
-    record = Record(
+    record = RunTotals(
         at_hours=at,
         tokens_trained=line.trained[line.index(at)],
         productive_hours=history.uptime(at),
@@ -182,10 +182,10 @@ def drifts(run: Tracked, rules: DriftRules) -> tuple[Drift, ...]:
         accelerator_hours=None if hours is None else hours.at(at),
         interruption_hours=np.array([stop.at_hours for stop in history.stops]),
     )
-    planned = Planned(run.baseline.usd_per_accelerator_hour, _interruptions_per_hour(run.baseline))
+    planned = PlannedRates(run.baseline.usd_per_accelerator_hour, _interruptions_per_hour(run.baseline))
     return tuple(
         Drift(run.baseline.name, found.quantity, history.moment(found.since_hours), found.change, found.confidence)
-        for found in drift(record, planned, rules)
+        for found in detect_drift(record, planned, rules)
     )
 
 

@@ -9,24 +9,24 @@ from itertools import chain
 from types import MappingProxyType
 
 from service.domain.tracking.events import ProgramBaseline, RunBaseline
-from service.domain.tracking.status import Drift, LossEnd, ProgramStatus, RunStatus, TrackForecast
+from service.domain.tracking.status import CompletionForecast, Drift, LossProjection, ProgramStatus, RunStatus
 from service.engine.tracking.burn_rate import burn_rate
 from service.engine.tracking.change_point import DriftRules
-from service.engine.tracking.cost import spend, tracked
-from service.engine.tracking.cost_drivers import why_at_completion, why_to_date
+from service.engine.tracking.cost import cost_run, spend
+from service.engine.tracking.cost_drivers import drivers_at_completion, drivers_to_date
 from service.engine.tracking.earned_value import earned_value, run_earned_value
 from service.engine.tracking.forecast import ForecastRules
-from service.engine.tracking.gate import Figures, GateRules, midpoint
+from service.engine.tracking.gate import GateInputs, GateRules, assess_gate
 from service.engine.tracking.history import RunHistory
 from service.engine.tracking.loss_monitor import LossRules, losses
-from service.engine.tracking.outlook import Target, never_spent, program_forecast, run_forecast, targets
-from service.engine.tracking.run_metrics import cadence, drifts, goodput, interruptions, run_state, utilisation
+from service.engine.tracking.outlook import RunTarget, find_targets, program_forecast, run_forecast, unspent_plan_warnings
+from service.engine.tracking.run_metrics import checkpoint_cadence, goodput, interruptions, run_drifts, run_state, utilisation
 
-NONE: Mapping[int, LossEnd] = MappingProxyType({})
+NONE: Mapping[int, LossProjection] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
-class TrackRules:
+class StatusRules:
     """What a status leans on where nobody decided otherwise. `cadence_tolerance`: a checkpoint interval may be so much longer."""
 
     forecast: ForecastRules
@@ -40,18 +40,18 @@ def status(
     baseline: ProgramBaseline,
     runs: Sequence[tuple[RunBaseline, RunHistory]],
     now: datetime,
-    rules: TrackRules,
-    loss_ends: Mapping[int, LossEnd] = NONE,
+    rules: StatusRules,
+    loss_ends: Mapping[int, LossProjection] = NONE,
 ) -> ProgramStatus:
     """The program as of `now` (inclusive). `loss_ends` are the ends of losses that were extrapolated, by the run's place."""
-    found = targets(baseline, [tracked(planned, history) for planned, history in runs])
+    found = find_targets(baseline, [cost_run(planned, history) for planned, history in runs])
     all_runs = [target.run for target in found]
     blocks = tuple(_run(target, now, rules, loss_ends.get(place)) for place, target in enumerate(found))
     spent, earned = spend(all_runs, baseline.budget_usd), earned_value(baseline, all_runs, now)
     forecasts = [block.forecast for block in blocks]
     foretold = program_forecast(baseline, found, forecasts, now)
     evaluations, decisions = ([*chain(*(getattr(run.history, name) for run in all_runs))] for name in ("evaluations", "decisions"))
-    gate, said = midpoint(baseline, Figures(spent, earned, evaluations, decisions), rules.gate)
+    gate, said = assess_gate(baseline, GateInputs(spent, earned, evaluations, decisions), rules.gate)
     missed = _deadline_missed(baseline, found, now)
     return ProgramStatus(
         name=baseline.name,
@@ -64,23 +64,23 @@ def status(
         drift=tuple(chain(*(block.drift for block in blocks))),
         interruptions=interruptions(all_runs),
         gate=gate,
-        why=why_at_completion(baseline, all_runs, forecasts, [block.utilisation.goodput for block in blocks]),
+        why=drivers_at_completion(baseline, all_runs, forecasts, [block.utilisation.goodput for block in blocks]),
         deadline_missed=missed,
         runs=blocks,
         warnings=(
             *_warnings(baseline, foretold, missed, spent.remaining_usd),
-            *never_spent(baseline, found, now),
+            *unspent_plan_warnings(baseline, found, now),
             *said,
             *chain(*(block.warnings for block in blocks)),
         ),
     )
 
 
-def _run(target: Target, now: datetime, rules: TrackRules, end: LossEnd | None) -> RunStatus:
+def _run(target: RunTarget, now: datetime, rules: StatusRules, end: LossProjection | None) -> RunStatus:
     run, history = target.run, target.run.history
-    used, found = utilisation(run), drifts(run, rules.drift)
+    used, found = utilisation(run), run_drifts(run, rules.drift)
     watched = losses(history, rules.losses, end)
-    kept = cadence(run, rules.cadence_tolerance)
+    kept = checkpoint_cadence(run, rules.cadence_tolerance)
     return RunStatus(
         name=run.baseline.name,
         tier=run.baseline.tier,
@@ -98,7 +98,7 @@ def _run(target: Target, now: datetime, rules: TrackRules, end: LossEnd | None) 
         interruptions=interruptions([run]),
         checkpoints=kept,
         loss=watched,
-        why=why_to_date(run, used.goodput),
+        why=drivers_to_date(run, used.goodput),
         warnings=(*history.warnings, *run.warnings, *([run.unknown] if run.unknown else []), *(_drifted(one) for one in found)),
     )
 
@@ -107,7 +107,7 @@ def _drifted(drift: Drift) -> str:
     return f"{drift.run}: {drift.quantity} {drift.change:+.0%} since {drift.since:%Y-%m-%d} (confidence {drift.confidence:.1%})"
 
 
-def _deadline_missed(baseline: ProgramBaseline, found: Sequence[Target], now: datetime) -> bool | None:
+def _deadline_missed(baseline: ProgramBaseline, found: Sequence[RunTarget], now: datetime) -> bool | None:
     """Whether the deadline has passed and a run is neither done nor closed; None without a deadline."""
     if baseline.deadline is None:
         return None
@@ -115,7 +115,7 @@ def _deadline_missed(baseline: ProgramBaseline, found: Sequence[Target], now: da
     return now.date() > baseline.deadline and not over
 
 
-def _warnings(baseline: ProgramBaseline, foretold: TrackForecast, missed: bool | None, left_usd: float | None) -> Iterator[str]:
+def _warnings(baseline: ProgramBaseline, foretold: CompletionForecast, missed: bool | None, left_usd: float | None) -> Iterator[str]:
     if missed:
         yield f"the deadline, {baseline.deadline}, has passed and not all is done"
     elif baseline.deadline and foretold.finish and foretold.finish.p50 > baseline.deadline:

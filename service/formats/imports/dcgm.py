@@ -14,7 +14,7 @@ from typing import Any
 
 from service.domain.errors import InvalidRequest
 from service.domain.tracking.events import Event
-from service.domain.tracking.imports import Imported, Matched, RunReference, Unmatched, digest
+from service.domain.tracking.imports import ImportedEvent, ImportedFile, RunReference, UnmatchedRow, digest
 from service.formats.imports.rows import RowRefused, check_rows, json_value, measured, name_of, since_1970
 from service.formats.imports.tags import reference_of
 
@@ -38,22 +38,22 @@ class Hour:
 Key = tuple[RunReference, str, datetime]
 
 
-def read_dcgm(content: bytes) -> Imported:
+def read_dcgm(content: bytes) -> ImportedFile:
     """For each run and clock hour the mean over all samples of all its GPUs, and how many GPUs those are.
 
     The run is what the label `outlay_run` of a series says, else its Slurm job (`hpc_job`) or pod. Series are numbered as in `result`.
     Raises InvalidRequest for what is no answer of query_range.
     """
     hours: dict[Key, Hour] = {}
-    unmatched: list[Unmatched] = []
+    unmatched: list[UnmatchedRow] = []
     for number, series in enumerate(_series(json_value(content, "the document")), start=1):
         try:
             _add(hours, number, series)
         except RowRefused as refused:
-            unmatched.append(Unmatched(number, str(refused)))
+            unmatched.append(UnmatchedRow(number, str(refused)))
     kept = {key: hour for key, hour in hours.items() if not _is_second(key, hours)}
     notes = () if len(kept) == len(hours) else (f"{METRICS[1]} is left out in the hours that have {METRICS[0]} as well",)
-    return Imported(tuple(_matched(key, hour) for key, hour in kept.items()), tuple(unmatched), notes)
+    return ImportedFile(tuple(_matched(key, hour) for key, hour in kept.items()), tuple(unmatched), notes)
 
 
 def _series(document: Any) -> list[Any]:
@@ -106,7 +106,7 @@ def _is_second(key: Key, hours: Mapping[Key, Hour]) -> bool:
     return name != METRICS[0] and (reference, METRICS[0], at) in hours
 
 
-def _matched(key: Key, hour: Hour) -> Matched:
+def _matched(key: Key, hour: Hour) -> ImportedEvent:
     reference, name, at = key
     event = Event(
         id=f"dcgm-{digest(reference.run, reference.program, name)}-{at:%Y%m%dT%H}",
@@ -116,4 +116,4 @@ def _matched(key: Key, hour: Hour) -> Matched:
         accelerators=len(hour.gpus),
         text=name,
     )
-    return Matched(hour.row, reference, event)
+    return ImportedEvent(hour.row, reference, event)

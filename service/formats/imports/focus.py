@@ -15,7 +15,7 @@ from decimal import ROUND_HALF_EVEN
 from typing import Any, Literal
 
 from service.domain.tracking.events import Event
-from service.domain.tracking.imports import Imported, Matched, RunReference, Unmatched, digest
+from service.domain.tracking.imports import ImportedEvent, ImportedFile, RunReference, UnmatchedRow, digest
 from service.formats.imports.parquet import is_parquet, parquet_rows
 from service.formats.imports.rows import Row, RowRefused, exact, moment, said, table
 from service.formats.imports.tags import reference_of
@@ -57,7 +57,7 @@ class Charge:
     text: str | None
 
 
-def read_focus(content: bytes, basis: CostBasis = "effective") -> Imported:
+def read_focus(content: bytes, basis: CostBasis = "effective") -> ImportedFile:
     """The charges of a bill, each at the start of its charge period; of use, `billed_until` is that period's end. Credits are negative.
 
     `effective` sums EffectiveCost, the cost of use with commitments spread over what they cover; their purchases then cost nothing.
@@ -66,14 +66,14 @@ def read_focus(content: bytes, basis: CostBasis = "effective") -> Imported:
     """
     cost = COST_COLUMNS[basis]
     charges: list[Charge] = []
-    unmatched: list[Unmatched] = []
+    unmatched: list[UnmatchedRow] = []
     for row in _rows(content, (*NEEDED, cost)):
         try:
             charges.append(_charge(row, basis))
         except RowRefused as refused:
-            unmatched.append(Unmatched(row.number, str(refused)))
+            unmatched.append(UnmatchedRow(row.number, str(refused)))
     note = f"costs are the bill's {cost}, rounded to millionths of a dollar row by row"
-    return Imported(tuple(_numbered(charges)), tuple(unmatched), (note,))
+    return ImportedFile(tuple(_numbered(charges)), tuple(unmatched), (note,))
 
 
 def _rows(content: bytes, needed: Sequence[str]) -> Iterable[Row]:
@@ -131,7 +131,7 @@ def _text(cells: Mapping[str, Any]) -> str | None:
     return " ".join(" · ".join(part for part in parts if part).split())[:MOST_TEXT] or None
 
 
-def _numbered(charges: Sequence[Charge]) -> Iterator[Matched]:
+def _numbered(charges: Sequence[Charge]) -> Iterator[ImportedEvent]:
     """The charges as events in the order of rows. Among equal charges the number follows from owner and cost, not from the file's order."""
     alike: dict[str, list[Charge]] = defaultdict(list)
     for charge in charges:
@@ -140,7 +140,7 @@ def _numbered(charges: Sequence[Charge]) -> Iterator[Matched]:
     for group in alike.values():
         ordered = sorted(group, key=lambda charge: (charge.reference, charge.micro_usd))
         numbers |= {charge.row: number for number, charge in enumerate(ordered)}
-    return (Matched(charge.row, charge.reference, _event(charge, numbers[charge.row])) for charge in charges)
+    return (ImportedEvent(charge.row, charge.reference, _event(charge, numbers[charge.row])) for charge in charges)
 
 
 def _event(charge: Charge, number: int) -> Event:

@@ -12,7 +12,7 @@ from typing import Any
 
 from service.domain.errors import InvalidRequest
 from service.domain.tracking.events import Event
-from service.domain.tracking.imports import Imported, Matched, RunReference, Unmatched
+from service.domain.tracking.imports import ImportedEvent, ImportedFile, RunReference, UnmatchedRow
 from service.formats.imports.metrics import Point, events_of
 from service.formats.imports.rows import (
     RowRefused,
@@ -32,7 +32,7 @@ MOST_ID = 64
 """MLflow's own have 32."""
 
 
-def read_mlflow(content: bytes) -> Imported:
+def read_mlflow(content: bytes) -> ImportedFile:
     """A restart where an MLflow run starts, its known metrics as progress and evaluations, and an interruption where it failed.
 
     The run is what the tag `outlay_run` says, else MLflow's name of the run. Rows are numbered as in `runs`. Raises InvalidRequest for what
@@ -45,17 +45,17 @@ def read_mlflow(content: bytes) -> Imported:
     if not isinstance(histories, dict):
         raise InvalidRequest("`histories` has to be an object that has a list of metrics for each run_id")
     check_rows(sum(len(listed(history, f"histories/{run_id[:80]}")) for run_id, history in histories.items()))
-    matched: list[Matched] = []
-    unmatched: list[Unmatched] = []
+    matched: list[ImportedEvent] = []
+    unmatched: list[UnmatchedRow] = []
     for number, run in enumerate(listed(document["runs"], "`runs`"), start=1):
         try:
             matched += _run(number, run, histories)
         except RowRefused as refused:
-            unmatched.append(Unmatched(number, str(refused)))
-    return Imported(tuple(matched), tuple(unmatched))
+            unmatched.append(UnmatchedRow(number, str(refused)))
+    return ImportedFile(tuple(matched), tuple(unmatched))
 
 
-def _run(number: int, run: Any, histories: Mapping[str, list[Any]]) -> Iterator[Matched]:
+def _run(number: int, run: Any, histories: Mapping[str, list[Any]]) -> Iterator[ImportedEvent]:
     info, data = (_object(run, name) for name in ("info", "data"))
     run_id = name_of(info.get("run_id") or info.get("run_uuid"))
     if not run_id or len(run_id) > MOST_ID:
@@ -65,7 +65,7 @@ def _run(number: int, run: Any, histories: Mapping[str, list[Any]]) -> Iterator[
     if not isinstance(metrics, list):
         raise RowRefused("data.metrics is no list")
     events = [*_bounds(run_id, info), *events_of([_point(metric) for metric in metrics], f"mlflow-{run_id}")]
-    return (Matched(number, reference, event) for event in events)
+    return (ImportedEvent(number, reference, event) for event in events)
 
 
 def _object(run: Any, name: str) -> Mapping[str, Any]:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 from service.domain.tracking.events import Event
-from service.domain.tracking.imports import Imported, Matched, RunReference, Unmatched
+from service.domain.tracking.imports import ImportedEvent, ImportedFile, RunReference, UnmatchedRow
 from service.formats.imports.rows import Row, RowRefused, moment, name_of, said, table
 
 NEEDED = ("JobID", "JobName", "State", "Start", "End", "AllocTRES")
@@ -54,7 +54,7 @@ class Job:
         return self.hours * min(max(share, 0.0), 1.0)
 
 
-def read_sacct(content: bytes) -> Imported:
+def read_sacct(content: bytes) -> ImportedFile:
     """A restart where a job starts, and where it ends its accelerator-hours, as an interruption if it failed and else as progress.
 
     The run's accelerator-hours begin again at zero with each job that starts while no other of its run lasts; jobs that overlap are summed.
@@ -62,7 +62,7 @@ def read_sacct(content: bytes) -> Imported:
     because their job's row has their time. Raises InvalidRequest for what is no such table.
     """
     jobs: list[Job] = []
-    unmatched: list[Unmatched] = []
+    unmatched: list[UnmatchedRow] = []
     left_out: dict[str, int] = defaultdict(int)
     zoned = True
     for row in table(content, NEEDED, "|", quoted=False):
@@ -74,10 +74,10 @@ def read_sacct(content: bytes) -> Imported:
             else:
                 jobs.append(_job(row))
         except RowRefused as refused:
-            unmatched.append(Unmatched(row.number, str(refused)))
+            unmatched.append(UnmatchedRow(row.number, str(refused)))
     notes = [f"left out: {why} ({count})" for why, count in sorted(left_out.items())]
     notes += [] if zoned else ["times without a zone are taken as UTC: ask sacct with TZ=UTC"]
-    return Imported(tuple(_launches(jobs)), tuple(unmatched), tuple(notes))
+    return ImportedFile(tuple(_launches(jobs)), tuple(unmatched), tuple(notes))
 
 
 def _has_zone(row: Row) -> bool:
@@ -136,15 +136,15 @@ def _reference(row: Row) -> RunReference:
     return RunReference(name_of(tags.get("outlay_run") or row.cells["jobname"]), name_of(tags.get("outlay_program")))
 
 
-def _launches(jobs: Sequence[Job]) -> Iterator[Matched]:
+def _launches(jobs: Sequence[Job]) -> Iterator[ImportedEvent]:
     by_run: dict[RunReference, list[Job]] = defaultdict(list)
     for job in jobs:
         by_run[job.reference].append(job)
     for of_run in by_run.values():
         for together in _overlapping(sorted(of_run, key=lambda job: (job.start, job.key))):
             for job in together:
-                yield Matched(job.row, job.reference, _started(job, together))
-                yield Matched(job.row, job.reference, _ended(job, together))
+                yield ImportedEvent(job.row, job.reference, _started(job, together))
+                yield ImportedEvent(job.row, job.reference, _ended(job, together))
 
 
 def _overlapping(jobs: Sequence[Job]) -> Iterator[list[Job]]:

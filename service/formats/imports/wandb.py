@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 from typing import Any
 
-from service.domain.tracking.imports import Imported, Matched, RunReference, Unmatched, digest
+from service.domain.tracking.imports import ImportedEvent, ImportedFile, RunReference, UnmatchedRow, digest
 from service.formats.imports.metrics import Point, events_of
 from service.formats.imports.rows import Row, RowRefused, check_rows, decoded, measured, moment, name_of, said, since_1970, step_of, table
 
@@ -21,21 +21,21 @@ TIME, STEP = "_timestamp", "_step"
 RUN_COLUMNS = ("outlay_run", "run_id", "run_name", "run")
 
 
-def read_wandb(content: bytes, run: str = "") -> Imported:
+def read_wandb(content: bytes, run: str = "") -> ImportedFile:
     """The known metrics as progress and evaluations of the run that a row names in `outlay_run`, `run_id`, `run_name` or `run`.
 
     Rows that name none are of the run `run`, where one is given. Raises InvalidRequest for a table without `_timestamp` and for what is
     neither CSV nor JSON lines.
     """
     points: dict[RunReference, list[tuple[int, Point]]] = defaultdict(list)
-    unmatched: list[Unmatched] = []
+    unmatched: list[UnmatchedRow] = []
     for row in _rows(content):
         try:
             points[_reference(row, run)] += [(row.number, point) for point in _points(row)]
         except RowRefused as refused:
-            unmatched.append(Unmatched(row.number, str(refused)))
+            unmatched.append(UnmatchedRow(row.number, str(refused)))
     matched = [event for reference, of_run in points.items() for event in _matched(reference, of_run)]
-    return Imported(tuple(matched), tuple(unmatched))
+    return ImportedFile(tuple(matched), tuple(unmatched))
 
 
 def _rows(content: bytes) -> Iterable[Row]:
@@ -88,10 +88,10 @@ def _at(cells: Mapping[str, Any]) -> datetime:
     return since_1970(seconds, TIME)
 
 
-def _matched(reference: RunReference, points: list[tuple[int, Point]]) -> Iterator[Matched]:
+def _matched(reference: RunReference, points: list[tuple[int, Point]]) -> Iterator[ImportedEvent]:
     """Events at the row of their first point."""
     rows: dict[datetime, int] = {}
     for number, point in points:
         rows.setdefault(point.at, number)
     key = f"wandb-{digest(reference.run)}"
-    return (Matched(rows[event.at], reference, event) for event in events_of([point for _, point in points], key))
+    return (ImportedEvent(rows[event.at], reference, event) for event in events_of([point for _, point in points], key))

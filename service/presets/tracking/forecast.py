@@ -7,7 +7,7 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
-from service.engine.tracking.change_point import DriftRules, FailureRules, Limits, Quantity, Splits
+from service.engine.tracking.change_point import DriftRules, DriftThresholds, FailureRules, Quantity, SplitRules
 from service.engine.tracking.forecast import ForecastRules
 
 # Quantities whose days are split in two.
@@ -26,11 +26,11 @@ def drift_rules() -> DriftRules:
     """How much is a change, and how often a run on its plan shows one."""
     rows = dict(_document()["drift"])
     limits = {name: _limits(rows.pop(name)) for name in SPLIT}
-    return DriftRules(**rows | {"splits": Splits(**rows["splits"]), "limits": limits, "failures": _failures(rows["failures"])})
+    return DriftRules(**rows | {"splits": SplitRules(**rows["splits"]), "limits": limits, "failures": _failures(rows["failures"])})
 
 
-def _limits(rows: dict[str, Any]) -> Limits:
-    return Limits(**rows | {"days": tuple(rows["days"]), "thresholds": tuple(rows["thresholds"])})
+def _limits(rows: dict[str, Any]) -> DriftThresholds:
+    return DriftThresholds(**rows | {"days": tuple(rows["days"]), "thresholds": tuple(rows["thresholds"])})
 
 
 def _failures(rows: dict[str, Any]) -> FailureRules:

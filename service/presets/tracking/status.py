@@ -7,26 +7,28 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
-from service.domain.tracking.feedback import LessonRules
+from service.domain.tracking.feedback import FeedbackRules
 from service.engine.tracking.gate import GateRules
 from service.engine.tracking.loss_monitor import LossRules
-from service.engine.tracking.status import TrackRules
+from service.engine.tracking.status import StatusRules
 from service.presets.tracking.forecast import drift_rules, forecast_rules
 
 _FILE = Path(__file__).parents[1] / "data" / "tracking_status.toml"
 
 
 @functools.cache
-def track_rules() -> TrackRules:
+def status_rules() -> StatusRules:
     """All rules of a status."""
     rows = _document()
-    return TrackRules(forecast_rules(), drift_rules(), GateRules(**rows["gate"]), LossRules(**rows["losses"]), rows["cadence"]["tolerance"])
+    return StatusRules(
+        forecast_rules(), drift_rules(), GateRules(**rows["gate"]), LossRules(**rows["losses"]), rows["cadence"]["tolerance"]
+    )
 
 
 @functools.cache
-def lesson_rules() -> LessonRules:
+def feedback_rules() -> FeedbackRules:
     """How much finished runs say of later ones."""
-    return LessonRules(**_document()["lessons"])
+    return FeedbackRules(**_document()["lessons"])
 
 
 @functools.cache

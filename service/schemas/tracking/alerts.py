@@ -19,7 +19,7 @@ MOST_DAYS = 365.0
 MOST_USD = 1e12
 
 
-class NewTargetSchema(Schema):
+class NewAlertTargetSchema(Schema):
     """Whom alerts are told: a webhook, or a Slack incoming webhook."""
 
     webhook = Text(max_length=MOST_URL, description="https address that alerts are POSTed to, signed as Standard Webhooks says")
@@ -34,7 +34,7 @@ class NewTargetSchema(Schema):
             raise ValidationError("Slack's messages are not signed", "secret")
 
 
-class NewRuleSchema(Schema):
+class NewAlertRuleSchema(Schema):
     """A rule: what is watched, beside which limit, and who is told."""
 
     kind = Choice(KINDS, required=True)
@@ -43,7 +43,7 @@ class NewRuleSchema(Schema):
     hours = Positive(maximum=MOST_HOURS, description="stalled: without an event of a run that is not done")
     days = NotNegative(maximum=MOST_DAYS, description="gate_missed: how long the half-spend gate has been due")
     team_usd = Positive(maximum=MOST_USD, description="cap: of all programs of the team together; the others are the program's `caps`")
-    targets = Items(Part(NewTargetSchema), min_items=1, max_items=MOST_TARGETS, required=True)
+    targets = Items(Part(NewAlertTargetSchema), min_items=1, max_items=MOST_TARGETS, required=True)
 
     @validates_schema(skip_on_field_errors=True)
     def _limits_of_its_kind(self, data: Mapping[str, Any], **_: Any) -> None:
@@ -55,7 +55,7 @@ class NewRuleSchema(Schema):
                 raise ValidationError(f"not taken by a rule of kind {data['kind']}", name)
 
 
-class TargetSchema(Schema):
+class AlertTargetSchema(Schema):
     """Whom alerts are told. Addresses often hold a secret, so that no more than their host is shown."""
 
     kind = Choice(get_args(TargetKind), required=True)
@@ -63,7 +63,7 @@ class TargetSchema(Schema):
     secret = Text(description="What a webhook's messages are signed with; in the answer that made the rule alone")
 
 
-class RuleSchema(Schema):
+class AlertRuleSchema(Schema):
     """An alert rule in force."""
 
     id = Text(required=True)
@@ -74,14 +74,14 @@ class RuleSchema(Schema):
     hours = Number(required=True, allow_none=True)
     days = Number(required=True, allow_none=True)
     team_usd = Number(required=True, allow_none=True)
-    targets = Items(Part(TargetSchema), required=True, max_items=MOST_TARGETS)
+    targets = Items(Part(AlertTargetSchema), required=True, max_items=MOST_TARGETS)
     created_at = Moment(required=True)
 
 
-class RulePageSchema(Schema):
+class AlertRulePageSchema(Schema):
     """A page of rules in force, in the order in which they were made."""
 
-    items = Items(Part(RuleSchema), required=True, max_items=1000)
+    items = Items(Part(AlertRuleSchema), required=True, max_items=1000)
     next_cursor = Text(required=True, allow_none=True, max_length=1000)
 
 
@@ -121,7 +121,7 @@ class AlertPageSchema(Schema):
     next_cursor = Text(required=True, allow_none=True, max_length=1000)
 
 
-class TestedSchema(Schema):
+class TestAlertSchema(Schema):
     """An alert that is on its way to all targets of a rule."""
 
     alert = Text(required=True, description="Its id in the program's alerts, where its deliveries are told of")

@@ -10,7 +10,7 @@ from typing import Any, get_args
 
 from marshmallow import ValidationError, post_load, validates_schema
 
-from service.domain.tracking.events import EVENT_RULES, TOLD_AS, Event, EventRule, EventType, Verdict
+from service.domain.tracking.events import API_NAMES, EVENT_FIELDS, Event, EventFields, EventType, Verdict
 from service.domain.tracking.records import LoggedEvent
 from service.schemas.base import Choice, Count, Items, Moment, NotNegative, Number, Part, Schema, Share, Text
 from service.schemas.paging import PageQuerySchema
@@ -20,12 +20,12 @@ MOST_EVENTS = 1000
 MOST_USD = 1e12
 MICRO = 1_000_000
 NOT_FINITE = ("nan", "inf", "-inf")
-OF_DOMAIN = {name: domain for domain, name in TOLD_AS.items()}
+OF_DOMAIN = {name: domain for domain, name in API_NAMES.items()}
 """Names of the interface, and what the domain, which counts whole micro-dollars, calls them."""
 _ALWAYS = ("id", "type", "at")
 _RULES = {
-    kind: EventRule(*(tuple(TOLD_AS.get(name, name) for name in names) for names in (rule.takes, rule.required, rule.any_of)))
-    for kind, rule in EVENT_RULES.items()
+    kind: EventFields(*(tuple(API_NAMES.get(name, name) for name in names) for names in (rule.takes, rule.required, rule.any_of)))
+    for kind, rule in EVENT_FIELDS.items()
 }
 _SETS = {
     kind: (frozenset((*_ALWAYS, *rule.takes)), frozenset((*_ALWAYS, *rule.required)), frozenset(rule.any_of or _ALWAYS))
@@ -34,7 +34,7 @@ _SETS = {
 """By type of event: the fields it may have, those it must have, and those of which it must have one."""
 
 
-class Loss(Number):
+class LossField(Number):
     """A number, or the name of what is none: JSON has no other way to say that training has diverged."""
 
     def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> float:
@@ -60,7 +60,7 @@ class EventSchema(Schema):
     accelerator_hours = NotNegative(maximum=1e12, description="Running total of the run")
     cost_usd = NotNegative(maximum=MOST_USD, description="Running total of the run")
     accelerators = Count(minimum=0, maximum=10**7, suffixes=False, description="In use by the run")
-    loss = Loss(description="Training loss; one that is no number is written as the text nan, inf or -inf")
+    loss = LossField(description="Training loss; one that is no number is written as the text nan, inf or -inf")
     mfu = Share(description="Model FLOPs utilisation as the run measures it")
     share = Share(description="utilisation: of the accelerators' time in use")
     cause = Text(description="interruption, rollback: why, such as hardware, network, software, preemption, maintenance, loss")
@@ -133,25 +133,25 @@ class EventsSchema(Schema):
     events = Items(EventPart(EventSchema), min_items=1, max_items=MOST_EVENTS, required=True)
 
 
-class RefusedSchema(Schema):
+class RejectedEventSchema(Schema):
     """An event that was not kept."""
 
     id = Text(required=True)
     reason = Text(required=True, max_length=1000)
 
 
-class TakenSchema(Schema):
+class AppendResultSchema(Schema):
     """What became of a batch. What is accepted or a duplicate is durable."""
 
     accepted = Count(required=True, minimum=0, suffixes=False)
     duplicates = Count(required=True, minimum=0, suffixes=False)
-    rejected = Items(Part(RefusedSchema), max_items=MOST_EVENTS, required=True)
+    rejected = Items(Part(RejectedEventSchema), max_items=MOST_EVENTS, required=True)
 
 
 def event_body(logged: LoggedEvent) -> dict[str, Any]:
     """A kept event as its JSON object, without the fields that nobody stated."""
     given = {f.name: value for f in fields(Event) if (value := getattr(logged.event, f.name)) is not None}
-    for domain, name in TOLD_AS.items():
+    for domain, name in API_NAMES.items():
         if domain in given:
             given[name] = given.pop(domain) / MICRO
     if not isfinite(given.get("loss", 0.0)):

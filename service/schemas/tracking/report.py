@@ -6,7 +6,7 @@ from service.schemas.base import Choice, Day, Flag, Items, Moment, Number, Part,
 from service.schemas.tracking.programs import STATES
 from service.schemas.tracking.status import MOST, ProgramStatusSchema
 from service.schemas.training.answer import AssumptionSchema
-from service.usecases.tracking.report import SHOWN, TOLD
+from service.usecases.tracking.report import LOG_TYPES, SHOWN
 
 
 class TrackReportHeadlineSchema(Schema):
@@ -68,7 +68,7 @@ class TrackReportLogSchema(Schema):
 
     at = Moment(required=True)
     run = Text(required=True, max_length=1000)
-    type = Choice(TOLD, required=True)
+    type = Choice(LOG_TYPES, required=True)
     text = Text(required=True, min_length=0, max_length=5000, lines=True)
 
 

@@ -11,14 +11,14 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, RowMapping, and_, func, insert, or_, select, update
 
-from service.domain.tracking.alerts import TEST, Changes, DeliveryState, Finding, Told
+from service.domain.tracking.alerts import TEST, AlertChanges, AlertFinding, DeliveryState, PreviousAlert
 from service.domain.tracking.records import AlertRecord, AlertRuleRecord, DeliveryRecord, ProgramRecord
 from service.store.database import Database, storable
 from service.store.idempotency import IdempotencyRecord, remember
 from service.store.tracking.tables import alert_deliveries, alert_rules, alerts, track_programs, track_runs
 
 Body = Mapping[str, Any]
-Decide = Callable[[Sequence[Told]], Changes]
+Decide = Callable[[Sequence[PreviousAlert]], AlertChanges]
 """What a rule's findings change, given what it has told."""
 ENDED = "the rule was ended"
 LOST = "the process that sent it was lost"
@@ -26,7 +26,7 @@ MOST_ERROR = 2000
 
 
 @dataclass(frozen=True, slots=True)
-class Outgoing:
+class ClaimedDelivery:
     """A claimed delivery with what is to be sent, and the rule that says to whom."""
 
     delivery: DeliveryRecord
@@ -35,7 +35,7 @@ class Outgoing:
 
 
 @dataclass(frozen=True, slots=True)
-class Judgement:
+class DueEvaluation:
     """A program that is to be judged: how many events it has now, and when it was judged last."""
 
     program: ProgramRecord
@@ -87,7 +87,7 @@ class AlertRows(Database):
             )
             connection.execute(update(alert_deliveries).where(waiting).values(state="failed", last_error=ENDED, claimed_until=None))
 
-    def programs_to_judge(self, before: datetime, limit: int) -> list[Judgement]:
+    def programs_to_judge(self, before: datetime, limit: int) -> list[DueEvaluation]:
         """Programs with rules that have new events or were not judged since `before`; those first that wait the longest."""
         events = select(func.coalesce(func.sum(track_runs.c.position), 0)).where(track_runs.c.program == track_programs.c.id)
         count, judged = events.scalar_subquery(), track_programs.c.judged_at
@@ -96,13 +96,13 @@ class AlertRows(Database):
         query = select(*_PROGRAM, judged, count.label("events")).where(ruled, due).order_by(judged.is_not(None), judged).limit(limit)
         with self._read() as connection:
             return [
-                Judgement(
+                DueEvaluation(
                     ProgramRecord(**{name: row[name] for name in ProgramRecord.__dataclass_fields__}), int(row["events"]), row["judged_at"]
                 )
                 for row in connection.execute(query).mappings()
             ]
 
-    def claim_judgement(self, judgement: Judgement, now: datetime) -> bool:
+    def claim_judgement(self, judgement: DueEvaluation, now: datetime) -> bool:
         """Whether it is for the caller to judge: of several that ask for the same, one gets it."""
         held = track_programs.c.judged_at == judgement.judged_at if judgement.judged_at else track_programs.c.judged_at.is_(None)
         claim = update(track_programs).where(track_programs.c.id == judgement.program.id, held)
@@ -125,7 +125,7 @@ class AlertRows(Database):
             _end(connection, rule, changes.resumed, None)
             return [_insert(connection, rule, finding.subject, asdict(finding), now) for finding in changes.tell]
 
-    def tell_test(self, rule: AlertRuleRecord, finding: Finding, now: datetime) -> AlertRecord:
+    def tell_test(self, rule: AlertRuleRecord, finding: AlertFinding, now: datetime) -> AlertRecord:
         """Keep an alert that nothing has happened for, on its way to every target of the rule; over as soon as it is told."""
         with self._write() as connection:
             _lock(connection, rule.program)
@@ -140,7 +140,7 @@ class AlertRows(Database):
             sent = _deliveries_of(connection, program_id, after, found)
             return [(alert, rules[alert.rule], sent[alert.id]) for alert in found]
 
-    def claim_deliveries(self, now: datetime, lease: timedelta, most: int, most_attempts: int) -> list[Outgoing]:
+    def claim_deliveries(self, now: datetime, lease: timedelta, most: int, most_attempts: int) -> list[ClaimedDelivery]:
         """Deliveries that are due and that nobody else has, theirs who ask until the lease is over; an attempt is counted for each.
 
         One whose last attempt was lost with its process has failed.
@@ -184,10 +184,10 @@ def _next(connection: Connection, number: ColumnElement[int], where: ColumnEleme
     return int(connection.execute(select(func.coalesce(func.max(number), 0)).where(where)).scalar_one()) + 1
 
 
-def _told(connection: Connection, rule: AlertRuleRecord, since: datetime) -> list[Told]:
+def _told(connection: Connection, rule: AlertRuleRecord, since: datetime) -> list[PreviousAlert]:
     recent = or_(alerts.c.ended_at.is_(None), alerts.c.ended_at > since)
     query = select(alerts.c.subject, alerts.c.ended_at).where(alerts.c.rule == rule.id, recent).order_by(alerts.c.episode)
-    return [Told(**row) for row in connection.execute(query).mappings()]
+    return [PreviousAlert(**row) for row in connection.execute(query).mappings()]
 
 
 def _end(connection: Connection, rule: AlertRuleRecord, subjects: Sequence[str], at: datetime | None) -> None:
@@ -216,11 +216,11 @@ def _unclaimed(now: datetime) -> ColumnElement[bool]:
     return or_(alert_deliveries.c.claimed_until.is_(None), alert_deliveries.c.claimed_until <= now)
 
 
-def _outgoing(connection: Connection, claimed: Sequence[DeliveryRecord]) -> list[Outgoing]:
+def _outgoing(connection: Connection, claimed: Sequence[DeliveryRecord]) -> list[ClaimedDelivery]:
     wanted = {delivery.alert for delivery in claimed}
     found = {row["id"]: AlertRecord(**row) for row in connection.execute(select(*_ALERT).where(alerts.c.id.in_(wanted))).mappings()}
     rules = _rules_of(connection, {alert.rule for alert in found.values()})
-    return [Outgoing(delivery, found[delivery.alert], rules[found[delivery.alert].rule]) for delivery in claimed]
+    return [ClaimedDelivery(delivery, found[delivery.alert], rules[found[delivery.alert].rule]) for delivery in claimed]
 
 
 def _rules_of(connection: Connection, ids: set[str]) -> dict[str, AlertRuleRecord]:

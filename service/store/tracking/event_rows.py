@@ -41,12 +41,12 @@ def micros(at: datetime) -> int:
     return (at - EPOCH) // MICROSECOND
 
 
-def moment(at_micros: int) -> datetime:
+def utc_datetime(at_micros: int) -> datetime:
     """The time, in UTC, so many microseconds after 1970."""
     return EPOCH + at_micros * MICROSECOND
 
 
-def takes_back(event: Event) -> bool:
+def is_retraction(event: Event) -> bool:
     """Whether this is a correction that leaves nothing of what it names."""
     return event.type == "correction" and body_text(event) == "{}"
 
@@ -81,5 +81,5 @@ def event_of(row: Row[Any]) -> Event:
     if isinstance(given.get("loss"), str):
         given["loss"] = float(given["loss"])
     if "billed_until" in given:
-        given["billed_until"] = moment(given["billed_until"])
-    return Event(row.event, row.type, moment(row.at), supersedes=row.supersedes, **given)
+        given["billed_until"] = utc_datetime(given["billed_until"])
+    return Event(row.event, row.type, utc_datetime(row.at), supersedes=row.supersedes, **given)

@@ -17,7 +17,7 @@ from sqlalchemy import ARRAY, ColumnElement, Connection, Row, String, any_, bind
 from service.domain.tracking.events import Event
 from service.domain.tracking.records import LoggedEvent, RunRecord
 from service.store.database import Database, chunks
-from service.store.tracking.event_rows import EventRow, event_of, event_row, micros, moment, takes_back
+from service.store.tracking.event_rows import EventRow, event_of, event_row, is_retraction, micros, utc_datetime
 from service.store.tracking.tables import track_events, track_runs
 
 PARAMETERS = 500
@@ -44,7 +44,7 @@ _IN_POSTGRESQL = text(
 
 
 @dataclass(frozen=True, slots=True)
-class Added:
+class AppendedEvents:
     """What became of a batch: which ids are new, which were there already, and which are there with another content."""
 
     accepted: tuple[str, ...]
@@ -55,7 +55,7 @@ class Added:
 class EventRows(Database):
     """The part of the store that keeps events."""
 
-    def add_events(self, run: RunRecord, events: Sequence[Event], now: datetime) -> Added:
+    def add_events(self, run: RunRecord, events: Sequence[Event], now: datetime) -> AppendedEvents:
         """Keep those that are not there yet, all in one commit: what is accepted or a duplicate is durable when this returns.
 
         Raises IntegrityError, and keeps nothing, where the log holds events beyond the run's last number, as after a mixed restore.
@@ -63,7 +63,7 @@ class EventRows(Database):
         rows = [event_row(event) for event in events]
         received = micros(now)
         if self._all_added(run.key, rows, received):
-            return Added(tuple(row.event for row in rows), (), ())
+            return AppendedEvents(tuple(row.event for row in rows), (), ())
         with self._write() as connection:
             connection.execute(_LOCK, {"run_key": run.key})
             added, new = _sorted_out(rows, _kept(connection, run.key, [row.event for row in rows]))
@@ -86,7 +86,7 @@ class EventRows(Database):
         query = select(*columns).where(track_events.c.run == run.key, track_events.c.position > after)
         with self._read() as connection:
             rows = connection.execute(query.order_by(track_events.c.position).limit(limit))
-            return [LoggedEvent(row.position, event_of(row), moment(row.received_at)) for row in rows]
+            return [LoggedEvent(row.position, event_of(row), utc_datetime(row.received_at)) for row in rows]
 
     def known_events(self, run: RunRecord, ids: Sequence[str]) -> dict[str, Event]:
         """Those of the ids that the log holds, with their events."""
@@ -116,7 +116,7 @@ class EventRows(Database):
                     for key, event in connection.execute(select(track_events.c.run, track_events.c.event).where(*where)):
                         held[key].append(event)
         found = [(by_key[key], word) for key, events in held.items() for word in self.newest_words(by_key[key], events).values()]
-        return [(run, word) for run, word in found if not takes_back(word)]
+        return [(run, word) for run, word in found if not is_retraction(word)]
 
 
 def _append(connection: Connection, run: int, rows: Sequence[EventRow], received: int) -> int:
@@ -149,7 +149,7 @@ def _one_of(connection: Connection, column: ColumnElement[str], names: Sequence[
     return column.in_(names)
 
 
-def _sorted_out(rows: Sequence[EventRow], kept: dict[str, EventRow]) -> tuple[Added, list[EventRow]]:
+def _sorted_out(rows: Sequence[EventRow], kept: dict[str, EventRow]) -> tuple[AppendedEvents, list[EventRow]]:
     new: list[EventRow] = []
     duplicates: list[str] = []
     conflicts: list[str] = []
@@ -160,7 +160,7 @@ def _sorted_out(rows: Sequence[EventRow], kept: dict[str, EventRow]) -> tuple[Ad
             new.append(row)
         else:
             (duplicates if known == row else conflicts).append(row.event)
-    return Added(tuple(row.event for row in new), tuple(duplicates), tuple(conflicts)), new
+    return AppendedEvents(tuple(row.event for row in new), tuple(duplicates), tuple(conflicts)), new
 
 
 def _corrections_of(connection: Connection, run: int, ids: Sequence[str]) -> list[Event]:

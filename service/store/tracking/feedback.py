@@ -15,7 +15,7 @@ MOST = 1000
 """Lessons that are read: the newest."""
 
 
-class LessonRows(Database):
+class FeedbackRows(Database):
     """The part of the store that remembers lessons."""
 
     def keep_lesson(self, team: str, lesson: RunOutcome, now: datetime) -> None:

@@ -20,7 +20,7 @@ from service.store.tracking.event_rows import HOUR_MICROS, event_of
 from service.store.tracking.events import EVENT, PARAMETERS, rows_of
 from service.store.tracking.tables import track_events, track_hours, track_runs
 
-Fold = Callable[[Sequence[Event], Sequence[Event]], str]
+RollUpHour = Callable[[Sequence[Event], Sequence[Event]], str]
 """An hour's text of the events that happened in it and all corrections of the run."""
 
 
@@ -42,7 +42,7 @@ class _Stretch(NamedTuple):
     upto: int
 
 
-class HourRows(Database):
+class ProjectionRows(Database):
     """The part of the store that keeps hours."""
 
     def logs(self, runs: Sequence[RunRecord]) -> list[RunLog]:
@@ -74,7 +74,7 @@ class HourRows(Database):
             query = _run_rows().where(track_runs.c.position > track_runs.c.folded).limit(limit)
             return [RunRecord(**row) for row in connection.execute(query).mappings()]
 
-    def fold(self, run: RunRecord, fold: Fold, most: int) -> int:
+    def fold(self, run: RunRecord, fold: RollUpHour, most: int) -> int:
         """Make the hours that the next `most` unfolded events touch; returns how many of them are left.
 
         The work is done outside any lock: where another process was faster nothing is changed, and events that came meanwhile stay

@@ -18,7 +18,7 @@ from service.presets.programs import find_program_default
 from service.usecases.comparison.timed_configurations import search_weight
 from service.usecases.resolution.assumption_log import AssumptionLog
 from service.usecases.resolution.data import resolve_data
-from service.usecases.resolution.feedback import with_lessons
+from service.usecases.resolution.feedback import apply_request_feedback
 from service.usecases.resolution.machine import Machine, resolve_machine
 from service.usecases.resolution.resolve import ResolvedRun, resolve_trained_model
 from service.usecases.resolution.run_settings import resolve_settings
@@ -62,7 +62,7 @@ class EstimateCache:
         if key not in self._made:
             notes = AssumptionLog()
             machine = self._once("machine", request, MACHINE_SECTIONS, lambda said: resolve_machine(self.context, request, said), notes)
-            taught = with_lessons(self.context, request, machine.cluster.accelerator, notes)
+            taught = apply_request_feedback(self.context, request, machine.cluster.accelerator, notes)
             run = self._run(taught, machine, notes)
             self._count(run)
             resolved = ResolvedRun(taught, run, machine, resolve_utilisation(self.context, run, notes))

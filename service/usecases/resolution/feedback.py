@@ -13,8 +13,8 @@ from service.domain.teams import Principal
 from service.domain.tracking.feedback import RunOutcome
 from service.domain.training.run import Run
 from service.domain.training.utilisation import Utilisation
-from service.engine.tracking.feedback import paced, taught
-from service.presets.tracking.status import lesson_rules
+from service.engine.tracking.feedback import feedback_factors, scale_throughput
+from service.presets.tracking.status import feedback_rules
 from service.presets.training.reliability import find_reliability
 from service.store import Store, StoreUnavailable
 from service.usecases.resolution.assumption_log import AssumptionLog
@@ -48,30 +48,30 @@ class FeedbackCache:
         return known
 
 
-def as_learned(context: AppContext, run: Run, utilisation: Utilisation, notes: AssumptionLog) -> Utilisation:
+def apply_throughput_feedback(context: AppContext, run: Run, utilisation: Utilisation, notes: AssumptionLog) -> Utilisation:
     """The utilisation as the team's own finished runs on this accelerator have reached it."""
     lessons = context.lessons()
     if not lessons:
         return utilisation
     accelerator = run.cluster.accelerator
-    found = taught(lessons, accelerator.name, find_reliability(accelerator).mttf_hours.p50, lesson_rules())
+    found = feedback_factors(lessons, accelerator.name, find_reliability(accelerator).mttf_hours.p50, feedback_rules())
     if found.throughput_ratio is None:
         return utilisation
-    source = f"{_runs(found.throughput_runs)} on this accelerator reached it, against what was modelled; {lesson_rules().source}"
+    source = f"{_runs(found.throughput_runs)} on this accelerator reached it, against what was modelled; {feedback_rules().source}"
     notes.assume("throughput.learned", round(found.throughput_ratio, 4), source)
-    return paced(utilisation, found.throughput_ratio)
+    return scale_throughput(utilisation, found.throughput_ratio)
 
 
-def with_lessons(context: AppContext, request: Given, accelerator: Any, notes: AssumptionLog) -> Given:
+def apply_request_feedback(context: AppContext, request: Given, accelerator: Any, notes: AssumptionLog) -> Given:
     """The request with the failure rate and overheads of the team's finished runs where it states none."""
     lessons = context.lessons()
     if not lessons:
         return request
-    found = taught(lessons, accelerator.name, find_reliability(accelerator).mttf_hours.p50, lesson_rules())
+    found = feedback_factors(lessons, accelerator.name, find_reliability(accelerator).mttf_hours.p50, feedback_rules())
     failures, overhead = request.get("failures", {}), request.get("overhead")
     learned: dict[str, Any] = {}
     if found.mttf_hours_per_accelerator is not None and failures.get(MTTF) is None:
-        source = f"{_runs(found.failure_runs)} on this accelerator; {lesson_rules().source}"
+        source = f"{_runs(found.failure_runs)} on this accelerator; {feedback_rules().source}"
         learned["failures"] = {**failures, MTTF: notes.assume(f"failures.{MTTF}", found.mttf_hours_per_accelerator, source)}
     if found.overhead and not overhead:
         source = f"{_runs(found.overhead_runs)} with such costs told"
@@ -79,7 +79,7 @@ def with_lessons(context: AppContext, request: Given, accelerator: Any, notes: A
     return {**request, **learned}
 
 
-def of_team(context: AppContext, teacher: FeedbackCache, who: Principal) -> AppContext:
+def context_for_team(context: AppContext, teacher: FeedbackCache, who: Principal) -> AppContext:
     """The context as somebody's team sees it: with what it has learned, and its own prices."""
     return replace(context.priced_for(who.team_name), lessons=lambda: teacher.lessons(who.team))
 

@@ -17,7 +17,7 @@ from service.domain.training.run import Cluster, Run, Training
 from service.domain.training.utilisation import Utilisation
 from service.usecases.resolution.assumption_log import AssumptionLog
 from service.usecases.resolution.data import resolve_data
-from service.usecases.resolution.feedback import with_lessons
+from service.usecases.resolution.feedback import apply_request_feedback
 from service.usecases.resolution.machine import Machine, resolve_machine
 from service.usecases.resolution.model import resolve_model
 from service.usecases.resolution.price import Price
@@ -44,7 +44,7 @@ class ResolvedRun:
 def resolve(context: AppContext, request: Request, notes: AssumptionLog) -> ResolvedRun:
     """The run of a request. Raises DomainErrors, with pointers into the request."""
     machine = resolve_machine(context, request, notes)
-    request = with_lessons(context, request, machine.cluster.accelerator, notes)
+    request = apply_request_feedback(context, request, machine.cluster.accelerator, notes)
     model, training = resolve_trained_model(request, machine.cluster, notes)
     run = assemble_run(request, model, training, machine.cluster, machine.price, notes)
     return ResolvedRun(request, run, machine, resolve_utilisation(context, run, notes))

@@ -13,7 +13,7 @@ from service.engine.training.run_time import peers_elsewhere, scatter, sustained
 from service.presets.training.models import find_model
 from service.presets.training.utilisation import Known, find_utilisation, load_parameters, nearest, planning, raised, scale_power, spread_of
 from service.usecases.resolution.assumption_log import AssumptionLog
-from service.usecases.resolution.feedback import as_learned
+from service.usecases.resolution.feedback import apply_throughput_feedback
 from service.usecases.resolution.user_measurements import as_measured
 
 # Methods whose arithmetic is that of the measured pre-training runs; the others' ranges are raised to a power, as borrowed ones are.
@@ -32,7 +32,7 @@ def resolve_utilisation(context: AppContext, run: Run, notes: AssumptionLog) -> 
     if run.efficiency.stated:
         return utilisation
     measured = as_measured(context, run, utilisation, notes)
-    utilisation = _with_doubt(run, as_learned(context, run, measured, notes), known, notes)
+    utilisation = _with_doubt(run, apply_throughput_feedback(context, run, measured, notes), known, notes)
     _note_planning(run, notes)
     return utilisation
 

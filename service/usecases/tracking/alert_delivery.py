@@ -14,12 +14,12 @@ from typing import Any, Protocol
 from standardwebhooks import Webhook
 
 from service.context import AppContext
-from service.domain.tracking.alerts import TEST, Target
+from service.domain.tracking.alerts import TEST, AlertTarget
 from service.runtime import webhooks
 from service.runtime.webhooks import Gone, Undelivered
 from service.serialization import plain
-from service.store import Outgoing
-from service.usecases.tracking.alerts import rule_of
+from service.store import ClaimedDelivery
+from service.usecases.tracking.alerts import rule_from_record
 
 log = logging.getLogger(__name__)
 
@@ -28,7 +28,7 @@ PAUSES_S = (5, 5 * 60, 30 * 60, 2 * 3600, 5 * 3600, 10 * 3600, 10 * 3600)
 MOST_ATTEMPTS = len(PAUSES_S) + 1
 JITTER = 0.2
 """A pause is up to so much longer, so that many that failed together do not come back together."""
-AT_ONCE = 16
+MAX_CONCURRENT = 16
 """Attempts side by side; each takes 8 s at most, so that a worker is free again within about 10 s."""
 LEASE = timedelta(seconds=60)
 SLACK_HEADER = 150
@@ -39,15 +39,15 @@ USER_AGENT = "outlay (alerts)"
 _RANDOM = random.SystemRandom()
 
 
-class Post(Protocol):
+class SendMessage(Protocol):
     """Sends a message to an address. Raises Undelivered."""
 
     def __call__(self, url: str, body: bytes, headers: Mapping[str, str], *, private: bool) -> None: ...
 
 
-def deliver_due(context: AppContext, post: Post = webhooks.post, jitter: Callable[[], float] = _RANDOM.random) -> int:
+def deliver_due(context: AppContext, post: SendMessage = webhooks.post, jitter: Callable[[], float] = _RANDOM.random) -> int:
     """Try to deliver some alerts that are due, side by side; returns how many were tried. What nobody else has claimed is due."""
-    claimed = context.store.claim_deliveries(context.clock(), LEASE, AT_ONCE, MOST_ATTEMPTS)
+    claimed = context.store.claim_deliveries(context.clock(), LEASE, MAX_CONCURRENT, MOST_ATTEMPTS)
     if not claimed:
         return 0
     with ThreadPoolExecutor(len(claimed), thread_name_prefix="delivery") as pool:
@@ -56,7 +56,7 @@ def deliver_due(context: AppContext, post: Post = webhooks.post, jitter: Callabl
     return len(claimed)
 
 
-def message(outgoing: Outgoing) -> dict[str, Any]:
+def webhook_message(outgoing: ClaimedDelivery) -> dict[str, Any]:
     """What a webhook is told: an event of the Standard Webhooks specification. The same at every attempt."""
     alert, rule = outgoing.alert, outgoing.rule
     kind = TEST if alert.subject == TEST else rule.body["kind"]
@@ -67,7 +67,7 @@ def message(outgoing: Outgoing) -> dict[str, Any]:
     }
 
 
-def slack_message(outgoing: Outgoing) -> dict[str, Any]:
+def slack_message(outgoing: ClaimedDelivery) -> dict[str, Any]:
     """What Slack is told. Plain text, in which names neither mention anybody nor become links."""
     title, text = (str(outgoing.alert.body[name]) for name in ("title", "text"))
     return {
@@ -79,14 +79,14 @@ def slack_message(outgoing: Outgoing) -> dict[str, Any]:
     }
 
 
-def signed(secret: str, delivery: str, at: datetime, body: str) -> dict[str, str]:
+def sign_headers(secret: str, delivery: str, at: datetime, body: str) -> dict[str, str]:
     """The headers of the Standard Webhooks specification. The id stays that of the delivery, so that its receiver knows a repeat."""
     signature = Webhook(secret).sign(msg_id=delivery, timestamp=at, data=body)
     return {"webhook-id": delivery, "webhook-timestamp": str(int(at.timestamp())), "webhook-signature": signature}
 
 
-def _attempt(context: AppContext, post: Post, outgoing: Outgoing) -> Undelivered | None:
-    target = rule_of(outgoing.rule).targets[outgoing.delivery.target]
+def _attempt(context: AppContext, post: SendMessage, outgoing: ClaimedDelivery) -> Undelivered | None:
+    target = rule_from_record(outgoing.rule).targets[outgoing.delivery.target]
     body, headers = _request(target, outgoing, context.clock())
     try:
         post(target.url, body, headers, private=context.settings.allow_private_webhooks)
@@ -95,15 +95,15 @@ def _attempt(context: AppContext, post: Post, outgoing: Outgoing) -> Undelivered
     return None
 
 
-def _request(target: Target, outgoing: Outgoing, now: datetime) -> tuple[bytes, dict[str, str]]:
+def _request(target: AlertTarget, outgoing: ClaimedDelivery, now: datetime) -> tuple[bytes, dict[str, str]]:
     headers = {"Content-Type": "application/json", "User-Agent": USER_AGENT}
     if target.secret is None:
         return json.dumps(slack_message(outgoing)).encode(), headers
-    body = json.dumps(message(outgoing), sort_keys=True, allow_nan=False)
-    return body.encode(), headers | signed(target.secret, outgoing.delivery.id, now, body)
+    body = json.dumps(webhook_message(outgoing), sort_keys=True, allow_nan=False)
+    return body.encode(), headers | sign_headers(target.secret, outgoing.delivery.id, now, body)
 
 
-def _settle(context: AppContext, outgoing: Outgoing, trouble: Undelivered | None, jitter: Callable[[], float]) -> None:
+def _settle(context: AppContext, outgoing: ClaimedDelivery, trouble: Undelivered | None, jitter: Callable[[], float]) -> None:
     store, delivery, now = context.store, outgoing.delivery, context.clock()
     if trouble is None:
         store.settle_delivery(delivery, "sent", now)
@@ -115,7 +115,7 @@ def _settle(context: AppContext, outgoing: Outgoing, trouble: Undelivered | None
         store.settle_delivery(delivery, "pending", now, error=str(trouble), due_at=now + timedelta(seconds=pause_s))
 
 
-def _named(outgoing: Outgoing) -> tuple[str, int]:
+def _named(outgoing: ClaimedDelivery) -> tuple[str, int]:
     return outgoing.alert.id, outgoing.delivery.target
 
 

@@ -15,14 +15,14 @@ from typing import Any
 from service.context import AppContext
 from service.domain.errors import InvalidRequest, NotFound
 from service.domain.teams import Principal
-from service.domain.tracking.alerts import LIMITS, Caps, Finding, Rule, Standing, Target, WatchedRun
+from service.domain.tracking.alerts import LIMITS, AlertFinding, AlertRule, AlertTarget, RuleInputs, SpendCaps, WatchedRun
 from service.domain.tracking.records import AlertRecord, AlertRuleRecord, DeliveryRecord, ProgramRecord
-from service.engine.tracking.alert_rules import QUIET, changes, judge
+from service.engine.tracking.alert_rules import REARM_AFTER, diff_alerts, evaluate_rule
 from service.runtime.webhooks import Forbidden, destination
 from service.store import IdempotencyRecord
 from service.usecases.jobs import never
 from service.usecases.tracking.programs import NOT_OURS, OPEN
-from service.usecases.tracking.status import Tracked, program_status
+from service.usecases.tracking.status import StatusResult, program_status
 
 Given = Mapping[str, Any]
 SLACK_HOST = "hooks.slack.com"
@@ -46,7 +46,7 @@ def create_rule(context: AppContext, program: ProgramRecord, given: Given, kept:
     if len(context.store.rules(program.id)) >= MOST_RULES:
         raise InvalidRequest(f"the program has {MOST_RULES} rules; end one of them first")
     targets = tuple(_target(context, target, f"/targets/{place}") for place, target in enumerate(given["targets"]))
-    return context.store.create_rule(program, asdict(Rule(given["kind"], targets, **_limits(given))), context.clock(), kept)
+    return context.store.create_rule(program, asdict(AlertRule(given["kind"], targets, **_limits(given))), context.clock(), kept)
 
 
 def find_rule(context: AppContext, who: Principal, rule_id: str) -> AlertRuleRecord:
@@ -77,30 +77,30 @@ def end_rule(context: AppContext, rule: AlertRuleRecord) -> None:
 def try_rule(context: AppContext, rule: AlertRuleRecord) -> AlertRecord:
     """An alert to all targets of a rule, about nothing."""
     text = f"this is a test of an alert rule ({rule.body['kind']}): nothing has happened"
-    return context.store.tell_test(rule, Finding("test", "a test", text, {}), context.clock())
+    return context.store.tell_test(rule, AlertFinding("test", "a test", text, {}), context.clock())
 
 
-def rule_of(row: AlertRuleRecord) -> Rule:
+def rule_from_record(row: AlertRuleRecord) -> AlertRule:
     """The rule of a row."""
-    return Rule(row.body["kind"], tuple(Target(**target) for target in row.body["targets"]), **_limits(row.body))
+    return AlertRule(row.body["kind"], tuple(AlertTarget(**target) for target in row.body["targets"]), **_limits(row.body))
 
 
-def host_of(url: str) -> str:
+def address_host(url: str) -> str:
     """No more of a rule's address than its host: its path is often a secret. What was allowed when it was made is not asked again."""
     return destination(url, private=True).name
 
 
-def judge_due(context: AppContext, stopping: Callable[[], bool] = never) -> None:
+def evaluate_due(context: AppContext, stopping: Callable[[], bool] = never) -> None:
     """Judge the programs that something has happened to, and those that have not been judged for a while."""
     now = context.clock()
     for judgement in context.store.programs_to_judge(now - JUDGED_EVERY, MOST_PROGRAMS):
         if stopping():
             return
         if context.store.claim_judgement(judgement, now) and judgement.program.body["state"] == OPEN:
-            judge_program(context, judgement.program)
+            evaluate_program(context, judgement.program)
 
 
-def judge_program(context: AppContext, program: ProgramRecord) -> list[AlertRecord]:
+def evaluate_program(context: AppContext, program: ProgramRecord) -> list[AlertRecord]:
     """Judge a program by all its rules; returns the alerts that are new. They are on their way when this returns."""
     return list(_judged(context, program))
 
@@ -108,29 +108,29 @@ def judge_program(context: AppContext, program: ProgramRecord) -> list[AlertReco
 def _judged(context: AppContext, program: ProgramRecord) -> Iterator[AlertRecord]:
     now = context.clock()
     rows = context.store.rules(program.id)
-    rules = [rule_of(row) for row in rows]
+    rules = [rule_from_record(row) for row in rows]
     tracked = program_status(context, program, now)
     team_usd = _team_usd(context, tracked) if any(rule.team_usd is not None for rule in rules) else None
     for row, rule in zip(rows, rules, strict=True):
-        found = judge(rule, _standing(context, tracked, rule, team_usd))
-        yield from context.store.tell(row, partial(changes, rule.kind, found, now=now), now, now - QUIET)
+        found = evaluate_rule(rule, _standing(context, tracked, rule, team_usd))
+        yield from context.store.tell(row, partial(diff_alerts, rule.kind, found, now=now), now, now - REARM_AFTER)
 
 
-def _standing(context: AppContext, tracked: Tracked, rule: Rule, team_usd: float | None) -> Standing:
+def _standing(context: AppContext, tracked: StatusResult, rule: AlertRule, team_usd: float | None) -> RuleInputs:
     body = tracked.program.body
     caps = body.get("caps") or {}
-    return Standing(
+    return RuleInputs(
         status=tracked.status,
         budget_usd=body.get("budget_usd"),
         deadline=date.fromisoformat(body["deadline"]) if body.get("deadline") else None,
-        caps=Caps(caps.get("program_usd"), caps.get("run_usd"), rule.team_usd),
+        caps=SpendCaps(caps.get("program_usd"), caps.get("run_usd"), rule.team_usd),
         runs=tuple(WatchedRun(run.id, run.body["state"] == OPEN) for run in tracked.runs),
         team_usd=team_usd,
         gate_overdue=_gate_overdue(context, tracked, rule),
     )
 
 
-def _gate_overdue(context: AppContext, tracked: Tracked, rule: Rule) -> bool | None:
+def _gate_overdue(context: AppContext, tracked: StatusResult, rule: AlertRule) -> bool | None:
     """Whether the gate was due as long ago as the rule says, and nobody has decided since."""
     if rule.days is None:
         return None
@@ -139,7 +139,7 @@ def _gate_overdue(context: AppContext, tracked: Tracked, rule: Rule) -> bool | N
     return program_status(context, tracked.program, tracked.status.as_of - timedelta(days=rule.days)).status.gate.due
 
 
-def _team_usd(context: AppContext, tracked: Tracked) -> float:
+def _team_usd(context: AppContext, tracked: StatusResult) -> float:
     """What is known to be spent over all programs of the team [USD]."""
     others = [one for one in context.store.team_programs(tracked.program.team) if one.id != tracked.program.id]
     moment = tracked.status.as_of
@@ -151,18 +151,18 @@ def _limits(given: Given) -> dict[str, Any]:
     return {name: given[name] for name in LIMITS if given.get(name) is not None} | {"shares": tuple(sorted(set(given.get("shares", ()))))}
 
 
-def _target(context: AppContext, given: Given, pointer: str) -> Target:
+def _target(context: AppContext, given: Given, pointer: str) -> AlertTarget:
     if "slack" in given:
         address = _checked(context, given["slack"], f"{pointer}/slack")
         if address != SLACK_HOST:
             raise InvalidRequest(f"must be a Slack incoming webhook, https://{SLACK_HOST}/services/…", f"{pointer}/slack")
-        return Target("slack", given["slack"])
+        return AlertTarget("slack", given["slack"])
     _checked(context, given["webhook"], f"{pointer}/webhook")
     secret = given.get("secret")
     if secret is None:
         secret = SECRET_PREFIX + base64.b64encode(secrets.token_bytes(GENERATED_BYTES)).decode()
     _check_secret(secret, f"{pointer}/secret")
-    return Target("webhook", given["webhook"], secret)
+    return AlertTarget("webhook", given["webhook"], secret)
 
 
 def _checked(context: AppContext, url: str, pointer: str) -> str:

@@ -14,7 +14,7 @@ from service.engine.scheduling.calendar import next_working_day
 from service.presets.programs import find_program_default
 
 Body = Mapping[str, Any]
-STATED = ("name", "budget_usd", "planned_tokens", "start", "deadline")
+STATED_FIELDS = ("name", "budget_usd", "planned_tokens", "start", "deadline")
 CLOSED = "closed"
 CENT_USD = 0.01
 _WEEK = ("usd", "tokens", "accelerator_hours", "checkpoints")
@@ -99,12 +99,12 @@ def program_baseline(body: Body, first: Body) -> ProgramBaseline:
     )
 
 
-def whole_gate(gate: Body) -> dict[str, Any]:
+def with_gate_share(gate: Body) -> dict[str, Any]:
     """The midpoint gate that was decided, at the share of the budget that a plan's gate has where nobody states one."""
     return {"at_spend_share": find_program_default("at_spend_share").value, **gate}
 
 
-def gate_in_force(program: Body) -> dict[str, Any] | None:
+def effective_gate(program: Body) -> dict[str, Any] | None:
     """The midpoint gate as it was decided, at its share of the budget in force.
 
     A plan says when and in which tier it falls. With another budget it falls in the week in which the burn plan reaches the amount, if any,
@@ -113,7 +113,7 @@ def gate_in_force(program: Body) -> dict[str, Any] | None:
     decided, budget = program.get("midpoint_gate"), program.get("budget_usd")
     if decided is None:
         return None
-    gate = whole_gate(decided)
+    gate = with_gate_share(decided)
     if budget is None or gate.get("at_usd") is None:
         return gate
     due = gate["at_spend_share"] * budget
@@ -148,7 +148,7 @@ def planned_run(program: Body, tier: str | None, name: str) -> dict[str, Any]:
     return {key: value for key, value in next(found, {}).items() if key not in ("tier", "name")}
 
 
-def restated(planned: Body, stated: Body) -> dict[str, Any]:
+def apply_stated(planned: Body, stated: Body) -> dict[str, Any]:
     """What was planned with what is stated now above it; the price of an accelerator-hour follows from the two where both are stated."""
     given = {**planned, **{name: value for name, value in stated.items() if value is not None}}
     if given.get("usd") and given.get("accelerator_hours") and {"usd", "accelerator_hours"} & stated.keys():
@@ -173,7 +173,7 @@ def _day(text: str | None) -> date | None:
 
 def _gate(gate: Body) -> MidpointGate:
     criteria = {name: GateCriteria(**(gate.get(name) or {})) for name in ("continue_if", "stop_if")}
-    return MidpointGate(whole_gate(gate)["at_spend_share"], criteria["continue_if"], criteria["stop_if"], gate.get("pivot_to"))
+    return MidpointGate(with_gate_share(gate)["at_spend_share"], criteria["continue_if"], criteria["stop_if"], gate.get("pivot_to"))
 
 
 def _outcome(outcome: Body) -> Outcome:

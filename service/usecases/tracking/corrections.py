@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from service.context import AppContext
-from service.domain.tracking.events import EVENT_RULES, TOLD_AS, Event
+from service.domain.tracking.events import API_NAMES, EVENT_FIELDS, Event
 from service.domain.tracking.records import RunRecord
 
 MOST_STEPS = 50
 """Of a chain of corrections of corrections that is followed; beyond it one is taken as it is, and fields that are none change nothing."""
 
 
-def foreign_fields(context: AppContext, run: RunRecord, events: Sequence[Event]) -> dict[int, str]:
+def invalid_corrections(context: AppContext, run: RunRecord, events: Sequence[Event]) -> dict[int, str]:
     """Why corrections of a batch cannot be taken, by their places; no matter are those kept already or of an unknown event."""
     stating = [(place, event) for place, event in enumerate(events) if event.type == "correction" and _stated(event)]
     if not stating:
@@ -46,16 +46,16 @@ def _reasons(correction: Event, known: Mapping[str, Event]) -> Iterator[str]:
         corrected = known.get(str(corrected.supersedes))
     if corrected is None or corrected.type == "correction":
         return
-    takes = EVENT_RULES[corrected.type].takes
+    takes = EVENT_FIELDS[corrected.type].takes
     foreign = [name for name in _stated(correction) if name not in takes]
     if foreign:
         yield f"{_names(foreign)}: not taken by an event of type {corrected.type}, which takes {_names(takes)}"
 
 
 def _stated(correction: Event) -> list[str]:
-    takes = EVENT_RULES["correction"].takes
+    takes = EVENT_FIELDS["correction"].takes
     return [name for name in takes if name != "supersedes" and getattr(correction, name) is not None]
 
 
 def _names(fields: Sequence[str]) -> str:
-    return ", ".join(sorted(TOLD_AS.get(name, name) for name in fields))
+    return ", ".join(sorted(API_NAMES.get(name, name) for name in fields))

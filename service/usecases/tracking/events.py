@@ -9,7 +9,7 @@ from datetime import timedelta
 from service.context import AppContext
 from service.domain.tracking.events import Event
 from service.domain.tracking.records import LoggedEvent, RunRecord
-from service.usecases.tracking.corrections import foreign_fields
+from service.usecases.tracking.corrections import invalid_corrections
 
 MOST_AHEAD = timedelta(hours=24)
 """How far a sender's clock may run before ours."""
@@ -19,7 +19,7 @@ ITSELF = "a correction cannot supersede itself"
 
 
 @dataclass(frozen=True, slots=True)
-class Refused:
+class RejectedEvent:
     """An event that is not kept."""
 
     id: str
@@ -27,12 +27,12 @@ class Refused:
 
 
 @dataclass(frozen=True, slots=True)
-class Taken:
+class AppendResult:
     """What became of a batch of events."""
 
     accepted: int
     duplicates: int
-    rejected: tuple[Refused, ...]
+    rejected: tuple[RejectedEvent, ...]
 
 
 def list_events(context: AppContext, run: RunRecord, after: int, limit: int) -> list[LoggedEvent]:
@@ -40,20 +40,20 @@ def list_events(context: AppContext, run: RunRecord, after: int, limit: int) -> 
     return context.store.events(run, after, limit)
 
 
-def append_events(context: AppContext, run: RunRecord, events: Sequence[Event]) -> Taken:
+def append_events(context: AppContext, run: RunRecord, events: Sequence[Event]) -> AppendResult:
     """Keep the events of a run, each of which is then accepted, a duplicate or refused: what the first two count is durable.
 
     Raises StoreUnavailable.
     """
     now = context.clock()
     latest = now + MOST_AHEAD
-    refused = [Refused(event.id, AHEAD.format(now=now)) for event in events if event.at > latest]
+    refused = [RejectedEvent(event.id, AHEAD.format(now=now)) for event in events if event.at > latest]
     timely = [event for event in events if event.at <= latest]
-    refused += [Refused(event.id, ITSELF) for event in timely if event.supersedes == event.id]
+    refused += [RejectedEvent(event.id, ITSELF) for event in timely if event.supersedes == event.id]
     sound = [event for event in timely if event.supersedes != event.id]
-    foreign = foreign_fields(context, run, sound)
-    refused += [Refused(sound[place].id, reason) for place, reason in foreign.items()]
+    foreign = invalid_corrections(context, run, sound)
+    refused += [RejectedEvent(sound[place].id, reason) for place, reason in foreign.items()]
     good = [event for place, event in enumerate(sound) if place not in foreign]
     added = context.store.add_events(run, good, now)
-    refused += [Refused(event_id, CONFLICT) for event_id in added.conflicts]
-    return Taken(len(added.accepted), len(added.duplicates), tuple(refused))
+    refused += [RejectedEvent(event_id, CONFLICT) for event_id in added.conflicts]
+    return AppendResult(len(added.accepted), len(added.duplicates), tuple(refused))

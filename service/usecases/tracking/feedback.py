@@ -6,26 +6,26 @@ from service.context import AppContext
 from service.domain.tracking.feedback import RunOutcome
 from service.domain.tracking.records import ProgramRecord, RunRecord
 from service.domain.tracking.status import RunStatus
-from service.presets.tracking.status import lesson_rules
+from service.presets.tracking.status import feedback_rules
 from service.usecases.tracking.status import program_status
 
 OVERHEADS = ("evaluation", "debugging", "reruns")
 
 
-def learn(context: AppContext, program: ProgramRecord, run: RunRecord) -> None:
+def record_outcome(context: AppContext, program: ProgramRecord, run: RunRecord) -> None:
     """Keep what a closed run teaches; a run without a plan, or too short, teaches nothing."""
     tracked = program_status(context, program)
     status = next(one for row, one in zip(tracked.runs, tracked.status.runs, strict=True) if row.id == run.id)
-    lesson = lesson_of(run, status)
+    lesson = measure_outcome(run, status)
     if lesson is not None:
         context.store.keep_lesson(run.team, lesson, context.clock())
 
 
-def lesson_of(run: RunRecord, status: RunStatus) -> RunOutcome | None:
+def measure_outcome(run: RunRecord, status: RunStatus) -> RunOutcome | None:
     """What a run teaches, None where its accelerator is not known or it did not run for long."""
     accelerator, hours = run.body["planned"].get("accelerator"), status.spend.accelerator_hours
     count = run.body["planned"].get("accelerators") or 1
-    if accelerator is None or not hours or hours / count < lesson_rules().least_hours:
+    if accelerator is None or not hours or hours / count < feedback_rules().least_hours:
         return None
     used = status.utilisation
     ratio = used.mfu / used.planned_mfu if used.mfu and used.planned_mfu else None

@@ -12,7 +12,7 @@ from service.domain.tracking.events import ProgramBaseline
 from service.domain.tracking.status import ProgramStatus
 from service.domain.training.estimate import FinishDates
 
-Standing = Literal["on_track", "at_risk", "off_track", "unknown"]
+Health = Literal["on_track", "at_risk", "off_track", "unknown"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +22,7 @@ class Headline:
     `over_usd` is the median cost less the budget, `late_days` the median end less the deadline; below 0 there is room.
     """
 
-    standing: Standing
+    standing: Health
     text: str
     over_usd: float | None
     late_days: int | None
@@ -80,7 +80,7 @@ def _time(finish: FinishDates, deadline: date) -> _Limit:
     )
 
 
-def _standing(limits: list[_Limit], status: ProgramStatus) -> tuple[Standing, str]:
+def _standing(limits: list[_Limit], status: ProgramStatus) -> tuple[Health, str]:
     if not limits:
         reasons = [each.reason for each in (*status.forecast.unknown, *status.earned_value.unknown)]
         return "unknown", f"Where it will end is not known: {next(iter(reasons), 'neither budget nor deadline is stated')}."

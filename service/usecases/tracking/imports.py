@@ -9,7 +9,16 @@ from dataclasses import dataclass
 from service.context import AppContext
 from service.domain.teams import Principal
 from service.domain.tracking.events import Event
-from service.domain.tracking.imports import Imported, Matched, RunReference, Unmatched, fitted, left_out, restated, withdrawn
+from service.domain.tracking.imports import (
+    ImportedEvent,
+    ImportedFile,
+    RunReference,
+    UnmatchedRow,
+    drop_foreign_fields,
+    foreign_fields_text,
+    make_restatement,
+    make_retraction,
+)
 from service.domain.tracking.records import ProgramRecord, RunRecord
 from service.formats.imports.dcgm import read_dcgm
 from service.formats.imports.focus import CostBasis, read_focus
@@ -17,9 +26,9 @@ from service.formats.imports.mlflow import read_mlflow
 from service.formats.imports.sacct import read_sacct
 from service.formats.imports.wandb import read_wandb
 from service.store.database import chunks
-from service.usecases.tracking.events import Refused, append_events
+from service.usecases.tracking.events import RejectedEvent, append_events
 
-READERS: Mapping[str, Callable[[bytes], Imported]] = {
+READERS: Mapping[str, Callable[[bytes], ImportedFile]] = {
     "focus": read_focus,
     "sacct": read_sacct,
     "mlflow": read_mlflow,
@@ -34,7 +43,7 @@ SEVERAL = "{count} runs are called {run!r}; name the program, or the run's id"
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class ImportScope:
     """Where the rows go that say less: a run, or the program whose runs they name."""
 
     program: ProgramRecord | None = None
@@ -42,19 +51,21 @@ class Place:
 
 
 @dataclass(frozen=True, slots=True)
-class Taken:
+class ImportResult:
     """What came of an import. `corrected` counts events that the source has restated, or taken back from another run."""
 
     accepted: int
     duplicates: int
     corrected: int
-    rejected: tuple[Refused, ...]
-    unmatched: tuple[Unmatched, ...]
+    rejected: tuple[RejectedEvent, ...]
+    unmatched: tuple[UnmatchedRow, ...]
     runs: Mapping[str, int]
     notes: tuple[str, ...]
 
 
-def take_import(context: AppContext, who: Principal, kind: str, content: bytes, place: Place, basis: CostBasis = "effective") -> Taken:
+def import_file(
+    context: AppContext, who: Principal, kind: str, content: bytes, place: ImportScope, basis: CostBasis = "effective"
+) -> ImportResult:
     """Keep what a file holds as events of the team's runs. What the answer counts is durable. `basis`: which cost of a bill counts.
 
     Raises InvalidRequest for a file that cannot be read as its kind, StoreUnavailable.
@@ -62,9 +73,9 @@ def take_import(context: AppContext, who: Principal, kind: str, content: bytes, 
     found = read_focus(content, basis) if kind == "focus" else READERS[kind](content)
     runs_there = context.store.team_runs(who.team)
     # Programs last: none of these runs is of a program that was made since.
-    directory = Directory(context.store.team_programs(who.team), runs_there, place)
+    directory = RunDirectory(context.store.team_programs(who.team), runs_there, place)
     events, lost = _sorted_out(found.matched, directory)
-    counts = Counts()
+    counts = ImportCounts()
     for run, told in events.items():
         others = [other for other in directory.runs.values() if other.id != run]
         for chunk in chunks(told, CHUNK):
@@ -72,22 +83,22 @@ def take_import(context: AppContext, who: Principal, kind: str, content: bytes, 
     unmatched = sorted([*found.unmatched, *lost], key=lambda one: one.row)
     runs = {run: len(told) for run, told in events.items()}
     notes = (*found.notes, *(f"left out: {what} ({count})" for what, count in sorted(counts.left_out.items())))
-    return Taken(counts.accepted, counts.duplicates, counts.corrected, tuple(counts.rejected), tuple(unmatched), runs, notes)
+    return ImportResult(counts.accepted, counts.duplicates, counts.corrected, tuple(counts.rejected), tuple(unmatched), runs, notes)
 
 
-class Counts:
+class ImportCounts:
     """What has become of an import's events so far."""
 
     def __init__(self) -> None:
         self.accepted = self.duplicates = self.corrected = 0
-        self.rejected: list[Refused] = []
+        self.rejected: list[RejectedEvent] = []
         self.left_out: Counter[str] = Counter()
 
 
-class Directory:
+class RunDirectory:
     """The team's runs, by what rows may call them."""
 
-    def __init__(self, programs: Sequence[ProgramRecord], runs: Sequence[RunRecord], place: Place) -> None:
+    def __init__(self, programs: Sequence[ProgramRecord], runs: Sequence[RunRecord], place: ImportScope) -> None:
         self.runs = {run.id: run for run in runs}
         self._place = place
         self._programs = {program.id: program.body["name"] for program in programs}
@@ -112,7 +123,7 @@ class Directory:
         return of_program and reference.run in ("", run.id, run.name)
 
 
-def _sorted_out(matched: Sequence[Matched], directory: Directory) -> tuple[dict[str, list[Event]], list[Unmatched]]:
+def _sorted_out(matched: Sequence[ImportedEvent], directory: RunDirectory) -> tuple[dict[str, list[Event]], list[UnmatchedRow]]:
     events: dict[str, list[Event]] = defaultdict(list)
     lost, known = [], {}
     for one in matched:
@@ -120,26 +131,26 @@ def _sorted_out(matched: Sequence[Matched], directory: Directory) -> tuple[dict[
             known[one.reference] = directory.find(one.reference)
         run = known[one.reference]
         if isinstance(run, str):
-            lost.append(Unmatched(one.row, run))
+            lost.append(UnmatchedRow(one.row, run))
         else:
             events[run.id].append(one.event)
     return events, lost
 
 
-def _keep(context: AppContext, run: RunRecord, others: Sequence[RunRecord], events: Sequence[Event], counts: Counts) -> None:
+def _keep(context: AppContext, run: RunRecord, others: Sequence[RunRecord], events: Sequence[Event], counts: ImportCounts) -> None:
     """Keep a chunk; what is kept already with other figures is corrected, and taken back from a run it stood at before.
 
     The type of an event stays as it was kept: what another type says beyond its fields is left out.
     """
     ids = [event.id for event in events]
     for other, kept in context.store.newest_words_elsewhere(others, ids):
-        taken = append_events(context, other, [withdrawn(kept)])
+        taken = append_events(context, other, [make_retraction(kept)])
         counts.corrected += taken.accepted
     newest = context.store.newest_words(run, ids)
     types = {name: first.type for name, first in context.store.known_events(run, list(newest)).items()}
     again = [event for event in events if event.id in newest]
-    corrections = [restated(fitted(event, types[event.id]), newest[event.id]) for event in again]
-    counts.left_out.update(what for event in again if (what := left_out(event, types[event.id])))
+    corrections = [make_restatement(drop_foreign_fields(event, types[event.id]), newest[event.id]) for event in again]
+    counts.left_out.update(what for event in again if (what := foreign_fields_text(event, types[event.id])))
     news = append_events(context, run, [event for event in events if event.id not in newest])
     changed = append_events(context, run, [correction for correction in corrections if correction is not None])
     counts.accepted += news.accepted

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from service.domain.scaling.loss_curves import Decay
-from service.domain.tracking.status import LossEnd
+from service.domain.tracking.status import LossProjection
 from service.engine.scaling.loss_curve import make_schedule
 from service.engine.tracking.history import RunHistory
-from service.engine.tracking.loss_monitor import loss_end
+from service.engine.tracking.loss_monitor import project_loss
 from service.presets.scaling.law_fit import curve_prior
 from service.usecases.scaling.loss_curves import SEED
 
@@ -19,14 +19,14 @@ DECAY: Decay = "cosine"
 ASSUMED = "the learning rate's decay was not planned: taken to be a cosine to 0 over the planned tokens"
 
 
-def find_loss_end(planned: Mapping[str, Any], history: RunHistory) -> LossEnd | str:
+def project_run_loss(planned: Mapping[str, Any], history: RunHistory) -> LossProjection | str:
     """The end of a run's loss by its planned schedule, or why nobody can tell."""
     tokens = planned.get("tokens")
     decay: Decay | None = planned.get("decay")
     if not tokens:
         return "where the loss will end cannot be told: no tokens of the run are planned"
     plan = make_schedule(decay or DECAY, float(tokens), float(planned.get("warmup_tokens") or 0), None, 0.0)
-    found = loss_end(history, plan, curve_prior(), planned.get("loss"), np.random.default_rng(SEED))
+    found = project_loss(history, plan, curve_prior(), planned.get("loss"), np.random.default_rng(SEED))
     if isinstance(found, str):
         return f"where the loss will end cannot be told: {found}"
-    return found if decay else LossEnd(found.loss, found.planned_loss, found.probability_of_planned, (*found.warnings, ASSUMED))
+    return found if decay else LossProjection(found.loss, found.planned_loss, found.probability_of_planned, (*found.warnings, ASSUMED))

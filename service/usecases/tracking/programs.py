@@ -11,8 +11,8 @@ from service.domain.teams import Principal
 from service.domain.tracking.records import ProgramRecord, RunRecord
 from service.serialization import plain
 from service.store import IdempotencyRecord, StoreNotReady
-from service.usecases.tracking.baseline import CLOSED, STATED, baseline_of_plan, planned_run, restated, whole_gate
-from service.usecases.tracking.feedback import learn
+from service.usecases.tracking.baseline import CLOSED, STATED_FIELDS, apply_stated, baseline_of_plan, planned_run, with_gate_share
+from service.usecases.tracking.feedback import record_outcome
 
 Given = Mapping[str, Any]
 OPEN = "open"
@@ -30,9 +30,9 @@ def start_program(context: AppContext, who: Principal, given: Given, plan: Given
     Raises InvalidRequest where its dates contradict one another.
     """
     planned = baseline_of_plan(plan["answer"], plan["request"]) if plan else {}
-    stated = {name: plain(given[name]) for name in (*STATED, "midpoint_gate", "caps") if given.get(name) is not None}
+    stated = {name: plain(given[name]) for name in (*STATED_FIELDS, "midpoint_gate", "caps") if given.get(name) is not None}
     if "midpoint_gate" in stated:
-        stated["midpoint_gate"] = whole_gate(stated["midpoint_gate"])
+        stated["midpoint_gate"] = with_gate_share(stated["midpoint_gate"])
     body = planned | stated | {"state": OPEN}
     _check_dates(body)
     return context.store.create_program(who.team, body, plan, context.clock(), kept)
@@ -63,7 +63,7 @@ def start_run(context: AppContext, program: ProgramRecord, given: Given, kept: I
     if program.body["state"] == CLOSED:
         raise InvalidRequest("the program is closed; open it before it gets another run")
     tier, stated = given.get("tier"), plain(given.get("planned", {}))
-    planned = restated(planned_run(program.body, tier, given["name"]), stated)
+    planned = apply_stated(planned_run(program.body, tier, given["name"]), stated)
     body = {"name": given["name"], "tier": tier, "state": OPEN, "planned": planned, "price_snapshot": program.body.get("price_snapshot")}
     _check_planned(body)
     return context.store.create_run(program, given["name"], body, context.clock(), kept)
@@ -90,11 +90,11 @@ def find_run(context: AppContext, who: Principal, run_id: str) -> RunRecord:
 def change_run(context: AppContext, who: Principal, run: RunRecord, given: Given) -> RunRecord:
     """The run with what is given in place of what was; the versions before are kept. Raises store.Moved when another was faster."""
     news = {name: plain(value) for name, value in given.items()}
-    body = {**run.body, **news, "planned": restated(run.body["planned"], news.get("planned", {}))}
+    body = {**run.body, **news, "planned": apply_stated(run.body["planned"], news.get("planned", {}))}
     _check_planned(body)
     changed = context.store.change_run(run, body, context.clock(), who.key)
     if body["state"] == CLOSED:
-        learn(context, find_program(context, who, run.program), changed)
+        record_outcome(context, find_program(context, who, run.program), changed)
     elif run.body["state"] == CLOSED:
         context.store.drop_lesson(run.id)
     return changed

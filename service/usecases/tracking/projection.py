@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from service.context import AppContext
 from service.domain.tracking.events import Event
 from service.domain.tracking.records import RunRecord
-from service.engine.tracking.hourly_rollup import effective, fold_hour, fold_to_json
+from service.engine.tracking.hourly_rollup import apply_corrections, roll_up_hour, rollup_to_json
 from service.usecases.jobs import never
 
 CHUNK_EVENTS = 20_000
@@ -15,21 +15,21 @@ CHUNK_EVENTS = 20_000
 MOST_RUNS = 1000
 
 
-def hour_text(events: Sequence[Event], corrections: Sequence[Event]) -> str:
+def render_hour(events: Sequence[Event], corrections: Sequence[Event]) -> str:
     """An hour as it is kept, of what happened in it and all corrections of the run."""
-    return fold_to_json(fold_hour(effective(events, corrections)))
+    return rollup_to_json(roll_up_hour(apply_corrections(events, corrections)))
 
 
-def fold_run(context: AppContext, run: RunRecord, stopping: Callable[[], bool] = never) -> None:
+def project_run(context: AppContext, run: RunRecord, stopping: Callable[[], bool] = never) -> None:
     """Make the hours of a run that are wanting, unless the process is to stop; what is made by then is kept."""
-    while not stopping() and context.store.fold(run, hour_text, CHUNK_EVENTS):
+    while not stopping() and context.store.fold(run, render_hour, CHUNK_EVENTS):
         continue
 
 
-def fold_all(context: AppContext, stopping: Callable[[], bool] = never) -> None:
+def project_all(context: AppContext, stopping: Callable[[], bool] = never) -> None:
     """Make the hours that are wanting, run by run."""
     for run in context.store.unfolded_runs(MOST_RUNS):
-        fold_run(context, run, stopping)
+        project_run(context, run, stopping)
 
 
 def rebuild(context: AppContext, runs: Sequence[RunRecord]) -> int:
@@ -38,9 +38,9 @@ def rebuild(context: AppContext, runs: Sequence[RunRecord]) -> int:
 
 
 def _rebuilt(context: AppContext, run: RunRecord) -> int:
-    fold_run(context, run)
+    project_run(context, run)
     before = context.store.logs([run])[0].hours
     context.store.forget_hours(run)
-    fold_run(context, run)
+    project_run(context, run)
     after = context.store.logs([run])[0].hours
     return sum(before.get(hour) != after.get(hour) for hour in before.keys() | after.keys())

@@ -11,21 +11,21 @@ from service.context import AppContext
 from service.domain.programs.program import MidpointGate
 from service.domain.quantities import Assumption
 from service.domain.tracking.records import ProgramRecord
-from service.domain.tracking.status import ProgramStatus, RunStatus, Unknown
-from service.engine.tracking.hourly_rollup import EPOCH, NO_MORE, fold_from_json
-from service.presets.tracking.status import track_rules
+from service.domain.tracking.status import ProgramStatus, RunStatus, UnknownFigure
+from service.engine.tracking.hourly_rollup import CLOSING, EPOCH, rollup_from_json
+from service.presets.tracking.status import status_rules
 from service.usecases.tracking.headline import Headline, headline
-from service.usecases.tracking.report_series import LossPoint, Moment, losses, moments
-from service.usecases.tracking.status import RunTold, Tracked, program_status
+from service.usecases.tracking.report_series import LossPoint, SeriesPoint, losses, moments
+from service.usecases.tracking.status import PlannedRunHistory, StatusResult, program_status
 
 SHOWN = 50
 """The newest interruptions, and the newest decisions and notes, that a page shows."""
-Told = Literal["decision", "note", "branch", "rollback"]
-TOLD: tuple[Told, ...] = ("decision", "note", "branch", "rollback")
+LogType = Literal["decision", "note", "branch", "rollback"]
+LOG_TYPES: tuple[LogType, ...] = ("decision", "note", "branch", "rollback")
 
 
 @dataclass(frozen=True, slots=True)
-class Interrupted:
+class InterruptionEntry:
     """An interruption; `over` is False where the run is still down."""
 
     at: datetime
@@ -36,17 +36,17 @@ class Interrupted:
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class LogEntry:
     """What was decided, noted or done by hand."""
 
     at: datetime
     run: str
-    type: Told
+    type: LogType
     text: str
 
 
 @dataclass(frozen=True, slots=True)
-class NotKnown:
+class UnknownField:
     """A figure that nobody knows, of a run or (None) of the program, and why."""
 
     run: str | None
@@ -55,27 +55,27 @@ class NotKnown:
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
+class ProgramReport:
     """`interruptions` and `log` are the newest, newest first; `assumptions` what the figures rest on beside the events.
 
     `gate_on` is the day of the half-spend gate: as it was decided, now where it is due, else as the forecast has it.
     """
 
-    tracked: Tracked
+    tracked: StatusResult
     headline: Headline
     gate_on: date | None
-    moments: tuple[Moment, ...]
+    moments: tuple[SeriesPoint, ...]
     losses: tuple[LossPoint, ...]
-    interruptions: tuple[Interrupted, ...]
-    log: tuple[Said, ...]
-    unknown: tuple[NotKnown, ...]
+    interruptions: tuple[InterruptionEntry, ...]
+    log: tuple[LogEntry, ...]
+    unknown: tuple[UnknownField, ...]
     assumptions: tuple[Assumption, ...]
 
 
-def program_report(context: AppContext, program: ProgramRecord, as_of: datetime | None = None) -> Report:
+def program_report(context: AppContext, program: ProgramRecord, as_of: datetime | None = None) -> ProgramReport:
     """The report of a program as of a moment (inclusive), by default now. Raises StoreUnavailable."""
     found = program_status(context, program, as_of, with_loss_ends=True)
-    return Report(
+    return ProgramReport(
         tracked=found,
         headline=headline(found.baseline, found.status),
         gate_on=_gate_on(found),
@@ -88,7 +88,7 @@ def program_report(context: AppContext, program: ProgramRecord, as_of: datetime 
     )
 
 
-def _gate_on(found: Tracked) -> date | None:
+def _gate_on(found: StatusResult) -> date | None:
     """Between now and the forecast's end spending is taken to be even."""
     gate, foretold, now = found.status.gate, found.status.forecast, found.status.as_of
     if gate.decided_at or gate.due:
@@ -103,19 +103,19 @@ def _gate_on(found: Tracked) -> date | None:
     return (now + max(lasts, timedelta()) * ((gate.due_usd - spent) / left)).date()
 
 
-def _stops(run: RunTold) -> Iterator[Interrupted]:
+def _stops(run: PlannedRunHistory) -> Iterator[InterruptionEntry]:
     for stop in run.history.stops:
-        yield Interrupted(run.history.moment(stop.at_hours), run.baseline.name, stop.cause, stop.downtime_hours, stop.over)
+        yield InterruptionEntry(run.history.moment(stop.at_hours), run.baseline.name, stop.cause, stop.downtime_hours, stop.over)
 
 
-def _said(run: RunTold) -> Iterator[Said]:
+def _said(run: PlannedRunHistory) -> Iterator[LogEntry]:
     """What people said; hours without any are not read."""
     for hour, text in run.hours:
-        if not text.endswith(NO_MORE):
-            for microseconds, kind, given in fold_from_json(text).marks:
-                if kind in TOLD:
+        if not text.endswith(CLOSING):
+            for microseconds, kind, given in rollup_from_json(text).marks:
+                if kind in LOG_TYPES:
                     at = EPOCH + timedelta(hours=hour, microseconds=microseconds)
-                    yield Said(at, run.baseline.name, kind, _words(dict(given)))
+                    yield LogEntry(at, run.baseline.name, kind, _words(dict(given)))
 
 
 def _words(given: Mapping[str, Any]) -> str:
@@ -126,22 +126,22 @@ def _words(given: Mapping[str, Any]) -> str:
     return ", ".join([*decided, *named, *steps, *(str(given[name]) for name in ("cause", "text") if name in given)])
 
 
-def _unknown(found: Tracked) -> Iterator[NotKnown]:
+def _unknown(found: StatusResult) -> Iterator[UnknownField]:
     """The program's, then what else its runs do not know."""
     blocks: list[tuple[str | None, ProgramStatus | RunStatus]] = [(None, found.status), *((run.name, run) for run in found.status.runs)]
     for run, block in blocks:
         yield from (_not_known(run, "earned_value", each) for each in block.earned_value.unknown)
         yield from (_not_known(run, "forecast", each) for each in block.forecast.unknown)
-    yield from (NotKnown(found.status.runs[place].name, "loss.end", reason) for place, reason in found.no_loss_end.items())
+    yield from (UnknownField(found.status.runs[place].name, "loss.end", reason) for place, reason in found.no_loss_end.items())
 
 
-def _not_known(run: str | None, block: str, unknown: Unknown) -> NotKnown:
-    return NotKnown(run, f"{block}.{unknown.field}", unknown.reason)
+def _not_known(run: str | None, block: str, unknown: UnknownFigure) -> UnknownField:
+    return UnknownField(run, f"{block}.{unknown.field}", unknown.reason)
 
 
-def _assumptions(found: Tracked) -> Iterator[Assumption]:
+def _assumptions(found: StatusResult) -> Iterator[Assumption]:
     """What the figures lean on that no event told."""
-    status, rules = found.status, track_rules()
+    status, rules = found.status, status_rules()
     yield Assumption("earned_value", status.earned_value.basis, "how the work that is done is weighed")
     yield Assumption("planned_value", _planned_basis(found), "what spending and tokens are compared with")
     yield Assumption("forecast", status.forecast.basis, "what the forecast rests on")
@@ -157,7 +157,7 @@ def _assumptions(found: Tracked) -> Iterator[Assumption]:
     yield Assumption("false alarms of drift", rules.drift.false_alarm_share, "share of on-plan runs flagged in their whole life, simulated")
 
 
-def _planned_basis(found: Tracked) -> str:
+def _planned_basis(found: StatusResult) -> str:
     baseline = found.baseline
     if baseline.weeks:
         return "the burn plan, evenly within a week"

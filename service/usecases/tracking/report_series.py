@@ -9,10 +9,10 @@ from datetime import UTC, date, datetime, time, timedelta
 import numpy as np
 
 from service.domain.tracking.events import PlannedWeek, ProgramBaseline
-from service.engine.tracking.cost import Tracked as TrackedRun
-from service.engine.tracking.cost import tracked
+from service.engine.tracking.cost import CostedRun as TrackedRun
+from service.engine.tracking.cost import cost_run
 from service.engine.tracking.earned_value import earned_value
-from service.usecases.tracking.status import RunTold, Tracked
+from service.usecases.tracking.status import PlannedRunHistory, StatusResult
 
 POINTS = 120
 """Of a curve: more than a plot of a page's width can tell apart."""
@@ -22,7 +22,7 @@ FURTHEST = 4
 
 
 @dataclass(frozen=True, slots=True)
-class Moment:
+class SeriesPoint:
     """Planned and actual sums by a moment; what happened is None after now, and where nobody can tell."""
 
     at: datetime
@@ -41,9 +41,9 @@ class LossPoint:
     loss: float
 
 
-def moments(found: Tracked) -> tuple[Moment, ...]:
+def moments(found: StatusResult) -> tuple[SeriesPoint, ...]:
     """The sums from the start to the end that is planned or foretold; none where there is neither a start nor an event."""
-    runs = [tracked(run.baseline, run.history) for run in found.told]
+    runs = [cost_run(run.baseline, run.history) for run in found.told]
     now = found.status.as_of
     begin, end = _ends(found)
     if begin is None or end <= begin:
@@ -52,12 +52,12 @@ def moments(found: Tracked) -> tuple[Moment, ...]:
     return tuple(_moment(found.baseline, runs, at, now) for at in sorted(grid | ({now} if begin <= now <= end else set())))
 
 
-def losses(told: Sequence[RunTold]) -> tuple[LossPoint, ...]:
+def losses(told: Sequence[PlannedRunHistory]) -> tuple[LossPoint, ...]:
     """Of each run at most as many as a plot can tell apart, those that the surviving line has left behind left out."""
     return tuple(point for run in told for point in _thinned(_losses(run)))
 
 
-def _losses(run: RunTold) -> list[LossPoint]:
+def _losses(run: PlannedRunHistory) -> list[LossPoint]:
     hours = run.history.losses
     shown = hours.counts & np.isfinite(hours.middle) & np.isfinite(hours.tokens)
     return [
@@ -72,7 +72,7 @@ def _thinned(points: list[LossPoint]) -> list[LossPoint]:
     return [points[round(step * (len(points) - 1) / (POINTS - 1))] for step in range(POINTS)]
 
 
-def _ends(found: Tracked) -> tuple[datetime | None, datetime]:
+def _ends(found: StatusResult) -> tuple[datetime | None, datetime]:
     """The first and the last moment to draw."""
     baseline, now, finish = found.baseline, found.status.as_of, found.status.forecast.finish
     first = [run.history.started_at for run in found.told if run.history.started_at]
@@ -85,9 +85,9 @@ def _ends(found: Tracked) -> tuple[datetime | None, datetime]:
     return begin, now + FURTHEST * (now - begin)
 
 
-def _moment(baseline: ProgramBaseline, runs: Sequence[TrackedRun], at: datetime, now: datetime) -> Moment:
+def _moment(baseline: ProgramBaseline, runs: Sequence[TrackedRun], at: datetime, now: datetime) -> SeriesPoint:
     planned = earned_value(baseline, runs, at)
-    return Moment(
+    return SeriesPoint(
         at=at,
         planned_usd=planned.pv_usd,
         spent_usd=_spent(runs, at) if at <= now else None,

@@ -9,15 +9,15 @@ from datetime import datetime
 from service.context import AppContext
 from service.domain.tracking.events import Event, ProgramBaseline, RunBaseline
 from service.domain.tracking.records import ProgramRecord, RunRecord
-from service.domain.tracking.status import LossEnd, ProgramStatus
+from service.domain.tracking.status import LossProjection, ProgramStatus
 from service.engine.tracking.history import RunHistory, history
-from service.engine.tracking.hourly_rollup import EPOCH, effective, fold_hour, fold_to_json, hour_of
+from service.engine.tracking.hourly_rollup import EPOCH, apply_corrections, hour_of, roll_up_hour, rollup_to_json
 from service.engine.tracking.status import status
-from service.presets.tracking.status import track_rules
+from service.presets.tracking.status import status_rules
 from service.store import RunLog
 from service.usecases.tracking.baseline import program_baseline, run_baseline
-from service.usecases.tracking.loss_projection import find_loss_end
-from service.usecases.tracking.projection import fold_run, hour_text
+from service.usecases.tracking.loss_projection import project_run_loss
+from service.usecases.tracking.projection import project_run, render_hour
 
 MOST_UNFOLDED = 20_000
 """Events a reader folds for itself; of more, the hours are made first."""
@@ -26,7 +26,7 @@ MOST_LOSS_ENDS = 8
 
 
 @dataclass(frozen=True, slots=True)
-class RunTold:
+class PlannedRunHistory:
     """What was planned of a run, its history, and the folds of its hours [since 1970] that this was made of."""
 
     baseline: RunBaseline
@@ -35,7 +35,7 @@ class RunTold:
 
 
 @dataclass(frozen=True, slots=True)
-class Tracked:
+class StatusResult:
     """A program's state with what it follows from; `runs` and `told` are in the order of its `runs`.
 
     `no_loss_end`: why nobody can tell where a run's loss will end, by the run's place.
@@ -45,11 +45,13 @@ class Tracked:
     runs: tuple[RunRecord, ...]
     status: ProgramStatus
     baseline: ProgramBaseline
-    told: tuple[RunTold, ...]
+    told: tuple[PlannedRunHistory, ...]
     no_loss_end: Mapping[int, str]
 
 
-def program_status(context: AppContext, program: ProgramRecord, as_of: datetime | None = None, *, with_loss_ends: bool = False) -> Tracked:
+def program_status(
+    context: AppContext, program: ProgramRecord, as_of: datetime | None = None, *, with_loss_ends: bool = False
+) -> StatusResult:
     """The state of a program as of a moment (inclusive), by default now, from all events that are known now.
 
     `with_loss_ends`: the losses of unfinished runs are extrapolated too, of the newest `MOST_LOSS_ENDS`, which takes up to a second each.
@@ -59,21 +61,21 @@ def program_status(context: AppContext, program: ProgramRecord, as_of: datetime 
     first = context.store.first_body(program.id) if program.version > 1 else program.body
     told = tuple(_told(context, program, logs, moment))
     found_ends = _loss_ends(logs, told) if with_loss_ends else {}
-    ends = {place: end for place, end in found_ends.items() if isinstance(end, LossEnd)}
+    ends = {place: end for place, end in found_ends.items() if isinstance(end, LossProjection)}
     baseline = program_baseline(program.body, first)
-    found = status(baseline, [(run.baseline, run.history) for run in told], moment, track_rules(), ends)
+    found = status(baseline, [(run.baseline, run.history) for run in told], moment, status_rules(), ends)
     untold = {place: end for place, end in found_ends.items() if isinstance(end, str)}
-    return Tracked(program, tuple(log.run for log in logs), found, baseline, told, untold)
+    return StatusResult(program, tuple(log.run for log in logs), found, baseline, told, untold)
 
 
-def _loss_ends(logs: Sequence[RunLog], told: Sequence[RunTold]) -> dict[int, LossEnd | str]:
+def _loss_ends(logs: Sequence[RunLog], told: Sequence[PlannedRunHistory]) -> dict[int, LossProjection | str]:
     """By the run's place: the end of its loss, or why nobody can tell."""
     losing = [place for place, run in enumerate(told) if run.history.losses.at_hours.size and not _done(run)]
     newest = sorted(losing, key=lambda place: told[place].history.last_at or EPOCH, reverse=True)[:MOST_LOSS_ENDS]
-    return {place: find_loss_end(logs[place].run.body["planned"], told[place].history) for place in newest}
+    return {place: project_run_loss(logs[place].run.body["planned"], told[place].history) for place in newest}
 
 
-def _done(run: RunTold) -> bool:
+def _done(run: PlannedRunHistory) -> bool:
     """Whether it has reached its planned tokens, or was closed: its loss has ended where it is."""
     return run.baseline.closed or (run.baseline.tokens is not None and run.history.line.position >= run.baseline.tokens)
 
@@ -81,23 +83,23 @@ def _done(run: RunTold) -> bool:
 def _logs(context: AppContext, runs: Sequence[RunRecord]) -> list[RunLog]:
     for run in runs:
         if run.position - run.folded > MOST_UNFOLDED:
-            fold_run(context, run)
+            project_run(context, run)
     return context.store.logs(runs)
 
 
-def _told(context: AppContext, program: ProgramRecord, logs: Sequence[RunLog], moment: datetime) -> Iterator[RunTold]:
+def _told(context: AppContext, program: ProgramRecord, logs: Sequence[RunLog], moment: datetime) -> Iterator[PlannedRunHistory]:
     last = hour_of(moment)
     cut = [log.run for log in logs if last in log.hours or last in log.touched]
     cut_hours = {run.key: _until(moment, *found) for run, found in zip(cut, context.store.events_of_hour(cut, last), strict=True)}
     for log in logs:
         hours = {hour: text for hour, text in log.hours.items() if hour < last}
-        hours |= {hour: hour_text(events, log.corrections) for hour, events in log.touched.items() if hour < last}
+        hours |= {hour: render_hour(events, log.corrections) for hour, events in log.touched.items() if hour < last}
         if log.run.key in cut_hours:
             hours[last] = cut_hours[log.run.key]
         known = sorted(hours.items())
-        yield RunTold(run_baseline(log.run.body, program.body), history(known, moment), known)
+        yield PlannedRunHistory(run_baseline(log.run.body, program.body), history(known, moment), known)
 
 
 def _until(moment: datetime, events: Sequence[Event], corrections: Sequence[Event]) -> str:
     """The hour of the moment, of what happened until then."""
-    return fold_to_json(fold_hour(event for event in effective(events, corrections) if event.at <= moment))
+    return rollup_to_json(roll_up_hour(event for event in apply_corrections(events, corrections) if event.at <= moment))

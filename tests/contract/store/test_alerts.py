@@ -9,10 +9,10 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from service.domain.tracking.alerts import Changes, Finding, Told
+from service.domain.tracking.alerts import AlertChanges, AlertFinding, PreviousAlert
 from service.domain.tracking.events import Event
 from service.domain.tracking.records import AlertRuleRecord, DeliveryRecord, ProgramRecord
-from service.engine.tracking.alert_rules import QUIET, changes
+from service.engine.tracking.alert_rules import REARM_AFTER, diff_alerts
 from service.store import Store
 
 NOW = datetime(2027, 2, 1, 12, tzinfo=UTC)
@@ -33,19 +33,19 @@ def rule(store: Store, program: ProgramRecord) -> AlertRuleRecord:
     return store.create_rule(program, BODY, NOW)
 
 
-def finding(subject: str) -> Finding:
+def finding(subject: str) -> AlertFinding:
     """Something to tell."""
-    return Finding(subject, "title", "text", {"a": 1.5})
+    return AlertFinding(subject, "title", "text", {"a": 1.5})
 
 
 def judged(store: Store, rule: AlertRuleRecord, now: datetime, *subjects: str) -> list[str]:
     """The subjects that are told when these are found."""
     found = [finding(subject) for subject in subjects]
 
-    def decide(told: Sequence[Told]) -> Changes:
-        return changes("drift", found, told, now)
+    def decide(told: Sequence[PreviousAlert]) -> AlertChanges:
+        return diff_alerts("drift", found, told, now)
 
-    return [alert.subject for alert in store.tell(rule, decide, now, now - QUIET)]
+    return [alert.subject for alert in store.tell(rule, decide, now, now - REARM_AFTER)]
 
 
 def claim(store: Store, now: datetime = NOW, most: int = 10) -> list[DeliveryRecord]:

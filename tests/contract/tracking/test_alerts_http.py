@@ -10,7 +10,7 @@ from flask.testing import FlaskClient
 
 from service.domain.tracking.alerts import RULE_FIELDS
 from service.usecases.tracking import alerts as usecase
-from service.usecases.tracking.alerts import judge_program
+from service.usecases.tracking.alerts import evaluate_program
 
 Body = dict[str, Any]
 HOOK = "https://hooks.example.com:8443/in/s3cr3t-path?token=s3cr3t-query"
@@ -69,7 +69,7 @@ def judged(app: Flask, program: Body) -> int:
     context = app.extensions["context"]
     row = context.store.program("default", program["id"])
     assert row is not None
-    return len(judge_program(context, row))
+    return len(evaluate_program(context, row))
 
 
 def alerts(client: FlaskClient, program: Body) -> list[Body]:

@@ -12,9 +12,9 @@ from flask import Flask
 from flask.testing import FlaskClient
 
 from service.cli.tracking import track
-from service.domain.tracking.events import EVENT_RULES, RUNNING, TOLD_AS, EventRule
+from service.domain.tracking.events import API_NAMES, EVENT_FIELDS, PROGRESS_FIELDS, EventFields
 from service.formats.documents.report import FORMATS
-from service.presets.tracking.status import track_rules
+from service.presets.tracking.status import status_rules
 from service.usecases.tracking.report import SHOWN
 
 DOCUMENT = (Path(__file__).parents[3] / "docs" / "tracking.md").read_text(encoding="utf-8")
@@ -73,16 +73,16 @@ def test_the_example_is_answered_as_it_shows(tracking_app: Flask) -> None:
 def words(cell: str) -> set[str]:
     """The field names of a cell, those behind its words too."""
     named = set(re.findall(r"`([a-z_]+)`", cell))
-    return named | (set(RUNNING) if RUNNING_WORDS in cell else set())
+    return named | (set(PROGRESS_FIELDS) if RUNNING_WORDS in cell else set())
 
 
 def fields_of(names: tuple[str, ...]) -> set[str]:
     """Names as the interface has them, the running fields as the domain."""
-    return {name if name in RUNNING else TOLD_AS.get(name, name) for name in names}
+    return {name if name in PROGRESS_FIELDS else API_NAMES.get(name, name) for name in names}
 
 
-@pytest.mark.parametrize(("kind", "rule"), EVENT_RULES.items())
-def test_the_table_of_events_is_the_domains(kind: str, rule: EventRule) -> None:
+@pytest.mark.parametrize(("kind", "rule"), EVENT_FIELDS.items())
+def test_the_table_of_events_is_the_domains(kind: str, rule: EventFields) -> None:
     """Required fields and others of every type, and no type missing."""
     (row,) = re.findall(rf"^\| `{kind}` \|(.*)\|(.*)\|$", DOCUMENT, flags=re.MULTILINE)
     required, others = row
@@ -91,7 +91,7 @@ def test_the_table_of_events_is_the_domains(kind: str, rule: EventRule) -> None:
         assert "at least one of" in required
     elif kind == "correction":
         assert (words(required), others.strip()) == (set(rule.required), "every field of the event it corrects")
-        assert fields_of(rule.takes) == {name for other in EVENT_RULES.values() for name in fields_of(other.takes)}
+        assert fields_of(rule.takes) == {name for other in EVENT_FIELDS.values() for name in fields_of(other.takes)}
     else:
         assert words(required) == fields_of(rule.required)
         assert words(required) | words(others) == fields_of(rule.takes)
@@ -100,12 +100,12 @@ def test_the_table_of_events_is_the_domains(kind: str, rule: EventRule) -> None:
 def test_the_running_fields_are_the_domains() -> None:
     """The document names each, as the interface does."""
     (sentence,) = re.findall(r"The running fields are (.*?);", DOCUMENT)
-    assert words(sentence) == {TOLD_AS.get(name, name) for name in RUNNING}
+    assert words(sentence) == {API_NAMES.get(name, name) for name in PROGRESS_FIELDS}
 
 
 def test_the_stated_rates_are_the_rules() -> None:
     """False alarms of drift, and the gate's criteria where nobody decided."""
-    rules = track_rules()
+    rules = status_rules()
     assert f"chance\nof {rules.drift.false_alarm_share * 100:g} %" in DOCUMENT
     assert f"a CPI of {rules.gate.cpi_at_least:g}\nand {rules.gate.cpi_below:g}" in DOCUMENT
     assert DOCUMENT.count(f"{SHOWN} ") >= 2

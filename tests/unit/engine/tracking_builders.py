@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from service.domain.tracking.events import Event, EventType, ProgramBaseline, RunBaseline
 from service.engine.tracking.history import RunHistory, history
-from service.engine.tracking.hourly_rollup import effective, fold_hour, fold_to_json, hour_of
+from service.engine.tracking.hourly_rollup import apply_corrections, hour_of, roll_up_hour, rollup_to_json
 
 MONDAY = datetime(2027, 1, 4, tzinfo=UTC)
 PROGRAM = ProgramBaseline(name="helper", budget_usd=1000.0, planned_tokens=1000.0, start=date(2027, 1, 4), deadline=date(2027, 1, 14))
@@ -47,8 +47,8 @@ def correction(hours: float, of: Event, **fields: Any) -> Event:
 def folded(events: Iterable[Event]) -> list[tuple[int, str]]:
     """Hours and their folds of events and corrections among them."""
     told = list(events)
-    ordered = effective(told, [each for each in told if each.type == "correction"])
-    return [(hour, fold_to_json(fold_hour(found))) for hour, found in groupby(ordered, key=lambda each: hour_of(each.at))]
+    ordered = apply_corrections(told, [each for each in told if each.type == "correction"])
+    return [(hour, rollup_to_json(roll_up_hour(found))) for hour, found in groupby(ordered, key=lambda each: hour_of(each.at))]
 
 
 def run_of(*events: Event, until: float = 1000.0) -> RunHistory:

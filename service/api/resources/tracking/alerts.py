@@ -16,7 +16,7 @@ from service.api.resources.tracking.programs import known_program
 from service.domain.tracking.alerts import LIMITS, TEST
 from service.domain.tracking.records import AlertRecord, AlertRuleRecord, DeliveryRecord
 from service.schemas.paging import PageQuerySchema
-from service.schemas.tracking.alerts import AlertPageSchema, NewRuleSchema, RulePageSchema, RuleSchema, TestedSchema
+from service.schemas.tracking.alerts import AlertPageSchema, AlertRulePageSchema, AlertRuleSchema, NewAlertRuleSchema, TestAlertSchema
 from service.serialization import plain
 from service.usecases.tracking import alerts as usecase
 
@@ -33,8 +33,8 @@ def known_rule(rule_id: str) -> AlertRuleRecord:
 
 @blueprint.route("/v1/track/programs/<program_id>/alert-rules", methods=["POST"])
 @needs("write", known_program)
-@blueprint.arguments(NewRuleSchema, example=RULE_EXAMPLE)
-@blueprint.response(201, RuleSchema)
+@blueprint.arguments(NewAlertRuleSchema, example=RULE_EXAMPLE)
+@blueprint.response(201, AlertRuleSchema)
 @blueprint.alt_response(404, response_name(404))
 @blueprint.doc(**IDEMPOTENT)
 def create_rule(given: Body, program_id: str) -> Response:
@@ -49,7 +49,7 @@ def create_rule(given: Body, program_id: str) -> Response:
 
 @blueprint.route("/v1/track/programs/<program_id>/alert-rules", methods=["GET"])
 @blueprint.arguments(PageQuerySchema, location="query")
-@blueprint.response(200, RulePageSchema)
+@blueprint.response(200, AlertRulePageSchema)
 @blueprint.alt_response(404, response_name(404))
 def list_rules(query: Body, program_id: str) -> Response:
     """A program's alert rules in force, in the order in which they were made"""
@@ -59,7 +59,7 @@ def list_rules(query: Body, program_id: str) -> Response:
 
 
 @blueprint.route("/v1/track/alert-rules/<rule_id>", methods=["GET"])
-@blueprint.response(200, RuleSchema)
+@blueprint.response(200, AlertRuleSchema)
 @blueprint.alt_response(404, response_name(404))
 def get_rule(rule_id: str) -> Response:
     """One alert rule in force"""
@@ -81,7 +81,7 @@ def end_rule(rule_id: str) -> Response:
 
 @blueprint.route("/v1/track/alert-rules/<rule_id>/test", methods=["POST"])
 @needs("write", known_rule)
-@blueprint.response(202, TestedSchema)
+@blueprint.response(202, TestAlertSchema)
 @blueprint.alt_response(404, response_name(404))
 def try_rule(rule_id: str) -> Response:
     """Send an alert about nothing to all targets of a rule
@@ -157,7 +157,7 @@ def _delivery_body(row: DeliveryRecord, target: Body) -> Body:
 
 
 def _shown(target: Body) -> Body:
-    return {"kind": target["kind"], "host": usecase.host_of(target["url"])}
+    return {"kind": target["kind"], "host": usecase.address_host(target["url"])}
 
 
 def _rule_url(row: AlertRuleRecord) -> str:

@@ -13,9 +13,9 @@ from service.api.http.request_body import LARGE_BODY_BYTES, body_limit, read_bod
 from service.api.resources.tracking.programs import known_program, known_run
 from service.formats.imports.focus import CostBasis
 from service.schemas.base import Choice, Count, FreeObject, Items, Part, Schema, Text
-from service.schemas.tracking.events import RefusedSchema
+from service.schemas.tracking.events import RejectedEventSchema
 from service.serialization import plain
-from service.usecases.tracking.imports import READERS, Place, take_import
+from service.usecases.tracking.imports import READERS, ImportScope, import_file
 
 blueprint = Blueprint("track_imports", __name__, description="Bills, job accounts and metrics of other tools")
 
@@ -52,7 +52,7 @@ class ImportAnswerSchema(Schema):
     accepted = Count(required=True, minimum=0, suffixes=False)
     duplicates = Count(required=True, minimum=0, suffixes=False, description="Kept already, with the same figures")
     corrected = Count(required=True, minimum=0, suffixes=False, description="Kept already with other figures, or at another run")
-    rejected = Items(Part(RefusedSchema), required=True, max_items=MOST_SHOWN)
+    rejected = Items(Part(RejectedEventSchema), required=True, max_items=MOST_SHOWN)
     unmatched = Items(Part(UnmatchedSchema), required=True, max_items=MOST_SHOWN, description="The first of them")
     unmatched_count = Count(required=True, minimum=0, suffixes=False)
     runs = FreeObject(required=True, description="Events by the run's id")
@@ -80,10 +80,10 @@ def import_events(query: dict[str, Any]) -> Response:
     some 20 s.
     """
     run, program = query.get("run"), query.get("program")
-    place = Place(known_program(program) if program else None, known_run(run) if run else None)
+    place = ImportScope(known_program(program) if program else None, known_run(run) if run else None)
     content = read_body()
     if not content:
         raise HttpError(400, "The body is empty; send the file.")
-    taken = take_import(current_app.extensions["context"], principal(), query["kind"], content, place, query["basis"])
+    taken = import_file(current_app.extensions["context"], principal(), query["kind"], content, place, query["basis"])
     body = plain(taken) | {"unmatched_count": len(taken.unmatched)}
     return json_response(body | {name: body[name][:MOST_SHOWN] for name in ("rejected", "unmatched", "notes")})

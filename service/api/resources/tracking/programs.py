@@ -16,7 +16,7 @@ from service.api.http.request_body import LARGE_BODY_BYTES, body_limit
 from service.domain.tracking.records import ProgramRecord, RunRecord
 from service.presets.version import engine_version
 from service.schemas.paging import PageQuerySchema
-from service.schemas.tracking.events import EventPageSchema, EventQuerySchema, EventsSchema, TakenSchema, event_body
+from service.schemas.tracking.events import AppendResultSchema, EventPageSchema, EventQuerySchema, EventsSchema, event_body
 from service.schemas.tracking.plan import plan_errors, plan_of
 from service.schemas.tracking.programs import (
     NewProgramSchema,
@@ -32,7 +32,7 @@ from service.schemas.tracking.programs import (
 from service.serialization import plain
 from service.usecases.tracking import events as usecase_events
 from service.usecases.tracking import programs as usecase
-from service.usecases.tracking.baseline import gate_in_force
+from service.usecases.tracking.baseline import effective_gate
 
 Body = dict[str, Any]
 PLANNED = tuple(PlannedSchema().fields)
@@ -192,7 +192,7 @@ def change_run(given: Body, run_id: str) -> Response:
 @body_limit(LARGE_BODY_BYTES)
 @needs("write", known_run)
 @blueprint.arguments(EventsSchema, example=EVENTS_EXAMPLE)
-@blueprint.response(200, TakenSchema)
+@blueprint.response(200, AppendResultSchema)
 @blueprint.alt_response(404, response_name(404))
 def add_events(given: Body, run_id: str) -> Response:
     """Tell what happened: up to 1,000 events a call, in any order, late or twice
@@ -221,7 +221,7 @@ def program_body(row: ProgramRecord) -> Body:
     body = row.body
     planned = [{"tier": run["tier"], "name": run["name"]} for run in body.get("runs", ())]
     stated = {name: body.get(name) for name in ("budget_usd", "planned_tokens", "start", "deadline", "caps")}
-    return {**_common(row), **stated, "midpoint_gate": gate_in_force(body), "planned_runs": planned}
+    return {**_common(row), **stated, "midpoint_gate": effective_gate(body), "planned_runs": planned}
 
 
 def run_body(row: RunRecord) -> Body:

@@ -14,7 +14,7 @@ from service.api.resources.tracking.status import status_body
 from service.schemas.base import Choice, Moment, Schema
 from service.schemas.tracking.report import TrackReportSchema
 from service.serialization import plain
-from service.usecases.tracking.report import Report, program_report
+from service.usecases.tracking.report import ProgramReport, program_report
 
 blueprint = Blueprint("track_report", __name__, description="What is sent upward of tracked programs")
 PROGRAM = ("name", "state", "budget_usd", "planned_tokens", "start", "deadline")
@@ -45,7 +45,7 @@ def get_report(query: dict[str, Any], program_id: str) -> Response:
     return json_response(body) if wanted == "json" else _document(body, wanted)
 
 
-def report_body(report: Report) -> dict[str, Any]:
+def report_body(report: ProgramReport) -> dict[str, Any]:
     """A report as its JSON object."""
     found = report.tracked
     status = status_body(found)

@@ -13,7 +13,7 @@ from service.presets.version import engine_version
 from service.schemas.base import Choice, Moment, Schema
 from service.schemas.tracking.status import ProgramStatusSchema
 from service.serialization import plain
-from service.usecases.tracking.status import Tracked, program_status
+from service.usecases.tracking.status import StatusResult, program_status
 
 blueprint = Blueprint("track_status", __name__, description="How tracked programs stand")
 
@@ -40,7 +40,7 @@ def get_status(query: dict[str, Any], program_id: str) -> Response:
     return json_response(status_body(tracked))
 
 
-def status_body(tracked: Tracked) -> dict[str, Any]:
+def status_body(tracked: StatusResult) -> dict[str, Any]:
     """A program's status as its JSON object."""
     body: dict[str, Any] = plain(tracked.status)
     body["runs"] = [{"id": row.id, **run} for row, run in zip(tracked.runs, body["runs"], strict=True)]

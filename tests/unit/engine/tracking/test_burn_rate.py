@@ -9,12 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from service.engine.tracking.burn_rate import burn_rate
-from service.engine.tracking.cost import Tracked, tracked
+from service.engine.tracking.cost import CostedRun, cost_run
 from tests.unit.engine.tracking_builders import RUN, at, cost, event, run_of, steadily
 
 
-def run(*events: object, until: float = 2000.0) -> Tracked:
-    return tracked(RUN, run_of(*events, until=until))  # type: ignore[arg-type]
+def run(*events: object, until: float = 2000.0) -> CostedRun:
+    return cost_run(RUN, run_of(*events, until=until))  # type: ignore[arg-type]
 
 
 def test_a_steady_run_burns_the_same_in_every_window() -> None:

@@ -10,13 +10,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from service.engine.tracking.change_point import (
-    Drift,
     Floats,
-    Planned,
-    Record,
+    PlannedRates,
+    RateChange,
+    RunTotals,
     change_point,
-    daily,
-    drift,
+    daily_values,
+    detect_drift,
     failure_evidence,
     more_failures,
     price_change,
@@ -36,11 +36,11 @@ def days(count: int, changed_after: int, factor: float, seed: int = 0, noise: fl
     return values
 
 
-def record(hours: int, pace: Floats | None = None) -> Record:
+def record(hours: int, pace: Floats | None = None) -> RunTotals:
     """A run told every hour, that ran nine hours of ten, at 2 USD an accelerator-hour and an interruption every two days."""
     at = np.arange(hours + 1.0)
     gained = np.full(hours, 1e9) if pace is None else pace
-    return Record(at, np.append(0, gained.cumsum()), 0.9 * at, 200 * at, 100 * at, np.arange(24.5, hours, 48))
+    return RunTotals(at, np.append(0, gained.cumsum()), 0.9 * at, 200 * at, 100 * at, np.arange(24.5, hours, 48))
 
 
 @given(st.integers(0, 30), st.integers(10, 60), st.sampled_from([0.7, 0.85, 1.2]))
@@ -170,21 +170,21 @@ def test_what_a_run_shows_is_told_by_quantity() -> None:
     """A cut of throughput and a price raised are both found, with the elapsed hours since and the signed share."""
     pace = np.where(np.arange(1200) < 960, 1e9, 0.85e9)
     raised = replace(record(1200, pace), usd=np.append(0, np.where(np.arange(1200) < 720, 200, 220).cumsum()))
-    found = {each.quantity: each for each in drift(raised, Planned(2.0, 0.5 / 24), RULES)}
+    found = {each.quantity: each for each in detect_drift(raised, PlannedRates(2.0, 0.5 / 24), RULES)}
     assert set(found) == {"throughput", "price"}
     assert found["throughput"].since_hours == 960
     assert found["throughput"].change == pytest.approx(-0.15)
-    assert replace(found["price"], change=round(found["price"].change, 9)) == Drift("price", 720.0, 0.1, 1.0)
+    assert replace(found["price"], change=round(found["price"].change, 9)) == RateChange("price", 720.0, 0.1, 1.0)
 
 
 def test_a_run_on_its_plan_shows_nothing() -> None:
     """Two months as planned."""
-    assert drift(record(1440), Planned(2.0, 0.5 / 24), RULES) == ()
+    assert detect_drift(record(1440), PlannedRates(2.0, 0.5 / 24), RULES) == ()
 
 
 def test_failures_are_told_against_the_plan() -> None:
     """An interruption every two days where one in twenty was planned."""
-    (found,) = drift(record(1440), Planned(2.0, 0.05 / 24), RULES)
+    (found,) = detect_drift(record(1440), PlannedRates(2.0, 0.05 / 24), RULES)
     assert found.quantity == "failures"
     assert found.change == pytest.approx(9, rel=0.1)
 
@@ -193,16 +193,16 @@ def test_what_nobody_told_does_not_drift() -> None:
     """A run that tells its tokens alone is judged by them alone; one of less than a day by nothing."""
     pace = np.where(np.arange(1200) < 960, 1e9, 0.5e9)
     full = record(1200, pace)
-    found = drift(Record(full.at_hours, full.tokens_trained), Planned(2.0, 1.0), RULES)
+    found = detect_drift(RunTotals(full.at_hours, full.tokens_trained), PlannedRates(2.0, 1.0), RULES)
     assert [each.quantity for each in found] == ["throughput"]
-    assert drift(record(20), Planned(2.0, 1.0), RULES) == ()
+    assert detect_drift(record(20), PlannedRates(2.0, 1.0), RULES) == ()
 
 
 def test_days_on_which_a_job_hardly_ran_say_nothing_of_its_throughput() -> None:
     """They are left out, and are part of goodput."""
     run = record(96)
     stood = replace(run, productive_hours=np.minimum(run.at_hours, 24.0) + np.maximum(run.at_hours - 72, 0))
-    starts, values = daily(stood, "throughput", RULES)
+    starts, values = daily_values(stood, "throughput", RULES)
     assert starts.tolist() == [0, 72]
-    assert daily(stood, "goodput", RULES)[1].tolist() == [1, 0, 0, 1]
+    assert daily_values(stood, "goodput", RULES)[1].tolist() == [1, 0, 0, 1]
     assert values == pytest.approx([1e9, 1e9])

@@ -11,17 +11,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from service.domain.tracking.events import Event, RunBaseline
-from service.engine.tracking.cost import Tracked, spend, tracked
+from service.engine.tracking.cost import CostedRun, cost_run, spend
 from tests.unit.engine.tracking_builders import RUN, cost, event, run_of, steadily
 
 UNPRICED = replace(RUN, usd_per_accelerator_hour=None)
 
 
-def run(*events: Event, baseline: RunBaseline = RUN, until: float = 1000.0) -> Tracked:
-    return tracked(baseline, run_of(*events, until=until))
+def run(*events: Event, baseline: RunBaseline = RUN, until: float = 1000.0) -> CostedRun:
+    return cost_run(baseline, run_of(*events, until=until))
 
 
-def at_hours(found: Tracked, *hours: float) -> list[float]:
+def at_hours(found: CostedRun, *hours: float) -> list[float]:
     values = found.usd_at(np.array(hours))
     assert values is not None
     return [float(value) for value in values]

@@ -11,13 +11,13 @@ from hypothesis import strategies as st
 
 from service.domain.tracking.events import PlannedWeek, ProgramBaseline, RunBaseline
 from service.domain.tracking.status import EarnedValue
-from service.engine.tracking.cost import Tracked, tracked
+from service.engine.tracking.cost import CostedRun, cost_run
 from service.engine.tracking.earned_value import earned_value, run_earned_value
 from tests.unit.engine.tracking_builders import PROGRAM, RUN, at, cost, event, run_of, steadily
 
 
-def run(hours: int = 50, tokens: int = 10, usd: float = 10.0, **baseline: object) -> Tracked:
-    return tracked(replace(RUN, **baseline), run_of(*steadily(hours, tokens, usd)))  # type: ignore[arg-type]
+def run(hours: int = 50, tokens: int = 10, usd: float = 10.0, **baseline: object) -> CostedRun:
+    return cost_run(replace(RUN, **baseline), run_of(*steadily(hours, tokens, usd)))  # type: ignore[arg-type]
 
 
 def reason(found: EarnedValue, field: str) -> str:
@@ -58,15 +58,15 @@ def test_planned_value_follows_the_runs_dates() -> None:
 
 def test_runs_are_weighed_by_their_planned_cost() -> None:
     """A token of a large model is worth more: 300 USD for half of 900, all of the 100 of the small one."""
-    small = tracked(replace(RUN, tokens=500.0, usd=100.0), run_of(*steadily(50)))
-    large = tracked(replace(RUN, tokens=500.0, usd=900.0), run_of(*steadily(25)))
+    small = cost_run(replace(RUN, tokens=500.0, usd=100.0), run_of(*steadily(50)))
+    large = cost_run(replace(RUN, tokens=500.0, usd=900.0), run_of(*steadily(25)))
     found = earned_value(PROGRAM, [small, large], at(72))
     assert found.ev_usd == pytest.approx(100 + 450)
 
 
 def test_runs_that_are_not_all_planned_earn_by_tokens() -> None:
     """The first run of a program earns its tokens' share of the whole, not all of it."""
-    found = earned_value(PROGRAM, [tracked(replace(RUN, tokens=100.0, usd=100.0), run_of(*steadily(10)))], at(72))
+    found = earned_value(PROGRAM, [cost_run(replace(RUN, tokens=100.0, usd=100.0), run_of(*steadily(10)))], at(72))
     assert found.ev_usd == 100.0
     assert found.basis == "each token worth the same"
 
@@ -78,7 +78,7 @@ def test_more_than_planned_earns_no_more() -> None:
 
 def test_nothing_happened_yet() -> None:
     """Nothing earned and nothing spent: no index, and no zero for one."""
-    found = earned_value(PROGRAM, [tracked(RUN, run_of())], at(-24))
+    found = earned_value(PROGRAM, [cost_run(RUN, run_of())], at(-24))
     assert (found.pv_usd, found.ev_usd, found.ac_usd) == (0.0, 0.0, 0.0)
     assert reason(found, "cpi") == "nothing was spent yet"
     assert reason(found, "spi") == "nothing was planned to be spent by now"
@@ -87,7 +87,7 @@ def test_nothing_happened_yet() -> None:
 
 def test_spent_without_anything_earned() -> None:
     """The index is 0, the estimate at completion is not known."""
-    lost = tracked(RUN, run_of(event(0, tokens=0, usd=0), event(5, tokens=0, usd=50)))
+    lost = cost_run(RUN, run_of(event(0, tokens=0, usd=0), event(5, tokens=0, usd=50)))
     found = earned_value(PROGRAM, [lost], at(72))
     assert found.cpi == 0.0
     assert reason(found, "eac_usd") == "nothing was earned yet"
@@ -117,7 +117,7 @@ def test_without_planned_tokens_nothing_is_earned(tokens: float | None) -> None:
 
 def test_a_run_of_unknown_cost_hides_what_the_program_cost() -> None:
     """Part of the cost would flatter."""
-    silent = tracked(RUN, run_of(event(0, tokens=0), event(5, tokens=50)))
+    silent = cost_run(RUN, run_of(event(0, tokens=0), event(5, tokens=50)))
     assert "neither cost" in reason(earned_value(PROGRAM, [run(), silent], at(72)), "cpi")
 
 
@@ -125,13 +125,13 @@ def test_without_a_budget_the_runs_plans_are_it() -> None:
     """And without these there is none."""
     bare = ProgramBaseline("x", None, None, None, None)
     assert earned_value(bare, [run()], at(72)).bac_usd == 1000.0
-    assert "no budget" in reason(earned_value(bare, [tracked(RunBaseline("x", None), run_of())], at(72)), "bac_usd")
+    assert "no budget" in reason(earned_value(bare, [cost_run(RunBaseline("x", None), run_of())], at(72)), "bac_usd")
 
 
 @given(st.integers(0, 120), st.floats(0.5, 30), st.floats(-100, 1000))
 def test_identities(hours: int, usd: float, now: float) -> None:
     """Of CPI, EAC and the variances, whatever the figures."""
-    found = earned_value(PROGRAM, [tracked(RUN, run_of(*steadily(hours, usd=usd)))], at(now))
+    found = earned_value(PROGRAM, [cost_run(RUN, run_of(*steadily(hours, usd=usd)))], at(now))
     assert found.ev_usd is not None
     assert found.pv_usd is not None
     assert 0 <= found.ev_usd <= 1000.0
@@ -154,7 +154,7 @@ def test_what_stands_around_the_runs_counts_once_its_costs_are_told() -> None:
     """A program on its plan that tells of its runs alone has a CPI of 1, and so has one that tells of everything."""
     planned = replace(PROGRAM, around_share=0.5)
     alone = earned_value(planned, [run(hours=100, usd=5.0)], at(100))
-    told = tracked(RUN, run_of(*steadily(100, 10, 5.0), cost(50.0, 500.0, "people")))
+    told = cost_run(RUN, run_of(*steadily(100, 10, 5.0), cost(50.0, 500.0, "people")))
     assert alone.bac_usd == pytest.approx(500.0)
     assert earned_value(planned, [told], at(100)).bac_usd == pytest.approx(1000.0)
     assert alone.cpi == pytest.approx(1.0)

@@ -12,33 +12,33 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from service.domain.quantities import Range
-from service.engine.tracking.forecast import POINTS, Outlook, Prior, Series, forecast, student_points
+from service.engine.tracking.forecast import POINTS, PlanPrior, ProgressSeries, RemainingWork, forecast, student_points
 from service.presets.tracking.forecast import forecast_rules
 
 RULES = forecast_rules()
 PACE = 1e9
-PLAN = Prior(Range(0.9 * PACE, PACE, 1.1 * PACE), Range(0.9e-6, 1e-6, 1.1e-6), Range(0.9e-7, 1e-7, 1.1e-7))
+PLAN = PlanPrior(Range(0.9 * PACE, PACE, 1.1 * PACE), Range(0.9e-6, 1e-6, 1.1e-6), Range(0.9e-7, 1e-7, 1.1e-7))
 
 
-def even(hours: int, pace: float = PACE) -> Series:
+def even(hours: int, pace: float = PACE) -> ProgressSeries:
     """A run that trains evenly, 1000 USD and 100 accelerator-hours an hour."""
     at = np.arange(hours + 1.0)
-    return Series(at, pace * at, 1000 * at, 100 * at)
+    return ProgressSeries(at, pace * at, 1000 * at, 100 * at)
 
 
-def noisy(seed: int, hours: int) -> Series:
+def noisy(seed: int, hours: int) -> ProgressSeries:
     """A run whose hours differ by a fifth."""
     gained = PACE * np.random.default_rng(seed).lognormal(0, 0.2, hours)
     return replace(even(hours), tokens=np.append(0, gained.cumsum()))
 
 
-def foretold(done: Series, tokens: float, prior: Prior = Prior()) -> Outlook:  # noqa: B008
+def foretold(done: ProgressSeries, tokens: float, prior: PlanPrior = PlanPrior()) -> RemainingWork:  # noqa: B008
     found = forecast(done, tokens, prior, RULES)
     assert found is not None
     return found
 
 
-def hours(done: Series, tokens: float, prior: Prior = Prior()) -> Range:  # noqa: B008
+def hours(done: ProgressSeries, tokens: float, prior: PlanPrior = PlanPrior()) -> Range:  # noqa: B008
     found = foretold(done, tokens, prior).remaining_hours
     assert found is not None
     return found
@@ -75,8 +75,8 @@ def test_units_do_not_matter(factor: float, seed: int) -> None:
 
 def test_the_plan_alone_while_nothing_is_trained() -> None:
     """A run that has not begun, or only waits, is foretold by its plan, no narrower than plans turn out to be."""
-    waiting = Series(np.array([0.0, 5.0]), np.zeros(2), np.zeros(2), np.zeros(2))
-    for done in (Series(np.zeros(1), np.zeros(1)), waiting):
+    waiting = ProgressSeries(np.array([0.0, 5.0]), np.zeros(2), np.zeros(2), np.zeros(2))
+    for done in (ProgressSeries(np.zeros(1), np.zeros(1)), waiting):
         found = foretold(done, 100 * PACE, PLAN)
         assert found.basis == "plan"
         assert found.remaining_hours is not None
@@ -86,8 +86,8 @@ def test_the_plan_alone_while_nothing_is_trained() -> None:
 
 def test_nothing_known_is_nothing_foretold() -> None:
     """Without history and plan there is no forecast; a quantity nobody told of has none."""
-    assert forecast(Series(np.zeros(1), np.zeros(1)), PACE, Prior(), RULES) is None
-    found = foretold(Series(np.arange(50.0), PACE * np.arange(50.0)), PACE)
+    assert forecast(ProgressSeries(np.zeros(1), np.zeros(1)), PACE, PlanPrior(), RULES) is None
+    found = foretold(ProgressSeries(np.arange(50.0), PACE * np.arange(50.0)), PACE)
     assert found.remaining_usd is None
     assert found.remaining_accelerator_hours is None
 
@@ -101,9 +101,9 @@ def test_a_total_that_stays_at_nothing_is_not_known() -> None:
 
 def test_a_plan_of_nothing_says_nothing() -> None:
     """A price or pace planned as zero does not count beside a run that costs and moves; alone, nothing is what it costs."""
-    nothing = Prior(Range(0, PACE, PACE), Range.exactly(0))
+    nothing = PlanPrior(Range(0, PACE, PACE), Range.exactly(0))
     assert replace(foretold(even(100), PACE, nothing), basis="history") == foretold(even(100), PACE)
-    found = foretold(Series(np.zeros(1), np.zeros(1)), PACE, nothing)
+    found = foretold(ProgressSeries(np.zeros(1), np.zeros(1)), PACE, nothing)
     assert (found.remaining_hours, found.remaining_usd) == (None, Range.exactly(0))
 
 
@@ -116,7 +116,7 @@ def test_nothing_is_left_after_the_last_token(left: float) -> None:
 
 def test_the_plan_fades() -> None:
     """A plan of twice the pace moves the forecast of a run's first hours, and hardly that of its second month."""
-    doubled = Prior(Range(1.9 * PACE, 2 * PACE, 2.1 * PACE))
+    doubled = PlanPrior(Range(1.9 * PACE, 2 * PACE, 2.1 * PACE))
     young, old = (hours(noisy(1, length), 1000 * PACE, doubled).p50 / hours(noisy(1, length), 1000 * PACE).p50 for length in (6, 1440))
     assert young < 0.93
     assert old > 0.99
@@ -128,7 +128,7 @@ def test_standing_still_moves_the_finish_out_and_widens_it() -> None:
     found = []
     for days in (0, 1, 3, 9):
         done = even(240)
-        stalled = Series(np.append(done.at_hours, 240.5 + 24 * days), np.append(done.tokens, done.tokens[-1]))
+        stalled = ProgressSeries(np.append(done.at_hours, 240.5 + 24 * days), np.append(done.tokens, done.tokens[-1]))
         found.append(hours(stalled, 240 * PACE))
     for before, after in pairwise(found):
         assert after.p50 > before.p50
@@ -139,14 +139,14 @@ def test_work_that_a_rollback_took_back_is_part_of_what_tokens_take() -> None:
     """A run that lost a third of its hours takes half as much again for each token that counts."""
     at = np.arange(301.0)
     tokens = np.where(at <= 200, at, at - 100) * PACE
-    assert hours(Series(at, tokens), 200 * PACE).p50 == pytest.approx(300, rel=0.25)
-    assert hours(Series(at, tokens), 200 * PACE).p90 > 300
+    assert hours(ProgressSeries(at, tokens), 200 * PACE).p50 == pytest.approx(300, rel=0.25)
+    assert hours(ProgressSeries(at, tokens), 200 * PACE).p90 > 300
 
 
 def test_a_lasting_change_of_pace_counts_more_than_what_was_before() -> None:
     """After half its time at half the pace a run is foretold nearer to that pace, which lies in its range."""
     gained = np.where(np.arange(400) < 200, PACE, PACE / 2)
-    found = hours(Series(np.arange(401.0), np.append(0, gained.cumsum())), 100 * PACE)
+    found = hours(ProgressSeries(np.arange(401.0), np.append(0, gained.cumsum())), 100 * PACE)
     assert found.p50 > 1.1 * 100 * 400 / 300
     assert found.p10 < 200 < found.p90
 
@@ -155,7 +155,7 @@ def test_a_pause_and_a_resume_do_not_start_the_clock_anew() -> None:
     """What is left is counted from all that was trained, not from what was trained since the resume."""
     at = np.array([*np.arange(240.0), *np.arange(250.0, 254.0)])
     tokens = PACE * np.minimum(at, 239) + PACE * np.maximum(at - 250, 0)
-    assert hours(Series(at, tokens), 240 * PACE).p50 == pytest.approx(240, rel=0.08)
+    assert hours(ProgressSeries(at, tokens), 240 * PACE).p50 == pytest.approx(240, rel=0.08)
 
 
 def test_a_longer_history_narrows_the_forecast() -> None:

@@ -8,8 +8,8 @@ import pytest
 
 from service.domain.programs.program import GateCriteria, MidpointGate, Outcome
 from service.domain.tracking.events import ProgramBaseline
-from service.domain.tracking.status import EarnedValue, Gate, Spend
-from service.engine.tracking.gate import Figures, GateRules, midpoint
+from service.domain.tracking.status import EarnedValue, GateStatus, Spend
+from service.engine.tracking.gate import GateInputs, GateRules, assess_gate
 from service.engine.tracking.history import Decision, Evaluation
 from tests.unit.engine.tracking_builders import PROGRAM, at
 
@@ -18,16 +18,16 @@ GATE = MidpointGate(0.5, GateCriteria(metric_at_least=0.65, cpi_at_least=0.9), G
 GATED = replace(PROGRAM, midpoint_gate=GATE, outcome=Outcome("helpdesk", 0.61, 0.7, 0.01))
 
 
-def figures(usd: float | None = 600.0, cpi: float | None = 1.0, metric: float | None = 0.66, **other: object) -> Figures:
+def figures(usd: float | None = 600.0, cpi: float | None = 1.0, metric: float | None = 0.66, **other: object) -> GateInputs:
     nothing = dict.fromkeys(EarnedValue.__slots__)
     earned = EarnedValue(**{**nothing, "cpi": cpi, "bac_usd": 1000.0, "basis": "x", "unknown": ()})  # type: ignore[arg-type]
     evaluations = [] if metric is None else [Evaluation(at(5), "helpdesk", metric)]
-    found = Figures(Spend(usd, 1.0, 1.0), earned, evaluations, [])
+    found = GateInputs(Spend(usd, 1.0, 1.0), earned, evaluations, [])
     return replace(found, **other)  # type: ignore[arg-type]
 
 
-def judged(program: ProgramBaseline = GATED, **given: object) -> Gate:
-    return midpoint(program, figures(**given), RULES)[0]  # type: ignore[arg-type]
+def judged(program: ProgramBaseline = GATED, **given: object) -> GateStatus:
+    return assess_gate(program, figures(**given), RULES)[0]  # type: ignore[arg-type]
 
 
 def test_before_half_is_spent_it_is_not_due() -> None:
@@ -90,11 +90,11 @@ def test_a_decision_on_another_gate_leaves_it_open() -> None:
 
 def test_without_criteria_defaults_are_said() -> None:
     """The gate is due and judged by default, with a warning that says by what."""
-    gate, said = midpoint(PROGRAM, figures(cpi=0.8), RULES)
+    gate, said = assess_gate(PROGRAM, figures(cpi=0.8), RULES)
     assert (gate.due, gate.recommendation) == (True, "pivot")
     assert "no criteria were decided up front" in said[0]
     assert "by default" in said[0]
-    assert midpoint(PROGRAM, figures(usd=1.0), RULES)[1] == ()
+    assert assess_gate(PROGRAM, figures(usd=1.0), RULES)[1] == ()
 
 
 def test_what_is_not_known_is_not_due() -> None:

@@ -12,7 +12,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from service.domain.tracking.events import Event, EventType
-from service.engine.tracking.hourly_rollup import TYPES, HourlyRollup, effective, fold_from_json, fold_hour, fold_to_json, hour_of
+from service.engine.tracking.hourly_rollup import (
+    TYPES,
+    HourlyRollup,
+    apply_corrections,
+    hour_of,
+    roll_up_hour,
+    rollup_from_json,
+    rollup_to_json,
+)
 from tests.unit.engine.tracking_builders import at, correction, cost, event
 
 counts = st.none() | st.integers(0, 2**52)
@@ -54,22 +62,22 @@ def test_order_and_repetition_change_nothing(events: list[Event], random: Any, t
     """Shuffled, and each of them told several times, they fold to the same text."""
     turned = events * times
     random.shuffle(turned)
-    assert fold_to_json(fold_hour(turned)) == fold_to_json(fold_hour(events))
+    assert rollup_to_json(roll_up_hour(turned)) == rollup_to_json(roll_up_hour(events))
 
 
 @given(told())
 def test_json_keeps_a_fold_exactly(events: list[Event]) -> None:
     """What comes back is equal, and has no more text than before."""
-    fold = fold_hour(events)
-    text = fold_to_json(fold)
-    assert fold_from_json(text) == fold
-    assert fold_to_json(fold_from_json(text)) == text
+    fold = roll_up_hour(events)
+    text = rollup_to_json(fold)
+    assert rollup_from_json(text) == fold
+    assert rollup_to_json(rollup_from_json(text)) == text
 
 
 @given(told())
 def test_every_event_counts_once(events: list[Event]) -> None:
     """Counts are by type, and all of them together are the events."""
-    assert fold_hour(events).counts == tuple(sum(each.type == name for each in events) for name in TYPES)
+    assert roll_up_hour(events).counts == tuple(sum(each.type == name for each in events) for name in TYPES)
 
 
 @given(told(), st.randoms(use_true_random=False), st.data())
@@ -83,24 +91,24 @@ def test_corrections_work_in_any_order(events: list[Event], random: Any, data: s
     turned, other = list(events), list(corrections)
     random.shuffle(turned)
     random.shuffle(other)
-    assert repr(effective(turned * 2, other * 2)) == repr(effective(events, corrections))
+    assert repr(apply_corrections(turned * 2, other * 2)) == repr(apply_corrections(events, corrections))
 
 
 def test_no_events_fold_to_nothing() -> None:
     """An hour without events is an empty fold."""
-    assert fold_hour([]) == HourlyRollup()
-    assert fold_from_json(fold_to_json(HourlyRollup())) == HourlyRollup()
+    assert roll_up_hour([]) == HourlyRollup()
+    assert rollup_from_json(rollup_to_json(HourlyRollup())) == HourlyRollup()
 
 
 def test_events_of_two_hours_are_refused() -> None:
     """A fold is of one hour."""
     with pytest.raises(ValueError, match="not of one hour"):
-        fold_hour([event(0.5), event(1.5)])
+        roll_up_hour([event(0.5), event(1.5)])
 
 
 def test_a_steady_hour_is_its_two_ends() -> None:
     """Of 3,600 reports that rise, the first and the last are kept."""
-    fold = fold_hour(event(second / 3600, tokens=second, usd=second, step=second) for second in range(3600))
+    fold = roll_up_hour(event(second / 3600, tokens=second, usd=second, step=second) for second in range(3600))
     assert [sample[2] for sample in fold.samples] == [0, 3599]
 
 
@@ -108,14 +116,14 @@ def test_turning_points_are_kept() -> None:
     """Both sides of a fall, of a mark, and the first and last of a total that is told later."""
     rows = [event(0.1, tokens=10), event(0.2, tokens=20), event(0.3, tokens=30), event(0.4, tokens=15), event(0.5, tokens=25)]
     rows += [event(0.6, tokens=35), event(0.7, "interruption", cause="gpu"), event(0.8, "restart"), event(0.9, tokens=45)]
-    assert [sample[3] for sample in fold_hour(rows).samples] == [10, 30, 15, 35, None, None, 45]
+    assert [sample[3] for sample in roll_up_hour(rows).samples] == [10, 30, 15, 35, None, None, 45]
     late = [event(0.1, tokens=1), event(0.2, tokens=2, usd=5.0), event(0.3, tokens=3, usd=6.0), event(0.4, tokens=4)]
-    assert [sample[5] for sample in fold_hour(late).samples] == [None, 5_000_000, 6_000_000, None]
+    assert [sample[5] for sample in roll_up_hour(late).samples] == [None, 5_000_000, 6_000_000, None]
 
 
 def test_losses_are_summed_up() -> None:
     """Count, those that are no numbers, last, least, median and most; the last is None where it is no number."""
-    losses = fold_hour(event(place / 10, loss=loss) for place, loss in enumerate([3.0, 2.0, 9.0, math.inf])).losses
+    losses = roll_up_hour(event(place / 10, loss=loss) for place, loss in enumerate([3.0, 2.0, 9.0, math.inf])).losses
     assert losses is not None
     assert (losses.count, losses.not_finite, losses.last) == (4, 1, None)
     assert (losses.least, losses.middle, losses.most) == (2.0, 3.0, 9.0)
@@ -125,7 +133,7 @@ def test_checkpoints_and_money_are_summed_up() -> None:
     """Bytes, the longest gap, costs by line, bills by line and end."""
     rows = [event(0.1, "checkpoint", bytes=5), event(0.2, "checkpoint", bytes=6), event(0.5, "checkpoint", bytes=7)]
     rows += [cost(0.3, 2.0, "storage"), cost(0.4, 1.0, "storage"), cost(0.5, 7.0, until=0.25), cost(0.6, -1.0, until=0.25)]
-    fold = fold_hour(rows)
+    fold = roll_up_hour(rows)
     assert fold.checkpoints is not None
     assert (fold.checkpoints.count, fold.checkpoints.bytes, fold.checkpoints.longest_gap) == (3, 18, 1_080_000_000)
     assert fold.costs == (("storage", 3_000_000),)
@@ -135,38 +143,38 @@ def test_checkpoints_and_money_are_summed_up() -> None:
 def test_a_correction_replaces_fields_and_keeps_the_time() -> None:
     """What it does not name stays, and so does the moment."""
     wrong = event(1, tokens=10, loss=3.0)
-    assert effective([wrong], [correction(9, wrong, tokens=20)]) == [replace(wrong, tokens_done=20)]
+    assert apply_corrections([wrong], [correction(9, wrong, tokens=20)]) == [replace(wrong, tokens_done=20)]
 
 
 def test_a_correction_without_fields_takes_back() -> None:
     """And one of that takes the taking back back."""
     wrong = event(1, tokens=10)
     void = correction(2, wrong)
-    assert effective([wrong], [void]) == []
-    assert effective([wrong], [correction(3, void), void]) == [wrong]
+    assert apply_corrections([wrong], [void]) == []
+    assert apply_corrections([wrong], [correction(3, void), void]) == [wrong]
 
 
 def test_a_correction_waits_for_its_event() -> None:
     """It may come first: alone it is nothing, and holds as soon as the event is there."""
     late = event(1, tokens=10)
     early = correction(0.5, late, tokens=12)
-    assert effective([], [early]) == []
-    assert effective([late], [early])[0].tokens_done == 12
+    assert apply_corrections([], [early]) == []
+    assert apply_corrections([late], [early])[0].tokens_done == 12
 
 
 def test_corrections_of_one_event_follow_each_other() -> None:
     """By their time, whichever came first; the last says whether the event is taken back."""
     wrong = event(1, tokens=10, loss=3.0)
     first, second = correction(2, wrong, tokens=20, loss=4.0), correction(3, wrong, tokens=30)
-    found = effective([wrong], [second, first])[0]
+    found = apply_corrections([wrong], [second, first])[0]
     assert (found.tokens_done, found.loss) == (30, 4.0)
-    assert effective([wrong], [correction(4, wrong), first]) == []
+    assert apply_corrections([wrong], [correction(4, wrong), first]) == []
 
 
 def test_a_correction_changes_only_what_the_type_takes() -> None:
     """A note has no tokens, corrected or not."""
     note = event(1, "note", text="x")
-    assert effective([note], [correction(2, note, tokens=5)]) == [note]
+    assert apply_corrections([note], [correction(2, note, tokens=5)]) == [note]
 
 
 def test_long_chains_of_corrections_hold() -> None:
@@ -175,7 +183,7 @@ def test_long_chains_of_corrections_hold() -> None:
     chain = [last]
     for number in range(10_000):
         chain.append(correction(number, chain[-1], tokens=number))
-    assert effective([last], chain[1:])[0].tokens_done == 9_999
+    assert apply_corrections([last], chain[1:])[0].tokens_done == 9_999
 
 
 def test_hours_count_from_1970() -> None:

@@ -8,9 +8,9 @@ from collections.abc import Callable, Iterator
 import numpy as np
 
 from service.domain.tracking.events import Event
-from service.domain.tracking.status import LossEnd
+from service.domain.tracking.status import LossProjection
 from service.engine.scaling.loss_curve import make_schedule
-from service.engine.tracking.loss_monitor import LossRules, loss_end, losses
+from service.engine.tracking.loss_monitor import LossRules, losses, project_loss
 from service.presets.scaling.law_fit import curve_prior
 from tests.unit.engine.tracking_builders import event, run_of
 
@@ -113,10 +113,10 @@ def test_a_short_or_silent_run_says_nothing() -> None:
 def test_the_end_of_the_loss_is_that_of_its_curve() -> None:
     """The extrapolation of loss curves, of the hours' medians; too short a run says why there is none."""
     plan, typical = make_schedule("cosine", 400_000.0), curve_prior()
-    found = loss_end(run_of(*told(200)), plan, typical, 2.3, np.random.default_rng(0))
-    assert isinstance(found, LossEnd)
+    found = project_loss(run_of(*told(200)), plan, typical, 2.3, np.random.default_rng(0))
+    assert isinstance(found, LossProjection)
     assert found.loss.p10 < found.loss.p90 < falling(199) * 1.1
     assert found.probability_of_planned is not None
     assert losses(run_of(*told(200)), RULES, found).end == found
-    short = loss_end(run_of(*told(3)), plan, typical, None, np.random.default_rng(0))
+    short = project_loss(run_of(*told(3)), plan, typical, None, np.random.default_rng(0))
     assert "at least 8 are needed" in str(short)

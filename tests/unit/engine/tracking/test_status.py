@@ -12,18 +12,20 @@ from hypothesis import strategies as st
 
 from service.domain.quantities import Range
 from service.domain.tracking.events import Event, PlannedWeek, ProgramBaseline, RunBaseline
-from service.domain.tracking.status import LossEnd, ProgramStatus
-from service.engine.tracking.cost import tracked
+from service.domain.tracking.status import LossProjection, ProgramStatus
+from service.engine.tracking.cost import cost_run
 from service.engine.tracking.gate import GateRules
 from service.engine.tracking.loss_monitor import LossRules
-from service.engine.tracking.outlook import history_so_far, targets
-from service.engine.tracking.run_metrics import at_least
-from service.engine.tracking.status import TrackRules, status
+from service.engine.tracking.outlook import find_targets, history_so_far
+from service.engine.tracking.run_metrics import poisson_sf
+from service.engine.tracking.status import StatusRules, status
 from service.presets.tracking.forecast import drift_rules, forecast_rules
 from tests.unit.engine.tracking_builders import PROGRAM, RUN, at, correction, cost, event, lives, run_of, steadily
 
 LONG = replace(PROGRAM, planned_tokens=10_000.0, budget_usd=10_000.0, deadline=date(2027, 2, 28))
-RULES = TrackRules(forecast_rules(), drift_rules(), GateRules(0.5, 0.9, 0.7, "x"), LossRules(48, 6.0, 0.05, 8, "x"), cadence_tolerance=0.25)
+RULES = StatusRules(
+    forecast_rules(), drift_rules(), GateRules(0.5, 0.9, 0.7, "x"), LossRules(48, 6.0, 0.05, 8, "x"), cadence_tolerance=0.25
+)
 LONG_RUN = replace(RUN, tokens=10_000.0, usd=10_000.0, accelerator_hours=5_000.0)
 
 
@@ -295,7 +297,7 @@ def test_a_run_that_is_down_loses_goodput_by_the_hour() -> None:
 def test_a_moment_told_twice_is_one_in_the_forecast() -> None:
     """The last position of each moment, up to now."""
     life = [*steadily(10), event(10, "rollback", tokens=60)]
-    target = targets(LONG, [tracked(LONG_RUN, run_of(*life, until=12))])[0]
+    target = find_targets(LONG, [cost_run(LONG_RUN, run_of(*life, until=12))])[0]
     series = history_so_far(target.run, at(12))
     assert series.at_hours.tolist() == [*range(11), 12]
     assert series.tokens.tolist()[-3:] == [90, 60, 60]
@@ -349,8 +351,8 @@ def test_interruptions_against_the_failure_budget() -> None:
 @given(st.integers(0, 60), st.floats(0, 40))
 def test_the_poisson_tail_is_a_probability(count: int, expected: float) -> None:
     """It starts at 1, never rises with the count, and ends between 0 and 1."""
-    assert at_least(0, expected) == 1.0
-    assert 0.0 <= at_least(count + 1, expected) <= at_least(count, expected) + 1e-12 <= 1.0 + 1e-12
+    assert poisson_sf(0, expected) == 1.0
+    assert 0.0 <= poisson_sf(count + 1, expected) <= poisson_sf(count, expected) + 1e-12 <= 1.0 + 1e-12
 
 
 @pytest.mark.parametrize(("every", "kept"), [(1.0, True), (1.2, True), (1.5, False)])
@@ -393,7 +395,7 @@ def test_late_events_change_the_status_as_if_they_had_come_in_time() -> None:
 
 def test_loss_ends_are_passed_to_their_runs() -> None:
     """By their place."""
-    end = LossEnd(Range(2.0, 2.1, 2.2), 2.05, 0.3, ())
+    end = LossProjection(Range(2.0, 2.1, 2.2), 2.05, 0.3, ())
     answer = status(LONG, [(LONG_RUN, run_of(*steadily(5)))], at(5), RULES, {0: end})
     assert answer.runs[0].loss.end == end
 

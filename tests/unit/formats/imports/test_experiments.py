@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from service.domain.errors import InvalidRequest
-from service.domain.tracking.imports import Imported, RunReference, restated
+from service.domain.tracking.imports import ImportedFile, RunReference, make_restatement
 from service.formats.imports import rows
 from service.formats.imports.dcgm import read_dcgm
 from service.formats.imports.mlflow import read_mlflow
@@ -31,7 +31,7 @@ def document(**changes: Any) -> dict[str, Any]:
     return {**json.loads(data("mlflow.json")), **changes}
 
 
-def mlflow(value: Any) -> Imported:
+def mlflow(value: Any) -> ImportedFile:
     return read_mlflow(json.dumps(value).encode())
 
 
@@ -71,7 +71,7 @@ class TestMlflow:
         }
         after = {each.event.id: each.event for each in mlflow(whole).matched}
         assert before.keys() == after.keys()
-        corrections = [restated(after[name], before[name]) for name in after]
+        corrections = [make_restatement(after[name], before[name]) for name in after]
         assert sum(correction is not None for correction in corrections) == 3
 
     def test_without_a_history_the_newest_values_count(self) -> None:
@@ -201,7 +201,7 @@ class TestDcgm:
         for series in part["data"]["result"]:
             series["values"] = series["values"][:2]
         before, after = (of_run(read_dcgm(json.dumps(each).encode()), "main-7b")[0] for each in (part, whole))
-        correction = restated(after, before)
+        correction = make_restatement(after, before)
         assert correction is not None
         assert correction.share == after.share
 

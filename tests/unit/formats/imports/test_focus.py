@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 
 from service.domain.errors import InvalidRequest
 from service.domain.tracking.events import Event
-from service.domain.tracking.imports import RunReference, restated, withdrawn
+from service.domain.tracking.imports import RunReference, make_restatement, make_retraction
 from service.formats.imports import parquet, rows
 from service.formats.imports.focus import IDENTITY, WANTED, read_focus
 from tests.unit.formats.imports.track_data import assert_takable, data, of_run, reasons
@@ -106,7 +106,7 @@ class TestBill:
         """The hour of i-0aa1, exported as 1.3 after 1.0, is a restatement and not a second charge."""
         before, after = (read_focus(data(name)).matched[0].event for name in ("focus-1.0.csv", "focus-1.3.csv"))
         assert before.id == after.id
-        correction = restated(after, before)
+        correction = make_restatement(after, before)
         assert correction is not None
         assert (correction.type, correction.supersedes, correction.micro_usd, correction.at) == (
             *("correction", before.id, 40_000_000),
@@ -166,15 +166,15 @@ class TestCorrections:
     def test_nothing_new_is_no_correction(self) -> None:
         """An event told again as it is kept needs none."""
         event = only(bill({}))
-        assert restated(event, event) is None
+        assert make_restatement(event, event) is None
 
     def test_a_second_restatement_supersedes_the_first(self) -> None:
         """Corrections follow one another, back to the first cost included, each with an id of its own."""
         first, other = only(bill({})), only(bill({"EffectiveCost": "40"}))
-        second = restated(other, first)
+        second = make_restatement(other, first)
         assert second is not None
-        assert restated(other, second) is None
-        third = restated(first, second)
+        assert make_restatement(other, second) is None
+        third = make_restatement(first, second)
         assert third is not None
         assert (third.supersedes, third.micro_usd) == (second.id, first.micro_usd)
         assert len({first.id, second.id, third.id}) == 3
@@ -182,18 +182,18 @@ class TestCorrections:
     def test_the_same_restatement_is_one(self) -> None:
         """Told twice, a restatement has one id."""
         first, other = only(bill({})), only(bill({"EffectiveCost": "40"}))
-        assert restated(other, first) == restated(other, first)
+        assert make_restatement(other, first) == make_restatement(other, first)
 
     def test_a_loss_that_is_no_number_equals_itself(self) -> None:
         """Importing a diverged loss again corrects nothing."""
         event = Event("a", "progress", datetime(2027, 2, 1, tzinfo=UTC), loss=float("nan"))
         again = Event("a", "progress", datetime(2027, 2, 1, tzinfo=UTC), loss=float("nan"))
-        assert restated(again, event) is None
+        assert make_restatement(again, event) is None
 
     def test_a_charge_that_moved_is_taken_back(self) -> None:
         """A correction without content takes back what was kept of the run it was tagged with before."""
         event = only(bill({}))
-        back = withdrawn(event)
+        back = make_retraction(event)
         assert (back.type, back.supersedes, back.micro_usd, back.at) == ("correction", event.id, None, event.at)
 
 

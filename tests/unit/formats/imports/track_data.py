@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from service.domain.tracking.events import EVENT_RULES, Event
-from service.domain.tracking.imports import CONTENT, Imported
+from service.domain.tracking.events import EVENT_FIELDS, Event
+from service.domain.tracking.imports import CONTENT_FIELDS, ImportedFile
 
 FOLDER = Path(__file__).parents[3] / "data" / "tracking"
 MOST_ID = 200
@@ -20,23 +20,23 @@ def data(name: str) -> bytes:
 
 def content(event: Event) -> dict[str, Any]:
     """What an event says beside its id and time."""
-    return {name: value for name in CONTENT if (value := getattr(event, name)) is not None}
+    return {name: value for name in CONTENT_FIELDS if (value := getattr(event, name)) is not None}
 
 
-def of_run(imported: Imported, run: str) -> list[Event]:
+def of_run(imported: ImportedFile, run: str) -> list[Event]:
     """The events of a run, in the order of the import."""
     return [each.event for each in imported.matched if each.reference.run == run]
 
 
-def reasons(imported: Imported) -> dict[int, str]:
+def reasons(imported: ImportedFile) -> dict[int, str]:
     """Why rows brought nothing, by row."""
     return {each.row: each.reason for each in imported.unmatched}
 
 
-def assert_takable(imported: Imported) -> None:
+def assert_takable(imported: ImportedFile) -> None:
     """Every event holds what its type takes and needs, its id is short enough, and no id is there twice for one run."""
     for each in imported.matched:
-        rule, given = EVENT_RULES[each.event.type], content(each.event)
+        rule, given = EVENT_FIELDS[each.event.type], content(each.event)
         assert set(given) <= set(rule.takes)
         assert set(rule.required) <= set(given)
         assert not rule.any_of or set(rule.any_of) & set(given)

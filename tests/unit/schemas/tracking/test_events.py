@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from marshmallow import ValidationError
 
-from service.domain.tracking.events import EVENT_RULES, TOLD_AS, Event
+from service.domain.tracking.events import API_NAMES, EVENT_FIELDS, Event
 from service.schemas.tracking.events import EventSchema, EventsSchema
 from service.store.tracking.event_rows import body_text, event_row
 
@@ -46,8 +46,8 @@ ANYTHING: st.SearchStrategy[Any] = st.one_of(
 
 def given_as_good(kind: str, names: list[str]) -> dict[str, Any]:
     """An event of that type with those of its fields, and the fields it cannot do without."""
-    rule = EVENT_RULES[kind]  # type: ignore[index]
-    takes, needs = ([TOLD_AS.get(name, name) for name in given] for given in (rule.takes, (*rule.required, *rule.any_of[:1])))
+    rule = EVENT_FIELDS[kind]  # type: ignore[index]
+    takes, needs = ([API_NAMES.get(name, name) for name in given] for given in (rule.takes, (*rule.required, *rule.any_of[:1])))
     return {"id": "e", "type": kind, "at": AT} | {name: GOOD[name] for name in takes if name in names or name in needs}
 
 
@@ -69,7 +69,7 @@ def in_a_batch(event: Any) -> Any:
 
 
 @given(
-    st.sampled_from(sorted(EVENT_RULES)),
+    st.sampled_from(sorted(EVENT_FIELDS)),
     st.lists(st.sampled_from(sorted(GOOD))),
     st.dictionaries(st.sampled_from([*sorted(GOOD), "type", "unknown"]), ANYTHING, max_size=2),
     st.sets(st.sampled_from(["id", "type", "at", "tokens_done", "cause"]), max_size=1),
@@ -80,7 +80,7 @@ def test_a_batch_reads_events_as_their_schema_does(kind: str, names: list[str], 
     assert repr(in_a_batch(event)) == repr(alone(event))
 
 
-@pytest.mark.parametrize("kind", sorted(EVENT_RULES))
+@pytest.mark.parametrize("kind", sorted(EVENT_FIELDS))
 def test_every_good_event_is_read_quickly(kind: str) -> None:
     """Without marshmallow's way through all fields of the schema: `load` is never asked."""
     event = given_as_good(kind, list(GOOD))

@@ -23,8 +23,8 @@ from service.domain.tracking.events import Event
 from service.domain.tracking.records import AlertRuleRecord, DeliveryRecord, ProgramRecord, RunRecord
 from service.runtime import webhooks
 from service.usecases.tracking import alerts
-from service.usecases.tracking.alert_delivery import MOST_ATTEMPTS, PAUSES_S, deliver_due, signed, slack_message
-from service.usecases.tracking.alerts import create_rule, judge_due, judge_program, try_rule
+from service.usecases.tracking.alert_delivery import MOST_ATTEMPTS, PAUSES_S, deliver_due, sign_headers, slack_message
+from service.usecases.tracking.alerts import create_rule, evaluate_due, evaluate_program, try_rule
 from tests.unit.providers.misbehaving_server import Server, in_turn, listening, redirect, reset
 
 NOW = datetime(2027, 2, 1, tzinfo=UTC)
@@ -104,12 +104,12 @@ class TestJudging:
         new_rule(context, program, "stalled", hours=6)
         progress(context, run, NOW, 100.0)
         for _ in range(9):
-            judge_due(context)
+            evaluate_due(context)
             clock.now += HOUR
         assert titles(context, program) == ["a run is stalled"]
         progress(context, run, clock.now, 200.0)
         for _ in range(9):
-            judge_due(context)
+            evaluate_due(context)
             clock.now += HOUR
         assert titles(context, program) == ["a run is stalled"] * 2
 
@@ -118,10 +118,10 @@ class TestJudging:
         program = new_program(context)
         run = new_run(context, program)
         new_rule(context, program, "budget", shares=[0.5])
-        judge_due(context)
+        evaluate_due(context)
         progress(context, run, NOW, 600.0)
         clock.now += timedelta(seconds=1)
-        judge_due(context)
+        evaluate_due(context)
         assert titles(context, program) == ["50% of the budget is spent"]
 
     def test_a_closed_program_is_not_judged(self, context: AppContext) -> None:
@@ -130,7 +130,7 @@ class TestJudging:
         for each in (closed, program):
             progress(context, new_run(context, each), NOW, 600.0)
             new_rule(context, each, "budget", shares=[0.5])
-        judge_due(context)
+        evaluate_due(context)
         assert (titles(context, closed), titles(context, program)) == ([], ["50% of the budget is spent"])
         assert context.store.programs_to_judge(NOW - HOUR, 10) == []
 
@@ -138,7 +138,7 @@ class TestJudging:
         """What it has not judged stays due."""
         program = new_program(context)
         new_rule(context, program)
-        judge_due(context, lambda: True)
+        evaluate_due(context, lambda: True)
         assert len(context.store.programs_to_judge(NOW, 10)) == 1
 
     def test_a_gate_is_missed_by_the_days_it_has_been_due(self, context: AppContext, clock: Clock) -> None:
@@ -148,11 +148,11 @@ class TestJudging:
         new_rule(context, program, "gate_missed", days=7)
         progress(context, run, NOW, 600.0)
         clock.now = NOW + timedelta(days=6)
-        assert judge_program(context, program) == []
+        assert evaluate_program(context, program) == []
         clock.now = NOW + timedelta(days=8)
-        assert [alert.subject for alert in judge_program(context, program)] == ["half-spend gate"]
+        assert [alert.subject for alert in evaluate_program(context, program)] == ["half-spend gate"]
         context.store.add_events(run, [Event("d", "decision", clock.now, gate="midpoint", verdict="continue")], clock.now)
-        judge_program(context, program)
+        evaluate_program(context, program)
         ((alert, _, _),) = context.store.alerts(program.id, 0, 10)
         assert alert.ended_at == clock.now
 
@@ -163,16 +163,16 @@ class TestJudging:
             progress(context, new_run(context, program), NOW, usd)
         progress(context, new_run(context, new_program(context)), NOW, 400.0)
         new_rule(context, program, "cap", team_usd=900)
-        assert [alert.body["figures"]["cap_usd"] for alert in judge_program(context, program)] == [500, 300, 900]
+        assert [alert.body["figures"]["cap_usd"] for alert in evaluate_program(context, program)] == [500, 300, 900]
 
     def test_a_budget_that_is_raised_is_judged_anew(self, context: AppContext) -> None:
         """80 % of the old one is history."""
         program = new_program(context)
         progress(context, new_run(context, program), NOW, 850.0)
         new_rule(context, program, "budget", shares=[0.8])
-        assert len(judge_program(context, program)) == 1
+        assert len(evaluate_program(context, program)) == 1
         raised = context.store.change_program(program, {**program.body, "budget_usd": 1050.0}, NOW, None)
-        assert [alert.body["figures"]["budget_usd"] for alert in judge_program(context, raised)] == [1050.0]
+        assert [alert.body["figures"]["budget_usd"] for alert in evaluate_program(context, raised)] == [1050.0]
 
     def test_a_program_has_a_limit_of_rules(self, context: AppContext, monkeypatch: pytest.MonkeyPatch) -> None:
         """All of them are judged every time."""
@@ -187,7 +187,7 @@ class TestSignatures:
     def test_a_receiver_can_verify_them(self) -> None:
         """With the specification's own library; not with another body, id or secret."""
         now = datetime.now(UTC)
-        headers = signed(SECRET, "delivery-1", now, '{"a": 1}')
+        headers = sign_headers(SECRET, "delivery-1", now, '{"a": 1}')
         assert Webhook(SECRET).verify('{"a": 1}', headers) == {"a": 1}
         for secret, body, changed in (
             (SECRET, '{"a": 2}', {}),
@@ -200,7 +200,7 @@ class TestSignatures:
     def test_the_published_example_is_signed_as_published(self) -> None:
         """HMAC-SHA256 of id, time and body with dots between, in base64: computed with openssl."""
         at = datetime.fromtimestamp(1614265330, UTC)
-        headers = signed("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw", "msg_p5jXN8AQM9LWM0D4loKWxJek", at, '{"test": 2432232314}')
+        headers = sign_headers("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw", "msg_p5jXN8AQM9LWM0D4loKWxJek", at, '{"test": 2432232314}')
         assert headers["webhook-timestamp"] == "1614265330"
         assert headers["webhook-signature"] == "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE="
 
@@ -229,7 +229,7 @@ class TestDelivery:
         program = new_program(context)
         progress(context, new_run(context, program), clock.now - HOUR, 600.0)
         rule = new_rule(context, program, "budget", server.serving(b"", 204), shares=[0.5])
-        (alert,) = judge_program(context, program)
+        (alert,) = evaluate_program(context, program)
         assert [deliver_due(context) for _ in range(3)] == [1, 0, 0]
         ((_, _, headers, body),) = server.seen
         told = Webhook(SECRET).verify(body, headers)
@@ -331,7 +331,7 @@ class TestSlack:
         program = new_program(context, name="<!channel> & <https://evil.example|7B>")
         progress(context, new_run(context, program), NOW, 600.0)
         create_rule(context, program, {"kind": "budget", "shares": [0.5], "targets": [{"slack": SLACK}]}, None)
-        judge_program(context, program)
+        evaluate_program(context, program)
         posted: list[tuple[str, Any, Mapping[str, str]]] = []
         deliver_due(context, lambda url, body, headers, *, private: posted.append((url, json.loads(body), headers)))
         ((url, told, headers),) = posted

@@ -9,10 +9,10 @@ import pytest
 
 from service.domain.quantities import Range
 from service.domain.tracking.events import ProgramBaseline
-from service.domain.tracking.status import Gate, ProgramStatus, TrackForecast, Unknown
+from service.domain.tracking.status import CompletionForecast, GateStatus, ProgramStatus, UnknownFigure
 from service.domain.training.estimate import FinishDates
 from service.engine.tracking.status import status
-from service.presets.tracking.status import track_rules
+from service.presets.tracking.status import status_rules
 from service.usecases.tracking.headline import Headline, headline
 
 BUDGET = 100_000.0
@@ -30,16 +30,18 @@ IN_TIME = days(1, 10, 20)
 CHEAP = Range(80_000, 90_000, 99_000)
 
 
-def standing(cost: Range | None, finish: FinishDates | None, *, baseline: ProgramBaseline = BASELINE, gate: Gate | None = None) -> Headline:
+def standing(
+    cost: Range | None, finish: FinishDates | None, *, baseline: ProgramBaseline = BASELINE, gate: GateStatus | None = None
+) -> Headline:
     """The headline of a program that is forecast so."""
     return headline(baseline, forecast_as(cost, finish, baseline, gate))
 
 
-def forecast_as(cost: Range | None, finish: FinishDates | None, baseline: ProgramBaseline, gate: Gate | None) -> ProgramStatus:
-    found = status(baseline, [], NOW, track_rules())
+def forecast_as(cost: Range | None, finish: FinishDates | None, baseline: ProgramBaseline, gate: GateStatus | None) -> ProgramStatus:
+    found = status(baseline, [], NOW, status_rules())
     missing = [("cost_usd", cost), ("finish", finish)]
-    unknown = tuple(Unknown(name, f"nobody told {name}") for name, value in missing if value is None)
-    return replace(found, forecast=TrackForecast(cost, finish, None, None, None, "told", unknown), gate=gate or found.gate)
+    unknown = tuple(UnknownFigure(name, f"nobody told {name}") for name, value in missing if value is None)
+    return replace(found, forecast=CompletionForecast(cost, finish, None, None, None, "told", unknown), gate=gate or found.gate)
 
 
 def test_within_both_it_is_on_track() -> None:
@@ -116,5 +118,5 @@ def test_without_a_budget_nothing_is_over_it() -> None:
 
 def test_a_gate_that_is_due_is_said_with_its_reasons() -> None:
     """What has to be decided stands under the first sentence."""
-    gate = Gate(due=True, recommendation="stop", reasons=("CPI 0.62 is below 0.7",))
+    gate = GateStatus(due=True, recommendation="stop", reasons=("CPI 0.62 is below 0.7",))
     assert standing(CHEAP, IN_TIME, gate=gate).said == ("The half-spend gate is due: stop is recommended (CPI 0.62 is below 0.7).",)
