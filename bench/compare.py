@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Any
 
-from bench.__main__ import loaded, median_s, report
+from bench.harness import loaded, median_s, report
 from providers.offer import Offer
 
 WORKLOAD: dict[str, Any] = {

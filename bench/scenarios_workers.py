@@ -195,6 +195,6 @@ def _go_on() -> None:
 
 
 if __name__ == "__main__":
-    from bench.__main__ import report
+    from bench.harness import report
 
     workers(report)

@@ -17,7 +17,7 @@ from http.client import HTTPConnection
 from pathlib import Path
 from typing import Any
 
-from bench.__main__ import CLIENTS, MEASURED_S, WARM_S, WORKERS, cpu_s, gunicorn, load, report
+from bench.harness import CLIENTS, MEASURED_S, WARM_S, WORKERS, cpu_s, gunicorn, load, report
 from service.config import load_settings
 from service.container import build_context
 from service.domain.teams import DEFAULT_TEAM

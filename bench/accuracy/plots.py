@@ -15,7 +15,7 @@ import vl_convert
 from bench.accuracy.report import COUNT_EDGES, TOTALS, Line, by_count, grouped, log_time, log_times
 
 if TYPE_CHECKING:
-    from bench.accuracy.score import ScoredRow
+    from bench.accuracy.rows import ScoredRow
 
 Values = list[dict[str, Any]]
 

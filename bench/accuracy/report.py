@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 if TYPE_CHECKING:
-    from bench.accuracy.score import ScoredRow
+    from bench.accuracy.rows import ScoredRow
 
 Floats = NDArray[np.float64]
 Group = tuple[str, Sequence["ScoredRow"]]

@@ -10,13 +10,13 @@ from __future__ import annotations
 import functools
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Literal
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bench.accuracy.report import errors
+from bench.accuracy.rows import ScoredRow
 from service.domain.training.model import GenericNetwork, Model
 from service.domain.training.run import Cluster, Training
 from service.engine.numerics.ranges import inverse, product
@@ -35,33 +35,6 @@ Summary = dict[str, object]
 BASELINE_MFU = 0.4
 RUNS = dict(zip(("training-runs", "more-training-runs"), FILES, strict=True))
 PREDICTED = ("predicted_left_out", "predicted_publication_out", "predicted_in_sample", "baseline", "constant")
-
-
-@dataclass(frozen=True)
-class ScoredRow:
-    """One measurement and what is predicted of it, in the unit of `measured`: tokens a second and accelerator, or accelerator-hours.
-
-    `constant` is the table's own median share of the peak, which has seen it. `covered`: within p10 to p90, both found without
-    its document.
-    """
-
-    id: str
-    table: str
-    source: str
-    accelerator: str
-    family: str
-    precision: str
-    count: int
-    params: float
-    layout_known: Literal["stated", "partly", "goal"]
-    kind: Literal["throughput", "hours"]
-    measured: float
-    predicted_left_out: float
-    predicted_publication_out: float
-    predicted_in_sample: float
-    baseline: float
-    constant: float
-    covered: bool
 
 
 @functools.cache

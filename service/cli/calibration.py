@@ -17,8 +17,8 @@ def measured(options: Mapping[str, Any], out: Path | None) -> None:
     """Measure, show, keep: in the data directory where the device is an accelerator, in `out` where asked."""
     from service.config import BadSetting, load_settings
     from service.container import utc_now
-    from service.presets.training.measured import BadMeasurement, store_measurement
-    from service.usecases.measurement.measure import CannotMeasure, Options, measure
+    from service.domain.training.utilisation import BadMeasurement
+    from service.usecases.measurement.measure import CannotMeasure, Options, measure, save_measurement
 
     try:
         folder = load_settings(os.environ).data_dir
@@ -29,7 +29,7 @@ def measured(options: Mapping[str, Any], out: Path | None) -> None:
         if document["accelerator"] is None:
             click.echo("not stored: a CPU is no accelerator the estimates know")
             return
-        file = store_measurement(document, folder)
+        file = save_measurement(document, folder)
     except (BadSetting, CannotMeasure, BadMeasurement) as error:
         raise click.ClickException(str(error)) from error
     except OSError as error:
@@ -61,13 +61,9 @@ def measured_table(document: Mapping[str, Any]) -> str:
 
 def used_by_estimates(document: Mapping[str, Any]) -> str:
     """What estimates take from a measurement."""
-    from service.presets.hardware.accelerators import find_accelerator
-    from service.presets.training.measured import parse_measurement
-    from service.presets.training.utilisation import find_utilisation
-    from service.usecases.resolution.user_measurements import with_measurement
+    from service.usecases.measurement.measure import utilisation_with
 
-    published = find_utilisation(find_accelerator(document["accelerator"]).accelerator, document["precision"])
-    own = with_measurement(published, parse_measurement(document, "the measurement"))
+    published, own = utilisation_with(document)
     head = ("", "share of peak", "launch s a layer", "p10", "p90", "source")
     rows = [
         (name, f"{one.matmul_share:.3f}", f"{one.layer_overhead_s:.3g}", f"{one.spread.p10:.3f}", f"{one.spread.p90:.3f}", source)

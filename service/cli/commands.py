@@ -14,8 +14,7 @@ import click
 
 from service.cli import tables
 from service.context import AppContext
-from service.domain.errors import DomainError
-from service.store import StoreUnavailable
+from service.domain.errors import DomainError, StoreUnavailable
 
 if TYPE_CHECKING:
     from service.schemas.base import Schema

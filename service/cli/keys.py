@@ -71,7 +71,7 @@ def revoke(key_id: str) -> None:
 def opened_context() -> Iterator[AppContext]:
     """The context; trouble with the database is told in one line."""
     from service.cli.commands import context
-    from service.store import StoreUnavailable
+    from service.domain.errors import StoreUnavailable
 
     at = context()
     try:

@@ -13,13 +13,12 @@ import click
 from service.cli.commands import context
 from service.cli.tables import clipped, columns
 from service.context import AppContext
-from service.prices.precedence import FILES
+from service.domain.errors import StoreUnavailable
 from service.serialization import plain
-from service.store import StoreUnavailable
+from service.usecases.prices.providers import ROW_KINDS
 
 ROWS_NAMED = 5
 """Rejected and quarantined rows named in the table; `--json` has the first hundred of each."""
-KINDS = ("rejected", "quarantined", "doubted")
 SHOWN = ("name", "state", "offers", "snapshot", "last_success_at", "next_refresh_at", "lacks", "last_error")
 
 
@@ -54,23 +53,13 @@ def show(*, as_json: bool, as_csv: bool) -> None:
 def _refreshed(at: AppContext, name: str, *, accept_jumps: bool) -> dict[str, Any]:
     """The job's own result, with the rows that were not taken."""
     from providers.registry import UnknownProvider
-    from service.store.prices.snapshots import no_step
-    from service.usecases.prices.providers import unheld
-    from service.usecases.prices.refresh import refresh_prices
+    from service.usecases.prices.providers import refresh_in_process
 
     click.echo(f"asking {name}", err=True)
     try:
-        result = refresh_prices(at, {"provider": name, "by_hand": True, "accept_jumps": accept_jumps}, no_step)
+        return refresh_in_process(at, name, accept_jumps=accept_jumps)
     except UnknownProvider as error:
         raise click.ClickException(str(error)) from error
-    if "snapshot" not in result:
-        return result
-    state = at.store.provider_state(name)
-    owned = at.store.team_prices() if name == FILES else {}
-    rows = {f"{kind}_rows": [row for one in (state, *owned.values()) for row in getattr(one, kind, ())] for kind in KINDS}
-    warnings = [*result.get("warnings", ()), *(said for prices in owned.values() for said in prices.warnings), *unheld(at, owned)]
-    told = {"teams": {team: prices.offers for team, prices in owned.items()}} if owned else {}
-    return result | rows | told | {"left_out": dict(state.left_out)} | ({"warnings": warnings} if warnings else {})
 
 
 def _refresh_table(results: Sequence[Mapping[str, Any]]) -> str:
@@ -92,7 +81,7 @@ def _named(results: Sequence[Mapping[str, Any]]) -> list[str]:
     rows = [
         f"{result['provider']} {kind}: {row['row']}: {row['reason']}"
         for result in results
-        for kind in KINDS
+        for kind in ROW_KINDS
         for row in result.get(f"{kind}_rows", ())[:ROWS_NAMED]
     ]
     teams = [

@@ -17,8 +17,8 @@ import click
 
 if TYPE_CHECKING:
     from service.context import AppContext
+    from service.domain.scenarios import WholeScenario
     from service.domain.teams import Principal
-    from service.store import WholeScenario
 
 LOOK_S = 0.2
 SHOWN = ("p10", "p50", "p90", "mean", "standard_error")
@@ -92,7 +92,7 @@ def _at(team: str) -> Iterator[tuple[AppContext, Principal]]:
 
 def _follow(context: AppContext, who: Principal, scenario_id: str, *, as_json: bool) -> None:
     """Watch to the end, then show it. Raises NotFound, and ClickException where it has failed."""
-    from service.api.resources.scenarios import scenario_body
+    from service.schemas.scenarios.presenters import scenario_body
 
     found = _watched(context, who, scenario_id)
     if as_json:
@@ -105,7 +105,7 @@ def _follow(context: AppContext, who: Principal, scenario_id: str, *, as_json: b
 
 def _watched(context: AppContext, who: Principal, scenario_id: str) -> WholeScenario:
     """The scenario when it is over, its progress shown meanwhile; where no worker is heard of, this process is one."""
-    from service.store.scenarios.statements import OPEN
+    from service.domain.jobs import OPEN
     from service.usecases.scenarios.scenarios import find_scenario
 
     found = find_scenario(context, who, scenario_id)

@@ -57,3 +57,32 @@ class NotFound(DomainError):
 
     status = 404
     title = "Not found"
+
+
+class StoreUnavailable(Exception):
+    """The database is away, full, locked for too long or read-only: nothing was committed, try again later.
+
+    `told` is what somebody who may not know more of the database reads.
+    """
+
+    told = "The database cannot be reached right now; try again."
+
+
+class StoreFull(StoreUnavailable):
+    """The database's disk is full."""
+
+    told = "The database has no space left; nothing of this request was kept. Try again when there is some."
+
+
+class StoreReadOnly(StoreUnavailable):
+    """The database takes no changes, as a standby does, or one on a file system that went read-only."""
+
+    told = "The database takes no changes right now; nothing of this request was kept. Try again later."
+
+
+class StoreNotReady(Exception):
+    """The database answers but its schema is not the one this release needs."""
+
+
+class VersionConflictError(Exception):
+    """The version that was to be changed is not the newest one."""

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
 from decimal import Decimal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from service.domain.jobs import State
 from service.domain.quantities import Range
 from service.domain.schedule import ActivityNetwork
 from service.domain.training.run import Run
 
+Body = Mapping[str, Any]
 Floats = NDArray[np.float64]
 Singles = NDArray[np.float32]
 Ints = NDArray[np.int64]
@@ -234,3 +238,34 @@ class Aggregate:
     counts: Mapping[str, int]
     days: Histogram
     attributions: Mapping[str, Attribution]
+
+
+@dataclass(frozen=True, slots=True)
+class ScenarioRow:
+    """A scenario as it stands. `number` counts a team's scenarios; times are UTC."""
+
+    id: str
+    team: str
+    number: int
+    kind: str
+    state: State
+    units: int
+    units_done: int
+    chunks: int
+    chunks_begun: int
+    review_at: int
+    price_snapshot: str
+    engine_version: str
+    error: str | None
+    created_at: datetime
+    updated_at: datetime
+    expires_at: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class WholeScenario:
+    """A scenario with what was asked and, when it has succeeded, what has come of it."""
+
+    row: ScenarioRow
+    request: Body
+    result: Body | None

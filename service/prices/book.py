@@ -11,6 +11,7 @@ from types import MappingProxyType
 import numpy as np
 
 from providers.offer import UNREAD_SINCE, Offer
+from service.domain.prices import offer_key
 from service.prices.offer_table import Flags, OfferColumns, columns_of
 
 BUILT_IN_PROVIDER = "snapshot"
@@ -87,11 +88,6 @@ def origin(offer: Offer) -> Origin:
 def answers(offer: Offer, wanted: Mapping[str, str | None]) -> bool:
     """Whether the offer has every value of `wanted` (fields of an offer to texts, case-blind; None: any)."""
     return all(value is None or getattr(offer, name).casefold() == value.casefold() for name, value in wanted.items())
-
-
-def offer_key(offer: Offer) -> tuple[str, ...]:
-    """What tells one offer from another, in the order of listings."""
-    return (offer.accelerator, offer.provider, offer.region, offer.instance_type, offer.pricing, str(offer.accelerator_count), offer.market)
 
 
 def price_book(

@@ -15,12 +15,12 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 
-from service.domain.errors import UnknownName
-from service.prices.book import BUILT_IN_PROVIDER, PriceBook, answers, offer_key, price_book
+from service.domain.errors import StoreUnavailable, UnknownName
+from service.prices.book import BUILT_IN_PROVIDER, PriceBook, answers, price_book
 from service.prices.snapshots import AND_OWN, SnapshotRepository
-from service.store import NO_HEADS, BookManifest, StoreUnavailable
+from service.store import NO_HEADS, BookManifest
 
-__all__ = ["BUILT_IN_PROVIDER", "Catalog", "PriceBook", "answers", "offer_key", "price_book"]
+__all__ = ["BUILT_IN_PROVIDER", "Catalog", "PriceBook", "answers", "price_book"]
 
 log = logging.getLogger(__name__)
 

@@ -16,7 +16,8 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from providers.offer import Discount, Fetched, Offer
-from service.prices.book import BUILT_IN_PROVIDER, offer_key
+from service.domain.prices import offer_key
+from service.prices.book import BUILT_IN_PROVIDER
 
 FILES = "file"
 

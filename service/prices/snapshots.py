@@ -11,10 +11,11 @@ from typing import Any, Protocol
 
 from providers.offer import Fetched, Offer, Provider
 from service.cache import Cache
+from service.domain.errors import StoreUnavailable
 from service.prices.book import BUILT_IN_PROVIDER, NEVER, FreshnessPolicy, PriceBook, extended, origin, price_book
 from service.prices.precedence import FILES, Part, merged, with_own
 from service.prices.snapshot_codec import FORMAT, pack, unpack
-from service.store import BookManifest, SnapshotRef, StoreUnavailable
+from service.store import BookManifest, SnapshotRef
 
 HEADS_KEY = "prices:heads"
 HEADS_TTL_S = 1.0

@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from service.config import load_settings
+from service.domain.errors import StoreUnavailable
 from service.runtime import bind_guard, logs, process_guard
-from service.store import Store, StoreUnavailable
+from service.store import Store
 
 _settings = load_settings(os.environ)
 _MEMORY = Path("/dev/shm")  # noqa: S108  # gunicorn's heartbeat files, kept off the disk where there is such a place

@@ -19,9 +19,9 @@ from filelock import FileLock, Timeout
 
 from service.config import Settings, database_label, to_env
 from service.container import build_context
-from service.presets.training.measured import BadMeasurement
+from service.domain.errors import StoreUnavailable
+from service.domain.training.utilisation import BadMeasurement
 from service.runtime import bind_guard, process_guard
-from service.store import StoreUnavailable
 from service.usecases.prices.refresh import refresh_unknown
 
 log = logging.getLogger(__name__)

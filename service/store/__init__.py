@@ -5,56 +5,44 @@ from __future__ import annotations
 from sqlalchemy import text
 from sqlalchemy.exc import DBAPIError
 
-from service.store.database import StoreNotReady, StoreUnavailable, told_plainly
-from service.store.idempotency import Answer, AnswerRows, IdempotencyKeyReused, IdempotencyRecord, IdempotentReplay
-from service.store.jobs import ATTEMPT_CAP, Job, JobRows, LeaseStatus, State
+from service.domain.errors import StoreNotReady, StoreUnavailable
+from service.store.database import told_plainly
+from service.store.idempotency import AnswerRows
+from service.store.jobs import ATTEMPT_CAP, JobRows
 from service.store.keys import KeyRows
-from service.store.prices.history import HistoryFilter, HistoryRows, PriceChange
+from service.store.prices.history import HistoryFilter, HistoryRows
 from service.store.prices.price_books import NO_HEADS, BookManifest, BookRows, ProviderState, SnapshotRef, StaleWriteError
 from service.store.prices.snapshots import PriceRows, Snapshot
 from service.store.prices.team_prices import Owned, TeamPrices
-from service.store.scenarios.scenarios import Claim, NewScenario, OpenWork, ScenarioRow, ScenarioRows, TeamIsFull, WholeScenario
+from service.store.scenarios.scenarios import Claim, NewScenario, OpenWork, ScenarioRows, TeamIsFull
 from service.store.tables import HEAD
 from service.store.tracking.alerts import AlertRows, ClaimedDelivery, DueEvaluation
 from service.store.tracking.events import AppendedEvents, EventRows
 from service.store.tracking.feedback import FeedbackRows
-from service.store.tracking.programs import TrackRows, VersionConflictError
+from service.store.tracking.programs import TrackRows
 from service.store.tracking.projections import ProjectionRows, RollUpHour, RunLog
 
 __all__ = [
     "ATTEMPT_CAP",
     "NO_HEADS",
-    "Answer",
     "AppendedEvents",
     "BookManifest",
     "Claim",
     "ClaimedDelivery",
     "DueEvaluation",
     "HistoryFilter",
-    "IdempotencyKeyReused",
-    "IdempotencyRecord",
-    "IdempotentReplay",
-    "Job",
-    "LeaseStatus",
     "NewScenario",
     "OpenWork",
     "Owned",
-    "PriceChange",
     "ProviderState",
     "RollUpHour",
     "RunLog",
-    "ScenarioRow",
     "Snapshot",
     "SnapshotRef",
     "StaleWriteError",
-    "State",
     "Store",
-    "StoreNotReady",
-    "StoreUnavailable",
     "TeamIsFull",
     "TeamPrices",
-    "VersionConflictError",
-    "WholeScenario",
 ]
 
 

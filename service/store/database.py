@@ -17,37 +17,14 @@ from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.exc import DBAPIError, InternalError, OperationalError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
+from service.domain.errors import StoreFull, StoreReadOnly, StoreUnavailable
+
 BUSY_TIMEOUT_S = 5.0
 _LOOK_S = (0.001, 0.02)
 POOL_TIMEOUT_S = 5
 _POSTGRES = {"connect_timeout": 3, "tcp_user_timeout": 10_000}
 _SYNCHRONOUS_FULL = 2
 _T = TypeVar("_T")
-
-
-class StoreUnavailable(Exception):
-    """The database is away, full, locked for too long or read-only: nothing was committed, try again later.
-
-    `told` is what somebody who may not know more of the database reads.
-    """
-
-    told = "The database cannot be reached right now; try again."
-
-
-class StoreFull(StoreUnavailable):
-    """The database's disk is full."""
-
-    told = "The database has no space left; nothing of this request was kept. Try again when there is some."
-
-
-class StoreReadOnly(StoreUnavailable):
-    """The database takes no changes, as a standby does, or one on a file system that went read-only."""
-
-    told = "The database takes no changes right now; nothing of this request was kept. Try again later."
-
-
-class StoreNotReady(Exception):
-    """The database answers but its schema is not the one this release needs."""
 
 
 _PRIMARY = 0xFF  # what is above tells more about one of SQLite's errors

@@ -6,54 +6,19 @@ on the database, and then finds either the answer or nothing.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable
 from datetime import datetime, timedelta
 from typing import Any, NoReturn
 
 from sqlalchemy import ColumnElement, Connection, RowMapping, and_, delete, select, update
 
-from service.domain.errors import DomainError
+from service.domain.idempotency import Answer, IdempotencyKeyReused, IdempotencyRecord, IdempotentReplay
 from service.store.database import Database, insert_into
 from service.store.tables import idempotency_keys
 
 KEPT_FOR = timedelta(hours=24)
 """How long an answer is remembered at least."""
 _UNANSWERED = 0
-
-
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """What a caller was told: HTTP status, JSON body, and where the thing made is found."""
-
-    status: int
-    body: Mapping[str, Any]
-    location: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class IdempotencyRecord:
-    """What an answer is remembered under: the team, the caller's key, a digest of what was asked; and how to tell of what was made."""
-
-    team: str
-    key: str
-    digest: str
-    at: datetime
-    answer: Callable[[Any], Answer]
-
-
-class IdempotentReplay(Exception):
-    """The same was asked under this key before; nothing was made now."""
-
-    def __init__(self, answer: Answer) -> None:
-        super().__init__(answer.location)
-        self.answer = answer
-
-
-class IdempotencyKeyReused(DomainError):
-    """Another request came under the same key."""
-
-    title = "Idempotency-Key used before"
 
 
 def remember(connection: Connection, asked: IdempotencyRecord | None) -> Callable[[Any], None]:

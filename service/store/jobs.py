@@ -9,16 +9,15 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any, Literal
+from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, RowMapping, and_, delete, func, insert, or_, select, update
 
+from service.domain.jobs import Job, LeaseStatus
 from service.store.database import Database, insert_into
 from service.store.tables import heartbeats, jobs
 
-State = Literal["queued", "running", "succeeded", "failed", "cancelled"]
 ATTEMPT_CAP = 3
 """Attempts that may end in failure or a lost worker; a job handed back on shutdown has not used one up."""
 SEND_AGAIN_S = 30
@@ -26,37 +25,6 @@ SEND_AGAIN_S = 30
 UNSENT_S = 2
 """How old a job may be before the sweeper sends it in its creator's stead."""
 _ERROR_CHARS = 2000
-
-
-@dataclass(frozen=True, slots=True)
-class Job:
-    """One row. `attempt` counts claims; `handed_back` those that ended in an orderly shutdown. Times are UTC."""
-
-    id: str
-    kind: str
-    payload: Mapping[str, Any]
-    state: State
-    attempt: int
-    handed_back: int
-    lease_owner: str | None
-    lease_expires_at: datetime | None
-    cancel_requested: bool
-    progress_done: int
-    progress_total: int
-    result: Mapping[str, Any] | None
-    error: str | None
-    sent_at: datetime | None
-    created_at: datetime
-    updated_at: datetime
-    single: str | None
-
-
-@dataclass(frozen=True, slots=True)
-class LeaseStatus:
-    """What the holder of a lease learns when it asks to go on: whether it still holds the job, and whether it should stop."""
-
-    held: bool
-    cancel: bool
 
 
 class JobRows(Database):

@@ -11,8 +11,8 @@ from types import TracebackType
 from typing import Any, Self
 
 from service.context import AppContext
-from service.store import Job, StoreUnavailable
-from service.store.prices.snapshots import Step
+from service.domain.errors import StoreUnavailable
+from service.domain.jobs import Job, Step
 
 log = logging.getLogger(__name__)
 

@@ -13,9 +13,8 @@ from datetime import datetime, timedelta
 from functools import lru_cache
 
 from service.context import AppContext
-from service.domain.errors import InvalidRequest
+from service.domain.errors import InvalidRequest, StoreUnavailable
 from service.domain.teams import EVERYBODY, Key, Principal, checked_name, checked_scopes
-from service.store import StoreUnavailable
 
 SEEN_WITHIN_S = 1.0
 """How old what a process knows of a key may be: so soon a revocation is seen everywhere, and the first key ever made."""

@@ -23,8 +23,8 @@ from service import create_app
 from service.config import Settings
 from service.container import utc_now
 from service.context import AppContext
+from service.domain.jobs import no_step
 from service.presets.hardware.accelerators import canonical_accelerator
-from service.store.prices.snapshots import no_step
 from service.usecases.prices.refresh import refresh_prices
 from tests.conftest import DEADLINE_S, find_free_port, listens, missing, redis_program, running, wait_for
 from tests.unit.providers.misbehaving_server import Handler, Server, redirect

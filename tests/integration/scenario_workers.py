@@ -13,8 +13,8 @@ from pathlib import Path
 
 from service.config import to_env
 from service.context import AppContext
+from service.domain.scenarios import ScenarioRow
 from service.runtime import serve
-from service.store import ScenarioRow
 from service.usecases.scenarios.scenarios import find_scenario
 from tests.conftest import DEADLINE_S, wait_for
 from tests.support.scenario_toy import EVERYBODY, MODULE, NAME

@@ -18,8 +18,8 @@ from flask import Flask
 from service.config import Settings, load_settings
 from service.container import JOB_KINDS
 from service.context import AppContext
+from service.domain.jobs import no_step
 from service.prices.catalog import BUILT_IN_PROVIDER, LOOKER
-from service.store.prices.snapshots import no_step
 from service.usecases.jobs import Worker, run_job
 from service.usecases.prices.refresh import KIND, refresh_due, refresh_prices
 from tests.integration.outages import (

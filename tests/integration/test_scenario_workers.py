@@ -22,8 +22,8 @@ from service.api.resources.scenarios import EXAMPLE
 from service.config import Settings, load_settings
 from service.container import build_context
 from service.context import AppContext
+from service.domain.scenarios import ScenarioRow
 from service.schemas.scenarios.request import ScenarioRequestSchema, given_of
-from service.store import ScenarioRow
 from service.usecases.scenarios.registry import KINDS
 from service.usecases.scenarios.scenarios import cancel, find_scenario, submit
 from tests.conftest import DEADLINE_S, find_free_port, listens, missing, redis_program, running, wait_for

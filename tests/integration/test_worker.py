@@ -20,8 +20,8 @@ from providers.snapshot import SnapshotProvider
 from service.config import load_settings, to_env
 from service.container import build_context, utc_now
 from service.context import AppContext
+from service.domain.jobs import Job
 from service.runtime import serve
-from service.store import Job
 from service.usecases.jobs import LEASE_S, submit
 from service.usecases.prices.refresh import KIND, request_refresh
 from tests.conftest import DEADLINE_S, wait_for

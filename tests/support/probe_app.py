@@ -16,10 +16,9 @@ from service import api
 from service.api.http import request_body
 from service.api.http.blueprint import Blueprint, json_response
 from service.api.http.paging import page_of, paginate
-from service.domain.errors import DoesNotFit, InvalidRequest, NoOffer, UnknownName
+from service.domain.errors import DoesNotFit, InvalidRequest, NoOffer, StoreUnavailable, UnknownName
 from service.schemas.base import Choice, Count, Items, OrWord, Part, Schema, Share, Text
 from service.schemas.paging import PageQuerySchema
-from service.store import StoreUnavailable
 
 SECRET = "SELECT secret FROM keys -- /etc/shadow"
 ERRORS: dict[str, Exception] = {

@@ -19,8 +19,8 @@ import numpy as np
 
 from service.context import AppContext
 from service.domain.errors import InvalidRequest
+from service.domain.scenarios import ScenarioRow
 from service.domain.teams import DEFAULT_TEAM, SCOPES, Principal
-from service.store import ScenarioRow
 from service.usecases.scenarios.registry import Body, Prepared, ScenarioKind, ScenarioRequest, Step
 from service.usecases.scenarios.scenarios import submit
 

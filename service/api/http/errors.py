@@ -119,7 +119,7 @@ def register(app: Flask) -> None:
     from sqlalchemy.exc import InterfaceError, OperationalError
     from sqlalchemy.exc import TimeoutError as PoolTimeout
 
-    from service.store import StoreUnavailable
+    from service.domain.errors import StoreUnavailable
 
     app.register_error_handler(HttpError, _on_refusal)
     app.register_error_handler(BadJson, _on_bad_json)

@@ -13,7 +13,7 @@ from service.api.http.auth import principal
 from service.api.http.blueprint import json_response
 from service.api.http.errors import HttpError
 from service.api.http.preconditions import versioned
-from service.store import Answer, IdempotencyRecord, IdempotentReplay
+from service.domain.idempotency import Answer, IdempotencyRecord, IdempotentReplay
 
 HEADER = "Idempotency-Key"
 PATTERN = r'^"?[A-Za-z0-9._:/+=-]{1,200}"?$'

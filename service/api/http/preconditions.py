@@ -9,7 +9,7 @@ from typing import Any, Protocol, TypeVar
 from flask import Response, request
 
 from service.api.http.errors import HttpError
-from service.store import VersionConflictError
+from service.domain.errors import VersionConflictError
 
 VERSIONED: dict[str, Any] = {"ETag": {"schema": {"type": "string"}, "description": "Its version; for If-Match and If-None-Match"}}
 IF_MATCH: dict[str, Any] = {

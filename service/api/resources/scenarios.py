@@ -17,9 +17,12 @@ from service.api.http.idempotency import IDEMPOTENT, remembering
 from service.api.http.paging import number_after, numbered_page, page_of
 from service.api.resources.training.estimate import EXAMPLE as ESTIMATE
 from service.context import AppContext
-from service.domain.errors import NotFound
+from service.domain.errors import NotFound, StoreUnavailable
+from service.domain.jobs import OPEN
+from service.domain.scenarios import ScenarioRow, WholeScenario
 from service.domain.teams import Principal
 from service.schemas.paging import PageQuerySchema
+from service.schemas.scenarios.presenters import entry_body, scenario_body
 from service.schemas.scenarios.request import (
     TAKES,
     ScenarioEntrySchema,
@@ -29,9 +32,6 @@ from service.schemas.scenarios.request import (
     given_of,
 )
 from service.schemas.strict_json import dumps, parse
-from service.serialization import plain
-from service.store import ScenarioRow, StoreUnavailable, WholeScenario
-from service.store.scenarios.statements import OPEN
 from service.usecases.scenarios import scenarios as usecase
 from service.usecases.scenarios.registry import kind_of
 
@@ -152,27 +152,6 @@ def _told(context: AppContext, who: Principal, row: ScenarioRow) -> Iterator[str
             return  # the headers are sent: whoever comes again gets the right answer
     if row.state not in OPEN:
         yield f"event: end\ndata: {dumps(entry_body(row))}\n\n"
-
-
-def entry_body(row: ScenarioRow) -> Body:
-    """A scenario in short as its JSON object."""
-    return {
-        "id": row.id,
-        "kind": row.kind,
-        "state": row.state,
-        "progress": {"done": row.units_done, "total": row.units},
-        "error": row.error,
-        "price_snapshot": row.price_snapshot,
-        "engine_version": row.engine_version,
-        "created_at": plain(row.created_at),
-        "updated_at": plain(row.updated_at),
-        "expires_at": plain(row.expires_at),
-    }
-
-
-def scenario_body(scenario: WholeScenario) -> Body:
-    """A scenario as its JSON object."""
-    return {**entry_body(scenario.row), "request": scenario.request, "result": scenario.result}
 
 
 def _url(row: ScenarioRow) -> str:

@@ -10,8 +10,6 @@ from pathlib import Path
 
 import click
 
-from service.api.resources.tracking.programs import program_body
-from service.api.resources.tracking.status import status_body
 from service.cli import commands
 from service.cli.commands import error_lines
 from service.cli.keys import make_database, opened_context
@@ -20,6 +18,7 @@ from service.cli.tracking import tables
 from service.context import AppContext
 from service.domain.teams import DEFAULT_TEAM, SCOPES, Principal
 from service.domain.tracking.records import ProgramRecord
+from service.schemas.tracking.presenters import program_body, status_body
 from service.serialization import plain
 from service.usecases.tracking import programs as usecase
 
@@ -61,8 +60,8 @@ def show(program_id: str, *, as_of: str | None, team: str, as_json: bool) -> Non
 
 def report(program_id: str, *, form: str, out: Path | None, as_of: str | None, team: str) -> None:
     """Write a program's report."""
-    from service.api.resources.tracking.report import report_body
     from service.formats.documents.report import render
+    from service.schemas.tracking.presenters import report_body
     from service.usecases.tracking.report import program_report
 
     with _opened() as context, commands.readable_problems():

@@ -117,3 +117,6 @@ class ProgramTokens:
     flow: Mapping[str, object] | None
     suggested: SuggestedTokens | None
     worthwhile_epochs: float
+
+
+CAUSES = ("scope", "hardware", "utilisation", "failures", "price", "overheads", "other lines", "reserves")

@@ -58,3 +58,7 @@ class Utilisation:
     source: str
     borrowed: bool = False
     other_share: float | None = None
+
+
+class BadMeasurement(Exception):
+    """A measurement that cannot be used; the text names the file or the entry, what is wrong and what would be right."""

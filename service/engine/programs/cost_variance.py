@@ -12,12 +12,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 
+from service.domain.programs.answer import CAUSES
 from service.domain.programs.program import ProgramPlan, RunBlock, TierBlock, TierName
 from service.engine.numerics.money import fitted, total
 
 # The line of a run's bill that its factors make; its other lines, and those of the program, are `other lines`.
 COMPUTE_LINE = "compute"
-CAUSES = ("scope", "hardware", "utilisation", "failures", "price", "overheads", "other lines", "reserves")
 
 
 @dataclass(frozen=True, slots=True)

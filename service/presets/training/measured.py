@@ -22,16 +22,13 @@ from typing import Any, cast
 from service.domain.errors import UnknownName
 from service.domain.quantities import Range
 from service.domain.training.hardware import PRECISIONS, Precision
+from service.domain.training.utilisation import BadMeasurement
 from service.presets.hardware.accelerators import find_accelerator
 
 FILE = "measured.json"
 LARGEST_SIZE = 10_000_000
 _REMAINING = Path(__file__).parents[1] / "data" / "measured.toml"
 Key = tuple[str, str]
-
-
-class BadMeasurement(Exception):
-    """A measurement that cannot be used; the text names the file or the entry, what is wrong and what would be right."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from service.domain.programs.answer import CAUSES
 from service.domain.programs.program import TIERS
-from service.engine.programs.cost_variance import CAUSES
 from service.schemas.base import Choice, Count, Day, Flag, Items, Number, Part, RangeSchema, Schema, Share, Text
 from service.schemas.programs.fields import MAX_NAMES
 from service.schemas.programs.runs import MAX_RUNS

@@ -9,12 +9,12 @@ from typing import Any, get_args
 from marshmallow import ValidationError, validates_schema
 
 from service.domain.errors import InvalidRequest
+from service.domain.jobs import State
 from service.schemas.base import Choice, Count, Flag, Items, Moment, NotNegative, Number, Part, Schema, Text, pointers
 from service.schemas.fields import FreeObject, OwnField
 from service.schemas.programs.request import ProgramRequestSchema
 from service.schemas.scenarios.optimisation import OptimizeSchema
 from service.schemas.training.request import EstimateRequestSchema
-from service.store.jobs import State
 from service.usecases.scenarios.registry import Body, ScenarioRequest, Shape
 
 MOST_TRIALS = 10**10

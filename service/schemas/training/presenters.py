@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from providers.offer import Offer
 from service.context import AppContext
 from service.domain.training.hardware import Accelerator
 from service.presets.training.models import ModelPreset
+from service.presets.version import engine_version
 from service.serialization import plain
 from service.usecases.training.estimate import EstimateAnswer, estimate
 from service.usecases.training.levers import with_levers
@@ -31,6 +32,11 @@ def estimate_answer(found: EstimateAnswer) -> dict[str, Any]:
         del blocks[name]
     body["warnings"] = warnings
     return {**blocks, **body}
+
+
+def batch_answer(answers: Sequence[Mapping[str, Any]], price_snapshot: str) -> dict[str, Any]:
+    """The answers of a batch as its JSON object."""
+    return {"answers": answers, "price_snapshot": price_snapshot, "engine_version": engine_version()}
 
 
 def offer_entry(offer: Offer, *, stale: bool) -> dict[str, Any]:

@@ -5,44 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from decimal import Decimal
 from typing import Any
 
 from sqlalchemy import ColumnElement, ScalarSelect, Select, Table, and_, or_, select
 
+from service.domain.prices import PriceChange
 from service.store.database import Database
 from service.store.tables import price_history, team_price_history
 
 THING = ("asked", "provider", "region", "instance_type", "accelerator", "accelerator_count", "pricing", "market")
 """The columns that tell one thing's prices from another's."""
-
-
-@dataclass(frozen=True, slots=True)
-class PriceChange:
-    """One row: the price of a thing from `observed_at` on, None where it was not sold any more. `asked` is the provider that said so.
-
-    `usd_per_hour_before` is the price of the row before of the same thing, None where it had none.
-    """
-
-    id: int
-    asked: str
-    provider: str
-    region: str
-    instance_type: str
-    accelerator: str
-    accelerator_count: int
-    pricing: str
-    market: str
-    usd_per_hour: Decimal | None
-    availability: str
-    observed_at: datetime
-    source: str
-    usd_per_hour_before: Decimal | None
-
-    @property
-    def own(self) -> bool:
-        """Whether it is the price of one team alone: their ids count down from -1."""
-        return self.id < 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, fields
 from datetime import datetime
 from decimal import Decimal
@@ -11,13 +11,13 @@ from typing import Any
 from sqlalchemy import RowMapping, String, func, select, update
 
 from providers.offer import Discount, Fetched, Offer
+from service.domain.jobs import Step, no_step
 from service.store.database import Database, insert_new
 from service.store.tables import ExactDecimal, length_of, offers, price_snapshots
 
 CHUNK_ROWS = 500
 """Offers a transaction: small enough that no other writer waits for long, large enough that the commits do not dominate."""
 
-Step = Callable[[int, int], None]
 MOST_ACCELERATORS = 2**31 - 1  # of PostgreSQL's integer
 _OFFER_FIELDS = tuple(f.name for f in fields(Offer))
 LONGEST = {name: length_of(offers.c[name]) for name in _OFFER_FIELDS if isinstance(offers.c[name].type, String)}
@@ -33,11 +33,6 @@ class Snapshot:
     provider: str
     taken_at: datetime
     offer_count: int
-
-
-def no_step(done: int, total: int) -> None:
-    """Progress that nobody watches."""
-    del done, total
 
 
 class PriceRows(Database):

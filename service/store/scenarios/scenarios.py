@@ -15,12 +15,14 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, RowMapping, and_, delete, func, insert, select, update
 
+from service.domain.idempotency import IdempotencyRecord
+from service.domain.jobs import OPEN, State
+from service.domain.scenarios import ScenarioRow, WholeScenario
 from service.domain.teams import DEFAULT_TEAM
 from service.store.database import Database, insert_new, storable
-from service.store.idempotency import IdempotencyRecord, remember
-from service.store.jobs import State
+from service.store.idempotency import remember
 from service.store.scenarios import statements
-from service.store.scenarios.statements import CHUNK_ATTEMPTS, FREE, HELD, OPEN
+from service.store.scenarios.statements import CHUNK_ATTEMPTS, FREE, HELD
 from service.store.scenarios.tables import scenario_chunks, scenarios
 from service.store.tables import teams
 
@@ -48,37 +50,6 @@ class NewScenario:
     engine_version: str
     request: Body
     prepared: Body
-
-
-@dataclass(frozen=True, slots=True)
-class ScenarioRow:
-    """A scenario as it stands. `number` counts a team's scenarios; times are UTC."""
-
-    id: str
-    team: str
-    number: int
-    kind: str
-    state: State
-    units: int
-    units_done: int
-    chunks: int
-    chunks_begun: int
-    review_at: int
-    price_snapshot: str
-    engine_version: str
-    error: str | None
-    created_at: datetime
-    updated_at: datetime
-    expires_at: datetime | None
-
-
-@dataclass(frozen=True, slots=True)
-class WholeScenario:
-    """A scenario with what was asked and, when it has succeeded, what has come of it."""
-
-    row: ScenarioRow
-    request: Body
-    result: Body | None
 
 
 @dataclass(frozen=True, slots=True)

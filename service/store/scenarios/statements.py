@@ -8,13 +8,12 @@ from __future__ import annotations
 
 from sqlalchemy import Select, and_, bindparam, exists, func, insert, or_, select, update
 
-from service.store.jobs import State
+from service.domain.jobs import OPEN
 from service.store.scenarios.tables import scenario_chunks, scenarios
 from service.store.tables import UtcTime, jobs
 
 CHUNK_ATTEMPTS = 3
 """Attempts at a chunk that may end in failure or a lost worker."""
-OPEN: tuple[State, ...] = ("queued", "running")
 AT = bindparam("at", type_=UtcTime)
 HELD = exists(
     select(jobs.c.id)

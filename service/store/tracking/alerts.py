@@ -11,10 +11,11 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, RowMapping, and_, func, insert, or_, select, update
 
+from service.domain.idempotency import IdempotencyRecord
 from service.domain.tracking.alerts import TEST, AlertChanges, AlertFinding, DeliveryState, PreviousAlert
 from service.domain.tracking.records import AlertRecord, AlertRuleRecord, DeliveryRecord, ProgramRecord
 from service.store.database import Database, storable
-from service.store.idempotency import IdempotencyRecord, remember
+from service.store.idempotency import remember
 from service.store.tracking.tables import alert_deliveries, alert_rules, alerts, track_programs, track_runs
 
 Body = Mapping[str, Any]

@@ -9,18 +9,16 @@ from typing import Any
 
 from sqlalchemy import Connection, RowMapping, Table, func, insert, select, update
 
+from service.domain.errors import VersionConflictError
+from service.domain.idempotency import IdempotencyRecord
 from service.domain.teams import DEFAULT_TEAM
 from service.domain.tracking.records import ProgramRecord, RunRecord
 from service.store.database import Database, insert_new
-from service.store.idempotency import IdempotencyRecord, remember
+from service.store.idempotency import remember
 from service.store.tables import teams
 from service.store.tracking.tables import track_programs, track_revisions, track_runs
 
 Body = Mapping[str, Any]
-
-
-class VersionConflictError(Exception):
-    """The version that was to be changed is not the newest one."""
 
 
 _PROGRAM = tuple(track_programs.c[name] for name in ProgramRecord.__dataclass_fields__)

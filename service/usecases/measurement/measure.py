@@ -11,15 +11,17 @@ import statistics
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
 from datetime import date
+from pathlib import Path
 from typing import Any
 
 from service.domain.errors import UnknownName
 from service.domain.training.hardware import Accelerator, Precision
+from service.domain.training.utilisation import Utilisation
 from service.engine.training.memory import memory
 from service.presets.hardware.accelerators import canonical_accelerator, find_accelerator, load_accelerators
-from service.presets.training.measured import MeasuredShape, parse_measurement
+from service.presets.training.measured import MeasuredShape, parse_measurement, store_measurement
 from service.presets.training.utilisation import find_utilisation
-from service.usecases.resolution.user_measurements import check, flops, question
+from service.usecases.resolution.user_measurements import check, flops, question, with_measurement
 
 PRECISION: Precision = "bf16"
 FREE_MEMORY_SHARE = 0.6
@@ -95,6 +97,17 @@ def measure(options: Options, today: date, say: Say) -> dict[str, Any]:
     if accelerator is not None:
         check(parse_measurement(document, "the measurement"))
     return document
+
+
+def save_measurement(document: Mapping[str, Any], folder: Path) -> Path:
+    """The file of the data directory `folder` in which the measurement now is. Raises BadMeasurement, OSError."""
+    return store_measurement(document, folder)
+
+
+def utilisation_with(document: Mapping[str, Any]) -> tuple[Utilisation, Utilisation]:
+    """Utilisation of the measured accelerator by published measurements, and with this one. Raises BadMeasurement."""
+    published = find_utilisation(find_accelerator(document["accelerator"]).accelerator, document["precision"])
+    return published, with_measurement(published, parse_measurement(document, "the measurement"))
 
 
 def _bench() -> Any:

@@ -11,11 +11,12 @@ from typing import Any
 from providers.offer import Offer
 from service.context import AppContext
 from service.domain.errors import UnknownName
+from service.domain.prices import PriceChange
 from service.domain.training.hardware import Accelerator
 from service.presets.hardware.accelerators import find_accelerator, load_accelerators
 from service.presets.training.models import ModelPreset, load_models
 from service.prices.catalog import PriceBook, answers
-from service.store import HistoryFilter, PriceChange
+from service.store import HistoryFilter
 
 Given = Mapping[str, Any]
 LONGEST_NAME = 100

@@ -11,12 +11,13 @@ from typing import Any
 from providers.offer import FILE, UNREAD_SINCE, Discount, Fetched, Offer, Provider, ProviderError, Rejected
 from providers.quarantine import Checked, Identity, Quarantined, accept, doubts, identity
 from service.context import AppContext
+from service.domain.jobs import Step
 from service.prices.book import BUILT_IN_PROVIDER, NEVER
 from service.prices.precedence import FILES, matches
 from service.store import Owned, ProviderState, TeamPrices
 from service.store.database import storable
 from service.store.prices.history import THING
-from service.store.prices.snapshots import LONGEST, LONGEST_PRICE, MOST_ACCELERATORS, Step
+from service.store.prices.snapshots import LONGEST, LONGEST_PRICE, MOST_ACCELERATORS
 from service.usecases.prices.provider_access import configuration
 
 EXAMPLES = 100

@@ -11,15 +11,18 @@ from typing import Any, Literal
 from providers.offer import ProviderError
 from service.context import AppContext
 from service.domain.errors import DomainError, UnknownName
+from service.domain.jobs import no_step
 from service.domain.teams import DEFAULT_TEAM
 from service.prices.precedence import FILES
 from service.store import ProviderState
 from service.usecases.prices.provider_access import NotConfigured, as_configured, barred, check_credentials, due_at, left_alone, load, unset
-from service.usecases.prices.refresh import KIND, request_refresh
+from service.usecases.prices.refresh import KIND, refresh_prices, request_refresh
 
 Condition = Literal["ok", "stale", "failing", "not_configured", "offline", "never_asked", "off"]
 CONDITIONS: tuple[Condition, ...] = ("ok", "stale", "failing", "not_configured", "offline", "never_asked", "off")
 EXAMPLES_SHOWN = 20
+ROW_KINDS = ("rejected", "quarantined", "doubted")
+"""Rows of an answer that are not offers, or are to be looked at again."""
 NOT_TOLD = "its files cannot all be read; `outlay prices show` says why"
 """Of price files: the error names the file, which may be some team's, and may quote it."""
 
@@ -109,6 +112,19 @@ def refresh_now(context: AppContext, name: str, *, accept_jumps: bool = False) -
         _check_askable(context, name)
     job = request_refresh(context, name, by_hand=True, accept_jumps=accept_jumps)
     return replace(entry, refresh=job.state)
+
+
+def refresh_in_process(context: AppContext, name: str, *, accept_jumps: bool = False) -> dict[str, Any]:
+    """Result of a refresh made here by the operator, with its rejected, quarantined and suspicious rows. Raises UnknownProvider."""
+    result = refresh_prices(context, {"provider": name, "by_hand": True, "accept_jumps": accept_jumps}, no_step)
+    if "snapshot" not in result:
+        return result
+    state = context.store.provider_state(name)
+    owned = context.store.team_prices() if name == FILES else {}
+    rows = {f"{kind}_rows": [row for one in (state, *owned.values()) for row in getattr(one, kind, ())] for kind in ROW_KINDS}
+    warnings = [*result.get("warnings", ()), *(said for prices in owned.values() for said in prices.warnings), *unheld(context, owned)]
+    teams = {"teams": {team: prices.offers for team, prices in owned.items()}} if owned else {}
+    return result | rows | teams | {"left_out": dict(state.left_out)} | ({"warnings": warnings} if warnings else {})
 
 
 def _check_askable(context: AppContext, name: str) -> None:

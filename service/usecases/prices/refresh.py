@@ -11,10 +11,11 @@ from typing import Any
 
 from providers.offer import Fetched, Provider, ProviderError
 from service.context import AppContext
+from service.domain.errors import StoreUnavailable
+from service.domain.jobs import Job, Step, no_step
 from service.prices.book import BUILT_IN_PROVIDER
 from service.prices.precedence import FILES
-from service.store import BookManifest, Job, Owned, ProviderState, SnapshotRef, StaleWriteError, StoreUnavailable
-from service.store.prices.snapshots import Step, no_step
+from service.store import BookManifest, Owned, ProviderState, SnapshotRef, StaleWriteError
 from service.usecases.prices.ingest import Attempt, keep, withdrawn
 from service.usecases.prices.provider_access import (
     NotConfigured,

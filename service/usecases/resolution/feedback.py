@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 from service.context import AppContext
+from service.domain.errors import StoreUnavailable
 from service.domain.teams import Principal
 from service.domain.tracking.feedback import RunOutcome
 from service.domain.training.run import Run
@@ -16,7 +17,7 @@ from service.domain.training.utilisation import Utilisation
 from service.engine.tracking.feedback import feedback_factors, scale_throughput
 from service.presets.tracking.status import feedback_rules
 from service.presets.training.reliability import find_reliability
-from service.store import Store, StoreUnavailable
+from service.store import Store
 from service.usecases.resolution.assumption_log import AssumptionLog
 
 log = logging.getLogger(__name__)

@@ -11,8 +11,9 @@ from typing import Any
 
 from providers.offer import Offer
 from service.domain.errors import InvalidRequest, NoOffer
+from service.domain.prices import offer_key
 from service.presets.hardware.regions import region_of_offer
-from service.prices.catalog import PriceBook, answers, offer_key
+from service.prices.catalog import PriceBook, answers
 from service.usecases.resolution.assumption_log import AssumptionLog
 
 DEFAULT_PRICING = "on_demand"

@@ -15,13 +15,13 @@ from service.domain.quantities import Range
 from service.domain.training.hardware import Accelerator, Precision
 from service.domain.training.model import Transformer
 from service.domain.training.run import Cluster, Run, Training
-from service.domain.training.utilisation import Utilisation
+from service.domain.training.utilisation import BadMeasurement, Utilisation
 from service.engine.training.flops import training_flops
 from service.engine.training.layouts import Layouts
 from service.engine.training.step.step_time import Step, step
 from service.presets.hardware.accelerators import load_accelerators
 from service.presets.training.footprint import find_footprint
-from service.presets.training.measured import FILE, BadMeasurement, Key, MeasuredShape, Measurement, read_measurements, remaining
+from service.presets.training.measured import FILE, Key, MeasuredShape, Measurement, read_measurements, remaining
 from service.presets.training.utilisation import find_utilisation
 from service.usecases.resolution.assumption_log import AssumptionLog
 

@@ -9,7 +9,8 @@ from typing import Any
 
 from service.context import AppContext
 from service.domain.errors import DomainError, InvalidRequest
-from service.store import HistoryFilter, PriceChange
+from service.domain.prices import PriceChange
+from service.store import HistoryFilter
 from service.usecases.resolution.assumption_log import AssumptionLog
 from service.usecases.resolution.machine import resolve_machine
 from service.usecases.resolution.price import Price

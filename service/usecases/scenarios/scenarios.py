@@ -6,9 +6,11 @@ from datetime import timedelta
 
 from service.context import AppContext
 from service.domain.errors import DomainError, InvalidRequest, NotFound
+from service.domain.idempotency import IdempotencyRecord
+from service.domain.scenarios import ScenarioRow, WholeScenario
 from service.domain.teams import Principal
 from service.presets.version import engine_version
-from service.store import IdempotencyRecord, NewScenario, OpenWork, ScenarioRow, TeamIsFull, WholeScenario
+from service.store import NewScenario, OpenWork, TeamIsFull
 from service.usecases.scenarios.codec import packed
 from service.usecases.scenarios.registry import MOST_CHUNKS, Body, Prepared, ScenarioRequest, kind_of
 from service.usecases.scenarios.worker import KIND, call_workers

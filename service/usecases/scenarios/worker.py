@@ -17,9 +17,9 @@ from types import TracebackType
 from typing import Any, Self
 
 from service.context import AppContext
-from service.domain.errors import DomainError
-from service.store import Claim, StoreUnavailable
-from service.store.prices.snapshots import Step
+from service.domain.errors import DomainError, StoreUnavailable
+from service.domain.jobs import Step
+from service.store import Claim
 from service.store.scenarios.scenarios import REVIEW
 from service.usecases.jobs import LeaseLost, Stopped
 from service.usecases.scenarios.codec import unpacked

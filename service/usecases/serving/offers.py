@@ -8,10 +8,11 @@ from typing import Any
 
 from providers.offer import Offer
 from service.domain.errors import InvalidRequest, NoOffer, UnknownName
+from service.domain.prices import offer_key
 from service.domain.training.hardware import Accelerator
 from service.engine.serving.fleet import RentalUnit
 from service.presets.hardware.accelerators import find_accelerator, load_accelerators
-from service.prices.book import PriceBook, offer_key
+from service.prices.book import PriceBook
 from service.usecases.comparison.option_table import TORUS
 from service.usecases.resolution.assumption_log import AssumptionLog
 from service.usecases.resolution.cluster import other_meanings

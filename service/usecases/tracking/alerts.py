@@ -14,12 +14,12 @@ from typing import Any
 
 from service.context import AppContext
 from service.domain.errors import InvalidRequest, NotFound
+from service.domain.idempotency import IdempotencyRecord
 from service.domain.teams import Principal
 from service.domain.tracking.alerts import LIMITS, AlertFinding, AlertRule, AlertTarget, RuleInputs, SpendCaps, WatchedRun
 from service.domain.tracking.records import AlertRecord, AlertRuleRecord, DeliveryRecord, ProgramRecord
 from service.engine.tracking.alert_rules import REARM_AFTER, diff_alerts, evaluate_rule
 from service.runtime.webhooks import Forbidden, destination
-from service.store import IdempotencyRecord
 from service.usecases.jobs import never
 from service.usecases.tracking.programs import NOT_OURS, OPEN
 from service.usecases.tracking.status import StatusResult, program_status

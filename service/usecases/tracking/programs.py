@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from service.context import AppContext
-from service.domain.errors import InvalidRequest, NotFound
+from service.domain.errors import InvalidRequest, NotFound, StoreNotReady
+from service.domain.idempotency import IdempotencyRecord
 from service.domain.teams import Principal
 from service.domain.tracking.records import ProgramRecord, RunRecord
 from service.serialization import plain
-from service.store import IdempotencyRecord, StoreNotReady
 from service.usecases.tracking.baseline import CLOSED, STATED_FIELDS, apply_stated, baseline_of_plan, planned_run, with_gate_share
 from service.usecases.tracking.feedback import record_outcome
 

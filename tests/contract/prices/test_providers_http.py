@@ -16,7 +16,7 @@ from service import create_app
 from service.api.http.etags import ETAG
 from service.config import Settings
 from service.context import AppContext, Providers
-from service.store.prices.snapshots import no_step
+from service.domain.jobs import no_step
 from service.usecases.prices.refresh import KIND, refresh_prices
 
 NOW = datetime(2027, 1, 4, 12, tzinfo=UTC)

@@ -16,7 +16,9 @@ from sqlalchemy import inspect, text
 
 from providers.offer import Discount, Fetched, Offer
 from providers.snapshot import SnapshotProvider
-from service.store import Job, Store, StoreNotReady, StoreUnavailable
+from service.domain.errors import StoreNotReady, StoreUnavailable
+from service.domain.jobs import Job
+from service.store import Store
 from service.store.migration import newest, upgrade
 from service.store.prices.snapshots import CHUNK_ROWS
 from service.store.tables import HEAD, jobs, metadata

@@ -8,7 +8,8 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from sqlalchemy.exc import StatementError
 
-from service.store import Job, Store
+from service.domain.jobs import Job
+from service.store import Store
 
 NOW = datetime(2027, 1, 4, 12, tzinfo=UTC)
 LATER = NOW + timedelta(seconds=60)

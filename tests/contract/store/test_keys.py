@@ -18,8 +18,9 @@ import pytest
 from sqlalchemy import func, select
 from sqlalchemy.exc import IntegrityError
 
+from service.domain.idempotency import Answer, IdempotencyKeyReused, IdempotencyRecord, IdempotentReplay
 from service.domain.teams import DEFAULT_TEAM, Key
-from service.store import Answer, IdempotencyKeyReused, IdempotencyRecord, IdempotentReplay, Store
+from service.store import Store
 from service.store.idempotency import KEPT_FOR, remember
 from service.store.tables import api_keys, idempotency_keys, teams
 

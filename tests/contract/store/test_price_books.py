@@ -13,7 +13,9 @@ import pytest
 from sqlalchemy import event, text
 
 from providers.offer import Fetched, Offer
-from service.store import NO_HEADS, HistoryFilter, Owned, PriceChange, ProviderState, StaleWriteError, Store, StoreUnavailable, TeamPrices
+from service.domain.errors import StoreUnavailable
+from service.domain.prices import PriceChange
+from service.store import NO_HEADS, HistoryFilter, Owned, ProviderState, StaleWriteError, Store, TeamPrices
 from service.store.prices.history import THING
 from service.store.tables import price_history, provider_states, team_price_history, team_prices
 

@@ -10,8 +10,10 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from sqlalchemy import insert
 
+from service.domain.jobs import Job
+from service.domain.scenarios import ScenarioRow
 from service.domain.teams import DEFAULT_TEAM
-from service.store import Claim, Job, NewScenario, OpenWork, ScenarioRow, Store, TeamIsFull
+from service.store import Claim, NewScenario, OpenWork, Store, TeamIsFull
 from service.store.scenarios.scenarios import DIED, KEPT_FOR, REVIEW
 from service.store.scenarios.statements import CHUNK_ATTEMPTS
 from service.store.scenarios.tables import scenario_chunks, scenarios

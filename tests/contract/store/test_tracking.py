@@ -12,9 +12,10 @@ import pytest
 from sqlalchemy import update
 from sqlalchemy.exc import IntegrityError
 
+from service.domain.errors import VersionConflictError
 from service.domain.tracking.events import Event
 from service.domain.tracking.records import ProgramRecord, RunRecord
-from service.store import Store, VersionConflictError
+from service.store import Store
 from service.store.tracking.event_rows import HOUR_MICROS, micros
 from service.store.tracking.tables import track_runs
 

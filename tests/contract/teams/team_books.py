@@ -16,10 +16,10 @@ from providers.snapshot import SnapshotProvider
 from service import create_app
 from service.config import load_settings
 from service.context import AppContext
+from service.domain.jobs import no_step
 from service.domain.teams import SCOPES
 from service.prices.catalog import Catalog
 from service.prices.snapshots import SnapshotRepository
-from service.store.prices.snapshots import no_step
 from service.usecases.keys import make_key
 from service.usecases.prices.refresh import refresh_prices
 

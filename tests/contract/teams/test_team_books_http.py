@@ -11,8 +11,8 @@ import pytest
 from service import create_app
 from service.container import JOB_KINDS
 from service.context import AppContext
+from service.domain.jobs import no_step
 from service.domain.teams import SCOPES
-from service.store.prices.snapshots import no_step
 from service.usecases.jobs import Worker, run_job
 from service.usecases.keys import make_key
 from service.usecases.prices.refresh import refresh_prices

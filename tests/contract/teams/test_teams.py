@@ -19,8 +19,8 @@ from service.api.http.auth import PREFIX
 from service.api.resources.scenarios import EXAMPLE as SCENARIO_EXAMPLE
 from service.api.resources.tracking.alerts import RULE_EXAMPLE
 from service.config import Settings, load_settings
+from service.domain.errors import StoreUnavailable
 from service.domain.teams import SCOPES
-from service.store import StoreUnavailable
 from service.usecases.keys import make_key
 from tests.contract.doors import House, house, is_problem, key_id, secret, shown
 

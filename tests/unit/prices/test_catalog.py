@@ -14,11 +14,12 @@ import pytest
 
 from providers.offer import Fetched, Offer, Provider
 from service.cache import MemoryCache
-from service.domain.errors import UnknownName
-from service.prices.book import FreshnessPolicy, PriceBook, offer_key
+from service.domain.errors import StoreUnavailable, UnknownName
+from service.domain.prices import offer_key
+from service.prices.book import FreshnessPolicy, PriceBook
 from service.prices.catalog import FIRST_WAIT_S, IDLE_S, LOOK_S, LOOKER, Catalog, price_book
 from service.prices.snapshots import HEADS_KEY, SnapshotRepository
-from service.store import BookManifest, Owned, ProviderState, SnapshotRef, Store, StoreUnavailable, TeamPrices
+from service.store import BookManifest, Owned, ProviderState, SnapshotRef, Store, TeamPrices
 
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
 HOUR = timedelta(hours=1)

@@ -13,8 +13,7 @@ import pytest
 from service.config import Settings
 from service.container import build_context
 from service.context import AppContext
-from service.store import Job
-from service.store.prices.snapshots import Step
+from service.domain.jobs import Job, Step
 from service.usecases import jobs
 from service.usecases.jobs import Kind, Worker, run_job, submit, sweep
 from tests.conftest import wait_for

@@ -13,9 +13,8 @@ import pytest
 from service.config import Settings
 from service.container import build_context
 from service.context import AppContext
-from service.domain.errors import InvalidRequest
+from service.domain.errors import InvalidRequest, StoreUnavailable
 from service.domain.teams import EVERYBODY
-from service.store import StoreUnavailable
 from service.usecases.keys import AWAY_S, SEEN_WITHIN_S, AuthenticationError, Authenticator, digest_of, make_key
 
 

@@ -12,7 +12,7 @@ from service.api.http.auth import team_context
 from service.api.http.blueprint import Blueprint, json_response
 from service.api.http.etags import ETAG, tagged
 from service.api.http.paging import page_of, paginate
-from service.prices.catalog import offer_key
+from service.domain.prices import offer_key
 from service.schemas.base import Choice, Count, Flag, FreeObject, Items, Moment, Number, Part, Schema, Text
 from service.schemas.paging import PageQuerySchema
 from service.schemas.training.presenters import accelerator_entry, model_entry, offer_entry

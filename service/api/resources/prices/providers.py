@@ -14,10 +14,10 @@ from service.api.http.blueprint import Blueprint, StrictParser, json_response
 from service.api.http.errors import response_name
 from service.api.http.paging import cursor_of, page_of, paginate
 from service.domain.errors import InvalidRequest
+from service.domain.prices import PriceChange
 from service.schemas.base import Choice, Count, Flag, FreeObject, Items, Moment, Number, Part, Schema, Text
 from service.schemas.paging import PageQuerySchema
 from service.serialization import plain
-from service.store import PriceChange
 from service.usecases.prices.catalog import find_price_changes
 from service.usecases.prices.providers import CONDITIONS, EXAMPLES_SHOWN, find_provider, list_providers, refresh_now
 

@@ -14,14 +14,13 @@ from service.api.http.paging import number_after, numbered_page, page_of
 from service.api.http.preconditions import IF_MATCH, VERSIONED, matched, versioned
 from service.api.http.request_body import LARGE_BODY_BYTES, body_limit
 from service.domain.tracking.records import ProgramRecord, RunRecord
-from service.presets.version import engine_version
 from service.schemas.paging import PageQuerySchema
 from service.schemas.tracking.events import AppendResultSchema, EventPageSchema, EventQuerySchema, EventsSchema, event_body
 from service.schemas.tracking.plan import plan_errors, plan_of
+from service.schemas.tracking.presenters import program_body, run_body
 from service.schemas.tracking.programs import (
     NewProgramSchema,
     NewRunSchema,
-    PlannedSchema,
     ProgramChangeSchema,
     ProgramPageSchema,
     RunChangeSchema,
@@ -32,10 +31,8 @@ from service.schemas.tracking.programs import (
 from service.serialization import plain
 from service.usecases.tracking import events as usecase_events
 from service.usecases.tracking import programs as usecase
-from service.usecases.tracking.baseline import effective_gate
 
 Body = dict[str, Any]
-PLANNED = tuple(PlannedSchema().fields)
 blueprint = Blueprint("track", __name__, description="Programs as they really go: runs, events, every one kept")
 
 PROGRAM_EXAMPLE: Body = {
@@ -214,33 +211,6 @@ def list_events(query: Body, run_id: str) -> Response:
     page, run = page_of(query, (int,)), known_run(run_id)
     found = usecase_events.list_events(current_app.extensions["context"], run, number_after(page), page.limit + 1)
     return numbered_page(found, page.limit, event_body, lambda logged: logged.position)
-
-
-def program_body(row: ProgramRecord) -> Body:
-    """A program as its JSON object."""
-    body = row.body
-    planned = [{"tier": run["tier"], "name": run["name"]} for run in body.get("runs", ())]
-    stated = {name: body.get(name) for name in ("budget_usd", "planned_tokens", "start", "deadline", "caps")}
-    return {**_common(row), **stated, "midpoint_gate": effective_gate(body), "planned_runs": planned}
-
-
-def run_body(row: RunRecord) -> Body:
-    """A run as its JSON object."""
-    planned = {name: row.body["planned"].get(name) for name in PLANNED}
-    return {**_common(row), "program": row.program, "tier": row.body["tier"], "planned": planned, "events": row.position}
-
-
-def _common(row: ProgramRecord | RunRecord) -> Body:
-    return {
-        "id": row.id,
-        "name": row.body["name"],
-        "state": row.body["state"],
-        "version": row.version,
-        "price_snapshot": row.body.get("price_snapshot"),
-        "engine_version": engine_version(),
-        "created_at": plain(row.created_at),
-        "updated_at": plain(row.updated_at),
-    }
 
 
 def _program_url(row: ProgramRecord) -> str:

@@ -10,14 +10,12 @@ from service.api.http.blueprint import Blueprint, json_response
 from service.api.http.errors import response_name
 from service.api.resources.programs import ACCEPTED, DOCUMENTS, accepted_format, document
 from service.api.resources.tracking.programs import known_program
-from service.api.resources.tracking.status import status_body
 from service.schemas.base import Choice, Moment, Schema
+from service.schemas.tracking.presenters import report_body
 from service.schemas.tracking.report import TrackReportSchema
-from service.serialization import plain
-from service.usecases.tracking.report import ProgramReport, program_report
+from service.usecases.tracking.report import program_report
 
 blueprint = Blueprint("track_report", __name__, description="What is sent upward of tracked programs")
-PROGRAM = ("name", "state", "budget_usd", "planned_tokens", "start", "deadline")
 
 
 class ReportQuerySchema(Schema):
@@ -43,20 +41,6 @@ def get_report(query: dict[str, Any], program_id: str) -> Response:
     wanted = query.get("format") or accepted_format()
     body = report_body(program_report(current_app.extensions["context"], program, query.get("as_of")))
     return json_response(body) if wanted == "json" else _document(body, wanted)
-
-
-def report_body(report: ProgramReport) -> dict[str, Any]:
-    """A report as its JSON object."""
-    found = report.tracked
-    status = status_body(found)
-    told = ("headline", "gate_on", "moments", "losses", "interruptions", "log", "unknown", "assumptions")
-    return {
-        **{name: plain(getattr(report, name)) for name in told},
-        "program": {"id": found.program.id, **{name: found.program.body.get(name) for name in PROGRAM}},
-        "status": status,
-        "price_snapshot": status["price_snapshot"],
-        "engine_version": status["engine_version"],
-    }
 
 
 def _document(body: dict[str, Any], wanted: str) -> Response:

@@ -9,11 +9,10 @@ from flask import Response, current_app
 from service.api.http.blueprint import Blueprint, json_response
 from service.api.http.errors import response_name
 from service.api.resources.tracking.programs import known_program
-from service.presets.version import engine_version
 from service.schemas.base import Choice, Moment, Schema
+from service.schemas.tracking.presenters import status_body
 from service.schemas.tracking.status import ProgramStatusSchema
-from service.serialization import plain
-from service.usecases.tracking.status import StatusResult, program_status
+from service.usecases.tracking.status import program_status
 
 blueprint = Blueprint("track_status", __name__, description="How tracked programs stand")
 
@@ -38,10 +37,3 @@ def get_status(query: dict[str, Any], program_id: str) -> Response:
         current_app.extensions["context"], known_program(program_id), query.get("as_of"), with_loss_ends=query.get("loss_ends") == "true"
     )
     return json_response(status_body(tracked))
-
-
-def status_body(tracked: StatusResult) -> dict[str, Any]:
-    """A program's status as its JSON object."""
-    body: dict[str, Any] = plain(tracked.status)
-    body["runs"] = [{"id": row.id, **run} for row, run in zip(tracked.runs, body["runs"], strict=True)]
-    return {**body, "price_snapshot": tracked.program.body.get("price_snapshot"), "engine_version": engine_version()}

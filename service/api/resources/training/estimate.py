@@ -12,11 +12,10 @@ from service.api.http.blueprint import Blueprint, json_response
 from service.api.http.errors import domain_problem_body, problem_body
 from service.api.http.request_body import LARGE_BODY_BYTES, body_limit
 from service.domain.errors import DomainError
-from service.presets.version import engine_version
 from service.schemas.base import pointers
 from service.schemas.strict_json import pointer_of
 from service.schemas.training.answer import BatchAnswerSchema, EstimateAnswerSchema
-from service.schemas.training.presenters import answered
+from service.schemas.training.presenters import answered, batch_answer
 from service.schemas.training.request import BatchRequestSchema, EstimateRequestSchema, Unreadable
 
 blueprint = Blueprint("estimate", __name__, description="What a training run takes, how long, what it costs")
@@ -60,7 +59,7 @@ def batch(request: dict[str, Any]) -> Response:
     answers = [
         _attempt(context, index, entry) if time.monotonic() < until_s else _not_begun() for index, entry in enumerate(request["requests"])
     ]
-    return json_response({"answers": answers, "price_snapshot": context.book().name, "engine_version": engine_version()})
+    return json_response(batch_answer(answers, context.book().name))
 
 
 def _attempt(context: Any, index: int, entry: dict[str, Any] | Unreadable) -> dict[str, Any]:

@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from service.presets.training.measured import FILE, BadMeasurement, read_measurements, remaining, store_measurement
+from service.domain.training.utilisation import BadMeasurement
+from service.presets.training.measured import FILE, read_measurements, remaining, store_measurement
 
 SHAPE = {
     "layers": 4,

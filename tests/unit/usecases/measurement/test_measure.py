@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from service.domain.training.utilisation import BadMeasurement
 from service.presets.hardware.accelerators import find_accelerator, load_accelerators
-from service.presets.training.measured import BadMeasurement
 from service.usecases.measurement import measure as module
 from service.usecases.measurement.measure import PLANS, CannotMeasure, Options, decoder, measure, shapes
 from service.usecases.resolution.user_measurements import question

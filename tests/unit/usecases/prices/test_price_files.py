@@ -12,7 +12,7 @@ import pytest
 from providers.offer import Discount, ProviderError, Rejected
 from service.config import Settings
 from service.context import AppContext
-from service.store.prices.snapshots import no_step
+from service.domain.jobs import no_step
 from service.usecases.keys import make_key
 from service.usecases.prices.providers import ProviderEntry, find_provider, list_providers, unheld
 from service.usecases.prices.refresh import refresh_due, refresh_prices

@@ -13,8 +13,10 @@ import pytest
 from providers.offer import Offer, ProviderError, Rejected
 from service.config import Settings
 from service.context import AppContext
-from service.store import BookManifest, HistoryFilter, PriceChange, StoreUnavailable
-from service.store.prices.snapshots import no_step
+from service.domain.errors import StoreUnavailable
+from service.domain.jobs import no_step
+from service.domain.prices import PriceChange
+from service.store import BookManifest, HistoryFilter
 from service.usecases.prices.provider_access import pause
 from service.usecases.prices.refresh import RefreshTrigger, refresh_due, refresh_prices, refresh_unknown, request_refresh
 from tests.unit.usecases.sources import HOUR, NOW, Nimbus, Sheet, Shipped, World, context_of, offer

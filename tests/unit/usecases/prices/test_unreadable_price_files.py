@@ -16,10 +16,10 @@ from providers.base import Context
 from providers.file import PriceFiles
 from service.config import Settings
 from service.context import AppContext
+from service.domain.jobs import no_step
 from service.presets.hardware.accelerators import canonical_accelerator
 from service.prices.book import PriceBook
 from service.store.prices.history import HistoryFilter
-from service.store.prices.snapshots import no_step
 from service.usecases.prices.providers import ProviderEntry, list_providers
 from service.usecases.prices.refresh import refresh_prices
 from tests.unit.usecases.sources import World, context_of

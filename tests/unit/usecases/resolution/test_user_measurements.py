@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.presets.training.measured import BadMeasurement, remaining, store_measurement
+from service.domain.training.utilisation import BadMeasurement
+from service.presets.training.measured import remaining, store_measurement
 from service.usecases.resolution.user_measurements import LEAST_SHARE, MOST_SHARE, check, measurements, with_measurement
 from tests.unit.usecases.measurement.machine import OVERHEAD_S, document, measurement, published
 

@@ -19,11 +19,12 @@ from service.api.resources.programs import EXAMPLE
 from service.config import Settings
 from service.container import JOB_KINDS, build_context
 from service.context import AppContext
-from service.domain.errors import InvalidRequest, NotFound
+from service.domain.errors import InvalidRequest, NotFound, StoreUnavailable
 from service.domain.quantities import Range
+from service.domain.scenarios import ScenarioRow
 from service.domain.teams import Principal
 from service.schemas.programs.request import ProgramRequestSchema
-from service.store import OpenWork, ScenarioRow, StoreUnavailable
+from service.store import OpenWork
 from service.store.scenarios.scenarios import DIED, KEPT_FOR
 from service.usecases.jobs import LEASE_S, HandedBack, Worker, run_job
 from service.usecases.scenarios import registry, scenarios, worker

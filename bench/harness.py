@@ -1,0 +1,132 @@
+"""What the benchmarks share: a server under load, CPU and memory of processes, and figures as lines of JSON."""
+
+from __future__ import annotations
+
+import json
+import os
+import statistics
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from http.client import HTTPConnection
+from pathlib import Path
+
+from bench.servers import find_free_port
+
+ROOT = Path(__file__).parents[1]
+WORKERS, CLIENTS, WARM_S, MEASURED_S = 2, 4, 1.0, 5.0
+REPEATS = 15
+
+
+def report(name: str, value: float, unit: str, versus: str | None = None, reference: float | None = None) -> None:
+    """One figure as a line of JSON; `ratio` is value over reference."""
+    ratio = None if reference is None else round(value / reference, 3)
+    print(json.dumps({"name": name, "value": round(value, 3), "unit": unit, "vs": versus, "ratio": ratio}), flush=True)
+
+
+def loaded(app: str, path: str, environment: dict[str, str], clients: list[Iterator[bytes]], *, workers: int = WORKERS) -> dict[str, float]:
+    """Figures of an application that those clients send one request after another."""
+    with gunicorn(app, environment, workers) as (pid, port):
+        idle = memory_mb(pid)
+        load(port, path, WARM_S, clients)
+        before = cpu_s(pid)
+        latencies = load(port, path, MEASURED_S, clients)
+        used = cpu_s(pid) - before
+    ranked = statistics.quantiles(latencies, n=100)
+    return {
+        "requests_per_s": len(latencies) / MEASURED_S,
+        "cpu_ms": used / len(latencies) * 1e3,
+        "p50_ms": ranked[49] * 1e3,
+        "p99_ms": ranked[98] * 1e3,
+        "idle_mb": idle,
+    }
+
+
+@contextmanager
+def gunicorn(app: str, environment: dict[str, str], workers: int) -> Iterator[tuple[int, int]]:
+    """A gunicorn on a free port; its pid and port."""
+    port = find_free_port()
+    command = [sys.executable, "-m", "gunicorn", app, "--bind", f"127.0.0.1:{port}", "--workers", str(workers), "--worker-class", "gthread"]
+    command += ["--threads", "4", "--log-level", "warning", "--no-control-socket"]
+    process = subprocess.Popen(command, env=environment, cwd=ROOT, stdout=subprocess.DEVNULL)
+    try:
+        wait_until_answering(port, process)
+        yield process.pid, port
+    finally:
+        process.terminate()
+        process.wait(30)
+
+
+def wait_until_answering(port: int, process: subprocess.Popen[bytes], path: str = "/healthz") -> None:
+    """Return once an HTTP answer comes back. Raises RuntimeError when the server has ended or 60 s have passed."""
+    give_up_s = time.monotonic() + 60
+    while time.monotonic() < give_up_s:
+        if process.poll() is not None:
+            raise RuntimeError(f"the server ended with status {process.returncode}")
+        try:
+            connection = HTTPConnection("127.0.0.1", port, timeout=5)
+            connection.request("GET", path)
+            if connection.getresponse().status < 500:
+                return
+        except OSError:
+            time.sleep(0.02)
+    raise RuntimeError("the server did not answer within 60 s")
+
+
+def load(port: int, path: str, seconds: float, clients: list[Iterator[bytes]]) -> list[float]:
+    """Latencies in seconds of as many requests as the clients get through, each with its own requests."""
+    latencies: list[float] = []
+    stop_s = time.monotonic() + seconds
+    threads = [threading.Thread(target=client, args=(port, path, stop_s, latencies, bodies)) for bodies in clients]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return latencies
+
+
+def client(port: int, path: str, stop_s: float, latencies: list[float], bodies: Iterator[bytes]) -> None:
+    """One connection's requests until `stop_s`. Raises RuntimeError for an answer other than 200."""
+    connection = HTTPConnection("127.0.0.1", port, timeout=30)
+    while time.monotonic() < stop_s:
+        body = next(bodies)
+        begun = time.perf_counter()
+        connection.request("POST", path, body, {"Content-Type": "application/json"})
+        answer = connection.getresponse()
+        answer.read()
+        latencies.append(time.perf_counter() - begun)
+        if answer.status != 200:
+            raise RuntimeError(f"{path} answered {answer.status}")
+
+
+def processes(pid: int) -> list[int]:
+    """A process and its children."""
+    children = Path(f"/proc/{pid}/task/{pid}/children").read_text(encoding="ascii").split()
+    return [pid, *(int(child) for child in children)]
+
+
+def cpu_s(pid: int) -> float:
+    """CPU seconds that a process and its children have used."""
+    ticks = os.sysconf("SC_CLK_TCK")
+    fields = (Path(f"/proc/{each}/stat").read_text(encoding="utf-8").rpartition(")")[2].split() for each in processes(pid))
+    return sum(int(row[11]) + int(row[12]) for row in fields) / ticks
+
+
+def memory_mb(pid: int) -> float:
+    """Proportional set size of a process and its children in MB."""
+    rollups = (Path(f"/proc/{each}/smaps_rollup").read_text(encoding="ascii") for each in processes(pid))
+    return sum(int(line.split()[1]) for text in rollups for line in text.splitlines() if line.startswith("Pss:")) / 1000
+
+
+def median_s(work: Callable[[], object]) -> float:
+    """Wall-clock seconds of some work: the median of several times, the first apart."""
+    work()
+    times = []
+    for _ in range(REPEATS):
+        begun = time.perf_counter()
+        work()
+        times.append(time.perf_counter() - begun)
+    return statistics.median(times)

@@ -1,0 +1,51 @@
+"""Jobs of the background workers: their states, and what the holder of a lease is told."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Literal
+
+State = Literal["queued", "running", "succeeded", "failed", "cancelled"]
+OPEN: tuple[State, ...] = ("queued", "running")
+"""States of a job or scenario that has not ended."""
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """One row. `attempt` counts claims; `handed_back` those that ended in an orderly shutdown. Times are UTC."""
+
+    id: str
+    kind: str
+    payload: Mapping[str, Any]
+    state: State
+    attempt: int
+    handed_back: int
+    lease_owner: str | None
+    lease_expires_at: datetime | None
+    cancel_requested: bool
+    progress_done: int
+    progress_total: int
+    result: Mapping[str, Any] | None
+    error: str | None
+    sent_at: datetime | None
+    created_at: datetime
+    updated_at: datetime
+    single: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class LeaseStatus:
+    """What the holder of a lease learns when it asks to go on: whether it still holds the job, and whether it should stop."""
+
+    held: bool
+    cancel: bool
+
+
+Step = Callable[[int, int], None]
+
+
+def no_step(done: int, total: int) -> None:
+    """Progress that nobody watches."""
+    del done, total

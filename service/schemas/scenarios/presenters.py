@@ -1,0 +1,31 @@
+"""Scenarios as their JSON objects, the same over HTTP and on the command line."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from service.domain.scenarios import ScenarioRow, WholeScenario
+from service.serialization import plain
+
+Body = dict[str, Any]
+
+
+def entry_body(row: ScenarioRow) -> Body:
+    """A scenario in short as its JSON object."""
+    return {
+        "id": row.id,
+        "kind": row.kind,
+        "state": row.state,
+        "progress": {"done": row.units_done, "total": row.units},
+        "error": row.error,
+        "price_snapshot": row.price_snapshot,
+        "engine_version": row.engine_version,
+        "created_at": plain(row.created_at),
+        "updated_at": plain(row.updated_at),
+        "expires_at": plain(row.expires_at),
+    }
+
+
+def scenario_body(scenario: WholeScenario) -> Body:
+    """A scenario as its JSON object."""
+    return {**entry_body(scenario.row), "request": scenario.request, "result": scenario.result}

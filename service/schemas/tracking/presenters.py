@@ -1,0 +1,67 @@
+"""Tracked programs, runs, status and reports as their JSON objects, the same over HTTP and on the command line."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from service.domain.tracking.records import ProgramRecord, RunRecord
+from service.presets.version import engine_version
+from service.schemas.tracking.programs import (
+    PlannedSchema,
+)
+from service.serialization import plain
+from service.usecases.tracking.baseline import effective_gate
+from service.usecases.tracking.report import ProgramReport
+from service.usecases.tracking.status import StatusResult
+
+Body = dict[str, Any]
+PLANNED = tuple(PlannedSchema().fields)
+PROGRAM_FIELDS = ("name", "state", "budget_usd", "planned_tokens", "start", "deadline")
+
+
+def program_body(row: ProgramRecord) -> Body:
+    """A program as its JSON object."""
+    body = row.body
+    planned = [{"tier": run["tier"], "name": run["name"]} for run in body.get("runs", ())]
+    stated = {name: body.get(name) for name in ("budget_usd", "planned_tokens", "start", "deadline", "caps")}
+    return {**_common(row), **stated, "midpoint_gate": effective_gate(body), "planned_runs": planned}
+
+
+def run_body(row: RunRecord) -> Body:
+    """A run as its JSON object."""
+    planned = {name: row.body["planned"].get(name) for name in PLANNED}
+    return {**_common(row), "program": row.program, "tier": row.body["tier"], "planned": planned, "events": row.position}
+
+
+def _common(row: ProgramRecord | RunRecord) -> Body:
+    return {
+        "id": row.id,
+        "name": row.body["name"],
+        "state": row.body["state"],
+        "version": row.version,
+        "price_snapshot": row.body.get("price_snapshot"),
+        "engine_version": engine_version(),
+        "created_at": plain(row.created_at),
+        "updated_at": plain(row.updated_at),
+    }
+
+
+def status_body(tracked: StatusResult) -> dict[str, Any]:
+    """A program's status as its JSON object."""
+    body: dict[str, Any] = plain(tracked.status)
+    body["runs"] = [{"id": row.id, **run} for row, run in zip(tracked.runs, body["runs"], strict=True)]
+    return {**body, "price_snapshot": tracked.program.body.get("price_snapshot"), "engine_version": engine_version()}
+
+
+def report_body(report: ProgramReport) -> dict[str, Any]:
+    """A report as its JSON object."""
+    found = report.tracked
+    status = status_body(found)
+    told = ("headline", "gate_on", "moments", "losses", "interruptions", "log", "unknown", "assumptions")
+    return {
+        **{name: plain(getattr(report, name)) for name in told},
+        "program": {"id": found.program.id, **{name: found.program.body.get(name) for name in PROGRAM_FIELDS}},
+        "status": status,
+        "price_snapshot": status["price_snapshot"],
+        "engine_version": status["engine_version"],
+    }
