@@ -20,7 +20,7 @@ from service.queue import CeleryQueue
 from service.store import Store
 from service.usecases.jobs import Kind
 from service.usecases.prices import refresh
-from service.usecases.resolution.user_measurements import measurements
+from service.usecases.resolution.user_measurements import load_measurements
 from service.usecases.scenarios import worker
 
 JOB_KINDS: Mapping[str, Kind] = {
@@ -48,7 +48,7 @@ def build_context(settings: Settings, env: Mapping[str, str] | None = None) -> A
         providers=providers,
         catalog=Catalog(shelf),
         clock=utc_now,
-        measurements=partial(measurements, settings.data_dir),
+        measurements=partial(load_measurements, settings.data_dir),
     )
     context.catalog.watch = refresh.RefreshTrigger(context)
     return context

@@ -1,1 +1,1 @@
-"""Costs of offers and owned hardware, break-even and Pareto front."""
+"""Offers and owned hardware compared."""

@@ -12,14 +12,14 @@ from service.presets.training.models import ModelPreset
 from service.presets.version import engine_version
 from service.serialization import plain
 from service.usecases.training.estimate import EstimateAnswer, estimate
-from service.usecases.training.levers import with_levers
+from service.usecases.training.levers import estimate_with_levers
 
 
 def answered(context: AppContext, request: Mapping[str, Any]) -> dict[str, Any]:
     """The answer to an estimate request, with levers where it asks for them. Raises as `estimate` does."""
     if not request.get("levers"):
         return estimate_answer(estimate(context, request))
-    found, levers = with_levers(context, request)
+    found, levers = estimate_with_levers(context, request)
     return estimate_answer(found) | {"levers": plain(levers)}
 
 

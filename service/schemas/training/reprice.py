@@ -5,7 +5,7 @@ from __future__ import annotations
 from service.schemas.base import AnyValue, Choice, Items, NotNegative, Number, Part, Schema, Text
 from service.schemas.training.answer import AssumptionSchema, PriceSchema
 from service.schemas.training.request import EstimateRequestSchema
-from service.usecases.training.estimate import MOST_USD
+from service.usecases.training.estimate import MAX_USD
 
 # A request of 1 MiB can name no more fields, a few bytes each.
 MOST_CHANGES = 300_000
@@ -17,7 +17,7 @@ class RepriceRequestSchema(Schema):
     request = Part(EstimateRequestSchema, required=True, description="The run as it is planned now")
     since = Text(required=True, description="The price_snapshot of the earlier answer")
     before = Part(EstimateRequestSchema, description="The run as it was planned then; left out: as it is now")
-    before_total_usd = NotNegative(maximum=MOST_USD, description="cost.total_usd.p50 of the earlier answer, to tell the engine's part")
+    before_total_usd = NotNegative(maximum=MAX_USD, description="cost.total_usd.p50 of the earlier answer, to tell the engine's part")
 
 
 class StandingSchema(Schema):

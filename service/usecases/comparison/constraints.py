@@ -15,7 +15,7 @@ from service.prices.offer_table import Flags, Floats
 from service.usecases.comparison.option_table import OptionTable, deadline_hours
 from service.usecases.comparison.timed_configurations import TimedConfiguration
 from service.usecases.resolution.assumption_log import AssumptionLog
-from service.usecases.resolution.price import country_of
+from service.usecases.resolution.price import find_country
 
 
 def apply_constraints(
@@ -77,7 +77,7 @@ def _elsewhere(table: OptionTable, book: PriceBook, countries: frozenset[str], n
     rows, at = np.unique(table.row, return_inverse=True)
     offers = [book.offers[row] if row >= 0 else None for row in rows.tolist()]
     # One look-up a place: thousands of offers stand in hundreds.
-    alike = {_place(offer): country_of(offer) for offer in {_place(each): each for each in offers if each is not None}.values()}
+    alike = {_place(offer): find_country(offer) for offer in {_place(each): each for each in offers if each is not None}.values()}
     places = [None if offer is None else alike[_place(offer)] for offer in offers]
     unknown = sorted({offer.provider for offer, place in zip(offers, places, strict=True) if offer is not None and not place})
     if unknown:

@@ -17,7 +17,7 @@ from service.presets.hardware.regions import Region, region_of_offer
 from service.prices.book import BUILT_IN_PROVIDER, PriceBook
 from service.prices.offer_table import Coded, Flags, Floats, Ints, OfferColumns, highest_of
 from service.usecases.resolution.assumption_log import AssumptionLog
-from service.usecases.resolution.cluster import other_meanings, usual_inter_node_gbps
+from service.usecases.resolution.cluster import ambiguity_text, data_sheet_inter_node_gbps
 from service.usecases.resolution.price import OLD_AFTER
 
 Given = Mapping[str, Any]
@@ -45,7 +45,7 @@ def resolve_accelerators(given: Given, columns: OfferColumns, notes: AssumptionL
             problem.pointer = f"/candidates/accelerators/{index}"
             raise
     names = sorted({found.accelerator.name for found in meant})
-    doubts = [other_meanings(found) for found in meant if found.ambiguous_with]
+    doubts = [ambiguity_text(found) for found in meant if found.ambiguous_with]
     if doubts:
         notes.assume("candidates.accelerators", names, "; ".join(doubts))
     return tuple(names)
@@ -123,7 +123,7 @@ def offer_networks(columns: OfferColumns, rows: Ints, accelerator: str) -> Float
     part, counts = find_accelerator(accelerator).accelerator, columns.accelerator_count[rows]
     per_node = part.accelerators_per_node
     own = instance_networks(columns.instance.names)[columns.instance.codes[rows]] / counts * per_node
-    found: Floats = np.where(np.isnan(own) | (counts < per_node), usual_inter_node_gbps(part, per_node)[0], own)
+    found: Floats = np.where(np.isnan(own) | (counts < per_node), data_sheet_inter_node_gbps(part, per_node)[0], own)
     return found
 
 

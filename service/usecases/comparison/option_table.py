@@ -17,7 +17,7 @@ from service.engine.training.estimate import checkpoint_tb
 from service.prices.offer_table import Flags, Floats, Ints, OfferColumns
 from service.usecases.comparison.offer_selection import offer_networks, resolve_places, without_stock
 from service.usecases.comparison.timed_configurations import TimedConfiguration
-from service.usecases.training.estimate import MOST_USD
+from service.usecases.training.estimate import MAX_USD
 
 REASONS = (
     "cannot_run",
@@ -192,7 +192,7 @@ def join_tables(parts: Sequence[Part], constraints: Constraints) -> OptionTable:
 def _beyond_limits(table: OptionTable, constraints: Constraints) -> dict[str, Flags]:
     """What the limits that are set rule out, and what nobody could pay."""
     deadline = deadline_hours(constraints)
-    found: dict[str, Flags] = {"beyond_reason": table.cost.p90 > MOST_USD}
+    found: dict[str, Flags] = {"beyond_reason": table.cost.p90 > MAX_USD}
     if deadline is not None:
         found["misses_deadline"] = table.finish_hours > deadline
     if constraints.max_cost_usd is not None:

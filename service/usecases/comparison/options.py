@@ -17,8 +17,8 @@ from service.prices.book import PriceBook
 from service.prices.offer_table import Flags
 from service.usecases.comparison.option_table import OptionTable, deadline_hours, linked_accelerators
 from service.usecases.comparison.timed_configurations import TimedConfiguration, explain_impossible
-from service.usecases.resolution.price import country_of
-from service.usecases.training.estimate import BEYOND_REASON
+from service.usecases.resolution.price import find_country
+from service.usecases.training.estimate import BEYOND_LIMITS_TEXT
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +103,7 @@ def _reasons(at: int, seen: OptionContext, ruled_out: Sequence[str]) -> tuple[st
     ruling = Exclusion(
         machine=seen.machines[index],
         offer=seen.offer(row),
-        country=country_of(seen.book.offers[row]) if row >= 0 else "",
+        country=find_country(seen.book.offers[row]) if row >= 0 else "",
         in_time=figures.time.deadline_probability if figures.time else None,
         constraints=seen.constraints,
         cost_usd=float(table.cost.p50[at]),
@@ -229,7 +229,7 @@ def _deadline(ruling: Exclusion) -> str:
 
 _WORDS: dict[str, Callable[[Exclusion], str]] = {
     "cannot_run": lambda ruling: ruling.impossible,
-    "beyond_reason": lambda _: BEYOND_REASON,
+    "beyond_reason": lambda _: BEYOND_LIMITS_TEXT,
     "beyond_horizon": _horizon,
     "splits_nodes": _split,
     "misses_deadline": _deadline,

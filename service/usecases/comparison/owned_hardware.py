@@ -26,7 +26,7 @@ from service.presets.hardware.regions import find_region
 from service.usecases.comparison.offer_selection import check_unique_names
 from service.usecases.comparison.option_table import Part, infeasible_options
 from service.usecases.comparison.timed_configurations import TimedConfiguration, Workload, resolve_on_accelerator, time_configuration
-from service.usecases.resolution.cluster import other_meanings
+from service.usecases.resolution.cluster import ambiguity_text
 
 Given = Mapping[str, Any]
 HOURS_PER_MONTH = 730.0
@@ -235,7 +235,7 @@ def _owned(index: int, given: Given, *, noted: bool) -> OwnedHardware:
         raise
     prefix = f"on_prem.{plant.name}"
     if found.ambiguous_with:
-        assumptions = (Assumption("accelerator", plant.accelerator, other_meanings(found)), *assumptions)
+        assumptions = (Assumption("accelerator", plant.accelerator, ambiguity_text(found)), *assumptions)
     if noted and grid is None:
         assumptions = (*assumptions, Assumption(GRID, site.grid_gco2_per_kwh, site.source))
     told = (Assumption(f"{prefix}.{each.field}", each.value, each.source) for each in assumptions)

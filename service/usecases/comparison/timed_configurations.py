@@ -24,9 +24,9 @@ from service.usecases.resolution.model import resolve_model
 from service.usecases.resolution.price import Price
 from service.usecases.resolution.resolve import assemble_run
 from service.usecases.resolution.run_settings import resolve_failures
-from service.usecases.resolution.training import global_batch, resolve_training
+from service.usecases.resolution.training import resolve_global_batch, resolve_training
 from service.usecases.resolution.utilisation import resolve_utilisation
-from service.usecases.training.estimate import BEYOND_REASON, MOST_ACCELERATOR_HOURS
+from service.usecases.training.estimate import BEYOND_LIMITS_TEXT, MAX_ACCELERATOR_HOURS
 
 Given = Mapping[str, Any]
 # Of each offer its own, so no assumption of the whole comparison.
@@ -199,7 +199,7 @@ def _in_number(kind: WorkloadOnAccelerator, run: Run, count: int, notes: Assumpt
     """The kind's run on so many of its accelerators."""
     cluster = replace(run.cluster, count=count)
     given, training = kind.workload.request.get("training", {}), run.training
-    batch = global_batch(given, run.model, training.method, training.seq_len, cluster, notes)
+    batch = resolve_global_batch(given, run.model, training.method, training.seq_len, cluster, notes)
     return replace(run, cluster=cluster, training=replace(training, global_batch=batch))
 
 
@@ -219,8 +219,8 @@ def _outcomes(run: Run, timings: Callable[[], Sequence[Timing]]) -> Iterable[tup
         timed = timings()
     except InvalidRequest as problem:
         return itertools.repeat((None, problem.message))
-    longest = MOST_ACCELERATOR_HOURS / run.cluster.count
-    return [(None, BEYOND_REASON) if each.wall_clock_hours.p90 > longest else (each, "") for each in timed]
+    longest = MAX_ACCELERATOR_HOURS / run.cluster.count
+    return [(None, BEYOND_LIMITS_TEXT) if each.wall_clock_hours.p90 > longest else (each, "") for each in timed]
 
 
 def merge_assumptions(machines: Sequence[TimedConfiguration]) -> tuple[Assumption, ...]:

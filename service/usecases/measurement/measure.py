@@ -21,7 +21,7 @@ from service.engine.training.memory import memory
 from service.presets.hardware.accelerators import canonical_accelerator, find_accelerator, load_accelerators
 from service.presets.training.measured import MeasuredShape, parse_measurement, store_measurement
 from service.presets.training.utilisation import find_utilisation
-from service.usecases.resolution.user_measurements import check, flops, question, with_measurement
+from service.usecases.resolution.user_measurements import check_measurement, measured_case, step_flops, with_measurement
 
 PRECISION: Precision = "bf16"
 FREE_MEMORY_SHARE = 0.6
@@ -95,7 +95,7 @@ def measure(options: Options, today: date, say: Say) -> dict[str, Any]:
         "products": [{"size": size, "tflops": bench.matmul_tflops(size, on)} for size in plan.products],
     }
     if accelerator is not None:
-        check(parse_measurement(document, "the measurement"))
+        check_measurement(parse_measurement(document, "the measurement"))
     return document
 
 
@@ -195,7 +195,7 @@ def _fitting(shape: MeasuredShape, options: Options, room_bytes: float, accelera
 
 
 def _bytes(shape: MeasuredShape, accelerator: Accelerator) -> float:
-    asked = question(shape, accelerator, PRECISION)
+    asked = measured_case(shape, accelerator, PRECISION)
     return float(memory(asked.model, asked.training, asked.layouts).total[0])
 
 
@@ -204,8 +204,8 @@ def _row(shape: MeasuredShape, seconds: list[float], accelerator: Accelerator | 
     median = statistics.median(seconds)
     tokens = shape.micro_batch * shape.seq_len
     # The arithmetic does not depend on the device; any accelerator may ask for it.
-    asked = question(shape, accelerator or next(iter(load_accelerators().values())), PRECISION)
-    tflops = flops(asked) / median / 1e12
+    asked = measured_case(shape, accelerator or next(iter(load_accelerators().values())), PRECISION)
+    tflops = step_flops(asked) / median / 1e12
     row = {
         **asdict(replace(shape, seconds=median)),
         "slowest_seconds": max(seconds),

@@ -20,7 +20,7 @@ def resolve_cluster(found: Resolution, given: Section, notes: AssumptionLog, pri
     """The machine of an accelerator that is looked up; its network is stated, else that of the priced instance, else the data sheet's."""
     accelerator = found.accelerator
     if found.ambiguous_with:
-        notes.assume("hardware.accelerator", accelerator.name, other_meanings(found))
+        notes.assume("hardware.accelerator", accelerator.name, ambiguity_text(found))
     per_node = notes.take(given, "hardware.accelerators_per_node", accelerator.accelerators_per_node, accelerator.source)
     rate = given.get("inter_node_gbps")
     if rate is None:
@@ -30,14 +30,14 @@ def resolve_cluster(found: Resolution, given: Section, notes: AssumptionLog, pri
     return Cluster(accelerator, given["count"], per_node, rate / per_node)
 
 
-def other_meanings(found: Resolution) -> str:
+def ambiguity_text(found: Resolution) -> str:
     """What else a name may mean, and why it was taken as it was."""
     return f"{found.asked} may also mean {', '.join(found.ambiguous_with)}; {found.why}"
 
 
 def _inter_node_gbps(accelerator: Accelerator, per_node: int, price: Price | None) -> tuple[float, str]:
     """A node's network [Gbit/s] and its source: of the priced instance its accelerators' share, else the data sheet's."""
-    rate, source = usual_inter_node_gbps(accelerator, per_node)
+    rate, source = data_sheet_inter_node_gbps(accelerator, per_node)
     if price is None or price.provider is None or price.instance_type is None:
         return rate, source
     sold = find_network(price.provider, price.instance_type, accelerator.name)
@@ -47,7 +47,7 @@ def _inter_node_gbps(accelerator: Accelerator, per_node: int, price: Price | Non
     return sold.gbit_per_s_per_instance / price.accelerators_per_instance * per_node, note
 
 
-def usual_inter_node_gbps(accelerator: Accelerator, per_node: int) -> tuple[float, str]:
+def data_sheet_inter_node_gbps(accelerator: Accelerator, per_node: int) -> tuple[float, str]:
     """A node's network from the data sheet [Gbit/s], and its source; 0 where a link that spans nodes is all that is published.
 
     Without either the usual card is assumed.

@@ -26,7 +26,7 @@ def resolve_data(given: Section, model: Model, seq_len: int, notes: AssumptionLo
     if stated[0] == "raw_tokens":
         effective = amount * notes.choose(given, "data.filter_yield") * notes.choose(given, "data.dedupe_yield")
     else:
-        _no_yields(given)
+        _refuse_yields(given)
         effective = amount
     epochs = float(notes.choose(given, "data.epochs"))
     if effective * epochs < 1:
@@ -34,7 +34,7 @@ def resolve_data(given: Section, model: Model, seq_len: int, notes: AssumptionLo
     return Data(amount, effective, epochs, given.get("quality_share"), given.get("robustness_share"))
 
 
-def _no_yields(given: Section) -> None:
+def _refuse_yields(given: Section) -> None:
     for name in ("filter_yield", "dedupe_yield"):
         if name in given:
             raise InvalidRequest(f"{name} belongs to raw_tokens: tokens are what is trained on", f"/data/{name}")

@@ -13,9 +13,9 @@ from service.formats.huggingface.config import read_hf_config
 from service.presets.training.models import find_model
 from service.usecases.resolution.assumption_log import AssumptionLog
 
-WAYS = ("preset", "hf_config", "flops_per_sample")
+DESCRIPTIONS = ("preset", "hf_config", "flops_per_sample")
 MAX_PARAMETERS = 1e15
-FOR_OTHER_NETWORKS = {"flops_per_sample", "sample_unit", "params"}
+GENERIC_NETWORK_FIELDS = {"flops_per_sample", "sample_unit", "params"}
 
 
 def resolve_model(given: Mapping[str, Any], notes: AssumptionLog, path: str = "model") -> tuple[Model, int | None]:
@@ -23,14 +23,14 @@ def resolve_model(given: Mapping[str, Any], notes: AssumptionLog, path: str = "m
 
     `path` is where the model stands in the request. Raises InvalidRequest, UnknownName with pointers below `path`.
     """
-    model, seq_len = _described(given, notes, path)
+    model, seq_len = _resolve_description(given, notes, path)
     if (params := parameter_total(model)) > MAX_PARAMETERS:
         raise InvalidRequest(f"the shape has {params:.2g} parameters; at most {MAX_PARAMETERS:g} are counted with", "/model")
     return model, seq_len
 
 
-def _described(given: Mapping[str, Any], notes: AssumptionLog, path: str) -> tuple[Model, int | None]:
-    _one_way(given)
+def _resolve_description(given: Mapping[str, Any], notes: AssumptionLog, path: str) -> tuple[Model, int | None]:
+    _check_single_description(given)
     if "preset" in given:
         preset = find_model(given["preset"])
         notes.assume(f"{path}.preset", preset.name, preset.source)
@@ -40,7 +40,7 @@ def _described(given: Mapping[str, Any], notes: AssumptionLog, path: str) -> tup
         notes.warn(*read.warnings)
         return read.model, None
     if "flops_per_sample" in given:
-        return _other_network(given), None
+        return _generic_network(given), None
     inferred = infer_shape(given)
     for field, value in inferred.assumed.items():
         notes.assume(f"{path}.{field}", value, "inferred from the fields given and usual proportions (arXiv 2005.14165, arXiv 2302.13971)")
@@ -48,10 +48,10 @@ def _described(given: Mapping[str, Any], notes: AssumptionLog, path: str) -> tup
     return inferred.model, None
 
 
-def _one_way(given: Mapping[str, Any]) -> None:
+def _check_single_description(given: Mapping[str, Any]) -> None:
     """Raises InvalidRequest unless the model is described in exactly one way."""
-    ways = [way for way in WAYS if way in given]
-    allowed = {"preset": {"preset"}, "hf_config": {"hf_config"}, "flops_per_sample": FOR_OTHER_NETWORKS}
+    ways = [way for way in DESCRIPTIONS if way in given]
+    allowed = {"preset": {"preset"}, "hf_config": {"hf_config"}, "flops_per_sample": GENERIC_NETWORK_FIELDS}
     if not given:
         raise InvalidRequest("a model needs a preset, params, a shape, an hf_config or flops_per_sample", "/model")
     if not ways:
@@ -63,7 +63,7 @@ def _one_way(given: Mapping[str, Any]) -> None:
         raise InvalidRequest(f"{ways[0]} describes the model by itself: leave out {', '.join(beside)}", f"/model/{beside[0]}")
 
 
-def _other_network(given: Mapping[str, Any]) -> GenericNetwork:
+def _generic_network(given: Mapping[str, Any]) -> GenericNetwork:
     params = given.get("params")
     return GenericNetwork(
         flops_per_sample=float(given["flops_per_sample"]),

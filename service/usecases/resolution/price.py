@@ -56,12 +56,12 @@ def find_price(given: Mapping[str, Any], accelerator: str, count: int, book: Pri
         if beside:
             raise InvalidRequest(f"a stated price needs no filter: leave out {beside[0]}", f"/price/{beside[0]}")
         return Price(float(stated), "caller", stale=False, accelerator=accelerator)
-    offers = eligible(given, accelerator, book)
-    offer = cheapest(offers, count)
+    offers = find_eligible_offers(given, accelerator, book)
+    offer = find_cheapest(offers, count)
     if offer is None:
-        raise NoOffer(_nothing(given, accelerator, book), "/price")
-    price = priced(offer, book, now)
-    notes.assume("price", _shown(offer), _among(offers, offer.pricing))
+        raise NoOffer(_no_offer_text(given, accelerator, book), "/price")
+    price = price_from_offer(offer, book, now)
+    notes.assume("price", _offer_text(offer), _choice_text(offers, offer.pricing))
     if price.discounts is not None:
         notes.assume("price.discounts", f"{price.list_usd_per_accelerator_hour:.4f} list, {price.discounts}", DISCOUNTED)
     if price.stale:
@@ -70,7 +70,7 @@ def find_price(given: Mapping[str, Any], accelerator: str, count: int, book: Pri
     return price
 
 
-def priced(offer: Offer, book: PriceBook, now: datetime) -> Price:
+def price_from_offer(offer: Offer, book: PriceBook, now: datetime) -> Price:
     """An offer as answers show it."""
     return Price(
         usd_per_accelerator_hour=float(offer.usd_per_accelerator_hour),
@@ -85,23 +85,23 @@ def priced(offer: Offer, book: PriceBook, now: datetime) -> Price:
         accelerators_per_instance=offer.accelerator_count,
         market=offer.market,
         availability=offer.availability,
-        list_usd_per_accelerator_hour=_list_price(offer),
+        list_usd_per_accelerator_hour=_list_usd_per_accelerator_hour(offer),
         discounts=offer.extras.get("discounts"),
     )
 
 
-def country_of(offer: Offer) -> str:
+def find_country(offer: Offer) -> str:
     """The country an offer stands in, ISO 3166-1 alpha-3, empty where not known: what its price sheet says, else by its region."""
     return offer.extras.get("country") or region_of_offer(offer.provider, offer.region).country
 
 
-def _list_price(offer: Offer) -> float | None:
+def _list_usd_per_accelerator_hour(offer: Offer) -> float | None:
     """Of one accelerator [USD/h], where discounts were taken off it."""
     whole = offer.extras.get("list_usd_per_hour")
     return None if whole is None else float(Decimal(whole) / offer.accelerator_count)
 
 
-def eligible(given: Mapping[str, Any], accelerator: str, book: PriceBook) -> list[Offer]:
+def find_eligible_offers(given: Mapping[str, Any], accelerator: str, book: PriceBook) -> list[Offer]:
     """Offers of the accelerator that answer the filter; by default on-demand list prices.
 
     Of each provider only the newest, none a year older than the book's newest price while there is another: a book gives
@@ -127,7 +127,7 @@ def newest_per_provider(offers: Iterable[Offer], book: PriceBook) -> list[Offer]
     return [offer for offer in offers if not book.shipped(offer) or offer.observed_at == newest[offer.provider]]
 
 
-def cheapest(offers: Iterable[Offer], count: int) -> Offer | None:
+def find_cheapest(offers: Iterable[Offer], count: int) -> Offer | None:
     """The lowest price of `count` accelerators in whole instances; between equals the larger instance."""
 
     def order(offer: Offer) -> tuple[Any, ...]:
@@ -137,12 +137,12 @@ def cheapest(offers: Iterable[Offer], count: int) -> Offer | None:
     return min(offers, key=order, default=None)
 
 
-def _shown(offer: Offer) -> str:
+def _offer_text(offer: Offer) -> str:
     per_hour = offer.usd_per_accelerator_hour.quantize(Decimal("0.0001"))
     return f"{offer.provider} {offer.region} {offer.instance_type} {offer.pricing} {per_hour} USD an accelerator-hour"
 
 
-def _among(offers: Sequence[Offer], pricing: str) -> str:
+def _choice_text(offers: Sequence[Offer], pricing: str) -> str:
     """Of how many the cheapest was taken, and how far the others' best prices reach."""
     best: dict[str, Decimal] = {}
     for offer in offers:
@@ -155,7 +155,7 @@ def _among(offers: Sequence[Offer], pricing: str) -> str:
     )
 
 
-def _nothing(given: Mapping[str, Any], accelerator: str, book: PriceBook) -> str:
+def _no_offer_text(given: Mapping[str, Any], accelerator: str, book: PriceBook) -> str:
     known = book.by_accelerator.get(accelerator, ())
     advice = "state price.usd_per_accelerator_hour"
     if not known:

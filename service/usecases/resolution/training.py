@@ -20,7 +20,7 @@ Section = Mapping[str, Any]
 
 USUAL_PRECISIONS = ("bf16", "fp16", "tf32", "fp32")
 AXES = ("tensor", "pipeline", "data", "context", "expert", "virtual_pipeline")
-FIELDS_OF_METHODS = {
+METHODS_BY_FIELD = {
     "teacher": ("distill",),
     "cached_logits": ("distill",),
     "reward_model": ("rl",),
@@ -35,7 +35,7 @@ FINETUNES = ("full_finetune", "lora", "qlora", "dpo", "rl")
 def resolve_training(given: Section, model: Model, model_seq_len: int | None, cluster: Cluster, notes: AssumptionLog) -> Training:
     """How it is trained. Raises InvalidRequest where method, precision or helpers cannot be."""
     method = notes.choose(given, "training.method")
-    for name, methods in FIELDS_OF_METHODS.items():
+    for name, methods in METHODS_BY_FIELD.items():
         if name in given and method not in methods:
             raise InvalidRequest(f"{name} belongs to method {' or '.join(methods)}", f"/training/{name}")
     _check_method(method, model)
@@ -47,7 +47,7 @@ def resolve_training(given: Section, model: Model, model_seq_len: int | None, cl
         precision=precision,
         optimizer=notes.choose(given, "training.optimizer"),
         seq_len=seq_len,
-        global_batch=global_batch(given, model, method, seq_len, cluster, notes),
+        global_batch=resolve_global_batch(given, model, method, seq_len, cluster, notes),
         footprint=find_footprint(cluster.accelerator),
         axes=resolve_axes(given),
         decoder_seq_len=_decoder_seq_len(given, model, seq_len, notes),
@@ -108,11 +108,11 @@ def resolve_axes(given: Section) -> Axes:
         recompute=None if recompute == "auto" else recompute,
         **fixed,
     )
-    check_chunks(axes, axes.pipeline)
+    check_virtual_pipeline(axes, axes.pipeline)
     return axes
 
 
-def check_chunks(axes: Axes, pipeline: int | None) -> None:
+def check_virtual_pipeline(axes: Axes, pipeline: int | None) -> None:
     """Raises InvalidRequest where a stage is to be cut in chunks and the pipeline has one stage alone; None is not known yet."""
     if pipeline == 1 and (axes.virtual_pipeline or 1) > 1:
         raise InvalidRequest(
@@ -154,7 +154,7 @@ def _precision(given: Section, accelerator: Accelerator, notes: AssumptionLog) -
     return asked
 
 
-def global_batch(given: Section, model: Model, method: str, seq_len: int, cluster: Cluster, notes: AssumptionLog) -> int:
+def resolve_global_batch(given: Section, model: Model, method: str, seq_len: int, cluster: Cluster, notes: AssumptionLog) -> int:
     """Sequences (or samples) a step, rounded to whole ones: of how it is trained all that depends on the number of accelerators."""
     stated = given.get("global_batch_tokens")
     if stated is not None:

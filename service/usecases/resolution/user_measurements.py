@@ -25,19 +25,19 @@ from service.presets.training.measured import FILE, Key, MeasuredShape, Measurem
 from service.presets.training.utilisation import find_utilisation
 from service.usecases.resolution.assumption_log import AssumptionLog
 
-LEAST_SHARE, MOST_SHARE = 0.05, 1.0
-MOST_OVERHEAD_S = 0.1
+MIN_SHARE, MAX_SHARE = 0.05, 1.0
+MAX_LAYER_OVERHEAD_S = 0.1
 # A small shape is bound by launches where it takes this many times as long as its work alone would.
 LAUNCH_BOUND_RATIO = 2.0
 # A large one is not bound by them where it takes this many times as long as they do.
 COMPUTE_BOUND_RATIO = 1.3
 # Fewer shapes show no scatter: the published range stays.
-SHAPES_FOR_SPREAD = 3
+MIN_SHAPES_FOR_SPREAD = 3
 _HALVINGS = 50
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class MeasuredCase:
     """A timed shape as the engine is asked about it."""
 
     model: Transformer
@@ -53,7 +53,7 @@ class Question:
         return float(self.steps(utilisation).total[0])
 
 
-def question(shape: MeasuredShape, accelerator: Accelerator, precision: Precision) -> Question:
+def measured_case(shape: MeasuredShape, accelerator: Accelerator, precision: Precision) -> MeasuredCase:
     """Decoder layers without embeddings or head, one micro-batch a step, on one device."""
     model = Transformer(
         layers=shape.layers,
@@ -65,35 +65,35 @@ def question(shape: MeasuredShape, accelerator: Accelerator, precision: Precisio
         vocab_size=0,
     )
     training = Training("pretrain", precision, "adamw", shape.seq_len, shape.micro_batch, find_footprint(accelerator))
-    return Question(model, training, Cluster(accelerator, 1, 1, 0.0), Layouts.single(micro_batch=shape.micro_batch))
+    return MeasuredCase(model, training, Cluster(accelerator, 1, 1, 0.0), Layouts.single(micro_batch=shape.micro_batch))
 
 
-def flops(asked: Question, *, full_attention: bool = True) -> float:
+def step_flops(asked: MeasuredCase, *, full_attention: bool = True) -> float:
     """FLOPs of one step as papers count them; without the masked half of attention where `full_attention` is not set."""
     training = replace(asked.training, count_full_attention=full_attention)
     return float(training_flops(asked.model, training).total) * training.seq_len * training.global_batch
 
 
-def measurements(folder: Path) -> Mapping[Key, Measurement]:
+def load_measurements(folder: Path) -> Mapping[Key, Measurement]:
     """The usable measurements of a data directory. Raises BadMeasurement where one is not."""
     found = read_measurements(folder)
     for measurement in found.values():
         try:
-            check(measurement)
+            check_measurement(measurement)
         except BadMeasurement as error:
             raise BadMeasurement(f"{FILE}: {error}") from error
     return found
 
 
 @functools.lru_cache(maxsize=256)
-def check(measurement: Measurement) -> None:
+def check_measurement(measurement: Measurement) -> None:
     """Raise BadMeasurement for what the accelerator cannot do, or what says nothing of its arithmetic."""
     accelerator = load_accelerators()[measurement.accelerator]
     where = f"the measurement of {accelerator.name} at {measurement.precision}"
     if measurement.precision not in accelerator.peak_tflops:
         raise BadMeasurement(f"{where}: its data sheet states no {measurement.precision} peak; known: {', '.join(accelerator.peak_tflops)}")
     for shape in measurement.shapes:
-        reached = flops(question(shape, accelerator, measurement.precision), full_attention=False) / shape.seconds / 1e12
+        reached = step_flops(measured_case(shape, accelerator, measurement.precision), full_attention=False) / shape.seconds / 1e12
         peak = accelerator.peak_tflops[measurement.precision]
         if reached > peak:
             raise BadMeasurement(
@@ -111,7 +111,7 @@ def with_measurement(utilisation: Utilisation, measurement: Measurement) -> Util
     predicted times are right in the median. What concerns links and scale stays as published.
     """
     accelerator = load_accelerators()[measurement.accelerator]
-    asked = [(question(shape, accelerator, measurement.precision), shape) for shape in measurement.shapes]
+    asked = [(measured_case(shape, accelerator, measurement.precision), shape) for shape in measurement.shapes]
     overhead = _layer_overhead_s(asked, utilisation)
     used = utilisation if overhead is None else replace(utilisation, layer_overhead_s=overhead)
     large = [(one, shape) for one, shape in asked if shape.seconds >= COMPUTE_BOUND_RATIO * used.layer_overhead_s * shape.layers]
@@ -129,10 +129,10 @@ def with_measurement(utilisation: Utilisation, measurement: Measurement) -> Util
     )
 
 
-Asked = Sequence[tuple[Question, MeasuredShape]]
+Cases = Sequence[tuple[MeasuredCase, MeasuredShape]]
 
 
-def _layer_overhead_s(asked: Asked, utilisation: Utilisation) -> float | None:
+def _layer_overhead_s(asked: Cases, utilisation: Utilisation) -> float | None:
     """Seconds of a layer's launches: how much longer a deeper stack of the same small layers takes, a layer.
 
     None where no two shapes differ in depth alone, or where their work explains their time without launches.
@@ -143,7 +143,7 @@ def _layer_overhead_s(asked: Asked, utilisation: Utilisation) -> float | None:
         if shape.seconds > LAUNCH_BOUND_RATIO * work:
             by_width.setdefault(replace(shape, layers=1, seconds=1.0), []).append(shape)
     slopes = [_slope(sorted(stack, key=lambda shape: shape.layers)) for stack in by_width.values()]
-    told = [slope for slope in slopes if slope is not None and 0 < slope <= MOST_OVERHEAD_S]
+    told = [slope for slope in slopes if slope is not None and 0 < slope <= MAX_LAYER_OVERHEAD_S]
     # The smallest: whatever else small shapes wait for is not their launches.
     return min(told, default=None)
 
@@ -155,16 +155,16 @@ def _slope(stack: Sequence[MeasuredShape]) -> float | None:
     return (deep.seconds - shallow.seconds) / (deep.layers - shallow.layers)
 
 
-def _share(large: Asked, utilisation: Utilisation) -> float:
+def _share(large: Cases, utilisation: Utilisation) -> float:
     """The share of the peak under which predicted over measured times have a median of 1; the larger the share, the shorter they are."""
 
     def too_slow(share: float) -> bool:
         return float(np.median(_log_ratios(large, replace(utilisation, matmul_share=share)))) > 0
 
-    return _bisected(too_slow, LEAST_SHARE, MOST_SHARE)
+    return _bisect(too_slow, MIN_SHARE, MAX_SHARE)
 
 
-def _bisected(rises: Callable[[float], bool], low: float, high: float) -> float:
+def _bisect(rises: Callable[[float], bool], low: float, high: float) -> float:
     """The value from `low` to `high` where `rises` turns from true to false; the nearer end where it does not turn."""
     for _ in range(_HALVINGS):
         middle = (low + high) / 2
@@ -172,14 +172,14 @@ def _bisected(rises: Callable[[float], bool], low: float, high: float) -> float:
     return (low + high) / 2
 
 
-def _log_ratios(large: Asked, utilisation: Utilisation) -> list[float]:
+def _log_ratios(large: Cases, utilisation: Utilisation) -> list[float]:
     """Log of measured over predicted rates."""
     return [math.log(one.seconds(utilisation) / shape.seconds) for one, shape in large]
 
 
-def _spread(large: Asked, utilisation: Utilisation) -> Range:
+def _spread(large: Cases, utilisation: Utilisation) -> Range:
     """The shapes' own scatter and what one device cannot show (links, scale, other layouts), independent of each other: squares add."""
-    if len(large) < SHAPES_FOR_SPREAD:
+    if len(large) < MIN_SHAPES_FOR_SPREAD:
         return utilisation.spread
     unknown = remaining()
     ratios = _log_ratios(large, utilisation)
@@ -189,7 +189,7 @@ def _spread(large: Asked, utilisation: Utilisation) -> Range:
     return Range(math.exp(-max(low, least)), 1.0, math.exp(max(high, least)))
 
 
-def as_measured(context: AppContext, run: Run, utilisation: Utilisation, notes: AssumptionLog) -> Utilisation:
+def apply_measurement(context: AppContext, run: Run, utilisation: Utilisation, notes: AssumptionLog) -> Utilisation:
     """The utilisation of a run, by the user's own measurement of its accelerator and precision where there is one.
 
     A file that went bad while the service runs is a warning: the published figures answer.

@@ -14,7 +14,7 @@ from service.presets.training.models import find_model
 from service.presets.training.utilisation import Known, find_utilisation, load_parameters, nearest, planning, raised, scale_power, spread_of
 from service.usecases.resolution.assumption_log import AssumptionLog
 from service.usecases.resolution.feedback import apply_throughput_feedback
-from service.usecases.resolution.user_measurements import as_measured
+from service.usecases.resolution.user_measurements import apply_measurement
 
 # Methods whose arithmetic is that of the measured pre-training runs; the others' ranges are raised to a power, as borrowed ones are.
 MEASURED_METHODS = ("pretrain", "continued_pretrain", "full_finetune")
@@ -31,17 +31,17 @@ def resolve_utilisation(context: AppContext, run: Run, notes: AssumptionLog) -> 
     utilisation = find_utilisation(cluster.accelerator, run.training.precision, known, cluster.count)
     if run.efficiency.stated:
         return utilisation
-    measured = as_measured(context, run, utilisation, notes)
-    utilisation = _with_doubt(run, apply_throughput_feedback(context, run, measured, notes), known, notes)
-    _note_planning(run, notes)
+    measured = apply_measurement(context, run, utilisation, notes)
+    utilisation = _widen_unmeasured(run, apply_throughput_feedback(context, run, measured, notes), known, notes)
+    _note_whole_run_losses(run, notes)
     return utilisation
 
 
-def _with_doubt(run: Run, utilisation: Utilisation, known: Known, notes: AssumptionLog) -> Utilisation:
+def _widen_unmeasured(run: Run, utilisation: Utilisation, known: Known, notes: AssumptionLog) -> Utilisation:
     """The utilisation with what is not known of it said, and its range widened for methods without published rates."""
     accelerator, training = run.cluster.accelerator, run.training
     if isinstance(run.model, GenericNetwork):
-        utilisation = _of_other_network(run, utilisation, known, notes)
+        utilisation = _borrow_for_generic_network(run, utilisation, known, notes)
     elif utilisation.borrowed:
         relative = utilisation.source.partition(":")[0]
         notes.warn(f"no published throughput of {accelerator.name} at {training.precision}: {relative}, with a wider range")
@@ -51,7 +51,7 @@ def _with_doubt(run: Run, utilisation: Utilisation, known: Known, notes: Assumpt
     return replace(utilisation, spread=raised(utilisation.spread, UNMEASURED_POWER))
 
 
-def _of_other_network(run: Run, utilisation: Utilisation, known: Known, notes: AssumptionLog) -> Utilisation:
+def _borrow_for_generic_network(run: Run, utilisation: Utilisation, known: Known, notes: AssumptionLog) -> Utilisation:
     """The utilisation of a network counted by samples: one network's published share stands for all, on the nearest family it ran on.
 
     So does that family's range, wider where the share is borrowed.
@@ -69,7 +69,7 @@ def _of_other_network(run: Run, utilisation: Utilisation, known: Known, notes: A
     return replace(utilisation, spread=raised(spread_of(parameters.spreads, taken, known), power))
 
 
-def _note_planning(run: Run, notes: AssumptionLog) -> None:
+def _note_whole_run_losses(run: Run, notes: AssumptionLog) -> None:
     """What hours and cost hold beside the speed, and their ranges beside the speed's own error."""
     found = planning()
     if peers_elsewhere(run.cluster) > 0:

@@ -15,8 +15,8 @@ from service.presets.hardware.accelerators import find_accelerator, load_acceler
 from service.prices.book import PriceBook
 from service.usecases.comparison.option_table import TORUS
 from service.usecases.resolution.assumption_log import AssumptionLog
-from service.usecases.resolution.cluster import other_meanings
-from service.usecases.resolution.price import DEFAULT_PRICING, FILTERS, eligible
+from service.usecases.resolution.cluster import ambiguity_text
+from service.usecases.resolution.price import DEFAULT_PRICING, FILTERS, find_eligible_offers
 
 Given = Mapping[str, Any]
 
@@ -64,7 +64,7 @@ def _named(name: str, index: int, notes: AssumptionLog) -> str:
     except UnknownName as problem:
         raise UnknownName(problem.message, pointer, problem.near) from problem
     if found.ambiguous_with:
-        notes.assume(f"hardware.accelerators.{index}", found.accelerator.name, other_meanings(found))
+        notes.assume(f"hardware.accelerators.{index}", found.accelerator.name, ambiguity_text(found))
     return found.accelerator.name
 
 
@@ -81,7 +81,7 @@ def _own(given: Given, names: Sequence[str]) -> PricedAccelerator:
 def _sold(given: Given, name: str, book: PriceBook) -> Iterable[PricedAccelerator]:
     """Of each provider and size of instance the cheapest."""
     best: dict[tuple[str, int], Offer] = {}
-    for offer in eligible(given, name, book):
+    for offer in find_eligible_offers(given, name, book):
         key = (offer.provider, offer.accelerator_count)
         best[key] = min(best.get(key, offer), offer, key=lambda each: (each.usd_per_accelerator_hour, offer_key(each)))
     accelerator = load_accelerators()[name]

@@ -17,7 +17,7 @@ from service.engine.serving.fleet import fleet_token_costs, prefill_tokens_per_s
 from service.engine.serving.model import memory_by_part, pipeline_stages
 from service.presets.serving import load_compression_methods
 from service.prices.book import PriceBook
-from service.usecases.resolution.price import Price, priced
+from service.usecases.resolution.price import Price, price_from_offer
 from service.usecases.serving.search import ServingRequest, ServingResult
 
 GB = 1e9
@@ -56,7 +56,7 @@ def option_price(found: ServingResult, book: PriceBook, now: datetime) -> Price:
     lot = found.lot
     if lot.offer is None:
         return Price(lot.usd_per_accelerator_hour, "caller", stale=False, accelerator=lot.accelerator.name)
-    return priced(lot.offer, book, now)
+    return price_from_offer(lot.offer, book, now)
 
 
 def usd_per_million_tokens(found: ServingResult) -> float:

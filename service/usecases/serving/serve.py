@@ -34,7 +34,7 @@ from service.usecases.serving.search import (
     resolve_machine,
     search_configurations,
 )
-from service.usecases.training.estimate import MOST_ACCELERATOR_HOURS, MOST_USD, estimate
+from service.usecases.training.estimate import MAX_ACCELERATOR_HOURS, MAX_USD, estimate
 
 Given = Mapping[str, Any]
 USUAL_FORMAT = "bf16"
@@ -172,8 +172,8 @@ def _check_reason(best: ServingOption, lifetime: ServingLifetime | None) -> None
     """Raises InvalidRequest where what is asked is beyond anything that could be run or paid."""
     usd = [spent.p90 for spent in (best.cost.usd_per_month, lifetime and lifetime.serving_usd) if spent]
     hours = best.fleet.accelerators.p90 * HOURS_PER_MONTH if best.fleet else 0.0
-    if max(usd, default=0.0) > MOST_USD or hours > MOST_ACCELERATOR_HOURS:
-        limits = f"{MOST_ACCELERATOR_HOURS:g} accelerator-hours a month or {MOST_USD:g} USD"
+    if max(usd, default=0.0) > MAX_USD or hours > MAX_ACCELERATOR_HOURS:
+        limits = f"{MAX_ACCELERATOR_HOURS:g} accelerator-hours a month or {MAX_USD:g} USD"
         raise InvalidRequest(f"serving would take more than {limits}: check its rate, tokens and prices", "/traffic")
 
 

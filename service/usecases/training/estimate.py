@@ -24,15 +24,15 @@ from service.usecases.resolution.resolve import ResolvedRun, resolve
 Request = Mapping[str, Any]
 
 # The search itself keeps the batch within a tenth: only a stated layout changes it by more.
-ROUNDING_TO_WARN_OF = 0.1
+BATCH_ROUNDING_WARNING = 0.1
 HOURS_PER_YEAR = 8760
-LEAST_PARAMS = 100_000
+MIN_PLAUSIBLE_PARAMS = 100_000
 
 # Several times a year of the world's economy (about 1.1e14 USD, World Bank 2024), and of every accelerator made (some 1e7) in a century.
-MOST_USD = 1e15
-MOST_ACCELERATOR_HOURS = 1e14
-BEYOND_REASON = (
-    f"the run would take more than {MOST_ACCELERATOR_HOURS:g} accelerator-hours or {MOST_USD:g} USD: check its size, rates and prices"
+MAX_USD = 1e15
+MAX_ACCELERATOR_HOURS = 1e14
+BEYOND_LIMITS_TEXT = (
+    f"the run would take more than {MAX_ACCELERATOR_HOURS:g} accelerator-hours or {MAX_USD:g} USD: check its size, rates and prices"
 )
 
 
@@ -76,7 +76,7 @@ def _warn_of_surprises(request: Request, run: Run, found: Estimate, price: Price
     if years > 1:
         notes.warn(f"the run takes {years:.1f} years: more accelerators or fewer tokens are meant?")
     params = request["model"].get("params")
-    if params is not None and params < LEAST_PARAMS:
+    if params is not None and params < MIN_PLAUSIBLE_PARAMS:
         notes.warn(f'the model has {params:,} parameters: counts take a suffix, "{params}B" is {params} billion')
 
 
@@ -85,9 +85,9 @@ def _estimate_within_limits(run: Run, utilisation: Utilisation) -> Estimate:
     try:
         found = engine.estimate(run, utilisation, planning())
     except InvalidOperation as error:  # an amount with more digits than money has
-        raise InvalidRequest(BEYOND_REASON) from error
-    if found.cost.total_usd.p90 > MOST_USD or found.time.accelerator_hours.p90 > MOST_ACCELERATOR_HOURS:
-        raise InvalidRequest(BEYOND_REASON)
+        raise InvalidRequest(BEYOND_LIMITS_TEXT) from error
+    if found.cost.total_usd.p90 > MAX_USD or found.time.accelerator_hours.p90 > MAX_ACCELERATOR_HOURS:
+        raise InvalidRequest(BEYOND_LIMITS_TEXT)
     return found
 
 
@@ -107,7 +107,7 @@ def _note_layout(run: Run, found: Estimate, notes: AssumptionLog) -> None:
     if found.batch_sequences != run.training.global_batch:
         tokens, asked = (batch * run.training.seq_len for batch in (found.batch_sequences, run.training.global_batch))
         notes.assume("training.global_batch_tokens", tokens, "rounded to whole micro-batches on every data rank")
-        if abs(tokens / asked - 1) > ROUNDING_TO_WARN_OF:
+        if abs(tokens / asked - 1) > BATCH_ROUNDING_WARNING:
             notes.warn(
                 f"the layout trains on {tokens:,} tokens a step where {asked:,} were asked for: its data ranks times micro_batch make no"
                 " smaller batch; take fewer data ranks or a smaller micro_batch"

@@ -18,20 +18,20 @@ from service.presets.training.levers import LeverKind
 from service.prices.catalog import PriceBook
 from service.usecases.resolution.assumption_log import AssumptionLog
 from service.usecases.resolution.model import resolve_model
-from service.usecases.resolution.price import cheapest, eligible
+from service.usecases.resolution.price import find_cheapest, find_eligible_offers
 from service.usecases.training.estimate import EstimateAnswer
 
 Given = Mapping[str, Any]
 Change = dict[str, Any]
 COMMITMENTS = ("reserved_1y", "reserved_3y")
 # What is of one machine, model or place, and another has otherwise.
-OF_THE_MACHINE = ("hardware.accelerators_per_node", "hardware.inter_node_gbps", "energy.watts_per_accelerator")
-OF_THE_MODEL = ("training.seq_len", "training.global_batch_tokens")
-OF_THE_PLACE = ("energy.region", "energy.grid_gco2_per_kwh", "energy.pue")
+MACHINE_FIELDS = ("hardware.accelerators_per_node", "hardware.inter_node_gbps", "energy.watts_per_accelerator")
+MODEL_FIELDS = ("training.seq_len", "training.global_batch_tokens")
+REGION_FIELDS = ("energy.region", "energy.grid_gco2_per_kwh", "energy.pue")
 
 
 @dataclass(frozen=True)
-class Base:
+class LeverBase:
     """What levers are looked for on: the request, its estimate, and the context to ask for others."""
 
     context: AppContext
@@ -79,7 +79,7 @@ class Base:
         stated = self.given(path)
         return next((each.value for each in self.answer.assumptions if each.field == path), None) if stated is None else stated
 
-    def taken_out(self, *paths: str) -> Change:
+    def unset(self, *paths: str) -> Change:
         """The change that leaves to the service what the caller stated at these paths."""
         return dict.fromkeys(path for path in paths if self.given(path) not in (None, "auto"))
 
@@ -90,20 +90,20 @@ class Base:
 
     def offers(self, accelerator: str, **filters: str | None) -> list[Offer]:
         """What the caller's filter, with these changes, leaves of an accelerator's offers."""
-        return eligible({**self.request.get("price", {}), **filters}, accelerator, self.book)
+        return find_eligible_offers({**self.request.get("price", {}), **filters}, accelerator, self.book)
 
 
-Changes = Callable[[Base, LeverKind], Iterator[Change]]
+Changes = Callable[[LeverBase, LeverKind], Iterator[Change]]
 
 
-def changes(base: Base, kind: LeverKind) -> Iterator[Change]:
+def changes(base: LeverBase, kind: LeverKind) -> Iterator[Change]:
     """The changes of that kind to try: fields by their path, None where they are left out. Whether one saves anything is not known yet."""
     if kind.modelled and any(value is not None for value in base.request.get("efficiency", {}).values()):
         return iter(())
     return _CHANGES[kind.name](base, kind)
 
 
-def _precision(base: Base, kind: LeverKind) -> Iterator[Change]:
+def _precision(base: LeverBase, kind: LeverKind) -> Iterator[Change]:
     """Formats of the kind in which the accelerator is faster."""
     peaks = base.accelerator.peak_tflops
     for precision in kind.figures["precisions"]:
@@ -111,52 +111,52 @@ def _precision(base: Base, kind: LeverKind) -> Iterator[Change]:
             yield {"training.precision": precision}
 
 
-def _left_out(*paths: str) -> Changes:
+def _unset(*paths: str) -> Changes:
     """Fields that the caller stated are left to the service."""
 
-    def change(base: Base, kind: LeverKind) -> Iterator[Change]:
+    def change(base: LeverBase, kind: LeverKind) -> Iterator[Change]:
         del kind
-        found = base.taken_out(*paths)
+        found = base.unset(*paths)
         if found:
             yield found
 
     return change
 
 
-def _batch(base: Base, kind: LeverKind) -> Iterator[Change]:
+def _batch(base: LeverBase, kind: LeverKind) -> Iterator[Change]:
     yield {"training.global_batch_tokens": int(base.chosen("training.global_batch_tokens") * kind.figures["factor"])}
 
 
-def _optimizer(base: Base, kind: LeverKind) -> Iterator[Change]:
+def _optimizer(base: LeverBase, kind: LeverKind) -> Iterator[Change]:
     if base.pretrains_text and base.chosen("training.optimizer") in ("adamw", "adamw_8bit"):
         yield {"training.optimizer": "muon"} | base.tokens(kind.figures["tokens_share"])
 
 
-def _optimizer_memory(base: Base, kind: LeverKind) -> Iterator[Change]:
+def _optimizer_memory(base: LeverBase, kind: LeverKind) -> Iterator[Change]:
     del kind
     if base.chosen("training.optimizer") == "adamw":
         yield {"training.optimizer": "adamw_8bit"}
 
 
-def _asynchronous(base: Base, kind: LeverKind) -> Iterator[Change]:
+def _asynchronous_checkpoints(base: LeverBase, kind: LeverKind) -> Iterator[Change]:
     if base.chosen("failures.checkpoint_blocking_share") > kind.figures["blocking_share"]:
         yield {"failures.checkpoint_blocking_share": kind.figures["blocking_share"]}
 
 
-def _spot(base: Base, kind: LeverKind) -> Iterator[Change]:
+def _spot(base: LeverBase, kind: LeverKind) -> Iterator[Change]:
     del kind
     if base.rents and base.answer.price.pricing != "spot":
-        yield {"price.pricing": "spot"} | base.taken_out("failures.preemptions_per_node_hour")
+        yield {"price.pricing": "spot"} | base.unset("failures.preemptions_per_node_hour")
 
 
-def _commitment(base: Base, kind: LeverKind) -> Iterator[Change]:
+def _commitment(base: LeverBase, kind: LeverKind) -> Iterator[Change]:
     del kind
     for pricing in COMMITMENTS:
         if base.rents and base.answer.price.pricing != pricing:
             yield {"price.pricing": pricing}
 
 
-def _region(base: Base, kind: LeverKind) -> Iterator[Change]:
+def _region(base: LeverBase, kind: LeverKind) -> Iterator[Change]:
     """The cheapest offer anywhere, and the cheapest on the cleanest grid."""
     del kind
     if not base.rents:
@@ -164,39 +164,39 @@ def _region(base: Base, kind: LeverKind) -> Iterator[Change]:
     offers = base.offers(base.accelerator.name, provider=None, region=None)
     grids = [region_of_offer(offer.provider, offer.region).grid_gco2_per_kwh for offer in offers]
     clean = [offer for offer, grid in zip(offers, grids, strict=True) if grid == min(grids)]
-    for offer in (cheapest(each, base.request["hardware"]["count"]) for each in (offers, clean)):
+    for offer in (find_cheapest(each, base.request["hardware"]["count"]) for each in (offers, clean)):
         if offer is not None and (offer.provider, offer.region) != (base.answer.price.provider, base.answer.price.region):
-            yield {"price.provider": offer.provider, "price.region": offer.region} | base.taken_out(*OF_THE_PLACE)
+            yield {"price.provider": offer.provider, "price.region": offer.region} | base.unset(*REGION_FIELDS)
 
 
-def _accelerator(base: Base, kind: LeverKind) -> Iterator[Change]:
+def _accelerator(base: LeverBase, kind: LeverKind) -> Iterator[Change]:
     """Those that promise most arithmetic for their price, and in their time, of all that have a price."""
     if not base.rents:
         return
     precision, count = base.chosen("training.precision"), base.request["hardware"]["count"]
     rates: dict[str, tuple[float, float]] = {}
     for name, accelerator in load_accelerators().items():
-        offer = cheapest(base.offers(name), count)
+        offer = find_cheapest(base.offers(name), count)
         if offer is not None and name != base.accelerator.name and precision in accelerator.peak_tflops:
             peak = accelerator.peak_tflops[precision]
             rates[name] = (peak / float(offer.usd_per_accelerator_hour), peak)
     promising = [name for by in (0, 1) for name in sorted(rates, key=lambda name: -rates[name][by])[: kind.figures["tried"]]]
     for name in dict.fromkeys(promising):
-        yield {"hardware.accelerator": name} | base.taken_out(*OF_THE_MACHINE)
+        yield {"hardware.accelerator": name} | base.unset(*MACHINE_FIELDS)
 
 
-def _experts(base: Base, kind: LeverKind) -> Iterator[Change]:
+def _experts(base: LeverBase, kind: LeverKind) -> Iterator[Change]:
     """Another model on the same sequences and batch."""
     if not (base.pretrains_text and base.dense):
         return
     params = parameter_total(base.model)
     if params >= kind.figures["least_params"]:
         whole, active = (int(params * kind.figures[name]) for name in ("params_factor", "active_share"))
-        assumed = {path: base.chosen(path) for path in OF_THE_MODEL if base.given(path) is None}
+        assumed = {path: base.chosen(path) for path in MODEL_FIELDS if base.given(path) is None}
         yield {"model": {"params": whole, "active_params": active}} | assumed
 
 
-def _distillation(base: Base, kind: LeverKind) -> Iterator[Change]:
+def _distillation(base: LeverBase, kind: LeverKind) -> Iterator[Change]:
     """A share of the tokens, but not fewer than were needed where that was published."""
     if not base.pretrains_text:
         return
@@ -208,7 +208,7 @@ def _distillation(base: Base, kind: LeverKind) -> Iterator[Change]:
 
 
 def _adapters(method: str) -> Changes:
-    def change(base: Base, kind: LeverKind) -> Iterator[Change]:
+    def change(base: LeverBase, kind: LeverKind) -> Iterator[Change]:
         del kind
         if base.given("training.method") in ("full_finetune", "lora") and base.given("training.method") != method:
             yield {"training.method": method}
@@ -216,7 +216,7 @@ def _adapters(method: str) -> Changes:
     return change
 
 
-def _growing(base: Base, kind: LeverKind) -> Iterator[Change]:
+def _progressive_growing(base: LeverBase, kind: LeverKind) -> Iterator[Change]:
     if base.pretrains_text and base.dense and parameter_total(base.model) <= kind.figures["most_params"]:
         yield base.tokens(kind.figures["tokens_share"])
 
@@ -224,13 +224,13 @@ def _growing(base: Base, kind: LeverKind) -> Iterator[Change]:
 _CHANGES: Mapping[str, Changes] = {
     "precision": _precision,
     "precision_16_bit": _precision,
-    "recomputation": _left_out("training.activation_recompute"),
-    "layout": _left_out("training.parallelism", "training.micro_batch", "training.zero_stage"),
+    "recomputation": _unset("training.activation_recompute"),
+    "layout": _unset("training.parallelism", "training.micro_batch", "training.zero_stage"),
     "batch": _batch,
     "optimizer": _optimizer,
     "optimizer_memory": _optimizer_memory,
-    "checkpoint_interval": _left_out("failures.checkpoint_interval_minutes"),
-    "checkpoint_asynchronous": _asynchronous,
+    "checkpoint_interval": _unset("failures.checkpoint_interval_minutes"),
+    "checkpoint_asynchronous": _asynchronous_checkpoints,
     "spot": _spot,
     "commitment": _commitment,
     "region": _region,
@@ -239,5 +239,5 @@ _CHANGES: Mapping[str, Changes] = {
     "distillation": _distillation,
     "adapters": _adapters("lora"),
     "adapters_quantised": _adapters("qlora"),
-    "progressive_growing": _growing,
+    "progressive_growing": _progressive_growing,
 }

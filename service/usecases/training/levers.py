@@ -16,11 +16,11 @@ from service.presets.hardware.accelerators import find_accelerator
 from service.presets.training.levers import LeverKind, lever_kinds
 from service.usecases.resolution.price import Price
 from service.usecases.training.estimate import EstimateAnswer, estimate
-from service.usecases.training.lever_changes import Base, Change, changes
+from service.usecases.training.lever_changes import Change, LeverBase, changes
 
 Given = Mapping[str, Any]
 # Below this share of the run's own figure a saving is noise.
-WORTH_TELLING = 0.01
+MIN_SAVING_SHARE = 0.01
 HOURS_PER_DAY = 24
 
 
@@ -40,15 +40,15 @@ class Lever:
     source: str
 
 
-def with_levers(context: AppContext, request: Given) -> tuple[EstimateAnswer, tuple[Lever, ...]]:
+def estimate_with_levers(context: AppContext, request: Given) -> tuple[EstimateAnswer, tuple[Lever, ...]]:
     """An estimate and its levers, those that save most dollars first. Raises as `estimate` does; a change that cannot be is no lever."""
     answer = estimate(context, request)
-    base = Base(context, request, answer)
+    base = LeverBase(context, request, answer)
     found = [lever for kind in lever_kinds().values() for lever in _best(kind, _levers(base, kind))]
     return answer, tuple(sorted(found, key=lambda lever: (-lever.saves_usd, -lever.saves_days)))
 
 
-def changed(request: Given, change: Change) -> dict[str, Any]:
+def apply_change(request: Given, change: Change) -> dict[str, Any]:
     """The request with fields at paths of one or two names set, or taken out where the value is None."""
     found: dict[str, Any] = {name: dict(value) if isinstance(value, Mapping) else value for name, value in request.items()}
     for path, value in change.items():
@@ -62,17 +62,17 @@ def changed(request: Given, change: Change) -> dict[str, Any]:
     return found
 
 
-def _levers(base: Base, kind: LeverKind) -> Iterable[Lever]:
+def _levers(base: LeverBase, kind: LeverKind) -> Iterable[Lever]:
     """Changes of a kind that save something."""
-    tried = ((change, _other(base, change)) for change in changes(base, kind))
+    tried = ((change, _estimate_changed(base, change)) for change in changes(base, kind))
     found = (_lever(base.answer, kind, change, other) for change, other in tried if other is not None)
-    return [lever for lever in found if _worth_making(base.answer, lever, kind)]
+    return [lever for lever in found if _is_worthwhile(base.answer, lever, kind)]
 
 
-def _other(base: Base, change: Change) -> EstimateAnswer | None:
+def _estimate_changed(base: LeverBase, change: Change) -> EstimateAnswer | None:
     """The estimate of the changed request at the same prices, or None where it cannot be run so."""
     try:
-        other = estimate(base.context, changed(base.request, {"price.snapshot": base.answer.price_snapshot} | change))
+        other = estimate(base.context, apply_change(base.request, {"price.snapshot": base.answer.price_snapshot} | change))
     except DomainError:
         return None
     count = base.request["hardware"]["count"]
@@ -89,7 +89,7 @@ def _splits_nodes(price: Price, count: int) -> bool:
 
 
 def _lever(answer: EstimateAnswer, kind: LeverKind, change: Change, other: EstimateAnswer) -> Lever:
-    (usd, days, tco2e), (other_usd, other_days, other_tco2e) = _figures(answer), _figures(other)
+    (usd, days, tco2e), (other_usd, other_days, other_tco2e) = _medians(answer), _medians(other)
     return Lever(
         lever=kind.name,
         title=kind.title,
@@ -104,19 +104,19 @@ def _lever(answer: EstimateAnswer, kind: LeverKind, change: Change, other: Estim
     )
 
 
-def _figures(answer: EstimateAnswer) -> tuple[float, float, float]:
+def _medians(answer: EstimateAnswer) -> tuple[float, float, float]:
     """USD, days and tCO2e at the median."""
     found = answer.estimate
     return found.cost.total_usd.p50, found.time.wall_clock_hours.p50 / HOURS_PER_DAY, found.energy.tco2e
 
 
-def _worth_making(answer: EstimateAnswer, lever: Lever, kind: LeverKind) -> bool:
+def _is_worthwhile(answer: EstimateAnswer, lever: Lever, kind: LeverKind) -> bool:
     """Whether something the kind aims at becomes less, and money does not become more by a larger share than that."""
-    usd, days, tco2e = _figures(answer)
+    usd, days, tco2e = _medians(answer)
     own = {"usd": usd, "days": days, "tco2e": tco2e}
     saved = {aim: getattr(lever, f"saves_{aim}") / own[aim] if own[aim] else 0.0 for aim in own}
     most = max(saved[aim] for aim in kind.aims)
-    return most > WORTH_TELLING and -saved["usd"] <= most
+    return most > MIN_SAVING_SHARE and -saved["usd"] <= most
 
 
 def _best(kind: LeverKind, levers: Iterable[Lever]) -> Iterable[Lever]:

@@ -23,16 +23,16 @@ from service.usecases.training.estimate import EstimateAnswer, estimate
 
 Given = Mapping[str, Any]
 # Fields of a request that say how it is answered and not what is run.
-NOT_THE_WORKLOAD = ("levers", "price.snapshot")
+NON_WORKLOAD_FIELDS = ("levers", "price.snapshot")
 OFFER_FIELDS = ("provider", "region", "instance_type", "pricing", "accelerator", "accelerators_per_instance", "market")
 # Whether it is stale says when it is asked, and nothing of the price.
 PRICE_FIELDS = tuple(field.name for field in fields(Price) if field.name != "stale")
-TOLD_CHANGES = 5
-TOLD_CHARS = 60
+MAX_LISTED_CHANGES = 5
+MAX_VALUE_CHARS = 60
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class EstimateSummary:
     """An estimate in short, at its medians."""
 
     total_usd: float
@@ -53,7 +53,7 @@ class FieldChange:
 
 
 @dataclass(frozen=True, slots=True)
-class Cause:
+class MoveCause:
     """One cause of the move: engine, price or workload. `usd` above 0: dearer."""
 
     cause: str
@@ -69,15 +69,15 @@ class PriceMove:
     from_usd: Decimal
     to_usd: Decimal
     usd: Decimal
-    causes: tuple[Cause, ...]
+    causes: tuple[MoveCause, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Repriced:
+class RepriceAnswer:
     """Then and now, and what lies between. `before` is computed with the present engine."""
 
-    before: Standing
-    now: Standing
+    before: EstimateSummary
+    now: EstimateSummary
     moved: PriceMove
     price_snapshot: str
     engine_version: str
@@ -85,23 +85,23 @@ class Repriced:
     warnings: tuple[str, ...]
 
 
-def reprice(context: AppContext, given: Given) -> Repriced:
+def reprice(context: AppContext, given: Given) -> RepriceAnswer:
     """What moved since the earlier estimate. Raises the domain's Problems, with pointers into the whole request."""
     request, since = given["request"], given["since"]
     earlier, where = (given["before"], "/before") if "before" in given else (request, "/request")
     _book(context, since, "/since")
     book = _book(context, request.get("price", {}).get("snapshot"), "/request/price/snapshot")
     before = _estimate(context, earlier, since, where)
-    bought, priced = _bought_as_now(context, earlier, request, book.name, where)
+    bought, priced = _earlier_at_present_price(context, earlier, request, book.name, where)
     now = _estimate(context, request, book.name, "/request")
     causes = (
-        *_engine(before, given.get("before_total_usd")),
-        _price(before, priced, book, asked_otherwise=any(_changes(earlier, bought))),
-        _workload(priced, now, tuple(_changes(bought, request))),
+        *_engine_cause(before, given.get("before_total_usd")),
+        _price_cause(before, priced, book, asked_otherwise=any(_changed_fields(earlier, bought))),
+        _workload_cause(priced, now, tuple(_changed_fields(bought, request))),
     )
     to_usd, usd = _total(now), sum((cause.usd for cause in causes), Decimal(0))
     moved = PriceMove(to_usd - usd, to_usd, usd, causes)
-    return Repriced(_standing(before), _standing(now), moved, book.name, engine_version(), now.assumptions, now.warnings)
+    return RepriceAnswer(_summarise(before), _summarise(now), moved, book.name, engine_version(), now.assumptions, now.warnings)
 
 
 def _book(context: AppContext, name: str | None, pointer: str) -> PriceBook:
@@ -121,7 +121,9 @@ def _estimate(context: AppContext, request: Given, snapshot: str, where: str) ->
         raise problem.below(where) from problem
 
 
-def _bought_as_now(context: AppContext, earlier: Given, request: Given, snapshot: str, where: str) -> tuple[Given, EstimateAnswer]:
+def _earlier_at_present_price(
+    context: AppContext, earlier: Given, request: Given, snapshot: str, where: str
+) -> tuple[Given, EstimateAnswer]:
     """The earlier request with the present one's price, stated or asked for, and its estimate: another seller is the price's move.
 
     Where nobody sells the earlier machine so, it is bought as before.
@@ -133,10 +135,10 @@ def _bought_as_now(context: AppContext, earlier: Given, request: Given, snapshot
         return earlier, _estimate(context, earlier, snapshot, where)
 
 
-def _standing(answer: EstimateAnswer) -> Standing:
+def _summarise(answer: EstimateAnswer) -> EstimateSummary:
     found = answer.estimate
     hours = found.time
-    return Standing(
+    return EstimateSummary(
         total_usd=found.cost.total_usd.p50,
         wall_clock_hours=hours.wall_clock_hours.p50,
         accelerator_hours=hours.accelerator_hours.p50,
@@ -150,7 +152,7 @@ def _total(answer: EstimateAnswer) -> Decimal:
     return cents(answer.estimate.cost.total_usd.p50)
 
 
-def _engine(before: EstimateAnswer, stated_usd: float | None) -> Iterator[Cause]:
+def _engine_cause(before: EstimateAnswer, stated_usd: float | None) -> Iterator[MoveCause]:
     """What the same request at the same prices costs by the present engine and data, over what was stated then."""
     if stated_usd is None:
         return
@@ -158,31 +160,32 @@ def _engine(before: EstimateAnswer, stated_usd: float | None) -> Iterator[Cause]
     moved = f"{total:,} USD where {stated:,} USD were stated: the engine, its data or your measurements moved"
     told = "as stated then" if total == stated else moved
     detail = f"the earlier request at the earlier prices, by engine {before.engine_version}: {told}"
-    yield Cause("engine", total - stated, detail, ())
+    yield MoveCause("engine", total - stated, detail, ())
 
 
-def _price(before: EstimateAnswer, after: EstimateAnswer, book: PriceBook, *, asked_otherwise: bool) -> Cause:
+def _price_cause(before: EstimateAnswer, after: EstimateAnswer, book: PriceBook, *, asked_otherwise: bool) -> MoveCause:
     """What the earlier request costs more at the present prices, bought as the present one is."""
     old, new = before.price, after.price
     names = [name for name in PRICE_FIELDS if getattr(old, name) != getattr(new, name)]
     changes = (FieldChange(f"price.{name}", plain(getattr(old, name)), plain(getattr(new, name))) for name in names)
     detail = _price_detail(old, new, book, asked_otherwise=asked_otherwise)
-    return Cause("price", _total(after) - _total(before), detail, tuple(changes))
+    return MoveCause("price", _total(after) - _total(before), detail, tuple(changes))
 
 
 def _price_detail(old: Price, new: Price, book: PriceBook, *, asked_otherwise: bool) -> str:
     """Whether another price is asked for, the same offer's moved, or another offer is taken now."""
     if old.provider is None and new.provider is None:
-        return f"your own price: {_rate(old)}, {'unchanged' if _rate(old) == _rate(new) else f'now {_rate(new)}'}"
+        return f"your own price: {_rate_text(old)}, {'unchanged' if _rate_text(old) == _rate_text(new) else f'now {_rate_text(new)}'}"
     if asked_otherwise:
-        return f"asked for otherwise: {_told_price(old)}; now {_told_price(new)}"
+        return f"asked for otherwise: {_price_text(old)}; now {_price_text(new)}"
     if _offer(old) == _offer(new):
-        moved = "unchanged" if _rate(old) == _rate(new) else "another price"
-        return f"the same offer, {moved}: {_named(old)} at {_dated(old)}; now {_dated(new)}"
-    return f"another offer is the cheapest: {_named(old)} at {_dated(old)}; now {_named(new)} at {_dated(new)}; {_gone(old, book)}"
+        moved = "unchanged" if _rate_text(old) == _rate_text(new) else "another price"
+        return f"the same offer, {moved}: {_offer_text(old)} at {_dated_rate(old)}; now {_dated_rate(new)}"
+    now = f"now {_offer_text(new)} at {_dated_rate(new)}"
+    return f"another offer is the cheapest: {_offer_text(old)} at {_dated_rate(old)}; {now}; {_earlier_offer_text(old, book)}"
 
 
-def _gone(old: Price, book: PriceBook) -> str:
+def _earlier_offer_text(old: Price, book: PriceBook) -> str:
     """What became of an offer that is not taken any more."""
     for offer in book.by_accelerator.get(str(old.accelerator), ()):
         if (*(getattr(offer, name) for name in OFFER_FIELDS[:5]), offer.accelerator_count, offer.market) == _offer(old):
@@ -194,37 +197,37 @@ def _offer(price: Price) -> tuple[Any, ...]:
     return tuple(getattr(price, name) for name in OFFER_FIELDS)
 
 
-def _named(price: Price) -> str:
+def _offer_text(price: Price) -> str:
     return f"{price.provider} {price.region} {price.instance_type} {price.pricing}"
 
 
-def _told_price(price: Price) -> str:
-    return f"your own {_rate(price)}" if price.provider is None else f"{_named(price)} at {_dated(price)}"
+def _price_text(price: Price) -> str:
+    return f"your own {_rate_text(price)}" if price.provider is None else f"{_offer_text(price)} at {_dated_rate(price)}"
 
 
-def _rate(price: Price) -> str:
+def _rate_text(price: Price) -> str:
     return f"{price.usd_per_accelerator_hour:.4f} USD an accelerator-hour"
 
 
-def _dated(price: Price) -> str:
-    return f"{_rate(price)}, read {price.observed_at:%Y-%m-%d}"
+def _dated_rate(price: Price) -> str:
+    return f"{_rate_text(price)}, read {price.observed_at:%Y-%m-%d}"
 
 
-def _workload(before: EstimateAnswer, now: EstimateAnswer, changes: tuple[FieldChange, ...]) -> Cause:
+def _workload_cause(before: EstimateAnswer, now: EstimateAnswer, changes: tuple[FieldChange, ...]) -> MoveCause:
     """What the present request costs more than the earlier one, both at the present prices."""
-    told = [f"{change.field} from {_told(change.before)} to {_told(change.now)}" for change in changes[:TOLD_CHANGES]]
-    more = [f"and {len(changes) - TOLD_CHANGES} more"] if len(changes) > TOLD_CHANGES else []
-    return Cause("workload", _total(now) - _total(before), "; ".join([*told, *more]) or "the same request", changes)
+    told = [f"{change.field} from {_value_text(change.before)} to {_value_text(change.now)}" for change in changes[:MAX_LISTED_CHANGES]]
+    more = [f"and {len(changes) - MAX_LISTED_CHANGES} more"] if len(changes) > MAX_LISTED_CHANGES else []
+    return MoveCause("workload", _total(now) - _total(before), "; ".join([*told, *more]) or "the same request", changes)
 
 
-def _told(value: Any) -> str:
-    return "nothing stated" if value is None else f"{value:,}" if isinstance(value, int) else str(value)[:TOLD_CHARS]
+def _value_text(value: Any) -> str:
+    return "nothing stated" if value is None else f"{value:,}" if isinstance(value, int) else str(value)[:MAX_VALUE_CHARS]
 
 
-def _changes(earlier: Given, request: Given) -> Iterator[FieldChange]:
+def _changed_fields(earlier: Given, request: Given) -> Iterator[FieldChange]:
     """Fields of the workload that are stated otherwise, in the order of their paths."""
     before, now = dict(_leaves(earlier)), dict(_leaves(request))
-    for path in sorted({*before, *now} - set(NOT_THE_WORKLOAD)):
+    for path in sorted({*before, *now} - set(NON_WORKLOAD_FIELDS)):
         if before.get(path) != now.get(path):
             yield FieldChange(path, before.get(path), now.get(path))
 

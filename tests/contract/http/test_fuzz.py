@@ -27,7 +27,7 @@ from service.schemas.base import ProblemSchema
 from service.schemas.fields import Choice, Count, Flag, Number, OrWord, Part, Text
 from service.schemas.training.answer import EstimateAnswerSchema
 from service.schemas.training.request import EstimateRequestSchema
-from service.usecases.resolution.training import FIELDS_OF_METHODS
+from service.usecases.resolution.training import METHODS_BY_FIELD
 
 CHECKS = [not_a_server_error, status_code_conformance, content_type_conformance, response_schema_conformance]
 PATH_OR_METHOD = re.compile(r"^  (/\S*):$|^    (get|post|put|patch|delete):$", re.MULTILINE)
@@ -152,7 +152,7 @@ ONE_OF_SEVERAL = ("model", "data", "price", "efficiency")  # sections whose fiel
 PLAIN_FIELDS = sorted(
     path
     for path in REQUEST_FIELDS
-    if not path.startswith(ONE_OF_SEVERAL) and path.partition(".")[2] not in (*FIELDS_OF_METHODS, "method", "precision", "parallelism")
+    if not path.startswith(ONE_OF_SEVERAL) and path.partition(".")[2] not in (*METHODS_BY_FIELD, "method", "precision", "parallelism")
 )
 RUBBISH = st.sampled_from([None, True, -1, 0, 1.5, 1e308, 5e-324, "", "12Q", "70B", "\u202e", [], {}, [[]], {"p50": 1}, 10**29, "x" * 300])
 

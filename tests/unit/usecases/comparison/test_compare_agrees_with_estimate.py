@@ -13,7 +13,7 @@ from service.container import build_context
 from service.context import AppContext
 from service.domain.comparison.options import Option
 from service.usecases.comparison.compare import compare
-from service.usecases.resolution.price import eligible
+from service.usecases.resolution.price import find_eligible_offers
 from service.usecases.training.estimate import estimate
 
 ACCELERATORS = ["H100", "A100-80GB", "tpu-v5p"]
@@ -51,7 +51,7 @@ def pinned(option: Option, context: AppContext) -> dict[str, Any] | None:
     """The filter that only this option's offer answers, if there is one."""
     book = context.catalog.current
     filters = {"provider": option.offer.provider, "region": option.offer.region, "pricing": option.offer.pricing}
-    return filters | {"snapshot": book.name} if len(eligible(filters, option.offer.accelerator, book)) == 1 else None
+    return filters | {"snapshot": book.name} if len(find_eligible_offers(filters, option.offer.accelerator, book)) == 1 else None
 
 
 def estimable(found: list[Option], context: AppContext, pricing: str) -> Iterator[tuple[Option, dict[str, Any]]]:

@@ -12,7 +12,7 @@ from service.presets.hardware.accelerators import find_accelerator
 from service.presets.training.measured import MeasuredShape, Measurement, parse_measurement
 from service.presets.training.utilisation import find_utilisation
 from service.usecases.measurement.measure import PLANS, Options, shapes
-from service.usecases.resolution.user_measurements import question
+from service.usecases.resolution.user_measurements import measured_case
 
 DAY = date(2026, 11, 21)
 FREE_BYTES = 78e9
@@ -32,7 +32,7 @@ def timed_shapes(true: Utilisation, name: str = "H100") -> tuple[MeasuredShape, 
     """The benchmark's own shapes with the times that the machine would take."""
     accelerator = find_accelerator(name).accelerator
     found = shapes(PLANS["cuda"], Options(), FREE_BYTES, accelerator)
-    return tuple(replace(shape, seconds=question(shape, accelerator, "bf16").seconds(true)) for shape in found)
+    return tuple(replace(shape, seconds=measured_case(shape, accelerator, "bf16").seconds(true)) for shape in found)
 
 
 def measurement(share: float = SHARE, overhead_s: float = OVERHEAD_S, name: str = "H100") -> Measurement:
@@ -57,7 +57,7 @@ def bench(share: float = SHARE, device_name: str = "NVIDIA H100 80GB HBM3", memo
     )
 
     def step_seconds(shape: MeasuredShape, _on: object, steps: int) -> list[float]:
-        seconds = question(shape, find_accelerator("H100").accelerator, "bf16").seconds(truth(share))
+        seconds = measured_case(shape, find_accelerator("H100").accelerator, "bf16").seconds(truth(share))
         return [seconds * (1 + 0.01 * index) for index in range(steps)]
 
     return SimpleNamespace(

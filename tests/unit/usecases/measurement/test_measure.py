@@ -11,7 +11,7 @@ from service.domain.training.utilisation import BadMeasurement
 from service.presets.hardware.accelerators import find_accelerator, load_accelerators
 from service.usecases.measurement import measure as module
 from service.usecases.measurement.measure import PLANS, CannotMeasure, Options, decoder, measure, shapes
-from service.usecases.resolution.user_measurements import question
+from service.usecases.resolution.user_measurements import measured_case
 from tests.unit.usecases.measurement.machine import DAY, bench
 
 HAS_TORCH = importlib.util.find_spec("torch") is not None
@@ -60,7 +60,7 @@ class TestShapes:
         """A Llama 2 7B layer has 202 million weights; with grouped heads, 25 million fewer."""
         from service.engine.training.parameters import count_parameters
 
-        model = question(decoder(1, 4096, 4096, 1), find_accelerator("H100").accelerator, "bf16").model
+        model = measured_case(decoder(1, 4096, 4096, 1), find_accelerator("H100").accelerator, "bf16").model
         assert count_parameters(model).total == pytest.approx(202.4e6 - 2 * 0.75 * 4096**2, rel=1e-3)
 
 

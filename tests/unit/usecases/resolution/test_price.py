@@ -13,7 +13,15 @@ from service.domain.errors import InvalidRequest, NoOffer
 from service.prices.catalog import PriceBook, price_book
 from service.prices.precedence import discounted
 from service.usecases.resolution.assumption_log import AssumptionLog
-from service.usecases.resolution.price import Price, cheapest, country_of, eligible, find_price, newest_per_provider, priced
+from service.usecases.resolution.price import (
+    Price,
+    find_cheapest,
+    find_country,
+    find_eligible_offers,
+    find_price,
+    newest_per_provider,
+    price_from_offer,
+)
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
 H100 = "NVIDIA-H100-80GB-SXM"
@@ -100,7 +108,7 @@ def test_a_price_without_discounts_says_nothing_of_any() -> None:
 )
 def test_an_offer_stands_where_its_sheet_says_else_where_its_region_is(changes: dict[str, Any], country: str) -> None:
     """Own names of regions tell nobody a country."""
-    assert country_of(offer("6.88", **changes)) == country
+    assert find_country(offer("6.88", **changes)) == country
 
 
 def test_spot_and_reserved_prices_are_taken_only_when_asked_for() -> None:
@@ -214,22 +222,22 @@ def test_a_stated_price_may_name_the_snapshot_it_is_repeated_against() -> None:
 def test_between_equal_prices_the_one_that_leaves_fewest_idle_is_taken() -> None:
     """Three accelerators fit instances of one; sixty-four fit instances of eight, which are fewer."""
     one, eight = offer("2", instance_type="a", accelerator_count=1), offer("2", instance_type="b", accelerator_count=8)
-    assert cheapest([one, eight], 3) is one
-    assert cheapest([one, eight], 64) is eight
-    assert cheapest([], 64) is None
+    assert find_cheapest([one, eight], 3) is one
+    assert find_cheapest([one, eight], 64) is eight
+    assert find_cheapest([], 64) is None
 
 
 def test_what_is_paid_decides_not_what_an_accelerator_would_cost() -> None:
     """One accelerator in an instance of its own beats a quarter of an instance that must be paid whole."""
     own, shared = offer("0.14", accelerator_count=1), offer("0.1375", accelerator_count=4)
-    assert cheapest([own, shared], 1) is own
-    assert cheapest([own, shared], 4) is shared
+    assert find_cheapest([own, shared], 1) is own
+    assert find_cheapest([own, shared], 4) is shared
 
 
 def test_the_same_book_gives_the_same_price_in_any_order() -> None:
     """Full ties are broken by name."""
     offers = [offer("2", region=region, provider=provider) for region in "ba" for provider in "yx"]
-    assert cheapest(offers, 64) == cheapest(offers[::-1], 64)
+    assert find_cheapest(offers, 64) == find_cheapest(offers[::-1], 64)
 
 
 def test_a_price_older_than_its_providers_promise_is_stale_and_warned_about() -> None:
@@ -254,7 +262,7 @@ def test_the_offer_that_was_chosen_is_an_assumption(given: dict[str, Any]) -> No
 
 
 def test_an_offer_reads_the_same_wherever_it_is_shown() -> None:
-    """`priced` is what estimates show of any offer."""
+    """`price_from_offer` is what estimates show of any offer."""
     row = offer("6.88", days=200)
-    assert priced(row, book(row), NOW).stale is True
-    assert eligible({}, H100, book(row)) == [row]
+    assert price_from_offer(row, book(row), NOW).stale is True
+    assert find_eligible_offers({}, H100, book(row)) == [row]

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from service.domain.training.utilisation import BadMeasurement
 from service.presets.training.measured import remaining, store_measurement
-from service.usecases.resolution.user_measurements import LEAST_SHARE, MOST_SHARE, check, measurements, with_measurement
+from service.usecases.resolution.user_measurements import MAX_SHARE, MIN_SHARE, check_measurement, load_measurements, with_measurement
 from tests.unit.usecases.measurement.machine import OVERHEAD_S, document, measurement, published
 
 CHANGED = ("matmul_share", "layer_overhead_s", "spread", "source", "borrowed")
@@ -79,10 +79,10 @@ def test_a_share_beyond_reason_is_held_at_its_limits() -> None:
     clean = measurement()
     slow = replace(clean, shapes=tuple(replace(shape, seconds=shape.seconds * 50) for shape in clean.shapes[2:]))
     found = with_measurement(published(), slow)
-    assert found.matmul_share == pytest.approx(LEAST_SHARE)
+    assert found.matmul_share == pytest.approx(MIN_SHARE)
     assert found.spread.p10 < 0.5
     fast = replace(clean, shapes=tuple(replace(shape, seconds=shape.seconds * 0.5) for shape in clean.shapes[2:]))
-    assert with_measurement(published(), fast).matmul_share == pytest.approx(MOST_SHARE)
+    assert with_measurement(published(), fast).matmul_share == pytest.approx(MAX_SHARE)
 
 
 def test_more_than_the_peak_is_refused() -> None:
@@ -90,26 +90,26 @@ def test_more_than_the_peak_is_refused() -> None:
     clean = measurement()
     broken = replace(clean, shapes=tuple(replace(shape, seconds=shape.seconds / 10) for shape in clean.shapes))
     with pytest.raises(BadMeasurement, match=r"above the dense peak of 989\.4: another accelerator"):
-        check(broken)
+        check_measurement(broken)
 
 
 def test_a_precision_the_accelerator_has_not_is_refused() -> None:
     """A share of nothing."""
     with pytest.raises(BadMeasurement, match=r"states no mxfp8 peak; known: .*bf16"):
-        check(replace(measurement(), precision="mxfp8"))
+        check_measurement(replace(measurement(), precision="mxfp8"))
 
 
 def test_tiny_shapes_alone_are_refused() -> None:
     """They say nothing of the arithmetic; the error says what to measure."""
     with pytest.raises(BadMeasurement, match="wider layers or larger micro-batches"):
-        check(replace(measurement(), shapes=measurement().shapes[:2]))
+        check_measurement(replace(measurement(), shapes=measurement().shapes[:2]))
 
 
 def test_a_data_directory_gives_what_was_stored(tmp_path: Path) -> None:
     """By accelerator and precision; nothing where nothing was."""
-    assert measurements(tmp_path / "none") == {}
+    assert load_measurements(tmp_path / "none") == {}
     store_measurement(document(), tmp_path)
-    assert measurements(tmp_path) == {("NVIDIA-H100-80GB-SXM", "bf16"): measurement()}
+    assert load_measurements(tmp_path) == {("NVIDIA-H100-80GB-SXM", "bf16"): measurement()}
 
 
 def test_what_cannot_be_right_in_a_data_directory_is_told_with_its_file(tmp_path: Path) -> None:
@@ -118,4 +118,4 @@ def test_what_cannot_be_right_in_a_data_directory_is_told_with_its_file(tmp_path
     broken["shapes"][-1]["seconds"] /= 10
     store_measurement(broken, tmp_path)
     with pytest.raises(BadMeasurement, match=r"^measured\.json: the measurement of NVIDIA-H100.* above the dense peak"):
-        measurements(tmp_path)
+        load_measurements(tmp_path)

@@ -13,7 +13,7 @@ from service.config import Settings, load_settings
 from service.context import AppContext
 from service.presets.training.levers import AIMS, lever_kinds
 from service.usecases.training.estimate import EstimateAnswer, estimate
-from service.usecases.training.levers import WORTH_TELLING, Lever, changed, with_levers
+from service.usecases.training.levers import MIN_SAVING_SHARE, Lever, apply_change, estimate_with_levers
 from tests.unit.usecases.market import A100, B200, H100, offer, open_context, sell
 
 Request = dict[str, Any]
@@ -29,7 +29,7 @@ MARKET = ("spot", "commitment", "region", "accelerator")
 
 def run(**changes: Any) -> Request:
     """The base with fields at paths (two underscores for the dot) set, or taken out."""
-    return changed(deepcopy(BASE), {path.replace("__", "."): value for path, value in changes.items()})
+    return apply_change(deepcopy(BASE), {path.replace("__", "."): value for path, value in changes.items()})
 
 
 STATED = run(price__usd_per_accelerator_hour=2.0)
@@ -41,7 +41,7 @@ CASES: dict[str, tuple[Request, list[Request]]] = {
     "layout": (run(training__parallelism={"tensor": 8, "pipeline": 4}), [BASE, run(training__parallelism="auto")]),
     "batch": (BASE, [run(efficiency__mfu=0.4), run(training__global_batch_tokens=2**26)]),
     "optimizer": (BASE, [run(training__optimizer="muon"), FINETUNE, run(training__method="continued_pretrain")]),
-    "optimizer_memory": (FINETUNE, [changed(FINETUNE, {"training.optimizer": "adamw_8bit"})]),
+    "optimizer_memory": (FINETUNE, [apply_change(FINETUNE, {"training.optimizer": "adamw_8bit"})]),
     "checkpoint_interval": (run(failures__checkpoint_interval_minutes=2000), [BASE]),
     "checkpoint_asynchronous": (run(hardware__count=2048), [run(hardware__count=2048, failures__checkpoint_blocking_share=0.05)]),
     "spot": (BASE, [STATED, run(price__pricing="spot")]),
@@ -50,8 +50,8 @@ CASES: dict[str, tuple[Request, list[Request]]] = {
     "accelerator": (BASE, [STATED, run(hardware__accelerator="B200")]),
     "experts": (BASE, [run(model={"preset": "mixtral-8x7b"}), run(model={"params": BILLION // 2}), FINETUNE]),
     "distillation": (BASE, [run(data__tokens=90 * BILLION), run(model={"preset": "llama-2-70b"}), FINETUNE]),
-    "adapters": (FINETUNE, [BASE, changed(FINETUNE, {"training.method": "lora"})]),
-    "adapters_quantised": (FINETUNE, [BASE, changed(FINETUNE, {"training.method": "qlora"})]),
+    "adapters": (FINETUNE, [BASE, apply_change(FINETUNE, {"training.method": "lora"})]),
+    "adapters_quantised": (FINETUNE, [BASE, apply_change(FINETUNE, {"training.method": "qlora"})]),
     "progressive_growing": (BASE, [run(model={"preset": "llama-2-70b"}), run(model={"preset": "mixtral-8x7b"}), FINETUNE]),
 }
 
@@ -86,14 +86,14 @@ def market(settings: Settings) -> Iterator[AppContext]:
 def levers_of(context: AppContext, request: Request) -> dict[str, list[Lever]]:
     """The levers of a request by their kind."""
     found: dict[str, list[Lever]] = {}
-    for lever in with_levers(context, request)[1]:
+    for lever in estimate_with_levers(context, request)[1]:
         found.setdefault(lever.lever, []).append(lever)
     return found
 
 
 def resent(context: AppContext, request: Request, lever: Lever) -> EstimateAnswer:
     """The estimate of the request with the lever's change in it."""
-    return estimate(context, changed(request, lever.change))
+    return estimate(context, apply_change(request, lever.change))
 
 
 def test_every_kind_has_a_case() -> None:
@@ -133,7 +133,7 @@ def test_a_saving_is_the_difference_of_two_estimates(context: AppContext, kind: 
 @pytest.mark.parametrize("request_", [BASE, STATED, FINETUNE, run(training__precision="fp32", failures__checkpoint_interval_minutes=2000)])
 def test_every_lever_saves_something_worth_telling(context: AppContext, request_: Request) -> None:
     """More than a hundredth of the money, the time or the carbon, and no larger share of money is paid for it."""
-    answer, levers = with_levers(context, request_)
+    answer, levers = estimate_with_levers(context, request_)
     own = answer.estimate
     assert levers
     for lever in levers:
@@ -143,20 +143,20 @@ def test_every_lever_saves_something_worth_telling(context: AppContext, request_
             "tco2e": lever.saves_tco2e / own.energy.tco2e,
         }
         most = max(shares[aim] for aim in lever_kinds()[lever.lever].aims)
-        assert most > WORTH_TELLING, lever
+        assert most > MIN_SAVING_SHARE, lever
         assert -shares["usd"] <= most, lever
 
 
 def test_levers_are_ranked_by_dollars(context: AppContext) -> None:
     """The largest saving first; of one kind no more than one for each of its aims."""
-    levers = with_levers(context, BASE)[1]
+    levers = estimate_with_levers(context, BASE)[1]
     assert [lever.saves_usd for lever in levers] == sorted((lever.saves_usd for lever in levers), reverse=True)
     assert all(len(of_kind) <= len(AIMS) for of_kind in levers_of(context, BASE).values())
 
 
 def test_the_answer_is_the_estimate_without_levers(context: AppContext) -> None:
     """Looking for levers changes nothing of it."""
-    assert with_levers(context, BASE)[0] == estimate(context, BASE)
+    assert estimate_with_levers(context, BASE)[0] == estimate(context, BASE)
 
 
 def test_a_stated_price_is_on_no_market(context: AppContext) -> None:
@@ -225,7 +225,7 @@ def test_what_does_not_fit_is_no_lever(market: AppContext) -> None:
     pinned = {"training__parallelism": {"tensor": 1, "pipeline": 1, "data": 256}, "training__zero_stage": 1, "training__micro_batch": 1}
     request = run(model={"preset": "llama-2-13b"}, **pinned)
     assert estimate(market, request).estimate.memory.fits
-    assert not estimate(market, changed(request, {"hardware.accelerator": "NVIDIA-A100-40GB-SXM"})).estimate.memory.fits
+    assert not estimate(market, apply_change(request, {"hardware.accelerator": "NVIDIA-A100-40GB-SXM"})).estimate.memory.fits
     assert "accelerator" not in levers_of(market, request)
 
 

@@ -16,8 +16,8 @@ from service.config import load_settings
 from service.context import AppContext
 from service.domain.errors import NoOffer, UnknownName
 from service.usecases.training.estimate import estimate
-from service.usecases.training.levers import changed
-from service.usecases.training.reprice import Cause, Repriced, reprice
+from service.usecases.training.levers import apply_change
+from service.usecases.training.reprice import MoveCause, RepriceAnswer, reprice
 from tests.unit.usecases.market import A100, later, offer, open_context, sell
 
 Request = dict[str, Any]
@@ -32,7 +32,7 @@ CHANGES = {
     "price.usd_per_accelerator_hour": [None, 1.5, 2.5],
 }
 REQUESTS = [
-    changed(BASE, dict(zip(CHANGES, values, strict=True)))
+    apply_change(BASE, dict(zip(CHANGES, values, strict=True)))
     for values in product(*CHANGES.values())
     if values[-1] is None or values[-2] is None  # a stated price takes no filter
 ]
@@ -51,7 +51,7 @@ def context(tmp_path_factory: pytest.TempPathFactory) -> Iterator[AppContext]:
         yield made
 
 
-def causes(found: Repriced) -> dict[str, Cause]:
+def causes(found: RepriceAnswer) -> dict[str, MoveCause]:
     return {cause.cause: cause for cause in found.moved.causes}
 
 
@@ -66,7 +66,7 @@ def test_causes_add_up(context: AppContext, request_: Request, before: Request, 
     asked = {"request": request_, "before": before, "since": since} | ({} if stated is None else {"before_total_usd": stated})
     moved = reprice(context, asked).moved
     assert sum(cause.usd for cause in moved.causes) == moved.usd == moved.to_usd - moved.from_usd
-    then = estimate(context, changed(before, {"price.snapshot": since})).estimate.cost.total_usd.p50 if stated is None else stated
+    then = estimate(context, apply_change(before, {"price.snapshot": since})).estimate.cost.total_usd.p50 if stated is None else stated
     assert moved.from_usd == Decimal(repr(then)).quantize(Decimal("0.01"))
     assert float(moved.to_usd) == estimate(context, request_).estimate.cost.total_usd.p50
 
@@ -75,7 +75,7 @@ def test_causes_add_up(context: AppContext, request_: Request, before: Request, 
 def test_the_same_request_at_the_same_prices_moves_nothing(context: AppContext, request_: Request) -> None:
     """Whether the prices are the present ones or pinned."""
     total = estimate(context, request_).estimate.cost.total_usd.p50
-    for pinned in (request_, changed(request_, {"price.snapshot": NEW})):
+    for pinned in (request_, apply_change(request_, {"price.snapshot": NEW})):
         found = reprice(context, {"request": pinned, "since": NEW, "before_total_usd": total})
         assert found.before == found.now
         assert [(cause.cause, cause.usd, cause.changes) for cause in found.moved.causes] == [
@@ -85,10 +85,10 @@ def test_the_same_request_at_the_same_prices_moves_nothing(context: AppContext, 
 
 def test_both_standings_are_whole_estimates(context: AppContext) -> None:
     """Totals, hours and prices are those of the earlier request at the earlier prices and of the present one at the present."""
-    request = changed(BASE, {"data.tokens": 2 * 10**12})
+    request = apply_change(BASE, {"data.tokens": 2 * 10**12})
     found = reprice(context, {"request": request, "before": BASE, "since": OLD})
     for standing, asked, snapshot in ((found.before, BASE, OLD), (found.now, request, context.catalog.current.name)):
-        own = estimate(context, changed(asked, {"price.snapshot": snapshot}))
+        own = estimate(context, apply_change(asked, {"price.snapshot": snapshot}))
         assert standing.total_usd == own.estimate.cost.total_usd.p50
         assert standing.wall_clock_hours == own.estimate.time.wall_clock_hours.p50
         assert standing.accelerator_hours == own.estimate.time.accelerator_hours.p50
@@ -117,13 +117,13 @@ class TestPrice:
 
     def test_an_offer_may_be_gone(self, context: AppContext) -> None:
         """Then the next cheapest is taken."""
-        price = causes(reprice(context, {"request": changed(BASE, {"hardware.accelerator": "A100-80GB"}), "since": OLD}))["price"]
+        price = causes(reprice(context, {"request": apply_change(BASE, {"hardware.accelerator": "A100-80GB"}), "since": OLD}))["price"]
         assert price.usd > 0
         assert price.detail.endswith("the earlier offer is not listed any more")
 
     def test_the_same_offer_may_have_another_price(self, context: AppContext) -> None:
         """It is still the one the filter leaves."""
-        request = changed(BASE, {"price.region": "us-central1"})
+        request = apply_change(BASE, {"price.region": "us-central1"})
         price = causes(reprice(context, {"request": request, "since": OLD}))["price"]
         assert price.detail == (
             "the same offer, another price: gcp us-central1 eight on_demand at 2.0000 USD an accelerator-hour, read 2026-11-21;"
@@ -133,19 +133,19 @@ class TestPrice:
 
     def test_a_stated_price_is_a_price(self, context: AppContext) -> None:
         """Its move counts as the price's, not as the workload's."""
-        before, now = (changed(BASE, {"price.usd_per_accelerator_hour": usd}) for usd in (2.0, 2.5))
+        before, now = (apply_change(BASE, {"price.usd_per_accelerator_hour": usd}) for usd in (2.0, 2.5))
         found = causes(reprice(context, {"request": now, "before": before, "since": OLD}))
         assert found["price"].usd > 0 == found["workload"].usd
         assert found["price"].detail == "your own price: 2.0000 USD an accelerator-hour, now 2.5000 USD an accelerator-hour"
         assert found["workload"].changes == ()
 
-    @pytest.mark.parametrize("before", [BASE, changed(BASE, {"price.usd_per_accelerator_hour": 2.0})])
+    @pytest.mark.parametrize("before", [BASE, apply_change(BASE, {"price.usd_per_accelerator_hour": 2.0})])
     def test_another_seller_asked_for_is_a_price(self, context: AppContext, before: Request) -> None:
         """The workload's move is what the same machine costs more there."""
-        now = changed(BASE, {"price.region": "europe-north1", "data.tokens": 2 * 10**12})
+        now = apply_change(BASE, {"price.region": "europe-north1", "data.tokens": 2 * 10**12})
         found = causes(reprice(context, {"request": now, "before": before, "since": NEW}))
         there = [
-            estimate(context, changed(BASE, {"price.region": "europe-north1", "data.tokens": count})) for count in (10**12, 2 * 10**12)
+            estimate(context, apply_change(BASE, {"price.region": "europe-north1", "data.tokens": count})) for count in (10**12, 2 * 10**12)
         ]
         fewer, more = (answer.estimate.cost.total_usd.p50 for answer in there)
         assert float(found["workload"].usd) == pytest.approx(more - fewer, abs=0.011)
@@ -155,8 +155,8 @@ class TestPrice:
 
     def test_a_machine_nobody_sells_so_is_bought_as_before(self, context: AppContext) -> None:
         """Then who sells it is part of what is run."""
-        a100 = changed(BASE, {"hardware.accelerator": "A100-80GB"})
-        found = causes(reprice(context, {"request": changed(BASE, {"price.provider": "vultr"}), "before": a100, "since": NEW}))
+        a100 = apply_change(BASE, {"hardware.accelerator": "A100-80GB"})
+        found = causes(reprice(context, {"request": apply_change(BASE, {"price.provider": "vultr"}), "before": a100, "since": NEW}))
         assert found["price"].usd == 0
         assert {change.field for change in found["workload"].changes} == {"hardware.accelerator", "price.provider"}
 
@@ -166,7 +166,9 @@ class TestWorkload:
 
     def test_changed_fields_are_listed_with_both_values(self, context: AppContext) -> None:
         """Those left out have none; what only says how to answer is no change."""
-        request = changed(BASE, {"data.tokens": 2 * 10**12, "training.precision": "bf16", "model": {"params": 7 * 10**9}, "levers": True})
+        request = apply_change(
+            BASE, {"data.tokens": 2 * 10**12, "training.precision": "bf16", "model": {"params": 7 * 10**9}, "levers": True}
+        )
         found = causes(reprice(context, {"request": request, "before": BASE, "since": NEW}))["workload"]
         assert [(change.field, change.before, change.now) for change in found.changes] == [
             ("data.tokens", 10**12, 2 * 10**12),
@@ -179,7 +181,7 @@ class TestWorkload:
 
     def test_it_is_priced_at_the_present_prices(self, context: AppContext) -> None:
         """Twice the tokens cost as much again as the earlier run costs now."""
-        request = changed(BASE, {"data.tokens": 2 * 10**12})
+        request = apply_change(BASE, {"data.tokens": 2 * 10**12})
         found = causes(reprice(context, {"request": request, "before": BASE, "since": OLD}))["workload"]
         assert float(found.usd) == pytest.approx(estimate(context, BASE).estimate.cost.total_usd.p50, rel=0.01)
 
@@ -189,7 +191,7 @@ class TestEngine:
 
     def test_it_is_what_the_earlier_request_would_have_cost_more(self, context: AppContext) -> None:
         """At its own prices; with both totals."""
-        then = estimate(context, changed(BASE, {"price.snapshot": OLD})).estimate.cost.total_usd.p50
+        then = estimate(context, apply_change(BASE, {"price.snapshot": OLD})).estimate.cost.total_usd.p50
         found = causes(reprice(context, {"request": BASE, "since": OLD, "before_total_usd": then - 100}))["engine"]
         assert found.usd == 100
         assert f"{then:,.2f} USD where {then - 100:,.2f} USD were stated" in found.detail
@@ -206,7 +208,7 @@ class TestProblems:
         """The earlier one, and the one that the request pins."""
         for asked, pointer in (
             ({"request": BASE, "since": "nope"}, "/since"),
-            ({"request": changed(BASE, {"price.snapshot": "nope"}), "since": OLD}, "/request/price/snapshot"),
+            ({"request": apply_change(BASE, {"price.snapshot": "nope"}), "since": OLD}, "/request/price/snapshot"),
         ):
             with pytest.raises(UnknownName) as caught:
                 reprice(context, asked)
@@ -214,7 +216,7 @@ class TestProblems:
 
     def test_a_request_that_has_no_estimate_is_told_apart_from_the_other(self, context: AppContext) -> None:
         """The pointer begins with its name."""
-        unknown = changed(BASE, {"hardware.accelerator": "H10"})
+        unknown = apply_change(BASE, {"hardware.accelerator": "H10"})
         for asked, pointer in (
             ({"request": unknown}, "/request/hardware/accelerator"),
             ({"request": BASE, "before": unknown}, "/before/hardware/accelerator"),
@@ -226,7 +228,7 @@ class TestProblems:
 
     def test_a_price_that_is_gone_for_good_is_a_problem(self, context: AppContext) -> None:
         """Nothing can be said of what it is now."""
-        request = changed(BASE, {"hardware.accelerator": "A100-80GB", "price.provider": "vultr"})
+        request = apply_change(BASE, {"hardware.accelerator": "A100-80GB", "price.provider": "vultr"})
         with pytest.raises(NoOffer) as caught:
             reprice(context, {"request": request, "since": OLD})
         assert caught.value.pointer == "/request/price"
