@@ -68,7 +68,7 @@ class ApproachTask:
 
 
 def approaches(context: AppContext, request: Given) -> ApproachesAnswer:
-    """The answer to a request as the schema gives it. Raises the domain's Problems, with pointers into the request."""
+    """The answer to a request as the schema gives it. Raises DomainErrors, with pointers into the request."""
     notes = AssumptionLog()
     book = context.book(request.get("price", {}).get("snapshot"))
     rig = resolve_setup(context, request, of_mixtures=False)
@@ -112,7 +112,7 @@ def _task(context: AppContext, request: Given, serving: LifetimeServing, snapsho
 
 
 def _transformer(given: Given, name: str, below: str, notes: AssumptionLog) -> Transformer:
-    """A model that writes text. Raises Problems with pointers into the request."""
+    """A model that writes text. Raises DomainErrors with pointers into the request."""
     try:
         model, _ = resolve_model(given[name], notes, f"{below.removeprefix('/')}.{name}".removeprefix("."))
     except DomainError as problem:

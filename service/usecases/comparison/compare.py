@@ -101,7 +101,7 @@ class Comparison:
 
 
 def compare(context: AppContext, request: Given) -> Comparison:
-    """All options for a request as the schema gives it. Raises the domain's Problems, with pointers into the request."""
+    """All options for a request as the schema gives it. Raises DomainErrors, with pointers into the request."""
     notes, now = AssumptionLog(), context.clock()
     book, candidates = _book(context, request), request.get("candidates", {})
     accelerators = resolve_accelerators(candidates, book.columns, notes)

@@ -55,7 +55,7 @@ class OwnedHardware:
 
 
 def resolve_owned_hardware(request: Given) -> list[OwnedHardware]:
-    """The plants of a request. Raises the domain's Problems, with pointers into it."""
+    """The plants of a request. Raises DomainErrors, with pointers into it."""
     given = request.get("on_prem", ())
     check_unique_names(given, "/on_prem")
     sites_stated = _grid_stated(request["workload"].get("energy", {}))

@@ -113,7 +113,7 @@ class TimedConfiguration:
 
 
 def resolve_workload(name: str | None, request: Given, pointer: str) -> Workload:
-    """A workload with its model resolved, once for all machines. Raises the domain's Problems, with pointers into the request."""
+    """A workload with its model resolved, once for all machines. Raises DomainErrors, with pointers into the request."""
     notes = AssumptionLog()
     try:
         return Workload(name, request, pointer, resolve_model(request["model"], notes), notes)
@@ -128,7 +128,7 @@ def search_weight(model: Model) -> int:
 
 
 def resolve_on_accelerator(workload: Workload, accelerator: str) -> WorkloadOnAccelerator:
-    """The workload on that accelerator. Raises Problems where the request itself is wrong, with pointers into it."""
+    """The workload on that accelerator. Raises DomainErrors where the request itself is wrong, with pointers into it."""
     notes, preempted, request = AssumptionLog(), AssumptionLog(), workload.request
     try:
         cluster = resolve_cluster(find_accelerator(accelerator), {"count": 1}, notes)

@@ -106,7 +106,7 @@ class ProgramComparison:
 
 
 def plan_program(context: AppContext, request: Given) -> ProgramAnswer:
-    """The plan of a program's request as the schema gives it. Raises the domain's Problems, with pointers into the request."""
+    """The plan of a program's request as the schema gives it. Raises DomainErrors, with pointers into the request."""
     notes, estimates = AssumptionLog(), _estimates(context)
     found = resolve_program(estimates, request, context.clock().date(), notes)
     network = found.placed.network

@@ -57,7 +57,7 @@ class EstimateCache:
     _searched: dict[tuple[Model, Training, Cluster], int] = field(default_factory=dict)
 
     def of(self, request: Given) -> EstimateAnswer:
-        """The estimate of a whole request. Raises the domain's Problems, with pointers into it."""
+        """The estimate of a whole request. Raises DomainErrors, with pointers into it."""
         key = _sections_key(request, request)
         if key not in self._made:
             notes = AssumptionLog()
@@ -120,7 +120,7 @@ class EstimatedRun:
 def resolve_tiers(
     estimates: EstimateCache, request: Given, notes: AssumptionLog
 ) -> tuple[tuple[Tier, ...], dict[tuple[str, str], EstimatedRun]]:
-    """The tiers with every run estimated, and the runs by tier and name. Raises Problems with pointers into the program."""
+    """The tiers with every run estimated, and the runs by tier and name. Raises DomainErrors with pointers into the program."""
     tiers: list[Tier] = []
     found: dict[tuple[str, str], EstimatedRun] = {}
     for at, given in enumerate(request["tiers"]):

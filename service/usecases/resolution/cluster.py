@@ -17,7 +17,7 @@ Section = Mapping[str, Any]
 
 
 def resolve_cluster(found: Resolution, given: Section, notes: AssumptionLog, price: Price | None = None) -> Cluster:
-    """The machine of an accelerator that is looked up; its network is stated, else that of the priced instance, else the data sheet's."""
+    """The cluster of `hardware`. Its network is the stated one, else that of the priced instance, else the data sheet's."""
     accelerator = found.accelerator
     if found.ambiguous_with:
         notes.assume("hardware.accelerator", accelerator.name, ambiguity_text(found))
@@ -31,12 +31,12 @@ def resolve_cluster(found: Resolution, given: Section, notes: AssumptionLog, pri
 
 
 def ambiguity_text(found: Resolution) -> str:
-    """What else a name may mean, and why it was taken as it was."""
+    """Text of what else an accelerator's name may mean, and why this meaning is taken."""
     return f"{found.asked} may also mean {', '.join(found.ambiguous_with)}; {found.why}"
 
 
 def _inter_node_gbps(accelerator: Accelerator, per_node: int, price: Price | None) -> tuple[float, str]:
-    """A node's network [Gbit/s] and its source: of the priced instance its accelerators' share, else the data sheet's."""
+    """Network of a node [Gbit/s] and its source: the priced instance's, scaled to the node, else the data sheet's."""
     rate, source = data_sheet_inter_node_gbps(accelerator, per_node)
     if price is None or price.provider is None or price.instance_type is None:
         return rate, source
@@ -48,9 +48,9 @@ def _inter_node_gbps(accelerator: Accelerator, per_node: int, price: Price | Non
 
 
 def data_sheet_inter_node_gbps(accelerator: Accelerator, per_node: int) -> tuple[float, str]:
-    """A node's network from the data sheet [Gbit/s], and its source; 0 where a link that spans nodes is all that is published.
+    """Network of a node by the data sheet [Gbit/s] and its source; 0 where only a link that spans nodes is published.
 
-    Without either the usual card is assumed.
+    Without either, the default card of `defaults.toml` is assumed.
     """
     if accelerator.internode_gbit_per_s is not None:
         return accelerator.internode_gbit_per_s * per_node, accelerator.source

@@ -14,7 +14,7 @@ Section = Mapping[str, Any]
 
 
 def resolve_data(given: Section, model: Model, seq_len: int, notes: AssumptionLog) -> Data:
-    """What is trained on, in the model's own unit. Raises InvalidRequest unless exactly one amount is stated."""
+    """The training data in the model's unit (tokens or samples). Raises InvalidRequest unless exactly one amount is stated."""
     stated = [name for name in ("tokens", "raw_tokens", "samples") if name in given]
     if len(stated) != 1:
         raise InvalidRequest("state exactly one of tokens, raw_tokens and samples", "/data")

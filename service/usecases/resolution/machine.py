@@ -1,4 +1,4 @@
-"""The machine of a request at its price: `hardware` and `price` alone decide it."""
+"""The machine of a request and its price, from the sections `hardware` and `price`."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Request = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """What a request runs on, the price taken of it, and the name of the book that price stands in."""
+    """The cluster of a request, its price, and the name of the price book."""
 
     cluster: Cluster
     price: Price

@@ -1,4 +1,4 @@
-"""From what a request says of a model to the model the engine counts with."""
+"""The model of a request: preset, Hugging Face config, shape, parameter count or FLOPs a sample."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ GENERIC_NETWORK_FIELDS = {"flops_per_sample", "sample_unit", "params"}
 
 
 def resolve_model(given: Mapping[str, Any], notes: AssumptionLog, path: str = "model") -> tuple[Model, int | None]:
-    """The model, and the sequence length it is published with where known.
+    """The model and its published sequence length, None where unknown.
 
     `path` is where the model stands in the request. Raises InvalidRequest, UnknownName with pointers below `path`.
     """
@@ -49,7 +49,7 @@ def _resolve_description(given: Mapping[str, Any], notes: AssumptionLog, path: s
 
 
 def _check_single_description(given: Mapping[str, Any]) -> None:
-    """Raises InvalidRequest unless the model is described in exactly one way."""
+    """Raise InvalidRequest unless the model is described in exactly one way."""
     ways = [way for way in DESCRIPTIONS if way in given]
     allowed = {"preset": {"preset"}, "hf_config": {"hf_config"}, "flops_per_sample": GENERIC_NETWORK_FIELDS}
     if not given:

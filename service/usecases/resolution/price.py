@@ -1,4 +1,4 @@
-"""Which price an estimate is made with: the caller's own, or the cheapest offer that answers the filter."""
+"""The price of an estimate: the caller's own, else the cheapest offer that matches the filter."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ DISCOUNTED = "USD an accelerator-hour before the discounts of your price files, 
 
 @dataclass(frozen=True, slots=True)
 class Price:
-    """The price an answer was made with. `source` is "caller" where the caller stated it; then the offer's fields are None.
+    """The price of an answer. `source` is "caller" where the caller stated it; then the fields of an offer are None.
 
     `list_usd_per_accelerator_hour` and `discounts` say what a contract's discounts were taken off, and which; None where there were none.
     """
@@ -46,7 +46,7 @@ class Price:
 
 
 def find_price(given: Mapping[str, Any], accelerator: str, count: int, book: PriceBook, now: datetime, notes: AssumptionLog) -> Price:
-    """The caller's price, else the cheapest offer of the accelerator in the book that the caller's filter leaves.
+    """The caller's price, else the cheapest offer of the accelerator in the book that matches the caller's filter.
 
     Raises InvalidRequest for a price with a filter, NoOffer where nothing is left.
     """
@@ -71,7 +71,7 @@ def find_price(given: Mapping[str, Any], accelerator: str, count: int, book: Pri
 
 
 def price_from_offer(offer: Offer, book: PriceBook, now: datetime) -> Price:
-    """An offer as answers show it."""
+    """The price of an offer, with its staleness at `now`."""
     return Price(
         usd_per_accelerator_hour=float(offer.usd_per_accelerator_hour),
         source=offer.source,
@@ -91,18 +91,18 @@ def price_from_offer(offer: Offer, book: PriceBook, now: datetime) -> Price:
 
 
 def find_country(offer: Offer) -> str:
-    """The country an offer stands in, ISO 3166-1 alpha-3, empty where not known: what its price sheet says, else by its region."""
+    """Country of an offer (ISO 3166-1 alpha-3, empty where unknown): from its price sheet, else from its region."""
     return offer.extras.get("country") or region_of_offer(offer.provider, offer.region).country
 
 
 def _list_usd_per_accelerator_hour(offer: Offer) -> float | None:
-    """Of one accelerator [USD/h], where discounts were taken off it."""
+    """List price before discounts [USD per accelerator-hour]; None without discounts."""
     whole = offer.extras.get("list_usd_per_hour")
     return None if whole is None else float(Decimal(whole) / offer.accelerator_count)
 
 
 def find_eligible_offers(given: Mapping[str, Any], accelerator: str, book: PriceBook) -> list[Offer]:
-    """Offers of the accelerator that answer the filter; by default on-demand list prices.
+    """Offers of the accelerator that match the filter; by default on-demand list prices.
 
     Of each provider only the newest, none a year older than the book's newest price while there is another: a book gives
     the same answer whenever it is asked.
@@ -118,7 +118,7 @@ def find_eligible_offers(given: Mapping[str, Any], accelerator: str, book: Price
 
 
 def newest_per_provider(offers: Iterable[Offer], book: PriceBook) -> list[Offer]:
-    """Of each provider's shipped prices only what was read on its newest day; what a provider was asked for is all of today."""
+    """Shipped prices of each provider's newest day, and all prices that were fetched."""
     offers = list(offers)
     newest: dict[str, datetime] = {}
     for offer in offers:
@@ -128,7 +128,7 @@ def newest_per_provider(offers: Iterable[Offer], book: PriceBook) -> list[Offer]
 
 
 def find_cheapest(offers: Iterable[Offer], count: int) -> Offer | None:
-    """The lowest price of `count` accelerators in whole instances; between equals the larger instance."""
+    """The offer with the lowest price of `count` accelerators in whole instances; of equals the larger instance. None without offers."""
 
     def order(offer: Offer) -> tuple[Any, ...]:
         instances = -(-count // offer.accelerator_count)
@@ -143,7 +143,7 @@ def _offer_text(offer: Offer) -> str:
 
 
 def _choice_text(offers: Sequence[Offer], pricing: str) -> str:
-    """Of how many the cheapest was taken, and how far the others' best prices reach."""
+    """Text of how many offers were compared, with the median and highest of the providers' best prices."""
     best: dict[str, Decimal] = {}
     for offer in offers:
         best[offer.provider] = min(best.get(offer.provider, offer.usd_per_accelerator_hour), offer.usd_per_accelerator_hour)

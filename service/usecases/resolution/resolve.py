@@ -30,7 +30,7 @@ Request = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class ResolvedRun:
-    """A run with what it was resolved from and what its machine achieves.
+    """A run, the request and machine it was resolved from, and the utilisation its machine achieves.
 
     `request` is the caller's, with the failure rate and overheads of the team's finished runs where it states none.
     """
@@ -51,7 +51,7 @@ def resolve(context: AppContext, request: Request, notes: AssumptionLog) -> Reso
 
 
 def resolve_trained_model(request: Request, cluster: Cluster, notes: AssumptionLog) -> tuple[Model, Training]:
-    """What is trained, and how: the sections `model` and `training` of a request. Raises DomainErrors, with pointers into it."""
+    """Model and training of a request (sections `model` and `training`). Raises DomainErrors, with pointers into it."""
     model, published_seq_len = resolve_model(request["model"], notes)
     return model, resolve_training(request.get("training", {}), model, published_seq_len, cluster, notes)
 

@@ -1,4 +1,4 @@
-"""What a run has beside model, data, training and machine: efficiency, failures, costs, energy, schedule."""
+"""Settings of a run other than model, data, training and machine: efficiency, failures, costs, energy, schedule."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Section = Mapping[str, Any]
 
 
 def resolve_settings(request: Section, accelerator: Accelerator, price: Price, notes: AssumptionLog) -> dict[str, Any]:
-    """The rest of a run, by the names of the fields of Run. Raises DomainErrors, with pointers into the request."""
+    """The settings of a run by the names of the fields of Run. Raises DomainErrors, with pointers into the request."""
     return {
         "efficiency": resolve_efficiency(request.get("efficiency", {})),
         "failures": resolve_failures(request.get("failures", {}), accelerator, price.pricing, notes),
@@ -38,7 +38,7 @@ def resolve_settings(request: Section, accelerator: Accelerator, price: Price, n
 
 
 def resolve_efficiency(given: Section) -> Efficiency:
-    """What the caller measured. Raises InvalidRequest for more than one figure; none is the same as no section."""
+    """The efficiency the caller measured. Raises InvalidRequest for more than one figure."""
     stated = [name for name, value in given.items() if value is not None]
     if len(stated) > 1:
         raise InvalidRequest(f"state one efficiency: {' and '.join(sorted(stated))} are given", "/efficiency")
@@ -46,7 +46,7 @@ def resolve_efficiency(given: Section) -> Efficiency:
 
 
 def resolve_failures(given: Section, accelerator: Accelerator, pricing: str | None, notes: AssumptionLog) -> Failures:
-    """How the machine fails: the caller's figures, else the accelerator family's published ones. Spot capacity is preempted too."""
+    """Failure rates and recovery times: the caller's, else the accelerator family's published ones; spot capacity is also preempted."""
     usual = find_reliability(accelerator)
     mttf = usual.mttf_hours
     if given.get("mttf_hours_per_accelerator") is not None:
@@ -99,7 +99,7 @@ def resolve_overhead(given: Section, notes: AssumptionLog) -> Overhead:
 
 
 def resolve_energy(given: Section, accelerator: Accelerator, price: Price, notes: AssumptionLog) -> Energy:
-    """Power, PUE and grid: the caller's, else the data sheet's and the region's, which is the caller's or the offer's."""
+    """Power, PUE and grid: the caller's, else those of the data sheet and of the region (the caller's or the offer's)."""
     region = _region(given, price, notes)
     power = find_power(accelerator)
     watts = notes.take(given, "energy.watts_per_accelerator", round(power.watts.p50, 1), power.source)
@@ -126,7 +126,7 @@ def _region(given: Section, price: Price, notes: AssumptionLog) -> Region:
 
 
 def resolve_schedule(given: Section, notes: AssumptionLog) -> Schedule:
-    """When it runs. Raises InvalidRequest for a deadline before the start, or one without it."""
+    """Start, deadline, queue and maintenance. Raises InvalidRequest for a deadline before the start or without a start."""
     start, deadline = given.get("start"), given.get("deadline")
     if deadline is not None and start is None:
         raise InvalidRequest("a deadline needs a start to count from", "/schedule/start")
@@ -136,7 +136,7 @@ def resolve_schedule(given: Section, notes: AssumptionLog) -> Schedule:
 
 
 def _section(given: Section, section: str, names: tuple[str, ...], notes: AssumptionLog) -> dict[str, Any]:
-    """The fields of a section that costs nothing where it is left out: then one note says so, and not one a field."""
+    """The fields of a section that costs nothing when left out; then one assumption stands for the section."""
     if given:
         return {name: notes.choose(given, f"{section}.{name}") for name in names}
     notes.assume(section, None, "none, as none is stated")

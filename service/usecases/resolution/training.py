@@ -33,7 +33,7 @@ FINETUNES = ("full_finetune", "lora", "qlora", "dpo", "rl")
 
 
 def resolve_training(given: Section, model: Model, model_seq_len: int | None, cluster: Cluster, notes: AssumptionLog) -> Training:
-    """How it is trained. Raises InvalidRequest where method, precision or helpers cannot be."""
+    """The training of a request. Raises InvalidRequest for an unsupported method, precision or helper."""
     method = notes.choose(given, "training.method")
     for name, methods in METHODS_BY_FIELD.items():
         if name in given and method not in methods:
@@ -65,7 +65,7 @@ def resolve_training(given: Section, model: Model, model_seq_len: int | None, cl
 
 
 def _flash_attention(given: Section, model: Model, precision: Precision, family: str, notes: AssumptionLog) -> bool:
-    """Stated, or as software at that precision has it; networks without attention are not told of it."""
+    """Whether flash attention is used: stated, else by precision and family; not recorded for networks without attention."""
     fallback = flash_attention(precision, family)
     if isinstance(model, GenericNetwork):
         return bool(given.get("flash_attention", fallback.value))
@@ -73,7 +73,7 @@ def _flash_attention(given: Section, model: Model, precision: Precision, family:
 
 
 def _sequence_parallel(given: Section, model: Model, notes: AssumptionLog, *, flash_attention: bool) -> bool:
-    """Stated, or as software has it: with flash attention."""
+    """Whether sequence parallelism is used: stated, else with flash attention."""
     if isinstance(model, GenericNetwork):
         return bool(given.get("sequence_parallel", True))
     if flash_attention:
@@ -90,7 +90,7 @@ def _response_tokens(given: Section, seq_len: int, notes: AssumptionLog) -> int:
 
 
 def _check_method(method: str, model: Model) -> None:
-    """Raises InvalidRequest for a method that this kind of network cannot be trained by."""
+    """Raise InvalidRequest for a method that this kind of network does not support."""
     if method in ("lora", "qlora") and isinstance(model, GenericNetwork):
         raise InvalidRequest(f"{method} needs a transformer: this network has no linear layers known to take adapters", "/training/method")
     if method in ("dpo", "rl") and (isinstance(model, GenericNetwork) or model.kind == "vit"):
@@ -98,7 +98,7 @@ def _check_method(method: str, model: Model) -> None:
 
 
 def resolve_axes(given: Section) -> Axes:
-    """What the caller fixed of the layout. Raises InvalidRequest for chunks of the stages of no pipeline."""
+    """The layout axes the caller fixed. Raises InvalidRequest for virtual stages without a pipeline."""
     parallelism = given.get("parallelism", "auto")
     fixed = {} if parallelism == "auto" else {name: parallelism[name] for name in AXES if name in parallelism}
     recompute = given.get("activation_recompute", "auto")
@@ -113,7 +113,7 @@ def resolve_axes(given: Section) -> Axes:
 
 
 def check_virtual_pipeline(axes: Axes, pipeline: int | None) -> None:
-    """Raises InvalidRequest where a stage is to be cut in chunks and the pipeline has one stage alone; None is not known yet."""
+    """Raise InvalidRequest for virtual stages of a pipeline of one stage; None: the pipeline is not known yet."""
     if pipeline == 1 and (axes.virtual_pipeline or 1) > 1:
         raise InvalidRequest(
             f"virtual_pipeline {axes.virtual_pipeline} cuts each stage of a pipeline in chunks, and pipeline 1 is none: state a pipeline"
@@ -155,7 +155,7 @@ def _precision(given: Section, accelerator: Accelerator, notes: AssumptionLog) -
 
 
 def resolve_global_batch(given: Section, model: Model, method: str, seq_len: int, cluster: Cluster, notes: AssumptionLog) -> int:
-    """Sequences (or samples) a step, rounded to whole ones: of how it is trained all that depends on the number of accelerators."""
+    """Sequences (or samples) a step, rounded to whole ones. The only part of training that depends on the accelerator count."""
     stated = given.get("global_batch_tokens")
     if stated is not None:
         sequences = max(1, round(int(stated) / seq_len))
@@ -163,7 +163,7 @@ def resolve_global_batch(given: Section, model: Model, method: str, seq_len: int
             notes.assume("training.global_batch_tokens", sequences * seq_len, f"{stated} tokens rounded to whole sequences of {seq_len}")
         return sequences
     usual = _usual_batch(model, method, seq_len)
-    # A machine larger than the usual batch can feed is given a sequence for every tensor group, of eight where the heads divide.
+    # A cluster too large for the default batch gets one sequence a tensor group, of eight where the heads divide.
     group = _tensor_group(model, cluster.count)
     least = -(-cluster.count // group)
     sequences = max(int(usual.value), least)
@@ -173,7 +173,7 @@ def resolve_global_batch(given: Section, model: Model, method: str, seq_len: int
 
 
 def _tensor_group(model: Model, count: int) -> int:
-    """The most accelerators, up to eight, that can share one sequence by its attention heads."""
+    """Largest tensor-parallel group, up to eight, that divides both the accelerators and the attention heads."""
     if isinstance(model, GenericNetwork):
         return 1
     return next(group for group in range(8, 0, -1) if count % group == 0 and model.attention_heads % group == 0)
@@ -189,7 +189,7 @@ def _usual_batch(model: Model, method: str, seq_len: int) -> Default:
 
 
 def _helpers(given: Section, method: str, notes: AssumptionLog) -> Helpers:
-    """Networks run beside the trained one."""
+    """Teacher, reward and reference networks."""
     if method == "distill":
         return Helpers(teacher=_teacher(given, notes))
     if method == "rl" and "reward_model" not in given:

@@ -1,4 +1,4 @@
-"""A user's own measurement in their estimates: what it says of the machine, and how it takes the place of published figures."""
+"""A user's own measurement of an accelerator, and how it replaces published utilisation in their estimates."""
 
 from __future__ import annotations
 
@@ -27,18 +27,18 @@ from service.usecases.resolution.assumption_log import AssumptionLog
 
 MIN_SHARE, MAX_SHARE = 0.05, 1.0
 MAX_LAYER_OVERHEAD_S = 0.1
-# A small shape is bound by launches where it takes this many times as long as its work alone would.
+# A shape is launch-bound where it takes this many times its arithmetic time.
 LAUNCH_BOUND_RATIO = 2.0
-# A large one is not bound by them where it takes this many times as long as they do.
+# A shape is compute-bound where it takes this many times its launch time.
 COMPUTE_BOUND_RATIO = 1.3
-# Fewer shapes show no scatter: the published range stays.
+# With fewer shapes the published range stays.
 MIN_SHAPES_FOR_SPREAD = 3
 _HALVINGS = 50
 
 
 @dataclass(frozen=True, slots=True)
 class MeasuredCase:
-    """A timed shape as the engine is asked about it."""
+    """A timed shape as arguments of the step model."""
 
     model: Transformer
     training: Training
@@ -49,7 +49,7 @@ class MeasuredCase:
         return step(self.model, self.training, self.cluster, utilisation, self.layouts)
 
     def seconds(self, utilisation: Utilisation) -> float:
-        """The predicted seconds of one step."""
+        """Predicted time of one step [s]."""
         return float(self.steps(utilisation).total[0])
 
 
@@ -69,13 +69,13 @@ def measured_case(shape: MeasuredShape, accelerator: Accelerator, precision: Pre
 
 
 def step_flops(asked: MeasuredCase, *, full_attention: bool = True) -> float:
-    """FLOPs of one step as papers count them; without the masked half of attention where `full_attention` is not set."""
+    """FLOPs of one step as papers count them; without `full_attention`, the masked half of attention is left out."""
     training = replace(asked.training, count_full_attention=full_attention)
     return float(training_flops(asked.model, training).total) * training.seq_len * training.global_batch
 
 
 def load_measurements(folder: Path) -> Mapping[Key, Measurement]:
-    """The usable measurements of a data directory. Raises BadMeasurement where one is not."""
+    """The measurements of a data directory. Raises BadMeasurement for an unusable one."""
     found = read_measurements(folder)
     for measurement in found.values():
         try:
@@ -87,7 +87,7 @@ def load_measurements(folder: Path) -> Mapping[Key, Measurement]:
 
 @functools.lru_cache(maxsize=256)
 def check_measurement(measurement: Measurement) -> None:
-    """Raise BadMeasurement for what the accelerator cannot do, or what says nothing of its arithmetic."""
+    """Raise BadMeasurement for rates above the peak, an unknown precision, or shapes too small to show the arithmetic."""
     accelerator = load_accelerators()[measurement.accelerator]
     where = f"the measurement of {accelerator.name} at {measurement.precision}"
     if measurement.precision not in accelerator.peak_tflops:
@@ -105,7 +105,7 @@ def check_measurement(measurement: Measurement) -> None:
 
 @functools.lru_cache(maxsize=256)
 def with_measurement(utilisation: Utilisation, measurement: Measurement) -> Utilisation:
-    """The utilisation that predicts the measured times: share of the peak, a layer's launch time, and a range of their own.
+    """The utilisation that reproduces the measured times: share of the peak, launch time of a layer, and range.
 
     The launch time comes from the small shapes where they show it, the share is the one under which the large shapes'
     predicted times are right in the median. What concerns links and scale stays as published.
@@ -133,9 +133,9 @@ Cases = Sequence[tuple[MeasuredCase, MeasuredShape]]
 
 
 def _layer_overhead_s(asked: Cases, utilisation: Utilisation) -> float | None:
-    """Seconds of a layer's launches: how much longer a deeper stack of the same small layers takes, a layer.
+    """Launch time of a layer [s]: the extra time of a deeper stack of equal small layers, divided by the extra layers.
 
-    None where no two shapes differ in depth alone, or where their work explains their time without launches.
+    None where no two shapes differ in depth alone, or where arithmetic alone explains their time.
     """
     by_width: dict[MeasuredShape, list[MeasuredShape]] = {}
     for one, shape in asked:
@@ -144,7 +144,7 @@ def _layer_overhead_s(asked: Cases, utilisation: Utilisation) -> float | None:
             by_width.setdefault(replace(shape, layers=1, seconds=1.0), []).append(shape)
     slopes = [_slope(sorted(stack, key=lambda shape: shape.layers)) for stack in by_width.values()]
     told = [slope for slope in slopes if slope is not None and 0 < slope <= MAX_LAYER_OVERHEAD_S]
-    # The smallest: whatever else small shapes wait for is not their launches.
+    # The smallest slope: other waiting adds to it.
     return min(told, default=None)
 
 
@@ -156,7 +156,7 @@ def _slope(stack: Sequence[MeasuredShape]) -> float | None:
 
 
 def _share(large: Cases, utilisation: Utilisation) -> float:
-    """The share of the peak under which predicted over measured times have a median of 1; the larger the share, the shorter they are."""
+    """The share of the peak at which predicted over measured times have a median of 1."""
 
     def too_slow(share: float) -> bool:
         return float(np.median(_log_ratios(large, replace(utilisation, matmul_share=share)))) > 0
@@ -165,7 +165,7 @@ def _share(large: Cases, utilisation: Utilisation) -> float:
 
 
 def _bisect(rises: Callable[[float], bool], low: float, high: float) -> float:
-    """The value from `low` to `high` where `rises` turns from true to false; the nearer end where it does not turn."""
+    """The value in [low, high] where `rises` turns from true to false, by bisection; the nearer end where it never turns."""
     for _ in range(_HALVINGS):
         middle = (low + high) / 2
         low, high = (middle, high) if rises(middle) else (low, middle)
@@ -178,7 +178,7 @@ def _log_ratios(large: Cases, utilisation: Utilisation) -> list[float]:
 
 
 def _spread(large: Cases, utilisation: Utilisation) -> Range:
-    """The shapes' own scatter and what one device cannot show (links, scale, other layouts), independent of each other: squares add."""
+    """Range of the shapes' scatter and of what one device cannot show (links, scale, other layouts); independent, so squares add."""
     if len(large) < MIN_SHAPES_FOR_SPREAD:
         return utilisation.spread
     unknown = remaining()
@@ -190,7 +190,7 @@ def _spread(large: Cases, utilisation: Utilisation) -> Range:
 
 
 def apply_measurement(context: AppContext, run: Run, utilisation: Utilisation, notes: AssumptionLog) -> Utilisation:
-    """The utilisation of a run, by the user's own measurement of its accelerator and precision where there is one.
+    """The utilisation of a run by the user's measurement of its accelerator and precision, unchanged without one.
 
     A file that went bad while the service runs is a warning: the published figures answer.
     """

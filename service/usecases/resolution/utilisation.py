@@ -1,4 +1,4 @@
-"""What share of its data sheet a run's machine achieves: published, measured by the user, or learned from finished runs."""
+"""The utilisation a run's machine achieves: published, measured by the user, or learned from finished runs."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from service.usecases.resolution.assumption_log import AssumptionLog
 from service.usecases.resolution.feedback import apply_throughput_feedback
 from service.usecases.resolution.user_measurements import apply_measurement
 
-# Methods whose arithmetic is that of the measured pre-training runs; the others' ranges are raised to a power, as borrowed ones are.
+# Methods whose arithmetic is that of measured pre-training runs; ranges of the others are raised to a power.
 MEASURED_METHODS = ("pretrain", "continued_pretrain", "full_finetune")
 UNMEASURED_POWER = 1.5
-# The only network counted by samples that has published rates: its share of the peak stands for all of them.
+# The only network counted by samples with published rates; its share of the peak is used for all.
 MEASURED_NETWORK = "resnet-50"
 MEASURED_NETWORK_SOURCE = "github NVIDIA/DeepLearningExamples PyTorch/Classification/ConvNets/resnet50v1.5/README.md"
 
 
 def resolve_utilisation(context: AppContext, run: Run, notes: AssumptionLog) -> Utilisation:
-    """What the run's machine achieves, with assumptions and warnings on what is not known of it."""
+    """The utilisation of the run's machine; what is borrowed or unknown is recorded as assumption or warning."""
     cluster = run.cluster
     known: Known = "layout" if run.training.axes.mesh_known(cluster.count) else "goal"
     utilisation = find_utilisation(cluster.accelerator, run.training.precision, known, cluster.count)
@@ -38,7 +38,7 @@ def resolve_utilisation(context: AppContext, run: Run, notes: AssumptionLog) -> 
 
 
 def _widen_unmeasured(run: Run, utilisation: Utilisation, known: Known, notes: AssumptionLog) -> Utilisation:
-    """The utilisation with what is not known of it said, and its range widened for methods without published rates."""
+    """Warn of borrowed rates, and widen the range for methods without published rates."""
     accelerator, training = run.cluster.accelerator, run.training
     if isinstance(run.model, GenericNetwork):
         utilisation = _borrow_for_generic_network(run, utilisation, known, notes)
@@ -52,7 +52,7 @@ def _widen_unmeasured(run: Run, utilisation: Utilisation, known: Known, notes: A
 
 
 def _borrow_for_generic_network(run: Run, utilisation: Utilisation, known: Known, notes: AssumptionLog) -> Utilisation:
-    """The utilisation of a network counted by samples: one network's published share stands for all, on the nearest family it ran on.
+    """The utilisation of a network counted by samples: the published share of one network, on the nearest accelerator family it ran on.
 
     So does that family's range, wider where the share is borrowed.
     """
@@ -70,7 +70,7 @@ def _borrow_for_generic_network(run: Run, utilisation: Utilisation, known: Known
 
 
 def _note_whole_run_losses(run: Run, notes: AssumptionLog) -> None:
-    """What hours and cost hold beside the speed, and their ranges beside the speed's own error."""
+    """Record what whole runs lose beyond their steps, and how planned hours scattered."""
     found = planning()
     if peers_elsewhere(run.cluster) > 0:
         source = (

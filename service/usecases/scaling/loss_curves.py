@@ -95,7 +95,7 @@ class _RemainingCost:
 
 
 def extrapolate_curve(context: AppContext, request: Given) -> CurveAnswer:
-    """The answer to a request as the schema gives it. Raises the domain's Problems, with pointers into the request."""
+    """The answer to a request as the schema gives it. Raises DomainErrors, with pointers into the request."""
     notes = AssumptionLog()
     tolerance = fit_default("tolerance")
     kept = notes.take(request, "tolerance", tolerance.value, tolerance.source) if "loss" not in request["plan"] else tolerance.value

@@ -81,7 +81,7 @@ class OptimalAnswer:
 
 
 def optimal(context: AppContext, request: Given) -> OptimalAnswer:
-    """The answer to a request as the schema gives it. Raises the domain's Problems, with pointers into the request."""
+    """The answer to a request as the schema gives it. Raises DomainErrors, with pointers into the request."""
     notes = AssumptionLog()
     book = context.book(request.get("price", {}).get("snapshot"))
     asked = resolve_optimum_request(context, request, book, notes)

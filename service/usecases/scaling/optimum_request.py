@@ -49,7 +49,7 @@ class OptimumRequest:
 
 
 def resolve_optimum_request(context: AppContext, request: Given, book: PriceBook, notes: AssumptionLog) -> OptimumRequest:
-    """What is asked. Raises the domain's Problems, with pointers into the request."""
+    """What is asked. Raises DomainErrors, with pointers into the request."""
     law, drawn = _law(request, notes)
     budget = _budget(request, context.clock().date(), notes)
     _check_serving(request)

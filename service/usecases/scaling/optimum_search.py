@@ -55,7 +55,7 @@ class OptimumResult:
 
 
 def search_optimum(asked: OptimumRequest) -> tuple[ModelCosts, OptimumResult]:
-    """The optimum, with the step model asked once more around what it led to. Raises the domain's Problems."""
+    """The optimum, with the step model asked once more around what it led to. Raises DomainErrors."""
     if asked.rig is None:
         spending = _in_flops(asked)
         return spending, find_optimum(asked, asked.law.law, spending)

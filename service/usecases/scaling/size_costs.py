@@ -211,7 +211,7 @@ def _table(rig: TrainingSetup, known: Sequence[SizeCost], sizes: Floats) -> Size
 
 
 def resolve_lifetime_serving(rig: TrainingSetup, given: Given, tokens: float, book: PriceBook, notes: AssumptionLog) -> LifetimeServing:
-    """Who serves: the accelerator and price stated in `given`, else those of training. Raises Problems with pointers below /serving."""
+    """Who serves: the accelerator and price stated in `given`, else those of training. Raises DomainErrors with pointers below /serving."""
     try:
         return _serving(rig, given, tokens, book, notes)
     except DomainError as problem:

@@ -47,7 +47,7 @@ _kept: OrderedDict[str, tuple[Sampler, Modelled]] = OrderedDict()
 
 
 def prepare(context: AppContext, given: ScenarioRequest) -> Prepared:
-    """The uncertain fields with how they are distributed, and how many trials. Raises the domain's Problems, pointers into the request."""
+    """The uncertain fields with how they are distributed, and how many trials. Raises DomainErrors, pointers into the request."""
     options = given.options
     fields = read_fields(context, given)
     warnings = reach_warnings(given.base, fields)
@@ -134,7 +134,7 @@ def sampler_of(context: AppContext, prepared: Prepared, step: Step) -> tuple[Sam
 
 
 def _made(context: AppContext, prepared: Prepared, step: Step) -> tuple[Sampler, Modelled]:
-    """Raises the domain's Problems, with pointers into the scenario's request."""
+    """Raises DomainErrors, with pointers into the scenario's request."""
     asked = prepared.request
     fields = fields_of(asked["fields"])
     made = _models(as_of(context, asked["now"]), asked, fields, step)
@@ -158,7 +158,7 @@ def _made(context: AppContext, prepared: Prepared, step: Step) -> tuple[Sampler,
 
 
 def _models(context: AppContext, asked: Body, fields: tuple[Field, ...], step: Step) -> dict[tuple[int, ...], Modelled]:
-    """The model at every combination of nodes. Raises the domain's Problems: which values they came of is said."""
+    """The model at every combination of nodes. Raises DomainErrors: which values they came of is said."""
     direct = tuple(field.path for field in fields if not field.nodes)
     stated = {one["path"]: one["nodes"] for one in asked["fields"]}
     regimes, found = regimes_of(asked["fields"]), {}

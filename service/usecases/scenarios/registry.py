@@ -19,7 +19,7 @@ Shape = Literal["estimate", "program"]
 Step = Callable[[], None]
 """Called often within a chunk, at least four times a second: raises where the work is not to go on. Whoever calls it lets that pass."""
 Read = Callable[[Body], Body]
-"""A base request as JSON in, as the use cases take it out. Raises the domain's Problems, their pointers below `/base`."""
+"""A base request as JSON in, as the use cases take it out. Raises DomainErrors, their pointers below `/base`."""
 
 MOST_CHUNKS = 2048
 """A larger scenario has larger chunks: what is kept of it, and what merging takes, stay bounded."""
@@ -70,7 +70,7 @@ class Prepared:
 class ScenarioKind:
     """One kind of scenario.
 
-    `prepare` checks the request and the limits and raises the domain's Problems with pointers into the scenario's request. Of the base it
+    `prepare` checks the request and the limits and raises DomainErrors with pointers into the scenario's request. Of the base it
     evaluates no more than `scenario_base` does, a few runs: some 5 ms of CPU each, 150 where a layout was never searched in this process.
     `run_chunk(context, prepared, index, step)` gives a tally as JSON has it (integers of any length are exact).
     `enough(prepared, tallies)` says whether the first chunks' tallies, in order, are enough; asked at the checkpoints only, in order.

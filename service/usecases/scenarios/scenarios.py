@@ -33,7 +33,7 @@ def submit(
 ) -> ScenarioRow:
     """A new scenario, safe and readable when this returns, whether or not a worker is there. `request` is the whole of it as it came.
 
-    Raises the domain's Problems with pointers into the request, TooMuchOpen, Repeated and IdempotencyKeyReused. What was accepted before
+    Raises DomainErrors with pointers into the request, TooMuchOpen, Repeated and IdempotencyKeyReused. What was accepted before
     is repeated whatever the prices are by now.
     """
     context.store.check_new(kept)

@@ -51,7 +51,7 @@ class Modelled:
 def modelled(context: AppContext, shape: Shape, base: Given, own: Sequence[str], regimes: Mapping[str, Regimes]) -> Modelled:
     """The model of a base request. `own`: paths of fields that trials have values of their own for; `regimes`: of prices, by path.
 
-    Raises the domain's Problems, with pointers into the base request.
+    Raises DomainErrors, with pointers into the base request.
     """
     return _of_run(context, base, own, regimes) if shape == "estimate" else _of_program(context, base, own, regimes)
 

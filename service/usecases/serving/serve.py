@@ -69,7 +69,7 @@ class TokenVolume:
 
 
 def serve(context: AppContext, request: Given) -> ServingAnswer:
-    """The answer to a request as the schema gives it. Raises the domain's Problems, with pointers into the request."""
+    """The answer to a request as the schema gives it. Raises DomainErrors, with pointers into the request."""
     notes, now = AssumptionLog(), context.clock()
     book = context.book(request.get("price", {}).get("snapshot"))
     model, published_seq_len = _model(request, notes)

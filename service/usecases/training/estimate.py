@@ -23,12 +23,12 @@ from service.usecases.resolution.resolve import ResolvedRun, resolve
 
 Request = Mapping[str, Any]
 
-# The search itself keeps the batch within a tenth: only a stated layout changes it by more.
+# The search keeps the batch within a tenth; only a stated layout changes it by more.
 BATCH_ROUNDING_WARNING = 0.1
 HOURS_PER_YEAR = 8760
 MIN_PLAUSIBLE_PARAMS = 100_000
 
-# Several times a year of the world's economy (about 1.1e14 USD, World Bank 2024), and of every accelerator made (some 1e7) in a century.
+# Several times the world's yearly product (about 1.1e14 USD, World Bank 2024); a century of every accelerator made (some 1e7).
 MAX_USD = 1e15
 MAX_ACCELERATOR_HOURS = 1e14
 BEYOND_LIMITS_TEXT = (
@@ -38,7 +38,7 @@ BEYOND_LIMITS_TEXT = (
 
 @dataclass(frozen=True, slots=True)
 class EstimateAnswer:
-    """An estimate with the price it was made with and all it assumed."""
+    """An estimate with its price, price snapshot, engine version, assumptions and warnings."""
 
     estimate: Estimate
     price: Price
@@ -66,7 +66,7 @@ def estimate_run(resolved: ResolvedRun, notes: AssumptionLog) -> EstimateAnswer:
 
 
 def _warn_of_surprises(request: Request, run: Run, found: Estimate, price: Price, notes: AssumptionLog) -> None:
-    """What a careful reader would ask about."""
+    """Warn of what is unlikely to be meant: small instances, power counted twice, runs of years, tiny models."""
     node, instance = run.cluster.accelerators_per_node, price.accelerators_per_instance
     if price.provider is not None and instance < min(node, run.cluster.count):
         notes.warn(f"the price is of instances of {instance}; the links of nodes of {node} are modelled: check the provider's network")
@@ -81,10 +81,10 @@ def _warn_of_surprises(request: Request, run: Run, found: Estimate, price: Price
 
 
 def _estimate_within_limits(run: Run, utilisation: Utilisation) -> Estimate:
-    """The engine's estimate. Raises InvalidRequest where it is beyond anything that could be run or paid."""
+    """The engine's estimate. Raises InvalidRequest above MAX_USD or MAX_ACCELERATOR_HOURS."""
     try:
         found = engine.estimate(run, utilisation, planning())
-    except InvalidOperation as error:  # an amount with more digits than money has
+    except InvalidOperation as error:  # more digits than Decimal holds
         raise InvalidRequest(BEYOND_LIMITS_TEXT) from error
     if found.cost.total_usd.p90 > MAX_USD or found.time.accelerator_hours.p90 > MAX_ACCELERATOR_HOURS:
         raise InvalidRequest(BEYOND_LIMITS_TEXT)
@@ -92,7 +92,7 @@ def _estimate_within_limits(run: Run, utilisation: Utilisation) -> Estimate:
 
 
 def _note_patches(data: Request, run: Run, notes: AssumptionLog) -> None:
-    """A vision transformer's tokens are patches, which are easily taken for images."""
+    """Say how many images the tokens (patches) of a vision transformer are."""
     if not isinstance(run.model, Transformer) or run.model.kind != "vit":
         return
     patches, images = run.training.seq_len, run.training.global_batch
@@ -103,7 +103,7 @@ def _note_patches(data: Request, run: Run, notes: AssumptionLog) -> None:
 
 
 def _note_layout(run: Run, found: Estimate, notes: AssumptionLog) -> None:
-    """What the layout decided for the caller: itself, where searched, and a batch rounded to whole data ranks."""
+    """Record the searched layout, and a batch rounded to whole data ranks."""
     if found.batch_sequences != run.training.global_batch:
         tokens, asked = (batch * run.training.seq_len for batch in (found.batch_sequences, run.training.global_batch))
         notes.assume("training.global_batch_tokens", tokens, "rounded to whole micro-batches on every data rank")

@@ -1,4 +1,4 @@
-"""Which single changes of a request are tried as levers, by kind. Their words and figures are in `service.presets.training.levers`."""
+"""The single changes of a request that are tried as levers, by kind. Texts and figures are in `service.presets.training.levers`."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from service.usecases.training.estimate import EstimateAnswer
 Given = Mapping[str, Any]
 Change = dict[str, Any]
 COMMITMENTS = ("reserved_1y", "reserved_3y")
-# What is of one machine, model or place, and another has otherwise.
+# Fields that belong to one machine, model or region.
 MACHINE_FIELDS = ("hardware.accelerators_per_node", "hardware.inter_node_gbps", "energy.watts_per_accelerator")
 MODEL_FIELDS = ("training.seq_len", "training.global_batch_tokens")
 REGION_FIELDS = ("energy.region", "energy.grid_gco2_per_kwh", "energy.pue")
@@ -32,7 +32,7 @@ REGION_FIELDS = ("energy.region", "energy.grid_gco2_per_kwh", "energy.pue")
 
 @dataclass(frozen=True)
 class LeverBase:
-    """What levers are looked for on: the request, its estimate, and the context to ask for others."""
+    """The request and estimate that levers start from."""
 
     context: AppContext
     request: Given
@@ -40,56 +40,56 @@ class LeverBase:
 
     @cached_property
     def model(self) -> Model:
-        """The model that is trained."""
+        """The trained model."""
         return resolve_model(self.request["model"], AssumptionLog())[0]
 
     @cached_property
     def accelerator(self) -> Accelerator:
-        """What it is trained on."""
+        """The accelerator."""
         return find_accelerator(self.request["hardware"]["accelerator"]).accelerator
 
     @property
     def book(self) -> PriceBook:
-        """The prices of the estimate."""
+        """The price book of the estimate."""
         return self.context.book(self.answer.price_snapshot)
 
     @property
     def rents(self) -> bool:
-        """Whether the price is an offer's: a stated price is on nobody's market."""
+        """Whether the price is an offer's, not the caller's own."""
         return self.answer.price.provider is not None
 
     @property
     def pretrains_text(self) -> bool:
-        """Whether a model that writes text is trained from scratch: what is published of saving tokens is of those."""
+        """Whether a language model is trained from scratch: published savings of tokens are of these."""
         text = isinstance(self.model, Transformer) and self.model.kind == "transformer"
         return text and self.chosen("training.method") == "pretrain"
 
     @property
     def dense(self) -> bool:
-        """Whether every token meets all weights."""
+        """Whether the model has no experts."""
         return isinstance(self.model, Transformer) and self.model.experts is None
 
     def given(self, path: str) -> Any:
-        """What the caller stated at a path of two names, or None."""
+        """The caller's value at a path of two names, or None."""
         section, _, name = path.partition(".")
         return self.request.get(section, {}).get(name)
 
     def chosen(self, path: str) -> Any:
-        """What the run has at that path: stated, or assumed."""
+        """The run's value at that path: stated, else assumed."""
         stated = self.given(path)
         return next((each.value for each in self.answer.assumptions if each.field == path), None) if stated is None else stated
 
     def unset(self, *paths: str) -> Change:
-        """The change that leaves to the service what the caller stated at these paths."""
+        """The change that unsets what the caller stated at these paths."""
         return dict.fromkeys(path for path in paths if self.given(path) not in (None, "auto"))
 
     def tokens(self, share: float) -> Change:
-        """The change to a share of what is trained on."""
+        """The change to a share of the training data."""
         name = next(name for name in ("tokens", "raw_tokens", "samples") if name in self.request["data"])
         return {f"data.{name}": max(1, round(self.request["data"][name] * share))}
 
     def offers(self, accelerator: str, **filters: str | None) -> list[Offer]:
-        """What the caller's filter, with these changes, leaves of an accelerator's offers."""
+        """Offers of an accelerator that match the caller's filter with these changes."""
         return find_eligible_offers({**self.request.get("price", {}), **filters}, accelerator, self.book)
 
 
@@ -97,14 +97,14 @@ Changes = Callable[[LeverBase, LeverKind], Iterator[Change]]
 
 
 def changes(base: LeverBase, kind: LeverKind) -> Iterator[Change]:
-    """The changes of that kind to try: fields by their path, None where they are left out. Whether one saves anything is not known yet."""
+    """Candidate changes of a kind: values by path, None to unset. Whether one saves anything is judged by its estimate."""
     if kind.modelled and any(value is not None for value in base.request.get("efficiency", {}).values()):
         return iter(())
     return _CHANGES[kind.name](base, kind)
 
 
 def _precision(base: LeverBase, kind: LeverKind) -> Iterator[Change]:
-    """Formats of the kind in which the accelerator is faster."""
+    """Precisions in which the accelerator has a higher peak."""
     peaks = base.accelerator.peak_tflops
     for precision in kind.figures["precisions"]:
         if peaks.get(precision, 0) > peaks[base.chosen("training.precision")]:
@@ -112,7 +112,7 @@ def _precision(base: LeverBase, kind: LeverKind) -> Iterator[Change]:
 
 
 def _unset(*paths: str) -> Changes:
-    """Fields that the caller stated are left to the service."""
+    """Unset the fields that the caller stated."""
 
     def change(base: LeverBase, kind: LeverKind) -> Iterator[Change]:
         del kind
@@ -170,7 +170,7 @@ def _region(base: LeverBase, kind: LeverKind) -> Iterator[Change]:
 
 
 def _accelerator(base: LeverBase, kind: LeverKind) -> Iterator[Change]:
-    """Those that promise most arithmetic for their price, and in their time, of all that have a price."""
+    """The priced accelerators with the highest peak per dollar, and with the highest peak."""
     if not base.rents:
         return
     precision, count = base.chosen("training.precision"), base.request["hardware"]["count"]
@@ -186,7 +186,7 @@ def _accelerator(base: LeverBase, kind: LeverKind) -> Iterator[Change]:
 
 
 def _experts(base: LeverBase, kind: LeverKind) -> Iterator[Change]:
-    """Another model on the same sequences and batch."""
+    """A mixture of experts on the same sequences and batch."""
     if not (base.pretrains_text and base.dense):
         return
     params = parameter_total(base.model)
@@ -197,7 +197,7 @@ def _experts(base: LeverBase, kind: LeverKind) -> Iterator[Change]:
 
 
 def _distillation(base: LeverBase, kind: LeverKind) -> Iterator[Change]:
-    """A share of the tokens, but not fewer than were needed where that was published."""
+    """Distillation with a share of the tokens, but not below the published minimum."""
     if not base.pretrains_text:
         return
     params, figures = parameter_total(base.model), kind.figures

@@ -1,7 +1,6 @@
-"""Levers on an estimate: each single change worth making, what it saves and what it risks.
+"""Levers of an estimate: single changes of the request, with what each saves and risks.
 
-A lever is a change of the request. Its saving is the difference of two whole estimates, so that it holds all that the change brings:
-another layout, other hours, other prices.
+A saving is the difference of two whole estimates, so that it includes changes of layout, hours and prices.
 """
 
 from __future__ import annotations
@@ -19,14 +18,14 @@ from service.usecases.training.estimate import EstimateAnswer, estimate
 from service.usecases.training.lever_changes import Change, LeverBase, changes
 
 Given = Mapping[str, Any]
-# Below this share of the run's own figure a saving is noise.
+# A smaller saving, relative to the run's own figure, is noise.
 MIN_SAVING_SHARE = 0.01
 HOURS_PER_DAY = 24
 
 
 @dataclass(frozen=True, slots=True)
 class Lever:
-    """One change: fields of the request by path (None: left out), what it saves at the median (below 0: costs more), what it risks."""
+    """One change: request fields by path (None: unset), its savings at the median (negative: costs more) and its risk."""
 
     lever: str
     title: str
@@ -41,7 +40,7 @@ class Lever:
 
 
 def estimate_with_levers(context: AppContext, request: Given) -> tuple[EstimateAnswer, tuple[Lever, ...]]:
-    """An estimate and its levers, those that save most dollars first. Raises as `estimate` does; a change that cannot be is no lever."""
+    """An estimate and its levers, by dollars saved. Raises as `estimate` does; a change that cannot be estimated is no lever."""
     answer = estimate(context, request)
     base = LeverBase(context, request, answer)
     found = [lever for kind in lever_kinds().values() for lever in _best(kind, _levers(base, kind))]
@@ -49,7 +48,7 @@ def estimate_with_levers(context: AppContext, request: Given) -> tuple[EstimateA
 
 
 def apply_change(request: Given, change: Change) -> dict[str, Any]:
-    """The request with fields at paths of one or two names set, or taken out where the value is None."""
+    """The request with fields at paths of one or two names set, or unset where the value is None."""
     found: dict[str, Any] = {name: dict(value) if isinstance(value, Mapping) else value for name, value in request.items()}
     for path, value in change.items():
         section, _, name = path.partition(".")
@@ -63,14 +62,14 @@ def apply_change(request: Given, change: Change) -> dict[str, Any]:
 
 
 def _levers(base: LeverBase, kind: LeverKind) -> Iterable[Lever]:
-    """Changes of a kind that save something."""
+    """Levers of one kind that save something."""
     tried = ((change, _estimate_changed(base, change)) for change in changes(base, kind))
     found = (_lever(base.answer, kind, change, other) for change, other in tried if other is not None)
     return [lever for lever in found if _is_worthwhile(base.answer, lever, kind)]
 
 
 def _estimate_changed(base: LeverBase, change: Change) -> EstimateAnswer | None:
-    """The estimate of the changed request at the same prices, or None where it cannot be run so."""
+    """The estimate of the changed request at the same price snapshot, or None where it cannot run."""
     try:
         other = estimate(base.context, apply_change(base.request, {"price.snapshot": base.answer.price_snapshot} | change))
     except DomainError:
@@ -82,7 +81,7 @@ def _estimate_changed(base: LeverBase, change: Change) -> EstimateAnswer | None:
 
 
 def _splits_nodes(price: Price, count: int) -> bool:
-    """Whether an offer's instances are smaller than the nodes that are modelled, so that it may be cheaper for being slower."""
+    """Whether an offer's instances are smaller than the modelled nodes: then it may be cheaper because it is slower."""
     if price.provider is None or price.accelerator is None:
         return False
     return price.accelerators_per_instance < min(find_accelerator(price.accelerator).accelerator.accelerators_per_node, count)
@@ -105,13 +104,13 @@ def _lever(answer: EstimateAnswer, kind: LeverKind, change: Change, other: Estim
 
 
 def _medians(answer: EstimateAnswer) -> tuple[float, float, float]:
-    """USD, days and tCO2e at the median."""
+    """Medians of cost [USD], duration [days] and emissions [tCO2e]."""
     found = answer.estimate
     return found.cost.total_usd.p50, found.time.wall_clock_hours.p50 / HOURS_PER_DAY, found.energy.tco2e
 
 
 def _is_worthwhile(answer: EstimateAnswer, lever: Lever, kind: LeverKind) -> bool:
-    """Whether something the kind aims at becomes less, and money does not become more by a larger share than that."""
+    """Whether an aim of the kind improves by more than MIN_SAVING_SHARE, and cost does not rise by a larger share."""
     usd, days, tco2e = _medians(answer)
     own = {"usd": usd, "days": days, "tco2e": tco2e}
     saved = {aim: getattr(lever, f"saves_{aim}") / own[aim] if own[aim] else 0.0 for aim in own}
@@ -120,7 +119,7 @@ def _is_worthwhile(answer: EstimateAnswer, lever: Lever, kind: LeverKind) -> boo
 
 
 def _best(kind: LeverKind, levers: Iterable[Lever]) -> Iterable[Lever]:
-    """Of one kind that which saves most by each of its aims."""
+    """The best lever of one kind for each of its aims."""
     levers = list(levers)
     best = [max(levers, key=lambda lever: getattr(lever, f"saves_{aim}")) for aim in kind.aims if levers]
     return {id(lever): lever for lever in best}.values()

@@ -1,7 +1,7 @@
-"""What moved since an earlier estimate: the engine, the prices, or the workload.
+"""The difference to an earlier estimate, attributed to engine, prices and workload.
 
-Four totals stand in a row: the one stated then, the earlier request at the earlier prices today, the same bought as today, and
-the present request. Each step between two of them has one cause, so the causes add up to the whole move to the cent.
+Four totals in sequence: the earlier stated one, the earlier request at the earlier prices by the present engine, the same at present
+prices, and the present request. Each step has one cause, so the causes add up to the difference to the cent.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ from service.usecases.resolution.price import Price
 from service.usecases.training.estimate import EstimateAnswer, estimate
 
 Given = Mapping[str, Any]
-# Fields of a request that say how it is answered and not what is run.
+# Request fields that do not describe the workload.
 NON_WORKLOAD_FIELDS = ("levers", "price.snapshot")
 OFFER_FIELDS = ("provider", "region", "instance_type", "pricing", "accelerator", "accelerators_per_instance", "market")
-# Whether it is stale says when it is asked, and nothing of the price.
+# `stale` depends on the time of the request, not on the price.
 PRICE_FIELDS = tuple(field.name for field in fields(Price) if field.name != "stale")
 MAX_LISTED_CHANGES = 5
 MAX_VALUE_CHARS = 60
@@ -33,7 +33,7 @@ MAX_VALUE_CHARS = 60
 
 @dataclass(frozen=True, slots=True)
 class EstimateSummary:
-    """An estimate in short, at its medians."""
+    """Medians of an estimate, with its price and versions."""
 
     total_usd: float
     wall_clock_hours: float
@@ -45,7 +45,7 @@ class EstimateSummary:
 
 @dataclass(frozen=True, slots=True)
 class FieldChange:
-    """A field of the request or of the price by its path, with both values; None: not there."""
+    """A changed field of the request or price by its path; None: not stated."""
 
     field: str
     before: Any
@@ -54,7 +54,7 @@ class FieldChange:
 
 @dataclass(frozen=True, slots=True)
 class MoveCause:
-    """One cause of the move: engine, price or workload. `usd` above 0: dearer."""
+    """One cause of the difference: engine, price or workload. `usd` above 0: more expensive."""
 
     cause: str
     usd: Decimal
@@ -64,7 +64,7 @@ class MoveCause:
 
 @dataclass(frozen=True, slots=True)
 class PriceMove:
-    """The whole move, and its causes, which add up to it."""
+    """The difference and its causes, which add up to it."""
 
     from_usd: Decimal
     to_usd: Decimal
@@ -74,7 +74,7 @@ class PriceMove:
 
 @dataclass(frozen=True, slots=True)
 class RepriceAnswer:
-    """Then and now, and what lies between. `before` is computed with the present engine."""
+    """The earlier and present estimate and their difference. `before` is computed with the present engine."""
 
     before: EstimateSummary
     now: EstimateSummary
@@ -86,7 +86,7 @@ class RepriceAnswer:
 
 
 def reprice(context: AppContext, given: Given) -> RepriceAnswer:
-    """What moved since the earlier estimate. Raises the domain's Problems, with pointers into the whole request."""
+    """The difference to the earlier estimate. Raises DomainErrors, with pointers into the whole request."""
     request, since = given["request"], given["since"]
     earlier, where = (given["before"], "/before") if "before" in given else (request, "/request")
     _book(context, since, "/since")
@@ -105,7 +105,7 @@ def reprice(context: AppContext, given: Given) -> RepriceAnswer:
 
 
 def _book(context: AppContext, name: str | None, pointer: str) -> PriceBook:
-    """The book of that name, by default the present one. Raises UnknownName at `pointer`."""
+    """The price book of that name, by default the current one. Raises UnknownName at `pointer`."""
     try:
         return context.book(name)
     except UnknownName as problem:
@@ -114,7 +114,7 @@ def _book(context: AppContext, name: str | None, pointer: str) -> PriceBook:
 
 
 def _estimate(context: AppContext, request: Given, snapshot: str, where: str) -> EstimateAnswer:
-    """The estimate at recorded prices; a problem points into the request at `where`."""
+    """The estimate at a price snapshot; errors point into the request at `where`."""
     try:
         return estimate(context, {**request, "price": {**request.get("price", {}), "snapshot": snapshot}})
     except DomainError as problem:
@@ -124,9 +124,9 @@ def _estimate(context: AppContext, request: Given, snapshot: str, where: str) ->
 def _earlier_at_present_price(
     context: AppContext, earlier: Given, request: Given, snapshot: str, where: str
 ) -> tuple[Given, EstimateAnswer]:
-    """The earlier request with the present one's price, stated or asked for, and its estimate: another seller is the price's move.
+    """The earlier request with the present one's `price` section, and its estimate: a change of seller counts as price.
 
-    Where nobody sells the earlier machine so, it is bought as before.
+    Without a matching offer, the earlier `price` section is kept.
     """
     bought = {**earlier, "price": request.get("price", {})}
     try:
@@ -153,7 +153,7 @@ def _total(answer: EstimateAnswer) -> Decimal:
 
 
 def _engine_cause(before: EstimateAnswer, stated_usd: float | None) -> Iterator[MoveCause]:
-    """What the same request at the same prices costs by the present engine and data, over what was stated then."""
+    """The cost of the earlier request at the earlier prices by the present engine, minus the earlier stated total."""
     if stated_usd is None:
         return
     stated, total = cents(stated_usd), _total(before)
@@ -164,7 +164,7 @@ def _engine_cause(before: EstimateAnswer, stated_usd: float | None) -> Iterator[
 
 
 def _price_cause(before: EstimateAnswer, after: EstimateAnswer, book: PriceBook, *, asked_otherwise: bool) -> MoveCause:
-    """What the earlier request costs more at the present prices, bought as the present one is."""
+    """The extra cost of the earlier request at present prices."""
     old, new = before.price, after.price
     names = [name for name in PRICE_FIELDS if getattr(old, name) != getattr(new, name)]
     changes = (FieldChange(f"price.{name}", plain(getattr(old, name)), plain(getattr(new, name))) for name in names)
@@ -173,7 +173,7 @@ def _price_cause(before: EstimateAnswer, after: EstimateAnswer, book: PriceBook,
 
 
 def _price_detail(old: Price, new: Price, book: PriceBook, *, asked_otherwise: bool) -> str:
-    """Whether another price is asked for, the same offer's moved, or another offer is taken now."""
+    """Text: another price filter, the same offer at another price, or another offer."""
     if old.provider is None and new.provider is None:
         return f"your own price: {_rate_text(old)}, {'unchanged' if _rate_text(old) == _rate_text(new) else f'now {_rate_text(new)}'}"
     if asked_otherwise:
@@ -186,7 +186,7 @@ def _price_detail(old: Price, new: Price, book: PriceBook, *, asked_otherwise: b
 
 
 def _earlier_offer_text(old: Price, book: PriceBook) -> str:
-    """What became of an offer that is not taken any more."""
+    """Text on the earlier offer: its present price, or that it is not listed."""
     for offer in book.by_accelerator.get(str(old.accelerator), ()):
         if (*(getattr(offer, name) for name in OFFER_FIELDS[:5]), offer.accelerator_count, offer.market) == _offer(old):
             return f"the earlier offer is at {offer.usd_per_accelerator_hour:.4f} USD, read {offer.observed_at:%Y-%m-%d}"
@@ -214,7 +214,7 @@ def _dated_rate(price: Price) -> str:
 
 
 def _workload_cause(before: EstimateAnswer, now: EstimateAnswer, changes: tuple[FieldChange, ...]) -> MoveCause:
-    """What the present request costs more than the earlier one, both at the present prices."""
+    """The extra cost of the present request over the earlier one, both at present prices."""
     told = [f"{change.field} from {_value_text(change.before)} to {_value_text(change.now)}" for change in changes[:MAX_LISTED_CHANGES]]
     more = [f"and {len(changes) - MAX_LISTED_CHANGES} more"] if len(changes) > MAX_LISTED_CHANGES else []
     return MoveCause("workload", _total(now) - _total(before), "; ".join([*told, *more]) or "the same request", changes)
@@ -225,7 +225,7 @@ def _value_text(value: Any) -> str:
 
 
 def _changed_fields(earlier: Given, request: Given) -> Iterator[FieldChange]:
-    """Fields of the workload that are stated otherwise, in the order of their paths."""
+    """Changed fields of the workload, ordered by path."""
     before, now = dict(_leaves(earlier)), dict(_leaves(request))
     for path in sorted({*before, *now} - set(NON_WORKLOAD_FIELDS)):
         if before.get(path) != now.get(path):
@@ -233,7 +233,7 @@ def _changed_fields(earlier: Given, request: Given) -> Iterator[FieldChange]:
 
 
 def _leaves(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:
-    """Values by their dotted path, as JSON has them; null is the same as left out."""
+    """JSON values by dotted path, without nulls."""
     if isinstance(value, Mapping):
         for name, below in value.items():
             yield from _leaves(below, f"{path}.{name}" if path else str(name))

@@ -187,7 +187,7 @@ def as_of(context: AppContext, now: datetime) -> AppContext:
 
 
 def figures(context: AppContext, shape: Shape, base: Body) -> Figures:
-    """The figures of a request, by the estimate's or the program's use case. Raises the domain's Problems."""
+    """The figures of a request, by the estimate's or the program's use case. Raises DomainErrors."""
     return _of_run(context, base) if shape == "estimate" else _of_program(context, base)
 
 

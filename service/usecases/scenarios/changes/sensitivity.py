@@ -51,7 +51,7 @@ MOST_LEFT_OUT = 0.2
 
 
 def prepare(context: AppContext, given: ScenarioRequest) -> Prepared:
-    """The inputs with how they are distributed. Raises the domain's Problems with a pointer into the request, the base's among them."""
+    """The inputs with how they are distributed. Raises DomainErrors with a pointer into the request, the base's among them."""
     options = given.options
     stated, swing = options.get("inputs") or {}, options.get("swing")
     if not stated and swing is None:

@@ -38,7 +38,7 @@ ENDS = ("from", "to")
 
 
 def prepare(context: AppContext, given: ScenarioRequest) -> Prepared:
-    """The axes or the list, every value read. Raises the domain's Problems with a pointer into the request, the base's names included."""
+    """The axes or the list, every value read. Raises DomainErrors with a pointer into the request, the base's names included."""
     axes, changes = given.options.get("axes"), given.options.get("changes")
     if bool(axes) == bool(changes):
         raise InvalidRequest("state axes, or a list of changes: one of them", "/axes")

@@ -32,7 +32,7 @@ def coarse_sizes(wanted: Body, most_loss: float) -> list[tuple[float, float]]:
 
 
 def with_tokens(wanted: Body, most_loss: float, params: Sequence[float]) -> list[tuple[float, float]]:
-    """Sizes with the tokens that take each to the loss, infinite where none do. Raises Problems for a law that cannot say."""
+    """Sizes with the tokens that take each to the loss, infinite where none do. Raises DomainErrors for a law that cannot say."""
     try:
         tokens = tokens_for_loss(require_parametric(law_of(wanted).law), np.asarray(params), most_loss)
     except DomainError as problem:

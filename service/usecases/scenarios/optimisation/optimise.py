@@ -36,7 +36,7 @@ ASIDE = ("hardware", "price", "levers")
 
 
 def prepare(context: AppContext, given: ScenarioRequest) -> Prepared:
-    """What is searched. Raises the domain's Problems with pointers into the request."""
+    """What is searched. Raises DomainErrors with pointers into the request."""
     options = given.options
     if given.shape != "estimate":
         raise InvalidRequest("optimize takes an estimate request as its base", "/base")

@@ -64,7 +64,7 @@ class Sized:
 
 
 def compared(context: AppContext, asked: Body, aim: Aim, sizes: Sequence[Sized], candidates: Body, *, owned: bool) -> Comparison:
-    """The comparison of these workloads on these candidates. Raises the domain's Problems."""
+    """The comparison of these workloads on these candidates. Raises DomainErrors."""
     constraints = {name: value for name, value in asked["constraints"].items() if name != "max_loss"} | {"start": aim.earliest}
     if aim.deadline is not None:
         constraints["deadline"] = aim.deadline
