@@ -10,8 +10,8 @@ import pytest
 from service.domain.scaling.laws import DataLimit, ScalingLaw
 from service.engine.scaling.laws import loss, optimal_params, size_exponent, tokens_for_loss
 from service.engine.scaling.neighbourhood import smaller_model
-from service.engine.scaling.optimum import lifetime, lifetime_flops, optimum_for_flops
-from service.presets.scaling.laws import find_law, load_laws, mixture_law, repetition_decay
+from service.engine.scaling.optimum import cheapest_for_loss, lifetime_flops, optimum_for_flops
+from service.presets.scaling.laws import find_law, load_laws, load_mixture_law, repetition_decay
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "scaling-laws.md"
 OPTIMA = 0.05
@@ -110,7 +110,8 @@ def test_sardanas_lifetime_optima(quality: float, served: float, params: float, 
     saves 28 % and is trained on 2.84 times the tokens (the latter from memory)."""
     law = find_law("hoffmann-3").law
     plain = optimum_for_flops(law, budget_of(law, quality))
-    found, cost = lifetime(law, plain.loss, served), lifetime_flops(served)
+    cost = lifetime_flops(served)
+    found = cheapest_for_loss(law, plain.loss, cost)
     before, after = (float(cost(np.asarray(one.params), np.asarray(one.tokens))) for one in (plain, found))
     assert found.params == pytest.approx(params, rel=EXAMPLES)
     assert 1 - after / before == pytest.approx(saved, rel=EXAMPLES)
@@ -178,7 +179,7 @@ def test_the_mixtures_of_experts_of_the_granularity_study(
 
     Its FLOPs count routing, which 6 N D does not: the tokens we get for them are up to 19 % more.
     """
-    law = mixture_law(granularity)
+    law = load_mixture_law().at_granularity(granularity)
     found = optimum_for_flops(law, flops)
     assert loss(law, active, tokens) == pytest.approx(printed, rel=0.01)
     assert found.params == pytest.approx(active, rel=EXAMPLES)

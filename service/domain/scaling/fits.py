@@ -23,8 +23,8 @@ class TrainingRuns:
     def __len__(self) -> int:
         return len(self.params)
 
-    def chosen(self, which: NDArray[np.bool_] | NDArray[np.int64]) -> TrainingRuns:
-        return TrainingRuns(self.params[which], self.tokens[which], self.loss[which])
+    def select(self, rows: NDArray[np.bool_] | NDArray[np.int64]) -> TrainingRuns:
+        return TrainingRuns(self.params[rows], self.tokens[rows], self.loss[rows])
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +62,7 @@ class ScalingFit:
     """
 
     points: TrainingRuns
-    typical: LawPrior
+    prior: LawPrior
     parameters: Floats
     draws: Floats
     scatter: float

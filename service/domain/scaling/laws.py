@@ -47,6 +47,12 @@ class ParametricLaw:
             if not np.all(np.isfinite(value) & ((value >= 0) if field.name == "E" else (value > 0))):
                 raise ValueError(f"{field.name} of a scaling law must be finite and above 0 (E may be 0), not {getattr(self, field.name)}")
 
+    @classmethod
+    def from_kaplan(cls, params: float, tokens: float, params_exponent: float, tokens_exponent: float) -> ParametricLaw:
+        """L = ((N_c / N)^(alpha_N / alpha_D) + D_c / D)^alpha_D, Kaplan et al. 2020 (arXiv 2001.08361), equation 1.5."""
+        ratio = params_exponent / tokens_exponent
+        return cls(0.0, params**ratio, tokens, ratio, 1.0, tokens_exponent)
+
 
 @dataclass(frozen=True, slots=True)
 class AllocationLaw:
@@ -80,6 +86,11 @@ class MixtureLaw:
     g: float
     gamma: float
     total_per_active: float
+
+    def at_granularity(self, granularity: Amount) -> ParametricLaw:
+        """The law in active parameters at a granularity: how many times smaller an expert is than a feed-forward layer."""
+        size_term = (self.g / np.asarray(granularity) ** self.gamma + self.a) / self.total_per_active**self.alpha
+        return ParametricLaw(self.E, size_term if np.ndim(size_term) else float(size_term), self.B, self.alpha, self.beta)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,1 +1,1 @@
-"""Scaling laws, compute-optimal sizes, law fits, loss curves."""
+"""Scaling laws: optimal sizes, fits, experiment design, loss curves."""

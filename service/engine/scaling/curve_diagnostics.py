@@ -1,4 +1,4 @@
-"""What a loss curve has to be to be extrapolated, and what is to be said of one that can't be trusted."""
+"""Checks of a loss curve before extrapolation, its state, and warnings about a doubtful one."""
 
 from __future__ import annotations
 
@@ -20,32 +20,56 @@ DIVERGED, LEAST_NOISE = 5.0, 1e-3
 
 
 def validate_curve(curve: LossCurve, plan: LearningRateSchedule) -> LossCurve:
-    """The curve after warm-up and its first tenth, in order, thinned to medians of neighbours, which spikes do not move.
+    """The curve after warm-up and its first tenth, sorted and thinned to medians of neighbours, which spikes do not move.
 
-    Raises InvalidRequest for fewer than 8 finite points there, for counts of tokens below 0 or beyond the plan's end.
+    Parameters
+    ----------
+    curve : LossCurve
+        Measured losses [nats/token] at training tokens.
+    plan : LearningRateSchedule
+
+    Returns
+    -------
+    LossCurve
+        At most 150 points.
+
+    Raises
+    ------
+    InvalidRequest
+        For fewer than 8 finite losses in that part, or token counts below 0 or beyond the plan's end.
     """
     if np.any(curve.tokens < 0) or not np.all(np.isfinite(curve.tokens)):
         raise InvalidRequest("counts of training tokens have to be numbers from 0 on", "/points")
-    reached = float(curve.tokens.max(initial=0.0))
-    if reached > plan.end * (1 + 1e-9):
-        raise InvalidRequest(f"the curve reaches {reached:g} tokens, its plan ends at {plan.end:g}", "/points")
-    whole = _in_order(curve)
-    begin = max(plan.warmup_tokens, TRANSIENT * whole.tokens[-1]) if whole.tokens.size else 0.0
-    late = (whole.tokens >= begin) & (whole.tokens > 0)
-    if late.sum() < FEWEST_POINTS:
+    last_tokens = float(curve.tokens.max(initial=0.0))
+    if last_tokens > plan.end * (1 + 1e-9):
+        raise InvalidRequest(f"the curve reaches {last_tokens:g} tokens, its plan ends at {plan.end:g}", "/points")
+    ordered = _in_order(curve)
+    start = max(plan.warmup_tokens, TRANSIENT * ordered.tokens[-1]) if ordered.tokens.size else 0.0
+    after_transient = (ordered.tokens >= start) & (ordered.tokens > 0)
+    if after_transient.sum() < FEWEST_POINTS:
         raise InvalidRequest(
-            f"{late.sum()} finite losses after warm-up and the first tenth; at least {FEWEST_POINTS} are needed", "/points"
+            f"{after_transient.sum()} finite losses after warm-up and the first tenth; at least {FEWEST_POINTS} are needed", "/points"
         )
-    return _thinned(LossCurve(whole.tokens[late], whole.loss[late]))
+    return _thinned(LossCurve(ordered.tokens[after_transient], ordered.loss[after_transient]))
 
 
 def recent_loss(curve: LossCurve) -> float:
-    """The median of the last tenth of a curve, of three points at least."""
+    """Median loss of the last tenth of a curve, of at least three points [nats/token]."""
     return median(curve.loss[-max(3, len(curve.loss) // 10) :])
 
 
 def classify_curve(curve: LossCurve) -> State:
-    """Whether the curve still falls: against its lowest level so far, and over its last third; levels are medians of five points."""
+    """Whether the loss still falls: against its lowest level so far, and over its last third.
+
+    Parameters
+    ----------
+    curve : LossCurve
+        A validated curve. Levels are medians of five points.
+
+    Returns
+    -------
+    {"falling", "flat", "diverging"}
+    """
     levels = np.array([median(part) for part in np.array_split(curve.loss, max(3, len(curve.loss) // 5))])
     steps = np.abs(np.diff(np.log(curve.loss)))
     noise = max(LEAST_NOISE, median(steps))
@@ -55,29 +79,43 @@ def classify_curve(curve: LossCurve) -> State:
     return "falling" if before / levels[-1] - 1 > noise else "flat"
 
 
-def curve_warnings(given: LossCurve, kept: LossCurve, plan: LearningRateSchedule, state: State) -> tuple[str, ...]:
-    """What makes an extrapolation doubtful, each in a sentence."""
-    said = []
-    done = kept.tokens[-1] / plan.end
+def curve_warnings(measured: LossCurve, fitted: LossCurve, plan: LearningRateSchedule, state: State) -> tuple[str, ...]:
+    """Reasons to doubt an extrapolation, each one sentence.
+
+    Parameters
+    ----------
+    measured, fitted : LossCurve
+        The curve as measured and as validated.
+    plan : LearningRateSchedule
+    state : {"falling", "flat", "diverging"}
+
+    Returns
+    -------
+    tuple of str
+    """
+    warnings = []
+    done = fitted.tokens[-1] / plan.end
     if done < EARLY:
-        said.append(f"only {done:.0%} of the plan is done: the interval leans on other runs' curves")
-    bad = int(np.sum(~(np.isfinite(given.loss) & (given.loss > 0))))
-    if bad:
-        said.append(f"{bad} losses that are no positive numbers are left out")
-    spikes = int(np.sum(np.isfinite(given.loss) & (given.loss > SPIKE * np.interp(given.tokens, kept.tokens, kept.loss, left=np.inf))))
+        warnings.append(f"only {done:.0%} of the plan is done: the interval leans on other runs' curves")
+    invalid = int(np.sum(~(np.isfinite(measured.loss) & (measured.loss > 0))))
+    if invalid:
+        warnings.append(f"{invalid} losses that are no positive numbers are left out")
+    spikes = int(
+        np.sum(np.isfinite(measured.loss) & (measured.loss > SPIKE * np.interp(measured.tokens, fitted.tokens, fitted.loss, left=np.inf)))
+    )
     if spikes:
-        said.append(f"{spikes} points spike to more than {SPIKE - 1:.0%} above their neighbours; medians are fitted")
+        warnings.append(f"{spikes} points spike to more than {SPIKE - 1:.0%} above their neighbours; medians are fitted")
     if state == "diverging":
-        said.append("the loss has risen above its lowest level: the run diverges, and the law does not hold for it")
+        warnings.append("the loss has risen above its lowest level: the run diverges, and the law does not hold for it")
     if state == "flat":
-        said.append("the loss has not fallen measurably over the last third of the curve")
-    if np.interp(kept.tokens[-1], plan.tokens, plan.rate) > UNDECAYED > plan.rate[-1]:
-        said.append("the learning rate has not begun to fall: what its decay will take off is as other runs' curves have it")
-    return tuple(said)
+        warnings.append("the loss has not fallen measurably over the last third of the curve")
+    if np.interp(fitted.tokens[-1], plan.tokens, plan.rate) > UNDECAYED > plan.rate[-1]:
+        warnings.append("the learning rate has not begun to fall: what its decay will take off is as other runs' curves have it")
+    return tuple(warnings)
 
 
 def _in_order(curve: LossCurve) -> LossCurve:
-    """Finite, positive losses by tokens; of a count met more than once the last."""
+    """Finite, positive losses by tokens; of a token count met more than once the last."""
     usable = np.isfinite(curve.loss) & (curve.loss > 0)
     tokens, loss = curve.tokens[usable][::-1], curve.loss[usable][::-1]
     counts, first = np.unique(tokens, return_index=True)
@@ -85,7 +123,7 @@ def _in_order(curve: LossCurve) -> LossCurve:
 
 
 def _thinned(curve: LossCurve) -> LossCurve:
-    """At most 150 points: medians of groups of neighbours, or of each point with the one before and after."""
+    """At most 150 points: medians of groups of neighbours."""
     count = len(curve.tokens)
     if count > MOST_POINTS:
         groups = np.array_split(np.arange(count), MOST_POINTS)

@@ -1,6 +1,6 @@
-"""What scaling laws predict: the loss of a model, the tokens a loss takes, the optimal size for a budget, and laws drawn at random.
+"""Scaling laws: predicted loss, tokens for a loss, optimal size for a budget, and random draws of laws.
 
-All functions take figures, or arrays of them. A loss that cannot be reached takes infinitely many tokens.
+All functions take figures or arrays. A loss that cannot be reached takes infinitely many tokens.
 """
 
 from __future__ import annotations
@@ -18,7 +18,6 @@ from service.domain.scaling.laws import (
     PARAMETERS,
     AllocationLaw,
     DataLimit,
-    MixtureLaw,
     ParametricLaw,
     ScalingLaw,
 )
@@ -31,47 +30,120 @@ Floats = NDArray[np.float64]
 
 
 def loss(law: ScalingLaw, params: Amount, tokens: Amount, limit: DataLimit | None = None) -> Floats:
-    """Loss [nats a token] of so many parameters trained on so many tokens, repeated ones being worth less (`limit`).
+    """Loss of models trained on a number of tokens.
 
-    Raises InvalidRequest for a law that knows optima only.
+    Parameters
+    ----------
+    law : ScalingLaw
+    params, tokens : float or float array
+    limit : DataLimit, optional
+        Unique tokens; repeated ones are worth less.
+
+    Returns
+    -------
+    float array
+        Loss [nats/token].
+
+    Raises
+    ------
+    InvalidRequest
+        For a law that gives optimal sizes only.
     """
-    known = require_parametric(law)
-    terms = known.A / effective_params(known, params, limit) ** known.alpha + known.B / effective_tokens(tokens, limit) ** known.beta
-    return np.asarray(known.E + terms**known.power)
+    law = require_parametric(law)
+    terms = law.A / effective_params(law, params, limit) ** law.alpha + law.B / effective_tokens(tokens, limit) ** law.beta
+    return np.asarray(law.E + terms**law.power)
 
 
 def tokens_for_loss(law: ScalingLaw, params: Amount, target: Amount, limit: DataLimit | None = None) -> Floats:
-    """Tokens with which so many parameters reach the target loss, infinite where none suffice. InvalidRequest as for `loss`."""
-    known = require_parametric(law)
-    left = np.maximum(target - known.E, 0.0) ** (1 / known.power) - known.A / effective_params(known, params, limit) ** known.alpha
-    reachable = left > 0
-    worth = (known.B / np.where(reachable, left, 1.0)) ** (1 / known.beta)
+    """Training tokens with which each size reaches the target loss.
+
+    Parameters
+    ----------
+    law : ScalingLaw
+    params : float or float array
+    target : float or float array
+        Loss [nats/token].
+    limit : DataLimit, optional
+
+    Returns
+    -------
+    float array
+        Tokens, infinite where none suffice.
+
+    Raises
+    ------
+    InvalidRequest
+        For a law that gives optimal sizes only.
+    """
+    law = require_parametric(law)
+    remaining = np.maximum(target - law.E, 0.0) ** (1 / law.power) - law.A / effective_params(law, params, limit) ** law.alpha
+    reachable = remaining > 0
+    worth = (law.B / np.where(reachable, remaining, 1.0)) ** (1 / law.beta)
     return np.where(reachable, _tokens_worth(worth, limit), np.inf)
 
 
 def effective_tokens(tokens: Amount, limit: DataLimit | None) -> Floats:
-    """What the tokens are worth in unique ones: U + U R* (1 - e^(-R / R*)) with R = D / U - 1 repeats.
+    """Unique tokens that the trained tokens are worth: U + U R* (1 - e^(-R / R*)) with R = D / U - 1 repeats.
 
+    Parameters
+    ----------
+    tokens : float or float array
+        Trained tokens D.
+    limit : DataLimit or None
+        Unique tokens U and the decay R*; None: all tokens are unique.
+
+    Returns
+    -------
+    float array
+        Tokens.
+
+    References
+    ----------
     Muennighoff et al. 2023 (arXiv 2305.16264), equation 5.
     """
-    seen = np.asarray(tokens, dtype=np.float64)
-    return seen if limit is None else _saturated(seen, limit.unique_tokens, limit.repetition.tokens)
+    trained_tokens = np.asarray(tokens, dtype=np.float64)
+    return trained_tokens if limit is None else _saturated(trained_tokens, limit.unique_tokens, limit.repetition.tokens)
 
 
 def effective_params(law: ParametricLaw, params: Amount, limit: DataLimit | None) -> Floats:
-    """What the parameters are worth: those beyond the size that the unique tokens are optimal for decay as repeats do.
+    """Parameters that the size is worth: those beyond the size that the unique tokens are optimal for decay as repeats do.
 
-    Muennighoff et al. 2023, equation 6; the size is taken from all unique tokens there are, not from those used, so that a limit that
-    is not reached changes nothing.
+    Parameters
+    ----------
+    law : ParametricLaw
+    params : float or float array
+    limit : DataLimit or None
+
+    Returns
+    -------
+    float array
+        Parameters. The size is taken from all unique tokens, not from those used, so that a limit that is not reached changes nothing.
+
+    References
+    ----------
+    Muennighoff et al. 2023 (arXiv 2305.16264), equation 6.
     """
     size = np.asarray(params, dtype=np.float64)
     return size if limit is None else _saturated(size, optimal_params_for_tokens(law, limit.unique_tokens), limit.repetition.params)
 
 
 def optimal_params(law: ScalingLaw, flops: Amount) -> Floats:
-    """The size that does best with so many training FLOPs: G (C / 6)^a, a = beta / (alpha + beta), G^(alpha + beta) = alpha A / (beta B).
+    """Size with the lowest loss for a number of training FLOPs: G (C / 6)^a with a = beta / (alpha + beta).
 
-    Hoffmann et al. 2022 (arXiv 2203.15556), equation 4. `power` leaves the optimum where it is.
+    Parameters
+    ----------
+    law : ScalingLaw
+    flops : float or float array
+        Training compute C [FLOP].
+
+    Returns
+    -------
+    float array
+        Parameters; G^(alpha + beta) = alpha A / (beta B), and `power` does not move the optimum.
+
+    References
+    ----------
+    Hoffmann et al. 2022 (arXiv 2203.15556), equation 4.
     """
     if isinstance(law, AllocationLaw):
         return np.asarray(law.anchor_params * (np.asarray(flops) / law.anchor_flops) ** law.exponent)
@@ -79,65 +151,134 @@ def optimal_params(law: ScalingLaw, flops: Amount) -> Floats:
 
 
 def optimal_params_for_tokens(law: ParametricLaw, tokens: Amount) -> Floats:
-    """The size for which so many tokens are optimal: D = (C / 6)^(1 - a) / G solved for N."""
+    """Size for which a number of tokens is optimal: D = (C / 6)^(1 - a) / G solved for N.
+
+    Parameters
+    ----------
+    law : ParametricLaw
+    tokens : float or float array
+
+    Returns
+    -------
+    float array
+        Parameters.
+    """
     ratio = _ratio(law)
     return np.asarray(ratio * (ratio * tokens) ** (law.beta / law.alpha))
 
 
 def optimal_flops(law: ParametricLaw, target: Amount) -> Floats:
-    """The fewest training FLOPs that reach a loss, infinite where none do: on the frontier both terms fall with C^(-alpha a)."""
-    ratio, falls = _ratio(law), law.alpha * size_exponent(law)
+    """Fewest training FLOPs that reach a loss; on the frontier both terms fall with C^(-alpha a).
+
+    Parameters
+    ----------
+    law : ParametricLaw
+    target : float or float array
+        Loss [nats/token].
+
+    Returns
+    -------
+    float array
+        Compute [FLOP], infinite where the loss cannot be reached.
+    """
+    ratio, loss_exponent = _ratio(law), law.alpha * size_exponent(law)
     at_one = law.A / ratio**law.alpha + law.B * ratio**law.beta
-    left = np.maximum(target - law.E, 0.0) ** (1 / law.power)
-    scaled = (at_one / np.where(left > 0, left, 1.0)) ** (1 / falls)
-    return np.where(left > 0, FLOPS_PER_PARAM_AND_TOKEN * scaled, np.inf)
+    remaining = np.maximum(target - law.E, 0.0) ** (1 / law.power)
+    scaled = (at_one / np.where(remaining > 0, remaining, 1.0)) ** (1 / loss_exponent)
+    return np.where(remaining > 0, FLOPS_PER_PARAM_AND_TOKEN * scaled, np.inf)
 
 
 def size_exponent(law: ScalingLaw) -> Amount:
-    """By which power of the training FLOPs the optimal size grows."""
+    """Exponent of the training FLOPs with which the optimal size grows [1]."""
     return law.exponent if isinstance(law, AllocationLaw) else law.beta / (law.alpha + law.beta)
 
 
 def require_parametric(law: ScalingLaw) -> ParametricLaw:
-    """The law, where it predicts the loss of any size. Raises InvalidRequest where it knows optima only."""
+    """The law, where it predicts the loss of any size. Raises InvalidRequest for a law that gives optimal sizes only."""
     if isinstance(law, AllocationLaw):
         raise InvalidRequest("this law gives optimal sizes but no loss of others: choose a law with E, A, B, alpha and beta", "/law")
     return law
 
 
-def of_mixture(law: MixtureLaw, granularity: Amount) -> ParametricLaw:
-    """The law of mixtures of one granularity (how many times smaller an expert is than a feed-forward), in active parameters."""
-    numerator = (law.g / np.asarray(granularity) ** law.gamma + law.a) / law.total_per_active**law.alpha
-    return ParametricLaw(law.E, _figure(numerator), law.B, law.alpha, law.beta)
-
-
-def of_kaplan(params: float, tokens: float, params_exponent: float, tokens_exponent: float) -> ParametricLaw:
-    """L = ((N_c / N)^(alpha_N / alpha_D) + D_c / D)^alpha_D, Kaplan et al. 2020 (arXiv 2001.08361) equation 1.5."""
-    ratio = params_exponent / tokens_exponent
-    return ParametricLaw(0.0, params**ratio, tokens, ratio, 1.0, tokens_exponent)
-
-
 def draw_laws(law: ParametricLaw, covariance: Floats, generator: np.random.Generator, draws: int) -> ParametricLaw:
-    """Laws drawn around this one. `covariance` is of log E, log A, log B, alpha and beta, jointly normal: so A and alpha err together."""
-    moved = generator.multivariate_normal(np.zeros(len(PARAMETERS)), covariance, draws)
+    """Laws drawn around a law.
+
+    Parameters
+    ----------
+    law : ParametricLaw
+    covariance : (5, 5) float array
+        Of log E, log A, log B, alpha and beta, jointly normal: A and alpha err together.
+    generator : numpy.random.Generator
+    draws : int
+
+    Returns
+    -------
+    ParametricLaw
+        Arrays of shape (draws,).
+    """
+    deviations = generator.multivariate_normal(np.zeros(len(PARAMETERS)), covariance, draws)
     figures = np.array([getattr(law, name) for name in PARAMETERS], dtype=np.float64)
-    return laws_from_rows(np.hstack([figures[:3] * np.exp(moved[:, :3]), figures[3:] + moved[:, 3:]]), law.power)
+    return laws_from_rows(np.hstack([figures[:3] * np.exp(deviations[:, :3]), figures[3:] + deviations[:, 3:]]), law.power)
 
 
 def laws_from_rows(sets: Floats, power: float = 1.0) -> ParametricLaw:
-    """Laws from rows of E, A, B, alpha and beta, as a fit's bootstrap gives them. Raises ValueError for rows that are no laws."""
+    """Laws from rows of parameters, as a fit's resamples give them.
+
+    Parameters
+    ----------
+    sets : (laws, 5) float array
+        E, A, B, alpha, beta.
+    power : float
+        Exponent of the sum of both terms [1].
+
+    Returns
+    -------
+    ParametricLaw
+        Arrays of shape (laws,).
+
+    Raises
+    ------
+    ValueError
+        For rows that are no laws.
+    """
     irreducible, of_size, of_data, alpha, beta = np.asarray(sets, dtype=np.float64).T
     return ParametricLaw(irreducible, of_size, of_data, alpha, beta, power)
 
 
 def draw_allocation_laws(law: AllocationLaw, exponents: Range, generator: np.random.Generator, draws: int) -> AllocationLaw:
-    """Laws with exponents drawn from their interval, normal on either side of this one's; all have the same optimum at the anchor."""
+    """Laws with exponents drawn from their interval, normal on either side of the median; all share the optimum at the anchor.
+
+    Parameters
+    ----------
+    law : AllocationLaw
+    exponents : Range
+        Of the exponent [1].
+    generator : numpy.random.Generator
+    draws : int
+
+    Returns
+    -------
+    AllocationLaw
+        Exponent of shape (draws,).
+    """
     z = generator.standard_normal(draws) / P90_DEVIATIONS
     return replace(law, exponent=exponents.p50 + z * np.where(z > 0, exponents.p90 - exponents.p50, exponents.p50 - exponents.p10))
 
 
 def range_around(figure: Amount, draws: Amount) -> Range:
-    """The law's own figure with the 10th and 90th percentile of the draws, which may be infinite; never on one side of the figure alone."""
+    """A law's own figure with the 10th and 90th percentile of its draws, widened to hold the figure.
+
+    Parameters
+    ----------
+    figure : float
+    draws : float array
+        In the figure's unit; may be infinite.
+
+    Returns
+    -------
+    Range
+        In the figure's unit.
+    """
     low, high = np.quantile(np.asarray(draws), (0.1, 0.9), method="inverted_cdf")
     return Range(min(float(low), float(figure)), float(figure), max(float(high), float(figure)))
 
@@ -152,14 +293,10 @@ def _saturated(amount: Floats, unique: Amount, decay: float) -> Floats:
 
 
 def _tokens_worth(worth: Floats, limit: DataLimit | None) -> Floats:
-    """Tokens that are worth so many unique ones: `effective_tokens` turned round, infinite beyond what repeats can be worth."""
+    """Trained tokens worth that many unique ones: the inverse of `effective_tokens`, infinite beyond what repeats can be worth."""
     if limit is None:
         return worth
     unique, decay = limit.unique_tokens, limit.repetition.tokens
-    left = 1 - np.maximum(worth / unique - 1, 0.0) / decay
-    repeats = -decay * np.log(np.where(left > 0, left, 1.0))
-    return np.where(left > 0, np.minimum(worth, unique) + unique * repeats, np.inf)
-
-
-def _figure(value: Floats) -> Amount:
-    return float(value) if np.ndim(value) == 0 else value
+    remaining = 1 - np.maximum(worth / unique - 1, 0.0) / decay
+    repeats = -decay * np.log(np.where(remaining > 0, remaining, 1.0))
+    return np.where(remaining > 0, np.minimum(worth, unique) + unique * repeats, np.inf)

@@ -1,6 +1,6 @@
-"""What to do with a running training run, from what is foretold of its ends: continue, stop, shrink or extend.
+"""Advice on a running training run from the forecast of its ends: continue, stop, shrink or extend.
 
-An end counts as surely good enough where all of its interval of 80 % is; what is only likely never shortens a run.
+An end counts as surely good enough where its whole interval of 80 % is; a merely likely one never shortens a run.
 """
 
 from __future__ import annotations
@@ -8,48 +8,80 @@ from __future__ import annotations
 from service.domain.scaling.loss_curves import Action, Advice, EndForecast, Extrapolation
 
 
-def advise(found: Extrapolation, target: float | None, tolerance: float) -> Advice:
-    """The shortest end that is good enough: at or under the target loss, or, without one, within `tolerance` (a share) of the plan's.
+def advise(extrapolation: Extrapolation, target: float | None, tolerance: float) -> Advice:
+    """Shortest end that is good enough.
 
-    A target that the plan is likely to miss extends the run to where it likely is met, or stops it where that is nowhere.
+    Parameters
+    ----------
+    extrapolation : Extrapolation
+    target : float or None
+        Loss to reach [nats/token]; a plan that is likely to miss it is extended to where it likely meets it, or stopped if it never does.
+    tolerance : float
+        Without a target: excess over the loss at the plan's end that is accepted [1].
+
+    Returns
+    -------
+    Advice
     """
-    if found.state == "diverging":
-        return _advice(found, found.tokens, "the loss has risen above its lowest level: go back to a checkpoint from before it rose")
-    ends = sorted((*found.others, found.planned), key=lambda end: end.tokens)
-    return _without_target(found, ends, tolerance) if target is None else _with_target(found, ends, target)
+    if extrapolation.state == "diverging":
+        return _advice(
+            extrapolation, extrapolation.tokens, "the loss has risen above its lowest level: go back to a checkpoint from before it rose"
+        )
+    ends = sorted((*extrapolation.others, extrapolation.planned), key=lambda end: end.tokens)
+    return _without_target(extrapolation, ends, tolerance) if target is None else _with_target(extrapolation, ends, target)
 
 
-def action_for_end(found: Extrapolation, tokens: float) -> Action:
-    """What ending a run at so many tokens means for its plan."""
-    if tokens <= found.tokens:
+def action_for_end(extrapolation: Extrapolation, tokens: float) -> Action:
+    """What ending a run at a number of tokens means for its plan.
+
+    Parameters
+    ----------
+    extrapolation : Extrapolation
+    tokens : float
+
+    Returns
+    -------
+    {"stop", "shrink", "continue", "extend"}
+    """
+    if tokens <= extrapolation.tokens:
         return "stop"
-    if tokens == found.planned.tokens:
+    if tokens == extrapolation.planned.tokens:
         return "continue"
-    return "shrink" if tokens < found.planned.tokens else "extend"
+    return "shrink" if tokens < extrapolation.planned.tokens else "extend"
 
 
-def _with_target(found: Extrapolation, ends: list[EndForecast], target: float) -> Advice:
-    planned = found.planned
-    sure = [end for end in ends if end.tokens <= planned.tokens and end.loss.p90 <= target]
-    if sure:
-        return _advice(found, sure[0].tokens, f"the shortest end looked at whose loss is at most {target:g} with 90 % or more")
+def _with_target(extrapolation: Extrapolation, ends: list[EndForecast], target: float) -> Advice:
+    planned = extrapolation.planned
+    sure_ends = [end for end in ends if end.tokens <= planned.tokens and end.loss.p90 <= target]
+    if sure_ends:
+        return _advice(extrapolation, sure_ends[0].tokens, f"the shortest end looked at whose loss is at most {target:g} with 90 % or more")
     if planned.loss.p50 <= target:
-        return _advice(found, planned.tokens, f"the plan's end is more likely than not at or under {target:g}; no shorter one is surely")
-    likely = [end for end in ends if end.tokens > planned.tokens and end.loss.p50 <= target]
-    if likely:
-        return _advice(found, likely[0].tokens, f"the plan is likely to miss {target:g}; this is the shortest end that likely does not")
+        return _advice(
+            extrapolation, planned.tokens, f"the plan's end is more likely than not at or under {target:g}; no shorter one is surely"
+        )
+    likely_ends = [end for end in ends if end.tokens > planned.tokens and end.loss.p50 <= target]
+    if likely_ends:
+        return _advice(
+            extrapolation, likely_ends[0].tokens, f"the plan is likely to miss {target:g}; this is the shortest end that likely does not"
+        )
     if planned.loss.p10 > target:
-        return _advice(found, found.tokens, f"the plan misses {target:g} with 90 % or more, and every longer end is likely to")
-    return _advice(found, planned.tokens, f"the plan is more likely than not to miss {target:g}, but that is not sure yet")
+        return _advice(
+            extrapolation, extrapolation.tokens, f"the plan misses {target:g} with 90 % or more, and every longer end is likely to"
+        )
+    return _advice(extrapolation, planned.tokens, f"the plan is more likely than not to miss {target:g}, but that is not sure yet")
 
 
-def _without_target(found: Extrapolation, ends: list[EndForecast], tolerance: float) -> Advice:
-    most = tolerance * found.planned.loss.p50
-    near = [end for end in ends if end.tokens < found.planned.tokens and end.above_plan.p90 <= most]
-    if near:
-        return _advice(found, near[0].tokens, f"the rest of the plan would surely take less than {tolerance:.2%} off the loss")
-    return _advice(found, found.planned.tokens, "every shorter end may cost more loss than is tolerated; no target asks for a longer one")
+def _without_target(extrapolation: Extrapolation, ends: list[EndForecast], tolerance: float) -> Advice:
+    tolerated_loss = tolerance * extrapolation.planned.loss.p50
+    near_ends = [end for end in ends if end.tokens < extrapolation.planned.tokens and end.above_plan.p90 <= tolerated_loss]
+    if near_ends:
+        return _advice(extrapolation, near_ends[0].tokens, f"the rest of the plan would surely take less than {tolerance:.2%} off the loss")
+    return _advice(
+        extrapolation,
+        extrapolation.planned.tokens,
+        "every shorter end may cost more loss than is tolerated; no target asks for a longer one",
+    )
 
 
-def _advice(found: Extrapolation, tokens: float, why: str) -> Advice:
-    return Advice(action_for_end(found, tokens), tokens, why)
+def _advice(extrapolation: Extrapolation, tokens: float, reason: str) -> Advice:
+    return Advice(action_for_end(extrapolation, tokens), tokens, reason)

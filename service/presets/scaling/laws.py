@@ -12,11 +12,11 @@ from types import MappingProxyType
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from service.domain.errors import UnknownName
 from service.domain.quantities import Range
 from service.domain.scaling.laws import PARAMETERS, AllocationLaw, MixtureLaw, ParametricLaw, RepetitionDecay, ScalingLaw
-from service.engine.scaling.laws import Floats, draw_allocation_laws, draw_laws, of_kaplan, of_mixture
 
 _FILE = Path(__file__).parents[1] / "data" / "laws.toml"
 _LONGEST_NAME = 100
@@ -38,7 +38,7 @@ class PublishedLaw:
     source: str
     date: str
     standard_errors: Mapping[str, float]
-    covariance: Floats | None
+    covariance: NDArray[np.float64] | None
     exponents: Range | None
     largest_params: float | None
     largest_tokens: float | None
@@ -71,22 +71,10 @@ def repetition_decay() -> tuple[RepetitionDecay, str]:
     return RepetitionDecay(row["tokens"], row["params"]), f"{row['source']}, {row['date']}"
 
 
-def mixture_law(granularity: float | None = None) -> ParametricLaw:
-    """The law of mixtures of experts at a granularity (the file's where None), in active parameters."""
-    row = _document()["law"][MIXTURE]
-    return of_mixture(_mixture(row), row["granularity"] if granularity is None else granularity)
-
-
-def mixture_total_per_active() -> float:
-    """Total over active parameters of the mixtures that law krajewski-moe is of."""
-    return float(_document()["law"][MIXTURE]["total_per_active"])
-
-
-def drawn_law(published: PublishedLaw, generator: np.random.Generator, draws: int) -> ScalingLaw | None:
-    """Laws drawn from what is published of this one's uncertainty; None where nothing is."""
-    if isinstance(published.law, ParametricLaw):
-        return None if published.covariance is None else draw_laws(published.law, published.covariance, generator, draws)
-    return None if published.exponents is None else draw_allocation_laws(published.law, published.exponents, generator, draws)
+@functools.cache
+def load_mixture_law() -> MixtureLaw:
+    """The law of mixtures of experts, for any granularity."""
+    return _mixture(_document()["law"][MIXTURE])
 
 
 def _published(name: str, row: Mapping[str, Any]) -> PublishedLaw:
@@ -110,9 +98,9 @@ def _law(row: Mapping[str, Any]) -> ScalingLaw:
         case "parametric":
             return ParametricLaw(*(row[name] for name in PARAMETERS))
         case "kaplan":
-            return of_kaplan(row["n_c"], row["d_c"], row["alpha_n"], row["alpha_d"])
+            return ParametricLaw.from_kaplan(row["n_c"], row["d_c"], row["alpha_n"], row["alpha_d"])
         case "mixture":
-            return of_mixture(_mixture(row), row["granularity"])
+            return _mixture(row).at_granularity(row["granularity"])
         case _:
             return AllocationLaw(
                 row["anchor_flops"], row["anchor_params"], row["exponent"], row.get("loss_flops"), row.get("loss_exponent")

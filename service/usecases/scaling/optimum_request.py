@@ -13,8 +13,8 @@ from service.context import AppContext
 from service.domain.errors import InvalidRequest
 from service.domain.scaling.laws import PARAMETERS, DataLimit, ParametricLaw, ScalingLaw
 from service.domain.scaling.optimum import Budget
-from service.engine.scaling.laws import laws_from_rows
-from service.presets.scaling.laws import MIXTURE, PublishedLaw, default_law, drawn_law, find_law, repetition_decay
+from service.engine.scaling.laws import draw_allocation_laws, draw_laws, laws_from_rows
+from service.presets.scaling.laws import MIXTURE, PublishedLaw, default_law, find_law, repetition_decay
 from service.prices.book import PriceBook
 from service.usecases.resolution.assumption_log import AssumptionLog
 from service.usecases.scaling.size_costs import LifetimeServing, TrainingSetup, resolve_lifetime_serving, resolve_setup
@@ -78,12 +78,19 @@ def _law(request: Given, notes: AssumptionLog) -> tuple[PublishedLaw, ScalingLaw
         notes.assume("law", law.name, law.source)
     else:
         law = find_law(given)
-    drawn = drawn_law(law, np.random.default_rng(SEED), DRAWS)
+    drawn = draw_published_laws(law, np.random.default_rng(SEED), DRAWS)
     if drawn is None:
         notes.warn(f"nothing is published of the uncertainty of law {law.name}: its figures are taken as sure")
     if law.counts != "all":
         notes.warn(f"parameters of law {law.name} are {law.counts} ones, and are taken for the layout's")
     return law, drawn
+
+
+def draw_published_laws(published: PublishedLaw, generator: np.random.Generator, draws: int) -> ScalingLaw | None:
+    """Laws drawn from a law's published uncertainty; None where nothing is published."""
+    if isinstance(published.law, ParametricLaw):
+        return None if published.covariance is None else draw_laws(published.law, published.covariance, generator, draws)
+    return None if published.exponents is None else draw_allocation_laws(published.law, published.exponents, generator, draws)
 
 
 def _own_law(given: Given) -> tuple[PublishedLaw, ScalingLaw | None]:

@@ -27,7 +27,7 @@ from service.engine.training.run_time import timing_in
 from service.engine.training.search.layout_search import choose_layout
 from service.engine.training.shape import infer_shape
 from service.presets.hardware.accelerators import find_accelerator
-from service.presets.scaling.laws import mixture_total_per_active
+from service.presets.scaling.laws import load_mixture_law
 from service.presets.scaling.optimum import optimal_default
 from service.presets.serving import default_shape, find_format, serving_defaults, serving_machine
 from service.presets.training.utilisation import planning
@@ -144,7 +144,7 @@ class LifetimeServing:
 def default_model(params: float, *, of_mixtures: bool) -> Transformer:
     """A model by its parameters alone; of a mixture the active ones, the others in the proportion of the law."""
     if of_mixtures:
-        total = params * mixture_total_per_active()
+        total = params * load_mixture_law().total_per_active
         return infer_shape({"params": total, "active_params": params, **default_shape()}).model
     return infer_shape({"params": params, **default_shape()}).model
 

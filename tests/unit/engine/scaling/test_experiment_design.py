@@ -91,4 +91,4 @@ def made(fit: ScalingFit, design: ExperimentDesign, seed: int) -> ScalingFit:
     loss = law_loss(BESIROGLU, params, tokens)[0] * np.exp(np.random.default_rng(seed).normal(0, 0.005, len(params)))
     old = fit.points
     both = TrainingRuns(np.append(old.params, params), np.append(old.tokens, tokens), np.append(old.loss, loss))
-    return fit_law(both, FIT.typical, np.random.default_rng(2), 80, 100)
+    return fit_law(both, FIT.prior, np.random.default_rng(2), 80, 100)

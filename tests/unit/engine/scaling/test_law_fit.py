@@ -70,7 +70,7 @@ def test_the_best_of_many_starts_is_the_best_of_few() -> None:
 def test_the_order_of_runs_does_not_matter(order: list[int]) -> None:
     """The same runs in another order give the same fit, resamples and all."""
     points = runs(20)
-    plain, shuffled = (fitted(each, bootstraps=10) for each in (points, points.chosen(np.array(order))))
+    plain, shuffled = (fitted(each, bootstraps=10) for each in (points, points.select(np.array(order))))
     assert np.array_equal(plain.draws, shuffled.draws)
     assert np.array_equal(plain.parameters, shuffled.parameters)
 

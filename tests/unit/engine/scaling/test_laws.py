@@ -17,8 +17,6 @@ from service.engine.scaling.laws import (
     effective_tokens,
     laws_from_rows,
     loss,
-    of_kaplan,
-    of_mixture,
     optimal_params,
     optimal_params_for_tokens,
     range_around,
@@ -52,17 +50,17 @@ def test_the_loss_is_the_sum_of_three_terms() -> None:
 
 def test_kaplans_law_is_a_parametric_one() -> None:
     """((N_c / N)^(alpha_N / alpha_D) + D_c / D)^alpha_D, written out; without end of data (N_c / N)^alpha_N is left."""
-    law = of_kaplan(6.4e13, 1.8e13, 0.076, 0.103)
+    law = ParametricLaw.from_kaplan(6.4e13, 1.8e13, 0.076, 0.103)
     assert loss(law, 1e9, 2e10) == pytest.approx(((6.4e13 / 1e9) ** (0.076 / 0.103) + 1.8e13 / 2e10) ** 0.103, rel=1e-12)
     assert loss(law, 1e9, 1e40) == pytest.approx((6.4e13 / 1e9) ** 0.076, rel=1e-6)
 
 
 def test_a_mixture_counts_its_active_parameters() -> None:
     """By hand for 7e9 active of 43 times as many, in 32 times smaller experts; finer experts never raise the loss."""
-    law = of_mixture(MIXTURE, 32)
+    law = MIXTURE.at_granularity(32)
     expected = 0.47 + (2.1 / 32**0.58 + 18.1) / (43 * 7e9) ** 0.115 + 30.8 / 137.6e9**0.147
     assert loss(law, 7e9, 137.6e9) == pytest.approx(expected, rel=1e-12)
-    assert (np.diff(loss(of_mixture(MIXTURE, np.array([1.0, 4.0, 16.0, 64.0])), 7e9, 137.6e9)) < 0).all()
+    assert (np.diff(loss(MIXTURE.at_granularity(np.array([1.0, 4.0, 16.0, 64.0])), 7e9, 137.6e9)) < 0).all()
 
 
 @given(laws, sizes, sizes, st.floats(0.01, 100))

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from service.domain.errors import InvalidRequest
 from service.domain.scaling.laws import DataLimit, Optimum, ParametricLaw
 from service.engine.scaling.neighbourhood import compare_plan, iso_cost, iso_loss, sizes_around, smaller_model
-from service.engine.scaling.optimum import lifetime, lifetime_flops, optimum_for_flops, training_flops
+from service.engine.scaling.optimum import cheapest_for_loss, lifetime_flops, optimum_for_flops, training_flops
 from tests.unit.engine.scaling.test_laws import ALLOCATION, LAW, REPETITION, budgets, laws
 
 BUDGET = 5.76e23
@@ -63,7 +63,7 @@ def test_the_first_per_cent_buys_most() -> None:
 def test_over_the_lifetime_a_smaller_model_is_dearer_too() -> None:
     """From the lifetime optimum on, a smaller model costs more in training than it saves in serving."""
     cost = lifetime_flops(1e12)
-    optimum = lifetime(LAW, BEST.loss, 1e12)
+    optimum = cheapest_for_loss(LAW, BEST.loss, lifetime_flops(1e12))
     found = smaller_model(LAW, optimum, 0.02, cost)
     total = float(cost(np.asarray(found.params), np.asarray(found.tokens)))
     assert total == pytest.approx(1.02 * float(cost(np.asarray(optimum.params), np.asarray(optimum.tokens))), rel=1e-6)

@@ -16,7 +16,6 @@ from service.engine.scaling.optimum import (
     best_for_budget,
     cheapest_for_loss,
     interpolate_cost,
-    lifetime,
     lifetime_flops,
     optimum_for_flops,
     optimum_for_loss,
@@ -165,7 +164,7 @@ def test_a_loss_out_of_reach_is_refused() -> None:
 def test_the_more_inference_the_smaller_and_longer_trained(law: ParametricLaw, flops: float, share: float, times: float) -> None:
     """At the same loss, for inference in proportion to the training tokens and more of it."""
     plain = optimum_for_flops(law, flops)
-    little, much = (lifetime(law, plain.loss, float(plain.tokens) * served) for served in (share, share * times))
+    little, much = (cheapest_for_loss(law, plain.loss, lifetime_flops(float(plain.tokens) * served)) for served in (share, share * times))
     assert much.params < little.params < plain.params
     assert much.tokens > little.tokens > plain.tokens
 
@@ -173,14 +172,16 @@ def test_the_more_inference_the_smaller_and_longer_trained(law: ParametricLaw, f
 def test_without_inference_the_lifetime_is_the_training() -> None:
     """The lifetime optimum for no tokens served is the fewest FLOPs for the loss; dearer inference counts as more of it."""
     target = optimum_for_flops(LAW, 1e23).loss
-    assert lifetime(LAW, target, 0.0).params == pytest.approx(optimum_for_loss(LAW, target).params, rel=1e-4)
-    assert lifetime(LAW, target, 1e12, 3.0).params == pytest.approx(lifetime(LAW, target, 3e12).params, rel=1e-9)
+    assert cheapest_for_loss(LAW, target, lifetime_flops(0.0)).params == pytest.approx(optimum_for_loss(LAW, target).params, rel=1e-4)
+    assert cheapest_for_loss(LAW, target, lifetime_flops(1e12, 3.0)).params == pytest.approx(
+        cheapest_for_loss(LAW, target, lifetime_flops(3e12)).params, rel=1e-9
+    )
 
 
 def test_serving_repeated_data_takes_more_tokens_than_new() -> None:
     """The lifetime optimum with a limit reaches the same loss with a larger model than without one."""
     target = optimum_for_flops(LAW, 1e23).loss
-    limited, free = (lifetime(LAW, target, 1e12, limit=limit) for limit in (DataLimit(2e11, REPETITION), None))
+    limited, free = (cheapest_for_loss(LAW, target, lifetime_flops(1e12), limit) for limit in (DataLimit(2e11, REPETITION), None))
     assert limited.loss == pytest.approx(target, rel=1e-9)
     assert limited.params > free.params
 
@@ -212,7 +213,10 @@ def test_many_laws_at_once_are_as_each_by_itself() -> None:
             best_for_budget(together, 1e23, lifetime_flops(1e12)).params,
             [best_for_budget(law, 1e23, lifetime_flops(1e12)).params for law in each],
         ),
-        (lifetime(together, 2.1, 1e12).params, [*(lifetime(law, 2.1, 1e12).params for law in each[:2]), np.inf]),
+        (
+            cheapest_for_loss(together, 2.1, lifetime_flops(1e12)).params,
+            [*(cheapest_for_loss(law, 2.1, lifetime_flops(1e12)).params for law in each[:2]), np.inf],
+        ),
         (optimum_for_loss(together, 2.1).params, [*(optimum_for_loss(law, 2.1).params for law in each[:2]), np.inf]),
     ):
         assert together_params == pytest.approx(np.array(alone, dtype=float), rel=1e-6)

@@ -11,7 +11,8 @@ from service.domain.errors import UnknownName
 from service.domain.scaling.laws import PARAMETERS, ParametricLaw
 from service.engine.scaling.laws import loss
 from service.engine.scaling.optimum import optimum_for_flops
-from service.presets.scaling.laws import default_law, drawn_law, find_law, load_laws, mixture_law, repetition_decay
+from service.presets.scaling.laws import default_law, find_law, load_laws, load_mixture_law, repetition_decay
+from service.usecases.scaling.optimum_request import draw_published_laws
 
 LAWS = load_laws()
 UNCERTAIN = [name for name, known in LAWS.items() if known.covariance is not None or known.exponents is not None]
@@ -55,7 +56,7 @@ def test_an_unknown_law_is_refused_with_the_known_ones() -> None:
 def test_draws_lie_around_the_law_and_repeat_with_the_seed(name: str) -> None:
     """Half of the drawn optima are larger than the law's own; the same seed gives the same draws."""
     known = LAWS[name]
-    first, again = (optimum_for_flops(drawn_law(known, np.random.default_rng(5), 4_000), 1e24).params for _ in range(2))
+    first, again = (optimum_for_flops(draw_published_laws(known, np.random.default_rng(5), 4_000), 1e24).params for _ in range(2))
     assert np.mean(first > optimum_for_flops(known.law, 1e24).params) == pytest.approx(0.5, abs=0.05)
     assert np.array_equal(first, again)
 
@@ -63,13 +64,13 @@ def test_draws_lie_around_the_law_and_repeat_with_the_seed(name: str) -> None:
 @pytest.mark.parametrize("name", sorted(set(LAWS) - set(UNCERTAIN)))
 def test_a_law_of_unknown_uncertainty_has_no_draws(name: str) -> None:
     """Nothing is invented where nothing is published."""
-    assert drawn_law(LAWS[name], np.random.default_rng(5), 10) is None
+    assert draw_published_laws(LAWS[name], np.random.default_rng(5), 10) is None
 
 
 def test_besiroglus_draws_have_the_published_standard_errors() -> None:
     """Table 1 prints 0.03, 124.58, 1293.23, 0.02 and 0.02, to one digit where small; B's draws are skewed, so it is held to 30 %."""
     known = find_law("besiroglu")
-    law = drawn_law(known, np.random.default_rng(11), 20_000)
+    law = draw_published_laws(known, np.random.default_rng(11), 20_000)
     assert isinstance(law, ParametricLaw)
     for name in PARAMETERS:
         deviation, published = float(np.std(getattr(law, name))), known.standard_errors[name]
@@ -78,15 +79,15 @@ def test_besiroglus_draws_have_the_published_standard_errors() -> None:
 
 def test_drawn_losses_are_surer_than_drawn_parameters() -> None:
     """A and alpha err together: inside the measured sizes drawn laws agree on the loss to 0.2 %."""
-    law = drawn_law(find_law("besiroglu"), np.random.default_rng(11), 2_000)
+    law = draw_published_laws(find_law("besiroglu"), np.random.default_rng(11), 2_000)
     assert law is not None
     assert float(np.std(loss(law, 1e9, 2e10))) < 0.002 * 2.53
 
 
 def test_the_mixture_is_of_the_granularity_asked_for() -> None:
     """The file's own where none is stated; finer experts do better."""
-    assert mixture_law() == mixture_law(16.0) == find_law("krajewski-moe").law
-    assert loss(mixture_law(64.0), 1e9, 1e11) < loss(mixture_law(), 1e9, 1e11)
+    assert load_mixture_law().at_granularity(16.0) == find_law("krajewski-moe").law
+    assert loss(load_mixture_law().at_granularity(64.0), 1e9, 1e11) < loss(load_mixture_law().at_granularity(16.0), 1e9, 1e11)
 
 
 def test_repeats_decay_as_published() -> None:
