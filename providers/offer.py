@@ -13,14 +13,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from decimal import Decimal
-from typing import Literal
+from typing import Literal, get_args
 
 Pricing = Literal["on_demand", "spot", "reserved_1y", "reserved_3y"]
 PRICINGS: tuple[Pricing, ...] = ("on_demand", "spot", "reserved_1y", "reserved_3y")
 TERM_HOURS: dict[str, float] = {"on_demand": 0.0, "spot": 0.0, "reserved_1y": 8760.0, "reserved_3y": 26280.0}
 """Hours that are paid for whether used or not, by kind of price."""
 Availability = Literal["unknown", "listed", "offered", "advisory", "live"]
+AVAILABILITIES: tuple[Availability, ...] = get_args(Availability)
 Market = Literal["list", "marketplace", "auction_floor"]
+MARKETS: tuple[Market, ...] = get_args(Market)
 FILE, UNREAD_SINCE = "file", "unread_since"
 """In the `extras` of an offer from a price file: its name; and since when it cannot be read, where the price is the last one it stated."""
 

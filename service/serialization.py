@@ -2,45 +2,81 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Sequence
 from dataclasses import fields, is_dataclass
-from datetime import date
+from datetime import date, datetime
 from decimal import Decimal
-from functools import lru_cache
+from functools import cache
 from types import NoneType
-from typing import Any
+from typing import TYPE_CHECKING, Any, Literal, NoReturn, get_args, get_origin, get_type_hints
 
-# What most of an answer is made of, told apart without looking further.
-ATOMS = frozenset((str, int, float, bool, NoneType))
+from service.domain.answer_fields import HIDDEN, MERGED, Doc
+
+if TYPE_CHECKING:
+    from cattrs import Converter
 
 
 def plain(value: Any) -> Any:
     """Dataclasses as objects, decimals as numbers, dates and times as text of RFC 3339; everything below likewise."""
-    kind: Any = type(value)
-    if kind in ATOMS:
-        return value
-    names = _names(kind)
-    if names is not None:
-        # Atoms are told apart here too: most calls are spared.
-        return {name: below if type(below := getattr(value, name)) in ATOMS else plain(below) for name in names}
-    if isinstance(value, Mapping):
-        return {key: plain(below) for key, below in value.items()}
-    if isinstance(value, list | tuple):
-        return [plain(below) for below in value]
-    return _plain_leaf(value)
+    return _converter().unstructure(value)
 
 
-def _plain_leaf(value: Any) -> Any:
-    if isinstance(value, str | int | float):
-        return value
-    if isinstance(value, Decimal):
-        return float(value)
-    if isinstance(value, date):
-        return value.isoformat().replace("+00:00", "Z")
+@cache
+def _converter() -> Converter:
+    """Made when it is first needed: the library takes longer to import than short commands run."""
+    from cattrs import Converter
+
+    converter = Converter(
+        unstruct_collection_overrides={Sequence: list, tuple: list},
+        unstructure_fallback_factory=lambda kind: _leaf_hook(kind, converter),
+    )
+    converter.register_unstructure_hook(Decimal, float)
+    converter.register_unstructure_hook(date, _rfc3339)
+    converter.register_unstructure_hook(datetime, _rfc3339)
+    for kind in (bytes, set, frozenset):
+        converter.register_unstructure_hook(kind, _refuse)
+    converter.register_unstructure_hook_factory(is_dataclass, lambda kind: _object_hook(kind, converter))
+    return converter
+
+
+def _leaf_hook(kind: Any, converter: Converter) -> Callable[[Any], Any]:
+    """Numbers and null as they are, what is of any type by the type of the value; everything else has no form."""
+    from cattrs.fns import identity
+
+    if kind in (object, Any):
+        return lambda value: _refuse(value) if type(value) is object else converter.unstructure(value)
+    atom = get_origin(kind) is Literal or (isinstance(kind, type) and issubclass(kind, int | float | NoneType))
+    return identity if atom else _refuse
+
+
+def _refuse(value: Any) -> NoReturn:
     raise TypeError(f"no plain form for {type(value).__name__}")
 
 
-@lru_cache(maxsize=256)
-def _names(kind: Any) -> tuple[str, ...] | None:
-    """A dataclass's fields, None of any other type."""
-    return tuple(field.name for field in fields(kind)) if is_dataclass(kind) else None
+def _rfc3339(value: date) -> str:
+    return value.isoformat().replace("+00:00", "Z")
+
+
+def _object_hook(kind: type, converter: Converter) -> Callable[[Any], dict[str, Any]]:
+    """The function that makes JSON objects of a dataclass, laid out as its fields say."""
+    from cattrs.gen import make_dict_unstructure_fn, override
+
+    hints = get_type_hints(kind, include_extras=True)
+    marks = {field.name: get_args(hints[field.name])[1:] for field in fields(kind)}
+    overrides: dict[str, Any] = {
+        name: override(omit=HIDDEN in below or None, omit_if_default=True)
+        for name, below in marks.items()
+        if HIDDEN in below or any(isinstance(mark, Doc) and mark.optional for mark in below)
+    }
+    write: Callable[[Any], dict[str, Any]] = make_dict_unstructure_fn(kind, converter, **overrides)
+    merged = frozenset(name for name, below in marks.items() if MERGED in below)
+    if not merged:
+        return write
+
+    def write_merged(value: Any) -> dict[str, Any]:
+        body: dict[str, Any] = {}
+        for name, below in write(value).items():
+            body.update(below if name in merged else {name: below})
+        return body
+
+    return write_merged

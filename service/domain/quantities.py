@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Annotated
+
+from service.domain.answer_fields import Doc
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +33,6 @@ class Range:
 class Assumption:
     """A value the caller did not choose: `field` is its path in the request, `source` says why this value."""
 
-    field: str
-    value: object
-    source: str
+    field: Annotated[str, Doc("Path of the field in the request")]
+    value: Annotated[object, Doc("Value that was taken")]
+    source: Annotated[str, Doc("Why this value, with its source", max_length=5000)]

@@ -52,9 +52,9 @@ class Schema(MarshmallowSchema):
 class RangeSchema(Schema):
     """An uncertain quantity: its 10th, 50th and 90th percentile."""
 
-    p10 = Number(required=True)
-    p50 = Number(required=True)
-    p90 = Number(required=True)
+    p10 = Number(required=True, description="10th percentile, in the unit of the range")
+    p50 = Number(required=True, description="Median, in the unit of the range")
+    p90 = Number(required=True, description="90th percentile, in the unit of the range")
 
     @validates_schema(skip_on_field_errors=True)
     def _in_order(self, data: Mapping[str, float], **_: Any) -> None:

@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
+from typing import Annotated, Any
 
+from service.domain.answer_fields import HIDDEN, Doc, share
 from service.domain.quantities import Range
 
 
@@ -13,23 +15,27 @@ from service.domain.quantities import Range
 class FlopsBlock:
     """FLOPs of the run; `per_token` is `total` over trained tokens (or samples). Recomputation stands apart, outside `total`."""
 
-    per_token: float
-    total: float
-    petaflop_s_days: float
-    forward: float
-    backward: float
-    recompute: float
-    attention_share: float
+    per_token: Annotated[float, Doc("Arithmetic of one trained token (or sample), recomputation apart", "FLOP per token")]
+    total: Annotated[float, Doc("Arithmetic of the whole run, recomputation apart", "FLOP", maximum=1e40)]
+    petaflop_s_days: Annotated[float, Doc("The total in petaFLOP/s-days, of 8.64e19 FLOP each", "petaFLOP/s-days", maximum=1e40)]
+    forward: Annotated[float, Doc("Forward passes of the run", "FLOP", maximum=1e40)]
+    backward: Annotated[float, Doc("Backward passes of the run", "FLOP", maximum=1e40)]
+    recompute: Annotated[float, Doc("Activations computed again in the backward pass, not part of the total", "FLOP", maximum=1e40)]
+    attention_share: Annotated[float, share("Part of the total in attention scores and their use")]
 
 
 @dataclass(frozen=True, slots=True)
 class TokensBlock:
-    raw: float
-    effective: float
-    trained: float
-    unit: str
-    quality: float | None
-    robustness: float | None
+    raw: Annotated[float, Doc("Data before filtering, deduplication and sampling", "tokens, or samples by `unit`", maximum=1e40)]
+    effective: Annotated[float, Doc("Data that is left to train on, counted once", "tokens, or samples by `unit`", maximum=1e40)]
+    trained: Annotated[float, Doc("Data trained on, with every epoch", "tokens, or samples by `unit`", maximum=1e40)]
+    unit: Annotated[str, Doc("What is counted: tokens or samples")]
+    quality: Annotated[
+        float | None, Doc("Data of the stated quality share; null where none is stated", "tokens, or samples by `unit`", maximum=1e40)
+    ]
+    robustness: Annotated[
+        float | None, Doc("Data of the stated robustness share; null where none is stated", "tokens, or samples by `unit`", maximum=1e40)
+    ]
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,99 +44,122 @@ class Alternative:
     is faster and does not fit; `why` says where it loses it.
     """
 
-    parallelism: dict[str, int | str]
-    tokens_per_s_per_accelerator: float
-    step_time_s: float
-    memory_gb: float
-    fits: bool
-    slower_by: float
-    why: str
+    parallelism: Annotated[dict[str, int | str], Doc("Layout: sizes of the axes, micro-batch, ZeRO stage, recomputation")]
+    tokens_per_s_per_accelerator: Annotated[float, Doc("Training speed of one accelerator, median", "tokens/s per accelerator")]
+    step_time_s: Annotated[float, Doc("Time of one optimizer step, median", "s")]
+    memory_gb: Annotated[float, Doc("Memory needed on the fullest accelerator, in 1e9 bytes", "GB")]
+    fits: Annotated[bool, Doc("Whether it fits in the memory")]
+    slower_by: Annotated[float, Doc("Part of the taken layout's speed that it loses; below 0 it is faster", "1", maximum=1)]
+    why: Annotated[str, Doc("Where it loses its time")]
 
 
 @dataclass(frozen=True, slots=True)
 class ThroughputBlock:
-    tokens_per_s: float
-    tokens_per_s_per_accelerator: Range
-    tflops_per_accelerator: float
-    mfu: Range
-    hfu: float
-    step_time_s: float
-    sustained_share: float
-    bound_by: str
-    parallelism: dict[str, int | str]
-    alternatives: tuple[Alternative, ...]
-    source: str
+    tokens_per_s: Annotated[float, Doc("Training speed of the whole cluster, median", "tokens/s")]
+    tokens_per_s_per_accelerator: Annotated[Range, Doc("Training speed of one accelerator", "tokens/s per accelerator")]
+    tflops_per_accelerator: Annotated[float, Doc("Model arithmetic of one accelerator, recomputation apart, median", "TFLOP/s")]
+    mfu: Annotated[Range, Doc("Model FLOPs utilisation: model arithmetic over the dense peak", "1")]
+    hfu: Annotated[float, Doc("Hardware FLOPs utilisation: as MFU, with recomputation, median", "1")]
+    step_time_s: Annotated[float, Doc("Time of one optimizer step, median", "s")]
+    sustained_share: Annotated[
+        float,
+        Doc("What a whole run sustains of the step speed, interruptions apart, by published runs; time and cost are made with it", "1"),
+    ]
+    bound_by: Annotated[
+        str, Doc("What takes most of a step's time", choices=("compute", "memory", "network", "pipeline", "input", "launch"))
+    ]
+    parallelism: Annotated[dict[str, int | str], Doc("Layout taken: sizes of the axes, micro-batch, ZeRO stage, recomputation")]
+    alternatives: Annotated[tuple[Alternative, ...], Doc("Best layouts of other kinds, the fastest first", max_items=5)]
+    source: Annotated[str, Doc("Whether the speed is modelled or stated by the caller", choices=("modelled", "caller"))]
 
 
 @dataclass(frozen=True, slots=True)
 class MemoryBlock:
-    per_accelerator_gb: float
-    capacity_gb: float
-    fits: bool
-    breakdown_gb: dict[str, float]
-    would_fit: tuple[str, ...]
+    per_accelerator_gb: Annotated[float, Doc("Memory needed on the fullest accelerator, in 1e9 bytes", "GB")]
+    capacity_gb: Annotated[float, Doc("What a program may allocate; a data sheet's 80 GB are mostly 80 x 2^30 bytes, 85.9 here", "GB")]
+    fits: Annotated[bool, Doc("Whether it fits in the memory")]
+    breakdown_gb: Annotated[dict[str, float], Doc("What the needed memory holds, by name, in 1e9 bytes", "GB")]
+    would_fit: Annotated[tuple[str, ...], Doc("Changes with which it would fit, where it does not", max_items=10, max_length=1000)]
 
 
 @dataclass(frozen=True, slots=True)
 class ReliabilityBlock:
-    mttf_hours: float
-    expected_interruptions: float
-    checkpoint_interval_minutes: float
-    checkpoint_tb: float
-    goodput: float
+    mttf_hours: Annotated[float, Doc("Mean time to failure of the whole job", "h")]
+    expected_interruptions: Annotated[float, Doc("Interruptions over the median run time, mean", "count")]
+    checkpoint_interval_minutes: Annotated[float, Doc("Time between checkpoints", "min")]
+    checkpoint_tb: Annotated[float, Doc("Size of one checkpoint, in 1e12 bytes", "TB")]
+    goodput: Annotated[float, share("Useful time over wall-clock time")]
 
 
 @dataclass(frozen=True, slots=True)
 class FinishDates:
-    p10: date
-    p50: date
-    p90: date
+    p10: Annotated[date, Doc("Day of the 10th percentile")]
+    p50: Annotated[date, Doc("Day of the median")]
+    p90: Annotated[date, Doc("Day of the 90th percentile")]
 
 
 @dataclass(frozen=True, slots=True)
 class TimeBlock:
-    accelerator_hours: Range
-    wall_clock_hours: Range
-    steps: float
-    finish: FinishDates | None
-    deadline_probability: float | None
+    accelerator_hours: Annotated[Range, Doc("Accelerators times the hours they are held", "accelerator-hours")]
+    wall_clock_hours: Annotated[Range, Doc("Time on the clock, interruptions included", "h")]
+    steps: Annotated[float, Doc("Optimizer steps of the run", "count", maximum=1e40)]
+    finish: Annotated[FinishDates | None, Doc("Day on which it ends; null without a start")]
+    deadline_probability: Annotated[
+        float | None, share("Probability that it ends by the end of the deadline's day; null without a deadline")
+    ]
 
 
 @dataclass(frozen=True, slots=True)
 class LineBlock:
-    line: str
-    usd: Decimal
-    basis: str
+    line: Annotated[str, Doc("Name of the line")]
+    usd: Annotated[Decimal, Doc("Cost of the line, in whole cents", "USD")]
+    basis: Annotated[str, Doc("How it is computed", max_length=1000)]
 
 
 @dataclass(frozen=True, slots=True)
 class CostBlock:
-    total_usd: Range
-    lines: tuple[LineBlock, ...]
-    usd_per_million_tokens: float
-    currency: str = "USD"
+    total_usd: Annotated[Range, Doc("Cost of the run with everything around it", "USD")]
+    lines: Annotated[tuple[LineBlock, ...], Doc("Lines of the bill; they add up to the p50 of total_usd", max_items=100)]
+    usd_per_million_tokens: Annotated[float, Doc("Median total over trained tokens", "USD per million tokens")]
+    currency: Annotated[str, Doc("Currency of all amounts", choices=("USD",))] = "USD"
 
 
 @dataclass(frozen=True, slots=True)
 class EnergyBlock:
-    mwh: float
-    tco2e: float
-    pue: float
-    grid_gco2_per_kwh: float
-    watts_per_accelerator: float
+    mwh: Annotated[float, Doc("Energy at the meter, at the median hours", "MWh")]
+    tco2e: Annotated[float, Doc("Emissions, in tonnes of CO2 equivalent", "t CO2e")]
+    pue: Annotated[float, Doc("Power usage effectiveness of the site: its energy over that of the machines", "1")]
+    grid_gco2_per_kwh: Annotated[float, Doc("Carbon intensity of the grid", "g CO2e per kWh")]
+    watts_per_accelerator: Annotated[float, Doc("Mean power of one accelerator with its share of the node, before PUE", "W")]
 
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
     """The engine's answer, before price, assumptions and versions are put beside it."""
 
-    flops: FlopsBlock
-    tokens: TokensBlock
-    throughput: ThroughputBlock
-    memory: MemoryBlock
-    reliability: ReliabilityBlock
-    time: TimeBlock
-    cost: CostBlock
-    energy: EnergyBlock
-    batch_sequences: int
-    warnings: tuple[str, ...]
+    flops: Annotated[FlopsBlock, Doc("Arithmetic of the run")]
+    tokens: Annotated[TokensBlock, Doc("Data of the run")]
+    throughput: Annotated[ThroughputBlock, Doc("Speed of training")]
+    memory: Annotated[MemoryBlock, Doc("Memory of the fullest accelerator")]
+    reliability: Annotated[ReliabilityBlock, Doc("Failures, checkpoints and goodput")]
+    time: Annotated[TimeBlock, Doc("How long the run takes")]
+    cost: Annotated[CostBlock, Doc("What the run costs")]
+    energy: Annotated[EnergyBlock, Doc("Energy and emissions")]
+    batch_sequences: Annotated[int, HIDDEN]
+    warnings: Annotated[tuple[str, ...], HIDDEN]
+
+
+@dataclass(frozen=True, slots=True)
+class EstimateLever:
+    """One change: fields of the request by path (None: left out), what it saves at the median (below 0: costs more), what it risks."""
+
+    lever: Annotated[str, Doc("Kind of change")]
+    title: Annotated[str, Doc("The change in words", max_length=1000)]
+    change: Annotated[dict[str, Any], Doc("Fields of the request by their path; null: leave the field out")]
+    saves_usd: Annotated[float, Doc("Median cost saved; below 0 it costs more", "USD")]
+    saves_days: Annotated[float, Doc("Median wall-clock time saved; below 0 it takes longer", "days")]
+    saves_tco2e: Annotated[float, Doc("Emissions saved; below 0 it emits more", "t CO2e")]
+    total_usd: Annotated[float, Doc("Median cost of the changed run", "USD")]
+    wall_clock_days: Annotated[float, Doc("Median wall-clock time of the changed run", "days")]
+    risk: Annotated[str, Doc("What may go wrong", max_length=1000)]
+    source: Annotated[str, Doc("Where this comes from", max_length=1000)]

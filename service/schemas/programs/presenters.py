@@ -7,7 +7,6 @@ from dataclasses import replace
 from typing import Any
 
 from service.domain.programs.program import GateBlock, RunBlock, TierBlock
-from service.schemas.training.presenters import estimate_answer
 from service.serialization import plain
 from service.usecases.programs.plan import ProgramAnswer, ProgramComparison
 from service.usecases.training.estimate import EstimateAnswer
@@ -58,7 +57,7 @@ def _present_estimates(answers: Mapping[int, EstimateAnswer]) -> dict[int, Body]
     """The estimates; what several of them assume alike is written once as well."""
     assumed = {id(one): one for answer in answers.values() for one in answer.assumptions}
     said = {key: plain(one) for key, one in assumed.items()}
-    written = {key: estimate_answer(replace(answer, assumptions=())) for key, answer in answers.items()}
+    written = {key: plain(replace(answer, assumptions=())) for key, answer in answers.items()}
     for key, answer in answers.items():
         written[key]["assumptions"] = [said[id(one)] for one in answer.assumptions]
     return written

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 from service.schemas.base import Choice, FreeObject, Items, Number, Part, RangeSchema, Schema, Text
 from service.schemas.training.answer import AssumptionSchema, EstimateAnswerSchema, PriceSchema
-from service.schemas.training.presenters import estimate_answer
 from service.serialization import plain
 from service.usecases.scaling.optimum import OptimalAnswer
 
 
 def optimal_body(answer: OptimalAnswer) -> dict[str, Any]:
     """The answer as its JSON object."""
-    body: dict[str, Any] = plain(replace(answer, estimate=None))
-    return body | {"estimate": answer.estimate and estimate_answer(answer.estimate)}
+    body: dict[str, Any] = plain(answer)
+    return body
 
 
 def _amount(**options: Any) -> Number:

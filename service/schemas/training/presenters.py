@@ -11,27 +11,14 @@ from service.domain.training.hardware import Accelerator
 from service.presets.training.models import ModelPreset
 from service.presets.version import engine_version
 from service.serialization import plain
-from service.usecases.training.estimate import EstimateAnswer, estimate
+from service.usecases.training.estimate import estimate
 from service.usecases.training.levers import estimate_with_levers
 
 
 def answered(context: AppContext, request: Mapping[str, Any]) -> dict[str, Any]:
     """The answer to an estimate request, with levers where it asks for them. Raises as `estimate` does."""
-    if not request.get("levers"):
-        return estimate_answer(estimate(context, request))
-    found, levers = estimate_with_levers(context, request)
-    return estimate_answer(found) | {"levers": plain(levers)}
-
-
-def estimate_answer(found: EstimateAnswer) -> dict[str, Any]:
-    """An estimate as its JSON object: the engine's blocks, then price, versions, assumptions and warnings."""
-    body = plain(found)
-    blocks: dict[str, Any] = body.pop("estimate")
-    warnings = body.pop("warnings")
-    for name in ("batch_sequences", "warnings"):
-        del blocks[name]
-    body["warnings"] = warnings
-    return {**blocks, **body}
+    body: dict[str, Any] = plain((estimate_with_levers if request.get("levers") else estimate)(context, request))
+    return body
 
 
 def batch_answer(answers: Sequence[Mapping[str, Any]], price_snapshot: str) -> dict[str, Any]:

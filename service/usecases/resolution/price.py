@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from decimal import Decimal
 from statistics import median
-from typing import Any
+from typing import Annotated, Any
 
-from providers.offer import Offer
+from providers.offer import AVAILABILITIES, MARKETS, PRICINGS, Offer
+from service.domain.answer_fields import Doc
 from service.domain.errors import InvalidRequest, NoOffer
 from service.domain.prices import offer_key
 from service.presets.hardware.regions import region_of_offer
@@ -29,20 +30,22 @@ class Price:
     `list_usd_per_accelerator_hour` and `discounts` say what a contract's discounts were taken off, and which; None where there were none.
     """
 
-    usd_per_accelerator_hour: float
-    source: str
-    stale: bool
-    provider: str | None = None
-    region: str | None = None
-    pricing: str | None = None
-    observed_at: datetime | None = None
-    instance_type: str | None = None
-    accelerator: str | None = None
-    accelerators_per_instance: int = 1
-    market: str | None = None
-    availability: str | None = None
-    list_usd_per_accelerator_hour: float | None = None
-    discounts: str | None = None
+    usd_per_accelerator_hour: Annotated[float, Doc("Price of one accelerator for an hour", "USD per accelerator-hour")]
+    source: Annotated[str, Doc('"caller" for a stated price, else where the offer was read', max_length=1000)]
+    stale: Annotated[bool, Doc("Whether the price is older than its provider promises")]
+    provider: Annotated[str | None, Doc("Name of the provider; null for the caller's own price")] = None
+    region: Annotated[str | None, Doc("Region as the provider names it")] = None
+    pricing: Annotated[str | None, Doc("Kind of pricing", choices=PRICINGS)] = None
+    observed_at: Annotated[datetime | None, Doc("When the price was read")] = None
+    instance_type: Annotated[str | None, Doc("Instance type as the provider names it")] = None
+    accelerator: Annotated[str | None, Doc("Canonical name of the accelerator")] = None
+    accelerators_per_instance: Annotated[int, Doc("Accelerators of one instance", minimum=1)] = 1
+    market: Annotated[str | None, Doc("Kind of market", choices=MARKETS)] = None
+    availability: Annotated[str | None, Doc("What is known of its availability", choices=AVAILABILITIES)] = None
+    list_usd_per_accelerator_hour: Annotated[
+        float | None, Doc("Price before discounts; null where none was taken", "USD per accelerator-hour")
+    ] = None
+    discounts: Annotated[str | None, Doc("Discounts taken off the list price, in their order; null where none was", max_length=5000)] = None
 
 
 def find_price(given: Mapping[str, Any], accelerator: str, count: int, book: PriceBook, now: datetime, notes: AssumptionLog) -> Price:

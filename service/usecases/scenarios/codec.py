@@ -6,12 +6,13 @@ from collections.abc import Mapping
 from dataclasses import replace
 from datetime import date, datetime
 from decimal import Decimal
+from types import NoneType
 from typing import Any
 
 from service.domain.quantities import Range
-from service.serialization import ATOMS
 from service.usecases.scenarios.registry import Body, Prepared
 
+ATOMS = frozenset((str, int, float, bool, NoneType))
 OBJECT = "$object"
 """Around an object that looks like one of ours."""
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import InvalidOperation
-from typing import Any
+from typing import Annotated, Any
 
 from service.context import AppContext
+from service.domain.answer_fields import MERGED, Doc
 from service.domain.errors import InvalidRequest
 from service.domain.quantities import Assumption
-from service.domain.training.estimate import Estimate
+from service.domain.training.estimate import Estimate, EstimateLever
 from service.domain.training.model import Transformer
 from service.domain.training.run import Run
 from service.domain.training.utilisation import Utilisation
@@ -40,12 +41,21 @@ BEYOND_LIMITS_TEXT = (
 class EstimateAnswer:
     """An estimate with its price, price snapshot, engine version, assumptions and warnings."""
 
-    estimate: Estimate
-    price: Price
-    price_snapshot: str
-    engine_version: str
-    assumptions: tuple[Assumption, ...]
-    warnings: tuple[str, ...]
+    estimate: Annotated[Estimate, MERGED]
+    price: Annotated[Price, Doc("Price the answer is made with")]
+    price_snapshot: Annotated[str, Doc("Name of the price snapshot the answer is made with")]
+    engine_version: Annotated[str, Doc("Version of the engine and its data")]
+    assumptions: Annotated[tuple[Assumption, ...], Doc("Values the caller did not state, with the reason for each", max_items=1000)]
+    warnings: Annotated[tuple[str, ...], Doc("What to check before relying on the answer", max_items=100, max_length=5000)]
+    levers: Annotated[
+        tuple[EstimateLever, ...] | None,
+        Doc(
+            "Where asked for: single changes that save money, time or carbon, the most dollars first; at most three of a kind."
+            " Send the request with a change and this price_snapshot to have its whole estimate",
+            max_items=100,
+            optional=True,
+        ),
+    ] = None
 
 
 def estimate(context: AppContext, request: Request) -> EstimateAnswer:

@@ -6,11 +6,12 @@ A saving is the difference of two whole estimates, so that it includes changes o
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import replace
 from typing import Any
 
 from service.context import AppContext
 from service.domain.errors import DomainError
+from service.domain.training.estimate import EstimateLever
 from service.presets.hardware.accelerators import find_accelerator
 from service.presets.training.levers import LeverKind, lever_kinds
 from service.usecases.resolution.price import Price
@@ -23,28 +24,12 @@ MIN_SAVING_SHARE = 0.01
 HOURS_PER_DAY = 24
 
 
-@dataclass(frozen=True, slots=True)
-class Lever:
-    """One change: request fields by path (None: unset), its savings at the median (negative: costs more) and its risk."""
-
-    lever: str
-    title: str
-    change: dict[str, Any]
-    saves_usd: float
-    saves_days: float
-    saves_tco2e: float
-    total_usd: float
-    wall_clock_days: float
-    risk: str
-    source: str
-
-
-def estimate_with_levers(context: AppContext, request: Given) -> tuple[EstimateAnswer, tuple[Lever, ...]]:
-    """An estimate and its levers, by dollars saved. Raises as `estimate` does; a change that cannot be estimated is no lever."""
+def estimate_with_levers(context: AppContext, request: Given) -> EstimateAnswer:
+    """An estimate with its levers, by dollars saved. Raises as `estimate` does; a change that cannot be estimated is no lever."""
     answer = estimate(context, request)
     base = LeverBase(context, request, answer)
     found = [lever for kind in lever_kinds().values() for lever in _best(kind, _levers(base, kind))]
-    return answer, tuple(sorted(found, key=lambda lever: (-lever.saves_usd, -lever.saves_days)))
+    return replace(answer, levers=tuple(sorted(found, key=lambda lever: (-lever.saves_usd, -lever.saves_days))))
 
 
 def apply_change(request: Given, change: Change) -> dict[str, Any]:
@@ -61,7 +46,7 @@ def apply_change(request: Given, change: Change) -> dict[str, Any]:
     return found
 
 
-def _levers(base: LeverBase, kind: LeverKind) -> Iterable[Lever]:
+def _levers(base: LeverBase, kind: LeverKind) -> Iterable[EstimateLever]:
     """Levers of one kind that save something."""
     tried = ((change, _estimate_changed(base, change)) for change in changes(base, kind))
     found = (_lever(base.answer, kind, change, other) for change, other in tried if other is not None)
@@ -87,9 +72,9 @@ def _splits_nodes(price: Price, count: int) -> bool:
     return price.accelerators_per_instance < min(find_accelerator(price.accelerator).accelerator.accelerators_per_node, count)
 
 
-def _lever(answer: EstimateAnswer, kind: LeverKind, change: Change, other: EstimateAnswer) -> Lever:
+def _lever(answer: EstimateAnswer, kind: LeverKind, change: Change, other: EstimateAnswer) -> EstimateLever:
     (usd, days, tco2e), (other_usd, other_days, other_tco2e) = _medians(answer), _medians(other)
-    return Lever(
+    return EstimateLever(
         lever=kind.name,
         title=kind.title,
         change=change,
@@ -109,7 +94,7 @@ def _medians(answer: EstimateAnswer) -> tuple[float, float, float]:
     return found.cost.total_usd.p50, found.time.wall_clock_hours.p50 / HOURS_PER_DAY, found.energy.tco2e
 
 
-def _is_worthwhile(answer: EstimateAnswer, lever: Lever, kind: LeverKind) -> bool:
+def _is_worthwhile(answer: EstimateAnswer, lever: EstimateLever, kind: LeverKind) -> bool:
     """Whether an aim of the kind improves by more than MIN_SAVING_SHARE, and cost does not rise by a larger share."""
     usd, days, tco2e = _medians(answer)
     own = {"usd": usd, "days": days, "tco2e": tco2e}
@@ -118,7 +103,7 @@ def _is_worthwhile(answer: EstimateAnswer, lever: Lever, kind: LeverKind) -> boo
     return most > MIN_SAVING_SHARE and -saved["usd"] <= most
 
 
-def _best(kind: LeverKind, levers: Iterable[Lever]) -> Iterable[Lever]:
+def _best(kind: LeverKind, levers: Iterable[EstimateLever]) -> Iterable[EstimateLever]:
     """The best lever of one kind for each of its aims."""
     levers = list(levers)
     best = [max(levers, key=lambda lever: getattr(lever, f"saves_{aim}")) for aim in kind.aims if levers]

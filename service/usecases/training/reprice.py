@@ -9,9 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields
 from decimal import Decimal
-from typing import Any
+from typing import Annotated, Any
 
 from service.context import AppContext
+from service.domain.answer_fields import Doc
 from service.domain.errors import DomainError, NoOffer, UnknownName
 from service.domain.quantities import Assumption
 from service.engine.numerics.money import cents
@@ -35,54 +36,54 @@ MAX_VALUE_CHARS = 60
 class EstimateSummary:
     """Medians of an estimate, with its price and versions."""
 
-    total_usd: float
-    wall_clock_hours: float
-    accelerator_hours: float
-    price: Price
-    price_snapshot: str
-    engine_version: str
+    total_usd: Annotated[float, Doc("Median cost of the run", "USD")]
+    wall_clock_hours: Annotated[float, Doc("Median time on the clock", "h")]
+    accelerator_hours: Annotated[float, Doc("Median accelerator-hours", "accelerator-hours")]
+    price: Annotated[Price, Doc("Price it is computed with")]
+    price_snapshot: Annotated[str, Doc("Name of the price snapshot the answer is made with")]
+    engine_version: Annotated[str, Doc("Version of the engine and its data")]
 
 
 @dataclass(frozen=True, slots=True)
 class FieldChange:
     """A changed field of the request or price by its path; None: not stated."""
 
-    field: str
-    before: Any
-    now: Any
+    field: Annotated[str, Doc("Path of the field", max_length=100000)]
+    before: Annotated[Any, Doc("Value in the earlier request or price; null: not stated")]
+    now: Annotated[Any, Doc("Value now; null: not stated")]
 
 
 @dataclass(frozen=True, slots=True)
 class MoveCause:
     """One cause of the difference: engine, price or workload. `usd` above 0: more expensive."""
 
-    cause: str
-    usd: Decimal
-    detail: str
-    changes: tuple[FieldChange, ...]
+    cause: Annotated[str, Doc("What moved the cost", choices=("engine", "price", "workload"))]
+    usd: Annotated[Decimal, Doc("Change of the median cost, above 0 dearer", "USD")]
+    detail: Annotated[str, Doc("The cause in words", max_length=5000)]
+    changes: Annotated[tuple[FieldChange, ...], Doc("Fields of the price or of the request that changed", max_items=300000)]
 
 
 @dataclass(frozen=True, slots=True)
 class PriceMove:
     """The difference and its causes, which add up to it."""
 
-    from_usd: Decimal
-    to_usd: Decimal
-    usd: Decimal
-    causes: tuple[MoveCause, ...]
+    from_usd: Annotated[Decimal, Doc("Earlier median cost, as stated or else as computed today", "USD")]
+    to_usd: Annotated[Decimal, Doc("Median cost now", "USD")]
+    usd: Annotated[Decimal, Doc("Difference of the two", "USD")]
+    causes: Annotated[tuple[MoveCause, ...], Doc("Causes, which add up to the difference to the cent", max_items=3)]
 
 
 @dataclass(frozen=True, slots=True)
 class RepriceAnswer:
     """The earlier and present estimate and their difference. `before` is computed with the present engine."""
 
-    before: EstimateSummary
-    now: EstimateSummary
-    moved: PriceMove
-    price_snapshot: str
-    engine_version: str
-    assumptions: tuple[Assumption, ...]
-    warnings: tuple[str, ...]
+    before: Annotated[EstimateSummary, Doc("The earlier run, computed with the present engine")]
+    now: Annotated[EstimateSummary, Doc("The run as it is planned now")]
+    moved: Annotated[PriceMove, Doc("Why the cost moved")]
+    price_snapshot: Annotated[str, Doc("Name of the price snapshot the answer is made with")]
+    engine_version: Annotated[str, Doc("Version of the engine and its data")]
+    assumptions: Annotated[tuple[Assumption, ...], Doc("Values the caller did not state, with the reason for each", max_items=1000)]
+    warnings: Annotated[tuple[str, ...], Doc("What to check before relying on the answer", max_items=100, max_length=5000)]
 
 
 def reprice(context: AppContext, given: Given) -> RepriceAnswer:

@@ -1,0 +1,50 @@
+"""What stands at an answer's fields, inside `Annotated`: their meaning and unit, and how they are laid out in JSON.
+
+The dataclass of an answer is its one definition: `service.schemas.derive` makes the schema and so the OpenAPI description of it,
+`service.serialization` its JSON.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+
+@dataclass(frozen=True, slots=True)
+class Doc:
+    """The meaning of a field in a few words, its unit ("1" for a share or a ratio), and the bounds that its values keep to.
+
+    `maximum`, `minimum` and `max_length` of a list are those of its entries. `choices` are all texts that it may be, where its type does
+    not say so. A field that is `optional` has the default None, and is left out of the JSON where it is None.
+    """
+
+    text: str
+    unit: str = ""
+    minimum: float | None = None
+    maximum: float | None = None
+    min_length: int | None = None
+    max_length: int | None = None
+    max_items: int | None = None
+    choices: tuple[str, ...] = ()
+    lines: bool = False
+    optional: bool = False
+
+    @property
+    def description(self) -> str:
+        """The text with its unit."""
+        return f"{self.text} [{self.unit}]" if self.unit else self.text
+
+
+class Layout(Enum):
+    """A field that is no member of its own in the JSON."""
+
+    HIDDEN = "not part of the answer"
+    MERGED = "its members stand in the place of the field"
+
+
+HIDDEN, MERGED = Layout.HIDDEN, Layout.MERGED
+
+
+def share(text: str) -> Doc:
+    """The documentation of a part of a whole or a probability, 0 to 1."""
+    return Doc(text, "1", minimum=0.0, maximum=1.0)

@@ -1,0 +1,97 @@
+"""Schemas of answers, made of the dataclasses that define them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import fields, is_dataclass, replace
+from datetime import date, datetime
+from decimal import Decimal
+from types import NoneType, UnionType
+from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
+
+from marshmallow.fields import Field
+
+from service.domain.answer_fields import HIDDEN, MERGED, Doc
+from service.domain.quantities import Range
+from service.schemas.base import AnyValue, Choice, Count, Day, Flag, FreeObject, Items, Moment, Number, Part, RangeSchema, Schema, Text
+from service.schemas.fields import MAX_COUNT, MAX_NUMBER, MAX_TEXT
+
+MAX_ITEMS = 10_000
+NOT_DOCUMENTED = Doc("")
+SIMPLE: Mapping[Any, type[Field[Any]]] = {bool: Flag, date: Day, datetime: Moment}
+# Names that mean something else on a marshmallow schema.
+TAKEN_NAMES = frozenset({*dir(Schema), "unknown", "fields", "context"})
+
+_derived: dict[type, type[Schema]] = {}
+
+
+def derive(kind: type, name: str, *, ranges: type[Schema] = RangeSchema, max_items: Mapping[str, int] | None = None) -> type[Schema]:
+    """The schema of a dataclass, called `name` in the specification and described by the dataclass's docstring.
+
+    Dataclasses below it have the schema that was derived of them before. `ranges` is the schema of its ranges, `max_items` the most entries
+    of lists, by field, where that follows from what a request may ask for. Raises TypeError for a type that has no form in JSON, and for
+    a dataclass below of which no schema was derived.
+    """
+    members: dict[str, Field[Any]] = {}
+    for field, hint, doc in _members(kind):
+        most = (max_items or {}).get(field) or doc.max_items
+        made = _field(hint, replace(doc, max_items=most), ranges, required=not doc.optional)
+        if doc.text:
+            made.metadata = {"description": doc.description}
+        if field in TAKEN_NAMES:
+            made.data_key = field
+        members[f"{field}_" if field in TAKEN_NAMES else field] = made
+    schema: type[Schema] = Schema.from_dict(members, name=f"{name}Schema")  # type: ignore[assignment]  # of the class it is called on
+    schema.__doc__ = kind.__doc__
+    _derived[kind] = schema
+    return schema
+
+
+def _members(kind: type) -> Iterator[tuple[str, Any, Doc]]:
+    """Name, type and documentation of each member of the JSON object."""
+    hints = get_type_hints(kind, include_extras=True)
+    for field in fields(kind):
+        hint, *marks = get_args(hints[field.name]) if get_origin(hints[field.name]) is Annotated else [hints[field.name]]
+        if MERGED in marks:
+            yield from _members(hint)
+        elif HIDDEN not in marks:
+            yield field.name, hint, next((mark for mark in marks if isinstance(mark, Doc)), NOT_DOCUMENTED)
+
+
+def _field(hint: Any, doc: Doc, ranges: type[Schema], **options: Any) -> Field[Any]:
+    """The field of a type; `options` are marshmallow's."""
+    if get_origin(hint) in (Union, UnionType):
+        kinds = [kind for kind in get_args(hint) if kind is not NoneType]
+        if len(kinds) < len(get_args(hint)) and not doc.optional:
+            options["allow_none"] = True
+        hint = kinds[0] if len(kinds) == 1 else object
+    kind = get_origin(hint) or hint
+    if kind is Literal:
+        return Choice(get_args(hint), **options)
+    if kind in (tuple, list, Sequence):
+        entry = _field(get_args(hint)[0], replace(doc, max_items=None), ranges)
+        return Items(entry, max_items=doc.max_items or MAX_ITEMS, **options)
+    if kind is Range:
+        return Part(ranges, **options)
+    if kind in _derived:
+        return Part(_derived[kind], **options)
+    return _leaf(kind, doc, options)
+
+
+def _leaf(kind: Any, doc: Doc, options: dict[str, Any]) -> Field[Any]:
+    """The field of a value without parts."""
+    if kind in (object, Any):
+        return AnyValue(**options | {"allow_none": True})
+    if kind in SIMPLE:
+        return SIMPLE[kind](**options)
+    if kind is int:
+        return Count(minimum=int(doc.minimum or 0), maximum=int(doc.maximum or MAX_COUNT), suffixes=False, **options)
+    if kind in (float, Decimal):
+        return Number(minimum=doc.minimum, maximum=doc.maximum or MAX_NUMBER, **options)
+    if kind is str:
+        length = MAX_TEXT if doc.max_length is None else doc.max_length
+        shortest = 1 if doc.min_length is None else doc.min_length
+        return Choice(doc.choices, **options) if doc.choices else Text(max_length=length, min_length=shortest, lines=doc.lines, **options)
+    if not is_dataclass(kind) and issubclass(kind, Mapping):
+        return FreeObject(**options)
+    raise TypeError(f"no schema is derived of {kind}")
