@@ -126,6 +126,16 @@ def test_cache_of_latent_attention() -> None:
     assert sequence_bytes(latent, replicas(8, 8)) == sequence_bytes(latent, replicas(1, 1))
 
 
+def test_decoding_with_latent_attention_multiplies_the_latent_twice() -> None:
+    """Each of 128 heads scores a token by its latent (512) and rotary key (64) and adds up its latent (512), in 61 layers.
+
+    DeepSeek-V2, arXiv 2405.04434, section 2.1.2: the projections to keys and values are absorbed. A multiplication and an addition each.
+    """
+    model = describe_served_model(DEEPSEEK)
+    assert model.decode_flops == 2 * 61 * 128 * (512 + 64 + 512)
+    assert model.prefill_flops == 2 * 61 * 128 * (192 + 128)  # a prompt attends by heads: 192 of a key, 128 of a value
+
+
 def test_cache_of_sliding_windows() -> None:
     """A layer with a window keeps its own tokens; one global layer in four keeps all."""
     windowed = describe_served_model(replace(LLAMA_8B, sliding_window=1024, global_attention_every=4))
