@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
-import subprocess
 from datetime import date
 from io import BytesIO
 from pathlib import Path
@@ -15,7 +13,7 @@ from flask.testing import FlaskClient
 from icalendar import Calendar
 from openpyxl import Workbook, load_workbook
 
-from tests.conftest import missing
+from tests.support.libreoffice import recalculate
 from tests.unit.formats.documents.program.test_workbook import amounts, planned_amounts
 
 ADDRESS = "/v1/estimate/program"
@@ -36,15 +34,8 @@ def body_of(client: FlaskClient, name: str) -> dict[str, Any]:
 @pytest.fixture(scope="module")
 def calculated(client: FlaskClient, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Workbook]:
     """Every example's workbook as LibreOffice calculates it, all in one go: its saved values are dropped before."""
-    program, folder = shutil.which("soffice"), tmp_path_factory.mktemp("workbooks")
-    if program is None:
-        missing("LibreOffice (soffice)")
-    for name in EXAMPLES:
-        load_workbook(BytesIO(sent(client, name, "xlsx"))).save(folder / f"{name}.xlsx")
-    command = [str(program), f"-env:UserInstallation={(folder / 'profile').as_uri()}", "--headless", "--convert-to", "xlsx"]
-    files = [str(folder / f"{name}.xlsx") for name in EXAMPLES]
-    subprocess.run([*command, "--outdir", str(folder / "out"), *files], check=True, capture_output=True, timeout=240)
-    return {name: load_workbook(folder / "out" / f"{name}.xlsx", data_only=True) for name in EXAMPLES}
+    workbooks = {name: load_workbook(BytesIO(sent(client, name, "xlsx"))) for name in EXAMPLES}
+    return recalculate(workbooks, tmp_path_factory.mktemp("workbooks"))
 
 
 @pytest.mark.parametrize("name", sorted(EXAMPLES))

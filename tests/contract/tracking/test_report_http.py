@@ -27,6 +27,7 @@ from service.formats.documents.text import FORMULA_SIGNS
 from service.schemas.tracking.report import TrackReportSchema
 from tests.conftest import missing
 from tests.contract.tracking.tracked_program import AS_OF, PROGRAM, Body, made, told
+from tests.support.libreoffice import recalculate
 
 HOSTILE = '=HYPERLINK("http://evil") <script>alert(1)</script> | *x* \'é'
 NAMES = dict.fromkeys(("program", "main", "cause", "text", "line"), HOSTILE)
@@ -55,17 +56,9 @@ def hostile(alone: FlaskClient) -> str:
 @pytest.fixture(scope="module")
 def calculated(alone: FlaskClient, hostile: str, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Workbook]:
     """What LibreOffice makes of the formulas, their saved values dropped before; `changed` has half of the budget."""
-    program, folder = shutil.which("soffice"), tmp_path_factory.mktemp("workbooks")
-    if program is None:
-        missing("LibreOffice (soffice)")
-    saved = load_workbook(io.BytesIO(written(alone, hostile, "xlsx")))
-    saved.save(folder / "report.xlsx")
-    saved["Report"]["B5"] = PROGRAM["budget_usd"] / 2
-    saved.save(folder / "changed.xlsx")
-    command = [str(program), f"-env:UserInstallation={(folder / 'profile').as_uri()}", "--headless", "--convert-to", "xlsx"]
-    files = [str(folder / f"{name}.xlsx") for name in ("report", "changed")]
-    subprocess.run([*command, "--outdir", str(folder / "out"), *files], check=True, capture_output=True, timeout=240)
-    return {name: load_workbook(folder / "out" / f"{name}.xlsx", data_only=True) for name in ("report", "changed")}
+    saved, changed = (load_workbook(io.BytesIO(written(alone, hostile, "xlsx"))) for _ in range(2))
+    changed["Report"]["B5"] = PROGRAM["budget_usd"] / 2
+    return recalculate({"report": saved, "changed": changed}, tmp_path_factory.mktemp("workbooks"))
 
 
 def address(program: str, wanted: str) -> str:

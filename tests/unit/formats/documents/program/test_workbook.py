@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-import shutil
-import subprocess
 from collections.abc import Mapping
 from dataclasses import replace
 from io import BytesIO
-from pathlib import Path
 from typing import Any
 
 import pytest
 from openpyxl import Workbook, load_workbook
 
-from service.domain.programs.program import Reserves, Tier
+from service.domain.programs.program import Program, Reserves, Tier
 from service.formats.documents.program import render
-from tests.conftest import missing
+from tests.support.libreoffice import recalculate
 from tests.unit.engine.program_builders import planned, program
 from tests.unit.formats.documents.program.program_answers import HOSTILE, answer_of, complete
 
 Changes = Mapping[tuple[str, str], float]
+CONTINGENCIES = (0.01, 0.3)
 
 
 def workbook(answer: dict[str, Any]) -> Workbook:
@@ -27,17 +25,31 @@ def workbook(answer: dict[str, Any]) -> Workbook:
     return load_workbook(BytesIO(render(answer, "xlsx")[0]))
 
 
-def calculated(made: Workbook, folder: Path, changes: Changes | None = None) -> Workbook:
-    """What LibreOffice makes of the formulas after changes to cells."""
-    program = shutil.which("soffice")
-    if program is None:
-        missing("LibreOffice (soffice)")
-    for (sheet, cell), value in (changes or {}).items():
+def changed(made: Workbook, changes: Changes) -> Workbook:
+    """The workbook after a reader's changes to cells."""
+    for (sheet, cell), value in changes.items():
         made[sheet][cell] = value
-    made.save(folder / "plan.xlsx")
-    command = [str(program), f"-env:UserInstallation={(folder / 'profile').as_uri()}", "--headless", "--convert-to", "xlsx"]
-    subprocess.run([*command, "--outdir", str(folder / "out"), str(folder / "plan.xlsx")], check=True, capture_output=True, timeout=240)
-    return load_workbook(folder / "out" / "plan.xlsx", data_only=True)
+    return made
+
+
+@pytest.fixture(scope="module")
+def calculated(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Workbook]:
+    """Every workbook whose formulas a test looks at, as LibreOffice calculates them."""
+    workbooks = {
+        "plan": workbook(answer_of(complete())),
+        "surer gates": changed(workbook(answer_of(complete())), {("Gates", "C5"): 1.0, ("Gates", "C6"): 1.0}),
+        "other inputs": changed(workbook(answer_of(one_run())), {("Runs", "G5"): 4.0, ("Runs", "E5"): 3, ("Shares", "C5"): 0.05}),
+        **{f"contingency {stated}": workbook(answer_of(with_contingency(stated))) for stated in CONTINGENCIES},
+    }
+    return recalculate(workbooks, tmp_path_factory.mktemp("workbooks"))
+
+
+def one_run() -> Program:
+    return program(Tier("production", (planned("main", 1000.0, 2.0),)), reserves=Reserves(0.1, 0.8, 0.0))
+
+
+def with_contingency(stated: float) -> Program:
+    return replace(complete(), reserves=Reserves(0.05, 0.8, stated))
 
 
 def amounts(made: Workbook) -> dict[str, float]:
@@ -55,18 +67,17 @@ def planned_amounts(answer: dict[str, Any]) -> dict[str, float]:
     return {line["line"]: line["usd"] for line in answer["lines"]} | parts | whole
 
 
-def test_libreoffice_calculates_what_the_plan_says(tmp_path: Path) -> None:
+def test_libreoffice_calculates_what_the_plan_says(calculated: dict[str, Workbook]) -> None:
     """Every line, the envelope, the total and the expected cost come out of the formulas to the cent."""
-    answer = answer_of(complete())
-    assert amounts(calculated(workbook(answer), tmp_path)) == pytest.approx(planned_amounts(answer), abs=0.001)
+    assert amounts(calculated["plan"]) == pytest.approx(planned_amounts(answer_of(complete())), abs=0.001)
 
 
-@pytest.mark.parametrize("stated", [0.01, 0.3])
-def test_a_stated_contingency_follows_the_rest(tmp_path: Path, stated: float) -> None:
+@pytest.mark.parametrize("stated", CONTINGENCIES)
+def test_a_stated_contingency_follows_the_rest(calculated: dict[str, Workbook], stated: float) -> None:
     """A contingency that is a share of the rest follows the rest, not the risks, whether it is below their expected losses or above."""
-    answer = answer_of(replace(complete(), reserves=Reserves(0.05, 0.8, stated)))
+    answer = answer_of(with_contingency(stated))
     assert workbook(answer)["Shares"]["C9"].value == stated
-    assert amounts(calculated(workbook(answer), tmp_path)) == pytest.approx(planned_amounts(answer), abs=0.001)
+    assert amounts(calculated[f"contingency {stated}"]) == pytest.approx(planned_amounts(answer), abs=0.001)
 
 
 def test_what_shows_without_calculation_is_the_plan() -> None:
@@ -76,12 +87,11 @@ def test_what_shows_without_calculation_is_the_plan() -> None:
     assert amounts(saved) == pytest.approx(planned_amounts(answer), abs=0.001)
 
 
-def test_a_changed_input_changes_the_total(tmp_path: Path) -> None:
+def test_a_changed_input_changes_the_total(calculated: dict[str, Workbook]) -> None:
     """Twice the price, three runs for one, half the share and a surer gate give the amounts that the engine gives."""
-    run = planned("main", 1000.0, 2.0)
-    made = workbook(answer_of(program(Tier("production", (run,)), reserves=Reserves(0.1, 0.8, 0.0))))
+    made = workbook(answer_of(one_run()))
     assert (made["Runs"]["E5"].value, made["Runs"]["G5"].value, made["Shares"]["C5"].value) == (1, 2, 0.1)
-    found = amounts(calculated(made, tmp_path, {("Runs", "G5"): 4.0, ("Runs", "E5"): 3, ("Shares", "C5"): 0.05}))
+    found = amounts(calculated["other inputs"])
     assert found["production"] == pytest.approx(12_000)
     assert found["reserve: evaluation and debugging"] == pytest.approx(600)
     assert found["total"] == pytest.approx(12_600)
@@ -93,10 +103,10 @@ def test_an_overhead_is_counted_on_its_own_tier() -> None:
     assert [sheet.cell(row, 2).value for row in (5, 6, 7)] == ["all tiers", "all tiers", "production"]
 
 
-def test_surer_gates_raise_the_expected_cost_to_the_budget(tmp_path: Path) -> None:
+def test_surer_gates_raise_the_expected_cost_to_the_budget(calculated: dict[str, Workbook]) -> None:
     """With every gate passed for certain, the mean over the gates is the whole budget."""
     answer = answer_of(complete())
-    found = amounts(calculated(workbook(answer), tmp_path, {("Gates", "C5"): 1.0, ("Gates", "C6"): 1.0}))
+    found = amounts(calculated["surer gates"])
     assert found["expected over the gates"] == pytest.approx(answer["total_usd"]["p50"], abs=0.02)
     assert found["expected over the gates"] > answer["expected_usd"]
 
