@@ -63,7 +63,8 @@ def costs(rented: Rented, found: ReplicaSpeed, replicas: Replicas) -> TokenCosts
     """What tokens and requests cost. Paid time is that of full load over the load factor."""
     asked = rented.service.requests
     usd_per_s = rented.usd_per_accelerator_hour / SECONDS_PER_HOUR * replicas.accelerators
-    request = usd_per_s / (rented.load_factor * found.requests_per_s)
+    with np.errstate(divide="ignore", over="ignore"):  # infinite where no number holds it
+        request = usd_per_s / (rented.load_factor * found.requests_per_s)
     return TokenCosts(
         usd_per_million_input=1e6 * request * found.prompt_share / max(asked.prompt_tokens, 1.0),
         usd_per_million_output=1e6 * request * (1 - found.prompt_share) / asked.output_tokens,
