@@ -50,7 +50,7 @@ def _runs() -> tuple[TrainingRuns, TrainingRuns, TrainingRuns]:
         rows = np.array([[float(value) for value in row] for row in list(csv.reader(file))[1:]])
     runs = TrainingRuns(*rows.T)
     ranked = np.argsort(runs.params * runs.tokens)
-    return runs, runs.chosen(ranked[:-HELD_OUT]), runs.chosen(ranked[-HELD_OUT:])
+    return runs, runs.select(ranked[:-HELD_OUT]), runs.select(ranked[-HELD_OUT:])
 
 
 def _fit(runs: TrainingRuns, starts: int, resamples: int) -> np.ndarray:

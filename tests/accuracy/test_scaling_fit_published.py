@@ -58,7 +58,7 @@ def largest_foretold(points: TrainingRuns, share: float) -> list[tuple[LossPredi
     """The runs of most compute, foretold from the others, with what was measured."""
     count = max(1, round(share * len(points)))
     ranked = np.argsort(points.params * points.tokens, kind="stable")
-    rest, largest = points.chosen(ranked[:-count]), points.chosen(ranked[-count:])
+    rest, largest = points.select(ranked[:-count]), points.select(ranked[-count:])
     fit = fit_law(rest, law_prior(), np.random.default_rng(0), starts=100, bootstraps=100)
     return list(zip(predict_runs(fit, largest.params, largest.tokens, np.random.default_rng(1)), largest.loss.tolist(), strict=True))
 

@@ -18,7 +18,7 @@ from service.container import build_context
 from service.context import AppContext
 from service.domain.errors import DoesNotFit, InvalidRequest, NoOffer
 from service.engine.training.parameters import count_parameters
-from service.presets.scaling.laws import default_law, load_laws, mixture_total_per_active
+from service.presets.scaling.laws import default_law, load_laws, load_mixture_law
 from service.presets.scaling.optimum import published_plans
 from service.usecases.scaling.optimum import OptimalAnswer, optimal
 from service.usecases.scaling.size_costs import (
@@ -156,7 +156,7 @@ def test_tiny_models_without_fixed_cents_are_in_the_table() -> None:
 def test_mixtures_have_the_law_s_share_of_active_parameters() -> None:
     """43 times as many in all."""
     counts = count_parameters(default_model(1e9, of_mixtures=True))
-    assert counts.total / counts.active == pytest.approx(mixture_total_per_active())
+    assert counts.total / counts.active == pytest.approx(load_mixture_law().total_per_active)
 
 
 def test_what_is_refused_says_where(context: AppContext) -> None:
