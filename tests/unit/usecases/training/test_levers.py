@@ -5,15 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import closing
 from copy import deepcopy
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from service.config import Settings, load_settings
 from service.context import AppContext
+from service.domain.training.estimate import EstimateLever
 from service.presets.training.levers import AIMS, lever_kinds
 from service.usecases.training.estimate import EstimateAnswer, estimate
-from service.usecases.training.levers import MIN_SAVING_SHARE, Lever, apply_change, estimate_with_levers
+from service.usecases.training.levers import MIN_SAVING_SHARE, apply_change, estimate_with_levers
 from tests.unit.usecases.market import A100, B200, H100, offer, open_context, sell
 
 Request = dict[str, Any]
@@ -83,15 +85,15 @@ def market(settings: Settings) -> Iterator[AppContext]:
         yield made
 
 
-def levers_of(context: AppContext, request: Request) -> dict[str, list[Lever]]:
+def levers_of(context: AppContext, request: Request) -> dict[str, list[EstimateLever]]:
     """The levers of a request by their kind."""
-    found: dict[str, list[Lever]] = {}
-    for lever in estimate_with_levers(context, request)[1]:
+    found: dict[str, list[EstimateLever]] = {}
+    for lever in estimate_with_levers(context, request).levers or ():
         found.setdefault(lever.lever, []).append(lever)
     return found
 
 
-def resent(context: AppContext, request: Request, lever: Lever) -> EstimateAnswer:
+def resent(context: AppContext, request: Request, lever: EstimateLever) -> EstimateAnswer:
     """The estimate of the request with the lever's change in it."""
     return estimate(context, apply_change(request, lever.change))
 
@@ -133,7 +135,8 @@ def test_a_saving_is_the_difference_of_two_estimates(context: AppContext, kind: 
 @pytest.mark.parametrize("request_", [BASE, STATED, FINETUNE, run(training__precision="fp32", failures__checkpoint_interval_minutes=2000)])
 def test_every_lever_saves_something_worth_telling(context: AppContext, request_: Request) -> None:
     """More than a hundredth of the money, the time or the carbon, and no larger share of money is paid for it."""
-    answer, levers = estimate_with_levers(context, request_)
+    answer = estimate_with_levers(context, request_)
+    levers = answer.levers or ()
     own = answer.estimate
     assert levers
     for lever in levers:
@@ -149,14 +152,14 @@ def test_every_lever_saves_something_worth_telling(context: AppContext, request_
 
 def test_levers_are_ranked_by_dollars(context: AppContext) -> None:
     """The largest saving first; of one kind no more than one for each of its aims."""
-    levers = estimate_with_levers(context, BASE)[1]
+    levers = estimate_with_levers(context, BASE).levers or ()
     assert [lever.saves_usd for lever in levers] == sorted((lever.saves_usd for lever in levers), reverse=True)
     assert all(len(of_kind) <= len(AIMS) for of_kind in levers_of(context, BASE).values())
 
 
 def test_the_answer_is_the_estimate_without_levers(context: AppContext) -> None:
     """Looking for levers changes nothing of it."""
-    assert estimate_with_levers(context, BASE)[0] == estimate(context, BASE)
+    assert replace(estimate_with_levers(context, BASE), levers=None) == estimate(context, BASE)
 
 
 def test_a_stated_price_is_on_no_market(context: AppContext) -> None:
