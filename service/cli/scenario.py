@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import sys
 import threading
 import time
@@ -109,7 +108,7 @@ def _watched(context: AppContext, who: Principal, scenario_id: str) -> WholeScen
     from service.usecases.scenarios.scenarios import find_scenario
 
     found = find_scenario(context, who, scenario_id)
-    with _helped(context), click.progressbar(length=found.row.units, label=found.row.kind, file=sys.stderr) as bar:
+    with _local_worker(context), click.progressbar(length=found.row.units, label=found.row.kind, file=sys.stderr) as bar:
         bar.update(found.row.units_done)
         while found.row.state in OPEN:
             time.sleep(LOOK_S)
@@ -119,29 +118,29 @@ def _watched(context: AppContext, who: Principal, scenario_id: str) -> WholeScen
 
 
 @contextmanager
-def _helped(context: AppContext) -> Iterator[None]:
-    """Somebody works on scenarios meanwhile: the workers there are, or else a thread here, which gives back what it has when this ends."""
-    from service.usecases.scenarios.worker import ALIVE
-
+def _local_worker(context: AppContext) -> Iterator[None]:
+    """Run a thread that evaluates scenarios while no worker is alive; it gives its work back when the block ends."""
     over = threading.Event()
-    helper = threading.Thread(target=_work_here, args=(context, over))
-    if not context.store.workers_alive(context.clock() - ALIVE):
-        helper.start()
+    thread = threading.Thread(target=_work_until, args=(context, over))
+    thread.start()
     try:
         yield
     finally:
         over.set()
-        if helper.ident:
-            helper.join()
+        thread.join()
 
 
-def _work_here(context: AppContext, over: threading.Event) -> None:
+def _work_until(context: AppContext, over: threading.Event) -> None:
+    """Run scenario jobs until `over`. Asks each time whether a worker is alive: one may have stopped, or started, since."""
     from service.container import JOB_KINDS
     from service.usecases.jobs import Worker, run_job
-    from service.usecases.scenarios.worker import KIND, tend
+    from service.usecases.scenarios.worker import ALIVE, KIND, tend
 
-    me = Worker(f"command line:{uuid.uuid4()}/{os.getpid()}", over.is_set)
+    # Without "/process" in its name this owner leaves no heartbeat: the next command would wait for a worker that is gone.
+    me = Worker(f"command line:{uuid.uuid4()}", over.is_set)
     while not over.wait(LOOK_S):
+        if context.store.workers_alive(context.clock() - ALIVE):
+            continue
         tend(context)
         for job in context.store.open_jobs(KIND):
             run_job(context, job.id, JOB_KINDS, me)

@@ -72,14 +72,17 @@ class JobRows(Database):
     def extend_lease(self, job: Job, now: datetime, lease_s: float, progress: tuple[int, int] | None = None) -> LeaseStatus:
         """Hold on to a claimed job for another `lease_s` seconds, and note its progress (done, total) if it has any to tell.
 
-        It is a sign of life of the worker too: one that is busy with long jobs does not come round to sweeping.
+        It is a heartbeat of the worker too, as one that is busy with long jobs does not come round to sweeping. An owner is named
+        `worker/process`; one without a worker, such as a command, leaves no heartbeat and so does not count as a worker.
         """
         values: dict[str, Any] = {"lease_expires_at": now + timedelta(seconds=lease_s), "updated_at": now}
         if progress is not None:
             values |= {"progress_done": progress[0], "progress_total": progress[1]}
         with self._write() as connection:
             held = connection.execute(update(jobs).where(_held(job)).values(values)).rowcount == 1
-            _beat(connection, str(job.lease_owner).rpartition("/")[0], now)
+            worker, _, _ = str(job.lease_owner).rpartition("/")
+            if worker:
+                _beat(connection, worker, now)
             cancel = connection.scalar(select(jobs.c.cancel_requested).where(jobs.c.id == job.id))
         return LeaseStatus(held, bool(cancel))
 

@@ -247,3 +247,8 @@ class TestJobs:
         """Renewing a lease is a sign of life of the worker that holds it."""
         store.extend_lease(claimed(store), LATER, LEASE_S)
         assert store.last_beat() == LATER
+
+    def test_a_command_is_no_worker(self, store: Store) -> None:
+        """An owner that names no worker leaves no heartbeat: whoever counts workers would wait for it after it has ended."""
+        store.extend_lease(claimed(store, "command line:1"), LATER, LEASE_S)
+        assert store.last_beat() is None

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from contextlib import closing
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +13,10 @@ import pytest
 from service import create_app
 from service.api.resources.scenarios import EXAMPLE
 from service.config import Settings
+from service.container import utc_now
+from service.store import Store
+from service.usecases import jobs
+from service.usecases.scenarios.worker import ALIVE
 from tests.unit.cli.invoke import output_of, run
 
 SMALL: dict[str, Any] = {**EXAMPLE, "trials": 2000}
@@ -37,6 +43,23 @@ def test_its_result_is_that_of_the_service(settings: Settings, file: Path) -> No
     taken = create_app(settings).test_client().post("/v1/scenarios", json=SMALL).get_json()
     theirs = json.loads(output_of(settings, "scenario", "watch", taken["id"], "--json"))
     assert theirs["result"] == mine["result"]
+
+
+def test_one_command_follows_another(settings: Settings, file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A command that renews its leases does not count as a worker afterwards: the next command evaluates its own scenario."""
+    monkeypatch.setattr(jobs, "RENEW_S", 0.001)
+    for _ in range(2):
+        assert json.loads(output_of(settings, "scenario", "run", str(file), "--json"))["state"] == "succeeded"
+        with closing(Store(settings.database_url)) as store:
+            assert store.last_beat() is None
+
+
+def test_a_worker_that_died_is_not_waited_for(settings: Settings, file: Path) -> None:
+    """A worker that counts as alive when the command begins, and no longer a moment later: the command takes its place."""
+    output_of(settings, "scenario", "run", str(file))
+    with closing(Store(settings.database_url)) as store:
+        store.beat("dead", utc_now() - ALIVE + timedelta(seconds=1))
+    assert json.loads(output_of(settings, "scenario", "run", str(file), "--json"))["state"] == "succeeded"
 
 
 def test_it_is_readable(settings: Settings, file: Path) -> None:
