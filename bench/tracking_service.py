@@ -200,7 +200,7 @@ def _fill(environment: dict[str, str]) -> str:
         program = store.create_program(DEFAULT_TEAM, body, None, START)
         run = store.create_run(program, "main", {"name": "main", "state": "open", "tier": "production", "planned": planned}, START)
         for begin in range(0, LARGE_EVENTS, LARGE_BATCH):
-            store.add_events(run, [_happened(number) for number in range(begin, begin + LARGE_BATCH)], START)
+            store.append_events(run, [_happened(number) for number in range(begin, begin + LARGE_BATCH)], START)
         project_run(context, run)
     return program.id
 

@@ -48,7 +48,7 @@ class AppContext:
     catalog: Catalog
     clock: Callable[[], datetime]
     measurements: Callable[[], Mapping[Key, Measurement]]
-    lessons: Callable[[], tuple[RunOutcome, ...]] = _none
+    run_outcomes: Callable[[], tuple[RunOutcome, ...]] = _none
     team: str | None = None
 
     def book(self, name: str | None = None) -> PriceBook:

@@ -62,7 +62,7 @@ def days_of(runs: Runs, quantity: Quantity, rules: DriftRules) -> Floats:
 def looks(rows: Floats, rules: DriftRules, limits: DriftThresholds) -> Floats:
     """The largest statistic of every run at each number of days; below any threshold where it has not so many."""
     found = np.full(rows.shape, -1.0)
-    for days in range(rules.splits.before + rules.splits.after, rows.shape[1] + 1):
+    for days in range(rules.splits.min_before + rules.splits.min_after, rows.shape[1] + 1):
         enough = np.isfinite(rows[:, days - 1])
         found[enough, days - 1] = split_statistics(rows[enough, :days], rules.splits, limits.typical_scatter).max(axis=1)
     return found

@@ -78,7 +78,7 @@ def test_what_happens_to_a_program_arrives_once(context: AppContext, worker: Pat
     run = context.store.create_run(program, "main", {"name": "main", "tier": None, "state": "open", "planned": {}}, now)
     create_rule(context, program, {"kind": "budget", "shares": [0.5], "targets": [{"webhook": url, "secret": SECRET}]}, None)
     spent = Event("1", "progress", now - timedelta(hours=1), tokens_done=10, cost_micro_usd=600_000_000, accelerator_hours=1.0)
-    context.store.add_events(run, [spent], now)
+    context.store.append_events(run, [spent], now)
     celery_app(context.settings).send_task(JUDGE, queue=JOBS_QUEUE)
     wait_for(lambda: len(server.seen) == 2, "the message and its repeat")
     assert {Webhook(SECRET).verify(body, headers)["type"] for _, _, headers, body in server.seen} == {"alert.budget"}

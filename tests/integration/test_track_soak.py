@@ -87,7 +87,7 @@ def test_fifty_killed_web_workers_lose_and_double_nothing(on: Settings, context:
     figure("batches_said_again", sum(each.repeats for each in told), "batches", on)
     assert_exactly_once(context, runs, told)
     figure("killed_web_workers", KILLS, "kills, none of the events lost or doubled", on)
-    figure("events_kept", sum(each.run.position for each in context.store.logs(runs)), "events", on)
+    figure("events_kept", sum(each.run.position for each in context.store.run_logs(runs)), "events", on)
 
 
 @pytest.mark.soak
@@ -95,7 +95,7 @@ def test_a_background_worker_killed_while_it_folds_costs_nothing(on: Settings, c
     """It and all its children are. The next one goes on from the last step that was committed, and the hours are those of the log."""
     (run,) = make_runs(context, 1)
     for begin in range(0, FOLDED_IN_STEPS, PAGE):
-        context.store.add_events(run, as_sent(range(begin, begin + PAGE)), context.clock())
+        context.store.append_events(run, as_sent(range(begin, begin + PAGE)), context.clock())
 
     def folded() -> int:
         found = context.store.run(run.team, run.id)

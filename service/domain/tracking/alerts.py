@@ -78,7 +78,7 @@ class WatchedRun:
     """A run's id, and whether it is open: a closed one is not expected to go on."""
 
     id: str
-    open: bool
+    is_open: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,9 +119,9 @@ class PreviousAlert:
 class AlertChanges:
     """What a judgement changes: findings to tell, subjects that hold again before they were over, and subjects that hold no more."""
 
-    tell: tuple[AlertFinding, ...] = ()
+    new: tuple[AlertFinding, ...] = ()
     resumed: tuple[str, ...] = ()
     ended: tuple[str, ...] = ()
 
     def __bool__(self) -> bool:
-        return bool(self.tell or self.resumed or self.ended)
+        return bool(self.new or self.resumed or self.ended)

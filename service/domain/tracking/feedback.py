@@ -24,10 +24,10 @@ class RunOutcome:
 
 @dataclass(frozen=True, slots=True)
 class FeedbackRules:
-    """How much finished runs say: the modelled figures count as `prior_runs` runs; shorter ones than `least_hours` teach nothing."""
+    """How much finished runs say: the modelled figures count as `prior_runs` runs; shorter ones than `min_hours` teach nothing."""
 
     prior_runs: float
-    least_hours: float
+    min_hours: float
     source: str
 
 

@@ -21,7 +21,7 @@ class RunReference:
     program: str = ""
 
     @property
-    def said(self) -> bool:
+    def is_stated(self) -> bool:
         """Whether it says anything."""
         return bool(self.run or self.program)
 
@@ -54,7 +54,7 @@ class ImportedFile:
     `make_restatement` says so. `notes` are what was taken for granted or left out.
     """
 
-    matched: tuple[ImportedEvent, ...]
+    events: tuple[ImportedEvent, ...]
     unmatched: tuple[UnmatchedRow, ...] = ()
     notes: tuple[str, ...] = ()
 

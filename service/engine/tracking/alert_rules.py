@@ -31,7 +31,7 @@ def diff_alerts(kind: AlertKind, found: Sequence[AlertFinding], told: Sequence[P
     known = {one.subject: one.ended_at for one in told if one.ended_at is None or now - one.ended_at < quiet}
     holds = {finding.subject: finding for finding in found}
     return AlertChanges(
-        tell=tuple(finding for subject, finding in holds.items() if subject not in known),
+        new=tuple(finding for subject, finding in holds.items() if subject not in known),
         resumed=tuple(subject for subject in holds if known.get(subject) is not None),
         ended=tuple(subject for subject, ended_at in known.items() if ended_at is None and subject not in holds),
     )
@@ -95,7 +95,7 @@ def _stalled(rule: AlertRule, standing: RuleInputs) -> Iterator[AlertFinding]:
     most = (rule.hours or 0.0) * HOUR
     for run, status in zip(standing.runs, standing.status.runs, strict=True):
         last = status.last_event_at
-        if not run.open or status.state not in ("running", "interrupted") or last is None:
+        if not run.is_open or status.state not in ("running", "interrupted") or last is None:
             continue
         silent = standing.status.as_of - last
         if silent >= most:
@@ -108,7 +108,7 @@ def _stalled(rule: AlertRule, standing: RuleInputs) -> Iterator[AlertFinding]:
 
 def _loss(_rule: AlertRule, standing: RuleInputs) -> Iterator[AlertFinding]:
     for run, status in zip(standing.runs, standing.status.runs, strict=True):
-        for alarm in status.loss.alarms if run.open else ():
+        for alarm in status.loss.alarms if run.is_open else ():
             text = f"{standing.status.name}: run {status.name} at {alarm.at:%Y-%m-%d %H:%M} UTC: {alarm.text}"
             figures = {"run": run.id, "finding": alarm.finding, "at": alarm.at.isoformat(), "last_loss": _number(status.loss.last)}
             yield AlertFinding(f"run {run.id} {alarm.finding}", LOSS_TITLES[alarm.finding], text, figures)

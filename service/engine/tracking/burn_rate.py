@@ -52,11 +52,11 @@ def _gains(asked: Sequence[tuple[CostedRun, Floats]], what: Callable[[CostedRun,
 
 def _accelerator_hours(run: CostedRun, hours: Floats) -> Floats | None:
     told = run.history.accelerator_hours
-    return None if told is None else told.at(hours)
+    return None if told is None else told.interpolate(hours)
 
 
 def _tokens(run: CostedRun, hours: Floats) -> Floats:
-    line = run.history.line
+    line = run.history.lineage
     return np.interp(hours, line.at_hours, line.earned) if line.earned.size else np.zeros_like(hours)
 
 

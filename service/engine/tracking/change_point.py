@@ -80,19 +80,19 @@ class RateChange:
 
 @dataclass(frozen=True, slots=True)
 class SplitRules:
-    """How a series is split and judged. `before` and `after` are the fewest days on either side of a split.
+    """How a series is split and judged. `min_before` and `min_after` are the fewest days on either side of a split.
 
-    `clip` is how far a day may lie from the middle, in deviations. The autocorrelation leans on `typical_memory` with the weight of
-    `memory_weight` days, and is held below `most_memory`.
+    `clip` is how far a day may lie from the middle, in deviations. The autocorrelation leans on `typical_autocorrelation` with the weight of
+    `autocorrelation_weight` days, and is held below `max_autocorrelation`.
     """
 
-    before: int
-    after: int
+    min_before: int
+    min_after: int
     widening: float
     clip: float
-    typical_memory: float
-    memory_weight: float
-    most_memory: float
+    typical_autocorrelation: float
+    autocorrelation_weight: float
+    max_autocorrelation: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,12 +118,12 @@ class FailureRules:
 class DriftRules:
     """How much is a change. `false_alarm_share` is that of a run's whole life over all quantities. See data/tracking.toml.
 
-    A day counts for throughput where the job ran `least_running` of it; prices within `price_tolerance` of each other are the same, and
+    A day counts for throughput where the job ran `min_running_share` of it; prices within `price_tolerance` of each other are the same, and
     a price that moves on more than `floating_share` of its days is judged like throughput.
     """
 
     false_alarm_share: float
-    least_running: float
+    min_running_share: float
     price_tolerance: float
     floating_share: float
     splits: SplitRules
@@ -138,7 +138,7 @@ def detect_drift(record: RunTotals, planned: PlannedRates, rules: DriftRules) ->
 
 
 def _drifts(record: RunTotals, planned: PlannedRates, rules: DriftRules) -> Iterator[RateChange]:
-    judged = rules.limits if len(_bounds(record)) > rules.splits.before + rules.splits.after else {}
+    judged = rules.limits if len(_bounds(record)) > rules.splits.min_before + rules.splits.min_after else {}
     for quantity, limits in judged.items():
         starts, values = daily_values(record, quantity, rules)
         yield from _drift(quantity, starts, change_point(values, rules.splits, limits))
@@ -161,7 +161,7 @@ def daily_values(record: RunTotals, quantity: Quantity, rules: DriftRules) -> tu
     if quantity == "goodput":
         value, telling = running / HOURS_PER_DAY, np.full(len(running), record.productive_hours is not None)
     elif quantity == "throughput":
-        telling = running >= rules.least_running * HOURS_PER_DAY
+        telling = running >= rules.min_running_share * HOURS_PER_DAY
         value = _gained(record, record.tokens_trained, bounds) / np.where(telling, running, 1)
     else:
         hours = _gained(record, record.accelerator_hours, bounds)
@@ -172,14 +172,14 @@ def daily_values(record: RunTotals, quantity: Quantity, rules: DriftRules) -> tu
 
 def change_point(values: Floats, splits: SplitRules, limits: DriftThresholds) -> LevelChange | None:
     """The split of a series that tells most, where it tells more than chance does. None without one, or after a level of nothing."""
-    if len(values) < splits.before + splits.after:
+    if len(values) < splits.min_before + splits.min_after:
         return None
     statistics = split_statistics(values, splits, limits.typical_scatter)
     place = int(statistics.argmax())
     largest, limit = float(statistics[place]), threshold(len(values), limits)
     if largest <= limit:
         return None
-    index = splits.before + place
+    index = splits.min_before + place
     before, since = float(np.median(values[:index])), float(np.median(values[index:]))
     if not before:
         return None
@@ -199,7 +199,7 @@ def split_statistics(values: Floats, splits: SplitRules, typical_scatter: float)
     """
     z = _winsorize(values, typical_scatter, splits)
     count = z.shape[-1]
-    before = np.arange(splits.before, count - splits.after + 1)
+    before = np.arange(splits.min_before, count - splits.min_after + 1)
     after = count - before
     sums, squares, products = z.cumsum(axis=-1), (z**2).sum(axis=-1)[..., None], (z[..., 1:] * z[..., :-1]).cumsum(axis=-1)
     total, last = sums[..., -1:], sums[..., before - 1]
@@ -230,8 +230,8 @@ def _winsorize(values: Floats, typical_scatter: float, splits: SplitRules) -> Fl
 def _autocorrelation(correlation: Floats, count: int, splits: SplitRules) -> Floats:
     """First autocorrelation: an estimate from few values is too low (Kendall 1954) and uncertain, and leans on the typical one."""
     corrected = correlation + (2 + 3 * np.maximum(correlation, 0)) / count
-    leaning = (count * corrected + splits.memory_weight * splits.typical_memory) / (count + splits.memory_weight)
-    return np.asarray(np.clip(leaning, 0, splits.most_memory), dtype=np.float64)
+    leaning = (count * corrected + splits.autocorrelation_weight * splits.typical_autocorrelation) / (count + splits.autocorrelation_weight)
+    return np.asarray(np.clip(leaning, 0, splits.max_autocorrelation), dtype=np.float64)
 
 
 def _mean_variance(length: NDArray[np.int64], memory: Floats) -> Floats:

@@ -28,7 +28,7 @@ MICRO = 1_000_000
 class CostedRun:
     """A run with what was planned of it and what it cost.
 
-    `compute_usd` is what its accelerators had cost at elapsed hours; `unknown` says why that is not known, None where it is. `lines` is all
+    `compute_usd` is what its accelerators had cost at elapsed hours; `unknown_reason` says why that is not known, None where it is. `lines` is all
     that is known of its cost until now.
     """
 
@@ -36,23 +36,23 @@ class CostedRun:
     history: RunHistory
     compute_usd: CostAt
     lines: tuple[SpendLine, ...]
-    unknown: str | None
+    unknown_reason: str | None
     warnings: tuple[str, ...]
 
     @property
     def usd(self) -> float | None:
         """What is known of its cost until now [USD]; None where nothing is."""
-        return None if self.unknown and not self.lines else math.fsum(line.usd for line in self.lines)
+        return None if self.unknown_reason and not self.lines else math.fsum(line.usd for line in self.lines)
 
     def usd_at(self, hours: Floats) -> Floats | None:
         """What it had cost at elapsed hours [USD], None where compute's cost is not known."""
-        return None if self.unknown else self.compute_usd(hours) + self.history.costs.told.by(hours) / MICRO
+        return None if self.unknown_reason else self.compute_usd(hours) + self.history.costs.unbilled.step_at(hours) / MICRO
 
     @property
     def accelerator_hours(self) -> float | None:
         """The total until now, None where the run trained and told none."""
         told = self.history.accelerator_hours
-        return float(told.value[-1]) if told is not None else None if self.history.line.tokens.size else 0.0
+        return float(told.value[-1]) if told is not None else None if self.history.lineage.tokens.size else 0.0
 
 
 def cost_run(baseline: RunBaseline, history: RunHistory) -> CostedRun:
@@ -78,9 +78,9 @@ def spend(runs: Sequence[CostedRun], budget_usd: float | None) -> Spend:
     return Spend(
         usd=usd,
         accelerator_hours=math.fsum(hours) if hours or not runs else None,
-        tokens=math.fsum(run.history.line.position for run in runs),
+        tokens=math.fsum(run.history.lineage.position for run in runs),
         lines=tuple(SpendLine(line, amount) for line, amount in sorted(lines.items())),
-        complete=all(run.unknown is None for run in runs),
+        complete=all(run.unknown_reason is None for run in runs),
         remaining_usd=None if budget_usd is None or usd is None else budget_usd - usd,
         share_of_budget=usd / budget_usd if budget_usd and usd is not None else None,
     )
@@ -94,7 +94,7 @@ def _own(baseline: RunBaseline, history: RunHistory) -> tuple[CostAt | None, tup
         return _told(told, hours, price, baseline.name)
     if hours is not None and price is not None and not by_events:
         return _priced(hours, price, 0.0), (f"{baseline.name} told no cost: its accelerator-hours are priced at the plan's {price:g} USD",)
-    idle = hours is None and not history.line.tokens.size
+    idle = hours is None and not history.lineage.tokens.size
     return (np.zeros_like if by_events or idle or history.costs.billed.value.size else None), ()
 
 
@@ -102,7 +102,7 @@ def _told(told: CumulativeSeries, hours: CumulativeSeries | None, price: float |
     """The cost that was told, and hours after it at the plan's price."""
     if hours is None:
         return _scaled(told), ()
-    paid = float(hours.at(told.at_hours[-1:])[0])
+    paid = float(hours.interpolate(told.at_hours[-1:])[0])
     unpaid = float(hours.value[-1]) - paid
     if not unpaid:
         return _scaled(told), ()
@@ -114,12 +114,12 @@ def _told(told: CumulativeSeries, hours: CumulativeSeries | None, price: float |
 
 
 def _scaled(told: CumulativeSeries) -> CostAt:
-    return lambda at: told.at(at) / MICRO
+    return lambda at: told.interpolate(at) / MICRO
 
 
 def _priced(hours: CumulativeSeries, price: float, paid: float) -> CostAt:
     """Accelerator-hours beyond those that are paid already, at a price."""
-    return lambda at: np.maximum(hours.at(at) - paid, 0.0) * price
+    return lambda at: np.maximum(hours.interpolate(at) - paid, 0.0) * price
 
 
 def _billed(own: CostAt, history: RunHistory) -> CostAt:

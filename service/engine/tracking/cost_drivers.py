@@ -37,7 +37,7 @@ def drivers_to_date(run: CostedRun, goodput: float | None) -> CostDrivers | None
     planned, actual = planned_cost(run.baseline), _actual(run, goodput)
     if planned is None or actual is None or not run.baseline.tokens:
         return None
-    share = run.history.line.position / run.baseline.tokens
+    share = run.history.lineage.position / run.baseline.tokens
     parts = _parts(ComputeCost(planned.usd * share, planned.accelerator_hours * share, planned.goodput), actual)
     return None if parts is None else _why({**parts, "other lines": (run.usd or 0.0) - actual.usd}, TO_DATE)
 
@@ -68,7 +68,7 @@ def planned_cost(baseline: RunBaseline) -> ComputeCost | None:
 def _at_completion(run: CostedRun, forecast: CompletionForecast, goodput: float | None) -> Mapping[str, float] | None:
     planned, actual = planned_cost(run.baseline), _actual(run, goodput)
     left_usd, left_hours = forecast.remaining_usd, forecast.remaining_accelerator_hours
-    if planned is None or run.unknown or left_usd is None or left_hours is None:
+    if planned is None or run.unknown_reason or left_usd is None or left_hours is None:
         return None
     spent = actual or ComputeCost(0.0, 0.0, None)
     whole = ComputeCost(spent.usd + left_usd.p50, spent.accelerator_hours + left_hours.p50, spent.goodput or planned.goodput)
@@ -83,12 +83,12 @@ def _at_completion(run: CostedRun, forecast: CompletionForecast, goodput: float 
 def _share_trained(run: CostedRun) -> float:
     """Of the planned tokens those that the run will have trained in the end: all, but of one that was closed before."""
     tokens = run.baseline.tokens
-    return min(1.0, run.history.line.position / tokens) if run.baseline.closed and tokens else 1.0
+    return min(1.0, run.history.lineage.position / tokens) if run.baseline.closed and tokens else 1.0
 
 
 def _actual(run: CostedRun, goodput: float | None) -> ComputeCost | None:
     """Compute until now; None where its cost or hours are not known, or nothing was spent."""
-    if run.unknown or not run.accelerator_hours:
+    if run.unknown_reason or not run.accelerator_hours:
         return None
     usd = math.fsum(line.usd for line in run.lines if line.line == COMPUTE_LINE)
     return ComputeCost(usd, run.accelerator_hours, goodput) if usd > 0 else None

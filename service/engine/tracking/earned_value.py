@@ -61,7 +61,7 @@ def run_earned_value(run: CostedRun, now: datetime) -> EarnedValue:
     """Earned value of one run by its own plan."""
     planned = _span_share(run.baseline.start, run.baseline.finish, now)
     bac = _Figure(run.baseline.usd, "no cost of the run is planned")
-    position = run.history.line.position
+    position = run.history.lineage.position
     done = _share(position, run.baseline.tokens, "no tokens of the run are planned")
     return _block(bac, done, planned, _actual([run]), "the run's own plan")
 
@@ -94,7 +94,7 @@ def _block(bac: _Figure, done: _Figure, planned: _Figure, actual: _Figure, basis
 
 def _actual(runs: Sequence[CostedRun]) -> _Figure:
     """What the runs cost; not known where that of one is not: a part of it would flatter."""
-    unknown = next((run.unknown for run in runs if run.unknown), None)
+    unknown = next((run.unknown_reason for run in runs if run.unknown_reason), None)
     return _Figure(None, unknown) if unknown else _Figure(math.fsum(run.usd or 0.0 for run in runs))
 
 
@@ -109,13 +109,13 @@ def _all_known(program: ProgramBaseline, runs: Sequence[CostedRun]) -> bool:
 
 def _cost_share(runs: Sequence[CostedRun]) -> _Figure:
     weights = [run.baseline.usd or 0.0 for run in runs]
-    shares = [_share(run.history.line.position, run.baseline.tokens, "").value or 0.0 for run in runs]
+    shares = [_share(run.history.lineage.position, run.baseline.tokens, "").value or 0.0 for run in runs]
     return _Figure(math.fsum(np.multiply(weights, shares)) / math.fsum(weights))
 
 
 def _tokens_share(program: ProgramBaseline, runs: Sequence[CostedRun]) -> _Figure:
     """Each run's tokens until its plan, of those that the program plans, or its runs where it says nothing."""
-    tokens = math.fsum(min(run.history.line.position, run.baseline.tokens or math.inf) for run in runs)
+    tokens = math.fsum(min(run.history.lineage.position, run.baseline.tokens or math.inf) for run in runs)
     planned = program.planned_tokens or math.fsum(run.baseline.tokens or 0.0 for run in runs)
     return _share(tokens, planned, "no tokens are planned")
 

@@ -72,18 +72,18 @@ class RemainingWork:
 class ForecastRules:
     """What a forecast leans on where a run is silent: shares of what a token takes, as standard deviations.
 
-    `blocks`: at most so many; `clip`: how many deviations from their median they may lie to say something of the level's wandering.
+    `max_blocks`: at most so many; `clip`: how many deviations from their median they may lie to say something of the level's wandering.
     `daily_scatter`: what a run's days typically differ by, counted as `scatter_weight` blocks' worth. `plan_error`: what plans err by at
-    the least. `wandering`: how much of its noise's variance the level moves by from one block to the next, each with its weight before
+    the least. `signal_to_noise_weights`: how much of its noise's variance the level moves by from one block to the next, each with its weight before
     the run is seen.
     """
 
-    blocks: int
+    max_blocks: int
     clip: float
     daily_scatter: float
     scatter_weight: float
     plan_error: float
-    wandering: Mapping[str, float]
+    signal_to_noise_weights: Mapping[str, float]
     source: str
 
 
@@ -133,7 +133,7 @@ class _Mixture:
 def forecast(done: ProgressSeries, remaining_tokens: float, prior: PlanPrior, rules: ForecastRules) -> RemainingWork | None:
     """Hours, USD and accelerator-hours that `remaining_tokens` will take. None where neither history nor plan says anything."""
     left = max(float(remaining_tokens), 0.0)
-    cut = _cut(done, rules.blocks)
+    cut = _cut(done, rules.max_blocks)
     pace = prior.tokens_per_hour if prior.tokens_per_hour and prior.tokens_per_hour.p10 > 0 else None
     plans = (inverse(pace) if pace else None, prior.usd_per_token, prior.accelerator_hours_per_token)
     totals = (done.at_hours, done.usd, done.accelerator_hours)
@@ -195,7 +195,7 @@ def _remaining(
 
 def _predict(values: Floats, ahead: float, scatter: float, plan: Range | None, rules: ForecastRules) -> _Mixture:
     """The mean of the blocks ahead by every model, from the blocks so far in units of their mean."""
-    models = _models(len(values), tuple(rules.wandering.items()))
+    models = _models(len(values), tuple(rules.signal_to_noise_weights.items()))
     freedom = rules.scatter_weight + len(values) - 1
     typical = rules.scatter_weight * scatter
     level, squares = _level(models, values)

@@ -46,11 +46,11 @@ class CumulativeSeries:
     at_hours: Floats
     value: Floats
 
-    def at(self, hours: Floats) -> Floats:
+    def interpolate(self, hours: Floats) -> Floats:
         """The total at elapsed hours, straight between those that were told."""
         return np.interp(hours, self.at_hours, self.value)
 
-    def by(self, hours: Floats) -> Floats:
+    def step_at(self, hours: Floats) -> Floats:
         """What was summed by elapsed hours, each amount at once."""
         if not self.value.size:
             return np.zeros_like(hours)
@@ -59,12 +59,12 @@ class CumulativeSeries:
 
 @dataclass(frozen=True, slots=True)
 class Interruption:
-    """An interruption: elapsed hours, cause, and how long the run was down; `over` is False where it still is."""
+    """An interruption: elapsed hours, cause, and how long the run was down; `ended` is False where it still is."""
 
     at_hours: float
     cause: str
     downtime_hours: float
-    over: bool
+    ended: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,17 +85,17 @@ class Decision:
 class HourlyLosses:
     """Losses hour by hour [nats a token], NaN where there is none: elapsed hours of the hour's last, and the tokens trained by then.
 
-    `counts` is False where the surviving line has left the hour behind.
+    `surviving` is False where the surviving line has left the hour behind.
     """
 
     at_hours: Floats
     tokens: Floats
     not_finite: Floats
     last: Floats
-    least: Floats
-    middle: Floats
-    most: Floats
-    counts: NDArray[np.bool_]
+    lowest: Floats
+    median: Floats
+    highest: Floats
+    surviving: NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +114,7 @@ class CostEvents:
     """What `cost` events told [micro-USD]: all but compute's bills by line, and summed over time; the bills by the end of what they pay."""
 
     lines: Mapping[str, int]
-    told: CumulativeSeries
+    unbilled: CumulativeSeries
     billed: CumulativeSeries
 
 
@@ -147,12 +147,12 @@ class RunHistory:
     last_at: datetime | None
     until: datetime
     events: int
-    line: Lineage
-    down: Downtime
+    lineage: Lineage
+    downtime: Downtime
     accelerator_hours: CumulativeSeries | None
     micro_usd: CumulativeSeries | None
     accelerators: int | None
-    stops: tuple[Interruption, ...]
+    interruptions: tuple[Interruption, ...]
     costs: CostEvents
     checkpoints: HourlyCheckpoints
     losses: HourlyLosses
@@ -172,7 +172,7 @@ class RunHistory:
 
     def uptime(self, hours: Floats) -> Floats:
         """Hours in which the run was not down, until elapsed hours."""
-        return hours - self.down.until(hours)
+        return hours - self.downtime.until(hours)
 
 
 def history(hours: Sequence[tuple[int, str]], until: datetime) -> RunHistory:
@@ -247,12 +247,12 @@ def _history(columns: _Columns, until: datetime) -> RunHistory:
         last_at=started + timedelta(hours=float(at[-1])) if at.size else None,
         until=until,
         events=int(columns.heads[1 : 1 + len(TYPES)].sum()),
-        line=line,
-        down=down,
+        lineage=line,
+        downtime=down,
         accelerator_hours=hours,
         micro_usd=micro,
         accelerators=_newest(accelerators),
-        stops=stops,
+        interruptions=stops,
         costs=_costs(columns),
         checkpoints=_checkpoints(columns),
         losses=_losses(columns, line),
@@ -356,6 +356,6 @@ def _losses(columns: _Columns, line: Lineage) -> HourlyLosses:
     known = holding >= 0
     if line.tokens.size:
         return HourlyLosses(
-            hours, np.where(known, line.tokens[holding], 0.0), not_finite, last, least, middle, most, known & line.counts[holding]
+            hours, np.where(known, line.tokens[holding], 0.0), not_finite, last, least, middle, most, known & line.surviving[holding]
         )
     return HourlyLosses(hours, np.full(len(hours), np.nan), not_finite, last, least, middle, most, known)

@@ -67,16 +67,16 @@ class CheckpointRollup:
 class LossRollup:
     """Losses of an hour [nats a token]; `not_finite` counts those that are no numbers, `last` is None where the last one is none.
 
-    `at`: microseconds of the hour of the last. `least`, `middle` (the median) and `most` are of the finite ones, None without any.
+    `at`: microseconds of the hour of the last. `lowest`, `median` (the median) and `highest` are of the finite ones, None without any.
     """
 
     at: int
     count: int
     not_finite: int
     last: float | None
-    least: float | None
-    middle: float | None
-    most: float | None
+    lowest: float | None
+    median: float | None
+    highest: float | None
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,15 +35,15 @@ class RunSamples:
 class Lineage:
     """Positions [tokens] at elapsed hours. `trained` counts what was lost as well, `earned` only what still counts; neither ever falls.
 
-    `share` is how much of the work done since the element before still counts, `counts` whether the position is one of the surviving line.
+    `surviving_share` is how much of the work done since the element before still counts, `surviving` whether the position is one of the surviving line.
     """
 
     at_hours: Floats
     tokens: Floats
     trained: Floats
     earned: Floats
-    share: Floats
-    counts: NDArray[np.bool_]
+    surviving_share: Floats
+    surviving: NDArray[np.bool_]
     warnings: tuple[str, ...] = ()
 
     @property
@@ -52,7 +52,7 @@ class Lineage:
         return float(self.tokens[-1]) if self.tokens.size else 0.0
 
     @property
-    def lost(self) -> float:
+    def lost_tokens(self) -> float:
         """Tokens that were trained and no longer count."""
         return float(self.trained[-1] - self.earned[-1]) if self.tokens.size else 0.0
 

@@ -29,13 +29,13 @@ class LossRules:
     """When a loss is an alarm.
 
     A spike lies `spike_share` above the median of the `window_hours` hours before it and `deviations` of their deviations. A curve is
-    judged from `fewest_hours` hours on.
+    judged from `min_hours` hours on.
     """
 
     window_hours: int
     deviations: float
     spike_share: float
-    fewest_hours: int
+    min_hours: int
     source: str
 
 
@@ -44,9 +44,9 @@ def losses(history: RunHistory, rules: LossRules, end: LossProjection | None = N
     hours = history.losses
     if not hours.at_hours.size:
         return LossStatus(None, None, None, (), end)
-    told = hours.counts & ~np.isnan(hours.middle)
-    curve = LossCurve(hours.tokens[told], hours.middle[told])
-    standing = hours.counts | (history.line.index(hours.at_hours) < 0)
+    told = hours.surviving & ~np.isnan(hours.median)
+    curve = LossCurve(hours.tokens[told], hours.median[told])
+    standing = hours.surviving | (history.lineage.index(hours.at_hours) < 0)
     last = hours.last[~np.isnan(hours.last) & standing]
     state = _state(curve, rules)
     return LossStatus(
@@ -63,9 +63,9 @@ def project_loss(
 ) -> LossProjection | str:
     """Where the loss will end by the plan's schedule, or why nobody can tell. Takes a second: no part of a status."""
     hours = history.losses
-    told = hours.counts & ~np.isnan(hours.tokens)
+    told = hours.surviving & ~np.isnan(hours.tokens)
     try:
-        found = extrapolate(LossCurve(hours.tokens[told], hours.middle[told]), plan, typical, generator, target_loss=planned_loss)
+        found = extrapolate(LossCurve(hours.tokens[told], hours.median[told]), plan, typical, generator, target_loss=planned_loss)
     except InvalidRequest as problem:
         return problem.message
     return LossProjection(found.planned.loss, planned_loss, found.planned.probability_of_target, found.warnings)
@@ -73,7 +73,7 @@ def project_loss(
 
 def _state(curve: LossCurve, rules: LossRules) -> State | None:
     """Whether the curve still falls, by medians of at most 150 groups of neighbours; None while it is short."""
-    if len(curve.loss) < max(rules.fewest_hours, FEWEST_POINTS) or not (curve.loss > 0).all():
+    if len(curve.loss) < max(rules.min_hours, FEWEST_POINTS) or not (curve.loss > 0).all():
         return None
     size = -(-len(curve.loss) // MOST_POINTS)
     if size == 1:
@@ -105,10 +105,10 @@ def _alarms(history: RunHistory, hours: HourlyLosses, curve: LossCurve, state: S
 
 def _spike(hours: HourlyLosses, rules: LossRules) -> str | None:
     """What the newest hour's median, or its last loss, lies above; None where they are as those before them."""
-    before = slice(max(0, len(hours.middle) - 1 - rules.window_hours), -1)
-    for name, now, past in (("median", hours.middle[-1], hours.middle[before]), ("last", hours.last[-1], hours.most[before])):
-        usual = past[hours.counts[before] & ~np.isnan(past)]
-        if len(usual) < rules.fewest_hours or np.isnan(now):
+    before = slice(max(0, len(hours.median) - 1 - rules.window_hours), -1)
+    for name, now, past in (("median", hours.median[-1], hours.median[before]), ("last", hours.last[-1], hours.highest[before])):
+        usual = past[hours.surviving[before] & ~np.isnan(past)]
+        if len(usual) < rules.min_hours or np.isnan(now):
             continue
         middle = float(np.median(usual))
         deviation = NORMAL_SCALE * float(np.median(np.abs(usual - middle)))

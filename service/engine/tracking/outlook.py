@@ -40,22 +40,22 @@ class RunTarget:
     tokens: float | None
 
     @property
-    def left(self) -> float:
+    def remaining_tokens(self) -> float:
         """Tokens to it."""
-        return (self.tokens or 0.0) - self.run.history.line.position
+        return (self.tokens or 0.0) - self.run.history.lineage.position
 
     @property
-    def done(self) -> bool:
+    def is_done(self) -> bool:
         """Whether the run has got there."""
-        return self.tokens is not None and self.run.history.line.tokens.size > 0 and self.left <= 0
+        return self.tokens is not None and self.run.history.lineage.tokens.size > 0 and self.remaining_tokens <= 0
 
     @property
-    def over(self) -> bool:
+    def is_over(self) -> bool:
         """Whether nothing more is to come of the run: it has got there, or was closed before."""
-        return self.done or self.run.baseline.closed
+        return self.is_done or self.run.baseline.closed
 
     @property
-    def never_began(self) -> bool:
+    def never_started(self) -> bool:
         """Whether it was closed before anything was told of it: it has no end."""
         return self.run.baseline.closed and self.run.history.last_at is None
 
@@ -67,7 +67,7 @@ def find_targets(program: ProgramBaseline, runs: Sequence[CostedRun]) -> tuple[R
     if program.planned_tokens and without:
         newest = max(without, key=lambda place: runs[place].history.last_at or EPOCH)
         for place in without:
-            known[place] = runs[place].history.line.position
+            known[place] = runs[place].history.lineage.position
         others = math.fsum(tokens or 0.0 for place, tokens in enumerate(known) if place != newest)
         known[newest] = max(program.planned_tokens - others, known[newest] or 0.0)
     return tuple(map(RunTarget, runs, known))
@@ -76,16 +76,16 @@ def find_targets(program: ProgramBaseline, runs: Sequence[CostedRun]) -> tuple[R
 def run_forecast(target: RunTarget, now: datetime, rules: ForecastRules) -> CompletionForecast:
     """A run's forecast; what nobody can tell is None with the reason."""
     run = target.run
-    if target.over:
-        return _finished(target) if target.done else _closed(target)
+    if target.is_over:
+        return _finished(target) if target.is_done else _closed(target)
     if target.tokens is None:
         return _unknown("no tokens of the run are planned: its end is not known")
-    found = forecast(history_so_far(run, now), target.left, _prior(run.baseline), rules)
+    found = forecast(history_so_far(run, now), target.remaining_tokens, _prior(run.baseline), rules)
     if found is None or found.remaining_hours is None:
         return _unknown(f"how fast {run.baseline.name} trains takes two reports of its tokens at least, and its plan says nothing of it")
     finish = _dates(now, found.remaining_hours, run.baseline.start if not run.history.events else None)
-    cost = None if found.remaining_usd is None or run.unknown else _plus(run.usd or 0.0, found.remaining_usd)
-    return _block(found, cost, finish, run.unknown)
+    cost = None if found.remaining_usd is None or run.unknown_reason else _plus(run.usd or 0.0, found.remaining_usd)
+    return _block(found, cost, finish, run.unknown_reason)
 
 
 def program_forecast(
@@ -98,7 +98,7 @@ def program_forecast(
         return CompletionForecast(None, None, None, None, None, missing.basis, missing.unknown)
     if not forecasts and not rest:
         return _unknown("no run is tracked and no tokens are planned")
-    begun = [one for target, one in zip(all_targets, forecasts, strict=True) if not target.never_began]
+    begun = [one for target, one in zip(all_targets, forecasts, strict=True) if not target.never_started]
     finish = _last([one.finish for one in begun], [program.deadline] if rest else [])
     hours = _latest([one.remaining_hours for one in forecasts if one.remaining_hours])
     left = _sum(one.remaining_usd for one in forecasts)
@@ -122,7 +122,7 @@ def is_complete(program: ProgramBaseline, all_targets: Sequence[RunTarget], now:
         return True
     weeks = [week.week + timedelta(days=6) for week in program.weeks[-1:]]
     last = max([*weeks, *([program.deadline] if program.deadline else [])], default=None)
-    done = bool(all_targets) and all(target.over for target in all_targets) and not _rest(program, all_targets)
+    done = bool(all_targets) and all(target.is_over for target in all_targets) and not _rest(program, all_targets)
     return done and last is not None and now.date() > last
 
 
@@ -139,14 +139,14 @@ def unspent_plan_warnings(program: ProgramBaseline, all_targets: Sequence[RunTar
 
 def history_so_far(run: CostedRun, now: datetime) -> ProgressSeries:
     """The run's history until now, one element for each moment."""
-    line, elapsed = run.history.line, max(run.history.elapsed(now), 0.0)
+    line, elapsed = run.history.lineage, max(run.history.elapsed(now), 0.0)
     if not line.at_hours.size:
         return ProgressSeries(np.zeros(1), np.zeros(1))
     at, tokens = np.append(line.at_hours, elapsed), np.append(line.tokens, line.position)
     last = np.append(np.diff(at) > 0, True)
     at, tokens = at[last], tokens[last]
     hours = run.history.accelerator_hours
-    return ProgressSeries(at, tokens, None if run.unknown else run.compute_usd(at), None if hours is None else hours.at(at))
+    return ProgressSeries(at, tokens, None if run.unknown_reason else run.compute_usd(at), None if hours is None else hours.interpolate(at))
 
 
 def _prior(baseline: RunBaseline) -> PlanPrior:
@@ -178,8 +178,8 @@ def _block(found: RemainingWork, cost: Range | None, finish: FinishDates | None,
 def _finished(target: RunTarget) -> CompletionForecast:
     """Nothing is left: it was done when it reached its target on the line that counts."""
     run = target.run
-    line = run.history.line
-    day = run.history.moment(float(line.at_hours[int(np.argmax(line.earned >= line.position + target.left))])).date()
+    line = run.history.lineage
+    day = run.history.moment(float(line.at_hours[int(np.argmax(line.earned >= line.position + target.remaining_tokens))])).date()
     return _ended(run, day, "finished")
 
 
@@ -190,9 +190,9 @@ def _closed(target: RunTarget) -> CompletionForecast:
 
 
 def _ended(run: CostedRun, day: date | None, basis: str) -> CompletionForecast:
-    unknown = [UnknownFigure("cost_usd", run.unknown)] if run.unknown else []
+    unknown = [UnknownFigure("cost_usd", run.unknown_reason)] if run.unknown_reason else []
     unknown += [UnknownFigure("finish", f"{run.baseline.name} was closed before it began")] if day is None else []
-    cost = None if run.unknown else Range.exactly(run.usd or 0.0)
+    cost = None if run.unknown_reason else Range.exactly(run.usd or 0.0)
     finish = None if day is None else FinishDates(day, day, day)
     return CompletionForecast(cost, finish, NOTHING, NOTHING, NOTHING, basis, tuple(unknown))
 

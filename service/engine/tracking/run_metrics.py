@@ -23,13 +23,13 @@ MINUTES_PER_HOUR = 60.0
 def run_state(target: RunTarget) -> RunState:
     """What the run is doing."""
     history = target.run.history
-    if target.done:
+    if target.is_done:
         return "finished"
-    if target.over:
+    if target.is_over:
         return "closed"
     if history.last_at is None:
         return "not_started"
-    return "interrupted" if history.stops and not history.stops[-1].over else "running"
+    return "interrupted" if history.interruptions and not history.interruptions[-1].ended else "running"
 
 
 def useful_hours(history: RunHistory) -> tuple[float, float] | None:
@@ -37,12 +37,12 @@ def useful_hours(history: RunHistory) -> tuple[float, float] | None:
 
     None where no time has passed or nothing was told of tokens. Work is what tokens were trained in while the run was not down.
     """
-    line = history.line
+    line = history.lineage
     if line.at_hours.size < 2 or history.last_at is None:
         return None
-    down_now = history.stops and not history.stops[-1].over
+    down_now = history.interruptions and not history.interruptions[-1].ended
     elapsed = history.elapsed(history.until if down_now else history.last_at)
-    useful = float((np.diff(history.uptime(line.at_hours), prepend=line.at_hours[0]) * line.share)[1:].sum())
+    useful = float((np.diff(history.uptime(line.at_hours), prepend=line.at_hours[0]) * line.surviving_share)[1:].sum())
     return (min(useful, elapsed), elapsed) if elapsed > 0 else None
 
 
@@ -74,7 +74,7 @@ def utilisation(run: CostedRun) -> UtilisationStatus:
 
 def _mfu(run: CostedRun) -> float | None:
     """Model FLOPs over what the accelerators could have done in the hours paid (Chowdhery et al. 2022, PaLM, section 4.1)."""
-    flops, peak, line = run.baseline.flops_per_token, run.baseline.peak_tflops, run.history.line
+    flops, peak, line = run.baseline.flops_per_token, run.baseline.peak_tflops, run.history.lineage
     if not (flops and peak and line.at_hours.size):
         return None
     paid, trained = _paid_hours(run), float(line.trained[-1] - line.trained[0])
@@ -83,15 +83,15 @@ def _mfu(run: CostedRun) -> float | None:
 
 def _paid_hours(run: CostedRun) -> float:
     """Accelerator-hours between the first position and the last: as they were told, or accelerators times the hours they ran."""
-    history, ends = run.history, run.history.line.at_hours[[0, -1]]
+    history, ends = run.history, run.history.lineage.at_hours[[0, -1]]
     if history.accelerator_hours is not None:
-        return float(np.diff(history.accelerator_hours.at(ends))[0])
+        return float(np.diff(history.accelerator_hours.interpolate(ends))[0])
     return (history.accelerators or run.baseline.accelerators or 0) * float(np.diff(history.uptime(ends))[0])
 
 
 def interruptions(runs: Sequence[CostedRun]) -> InterruptionSummary:
     """Interruptions of runs together against the failure budget, where each has one; expected are those of the share that is done."""
-    stops = [stop for run in runs for stop in run.history.stops]
+    stops = [stop for run in runs for stop in run.history.interruptions]
     budgets = [run.baseline.interruptions for run in runs]
     budgeted = math.fsum(budget or 0.0 for budget in budgets) if runs and None not in budgets else None
     expected = None if budgeted is None else _expected([run for run in runs if run.baseline.tokens], len(runs))
@@ -101,7 +101,7 @@ def interruptions(runs: Sequence[CostedRun]) -> InterruptionSummary:
         expected=expected,
         probability=None if expected is None else poisson_sf(len(stops), expected),
         downtime_hours=math.fsum(stop.downtime_hours for stop in stops),
-        lost_tokens=math.fsum(run.history.line.lost for run in runs),
+        lost_tokens=math.fsum(run.history.lineage.lost_tokens for run in runs),
         causes=dict(Counter(stop.cause for stop in stops).most_common()),
     )
 
@@ -110,7 +110,7 @@ def _expected(runs: Sequence[CostedRun], of: int) -> float | None:
     """What of the budgets belongs to the tokens trained, lost ones too; None where tokens are not planned of all runs."""
     if len(runs) < of:
         return None
-    trained = ((run.history.line.position + run.history.line.lost) / (run.baseline.tokens or math.inf) for run in runs)
+    trained = ((run.history.lineage.position + run.history.lineage.lost_tokens) / (run.baseline.tokens or math.inf) for run in runs)
     return math.fsum((run.baseline.interruptions or 0.0) * share for run, share in zip(runs, trained, strict=True))
 
 
@@ -168,19 +168,19 @@ def _minutes(hours: float | None) -> float | None:
 
 def run_drifts(run: CostedRun, rules: DriftRules) -> tuple[Drift, ...]:
     """What has lastingly changed in the run's rates."""
-    line, history = run.history.line, run.history
+    line, history = run.history.lineage, run.history
     at = line.at_hours[np.append(np.diff(line.at_hours) > 0, True)] if line.at_hours.size else line.at_hours
     if at.size < 2:
         return ()
     hours = history.accelerator_hours
-    usd = None if run.unknown else run.compute_usd(at)
+    usd = None if run.unknown_reason else run.compute_usd(at)
     record = RunTotals(
         at_hours=at,
         tokens_trained=line.trained[line.index(at)],
         productive_hours=history.uptime(at),
         usd=usd if usd is not None and usd[-1] > usd[0] else None,
-        accelerator_hours=None if hours is None else hours.at(at),
-        interruption_hours=np.array([stop.at_hours for stop in history.stops]),
+        accelerator_hours=None if hours is None else hours.interpolate(at),
+        interruption_hours=np.array([stop.at_hours for stop in history.interruptions]),
     )
     planned = PlannedRates(run.baseline.usd_per_accelerator_hour, _interruptions_per_hour(run.baseline))
     return tuple(

@@ -99,7 +99,12 @@ def _run(target: RunTarget, now: datetime, rules: StatusRules, end: LossProjecti
         checkpoints=kept,
         loss=watched,
         why=drivers_to_date(run, used.goodput),
-        warnings=(*history.warnings, *run.warnings, *([run.unknown] if run.unknown else []), *(_drifted(one) for one in found)),
+        warnings=(
+            *history.warnings,
+            *run.warnings,
+            *([run.unknown_reason] if run.unknown_reason else []),
+            *(_drifted(one) for one in found),
+        ),
     )
 
 
@@ -111,7 +116,7 @@ def _deadline_missed(baseline: ProgramBaseline, found: Sequence[RunTarget], now:
     """Whether the deadline has passed and a run is neither done nor closed; None without a deadline."""
     if baseline.deadline is None:
         return None
-    over = baseline.closed or (bool(found) and all(target.over for target in found))
+    over = baseline.closed or (bool(found) and all(target.is_over for target in found))
     return now.date() > baseline.deadline and not over
 
 

@@ -90,7 +90,7 @@ def _add(hours: dict[Key, Hour], number: int, series: Any) -> None:
 
 def _reference(labels: Mapping[str, Any]) -> RunReference:
     named = reference_of(labels)
-    return named if named.said else RunReference(next((name for label in JOB_LABELS if (name := name_of(labels.get(label)))), ""))
+    return named if named.is_stated else RunReference(next((name for label in JOB_LABELS if (name := name_of(labels.get(label)))), ""))
 
 
 def _sample(sample: Any, name: str) -> tuple[datetime, float]:

@@ -77,7 +77,7 @@ def _object(run: Any, name: str) -> Mapping[str, Any]:
 
 def _reference(info: Mapping[str, Any], data: Mapping[str, Any]) -> RunReference:
     named = reference_of(data.get("tags"))
-    return named if named.said else RunReference(name_of(info.get("run_name")))
+    return named if named.is_stated else RunReference(name_of(info.get("run_name")))
 
 
 def _bounds(run_id: str, info: Mapping[str, Any]) -> Iterator[Event]:

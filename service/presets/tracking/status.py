@@ -28,7 +28,7 @@ def status_rules() -> StatusRules:
 @functools.cache
 def feedback_rules() -> FeedbackRules:
     """How much finished runs say of later ones."""
-    return FeedbackRules(**_document()["lessons"])
+    return FeedbackRules(**_document()["feedback"])
 
 
 @functools.cache

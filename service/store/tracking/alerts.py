@@ -88,7 +88,7 @@ class AlertRows(Database):
             )
             connection.execute(update(alert_deliveries).where(waiting).values(state="failed", last_error=ENDED, claimed_until=None))
 
-    def programs_to_judge(self, before: datetime, limit: int) -> list[DueEvaluation]:
+    def due_evaluations(self, before: datetime, limit: int) -> list[DueEvaluation]:
         """Programs with rules that have new events or were not judged since `before`; those first that wait the longest."""
         events = select(func.coalesce(func.sum(track_runs.c.position), 0)).where(track_runs.c.program == track_programs.c.id)
         count, judged = events.scalar_subquery(), track_programs.c.judged_at
@@ -103,14 +103,14 @@ class AlertRows(Database):
                 for row in connection.execute(query).mappings()
             ]
 
-    def claim_judgement(self, judgement: DueEvaluation, now: datetime) -> bool:
+    def claim_evaluation(self, judgement: DueEvaluation, now: datetime) -> bool:
         """Whether it is for the caller to judge: of several that ask for the same, one gets it."""
         held = track_programs.c.judged_at == judgement.judged_at if judgement.judged_at else track_programs.c.judged_at.is_(None)
         claim = update(track_programs).where(track_programs.c.id == judgement.program.id, held)
         with self._write() as connection:
             return connection.execute(claim.values(judged_at=now, judged_events=judgement.events)).rowcount == 1
 
-    def tell(self, rule: AlertRuleRecord, decide: Decide, now: datetime, since: datetime) -> list[AlertRecord]:
+    def record_alerts(self, rule: AlertRuleRecord, decide: Decide, now: datetime, since: datetime) -> list[AlertRecord]:
         """Keep what is news of a rule, with a delivery to each of its targets, and note what holds no more; returns the new alerts.
 
         `decide` is given what was told and holds, or ended after `since`; it decides under a lock on the program, so that of two
@@ -124,9 +124,9 @@ class AlertRows(Database):
             changes = decide(_told(connection, rule, since))
             _end(connection, rule, changes.ended, now)
             _end(connection, rule, changes.resumed, None)
-            return [_insert(connection, rule, finding.subject, asdict(finding), now) for finding in changes.tell]
+            return [_insert(connection, rule, finding.subject, asdict(finding), now) for finding in changes.new]
 
-    def tell_test(self, rule: AlertRuleRecord, finding: AlertFinding, now: datetime) -> AlertRecord:
+    def record_test_alert(self, rule: AlertRuleRecord, finding: AlertFinding, now: datetime) -> AlertRecord:
         """Keep an alert that nothing has happened for, on its way to every target of the rule; over as soon as it is told."""
         with self._write() as connection:
             _lock(connection, rule.program)

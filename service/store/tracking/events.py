@@ -55,7 +55,7 @@ class AppendedEvents:
 class EventRows(Database):
     """The part of the store that keeps events."""
 
-    def add_events(self, run: RunRecord, events: Sequence[Event], now: datetime) -> AppendedEvents:
+    def append_events(self, run: RunRecord, events: Sequence[Event], now: datetime) -> AppendedEvents:
         """Keep those that are not there yet, all in one commit: what is accepted or a duplicate is durable when this returns.
 
         Raises IntegrityError, and keeps nothing, where the log holds events beyond the run's last number, as after a mixed restore.
@@ -88,12 +88,12 @@ class EventRows(Database):
             rows = connection.execute(query.order_by(track_events.c.position).limit(limit))
             return [LoggedEvent(row.position, event_of(row), utc_datetime(row.received_at)) for row in rows]
 
-    def known_events(self, run: RunRecord, ids: Sequence[str]) -> dict[str, Event]:
+    def find_events(self, run: RunRecord, ids: Sequence[str]) -> dict[str, Event]:
         """Those of the ids that the log holds, with their events."""
         with self._read() as connection:
             return {row.event: event_of(row) for row in rows_of(connection, run.key, ids)}
 
-    def newest_words(self, run: RunRecord, ids: Sequence[str]) -> dict[str, Event]:
+    def latest_revisions(self, run: RunRecord, ids: Sequence[str]) -> dict[str, Event]:
         """By the id of each event that is kept: the event itself, or the newest kept correction of it."""
         with self._snapshot() as connection:
             newest = {row.event: event_of(row) for row in rows_of(connection, run.key, ids)}
@@ -105,7 +105,7 @@ class EventRows(Database):
                 newest |= words
             return newest
 
-    def newest_words_elsewhere(self, runs: Sequence[RunRecord], ids: Sequence[str]) -> list[tuple[RunRecord, Event]]:
+    def latest_revisions_elsewhere(self, runs: Sequence[RunRecord], ids: Sequence[str]) -> list[tuple[RunRecord, Event]]:
         """Of the events of these ids, those that other runs hold and have not taken back."""
         by_key = {run.key: run for run in runs}
         held: dict[int, list[str]] = defaultdict(list)
@@ -115,7 +115,7 @@ class EventRows(Database):
                     where = (track_events.c.run.in_(keys), track_events.c.event.in_(chunk))
                     for key, event in connection.execute(select(track_events.c.run, track_events.c.event).where(*where)):
                         held[key].append(event)
-        found = [(by_key[key], word) for key, events in held.items() for word in self.newest_words(by_key[key], events).values()]
+        found = [(by_key[key], word) for key, events in held.items() for word in self.latest_revisions(by_key[key], events).values()]
         return [(run, word) for run, word in found if not is_retraction(word)]
 
 

@@ -45,7 +45,7 @@ class _Stretch(NamedTuple):
 class ProjectionRows(Database):
     """The part of the store that keeps hours."""
 
-    def logs(self, runs: Sequence[RunRecord]) -> list[RunLog]:
+    def run_logs(self, runs: Sequence[RunRecord]) -> list[RunLog]:
         """The runs with all that is known of them, all of one moment."""
         keys = [run.key for run in runs]
         with self._snapshot() as connection:
@@ -68,13 +68,13 @@ class ProjectionRows(Database):
             found = _events_of(connection, {key: [hour] for key in keys}, {})
         return [(found[key][hour], corrections[key]) for key in keys]
 
-    def unfolded_runs(self, limit: int) -> list[RunRecord]:
+    def runs_to_project(self, limit: int) -> list[RunRecord]:
         """Runs with events that no hour is made of yet."""
         with self._read() as connection:
             query = _run_rows().where(track_runs.c.position > track_runs.c.folded).limit(limit)
             return [RunRecord(**row) for row in connection.execute(query).mappings()]
 
-    def fold(self, run: RunRecord, fold: RollUpHour, most: int) -> int:
+    def project_hours(self, run: RunRecord, fold: RollUpHour, most: int) -> int:
         """Make the hours that the next `most` unfolded events touch; returns how many of them are left.
 
         The work is done outside any lock: where another process was faster nothing is changed, and events that came meanwhile stay
@@ -103,7 +103,7 @@ class ProjectionRows(Database):
             put = new.on_conflict_do_update(index_elements=["run", "hour"], set_={"body": new.excluded.body})
             connection.execute(put, texts)
 
-    def forget_hours(self, run: RunRecord) -> None:
+    def delete_hours(self, run: RunRecord) -> None:
         """Throw the run's hours away; the log stays, and they are made again."""
         with self._write() as connection:
             connection.execute(update(track_runs).where(track_runs.c.key == run.key).values(folded=0))

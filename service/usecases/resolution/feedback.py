@@ -36,13 +36,13 @@ class FeedbackCache:
         self._ticks = ticks
         self._known: dict[str, tuple[float, tuple[RunOutcome, ...]]] = {}
 
-    def lessons(self, team: str) -> tuple[RunOutcome, ...]:
+    def run_outcomes(self, team: str) -> tuple[RunOutcome, ...]:
         """The team's lessons, the newest first."""
         until, known = self._known.get(team, (0.0, ()))
         if self._ticks() < until:
             return known
         try:
-            known = () if self._store.absent() else self._store.lessons(team)
+            known = () if self._store.absent() else self._store.run_outcomes(team)
         except StoreUnavailable as error:
             log.warning("lessons of a team cannot be read, those known are used: %s", error)
         self._known[team] = (self._ticks() + SEEN_WITHIN_S, known)
@@ -51,7 +51,7 @@ class FeedbackCache:
 
 def apply_throughput_feedback(context: AppContext, run: Run, utilisation: Utilisation, notes: AssumptionLog) -> Utilisation:
     """The utilisation as the team's own finished runs on this accelerator have reached it."""
-    lessons = context.lessons()
+    lessons = context.run_outcomes()
     if not lessons:
         return utilisation
     accelerator = run.cluster.accelerator
@@ -65,7 +65,7 @@ def apply_throughput_feedback(context: AppContext, run: Run, utilisation: Utilis
 
 def apply_request_feedback(context: AppContext, request: Given, accelerator: Any, notes: AssumptionLog) -> Given:
     """The request with the failure rate and overheads of the team's finished runs where it states none."""
-    lessons = context.lessons()
+    lessons = context.run_outcomes()
     if not lessons:
         return request
     found = feedback_factors(lessons, accelerator.name, find_reliability(accelerator).mttf_hours.p50, feedback_rules())
@@ -82,7 +82,7 @@ def apply_request_feedback(context: AppContext, request: Given, accelerator: Any
 
 def context_for_team(context: AppContext, teacher: FeedbackCache, who: Principal) -> AppContext:
     """The context as somebody's team sees it: with what it has learned, and its own prices."""
-    return replace(context.priced_for(who.team_name), lessons=lambda: teacher.lessons(who.team))
+    return replace(context.priced_for(who.team_name), run_outcomes=lambda: teacher.run_outcomes(who.team))
 
 
 def _runs(count: int) -> str:

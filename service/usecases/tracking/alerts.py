@@ -77,7 +77,7 @@ def end_rule(context: AppContext, rule: AlertRuleRecord) -> None:
 def try_rule(context: AppContext, rule: AlertRuleRecord) -> AlertRecord:
     """An alert to all targets of a rule, about nothing."""
     text = f"this is a test of an alert rule ({rule.body['kind']}): nothing has happened"
-    return context.store.tell_test(rule, AlertFinding("test", "a test", text, {}), context.clock())
+    return context.store.record_test_alert(rule, AlertFinding("test", "a test", text, {}), context.clock())
 
 
 def rule_from_record(row: AlertRuleRecord) -> AlertRule:
@@ -93,10 +93,10 @@ def address_host(url: str) -> str:
 def evaluate_due(context: AppContext, stopping: Callable[[], bool] = never) -> None:
     """Judge the programs that something has happened to, and those that have not been judged for a while."""
     now = context.clock()
-    for judgement in context.store.programs_to_judge(now - JUDGED_EVERY, MOST_PROGRAMS):
+    for judgement in context.store.due_evaluations(now - JUDGED_EVERY, MOST_PROGRAMS):
         if stopping():
             return
-        if context.store.claim_judgement(judgement, now) and judgement.program.body["state"] == OPEN:
+        if context.store.claim_evaluation(judgement, now) and judgement.program.body["state"] == OPEN:
             evaluate_program(context, judgement.program)
 
 
@@ -113,7 +113,7 @@ def _judged(context: AppContext, program: ProgramRecord) -> Iterator[AlertRecord
     team_usd = _team_usd(context, tracked) if any(rule.team_usd is not None for rule in rules) else None
     for row, rule in zip(rows, rules, strict=True):
         found = evaluate_rule(rule, _standing(context, tracked, rule, team_usd))
-        yield from context.store.tell(row, partial(diff_alerts, rule.kind, found, now=now), now, now - REARM_AFTER)
+        yield from context.store.record_alerts(row, partial(diff_alerts, rule.kind, found, now=now), now, now - REARM_AFTER)
 
 
 def _standing(context: AppContext, tracked: StatusResult, rule: AlertRule, team_usd: float | None) -> RuleInputs:

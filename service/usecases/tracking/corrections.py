@@ -29,7 +29,7 @@ def _kept(context: AppContext, run: RunRecord, events: Sequence[Event]) -> dict[
     wanted = {name for event in corrections for name in (event.id, str(event.supersedes))}
     found: dict[str, Event] = {}
     for _ in range(MOST_STEPS):
-        new = context.store.known_events(run, sorted(wanted))
+        new = context.store.find_events(run, sorted(wanted))
         found |= new
         wanted = {event.supersedes for event in new.values() if event.supersedes} - found.keys()
         if not wanted:

@@ -54,6 +54,6 @@ def append_events(context: AppContext, run: RunRecord, events: Sequence[Event]) 
     foreign = invalid_corrections(context, run, sound)
     refused += [RejectedEvent(sound[place].id, reason) for place, reason in foreign.items()]
     good = [event for place, event in enumerate(sound) if place not in foreign]
-    added = context.store.add_events(run, good, now)
+    added = context.store.append_events(run, good, now)
     refused += [RejectedEvent(event_id, CONFLICT) for event_id in added.conflicts]
     return AppendResult(len(added.accepted), len(added.duplicates), tuple(refused))

@@ -18,14 +18,14 @@ def record_outcome(context: AppContext, program: ProgramRecord, run: RunRecord) 
     status = next(one for row, one in zip(tracked.runs, tracked.status.runs, strict=True) if row.id == run.id)
     lesson = measure_outcome(run, status)
     if lesson is not None:
-        context.store.keep_lesson(run.team, lesson, context.clock())
+        context.store.save_run_outcome(run.team, lesson, context.clock())
 
 
 def measure_outcome(run: RunRecord, status: RunStatus) -> RunOutcome | None:
     """What a run teaches, None where its accelerator is not known or it did not run for long."""
     accelerator, hours = run.body["planned"].get("accelerator"), status.spend.accelerator_hours
     count = run.body["planned"].get("accelerators") or 1
-    if accelerator is None or not hours or hours / count < feedback_rules().least_hours:
+    if accelerator is None or not hours or hours / count < feedback_rules().min_hours:
         return None
     used = status.utilisation
     ratio = used.mfu / used.planned_mfu if used.mfu and used.planned_mfu else None

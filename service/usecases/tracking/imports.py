@@ -74,7 +74,7 @@ def import_file(
     runs_there = context.store.team_runs(who.team)
     # Programs last: none of these runs is of a program that was made since.
     directory = RunDirectory(context.store.team_programs(who.team), runs_there, place)
-    events, lost = _sorted_out(found.matched, directory)
+    events, lost = _sorted_out(found.events, directory)
     counts = ImportCounts()
     for run, told in events.items():
         others = [other for other in directory.runs.values() if other.id != run]
@@ -107,7 +107,7 @@ class RunDirectory:
         """The run that is meant, or why none is."""
         if self._place.run is not None:
             return self._place.run
-        if not reference.said:
+        if not reference.is_stated:
             return NOBODY
         runs = [run for run in self.runs.values() if self._fits(run, reference)]
         if len(runs) == 1:
@@ -143,11 +143,11 @@ def _keep(context: AppContext, run: RunRecord, others: Sequence[RunRecord], even
     The type of an event stays as it was kept: what another type says beyond its fields is left out.
     """
     ids = [event.id for event in events]
-    for other, kept in context.store.newest_words_elsewhere(others, ids):
+    for other, kept in context.store.latest_revisions_elsewhere(others, ids):
         taken = append_events(context, other, [make_retraction(kept)])
         counts.corrected += taken.accepted
-    newest = context.store.newest_words(run, ids)
-    types = {name: first.type for name, first in context.store.known_events(run, list(newest)).items()}
+    newest = context.store.latest_revisions(run, ids)
+    types = {name: first.type for name, first in context.store.find_events(run, list(newest)).items()}
     again = [event for event in events if event.id in newest]
     corrections = [make_restatement(drop_foreign_fields(event, types[event.id]), newest[event.id]) for event in again]
     counts.left_out.update(what for event in again if (what := foreign_fields_text(event, types[event.id])))

@@ -96,7 +96,7 @@ def change_run(context: AppContext, who: Principal, run: RunRecord, given: Given
     if body["state"] == CLOSED:
         record_outcome(context, find_program(context, who, run.program), changed)
     elif run.body["state"] == CLOSED:
-        context.store.drop_lesson(run.id)
+        context.store.delete_run_outcome(run.id)
     return changed
 
 

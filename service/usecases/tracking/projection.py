@@ -22,13 +22,13 @@ def render_hour(events: Sequence[Event], corrections: Sequence[Event]) -> str:
 
 def project_run(context: AppContext, run: RunRecord, stopping: Callable[[], bool] = never) -> None:
     """Make the hours of a run that are wanting, unless the process is to stop; what is made by then is kept."""
-    while not stopping() and context.store.fold(run, render_hour, CHUNK_EVENTS):
+    while not stopping() and context.store.project_hours(run, render_hour, CHUNK_EVENTS):
         continue
 
 
 def project_all(context: AppContext, stopping: Callable[[], bool] = never) -> None:
     """Make the hours that are wanting, run by run."""
-    for run in context.store.unfolded_runs(MOST_RUNS):
+    for run in context.store.runs_to_project(MOST_RUNS):
         project_run(context, run, stopping)
 
 
@@ -39,8 +39,8 @@ def rebuild(context: AppContext, runs: Sequence[RunRecord]) -> int:
 
 def _rebuilt(context: AppContext, run: RunRecord) -> int:
     project_run(context, run)
-    before = context.store.logs([run])[0].hours
-    context.store.forget_hours(run)
+    before = context.store.run_logs([run])[0].hours
+    context.store.delete_hours(run)
     project_run(context, run)
-    after = context.store.logs([run])[0].hours
+    after = context.store.run_logs([run])[0].hours
     return sum(before.get(hour) != after.get(hour) for hour in before.keys() | after.keys())

@@ -80,9 +80,11 @@ def program_report(context: AppContext, program: ProgramRecord, as_of: datetime 
         headline=headline(found.baseline, found.status),
         gate_on=_gate_on(found),
         moments=moments(found),
-        losses=losses(found.told),
-        interruptions=tuple(sorted((stop for run in found.told for stop in _stops(run)), key=lambda stop: stop.at, reverse=True)[:SHOWN]),
-        log=tuple(sorted((said for run in found.told for said in _said(run)), key=lambda said: said.at, reverse=True)[:SHOWN]),
+        losses=losses(found.histories),
+        interruptions=tuple(
+            sorted((stop for run in found.histories for stop in _stops(run)), key=lambda stop: stop.at, reverse=True)[:SHOWN]
+        ),
+        log=tuple(sorted((said for run in found.histories for said in _said(run)), key=lambda said: said.at, reverse=True)[:SHOWN]),
         unknown=tuple(_unknown(found)),
         assumptions=tuple(_assumptions(found)),
     )
@@ -104,8 +106,8 @@ def _gate_on(found: StatusResult) -> date | None:
 
 
 def _stops(run: PlannedRunHistory) -> Iterator[InterruptionEntry]:
-    for stop in run.history.stops:
-        yield InterruptionEntry(run.history.moment(stop.at_hours), run.baseline.name, stop.cause, stop.downtime_hours, stop.over)
+    for stop in run.history.interruptions:
+        yield InterruptionEntry(run.history.moment(stop.at_hours), run.baseline.name, stop.cause, stop.downtime_hours, stop.ended)
 
 
 def _said(run: PlannedRunHistory) -> Iterator[LogEntry]:
@@ -132,7 +134,7 @@ def _unknown(found: StatusResult) -> Iterator[UnknownField]:
     for run, block in blocks:
         yield from (_not_known(run, "earned_value", each) for each in block.earned_value.unknown)
         yield from (_not_known(run, "forecast", each) for each in block.forecast.unknown)
-    yield from (UnknownField(found.status.runs[place].name, "loss.end", reason) for place, reason in found.no_loss_end.items())
+    yield from (UnknownField(found.status.runs[place].name, "loss.end", reason) for place, reason in found.unprojected_losses.items())
 
 
 def _not_known(run: str | None, block: str, unknown: UnknownFigure) -> UnknownField:
@@ -148,7 +150,7 @@ def _assumptions(found: StatusResult) -> Iterator[Assumption]:
     gate = found.baseline.midpoint_gate
     source = "decided up front" if gate else f"nobody decided: {rules.gate.source}"
     yield Assumption("midpoint_gate", _gate(gate) if gate else f"at {rules.gate.at_spend_share:.0%} of the budget, by CPI", source)
-    for run in found.told:
+    for run in found.histories:
         price = run.baseline.usd_per_accelerator_hour
         if price is not None:
             yield Assumption(
@@ -161,7 +163,7 @@ def _planned_basis(found: StatusResult) -> str:
     baseline = found.baseline
     if baseline.weeks:
         return "the burn plan, evenly within a week"
-    if found.told and all(run.baseline.usd and run.baseline.start and run.baseline.finish for run in found.told):
+    if found.histories and all(run.baseline.usd and run.baseline.start and run.baseline.finish for run in found.histories):
         return "the runs' planned costs, evenly over their planned dates"
     return "the budget, evenly from start to deadline" if baseline.start and baseline.deadline else "nothing: no dates are planned"
 

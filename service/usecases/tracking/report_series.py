@@ -43,7 +43,7 @@ class LossPoint:
 
 def moments(found: StatusResult) -> tuple[SeriesPoint, ...]:
     """The sums from the start to the end that is planned or foretold; none where there is neither a start nor an event."""
-    runs = [cost_run(run.baseline, run.history) for run in found.told]
+    runs = [cost_run(run.baseline, run.history) for run in found.histories]
     now = found.status.as_of
     begin, end = _ends(found)
     if begin is None or end <= begin:
@@ -59,10 +59,10 @@ def losses(told: Sequence[PlannedRunHistory]) -> tuple[LossPoint, ...]:
 
 def _losses(run: PlannedRunHistory) -> list[LossPoint]:
     hours = run.history.losses
-    shown = hours.counts & np.isfinite(hours.middle) & np.isfinite(hours.tokens)
+    shown = hours.surviving & np.isfinite(hours.median) & np.isfinite(hours.tokens)
     return [
         LossPoint(run.baseline.name, tokens, loss)
-        for tokens, loss in zip(hours.tokens[shown].tolist(), hours.middle[shown].tolist(), strict=True)
+        for tokens, loss in zip(hours.tokens[shown].tolist(), hours.median[shown].tolist(), strict=True)
     ]
 
 
@@ -75,7 +75,7 @@ def _thinned(points: list[LossPoint]) -> list[LossPoint]:
 def _ends(found: StatusResult) -> tuple[datetime | None, datetime]:
     """The first and the last moment to draw."""
     baseline, now, finish = found.baseline, found.status.as_of, found.status.forecast.finish
-    first = [run.history.started_at for run in found.told if run.history.started_at]
+    first = [run.history.started_at for run in found.histories if run.history.started_at]
     planned = [_midnight(day) for day in (baseline.start, *(week.week for week in baseline.weeks[:1])) if day]
     begin = min([*first, *planned], default=None)
     last = [_midnight(day) for day in (baseline.deadline, finish.p90 if finish else None) if day]
@@ -104,7 +104,7 @@ def _spent(runs: Sequence[TrackedRun], at: datetime) -> float | None:
 
 def _spent_of(run: TrackedRun, at: datetime) -> float | None:
     """What a run had cost by then: nothing before it began."""
-    if run.unknown:
+    if run.unknown_reason:
         return None
     hours = run.history.elapsed(at)
     begun = run.history.started_at is not None and hours >= 0
@@ -114,7 +114,7 @@ def _spent_of(run: TrackedRun, at: datetime) -> float | None:
 
 def _tokens(run: TrackedRun, at: datetime) -> float:
     """Where a run stood by then, straight between what it told."""
-    line = run.history.line
+    line = run.history.lineage
     return float(np.interp(run.history.elapsed(at), line.at_hours, line.tokens, left=0.0)) if line.tokens.size else 0.0
 
 

@@ -36,17 +36,17 @@ class PlannedRunHistory:
 
 @dataclass(frozen=True, slots=True)
 class StatusResult:
-    """A program's state with what it follows from; `runs` and `told` are in the order of its `runs`.
+    """A program's state with what it follows from; `runs` and `histories` are in the order of its `runs`.
 
-    `no_loss_end`: why nobody can tell where a run's loss will end, by the run's place.
+    `unprojected_losses`: why nobody can tell where a run's loss will end, by the run's place.
     """
 
     program: ProgramRecord
     runs: tuple[RunRecord, ...]
     status: ProgramStatus
     baseline: ProgramBaseline
-    told: tuple[PlannedRunHistory, ...]
-    no_loss_end: Mapping[int, str]
+    histories: tuple[PlannedRunHistory, ...]
+    unprojected_losses: Mapping[int, str]
 
 
 def program_status(
@@ -77,14 +77,14 @@ def _loss_ends(logs: Sequence[RunLog], told: Sequence[PlannedRunHistory]) -> dic
 
 def _done(run: PlannedRunHistory) -> bool:
     """Whether it has reached its planned tokens, or was closed: its loss has ended where it is."""
-    return run.baseline.closed or (run.baseline.tokens is not None and run.history.line.position >= run.baseline.tokens)
+    return run.baseline.closed or (run.baseline.tokens is not None and run.history.lineage.position >= run.baseline.tokens)
 
 
 def _logs(context: AppContext, runs: Sequence[RunRecord]) -> list[RunLog]:
     for run in runs:
         if run.position - run.folded > MOST_UNFOLDED:
             project_run(context, run)
-    return context.store.logs(runs)
+    return context.store.run_logs(runs)
 
 
 def _told(context: AppContext, program: ProgramRecord, logs: Sequence[RunLog], moment: datetime) -> Iterator[PlannedRunHistory]:

@@ -45,7 +45,7 @@ def judged(store: Store, rule: AlertRuleRecord, now: datetime, *subjects: str) -
     def decide(told: Sequence[PreviousAlert]) -> AlertChanges:
         return diff_alerts("drift", found, told, now)
 
-    return [alert.subject for alert in store.tell(rule, decide, now, now - REARM_AFTER)]
+    return [alert.subject for alert in store.record_alerts(rule, decide, now, now - REARM_AFTER)]
 
 
 def claim(store: Store, now: datetime = NOW, most: int = 10) -> list[DeliveryRecord]:
@@ -131,7 +131,7 @@ class TestTelling:
     def test_a_test_is_told_every_time_and_disturbs_nothing(self, store: Store, program: ProgramRecord, rule: AlertRuleRecord) -> None:
         """It is over at once."""
         judged(store, rule, NOW, "a")
-        tests = [store.tell_test(rule, finding("test"), NOW) for _ in range(2)]
+        tests = [store.record_test_alert(rule, finding("test"), NOW) for _ in range(2)]
         assert [(test.episode, test.ended_at) for test in tests] == [(1, NOW), (2, NOW)]
         assert judged(store, rule, NOW, "a") == []
         assert len(deliveries(store, program)) == 6
@@ -140,7 +140,7 @@ class TestTelling:
 class TestJudgements:
     def due(self, store: Store, now: datetime) -> list[str]:
         """Ids of the programs to judge, five minutes after the last time at the latest."""
-        return [one.program.id for one in store.programs_to_judge(now - timedelta(minutes=5), 10)]
+        return [one.program.id for one in store.due_evaluations(now - timedelta(minutes=5), 10)]
 
     def test_a_program_is_due_with_its_first_rule_with_new_events_and_after_a_while(
         self, store: Store, program: ProgramRecord, rule: AlertRuleRecord
@@ -148,13 +148,13 @@ class TestJudgements:
         """And not without a rule."""
         run = store.create_run(program, "main", {"name": "main"}, NOW)
         store.create_program("default", {"name": "unwatched", "state": "open"}, None, NOW)
-        (first,) = store.programs_to_judge(NOW, 10)
+        (first,) = store.due_evaluations(NOW, 10)
         assert (first.program, first.events, first.judged_at) == (program, 0, None)
-        assert store.claim_judgement(first, NOW)
+        assert store.claim_evaluation(first, NOW)
         assert self.due(store, NOW + SECOND) == []
-        store.add_events(run, [Event("a", "note", NOW, text="x"), Event("b", "note", NOW, text="y")], NOW)
-        (second,) = store.programs_to_judge(NOW - LEASE, 10)
-        assert (second.events, store.claim_judgement(second, NOW + SECOND)) == (2, True)
+        store.append_events(run, [Event("a", "note", NOW, text="x"), Event("b", "note", NOW, text="y")], NOW)
+        (second,) = store.due_evaluations(NOW - LEASE, 10)
+        assert (second.events, store.claim_evaluation(second, NOW + SECOND)) == (2, True)
         assert self.due(store, NOW + 2 * SECOND) == []
         assert self.due(store, NOW + timedelta(minutes=6)) == [program.id]
         store.create_rule(program, BODY, NOW)
@@ -166,14 +166,14 @@ class TestJudgements:
     def test_of_eight_that_ask_one_may_judge(self, store: Store, rule: AlertRuleRecord) -> None:
         """The first time as later."""
         for now in (NOW, NOW + timedelta(hours=1)):
-            (due,) = store.programs_to_judge(now, 10)
+            (due,) = store.due_evaluations(now, 10)
             with ThreadPoolExecutor(8) as pool:
-                got = list(pool.map(lambda _, due=due, now=now: store.claim_judgement(due, now), range(8)))
+                got = list(pool.map(lambda _, due=due, now=now: store.claim_evaluation(due, now), range(8)))
             assert sorted(got) == [False] * 7 + [True]
 
     def test_judging_is_no_change_of_the_program(self, store: Store, program: ProgramRecord, rule: AlertRuleRecord) -> None:
         """Its version stays."""
-        assert store.claim_judgement(store.programs_to_judge(NOW, 10)[0], NOW)
+        assert store.claim_evaluation(store.due_evaluations(NOW, 10)[0], NOW)
         assert store.program("default", program.id) == program
 
 

@@ -55,13 +55,13 @@ def told(events: Any, corrections: Any) -> str:
 
 
 WORK: dict[str, Callable[[Store, RunRecord], object]] = {
-    "events kept": lambda store, run: store.add_events(run, [progress(number) for number in range(100)], NOW),
+    "events kept": lambda store, run: store.append_events(run, [progress(number) for number in range(100)], NOW),
     "a page": lambda store, run: store.events(run, 10, 10),
-    "events by id": lambda store, run: store.known_events(run, ["step-1", "step-2"]),
-    "events as corrected": lambda store, run: store.newest_words(run, ["step-1", "step-2"]),
-    "a state with hours to be made": lambda store, run: store.logs([run]),
+    "events by id": lambda store, run: store.find_events(run, ["step-1", "step-2"]),
+    "events as corrected": lambda store, run: store.latest_revisions(run, ["step-1", "step-2"]),
+    "a state with hours to be made": lambda store, run: store.run_logs([run]),
     "an hour": lambda store, run: store.events_of_hour([run], int(NOW.timestamp()) // 3600),
-    "hours made": lambda store, run: store.fold(run, told, 50),
+    "hours made": lambda store, run: store.project_hours(run, told, 50),
 }
 
 
@@ -70,7 +70,7 @@ WORK: dict[str, Callable[[Store, RunRecord], object]] = {
 def test_sqlite_finds_what_it_wants_by_an_index(store: Store, run: RunRecord, work: str) -> None:
     """A new database has no statistics, and would take every run to be tiny; the migration says otherwise."""
     corrections = [Event(f"fix-{number}", "correction", NOW, supersedes=f"step-{number}") for number in range(0, 40, 9)]
-    store.add_events(run, [*(progress(number * 7) for number in range(60)), *corrections], NOW)
+    store.append_events(run, [*(progress(number * 7) for number in range(60)), *corrections], NOW)
     with statements(store) as seen:
         WORK[work](store, run)
     assert seen
@@ -85,13 +85,13 @@ def test_a_program_of_many_runs_takes_no_more_statements_than_one_of_few(store: 
     assert program is not None
     runs = [run, *(store.create_run(program, f"run {number}", OPEN, NOW) for number in range(20))]
     for each in runs:
-        store.add_events(each, [progress(number * 7) for number in range(30)], NOW)
-        store.fold(each, told, 20)
+        store.append_events(each, [progress(number * 7) for number in range(30)], NOW)
+        store.project_hours(each, told, 20)
     with statements(store) as few:
-        store.logs(runs[:2])
+        store.run_logs(runs[:2])
         store.events_of_hour(runs[:2], int(NOW.timestamp()) // 3600)
     with statements(store) as many:
-        logs = store.logs(runs)
+        logs = store.run_logs(runs)
         hours = store.events_of_hour(runs, int(NOW.timestamp()) // 3600)
     assert len(many) == len(few)
     assert [log.touched.keys() for log in logs] == [logs[0].touched.keys()] * len(runs)
@@ -113,7 +113,7 @@ def test_postgresql_finds_ids_by_the_unique_index_in_a_run_it_never_counted(stor
         connection.execute(text("ANALYZE track_events"))
         connection.execute(fill, {"run": run.key, "many": MANY})
     with statements(store) as seen:
-        store.known_events(run, [f"step-{number}" for number in range(100)])
+        store.find_events(run, [f"step-{number}" for number in range(100)])
     ((asked, given),) = seen
     with store.engine.connect() as connection:
         plan = "\n".join(row[0] for row in connection.exec_driver_sql(f"EXPLAIN {asked}", given))

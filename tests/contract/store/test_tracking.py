@@ -99,33 +99,33 @@ class TestLog:
             Event("bill", "cost", NOW, micro_usd=-5, line="compute", billed_until=NOW + timedelta(hours=1)),
             Event("fix", "correction", NOW, supersedes="bill", micro_usd=7),
         ]
-        store.add_events(run, sent, NOW)
+        store.append_events(run, sent, NOW)
         assert [logged.event for logged in store.events(run, 0, 10)] == sent
-        assert store.known_events(run, ["bill", "never"]) == {"bill": sent[1]}
+        assert store.find_events(run, ["bill", "never"]) == {"bill": sent[1]}
 
     def test_the_same_event_counts_once_and_another_under_its_id_is_a_conflict(self, store: Store, run: RunRecord) -> None:
         """Within a batch as between batches."""
-        first = store.add_events(run, [progress(1), progress(1), progress(2), progress(2, step=9)], NOW)
+        first = store.append_events(run, [progress(1), progress(1), progress(2), progress(2, step=9)], NOW)
         assert (first.accepted, first.duplicates, first.conflicts) == (("step-1", "step-2"), ("step-1",), ("step-2",))
-        again = store.add_events(run, [progress(1), progress(2, step=9), progress(3)], NOW)
+        again = store.append_events(run, [progress(1), progress(2, step=9), progress(3)], NOW)
         assert (again.accepted, again.duplicates, again.conflicts) == (("step-3",), ("step-1",), ("step-2",))
         assert [logged.position for logged in store.events(run, 0, 10)] == [1, 2, 3]
 
     @pytest.mark.parametrize("sent", [[3], [1, 3], [3, 4, 5]], ids=["new", "new beside a duplicate", "several"])
     def test_a_run_set_back_behind_its_log_loses_no_event_silently(self, store: Store, run: RunRecord, sent: list[int]) -> None:
         """After a mixed restore its numbers are given already: that is an error, and no event that was there before."""
-        store.add_events(run, [progress(1), progress(2)], NOW)
+        store.append_events(run, [progress(1), progress(2)], NOW)
         with store.engine.begin() as connection:
             connection.execute(update(track_runs).where(track_runs.c.key == run.key).values(position=1))
         with pytest.raises(IntegrityError):
-            store.add_events(run, [progress(number) for number in sent], NOW)
+            store.append_events(run, [progress(number) for number in sent], NOW)
         assert [logged.event.id for logged in store.events(run, 0, 10)] == ["step-1", "step-2"]
 
     def test_senders_at_once_leave_each_event_once_and_no_gap(self, store: Store, run: RunRecord) -> None:
         """Eight threads send overlapping batches of the same 200 events."""
         batches = [[progress(n) for n in range(start, start + 50)] for start in range(0, 200, 10)]
         with ThreadPoolExecutor(8) as pool:
-            added = list(pool.map(lambda batch: store.add_events(run, batch, NOW), batches))
+            added = list(pool.map(lambda batch: store.append_events(run, batch, NOW), batches))
         accepted = [event for one in added for event in one.accepted]
         kept = store.events(run, 0, 1000)
         assert len(accepted) == len(set(accepted)) == len(kept)
@@ -139,7 +139,7 @@ class TestLog:
         seen: list[str] = []
         position = 0
         for start in range(0, 1000, 50):
-            store.add_events(run, [progress(n) for n in numbers[start : start + 50]], NOW)
+            store.append_events(run, [progress(n) for n in numbers[start : start + 50]], NOW)
             page = store.events(run, position, 40)
             seen += [logged.event.id for logged in page]
             position = page[-1].position
@@ -154,31 +154,31 @@ class TestHours:
 
     def test_only_the_hours_that_new_events_touch_are_made_again(self, store: Store, run: RunRecord) -> None:
         """The others stay as they are."""
-        store.add_events(run, [progress(0), progress(70)], NOW)
-        assert store.fold(run, texts, 100) == 0
-        store.add_events(run, [progress(71)], NOW)
-        log = store.logs([run])[0]
+        store.append_events(run, [progress(0), progress(70)], NOW)
+        assert store.project_hours(run, texts, 100) == 0
+        store.append_events(run, [progress(71)], NOW)
+        log = store.run_logs([run])[0]
         first = micros(NOW) // HOUR_MICROS
         assert log.hours == {first: "step-0|", first + 1: "step-70|"}
         assert {hour: [event.id for event in events] for hour, events in log.touched.items()} == {first + 1: ["step-70", "step-71"]}
 
     def test_a_correction_touches_the_hour_of_what_it_corrects(self, store: Store, run: RunRecord) -> None:
         """Also through a correction of the correction, and wherever its own time lies."""
-        store.add_events(run, [progress(0), progress(70)], NOW)
-        store.fold(run, texts, 100)
-        store.add_events(run, [Event("c1", "correction", NOW + timedelta(days=9), supersedes="step-0")], NOW)
-        store.fold(run, texts, 100)
-        store.add_events(run, [Event("c2", "correction", NOW + timedelta(days=9), supersedes="c1")], NOW)
-        log = store.logs([run])[0]
+        store.append_events(run, [progress(0), progress(70)], NOW)
+        store.project_hours(run, texts, 100)
+        store.append_events(run, [Event("c1", "correction", NOW + timedelta(days=9), supersedes="step-0")], NOW)
+        store.project_hours(run, texts, 100)
+        store.append_events(run, [Event("c2", "correction", NOW + timedelta(days=9), supersedes="c1")], NOW)
+        log = store.run_logs([run])[0]
         assert list(log.touched) == [micros(NOW) // HOUR_MICROS]
         assert {event.id for event in log.corrections} == {"c1", "c2"}
 
     def test_corrections_in_a_circle_or_of_nothing_touch_nothing(self, store: Store, run: RunRecord) -> None:
         """They are kept, and wait for what they correct."""
         circle = [Event("a", "correction", NOW, supersedes="b"), Event("b", "correction", NOW, supersedes="a")]
-        store.add_events(run, [*circle, Event("c", "correction", NOW, supersedes="never")], NOW)
-        assert store.logs([run])[0].touched == {}
-        assert store.fold(run, texts, 100) == 0
+        store.append_events(run, [*circle, Event("c", "correction", NOW, supersedes="never")], NOW)
+        assert store.run_logs([run])[0].touched == {}
+        assert store.project_hours(run, texts, 100) == 0
 
     def test_hours_do_not_depend_on_the_order_and_batches_of_arrival(self, store: Store, program: ProgramRecord) -> None:
         """Shuffled, repeated and folded in steps of any size, the same hours come out."""
@@ -189,33 +189,33 @@ class TestHours:
             shuffled = events + events[:30]
             random.Random(seed).shuffle(shuffled)
             for start in range(0, len(shuffled), 17):
-                store.add_events(run, shuffled[start : start + 17], NOW)
-                store.fold(run, texts, step)
-            while store.fold(run, texts, step):
+                store.append_events(run, shuffled[start : start + 17], NOW)
+                store.project_hours(run, texts, step)
+            while store.project_hours(run, texts, step):
                 continue
-            made.append({hour: body.partition("|")[0] for hour, body in store.logs([run])[0].hours.items()})
+            made.append({hour: body.partition("|")[0] for hour, body in store.run_logs([run])[0].hours.items()})
         assert made[0] == made[1] == made[2]
 
     def test_hours_thrown_away_come_back_the_same(self, store: Store, run: RunRecord) -> None:
         """They are a projection of the log and nothing else."""
-        store.add_events(run, [progress(n * 13) for n in range(40)], NOW)
-        while store.fold(run, texts, 7):
+        store.append_events(run, [progress(n * 13) for n in range(40)], NOW)
+        while store.project_hours(run, texts, 7):
             continue
-        before = store.logs([run])[0].hours
-        store.forget_hours(run)
-        assert store.logs([run])[0].hours == {}
-        store.fold(run, texts, 1000)
-        assert store.logs([run])[0].hours == before
+        before = store.run_logs([run])[0].hours
+        store.delete_hours(run)
+        assert store.run_logs([run])[0].hours == {}
+        store.project_hours(run, texts, 1000)
+        assert store.run_logs([run])[0].hours == before
 
     def test_of_two_that_make_the_same_hours_one_does(self, store: Store, run: RunRecord) -> None:
         """The slower one finds the run folded further and changes nothing; no event is left out."""
-        store.add_events(run, [progress(n) for n in range(10)], NOW)
+        store.append_events(run, [progress(n) for n in range(10)], NOW)
 
         def interrupted(events: Sequence[Event], corrections: Sequence[Event]) -> str:
             once.pop()(run, texts, 100) if once else None
             return "too late"
 
-        once: list[Callable[..., int]] = [store.fold]
-        store.fold(run, interrupted, 100)
-        assert set(store.logs([run])[0].hours.values()) == {texts([progress(n) for n in range(10)], [])}
-        assert store.unfolded_runs(10) == []
+        once: list[Callable[..., int]] = [store.project_hours]
+        store.project_hours(run, interrupted, 100)
+        assert set(store.run_logs([run])[0].hours.values()) == {texts([progress(n) for n in range(10)], [])}
+        assert store.runs_to_project(10) == []

@@ -31,7 +31,7 @@ def standing(events: Iterable[Event], now: float, **more: Any) -> RuleInputs:
 
 def of(found: ProgramStatus, **more: Any) -> RuleInputs:
     """A status with what rules are judged by beside it."""
-    runs = tuple(WatchedRun(f"r{place}", open=True) for place in range(len(found.runs)))
+    runs = tuple(WatchedRun(f"r{place}", is_open=True) for place in range(len(found.runs)))
     return RuleInputs(
         **{"status": found, "budget_usd": PROGRAM.budget_usd, "deadline": PROGRAM.deadline, "caps": SpendCaps(), "runs": runs} | more
     )
@@ -152,7 +152,7 @@ class TestRuns:
         """Nothing is expected of it."""
         silent = standing(steadily(50), 90)
         assert evaluate_rule(self.STALLED, standing(steadily(100), 200)) == ()
-        assert evaluate_rule(self.STALLED, replace(silent, runs=(WatchedRun("r0", open=False),))) == ()
+        assert evaluate_rule(self.STALLED, replace(silent, runs=(WatchedRun("r0", is_open=False),))) == ()
         assert evaluate_rule(self.STALLED, standing([], 200)) == ()
 
     @pytest.mark.parametrize("finding", get_args(LossFinding))
@@ -165,7 +165,7 @@ class TestRuns:
         (found,) = evaluate_rule(rule("loss"), alarmed)
         assert (found.title, found.figures["last_loss"]) == (LOSS_TITLES[finding], "nan")
         assert found.text == "helper: run main at 2027-01-06 01:00 UTC: the figures"
-        assert evaluate_rule(rule("loss"), replace(alarmed, runs=(WatchedRun("r0", open=False),))) == ()
+        assert evaluate_rule(rule("loss"), replace(alarmed, runs=(WatchedRun("r0", is_open=False),))) == ()
 
     def test_a_loss_that_is_no_number_is_found(self) -> None:
         """As the run told it."""
@@ -240,8 +240,8 @@ class Log:
     def judged(self, now: datetime, *subjects: str) -> None:
         """Take over what a judgement changes."""
         news = diff_alerts(self.kind, found(*subjects), [PreviousAlert(*entry) for entry in self.ended.items()], now)
-        self.ended |= {finding.subject: None for finding in news.tell} | dict.fromkeys(news.resumed) | dict.fromkeys(news.ended, now)
-        self.told += [finding.subject for finding in news.tell]
+        self.ended |= {finding.subject: None for finding in news.new} | dict.fromkeys(news.resumed) | dict.fromkeys(news.ended, now)
+        self.told += [finding.subject for finding in news.new]
 
 
 class TestNews:

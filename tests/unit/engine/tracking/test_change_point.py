@@ -88,7 +88,7 @@ def test_days_that_remember_need_more_to_be_a_change() -> None:
     remembering = np.zeros(60)
     for day in range(1, 60):
         remembering[day] = 0.7 * remembering[day - 1] + np.sqrt(1 - 0.49) * shocks[day]
-    splits = replace(SPLITS, most_memory=0.0)
+    splits = replace(SPLITS, max_autocorrelation=0.0)
     believed = split_statistics(1 + remembering, splits, 0.04).max()
     assert split_statistics(1 + remembering, SPLITS, 0.04).max() < 0.7 * believed
 

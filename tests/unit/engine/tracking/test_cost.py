@@ -52,7 +52,7 @@ def test_bills_follow_each_other() -> None:
 def test_a_bill_of_a_run_that_told_no_cost_is_spread_evenly() -> None:
     """It is all that is known, and enough."""
     found = run(event(0, tokens=0), event(10, tokens=100), cost(20, 80.0, until=8), baseline=UNPRICED)
-    assert found.unknown is None
+    assert found.unknown_reason is None
     assert at_hours(found, 0.0, 2.0, 8.0, 10.0) == [0.0, 20.0, 80.0, 80.0]
 
 
@@ -83,11 +83,11 @@ def test_tokens_without_cost_or_hours_are_no_zero() -> None:
     found = run(event(0, tokens=0), event(10, tokens=100))
     assert found.usd is None
     assert found.usd_at(np.array([5.0])) is None
-    assert found.unknown is not None
-    assert "neither cost nor accelerator-hours" in found.unknown
+    assert found.unknown_reason is not None
+    assert "neither cost nor accelerator-hours" in found.unknown_reason
     unpriced = run(event(0, tokens=0, accelerator_hours=1), baseline=UNPRICED)
-    assert unpriced.unknown is not None
-    assert "no price" in unpriced.unknown
+    assert unpriced.unknown_reason is not None
+    assert "no price" in unpriced.unknown_reason
 
 
 def test_nothing_happened_costs_nothing() -> None:

@@ -13,7 +13,7 @@ from service.engine.tracking.feedback import RATES, feedback_factors, scale_thro
 from service.presets.hardware.accelerators import find_accelerator
 from service.presets.training.utilisation import find_utilisation
 
-RULES = FeedbackRules(prior_runs=1.0, least_hours=24.0, source="here")
+RULES = FeedbackRules(prior_runs=1.0, min_hours=24.0, source="here")
 ONE = RunOutcome("r1", "H100", 0.8, 10_000.0, 3, {"evaluation": 0.1})
 
 

@@ -23,15 +23,15 @@ def rises(values: Sequence[float] | np.ndarray[Any, Any]) -> bool:
 def test_laws_of_a_life(events: list[Event]) -> None:
     """Totals never fall, what is earned is no more than was trained or ever reached, and downtime is part of the time."""
     found = run_of(*events)
-    line = found.line
+    line = found.lineage
     assert all(rises(values) for values in (line.at_hours, line.trained, line.earned, found.uptime(line.at_hours)))
     assert all(rises(total.value) for total in (found.accelerator_hours, found.micro_usd) if total)
     assert line.position <= max([each.tokens_done or 0.0 for each in events], default=0.0)
-    assert line.lost >= -1e-9
-    assert ((line.share >= 0) & (line.share <= 1)).all()
-    assert all(stop.downtime_hours >= 0 for stop in found.stops)
-    assert len(found.stops) == sum(each.type == "interruption" for each in events)
-    assert rises(np.ravel(np.column_stack([found.down.begin, found.down.end])))
+    assert line.lost_tokens >= -1e-9
+    assert ((line.surviving_share >= 0) & (line.surviving_share <= 1)).all()
+    assert all(stop.downtime_hours >= 0 for stop in found.interruptions)
+    assert len(found.interruptions) == sum(each.type == "interruption" for each in events)
+    assert rises(np.ravel(np.column_stack([found.downtime.begin, found.downtime.end])))
 
 
 @given(lives(), st.randoms(use_true_random=False))
@@ -47,7 +47,7 @@ def test_the_order_of_telling_changes_nothing(events: list[Event], random: Any) 
 def test_nothing_happened_yet() -> None:
     """No start, no position, no totals, no time."""
     found = run_of()
-    assert (found.started_at, found.last_at, found.events, found.line.position) == (None, None, 0, 0.0)
+    assert (found.started_at, found.last_at, found.events, found.lineage.position) == (None, None, 0, 0.0)
     assert found.accelerator_hours is None
     assert found.micro_usd is None
 
@@ -55,8 +55,8 @@ def test_nothing_happened_yet() -> None:
 def test_a_steady_run() -> None:
     """Position, totals and times are those that were told last."""
     found = run_of(*steadily(50))
-    assert found.line.position == 500.0
-    assert found.line.lost == 0.0
+    assert found.lineage.position == 500.0
+    assert found.lineage.lost_tokens == 0.0
     assert found.accelerator_hours is not None
     assert found.accelerator_hours.value[-1] == 250.0
     assert (found.started_at, found.last_at, found.events) == (at(0), at(50), 51)
@@ -64,16 +64,16 @@ def test_a_steady_run() -> None:
 
 def test_as_of_is_inclusive() -> None:
     """What happens at the moment itself counts, what happens later does not."""
-    assert run_of(*steadily(50), until=20).line.position == 200.0
-    assert history(folded(steadily(50)), at(20.5)).line.position == 200.0
+    assert run_of(*steadily(50), until=20).lineage.position == 200.0
+    assert history(folded(steadily(50)), at(20.5)).lineage.position == 200.0
 
 
 def test_a_rollback_takes_back_what_was_trained_beyond() -> None:
     """Position falls to it; what was trained is lost, and trained again counts."""
     found = run_of(*steadily(10), event(10.5, "rollback", tokens=60, to_step=6), event(12.5, tokens=80))
-    assert found.line.position == 80.0
-    assert found.line.lost == 40.0
-    assert found.line.trained[-1] == 120.0
+    assert found.lineage.position == 80.0
+    assert found.lineage.lost_tokens == 40.0
+    assert found.lineage.trained[-1] == 120.0
 
 
 def test_two_rollbacks_take_back_what_the_deeper_one_does() -> None:
@@ -82,44 +82,44 @@ def test_two_rollbacks_take_back_what_the_deeper_one_does() -> None:
         event(0, tokens=0), event(8, tokens=80), event(9, "rollback", tokens=50), event(13, tokens=90),
         event(14, "rollback", tokens=30), event(15, tokens=40),
     )  # fmt: skip
-    assert found.line.position == 40.0
-    assert found.line.lost == 90.0
-    assert found.line.earned.tolist() == [0, 30, 30, 30, 30, 40]
+    assert found.lineage.position == 40.0
+    assert found.lineage.lost_tokens == 90.0
+    assert found.lineage.earned.tolist() == [0, 30, 30, 30, 30, 40]
 
 
 def test_events_before_a_rollback_may_arrive_after_it() -> None:
     """They belong where they happened: the rollback stays the newest."""
     told = [event(0, tokens=0), event(10, "rollback", tokens=50), event(11, tokens=55), event(9, tokens=90), event(9.5, tokens=95)]
-    assert run_of(*told).line.position == 55.0
-    assert run_of(*told).line.lost == 45.0
+    assert run_of(*told).lineage.position == 55.0
+    assert run_of(*told).lineage.lost_tokens == 45.0
 
 
 def test_a_fall_without_a_rollback_is_one() -> None:
     """A run that comes back from a checkpoint and says nothing but where it stands."""
     found = run_of(event(0, tokens=0), event(10, tokens=100), event(11, "restart"), event(12, tokens=70), event(14, tokens=90))
-    assert found.line.position == 90.0
-    assert found.line.lost == 30.0
+    assert found.lineage.position == 90.0
+    assert found.lineage.lost_tokens == 30.0
 
 
 def test_a_branch_without_tokens_stands_at_its_step() -> None:
     """Interpolated between the steps that were told."""
     found = run_of(*steadily(10), event(10.5, "branch", from_step=4, name="cooler"), event(11.5, tokens=50, step=5))
-    assert found.line.position == 50.0
-    assert found.line.tokens[-2] == 40.0
-    assert found.line.lost == 60.0
+    assert found.lineage.position == 50.0
+    assert found.lineage.tokens[-2] == 40.0
+    assert found.lineage.lost_tokens == 60.0
 
 
 def test_a_branch_after_a_rollback_stands_on_the_surviving_line() -> None:
     """A step passed twice, at other tokens, is where the newest pass has it."""
     told = [*steadily(10), event(11, "rollback", tokens=20, step=2, to_step=2), event(12, tokens=60, step=10)]
     found = run_of(*told, event(13, "branch", from_step=6, name="b"))
-    assert found.line.position == 40.0
+    assert found.lineage.position == 40.0
 
 
 def test_a_branch_from_an_unknown_step_is_told() -> None:
     """The position stays, with a warning."""
     found = run_of(*steadily(10), event(11, "branch", from_step=99, name="b"))
-    assert found.line.position == 100.0
+    assert found.lineage.position == 100.0
     assert "step 99" in found.warnings[0]
 
 
@@ -127,9 +127,9 @@ def test_a_branch_and_return() -> None:
     """Back on the first line its tokens count again, and those of the branch no longer."""
     told = [*steadily(10), event(11, "branch", from_step=4, name="b", tokens=40), event(15, tokens=95, step=9)]
     found = run_of(*told, event(16, "branch", from_step=10, name="main", tokens=100), event(17, tokens=110, step=11))
-    assert found.line.position == 110.0
-    assert found.line.lost == 55.0
-    assert found.line.counts.tolist()[-4:] == [False, False, True, True]
+    assert found.lineage.position == 110.0
+    assert found.lineage.lost_tokens == 55.0
+    assert found.lineage.surviving.tolist()[-4:] == [False, False, True, True]
 
 
 def test_returning_by_name_goes_to_that_line() -> None:
@@ -141,17 +141,17 @@ def test_returning_by_name_goes_to_that_line() -> None:
         event(15, tokens=95, step=9),
     ]
     found = run_of(*told, event(16, "branch", from_step=9, name="main", tokens=90), event(17, tokens=100, step=10))
-    assert not found.line.counts[found.line.at_hours == 13.0].any()
-    assert found.line.counts[found.line.at_hours == 8.0].all()
-    assert found.line.counts[found.line.at_hours == 0.0].all()
+    assert not found.lineage.surviving[found.lineage.at_hours == 13.0].any()
+    assert found.lineage.surviving[found.lineage.at_hours == 8.0].all()
+    assert found.lineage.surviving[found.lineage.at_hours == 0.0].all()
 
 
 def test_a_correction_can_void_a_rollback() -> None:
     """As if it had never been told."""
     back = event(10.5, "rollback", tokens=60)
     found = run_of(*steadily(10), back, event(11, tokens=110), correction(20, back))
-    assert found.line.position == 110.0
-    assert found.line.lost == 0.0
+    assert found.lineage.position == 110.0
+    assert found.lineage.lost_tokens == 0.0
 
 
 def test_relaunches_are_summed() -> None:
@@ -188,7 +188,7 @@ def test_downtime_lasts_until_the_restart() -> None:
         event(0, tokens=0), event(1, "interruption", cause="gpu"), event(3, "restart"), event(4, tokens=9),
         event(5, "interruption", cause="net"), event(5.5, tokens=12), event(8, "interruption", cause="gpu"), until=10,
     )  # fmt: skip
-    assert [(stop.cause, stop.downtime_hours, stop.over) for stop in found.stops] == [
+    assert [(stop.cause, stop.downtime_hours, stop.ended) for stop in found.interruptions] == [
         ("gpu", 2, True),
         ("net", 0.5, True),
         ("gpu", 2, False),
@@ -199,7 +199,7 @@ def test_downtime_lasts_until_the_restart() -> None:
 def test_a_restart_nobody_told_the_end_before_was_down_since_the_last_sign() -> None:
     """A job that ran out of its time in the queue."""
     found = run_of(event(0, tokens=0), event(5, tokens=50), event(9, "restart"), event(10, tokens=60), until=10)
-    assert found.stops == ()
+    assert found.interruptions == ()
     assert found.uptime(np.array([10.0])).tolist() == [6.0]
 
 
@@ -207,7 +207,7 @@ def test_losses_are_placed_on_the_line() -> None:
     """Hours that a rollback left behind do not count."""
     told = [event(hour, tokens=10 * hour, loss=3.0) for hour in range(6)]
     found = run_of(*told, event(6, "rollback", tokens=20), event(7, tokens=30, loss=2.0))
-    assert found.losses.counts.tolist() == [True, True, True, False, False, False, True]
+    assert found.losses.surviving.tolist() == [True, True, True, False, False, False, True]
     assert found.losses.tokens.tolist()[-1] == 30.0
 
 

@@ -126,7 +126,7 @@ def test_losses_are_summed_up() -> None:
     losses = roll_up_hour(event(place / 10, loss=loss) for place, loss in enumerate([3.0, 2.0, 9.0, math.inf])).losses
     assert losses is not None
     assert (losses.count, losses.not_finite, losses.last) == (4, 1, None)
-    assert (losses.least, losses.middle, losses.most) == (2.0, 3.0, 9.0)
+    assert (losses.lowest, losses.median, losses.highest) == (2.0, 3.0, 9.0)
 
 
 def test_checkpoints_and_money_are_summed_up() -> None:

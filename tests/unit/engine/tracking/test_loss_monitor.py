@@ -14,7 +14,7 @@ from service.engine.tracking.loss_monitor import LossRules, losses, project_loss
 from service.presets.scaling.law_fit import curve_prior
 from tests.unit.engine.tracking_builders import event, run_of
 
-RULES = LossRules(window_hours=48, deviations=6.0, spike_share=0.05, fewest_hours=8, source="x")
+RULES = LossRules(window_hours=48, deviations=6.0, spike_share=0.05, min_hours=8, source="x")
 
 
 def falling(hour: int) -> float:

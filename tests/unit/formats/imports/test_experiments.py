@@ -67,9 +67,9 @@ class TestMlflow:
             each.event.id: each.event
             for each in mlflow(
                 document(histories={"77715ee7480043d7a266e16b028bfaea": [point for point in history if point["key"] != "tokens_done"]})
-            ).matched
+            ).events
         }
-        after = {each.event.id: each.event for each in mlflow(whole).matched}
+        after = {each.event.id: each.event for each in mlflow(whole).events}
         assert before.keys() == after.keys()
         corrections = [make_restatement(after[name], before[name]) for name in after]
         assert sum(correction is not None for correction in corrections) == 3
@@ -103,7 +103,7 @@ class TestMlflow:
         """A run that cannot be read says why, and harms no other."""
         imported = mlflow(document(runs=[run, *document()["runs"]]))
         assert words in reasons(imported)[1]
-        assert {each.row for each in imported.matched} == {2, 3}
+        assert {each.row for each in imported.events} == {2, 3}
 
     @pytest.mark.parametrize("value", [[], {}, {"runs": {}}, {"runs": [], "histories": []}, {"runs": [], "histories": {"a": 1}}])
     def test_what_is_no_document(self, value: Any) -> None:
@@ -147,7 +147,7 @@ class TestWandb:
         """Times that are none; a row of no run is left to whoever knows better."""
         imported = read_wandb(data("wandb-history.csv"))
         assert "ISO 8601" in reasons(imported)[5]
-        assert [each.row for each in imported.matched if not each.reference.said] == [6]
+        assert [each.row for each in imported.events if not each.reference.is_stated] == [6]
 
     def test_lines_of_json(self) -> None:
         """NaN in both spellings is a loss; nested values and broken lines are not."""
@@ -208,7 +208,7 @@ class TestDcgm:
     def test_several_answers_at_once(self) -> None:
         """A list of answers is one import."""
         one = json.loads(data("dcgm.json"))
-        assert read_dcgm(json.dumps([one, {"data": {"resultType": "matrix", "result": []}}]).encode()).matched
+        assert read_dcgm(json.dumps([one, {"data": {"resultType": "matrix", "result": []}}]).encode()).events
 
     @pytest.mark.parametrize("value", [7, {"data": {"resultType": "vector", "result": []}}, {"data": None}, [7]])
     def test_what_is_no_answer(self, value: Any) -> None:
@@ -221,4 +221,4 @@ class TestDcgm:
         answer = json.loads(data("dcgm.json"))
         answer["data"]["result"] = answer["data"]["result"][:1]
         answer["data"]["result"][0]["metric"] |= {"outlay_run": "", "outlay_program": "support-assistant"}
-        assert read_dcgm(json.dumps(answer).encode()).matched[0].reference == RunReference("", "support-assistant")
+        assert read_dcgm(json.dumps(answer).encode()).events[0].reference == RunReference("", "support-assistant")

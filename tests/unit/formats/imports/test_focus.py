@@ -60,13 +60,13 @@ def parquet_bill(columns: Mapping[str, Any], **options: Any) -> bytes:
 def reason(row: Mapping[str, Any]) -> str:
     """Why a row, alone in its bill, is not taken."""
     imported = read_focus(bill(row))
-    assert not imported.matched
+    assert not imported.events
     return reasons(imported)[2]
 
 
 def only(content: bytes) -> Event:
     """The event of a bill of one row."""
-    (found,) = read_focus(content).matched
+    (found,) = read_focus(content).events
     return found.event
 
 
@@ -83,7 +83,7 @@ class TestBill:
         ]
         assert events[3].text == "Amazon FSx · FSx for Lustre, SSD, 125 MB/s per TiB"
         assert list(reasons(imported)) == [13, 14, 15, 16]
-        assert [each.row for each in imported.matched if not each.reference.said] == [12]
+        assert [each.row for each in imported.events if not each.reference.is_stated] == [12]
 
     def test_why_rows_are_not_taken(self) -> None:
         """Each reason says what is wrong in its row."""
@@ -95,7 +95,7 @@ class TestBill:
         """Renamed providers, allocated tags, a prefixed tag and tags as a list of pairs are read."""
         imported = read_focus(data("focus-1.3.csv"))
         assert_takable(imported)
-        assert [each.reference for each in imported.matched] == [
+        assert [each.reference for each in imported.events] == [
             RunReference("main-7b"),
             RunReference("ablations", "support-assistant"),
             RunReference("", "support-assistant"),
@@ -104,7 +104,7 @@ class TestBill:
 
     def test_the_same_charge_in_a_later_version_is_the_same(self) -> None:
         """The hour of i-0aa1, exported as 1.3 after 1.0, is a restatement and not a second charge."""
-        before, after = (read_focus(data(name)).matched[0].event for name in ("focus-1.0.csv", "focus-1.3.csv"))
+        before, after = (read_focus(data(name)).events[0].event for name in ("focus-1.0.csv", "focus-1.3.csv"))
         assert before.id == after.id
         correction = make_restatement(after, before)
         assert correction is not None
@@ -139,9 +139,9 @@ class TestReadingAgain:
     def test_the_order_of_rows_does_not_matter(self, costs: list[int], shuffle: random.Random) -> None:
         """Charges alike in everything but their cost are numbered by it, so that a shuffled export tells the same events."""
         rows = [{"EffectiveCost": str(cost)} for cost in costs]
-        told = {each.event for each in read_focus(bill(*rows)).matched}
+        told = {each.event for each in read_focus(bill(*rows)).events}
         shuffle.shuffle(rows)
-        assert {each.event for each in read_focus(bill(*rows)).matched} == told
+        assert {each.event for each in read_focus(bill(*rows)).events} == told
         assert sum(event.micro_usd or 0 for event in told) == sum(costs) * 10**6
 
     @pytest.mark.parametrize("column", sorted(set(IDENTITY) & set(ROW)))
@@ -232,7 +232,7 @@ class TestRows:
     )
     def test_tags_are_read_as_providers_write_them(self, tags: str) -> None:
         """Prefixes, separators and case of a provider's tags do not matter."""
-        assert read_focus(bill({"Tags": tags})).matched[0].reference == RunReference("main-7b")
+        assert read_focus(bill({"Tags": tags})).events[0].reference == RunReference("main-7b")
 
     def test_costs_are_rounded_to_the_even_micro_dollar(self) -> None:
         """Half a millionth goes to the even side, so that sums do not drift."""
@@ -274,13 +274,13 @@ class TestFiles:
     def test_a_row_that_is_cut_off(self) -> None:
         """A row with too few cells is named; the others are taken."""
         imported = read_focus(bill({}) + b"1,2\r\n\r\n")
-        assert len(imported.matched) == 1
+        assert len(imported.events) == 1
         assert "2 cells" in reasons(imported)[3]
 
     def test_too_many_rows(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """Above the bound the file is refused whole."""
         monkeypatch.setattr(rows, "MOST_ROWS", 2)
-        assert len(read_focus(bill({}, {})).matched) == 2
+        assert len(read_focus(bill({}, {})).events) == 2
         with pytest.raises(InvalidRequest, match="more than 2 rows"):
             read_focus(bill({}, {}, {}))
 
@@ -315,13 +315,13 @@ class TestParquet:
         }
         columns["ChargePeriodEnd"] = pa.array([start.replace(hour=1)] * 2, pa.timestamp("ms", "UTC"))
         imported = read_focus(parquet_bill(columns, row_group_size=1))
-        assert imported.matched[0].event == only(bill({}))
-        assert not imported.matched[1].reference.said
+        assert imported.events[0].event == only(bill({}))
+        assert not imported.events[1].reference.is_stated
 
     def test_columns_that_nobody_needs_are_not_unpacked(self) -> None:
         """Hundreds of megabytes in a column of the provider's own harm nobody."""
         columns = {name: [value] * 3 for name, value in ROW.items()} | {"x_Blob": ["b" * 10_000_000] * 3}
-        assert len(read_focus(parquet_bill(columns, compression="zstd", use_dictionary=False)).matched) == 3
+        assert len(read_focus(parquet_bill(columns, compression="zstd", use_dictionary=False)).events) == 3
 
     @pytest.mark.parametrize("nested", [False, True])
     def test_a_bomb_is_refused_before_it_is_unpacked(self, nested: bool, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -375,7 +375,7 @@ class TestParquet:
         for _ in range(3):
             whole[damage.randrange(4, len(whole))] = damage.randrange(256)
         with suppress(InvalidRequest):
-            assert len(read_focus(bytes(whole)).matched) <= 1
+            assert len(read_focus(bytes(whole)).events) <= 1
 
 
 class TestFullSample:
@@ -393,14 +393,14 @@ class TestFullSample:
         for basis, column in (("effective", "EffectiveCost"), ("billed", "BilledCost")):
             imported = read_focus(sample, "effective" if basis == "effective" else "billed")
             assert_takable(imported)
-            assert len(imported.matched) + len(imported.unmatched) == len(rows) == 1000
-            taken = sum(Decimal(rows[each.row - 2][column]) for each in imported.matched)
-            assert sum(each.event.micro_usd or 0 for each in imported.matched) == pytest.approx(float(taken * 10**6), abs=500)
-            assert sum(each.reference.said for each in imported.matched) == sum("outlay_run" in row["Tags"] for row in rows)
+            assert len(imported.events) + len(imported.unmatched) == len(rows) == 1000
+            taken = sum(Decimal(rows[each.row - 2][column]) for each in imported.events)
+            assert sum(each.event.micro_usd or 0 for each in imported.events) == pytest.approx(float(taken * 10**6), abs=500)
+            assert sum(each.reference.is_stated for each in imported.events) == sum("outlay_run" in row["Tags"] for row in rows)
 
     def test_every_charge_is_told_apart(self, sample: bytes) -> None:
         """No two of its rows are one charge."""
-        assert {each.event.id.rpartition("-")[2] for each in read_focus(sample).matched} == {"0"}
+        assert {each.event.id.rpartition("-")[2] for each in read_focus(sample).events} == {"0"}
 
     def test_the_columns_that_are_read_are_the_specifications(self) -> None:
         """Every column looked for is one of FOCUS 1.2, or one that 1.3 added."""

@@ -74,7 +74,7 @@ class TestJobs:
     def test_a_job_that_lasts_is_told_anew_at_each_look(self) -> None:
         """Half an hour so far is progress with an id of its own; an hour later it is another."""
         looks = [accounting(job(7, 5, hours, state="RUNNING")) for hours in (0.5, 1.5)]
-        first, second = (read_sacct(look).matched for look in looks)
+        first, second = (read_sacct(look).events for look in looks)
         assert [each.event.accelerator_hours for each in first] == [0, 4]
         assert first[0].event == second[0].event
         assert first[1].event.id != second[1].event.id
@@ -82,18 +82,18 @@ class TestJobs:
     @pytest.mark.parametrize("state", ["NODE_FAIL", "PREEMPTED", "BOOT_FAIL", "FAILED", "OUT_OF_MEMORY", "REQUEUED"])
     def test_failures_are_interruptions(self, state: str) -> None:
         """What nobody wanted is an interruption, with Slurm's word for it."""
-        ended = read_sacct(accounting(job(1, 0, 1, state=state))).matched[1].event
+        ended = read_sacct(accounting(job(1, 0, 1, state=state))).events[1].event
         assert (ended.type, ended.cause) == ("interruption", state.lower())
 
     @pytest.mark.parametrize("state", ["COMPLETED", "TIMEOUT", "CANCELLED by 1000", "DEADLINE"])
     def test_ends_that_were_wanted_are_none(self, state: str) -> None:
         """A time limit and a cancelled job are ends that somebody set."""
-        assert read_sacct(accounting(job(1, 0, 1, state=state))).matched[1].event.type == "progress"
+        assert read_sacct(accounting(job(1, 0, 1, state=state))).events[1].event.type == "progress"
 
     def test_hours_in_which_a_job_was_suspended_do_not_count(self) -> None:
         """Elapsed time is what counts, not the time between start and end."""
         text = "1|main|COMPLETED|2027-02-01T00:00:00|2027-02-01T10:00:00|04:00:00|gres/gpu:h100=6,gres/gpu:a100=2|"
-        assert read_sacct(accounting(text)).matched[1].event.accelerator_hours == 32
+        assert read_sacct(accounting(text)).events[1].event.accelerator_hours == 32
 
     @given(st.lists(st.tuples(st.integers(0, 200), st.integers(1, 50), st.integers(1, 64)), min_size=1, max_size=8))
     def test_no_hour_is_lost_or_counted_twice(self, jobs: list[tuple[int, int, int]]) -> None:
@@ -101,13 +101,13 @@ class TestJobs:
         imported = read_sacct(accounting(*(job(number, *each) for number, each in enumerate(jobs))))
         assert_takable(imported)
         expected = sum(hours * gpus for _, hours, gpus in jobs)
-        assert relaunches_summed([each.event for each in imported.matched]) == pytest.approx(expected, abs=1e-5)
+        assert relaunches_summed([each.event for each in imported.events]) == pytest.approx(expected, abs=1e-5)
 
     def test_a_part_of_an_accounting_tells_the_same_launches(self) -> None:
         """Imported week by week, jobs that do not overlap are the same events as imported at once."""
         rows = [job(1, 0, 5), job(2, 6, 5), job(3, 12, 5)]
-        whole = {each.event for each in read_sacct(accounting(*rows)).matched}
-        parts = {each.event for row in rows for each in read_sacct(accounting(row)).matched}
+        whole = {each.event for each in read_sacct(accounting(*rows)).events}
+        parts = {each.event for row in rows for each in read_sacct(accounting(row)).events}
         assert whole == parts
 
 
@@ -139,5 +139,5 @@ class TestFiles:
         """SLURM_TIME_FORMAT may add one; then nothing has to be taken for granted."""
         row = job(1, 0, 1).replace("T00:00:00|", "T01:00:00+0100|").replace("T01:00:00|", "T02:00:00+0100|")
         imported = read_sacct(accounting(row))
-        assert imported.matched[0].event.at == START
+        assert imported.events[0].event.at == START
         assert not imported.notes

@@ -25,7 +25,7 @@ def content(event: Event) -> dict[str, Any]:
 
 def of_run(imported: ImportedFile, run: str) -> list[Event]:
     """The events of a run, in the order of the import."""
-    return [each.event for each in imported.matched if each.reference.run == run]
+    return [each.event for each in imported.events if each.reference.run == run]
 
 
 def reasons(imported: ImportedFile) -> dict[int, str]:
@@ -35,11 +35,11 @@ def reasons(imported: ImportedFile) -> dict[int, str]:
 
 def assert_takable(imported: ImportedFile) -> None:
     """Every event holds what its type takes and needs, its id is short enough, and no id is there twice for one run."""
-    for each in imported.matched:
+    for each in imported.events:
         rule, given = EVENT_FIELDS[each.event.type], content(each.event)
         assert set(given) <= set(rule.takes)
         assert set(rule.required) <= set(given)
         assert not rule.any_of or set(rule.any_of) & set(given)
         assert 0 < len(each.event.id) <= MOST_ID
-    ids = [(each.reference, each.event.id) for each in imported.matched]
+    ids = [(each.reference, each.event.id) for each in imported.events]
     assert len(set(ids)) == len(ids)

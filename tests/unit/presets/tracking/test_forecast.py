@@ -10,8 +10,8 @@ from service.presets.tracking.forecast import SPLIT, drift_rules, forecast_rules
 
 def test_weights_of_wandering_add_up_to_one() -> None:
     """They are chances before a run is seen."""
-    assert sum(forecast_rules().wandering.values()) == pytest.approx(1)
-    assert all(float(share) >= 0 for share in forecast_rules().wandering)
+    assert sum(forecast_rules().signal_to_noise_weights.values()) == pytest.approx(1)
+    assert all(float(share) >= 0 for share in forecast_rules().signal_to_noise_weights)
 
 
 @pytest.mark.parametrize("quantity", SPLIT)
@@ -19,7 +19,7 @@ def test_every_span_of_days_has_a_threshold(quantity: Quantity) -> None:
     """From the fewest days that can be split on."""
     splits, limits = drift_rules().splits, drift_rules().limits[quantity]
     assert len(limits.days) == len(limits.thresholds)
-    assert limits.days[0] == splits.before + splits.after
+    assert limits.days[0] == splits.min_before + splits.min_after
     assert list(limits.days) == sorted(set(limits.days))
 
 

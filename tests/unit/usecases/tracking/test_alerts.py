@@ -81,7 +81,7 @@ def new_run(context: AppContext, program: ProgramRecord) -> RunRecord:
 def progress(context: AppContext, run: RunRecord, at: datetime, usd: float, **more: Any) -> None:
     """The run has done so much at a moment; a token is a dollar, an accelerator-hour two."""
     event = Event(f"e-{at}", "progress", at, tokens_done=int(usd), cost_micro_usd=round(usd * 1e6), accelerator_hours=usd / 2, **more)
-    context.store.add_events(run, [event], context.clock())
+    context.store.append_events(run, [event], context.clock())
 
 
 def new_rule(
@@ -132,14 +132,14 @@ class TestJudging:
             new_rule(context, each, "budget", shares=[0.5])
         evaluate_due(context)
         assert (titles(context, closed), titles(context, program)) == ([], ["50% of the budget is spent"])
-        assert context.store.programs_to_judge(NOW - HOUR, 10) == []
+        assert context.store.due_evaluations(NOW - HOUR, 10) == []
 
     def test_a_worker_that_shuts_down_judges_no_more(self, context: AppContext) -> None:
         """What it has not judged stays due."""
         program = new_program(context)
         new_rule(context, program)
         evaluate_due(context, lambda: True)
-        assert len(context.store.programs_to_judge(NOW, 10)) == 1
+        assert len(context.store.due_evaluations(NOW, 10)) == 1
 
     def test_a_gate_is_missed_by_the_days_it_has_been_due(self, context: AppContext, clock: Clock) -> None:
         """A decision ends it."""
@@ -151,7 +151,7 @@ class TestJudging:
         assert evaluate_program(context, program) == []
         clock.now = NOW + timedelta(days=8)
         assert [alert.subject for alert in evaluate_program(context, program)] == ["half-spend gate"]
-        context.store.add_events(run, [Event("d", "decision", clock.now, gate="midpoint", verdict="continue")], clock.now)
+        context.store.append_events(run, [Event("d", "decision", clock.now, gate="midpoint", verdict="continue")], clock.now)
         evaluate_program(context, program)
         ((alert, _, _),) = context.store.alerts(program.id, 0, 10)
         assert alert.ended_at == clock.now
