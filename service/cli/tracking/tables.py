@@ -41,7 +41,7 @@ def status(body: Entry, headline: Entry) -> str:
     parts = [
         f"{body['name']}, {body['as_of']}",
         headline["text"],
-        *headline["said"],
+        *headline["notes"],
         "",
         columns(_summary(body)),
         "",
@@ -61,7 +61,7 @@ def _summary(body: Entry) -> list[tuple[str, str]]:
         ("PV, EV, AC", " ".join(_figure(earned[name]) for name in ("pv_usd", "ev_usd", "ac_usd"))),
         ("CPI, SPI", f"{_ratio(earned['cpi'])} {_ratio(earned['spi'])}; EAC {_figure(earned['eac_usd'])}, TCPI {_ratio(earned['tcpi'])}"),
         ("forecast", f"{spread(forecast['cost_usd'], figure) if forecast['cost_usd'] else NONE} USD, finish {_finish(forecast)}"),
-        ("why", body["why"]["headline"] if body["why"] else NONE),
+        ("why", body["cost_drivers"]["headline"] if body["cost_drivers"] else NONE),
         ("gate", f"{'due' if gate['due'] else 'decided' if gate['decided'] else 'not due'}: {'; '.join(gate['reasons'])}"),
         ("interruptions", _failures(body["interruptions"])),
         ("prices, engine", f"{body['price_snapshot'] or NONE}, {body['engine_version']}"),

@@ -166,9 +166,9 @@ class CostDriver:
 
 @dataclass(frozen=True, slots=True)
 class CostDrivers:
-    """Why the cost moved: `parts`, the largest first, add up to `usd` exactly. `against` says what is compared with what."""
+    """Why the cost moved: `parts`, the largest first, add up to `usd` exactly. `comparison` says what is compared with what."""
 
-    against: str
+    comparison: str
     usd: Decimal
     parts: tuple[CostDriver, ...]
     headline: str
@@ -188,7 +188,8 @@ class UtilisationStatus:
 
 @dataclass(frozen=True, slots=True)
 class CheckpointCadence:
-    """Checkpoints against the plan's interval, downtime left out. `kept` is None where no interval is planned or it is too early to say."""
+    """Checkpoints against the plan's interval, downtime left out. `on_schedule` is None where no interval is planned or it is too early to
+    say."""
 
     count: int
     bytes: int
@@ -196,7 +197,7 @@ class CheckpointCadence:
     interval_minutes: float | None
     longest_gap_minutes: float | None
     planned_interval_minutes: float | None
-    kept: bool | None
+    on_schedule: bool | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,7 +227,7 @@ class LossStatus:
     lowest: float | None
     state: Literal["falling", "flat", "diverging"] | None
     alarms: tuple[LossAlarm, ...]
-    end: LossProjection | None = None
+    projection: LossProjection | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -249,7 +250,7 @@ class RunStatus:
     interruptions: InterruptionSummary
     checkpoints: CheckpointCadence
     loss: LossStatus
-    why: CostDrivers | None
+    cost_drivers: CostDrivers | None
     warnings: tuple[str, ...]
 
 
@@ -267,7 +268,7 @@ class ProgramStatus:
     drift: tuple[Drift, ...]
     interruptions: InterruptionSummary
     gate: GateStatus
-    why: CostDrivers | None
+    cost_drivers: CostDrivers | None
     deadline_missed: bool | None
     runs: tuple[RunStatus, ...]
     warnings: tuple[str, ...]

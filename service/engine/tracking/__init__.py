@@ -1,1 +1,1 @@
-"""The state of a tracked program, computed from its events."""
+"""Figures of a tracked program from its events: cost, earned value, forecast, drift, gate, alerts."""

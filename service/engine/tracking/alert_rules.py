@@ -1,4 +1,4 @@
-"""What alert rules find in a program's status, and what of that is news."""
+"""Evaluation of alert rules against a program's status, and the difference to the alerts that were sent before."""
 
 from __future__ import annotations
 
@@ -21,12 +21,24 @@ LOSS_TITLES: Mapping[LossFinding, str] = {
 
 
 def evaluate_rule(rule: AlertRule, standing: RuleInputs) -> tuple[AlertFinding, ...]:
-    """What the rule finds as things stand. What is not known is no finding."""
+    """Findings of a rule. An unknown figure gives no finding."""
     return tuple(_JUDGES[rule.kind](rule, standing))
 
 
 def diff_alerts(kind: AlertKind, found: Sequence[AlertFinding], told: Sequence[PreviousAlert], now: datetime) -> AlertChanges:
-    """What of the findings is news: each is told once, and again when it had been over for a while and has come back."""
+    """What the findings change: new alerts, alerts that resume, and alerts that end.
+
+    Parameters
+    ----------
+    kind : AlertKind
+        Decides how long an alert has to be over before it is sent again (`REARM_AFTER_OF`).
+    found : sequence of AlertFinding
+        Findings of this evaluation.
+    previous : sequence of PreviousAlert
+        Alerts of the rule that are active, or ended a short time ago.
+    now : datetime
+        Time of this evaluation, UTC.
+    """
     quiet = REARM_AFTER_OF.get(kind, REARM_AFTER)
     known = {one.subject: one.ended_at for one in told if one.ended_at is None or now - one.ended_at < quiet}
     holds = {finding.subject: finding for finding in found}
@@ -38,7 +50,7 @@ def diff_alerts(kind: AlertKind, found: Sequence[AlertFinding], told: Sequence[P
 
 
 def _budget(rule: AlertRule, standing: RuleInputs) -> Iterator[AlertFinding]:
-    """The highest share that is reached: whoever is told of 80 % needs not be told of 50 % as well."""
+    """Only the highest share that is reached is reported."""
     status, budget = standing.status, standing.budget_usd
     spent = status.spend.usd
     if not budget or spent is None:
@@ -140,7 +152,7 @@ def _capped(subject: str, name: str, spent: float | None, cap: float | None) -> 
 
 
 def _rest(standing: RuleInputs) -> str:
-    """How long the rest of the budget lasts as it is burnt now."""
+    """How long the rest of the budget lasts at the current burn rate."""
     left, per_day = standing.status.spend.remaining_usd, standing.status.burn_rate.usd_per_day
     if left is None or left <= 0 or not per_day:
         return ""
@@ -156,7 +168,7 @@ def _usd(usd: float) -> str:
 
 
 def _number(value: float | None) -> float | str | None:
-    """JSON has no other way to say that a loss is not a number."""
+    """JSON has no literal for NaN and infinity: these are texts."""
     return value if value is None or abs(value) < float("inf") else str(value)
 
 

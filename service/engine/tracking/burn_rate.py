@@ -1,6 +1,6 @@
-"""What a program uses up a day: over its whole life, and over the last days.
+"""Burn rates of a program: USD, accelerator-hours, tokens and checkpoints a day, over its whole life and over recent windows.
 
-A rate is what totals grew by over the days that it took, straight between those that were told. Tokens are those that still count.
+Running totals are interpolated linearly between reports. Tokens are those that still count (surviving line).
 """
 
 from __future__ import annotations
@@ -22,7 +22,20 @@ HOURS_PER_DAY = 24.0
 
 
 def burn_rate(runs: Sequence[CostedRun], now: datetime) -> BurnRate:
-    """Rates of runs together. The whole is from the first sign of life to the last; before time has passed there is no rate."""
+    """Burn rates of runs together, over the whole life and over the windows of `WINDOWS`.
+
+    Parameters
+    ----------
+    runs : sequence of CostedRun
+        Runs of the program.
+    now : datetime
+        End of the recent windows, UTC. The whole life ends with the last event.
+
+    Returns
+    -------
+    BurnRate
+        Rates a day; None where no time has passed or a total is unknown.
+    """
     alive = [run for run in runs if run.history.last_at is not None]
     first = min((run.history.moment(0.0) for run in alive), default=now)
     last = max((run.history.last_at or now for run in alive), default=now)
@@ -40,7 +53,8 @@ def _window(name: WindowName, span: Span, gains: Sequence[float | None]) -> Burn
 
 
 def _gains(asked: Sequence[tuple[CostedRun, Floats]], what: Callable[[CostedRun, Floats], Floats | None]) -> list[float]:
-    """What a total of all runs grew by in each span, of elapsed hours at which it begins and ends; empty where that of one is not known."""
+    """Growth of a total over all runs in each span, given the elapsed hours of the spans' ends; empty where the total of one run is
+    unknown."""
     gains = []
     for run, hours in asked:
         totals = what(run, hours)

@@ -1,15 +1,15 @@
-"""Drift: whether throughput, price, goodput or failures of a run have changed, with a false-alarm rate for its whole life.
+"""Drift: change-point tests of a run's throughput, price, goodput and failures, with a false-alarm rate for the run's whole life.
 
-Throughput and goodput are cut into days. Every way to split the days in two is tried (Page 1954, Continuous inspection schemes; Andrews
-1993, Tests for parameter instability with unknown change point): the difference of the two means over its standard error, of which the
-days' own first autocorrelation is part. Days far from the middle are drawn in (Huber 1964), and the scatter leans on what runs typically
-have while days are few (Smyth 2004, moderated t). The largest of these statistics is a change where it passes a threshold that depends on
-the number of days; thresholds are calibrated so that a run on its plan, looked at every day, ever passes one as rarely as stated (Chu,
-Stinchcombe & White 1996, Monitoring structural change).
+Throughput and goodput are averaged by day. Every split of the days in two is tested (Page 1954, Continuous inspection schemes; Andrews
+1993, Tests for parameter instability with unknown change point): the statistic is the difference of the two means over its standard
+error, which includes the days' first autocorrelation. Outlying days are winsorized (Huber 1964), and the variance is shrunk towards the
+typical one while days are few (Smyth 2004, moderated t). The largest statistic is a change where it exceeds a threshold that depends on
+the number of days. Thresholds are calibrated so that a run on its plan, tested every day, exceeds one with the stated probability
+(Chu, Stinchcombe & White 1996, Monitoring structural change).
 
-A price is constant between changes, so that a change of it is seen as it is. Interruptions are counted against what the plan allows for:
-the likelihood of more of them over that of as many as planned, mixed over how many more and since when, exceeds 1/alpha with a chance of
-at most alpha however often one looks (Ville 1939; Robbins 1970; Shin, Ramdas & Rinaldo 2024, E-detectors).
+A price is constant between changes, so that its steps are detected directly. Interruptions are compared with the plan's rate: the
+likelihood ratio of a higher rate, mixed over rates and start days, exceeds 1/alpha with probability of at most alpha at any number of looks
+(Ville 1939; Robbins 1970; Shin, Ramdas & Rinaldo 2024, E-detectors).
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ LARGEST_EXPONENT = 300.0
 
 @dataclass(frozen=True, slots=True)
 class RunTotals:
-    """A run's totals so far, one element for each time it told of itself; None where nobody told them. `at_hours` is elapsed, increasing.
+    """Running totals of a run, one element for each report; None where the run never reported them.
 
-    All others are running totals that never fall: `tokens_trained` counts also what a rollback lost, `productive_hours` the time in which
-    the job ran, `usd` what the accelerators cost. `interruption_hours` are the elapsed hours at which it was interrupted.
+    `at_hours` is elapsed time, increasing. The others never fall: `tokens_trained` includes tokens lost to rollbacks, `productive_hours` is
+    the time in which the job ran, `usd` the cost of its accelerators. `interruption_hours` are the elapsed hours of its interruptions.
     """
 
     at_hours: Floats
@@ -50,7 +50,7 @@ class RunTotals:
 
 @dataclass(frozen=True, slots=True)
 class PlannedRates:
-    """What was planned: the price, and the interruptions that the plan allows for each elapsed hour; None where nobody said."""
+    """Planned price [USD per accelerator-hour] and planned interruptions [per elapsed hour]; None where not planned."""
 
     usd_per_accelerator_hour: float | None = None
     interruptions_per_hour: float | None = None
@@ -58,7 +58,7 @@ class PlannedRates:
 
 @dataclass(frozen=True, slots=True)
 class LevelChange:
-    """A change before element `index` of a series: `ratio` is the level after over the level before."""
+    """A change of level before element `index` of a series; `ratio` is the level after over the level before."""
 
     index: int
     ratio: float
@@ -67,9 +67,9 @@ class LevelChange:
 
 @dataclass(frozen=True, slots=True)
 class RateChange:
-    """A quantity that is not what it was. `since_hours` is elapsed time, `change` a signed share (-0.15: a fall of 15 %).
+    """A quantity that has changed. `since_hours` is elapsed time, `change` a signed share (-0.15: a fall of 15 %).
 
-    `confidence` is 1 less the chance that a run on its plan, looked at daily for its whole life, ever shows as much.
+    `confidence` is 1 less the probability that a run on its plan, tested daily for its whole life, ever shows as large a change.
     """
 
     quantity: Quantity
@@ -80,10 +80,11 @@ class RateChange:
 
 @dataclass(frozen=True, slots=True)
 class SplitRules:
-    """How a series is split and judged. `min_before` and `min_after` are the fewest days on either side of a split.
+    """How a series is split and tested.
 
-    `clip` is how far a day may lie from the middle, in deviations. The autocorrelation leans on `typical_autocorrelation` with the weight of
-    `autocorrelation_weight` days, and is held below `max_autocorrelation`.
+    `min_before` and `min_after` are the fewest days on either side of a split. The deviation is widened by `widening`, values are clipped
+    at `clip` deviations. The autocorrelation is shrunk towards `typical_autocorrelation` with the weight of `autocorrelation_weight` days,
+    and is at most `max_autocorrelation`.
     """
 
     min_before: int
@@ -97,7 +98,10 @@ class SplitRules:
 
 @dataclass(frozen=True, slots=True)
 class DriftThresholds:
-    """When a quantity's statistic is a change: `thresholds` from each number of `days` on; `false_alarm_share` is that of a whole life."""
+    """Thresholds of a quantity's statistic: `thresholds[i]` holds from `days[i]` days on. `false_alarm_share` is that of a whole life.
+
+    `typical_scatter` is the least relative standard deviation of a day.
+    """
 
     typical_scatter: float
     false_alarm_share: float
@@ -107,7 +111,8 @@ class DriftThresholds:
 
 @dataclass(frozen=True, slots=True)
 class FailureRules:
-    """`ratios` of interruptions over planned ones that are looked for; `dispersion` is the variance of counts over their mean."""
+    """Rules of the failure test: `ratios` of actual to planned interruptions that are tested; `dispersion` is variance over mean of the
+    counts."""
 
     ratios: tuple[float, ...]
     dispersion: float
@@ -116,10 +121,10 @@ class FailureRules:
 
 @dataclass(frozen=True, slots=True)
 class DriftRules:
-    """How much is a change. `false_alarm_share` is that of a run's whole life over all quantities. See data/tracking.toml.
+    """Rules of all drift tests. `false_alarm_share` is that of a run's whole life over all quantities; see data/tracking.toml.
 
-    A day counts for throughput where the job ran `min_running_share` of it; prices within `price_tolerance` of each other are the same, and
-    a price that moves on more than `floating_share` of its days is judged like throughput.
+    A day counts for throughput where the job ran at least `min_running_share` of it. Prices within `price_tolerance` of each other are
+    equal; a price that changes on more than `floating_share` of its days is tested like throughput.
     """
 
     false_alarm_share: float
@@ -133,7 +138,26 @@ class DriftRules:
 
 
 def detect_drift(record: RunTotals, planned: PlannedRates, rules: DriftRules) -> tuple[RateChange, ...]:
-    """What has changed in a run, of throughput, price, goodput and failures, by the days that are whole."""
+    """Changes of a run's throughput, price, goodput and failures, from its whole days.
+
+    Parameters
+    ----------
+    record : RunTotals
+        Running totals of the run.
+    planned : PlannedRates
+        Planned price and failure rate.
+    rules : DriftRules
+        Thresholds and tolerances.
+
+    Returns
+    -------
+    tuple of RateChange
+        At most one change a quantity.
+
+    References
+    ----------
+    Page 1954; Andrews 1993; Chu, Stinchcombe & White 1996 (see the module).
+    """
     return tuple(_drifts(record, planned, rules))
 
 
@@ -155,7 +179,22 @@ def _drift(quantity: Quantity, starts: Floats, found: LevelChange | None) -> Ite
 
 
 def daily_values(record: RunTotals, quantity: Quantity, rules: DriftRules) -> tuple[Floats, Floats]:
-    """Elapsed hours at which each whole day begins, and the quantity's value in it; days that say nothing are left out."""
+    """Daily values of a quantity; days without information are left out.
+
+    Parameters
+    ----------
+    record : RunTotals
+        Running totals of the run.
+    quantity : Quantity
+        throughput [tokens per running hour], goodput [1] or price [USD per accelerator-hour].
+    rules : DriftRules
+        `min_running_share` decides which days count for throughput.
+
+    Returns
+    -------
+    starts, values : (days,) float arrays
+        Elapsed hours at which each day begins, and the day's value.
+    """
     bounds = _bounds(record)
     running = _gained(record, record.productive_hours, bounds)
     if quantity == "goodput":
@@ -171,7 +210,17 @@ def daily_values(record: RunTotals, quantity: Quantity, rules: DriftRules) -> tu
 
 
 def change_point(values: Floats, splits: SplitRules, limits: DriftThresholds) -> LevelChange | None:
-    """The split of a series that tells most, where it tells more than chance does. None without one, or after a level of nothing."""
+    """The split with the largest statistic, where that exceeds its threshold; None otherwise, or where the level before is 0.
+
+    Parameters
+    ----------
+    values : (days,) float array
+        A value for each day.
+    splits : SplitRules
+        How the series is split.
+    limits : DriftThresholds
+        Thresholds of the quantity.
+    """
     if len(values) < splits.min_before + splits.min_after:
         return None
     statistics = split_statistics(values, splits, limits.typical_scatter)
@@ -188,14 +237,30 @@ def change_point(values: Floats, splits: SplitRules, limits: DriftThresholds) ->
 
 
 def threshold(days: int, limits: DriftThresholds) -> float:
-    """What a statistic of so many days has to pass."""
+    """Threshold of the largest split statistic for a number of days."""
     return limits.thresholds[max(bisect_right(limits.days, days) - 1, 0)]
 
 
 def split_statistics(values: Floats, splits: SplitRules, typical_scatter: float) -> Floats:
-    """How far apart the means before and after each split are, in standard errors. Series lie along the last axis.
+    """Difference of the means before and after each split, in standard errors.
 
-    The first split leaves `splits.before` values before it, the last one `splits.after` after it.
+    Parameters
+    ----------
+    values : (..., days) float array
+        Series along the last axis.
+    splits : SplitRules
+        The first split has `min_before` values before it, the last one `min_after` values after it.
+    typical_scatter : float
+        Least relative standard deviation of a day [1].
+
+    Returns
+    -------
+    (..., splits) float array
+        Absolute statistic of each split [1].
+
+    References
+    ----------
+    Andrews 1993, Tests for parameter instability with unknown change point; Smyth 2004 (moderated variance).
     """
     z = _winsorize(values, typical_scatter, splits)
     count = z.shape[-1]
@@ -217,8 +282,10 @@ def split_statistics(values: Floats, splits: SplitRules, typical_scatter: float)
 
 
 def _winsorize(values: Floats, typical_scatter: float, splits: SplitRules) -> Floats:
-    """Values as deviations from their median, none further out than `clip`. The deviation, of which a change of level is no part, is that
-    between neighbours (von Neumann 1941), and some more: neighbours are alike.
+    """Values as deviations from their median, clipped at `clip`.
+
+    The scale is estimated from differences of neighbours (von Neumann 1941), which a change of level does not affect, and is widened
+    because neighbours are correlated.
     """
     middle = np.median(values, axis=-1, keepdims=True)
     typical = np.maximum(typical_scatter * np.abs(middle), np.finfo(float).tiny)
@@ -228,22 +295,29 @@ def _winsorize(values: Floats, typical_scatter: float, splits: SplitRules) -> Fl
 
 
 def _autocorrelation(correlation: Floats, count: int, splits: SplitRules) -> Floats:
-    """First autocorrelation: an estimate from few values is too low (Kendall 1954) and uncertain, and leans on the typical one."""
+    """First autocorrelation, corrected for its bias in short series (Kendall 1954) and shrunk towards the typical one."""
     corrected = correlation + (2 + 3 * np.maximum(correlation, 0)) / count
     leaning = (count * corrected + splits.autocorrelation_weight * splits.typical_autocorrelation) / (count + splits.autocorrelation_weight)
     return np.asarray(np.clip(leaning, 0, splits.max_autocorrelation), dtype=np.float64)
 
 
 def _mean_variance(length: NDArray[np.int64], memory: Floats) -> Floats:
-    """Variance of the mean of so many values of an autoregressive series of variance 1."""
+    """Variance of the mean of `length` values of a first-order autoregressive series of variance 1."""
     lasting = (1 + memory) / (1 - memory)
     return np.asarray((lasting - 2 * memory * (1 - memory**length) / (length * (1 - memory) ** 2)) / length)
 
 
 def price_change(values: Floats, planned: float | None, rules: DriftRules) -> LevelChange | None:
-    """The last change of a price [USD per accelerator-hour] that is constant between changes; from the first day, against the plan.
+    """The last step of a price that is constant between changes; a step on the first day is relative to the plan.
 
-    A price that floats is judged like throughput.
+    Parameters
+    ----------
+    values : (days,) float array
+        Price of each day [USD per accelerator-hour].
+    planned : float or None
+        Planned price [USD per accelerator-hour].
+    rules : DriftRules
+        Tolerance of equal prices. A floating price is tested like throughput.
     """
     if not len(values):
         return None
@@ -259,7 +333,21 @@ def price_change(values: Floats, planned: float | None, rules: DriftRules) -> Le
 
 
 def more_failures(counts: Floats, planned_a_day: float, rules: FailureRules) -> LevelChange | None:
-    """The day since which there are more interruptions than planned, where chance would hardly ever have as many."""
+    """The day since which interruptions exceed the plan, where the evidence exceeds 1 / `false_alarm_share`; None otherwise.
+
+    Parameters
+    ----------
+    counts : (days,) float array
+        Interruptions of each day.
+    planned_a_day : float
+        Planned interruptions a day.
+    rules : FailureRules
+        Ratios that are tested, dispersion, false-alarm share.
+
+    References
+    ----------
+    Ville 1939; Robbins 1970; Shin, Ramdas & Rinaldo 2024, E-detectors.
+    """
     evidence = failure_evidence(counts, planned_a_day, rules)
     if not evidence.size or evidence.sum() <= 1 / rules.false_alarm_share:
         return None
@@ -269,9 +357,21 @@ def more_failures(counts: Floats, planned_a_day: float, rules: FailureRules) -> 
 
 
 def failure_evidence(counts: Floats, planned_a_day: float, rules: FailureRules) -> Floats:
-    """For each day, what likelihood more interruptions since it have over the planned ones, times the day's weight.
+    """Weighted likelihood ratio of a higher interruption rate since each day over the planned rate.
 
-    Days lie along the last axis. Counts that cluster say less than their number: they and the planned ones are divided by `dispersion`.
+    Parameters
+    ----------
+    counts : (..., days) float array
+        Interruptions of each day.
+    planned_a_day : float
+        Planned interruptions a day.
+    rules : FailureRules
+        Counts and plan are divided by `dispersion`, because clustered counts are less informative.
+
+    Returns
+    -------
+    (..., days) float array
+        Evidence for a change on each day [1]; the sum over days is an e-value.
     """
     ratios = np.array(rules.ratios)[:, None]
     days = (counts[..., None, :] * np.log(ratios) - (ratios - 1) * planned_a_day) / rules.dispersion
@@ -280,13 +380,25 @@ def failure_evidence(counts: Floats, planned_a_day: float, rules: FailureRules) 
 
 
 def _start_weights(days: int) -> Floats:
-    """Half on the first day, the other half over all days that may ever come, by the root of their number."""
+    """Prior weights of the start day: half on the first day, half on all later days, falling with the root of their number."""
     later = 0.5 * math.sqrt(8) * (1 / np.sqrt(np.arange(days) + 7) - 1 / np.sqrt(np.arange(days) + 8))
     return np.where(np.arange(days) == 0, 0.5, later)
 
 
 def daily_interruptions(record: RunTotals, interruption_hours: Floats) -> tuple[Floats, Floats]:
-    """Elapsed hours at which each whole day begins, and the interruptions in it."""
+    """Elapsed hours at which each whole day begins, and the number of interruptions in it.
+
+    Parameters
+    ----------
+    record : RunTotals
+        Its `at_hours` set the days.
+    interruption_hours : (interruptions,) float array
+        Elapsed hours.
+
+    Returns
+    -------
+    starts, counts : (days,) float arrays
+    """
     bounds = _bounds(record)
     return bounds[:-1], np.diff(np.searchsorted(np.sort(interruption_hours), bounds)).astype(np.float64)
 
@@ -298,6 +410,6 @@ def _bounds(record: RunTotals) -> Floats:
 
 
 def _gained(record: RunTotals, totals: Floats | None, bounds: Floats) -> Floats:
-    """What a total grew by in each day; where nobody told it, hours of the day."""
+    """Growth of a running total in each day; of a total that was never reported, the hours of the day."""
     at = np.interp(bounds, record.at_hours, record.at_hours if totals is None else totals)
     return np.asarray(at[1:] - at[:-1])

@@ -1,7 +1,7 @@
-"""What a run has cost, at any time: its bills as far as they reach, then what it told itself, and what its other lines took.
+"""Cost of a run over time: invoiced cost to the last invoice, then self-reported cost, plus other cost lines.
 
-A bill of compute is the truth until the newest moment that one pays for; it is spread over time as the run's own cost was. After that
-moment the run's own increments count. Accelerator-hours that no cost was told for are priced as the plan has them, with a warning.
+A compute invoice is authoritative until the newest time it pays for; it is spread over time in proportion to the self-reported cost. After
+that time the self-reported increments count. Accelerator-hours without a reported cost are priced as planned, with a warning.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ MICRO = 1_000_000
 
 @dataclass(frozen=True, slots=True)
 class CostedRun:
-    """A run with what was planned of it and what it cost.
+    """A run with its plan and its cost.
 
-    `compute_usd` is what its accelerators had cost at elapsed hours; `unknown_reason` says why that is not known, None where it is. `lines` is all
-    that is known of its cost until now.
+    `compute_usd` gives the cost of its accelerators at elapsed hours; `unknown_reason` says why that is unknown, None where it is known.
+    `lines` is the known cost by line until now.
     """
 
     baseline: RunBaseline
@@ -41,22 +41,30 @@ class CostedRun:
 
     @property
     def usd(self) -> float | None:
-        """What is known of its cost until now [USD]; None where nothing is."""
+        """Known cost until now [USD]; None where nothing is known."""
         return None if self.unknown_reason and not self.lines else math.fsum(line.usd for line in self.lines)
 
     def usd_at(self, hours: Floats) -> Floats | None:
-        """What it had cost at elapsed hours [USD], None where compute's cost is not known."""
+        """Cost at elapsed hours [USD], None where the cost of compute is unknown."""
         return None if self.unknown_reason else self.compute_usd(hours) + self.history.costs.unbilled.step_at(hours) / MICRO
 
     @property
     def accelerator_hours(self) -> float | None:
-        """The total until now, None where the run trained and told none."""
+        """Accelerator-hours until now, None where the run trained and reported none."""
         told = self.history.accelerator_hours
         return float(told.value[-1]) if told is not None else None if self.history.lineage.tokens.size else 0.0
 
 
 def cost_run(baseline: RunBaseline, history: RunHistory) -> CostedRun:
-    """The run with its cost."""
+    """The run with its cost.
+
+    Parameters
+    ----------
+    baseline : RunBaseline
+        Plan of the run; its price applies to accelerator-hours without a reported cost [USD per accelerator-hour].
+    history : RunHistory
+        History of the run.
+    """
     own, warnings = _own(baseline, history)
     unknown = None if own is not None else _why_unknown(baseline, history)
     compute = _billed(own or np.zeros_like, history) if history.costs.billed.value.size else own or np.zeros_like
@@ -68,7 +76,15 @@ def cost_run(baseline: RunBaseline, history: RunHistory) -> CostedRun:
 
 
 def spend(runs: Sequence[CostedRun], budget_usd: float | None) -> Spend:
-    """What runs have cost together, of a budget. What is not known of some is left out, and the sum is not complete."""
+    """Cost of runs together against a budget.
+
+    Parameters
+    ----------
+    runs : sequence of CostedRun
+        Unknown costs are left out, and the sum is then marked incomplete.
+    budget_usd : float or None
+        Budget [USD].
+    """
     known = [run.usd for run in runs if run.usd is not None]
     usd = math.fsum(known) if known or not runs else None
     hours = [run.accelerator_hours for run in runs if run.accelerator_hours is not None]
@@ -87,7 +103,7 @@ def spend(runs: Sequence[CostedRun], budget_usd: float | None) -> Spend:
 
 
 def _own(baseline: RunBaseline, history: RunHistory) -> tuple[CostAt | None, tuple[str, ...]]:
-    """What the run's own totals make of its cost, and what is to be said of it; None where they make nothing of it."""
+    """Self-reported cost over time with its warnings; None where the run reports none."""
     told, hours, price = history.micro_usd, history.accelerator_hours, baseline.usd_per_accelerator_hour
     by_events = COMPUTE_LINE in history.costs.lines
     if told is not None:
@@ -99,7 +115,7 @@ def _own(baseline: RunBaseline, history: RunHistory) -> tuple[CostAt | None, tup
 
 
 def _told(told: CumulativeSeries, hours: CumulativeSeries | None, price: float | None, name: str) -> tuple[CostAt, tuple[str, ...]]:
-    """The cost that was told, and hours after it at the plan's price."""
+    """Reported cost, plus later accelerator-hours at the planned price."""
     if hours is None:
         return _scaled(told), ()
     paid = float(hours.interpolate(told.at_hours[-1:])[0])
@@ -118,12 +134,12 @@ def _scaled(told: CumulativeSeries) -> CostAt:
 
 
 def _priced(hours: CumulativeSeries, price: float, paid: float) -> CostAt:
-    """Accelerator-hours beyond those that are paid already, at a price."""
+    """Accelerator-hours beyond those already paid, at a price."""
     return lambda at: np.maximum(hours.interpolate(at) - paid, 0.0) * price
 
 
 def _billed(own: CostAt, history: RunHistory) -> CostAt:
-    """Bills as far as they reach, spread as the run's own cost was, or evenly where it told none; then its own increments."""
+    """Invoiced cost to the last invoice, spread as the self-reported cost or evenly without one, then self-reported increments."""
     billed = history.costs.billed
     ends = np.minimum(billed.at_hours, history.elapsed(history.until))
     knots = np.append(min(0.0, float(ends[0])), ends)

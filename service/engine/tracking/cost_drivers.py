@@ -1,8 +1,8 @@
-"""Why cost moved: what a run costs is hours for a token x price of an hour, and what each factor changes is its part.
+"""Cost drivers: the difference of actual to planned cost by price, failures, utilisation and scope.
 
-Parts by the logarithmic mean Divisia index, as in plan_difference: complete, and to the cent. `failures` is what goodput changes of the
-hours, `utilisation` the rest of them, `scope` what was added to the plan since it was first made, or left untrained by a run that
-was closed.
+Compute cost is accelerator-hours times price. The difference is decomposed by the logarithmic mean Divisia index, as in `cost_variance`:
+complete, in whole cents. `failures` is the part of the hours due to goodput, `utilisation` the rest of them, `scope` the tokens added to
+the first plan, or left untrained by a closed run.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ AT_COMPLETION = "forecast at completion against the first plan"
 
 @dataclass(frozen=True, slots=True)
 class ComputeCost:
-    """What work costs: USD and accelerator-hours of compute, and how much of the time was useful, None where not known."""
+    """Cost of compute [USD], its accelerator-hours, and its goodput [1], None where unknown."""
 
     usd: float
     accelerator_hours: float
@@ -33,7 +33,15 @@ class ComputeCost:
 
 
 def drivers_to_date(run: CostedRun, goodput: float | None) -> CostDrivers | None:
-    """Why a run has cost more, or less, than its tokens were planned to; None where plan or spend do not say enough."""
+    """Why a run's cost to date differs from the planned cost of its tokens; None where plan or spend are incomplete.
+
+    Parameters
+    ----------
+    run : CostedRun
+        Run with plan and cost.
+    goodput : float or None
+        Goodput of the run [1].
+    """
     planned, actual = planned_cost(run.baseline), _actual(run, goodput)
     if planned is None or actual is None or not run.baseline.tokens:
         return None
@@ -45,7 +53,15 @@ def drivers_to_date(run: CostedRun, goodput: float | None) -> CostDrivers | None
 def drivers_at_completion(
     program: ProgramBaseline, runs: Sequence[CostedRun], forecasts: Sequence[CompletionForecast], goodputs: Sequence[float | None]
 ) -> CostDrivers | None:
-    """Why runs will cost more, or less, than the first plan had it, by the medians; None where one of them does not say enough."""
+    """Why the forecast cost at completion differs from the first plan, by medians; None where the figures of one run are incomplete.
+
+    Parameters
+    ----------
+    program : ProgramBaseline
+        Plan of the program.
+    runs, forecasts, goodputs : sequences
+        Runs with their forecasts and goodputs [1], in the same order.
+    """
     sums: dict[str, float] = defaultdict(float)
     for run, forecast, goodput in zip(runs, forecasts, goodputs, strict=True):
         parts = _at_completion(run, forecast, goodput)
@@ -58,7 +74,7 @@ def drivers_at_completion(
 
 
 def planned_cost(baseline: RunBaseline) -> ComputeCost | None:
-    """What the whole run was planned to take; of cost, hours and price any two say the third."""
+    """Planned compute cost of the whole run; of cost, hours and price any two give the third. None where fewer are planned."""
     usd, hours, price = baseline.usd, baseline.accelerator_hours, baseline.usd_per_accelerator_hour
     hours = hours or (usd / price if usd and price else None)
     usd = usd or (hours * price if hours and price else None)
@@ -81,13 +97,13 @@ def _at_completion(run: CostedRun, forecast: CompletionForecast, goodput: float 
 
 
 def _share_trained(run: CostedRun) -> float:
-    """Of the planned tokens those that the run will have trained in the end: all, but of one that was closed before."""
+    """Share of the planned tokens that the run will have trained in the end: 1, less for a run that was closed early."""
     tokens = run.baseline.tokens
     return min(1.0, run.history.lineage.position / tokens) if run.baseline.closed and tokens else 1.0
 
 
 def _actual(run: CostedRun, goodput: float | None) -> ComputeCost | None:
-    """Compute until now; None where its cost or hours are not known, or nothing was spent."""
+    """Compute cost until now; None where cost or hours are unknown, or nothing was spent."""
     if run.unknown_reason or not run.accelerator_hours:
         return None
     usd = math.fsum(line.usd for line in run.lines if line.line == COMPUTE_LINE)
@@ -95,7 +111,7 @@ def _actual(run: CostedRun, goodput: float | None) -> ComputeCost | None:
 
 
 def _parts(planned: ComputeCost, actual: ComputeCost) -> dict[str, float] | None:
-    """What each factor adds to the planned cost, or saves; without both goodputs failures are part of utilisation."""
+    """Contribution of each factor to the cost difference [USD]; without both goodputs `failures` is part of `utilisation`."""
     if not (planned.usd > 0 and actual.usd > 0 and planned.accelerator_hours > 0 and actual.accelerator_hours > 0):
         return None
     weight = logarithmic_mean(actual.usd, planned.usd)
@@ -106,7 +122,7 @@ def _parts(planned: ComputeCost, actual: ComputeCost) -> dict[str, float] | None
 
 
 def _scope(program: ProgramBaseline, runs: Sequence[CostedRun]) -> float:
-    """What the plan has grown by since it was first made, at its own cost of a token [USD]."""
+    """Cost of the tokens added since the first plan, at the planned cost per token [USD]."""
     if not program.original_tokens or not program.planned_tokens:
         return 0.0
     planned = math.fsum(cost.usd for cost in (planned_cost(run.baseline) for run in runs) if cost)

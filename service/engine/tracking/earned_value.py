@@ -1,8 +1,8 @@
-"""Earned value with tokens as the measure of progress: what was planned to be spent by now, what the work done is worth, what it cost.
+"""Earned value with tokens as the measure of progress.
 
 PV, EV and AC, CPI = EV / AC, SPI = EV / PV, EAC = BAC / CPI, VAC = BAC - EAC and TCPI = (BAC - EV) / (BAC - AC) as in ANSI/EIA-748 and the
-PMI's Standard for Earned Value Management (2019); BAC is the budget without its reserve. Work is worth the share of BAC that its tokens are
-of the planned ones, each run weighed by its planned cost where that is known of all. What is not known is None, with the reason.
+PMI's Standard for Earned Value Management (2019). BAC is the budget without its reserve. EV is the share of the planned tokens that is
+done times BAC; runs are weighted by planned cost where all of these are known. An unknown figure is None with a reason.
 """
 
 from __future__ import annotations
@@ -28,14 +28,33 @@ SAME = 0.01
 
 @dataclass(frozen=True, slots=True)
 class _Figure:
-    """A figure, or the reason why it is not known."""
+    """A figure, or the reason why it is unknown."""
 
     value: float | None
     reason: str = ""
 
 
 def earned_value(program: ProgramBaseline, runs: Sequence[CostedRun], now: datetime) -> EarnedValue:
-    """Earned value of a program. Where all runs are known with their costs, these weigh them; otherwise any token is worth the same."""
+    """Earned value of a program.
+
+    Parameters
+    ----------
+    program : ProgramBaseline
+        Budget, schedule and scope.
+    runs : sequence of CostedRun
+        Runs are weighted by planned cost where the plans of all are complete, otherwise by tokens.
+    now : datetime
+        Status date, UTC.
+
+    Returns
+    -------
+    EarnedValue
+        Amounts [USD], indices and shares [1].
+
+    References
+    ----------
+    ANSI/EIA-748; PMI, Standard for Earned Value Management (2019).
+    """
     budget = _measured_budget(program, runs) or math.fsum(run.baseline.usd or 0.0 for run in runs) or None
     basis: Basis = "cost" if _all_known(program, runs) else "tokens"
     done = _cost_share(runs) if basis == "cost" else _tokens_share(program, runs)
@@ -46,10 +65,9 @@ def earned_value(program: ProgramBaseline, runs: Sequence[CostedRun], now: datet
 
 
 def _measured_budget(program: ProgramBaseline, runs: Sequence[CostedRun]) -> float | None:
-    """What the work whose cost is told was planned to cost.
+    """Budget of the measured work [USD]: without the reserve (ANSI/EIA-748: outside the measurement baseline).
 
-    Reserves are of the budget and not of this (ANSI/EIA-748: outside the measurement baseline). What stands around the runs is part of it
-    once a cost of such a line is told: before, it would flatter, as worth without cost.
+    The share planned around the runs is part of it only once a cost of such a line is reported; otherwise EV would count work without cost.
     """
     if program.budget_usd is None:
         return None
@@ -58,7 +76,15 @@ def _measured_budget(program: ProgramBaseline, runs: Sequence[CostedRun]) -> flo
 
 
 def run_earned_value(run: CostedRun, now: datetime) -> EarnedValue:
-    """Earned value of one run by its own plan."""
+    """Earned value of one run by its own plan.
+
+    Parameters
+    ----------
+    run : CostedRun
+        Run with plan and cost.
+    now : datetime
+        Status date, UTC.
+    """
     planned = _span_share(run.baseline.start, run.baseline.finish, now)
     bac = _Figure(run.baseline.usd, "no cost of the run is planned")
     position = run.history.lineage.position
@@ -93,13 +119,13 @@ def _block(bac: _Figure, done: _Figure, planned: _Figure, actual: _Figure, basis
 
 
 def _actual(runs: Sequence[CostedRun]) -> _Figure:
-    """What the runs cost; not known where that of one is not: a part of it would flatter."""
+    """Actual cost of the runs [USD]; unknown where that of one run is: a partial sum would flatter."""
     unknown = next((run.unknown_reason for run in runs if run.unknown_reason), None)
     return _Figure(None, unknown) if unknown else _Figure(math.fsum(run.usd or 0.0 for run in runs))
 
 
 def _all_known(program: ProgramBaseline, runs: Sequence[CostedRun]) -> bool:
-    """Whether the runs are all that is planned, with tokens and costs of each."""
+    """Whether the runs cover the planned tokens and all have planned tokens and costs."""
     plans = [(run.baseline.tokens, run.baseline.usd) for run in runs]
     if not plans or not all(tokens and usd for tokens, usd in plans):
         return False
@@ -114,19 +140,19 @@ def _cost_share(runs: Sequence[CostedRun]) -> _Figure:
 
 
 def _tokens_share(program: ProgramBaseline, runs: Sequence[CostedRun]) -> _Figure:
-    """Each run's tokens until its plan, of those that the program plans, or its runs where it says nothing."""
+    """Tokens of each run, at most as planned, over the planned tokens of the program, or of its runs without such a plan."""
     tokens = math.fsum(min(run.history.lineage.position, run.baseline.tokens or math.inf) for run in runs)
     planned = program.planned_tokens or math.fsum(run.baseline.tokens or 0.0 for run in runs)
     return _share(tokens, planned, "no tokens are planned")
 
 
 def _share(tokens: float, planned: float | None, reason: str) -> _Figure:
-    """A share of what is planned; what goes beyond earns nothing more."""
+    """Share of the plan that is done, at most 1."""
     return _Figure(min(1.0, tokens / planned)) if planned else _Figure(None, reason)
 
 
 def _planned_share(program: ProgramBaseline, runs: Sequence[RunBaseline], now: datetime, basis: Basis) -> _Figure:
-    """What share of the budget was to be spent by now: by the burn plan, the runs' dates, or evenly from start to deadline."""
+    """Share of the budget planned until now: by the burn plan, else by the runs' dates, else evenly from start to deadline."""
     if program.weeks:
         return _weeks_share(program.weeks, now, basis)
     if runs and all(run.usd and run.start and run.finish for run in runs):
@@ -137,7 +163,7 @@ def _planned_share(program: ProgramBaseline, runs: Sequence[RunBaseline], now: d
 
 
 def _weeks_share(weeks: Sequence[PlannedWeek], now: datetime, basis: Basis) -> _Figure:
-    """The burn plan's share by now, evenly within a week: of its USD, or its tokens where they are what is earned."""
+    """Share of the burn plan until now, evenly within a week: by USD, or by tokens where these measure progress."""
     amounts = [week.usd if basis == "cost" else week.tokens for week in weeks]
     parts = [min(1.0, max(0.0, (now - _midnight(week.week)) / WEEK)) for week in weeks]
     whole = math.fsum(amounts)
@@ -145,7 +171,7 @@ def _weeks_share(weeks: Sequence[PlannedWeek], now: datetime, basis: Basis) -> _
 
 
 def _span_share(start: date | None, finish: date | None, now: datetime) -> _Figure:
-    """The share of the time from one day to another that has passed."""
+    """Share of the time between two days that has passed."""
     if start is None or finish is None or finish < start:
         return _Figure(None, "no start and deadline are planned")
     whole = max(_midnight(finish) - _midnight(start), timedelta(days=1))
@@ -169,7 +195,7 @@ def _less(one: _Figure, other: _Figure) -> _Figure:
 
 
 def _ratio(one: _Figure, other: _Figure, nothing: str) -> _Figure:
-    """One over the other; not known where the other is 0."""
+    """The ratio of two figures; unknown where the second is 0."""
     if one.value is None or other.value is None:
         return _Figure(None, one.reason if one.value is None else other.reason)
     return _Figure(one.value / other.value) if other.value else _Figure(None, nothing)

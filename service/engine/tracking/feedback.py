@@ -1,4 +1,4 @@
-"""What finished runs say together: each figure drawn from what was modelled towards what was seen, the further the more runs there are."""
+"""What a team's finished runs change in later estimates: factors of throughput, failures and overheads, shrunk towards the model."""
 
 from __future__ import annotations
 
@@ -18,11 +18,30 @@ TIMES = (
 
 
 def feedback_factors(lessons: Sequence[RunOutcome], accelerator: str, usual_mttf_hours: float, rules: FeedbackRules) -> FeedbackFactors:
-    """What the lessons of an accelerator come to; overheads are the team's whatever it runs on.
+    """Factors for an accelerator from finished runs; overheads are the team's on any accelerator.
 
-    Throughput: the mean of log ratios, shrunk as if `prior_runs` runs had met the model (normal prior and likelihood of equal variance:
-    Gelman et al. 2013, Bayesian Data Analysis, section 2.5). Failures: a gamma prior of one failure in the usual MTTF, and the runs'
-    counts as Poisson (section 2.6).
+    Throughput: the mean of log ratios, shrunk as if `prior_runs` runs had matched the model (normal prior and likelihood of equal
+    variance). Failures: a gamma prior of one failure in the usual MTTF, and Poisson counts of the runs.
+
+    Parameters
+    ----------
+    outcomes : sequence of RunOutcome
+        Finished runs of the team.
+    accelerator : str
+        Canonical name of the accelerator.
+    usual_mttf_hours : float
+        Modelled mean time to failure [hours per accelerator].
+    rules : FeedbackRules
+        Weight of the model.
+
+    Returns
+    -------
+    FeedbackFactors
+        A factor is None where no run is informative.
+
+    References
+    ----------
+    Gelman et al. 2013, Bayesian Data Analysis, sections 2.5 and 2.6.
     """
     here = [lesson for lesson in lessons if lesson.accelerator == accelerator]
     ratios = [math.log(lesson.throughput_ratio) for lesson in here if lesson.throughput_ratio]
@@ -40,7 +59,15 @@ def feedback_factors(lessons: Sequence[RunOutcome], accelerator: str, usual_mttf
 
 
 def scale_throughput(utilisation: Utilisation, ratio: float) -> Utilisation:
-    """The utilisation under which every part of a step takes 1 / `ratio` of its time; no share goes above 1."""
+    """The utilisation with every part of a step slowed down to 1 / `ratio` of its speed; no share exceeds 1.
+
+    Parameters
+    ----------
+    utilisation : Utilisation
+        Modelled shares of peak rates [1] and overhead times [s].
+    ratio : float
+        Reached throughput over the modelled one [1].
+    """
     most = min(ratio, *(1 / getattr(utilisation, name) for name in RATES))
     rates = {name: getattr(utilisation, name) * most for name in RATES}
     return replace(utilisation, **rates, **{name: getattr(utilisation, name) / most for name in TIMES})

@@ -1,11 +1,11 @@
-"""What is left of a run: hours, USD and accelerator-hours to its last token, from its own history and, while that is short, its plan.
+"""Forecast of what is left of a run: hours, USD and accelerator-hours to its last token, from its history and its plan.
 
-The history is cut into blocks of equally many tokens that count (batch means: Schmeiser 1982, Batch size effects in the analysis of
-simulation output), so that noise with a memory, repairs and rollbacks average out within them. What a block takes for each token is a
-level that may wander plus noise (the local level model: Muth 1960; Harvey 1989, ch. 2); how much it wanders is not known, so that several
-shares are weighed by how likely they make the history (Bayesian model averaging: Hoeting et al. 1999). Each foretells the mean of the
-blocks to come with a Student t distribution (Gelman et al. 2013, Bayesian Data Analysis, sec. 3.2), its scatter leaning on what runs
-typically have while blocks are few; the plan counts as one more report of the level. The percentiles are those of the mixture.
+The history is cut into blocks of equally many surviving tokens (batch means: Schmeiser 1982, Batch size effects in the analysis of
+simulation output), so that autocorrelated noise, repairs and rollbacks average out within a block. A block's use per token is a level plus
+noise, where the level follows a random walk (local level model: Muth 1960; Harvey 1989, ch. 2). The signal-to-noise ratio is unknown:
+several values are weighted by likelihood (Bayesian model averaging: Hoeting et al. 1999). Each predicts the mean of the remaining blocks
+by a Student t distribution (Gelman et al. 2013, Bayesian Data Analysis, sec. 3.2), its variance shrunk towards the typical one while blocks
+are few; the plan is one more observation of the level. The percentiles are those of the mixture.
 """
 
 from __future__ import annotations
@@ -37,10 +37,10 @@ POINTS = np.array([NormalDist().inv_cdf((point + 0.5) / 100) for point in range(
 
 @dataclass(frozen=True, slots=True)
 class ProgressSeries:
-    """A run so far, one element for each time it told of itself: the last one is now, whether or not anything was trained since.
+    """A run's progress, one element for each report; the last element is now.
 
     `at_hours` is elapsed time, increasing. `tokens` is the position in the plan (it falls at a rollback); `usd` and `accelerator_hours`
-    are running totals, None where nobody told them.
+    are running totals, None where unknown.
     """
 
     at_hours: Floats
@@ -51,7 +51,7 @@ class ProgressSeries:
 
 @dataclass(frozen=True, slots=True)
 class PlanPrior:
-    """What the plan said of a run, None where it said nothing. Its weight fades as the history grows."""
+    """Planned rates of a run, None where not planned. Their weight falls as the history grows."""
 
     tokens_per_hour: Range | None = None
     usd_per_token: Range | None = None
@@ -60,7 +60,7 @@ class PlanPrior:
 
 @dataclass(frozen=True, slots=True)
 class RemainingWork:
-    """What is left to the last token, p10, p50 and p90; None where neither history nor plan says anything of a quantity."""
+    """What is left to the last token, as p10, p50 and p90; None where neither history nor plan are informative."""
 
     remaining_hours: Range | None
     remaining_usd: Range | None
@@ -70,12 +70,11 @@ class RemainingWork:
 
 @dataclass(frozen=True, slots=True)
 class ForecastRules:
-    """What a forecast leans on where a run is silent: shares of what a token takes, as standard deviations.
+    """Rules of a forecast; scatters are relative standard deviations of the use per token.
 
-    `max_blocks`: at most so many; `clip`: how many deviations from their median they may lie to say something of the level's wandering.
-    `daily_scatter`: what a run's days typically differ by, counted as `scatter_weight` blocks' worth. `plan_error`: what plans err by at
-    the least. `signal_to_noise_weights`: how much of its noise's variance the level moves by from one block to the next, each with its weight before
-    the run is seen.
+    `max_blocks` bounds the number of blocks; values are clipped at `clip` deviations before models are weighted. `daily_scatter` is the
+    typical scatter of days, with the weight of `scatter_weight` blocks. `plan_error` is the least error of a plan.
+    `signal_to_noise_weights` maps the variance of the level's steps, in units of the noise variance, to the prior weight of that model.
     """
 
     max_blocks: int
@@ -89,10 +88,10 @@ class ForecastRules:
 
 @dataclass(frozen=True, slots=True)
 class _Models:
-    """The local level models of so many blocks, one a share of wandering: what of them does not depend on the values.
+    """Data-independent parts of the local level models, one element for each signal-to-noise ratio.
 
-    `inverse` are the inverted covariances of the blocks about the level at their end, `end` the variance of that level, both in units of
-    a block's noise; `plausible` the logarithm of each model's weight before the values are seen.
+    `inverse` are the inverted covariances of the blocks about the final level, `end` the variance of that level, both in units of the
+    block noise; `plausible` is the log of each model's prior weight and determinant.
     """
 
     wandering: Floats
@@ -103,7 +102,7 @@ class _Models:
 
 @dataclass(frozen=True, slots=True)
 class _Cut:
-    """A history cut into blocks: the reports of the line that counts, their positions, and those at which blocks begin and end."""
+    """A history cut into blocks: indices of the reports on the surviving line, their positions, and the blocks' boundaries [tokens]."""
 
     kept: NDArray[np.int64]
     positions: Floats
@@ -115,14 +114,14 @@ class _Cut:
         return float(self.boundaries[1] - self.boundaries[0])
 
     def per_token(self, totals: Floats) -> Floats:
-        """What each block took for each token."""
+        """Use per token in each block."""
         at = np.interp(self.boundaries, self.positions, totals[self.kept])
         return np.asarray((at[1:] - at[:-1]) / self.tokens)
 
 
 @dataclass(frozen=True, slots=True)
 class _Mixture:
-    """Student t distributions of the logarithm of what is left over what it would be at the history's mean, and their weights."""
+    """Student t mixture of the log of the remaining use relative to the history's mean."""
 
     middle: Floats
     variance: Floats
@@ -131,7 +130,28 @@ class _Mixture:
 
 
 def forecast(done: ProgressSeries, remaining_tokens: float, prior: PlanPrior, rules: ForecastRules) -> RemainingWork | None:
-    """Hours, USD and accelerator-hours that `remaining_tokens` will take. None where neither history nor plan says anything."""
+    """Hours, USD and accelerator-hours that the remaining tokens will take.
+
+    Parameters
+    ----------
+    done : ProgressSeries
+        Progress until now.
+    remaining_tokens : float
+        Tokens to the end of the plan.
+    prior : PlanPrior
+        Planned rates [tokens per hour, USD per token, accelerator-hours per token].
+    rules : ForecastRules
+        Prior weights and scatters.
+
+    Returns
+    -------
+    RemainingWork or None
+        Ranges p10, p50, p90; None where neither history nor plan are informative.
+
+    References
+    ----------
+    Schmeiser 1982; Harvey 1989, ch. 2; Hoeting et al. 1999; Gelman et al. 2013, sec. 3.2 (see the module).
+    """
     left = max(float(remaining_tokens), 0.0)
     cut = _cut(done, rules.max_blocks)
     pace = prior.tokens_per_hour if prior.tokens_per_hour and prior.tokens_per_hour.p10 > 0 else None
@@ -151,10 +171,9 @@ def _basis(cut: _Cut | None, plans: tuple[Range | None, ...]) -> Basis:
 
 
 def _cut(done: ProgressSeries, blocks: int) -> _Cut | None:
-    """The line that counts in equal blocks of tokens, fewer than it has reports. None where nothing was trained yet.
+    """The surviving line in equal blocks of tokens, fewer than its reports. None where nothing was trained yet.
 
-    A position counts from the last time that the run passed it: what a rollback took back, and the time of standing still, is part of
-    what the tokens before it took.
+    A position counts from the last time the run passed it: the time of rollbacks and standstill belongs to the tokens before it.
     """
     line = np.minimum.accumulate(done.tokens[::-1])[::-1]
     if len(line) < 2 or line[-1] <= line[0]:
@@ -166,13 +185,13 @@ def _cut(done: ProgressSeries, blocks: int) -> _Cut | None:
 
 
 def _typical_scatter(cut: _Cut, at_hours: Floats, rules: ForecastRules) -> float:
-    """The variance that blocks of this length typically have: independent days add up, so that it falls with their number."""
+    """Typical variance of blocks of this length: independent days average out."""
     block_hours = float(at_hours[-1] - at_hours[0]) / (len(cut.boundaries) - 1)
     return rules.daily_scatter**2 * HOURS_PER_DAY / block_hours
 
 
 def _as_planned(plan: Range | None, remaining_tokens: float, rules: ForecastRules) -> Range | None:
-    """What the plan says, no narrower than plans turn out to be."""
+    """The planned range, widened to the usual error of plans."""
     if plan is None:
         return None
     factor = math.exp(P90_DEVIATIONS * rules.plan_error)
@@ -182,7 +201,7 @@ def _as_planned(plan: Range | None, remaining_tokens: float, rules: ForecastRule
 def _remaining(
     cut: _Cut | None, totals: Floats | None, plan: Range | None, remaining_tokens: float, scatter: float, rules: ForecastRules
 ) -> Range | None:
-    """What is left of one quantity. Nothing counted so far is nothing known, never nothing to pay."""
+    """What is left of one quantity. A quantity without any reported use is predicted from the plan alone."""
     if cut is None or totals is None or totals[-1] <= totals[0]:
         return _as_planned(plan, remaining_tokens, rules)
     if not remaining_tokens:
@@ -194,7 +213,7 @@ def _remaining(
 
 
 def _predict(values: Floats, ahead: float, scatter: float, plan: Range | None, rules: ForecastRules) -> _Mixture:
-    """The mean of the blocks ahead by every model, from the blocks so far in units of their mean."""
+    """Distribution of the mean of the remaining blocks under every model, in units of the history's mean."""
     models = _models(len(values), tuple(rules.signal_to_noise_weights.items()))
     freedom = rules.scatter_weight + len(values) - 1
     typical = rules.scatter_weight * scatter
@@ -209,21 +228,21 @@ def _predict(values: Floats, ahead: float, scatter: float, plan: Range | None, r
 
 
 def _level(models: _Models, values: Floats) -> tuple[Floats, Floats]:
-    """By every model the level at the end of the blocks, and the sum of squares that it leaves, in units of a block's noise."""
+    """Final level under each model, and the residual sum of squares, in units of the block noise."""
     weighed = models.inverse @ values
     level = np.maximum(weighed.sum(axis=1) * models.end, LEAST_LEVEL)
     return level, np.maximum(weighed @ values - level**2 / models.end, 0)
 
 
 def _winsorize(values: Floats, scatter: float, clip: float) -> Floats:
-    """Values no further than so many deviations from their median: a single pause is no sign that the level wanders (Huber 1964)."""
+    """Values clipped at `clip` deviations from their median (Huber 1964): a single pause does not move the level."""
     middle = median(values)
     furthest = clip * max(NORMAL_SCALE * median(np.abs(values - middle)), math.sqrt(scatter))
     return np.asarray(np.clip(values, middle - furthest, middle + furthest))
 
 
 def _with_plan(middle: Floats, variance: Floats, plan: Range | None, rules: ForecastRules) -> tuple[Floats, Floats]:
-    """The logarithm of the level with the plan's as one more report of it, each by its precision. A plan of nothing reports nothing."""
+    """Log level combined with the plan's, weighted by precision. A plan of 0 is ignored."""
     if plan is None or plan.p10 <= 0:
         return middle, variance
     said = math.log(plan.p50)
@@ -234,7 +253,7 @@ def _with_plan(middle: Floats, variance: Floats, plan: Range | None, rules: Fore
 
 @functools.lru_cache(maxsize=64)
 def _models(blocks: int, wandering: tuple[tuple[str, float], ...]) -> _Models:
-    """Covariance of block i and j about the level at the end: the noise of each, and the steps both are away from it."""
+    """Covariance of blocks i and j about the final level: the noise of each, and the random-walk steps that separate both from the end."""
     shares = np.array([float(share) for share, _ in wandering])
     place = np.arange(blocks)
     steps = blocks - np.maximum(place[:, None], place) - 0.5
@@ -247,7 +266,7 @@ def _models(blocks: int, wandering: tuple[tuple[str, float], ...]) -> _Models:
 
 
 def _percentiles(mixture: _Mixture) -> Range:
-    """p10, p50 and p90 of what is left, over what it would be at the history's mean."""
+    """p10, p50 and p90 of the remaining use relative to the history's mean."""
     points = mixture.middle[:, None] + np.sqrt(mixture.variance)[:, None] * student_points(mixture.freedom)
     order = points.argsort(axis=None)
     weights = mixture.weight.repeat(points.shape[1])[order]
@@ -257,8 +276,20 @@ def _percentiles(mixture: _Mixture) -> Range:
 
 @functools.lru_cache(maxsize=64)
 def student_points(freedom: float) -> Floats:
-    """Student t's values at the middles of a hundred equal chances, by expansion in its degrees of freedom (at least 3).
+    """Student t quantiles at the midpoints of 100 equal probabilities, by expansion in the degrees of freedom.
 
+    Parameters
+    ----------
+    freedom : float
+        Degrees of freedom, at least 3 [1].
+
+    Returns
+    -------
+    (100,) float array
+        Quantiles, read-only [1].
+
+    References
+    ----------
     Abramowitz & Stegun 1964, 26.7.5.
     """
     z = POINTS

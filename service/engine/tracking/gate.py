@@ -1,4 +1,4 @@
-"""The half-spend gate: whether it is due, and what the criteria that were decided up front make of the figures now."""
+"""The half-spend gate: whether it is due, and the recommendation by criteria decided up front."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ NAMES = frozenset({"midpoint", "midpoint_gate", "half_spend", "half_spend_gate"}
 
 @dataclass(frozen=True, slots=True)
 class GateRules:
-    """The criteria of a program that decided none up front, and where they come from."""
+    """Default criteria of a program without criteria of its own: spend share [1] and CPI limits [1], with their source."""
 
     at_spend_share: float
     cpi_at_least: float
@@ -26,7 +26,7 @@ class GateRules:
 
 @dataclass(frozen=True, slots=True)
 class GateInputs:
-    """What the gate is judged by."""
+    """Figures by which the gate is assessed."""
 
     spend: Spend
     earned_value: EarnedValue
@@ -36,14 +36,24 @@ class GateInputs:
 
 @dataclass(frozen=True, slots=True)
 class _CriterionResult:
-    """A criterion: whether it holds, None where nobody can tell, and how in figures."""
+    """Whether a criterion holds, None where it cannot be evaluated, and the figures as text."""
 
     holds: bool | None
     text: str
 
 
 def assess_gate(program: ProgramBaseline, found: GateInputs, rules: GateRules) -> tuple[GateStatus, tuple[str, ...]]:
-    """The gate, and what is to be said of it: by default criteria where none were decided."""
+    """State and recommendation of the gate, and warnings (the use of default criteria).
+
+    Parameters
+    ----------
+    program : ProgramBaseline
+        Budget, criteria and outcome.
+    found : GateInputs
+        Spend, earned value, evaluations and decisions.
+    rules : GateRules
+        Default criteria.
+    """
     gate = program.midpoint_gate or _default(rules)
     budget, spent, metric = program.budget_usd, found.spend.usd, _metric(program, found.evaluations)
     budget = found.earned_value.bac_usd if budget is None else budget
@@ -76,7 +86,7 @@ def _said(rules: GateRules) -> str:
 
 
 def _judged(gate: MidpointGate, metric: float | None, earned: EarnedValue, name: str) -> tuple[Recommendation, tuple[str, ...]]:
-    """Stop where all that was decided for it holds, continue where all for that holds, otherwise pivot; with the reasons in figures."""
+    """Stop where all stop criteria hold, continue where all continue criteria hold, otherwise pivot; with reasons in figures."""
     stop, go = (list(_criteria(criteria, metric, earned.cpi, name)) for criteria in (gate.stop_if, gate.continue_if))
     if stop and all(each.holds for each in stop):
         return "stop", tuple(each.text for each in stop)
@@ -109,7 +119,7 @@ def _below(cpi: float | None, most: float) -> _CriterionResult:
 
 
 def _metric(program: ProgramBaseline, evaluations: Sequence[Evaluation]) -> float | None:
-    """The newest value of the outcome's metric, or of any where no outcome is stated."""
+    """Newest value of the outcome's metric, or of any metric where no outcome is stated."""
     wanted = None if program.outcome is None else program.outcome.metric
     asked = (one for one in evaluations if wanted in (None, one.metric))
     newest = max(asked, key=lambda one: one.at, default=None)

@@ -1,6 +1,6 @@
-"""A run's history from the folds of its hours: where it stood when, what of its work still counts, when it was down, what it told of money.
+"""History of a run from its hourly rollups: progress, downtime, cost events, checkpoints, losses, evaluations and decisions.
 
-The surviving line is what leads to where the run stands now: work that a rollback or branch left behind is no part of it.
+The surviving line is the work that leads to the present position; work abandoned by a rollback or branch is no part of it.
 """
 
 from __future__ import annotations
@@ -47,11 +47,11 @@ class CumulativeSeries:
     value: Floats
 
     def interpolate(self, hours: Floats) -> Floats:
-        """The total at elapsed hours, straight between those that were told."""
+        """The total at elapsed hours, linear between reports."""
         return np.interp(hours, self.at_hours, self.value)
 
     def step_at(self, hours: Floats) -> Floats:
-        """What was summed by elapsed hours, each amount at once."""
+        """The total at elapsed hours as a step function: each amount counts at once."""
         if not self.value.size:
             return np.zeros_like(hours)
         return np.append(0.0, self.value)[np.searchsorted(self.at_hours, hours, side="right")]
@@ -59,7 +59,7 @@ class CumulativeSeries:
 
 @dataclass(frozen=True, slots=True)
 class Interruption:
-    """An interruption: elapsed hours, cause, and how long the run was down; `ended` is False where it still is."""
+    """An interruption: elapsed hours, cause and downtime [hours]; `ended` is False where the run is still down."""
 
     at_hours: float
     cause: str
@@ -69,6 +69,8 @@ class Interruption:
 
 @dataclass(frozen=True, slots=True)
 class Evaluation:
+    """A value of a metric."""
+
     at: datetime
     metric: str
     value: float
@@ -76,6 +78,8 @@ class Evaluation:
 
 @dataclass(frozen=True, slots=True)
 class Decision:
+    """A decision on a gate."""
+
     at: datetime
     gate: str
     verdict: Verdict
@@ -83,9 +87,9 @@ class Decision:
 
 @dataclass(frozen=True, slots=True)
 class HourlyLosses:
-    """Losses hour by hour [nats a token], NaN where there is none: elapsed hours of the hour's last, and the tokens trained by then.
+    """Hourly losses [nats per token], NaN where there is none: elapsed hours of the hour's last loss, and the tokens trained by then.
 
-    `surviving` is False where the surviving line has left the hour behind.
+    `surviving` is False where the hour is not on the surviving line.
     """
 
     at_hours: Floats
@@ -100,7 +104,7 @@ class HourlyLosses:
 
 @dataclass(frozen=True, slots=True)
 class HourlyCheckpoints:
-    """Checkpoints hour by hour: how many, their bytes, elapsed hours of the first and the last, and the longest gap between two [hours]."""
+    """Hourly checkpoints: count, bytes, elapsed hours of first and last, and the longest gap within the hour [hours]."""
 
     count: Floats
     bytes: Floats
@@ -111,7 +115,8 @@ class HourlyCheckpoints:
 
 @dataclass(frozen=True, slots=True)
 class CostEvents:
-    """What `cost` events told [micro-USD]: all but compute's bills by line, and summed over time; the bills by the end of what they pay."""
+    """`cost` events [micro-USD]: all but compute invoices by line and over time (`unbilled`); compute invoices by the end of what they pay
+    for."""
 
     lines: Mapping[str, int]
     unbilled: CumulativeSeries
@@ -120,7 +125,7 @@ class CostEvents:
 
 @dataclass(frozen=True, slots=True)
 class Downtime:
-    """When the run was down, in order and apart from each other [elapsed hours]."""
+    """Disjoint intervals of downtime, in order [elapsed hours]."""
 
     begin: Floats
     end: Floats
@@ -137,10 +142,10 @@ class Downtime:
 
 @dataclass(frozen=True, slots=True)
 class RunHistory:
-    """A run until `until`. Elapsed hours count from `started_at`, its first sign of life; None where nothing happened yet.
+    """A run until `until`. Elapsed hours count from `started_at`, its first event; None before.
 
-    `micro_usd` and `accelerator_hours` are the totals it told of itself, `mfu` and `share` (of its accelerators' time in use) the means of
-    what it told, None where it told nothing.
+    `micro_usd` and `accelerator_hours` are self-reported totals, `mfu` and `share` (of the accelerators' time in use) means of the reported
+    values, None where nothing was reported.
     """
 
     started_at: datetime | None
@@ -163,22 +168,28 @@ class RunHistory:
     warnings: tuple[str, ...]
 
     def elapsed(self, at: datetime) -> float:
-        """Hours from the start to a moment; 0 where nothing happened yet."""
+        """Hours from the start to a time; 0 before the first event."""
         return 0.0 if self.started_at is None else (at - self.started_at) / timedelta(hours=1)
 
     def moment(self, hours: float) -> datetime:
-        """The moment at elapsed hours."""
+        """The time at elapsed hours."""
         return (self.started_at or self.until) + timedelta(hours=hours)
 
     def uptime(self, hours: Floats) -> Floats:
-        """Hours in which the run was not down, until elapsed hours."""
+        """Hours without downtime until elapsed hours."""
         return hours - self.downtime.until(hours)
 
 
 def history(hours: Sequence[tuple[int, str]], until: datetime) -> RunHistory:
-    """A run's history from its hours [since 1970] and their folds, as `fold_to_json` writes them, in any order.
+    """History of a run from its hourly rollups.
 
-    Hours after `until` are left out; the fold of the hour it lies in has to be made of events until then.
+    Parameters
+    ----------
+    hours : sequence of (int, str)
+        Hours since 1970 with their rollups, as `rollup_to_json` writes them, in any order. The hour of `until` holds events until then
+        only.
+    until : datetime
+        End of the history, UTC; later hours are left out.
     """
     last = hour_of(until)
     columns = _columns(sorted(row for row in hours if row[0] <= last))
@@ -188,9 +199,9 @@ def history(hours: Sequence[tuple[int, str]], until: datetime) -> RunHistory:
 
 @dataclass(frozen=True, slots=True)
 class _Columns:
-    """Folds column by column: hours since 1970, the numbers each has of itself, all samples [microseconds since 1970].
+    """Rollups column by column: hours since 1970, the fixed numbers of each hour, and all samples [microseconds since 1970].
 
-    `rest`: marks, costs and bills of the hours that have some.
+    `rest`: marks, costs and invoices of the hours that have any.
     """
 
     hours: Floats
@@ -200,11 +211,11 @@ class _Columns:
     started_us: float = 0.0
 
     def elapsed(self, microseconds: Floats, rows: NDArray[np.bool_]) -> Floats:
-        """Elapsed hours of microseconds of the hours of rows."""
+        """Elapsed hours of microseconds within the hours of some rows."""
         return self.hours[rows] + (microseconds - self.started_us) / HOUR_US
 
     def block(self, name: str) -> tuple[NDArray[np.bool_], Floats]:
-        """In which hours there is one, and its columns there."""
+        """Hours that have a block, and the block's columns there."""
         widths = dict(BLOCKS)
         begin = 1 + len(TYPES) + sum(widths[each] for each in list(widths)[: list(widths).index(name)])
         rows = ~np.isnan(self.heads[begin])
@@ -212,7 +223,7 @@ class _Columns:
 
 
 def _columns(known: Sequence[tuple[int, str]]) -> _Columns:
-    """The numbers of all texts are decoded in one piece; what most hours have none of is parsed only where there is some."""
+    """All numbers are decoded in one piece; JSON is parsed only for hours that have marks, costs or invoices."""
     hours = np.array([hour for hour, _ in known], dtype=np.float64)
     ends = [text.index('"', len(OPENING)) for _, text in known]
     texts = [text[len(OPENING) : end] for (_, text), end in zip(known, ends, strict=True)]
@@ -272,16 +283,16 @@ def _marks(columns: _Columns) -> Iterator[tuple[float, str, Mapping[str, Any]]]:
 
 
 def _moments(marks: Sequence[tuple[float, str, Mapping[str, Any]]], kind: str) -> Iterator[tuple[datetime, Mapping[str, Any]]]:
-    """The moments and fields of rare events of a kind."""
+    """Times and fields of the rare events of a kind."""
     for us, name, given in marks:
         if name == kind:
             yield EPOCH + timedelta(microseconds=us), given
 
 
 def _stops(at: Floats, kinds: Floats, causes: Sequence[str], now: float) -> tuple[tuple[Interruption, ...], Downtime]:
-    """Interruptions, and when the run was down: until its restart, or its next sign of work where none is told before the next stop.
+    """Interruptions and downtime: until the restart, or the next sign of work where none is reported before the next interruption.
 
-    A restart that no interruption was told before has been down since the sample before it.
+    A restart without an interruption has been down since the sample before it.
     """
     stop, restart, steady = (np.flatnonzero(kinds == kind) for kind in (INTERRUPTION, RESTART, STEADY))
     nothing, times = len(kinds), np.append(at, now)
@@ -297,9 +308,9 @@ def _stops(at: Floats, kinds: Floats, causes: Sequence[str], now: float) -> tupl
 
 
 def _total(at: Floats, values: Floats, breaks: Floats, name: str) -> tuple[CumulativeSeries | None, tuple[str, ...]]:
-    """A running total with relaunches summed: where it falls and a break lies between, the counter began again.
+    """A running total with relaunches summed: a fall with a restart or branch in between is a new counter.
 
-    Another fall is an error of what told it: the highest is kept.
+    Any other fall is an error of the source: the maximum is kept, with a warning.
     """
     known = ~np.isnan(values)
     told, times = values[known], at[known]
@@ -322,7 +333,7 @@ def _newest(values: Floats) -> int | None:
 
 
 def _costs(columns: _Columns) -> CostEvents:
-    """Cost events by line, and compute's bills apart. An amount counts from the end of its hour, or the run's last sign of life in it."""
+    """Cost events by line, compute invoices apart. An amount counts from the end of its hour, or from the run's last event in that hour."""
     last = columns.samples[0, -1] if columns.samples.size else 0.0
     lines: dict[str, int] = defaultdict(int)
     told: dict[float, int] = defaultdict(int)
@@ -337,7 +348,7 @@ def _costs(columns: _Columns) -> CostEvents:
 
 
 def _summed(amounts: Mapping[float, int], started_us: float) -> CumulativeSeries:
-    """Amounts at microseconds since 1970, summed over time."""
+    """Cumulative sums of amounts at microseconds since 1970."""
     if not amounts:
         return CumulativeSeries(np.zeros(0), np.zeros(0))
     at, values = np.array(sorted(amounts.items()), dtype=np.float64).reshape(-1, 2).T

@@ -1,6 +1,6 @@
-"""An hour of a run's events, folded: a pure function of the set of them, whatever order they came in and however often.
+"""Rollup of an hour of a run's events: a pure function of the set of events, independent of order and repetition.
 
-What changes from event to event is kept at its turning points; rare events are kept; the rest is counted and summed.
+Running values are kept at their turning points, rare events in full; everything else is counted and summed.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ Bill = tuple[str, int, int]
 
 @dataclass(frozen=True, slots=True)
 class CheckpointRollup:
-    """Checkpoints of an hour: microseconds of the hour of the first and the last, and the longest time between two."""
+    """Checkpoints of an hour: microseconds within the hour of the first and the last, and the longest time between two."""
 
     count: int
     bytes: int
@@ -65,9 +65,9 @@ class CheckpointRollup:
 
 @dataclass(frozen=True, slots=True)
 class LossRollup:
-    """Losses of an hour [nats a token]; `not_finite` counts those that are no numbers, `last` is None where the last one is none.
+    """Losses of an hour [nats per token]; `not_finite` counts NaN and infinities, `last` is None where the last one is not finite.
 
-    `at`: microseconds of the hour of the last. `lowest`, `median` (the median) and `highest` are of the finite ones, None without any.
+    `at`: microseconds within the hour of the last loss. `lowest`, `median` and `highest` are of the finite ones, None without any.
     """
 
     at: int
@@ -81,7 +81,7 @@ class LossRollup:
 
 @dataclass(frozen=True, slots=True)
 class UtilisationSums:
-    """Sums and counts of utilisation events' shares and of the MFU that events tell."""
+    """Sums and counts of utilisation events' shares and of reported MFU."""
 
     shares: int
     share_sum: float
@@ -91,7 +91,8 @@ class UtilisationSums:
 
 @dataclass(frozen=True, slots=True)
 class HourlyRollup:
-    """What is kept of an hour. `counts` are by type, in the order of TYPES; `costs` are micro-USD by line, bills apart."""
+    """Rollup of an hour. `counts` are by type, in the order of TYPES; `costs` are micro-USD by line, `bills` those with a
+    `billed_until`."""
 
     samples: tuple[Sample, ...] = ()
     marks: tuple[Mark, ...] = ()
@@ -104,11 +105,11 @@ class HourlyRollup:
 
 
 def apply_corrections(events: Iterable[Event], corrections: Iterable[Event]) -> list[Event]:
-    """The events as corrected, in order, without corrections and what they take back. The order they are given in does not matter.
+    """Events as corrected, in order, without the corrections and the events that they retract. The input's order does not matter.
 
-    A correction without further fields takes back what it names; with them they replace its fields, at its time. A correction may be
-    corrected in turn. Several of one event are made in order of time, then id, and the last says whether it is taken back. What names
-    nothing here waits until it is. When a correction was made does not matter: it tells what was true then.
+    A correction without fields retracts the event it names; with fields it replaces them, at the event's time. A correction may be
+    corrected. Several corrections of one event apply in order of time, then id; the last decides whether the event is retracted. A
+    correction of an unknown event has no effect until the event arrives. The time of a correction does not matter otherwise.
     """
     named: dict[str, list[Event]] = defaultdict(list)
     for each in {each.id: each for each in corrections}.values():
@@ -124,7 +125,13 @@ def hour_of(at: datetime) -> int:
 
 
 def roll_up_hour(events: Iterable[Event]) -> HourlyRollup:
-    """The fold of an hour's effective events. An id met twice counts once. Raises ValueError for events of several hours."""
+    """Rollup of an hour's corrected events. A repeated id counts once.
+
+    Raises
+    ------
+    ValueError
+        Events of several hours.
+    """
     ordered = sorted({each.id: each for each in events}.values(), key=_order)
     if not ordered:
         return HourlyRollup()
@@ -148,9 +155,9 @@ def roll_up_hour(events: Iterable[Event]) -> HourlyRollup:
 
 
 def rollup_to_json(fold: HourlyRollup) -> str:
-    """The fold as a compact JSON list: its numbers as one text, little-endian doubles in hexadecimal, and its marks, costs and bills.
+    """The rollup as a compact JSON list: its numbers as one text of little-endian doubles in hexadecimal, then marks, costs and bills.
 
-    Thousands of folds are read for a status: such texts are decoded in a tenth of the time that lists of numbers take.
+    A status reads thousands of rollups: this text is decoded in a tenth of the time of JSON numbers.
     """
     blocks = (getattr(fold, name) for name, _ in BLOCKS)
     summaries = (_values(block) if block else (None,) * width for block, (_, width) in zip(blocks, BLOCKS, strict=True))
@@ -161,12 +168,12 @@ def rollup_to_json(fold: HourlyRollup) -> str:
 
 
 def _values(block: CheckpointRollup | LossRollup | UtilisationSums) -> list[float | None]:
-    """What `dataclasses.astuple` gives, without its copies."""
+    """As `dataclasses.astuple`, without copies."""
     return [getattr(block, name) for name in block.__slots__]
 
 
 def rollup_from_json(text: str) -> HourlyRollup:
-    """The fold that `rollup_to_json` wrote, exactly, but for counts beyond 2**53, which doubles round."""
+    """The rollup that `rollup_to_json` wrote; exact, but for counts beyond 2**53, which doubles round."""
     told, marks, costs, bills = json.loads(text)
     numbers = np.frombuffer(bytes.fromhex(told), dtype=DOUBLES)
     ends = np.cumsum([1, len(TYPES), *(width for _, width in BLOCKS)])
@@ -186,7 +193,7 @@ def rollup_from_json(text: str) -> HourlyRollup:
 
 
 def _exact(numbers: NDArray[np.float64]) -> tuple[Any, ...]:
-    """Whole numbers as integers, None for what is no number."""
+    """Whole numbers as integers, None for NaN."""
     return tuple(None if math.isnan(each) else int(each) if each.is_integer() else each for each in numbers.tolist())
 
 
@@ -195,7 +202,7 @@ def _order(event: Event) -> tuple[datetime, int, int, str]:
 
 
 def _corrected(event: Event, named: Mapping[str, Sequence[Event]]) -> Event | None:
-    """The event by its corrections, and they by theirs: from the last of the chain on."""
+    """The event with its corrections, and theirs, applied from the end of the chain."""
     tree = [event]
     for each in tree:
         tree.extend(named.get(each.id, ()))
@@ -218,7 +225,7 @@ def _applied(event: Event, corrections: Sequence[Event]) -> Event | None:
 
 
 def _given(correction: Event) -> dict[str, Any]:
-    """What a correction says beside what it corrects."""
+    """The fields that a correction states."""
     takes = EVENT_FIELDS["correction"].takes
     told = ((name, getattr(correction, name)) for name in takes if name != "supersedes")
     return {name: value for name, value in told if value is not None}
@@ -234,7 +241,7 @@ def _sample(at: int, event: Event) -> Sample:
 
 
 def _turning_points(rows: Sequence[Sample]) -> tuple[Sample, ...]:
-    """The first and the last, those beside a mark, and of each total its first, its last, and both sides of each fall."""
+    """First and last sample, neighbours of marks, and of each total its first, its last, and both sides of each fall."""
     if not rows:
         return ()
     kept = {0, len(rows) - 1}
@@ -247,7 +254,7 @@ def _turning_points(rows: Sequence[Sample]) -> tuple[Sample, ...]:
 
 
 def _falls(told: Sequence[tuple[int, Any]]) -> set[int]:
-    """The first row, the last, and both sides of each fall."""
+    """First row, last row, and both sides of each fall."""
     if not told:
         return set()
     kept = {told[0][0], told[-1][0]}
@@ -258,7 +265,7 @@ def _falls(told: Sequence[tuple[int, Any]]) -> set[int]:
 
 
 def _mark(event: Event) -> tuple[tuple[str, Any], ...]:
-    """The fields of a rare event that are given; a value that is no number is not."""
+    """Stated fields of a rare event; values that are not finite are left out."""
     given = ((name, getattr(event, name)) for name in MARK_FIELDS)
     return tuple(
         (name, value) for name, value in given if value is not None and not (isinstance(value, float) and not math.isfinite(value))
@@ -274,7 +281,7 @@ def _checkpoints(kept: Sequence[tuple[int, int]]) -> CheckpointRollup | None:
 
 
 def _costs(events: Sequence[Event]) -> tuple[tuple[str, int], ...]:
-    """Micro-USD by line of what is no bill."""
+    """Micro-USD by line, invoices apart."""
     found: dict[str, int] = defaultdict(int)
     for each in events:
         if each.type == "cost" and each.billed_until is None:
@@ -283,7 +290,7 @@ def _costs(events: Sequence[Event]) -> tuple[tuple[str, int], ...]:
 
 
 def _bills(events: Sequence[Event]) -> tuple[Bill, ...]:
-    """Micro-USD by line and the end of what is paid for."""
+    """Micro-USD by line and end of the invoiced period."""
     found: dict[tuple[str, int], int] = defaultdict(int)
     for each in events:
         if each.type == "cost" and each.billed_until is not None:

@@ -1,7 +1,7 @@
-"""Where a run stands in its plan, and which of the tokens it trained lead there: the surviving line.
+"""Position of a run in its plan, and the surviving line: the trained tokens that lead to the present position.
 
-The position is what the newest event says. Wherever it falls, or a rollback or branch sets it, a new piece of work begins; it stands on the
-newest earlier piece that holds its first position. What those pieces trained beyond that is lost.
+The position is that of the newest event. Wherever it falls, or a rollback or branch sets it, a new segment begins; it continues the newest
+earlier segment that contains its first position. Tokens that those segments trained beyond that are lost.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ FIRST_LINE = "main"
 
 @dataclass(frozen=True, slots=True)
 class RunSamples:
-    """A run's samples in order: elapsed hours, kinds, steps and positions [tokens], NaN where not told, and the branches among them."""
+    """Samples of a run in order: elapsed hours, kinds, steps and positions [tokens], NaN where not reported, and its branches."""
 
     at_hours: Floats
     kinds: Floats
@@ -33,9 +33,10 @@ class RunSamples:
 
 @dataclass(frozen=True, slots=True)
 class Lineage:
-    """Positions [tokens] at elapsed hours. `trained` counts what was lost as well, `earned` only what still counts; neither ever falls.
+    """Positions [tokens] at elapsed hours. `trained` includes lost tokens, `earned` does not; neither ever falls.
 
-    `surviving_share` is how much of the work done since the element before still counts, `surviving` whether the position is one of the surviving line.
+    `surviving_share` is the share of the tokens trained since the element before that still count, `surviving` whether the position is on
+    the surviving line.
     """
 
     at_hours: Floats
@@ -48,22 +49,22 @@ class Lineage:
 
     @property
     def position(self) -> float:
-        """Where the run stands, 0 where it never told [tokens]."""
+        """Present position [tokens], 0 where none was reported."""
         return float(self.tokens[-1]) if self.tokens.size else 0.0
 
     @property
     def lost_tokens(self) -> float:
-        """Tokens that were trained and no longer count."""
+        """Trained tokens that no longer count."""
         return float(self.trained[-1] - self.earned[-1]) if self.tokens.size else 0.0
 
     def index(self, hours: Floats) -> Ints:
-        """The element that holds at elapsed hours; -1 before the first."""
+        """Index of the element in effect at elapsed hours; -1 before the first."""
         return np.searchsorted(self.at_hours, hours, side="right") - 1
 
 
 @dataclass(frozen=True, slots=True)
 class _Pieces:
-    """Pieces of work: their first and last elements' positions [tokens], and the name of the line each is of."""
+    """Segments of work: positions of their first and last elements [tokens], and the branch name of each."""
 
     first: Floats
     last: Floats
@@ -71,7 +72,18 @@ class _Pieces:
 
 
 def trace_lineage(told: RunSamples) -> Lineage:
-    """The line that the samples tell of."""
+    """The lineage of a run from its samples.
+
+    Parameters
+    ----------
+    samples : RunSamples
+        Samples in order of time.
+
+    Returns
+    -------
+    Lineage
+        One element for each sample with a position.
+    """
     tokens, warnings = _with_branches(told)
     rows = np.flatnonzero(~np.isnan(tokens))
     at, position, kinds = told.at_hours[rows], tokens[rows], told.kinds[rows]
@@ -92,7 +104,7 @@ def trace_lineage(told: RunSamples) -> Lineage:
 
 
 def _with_branches(told: RunSamples) -> tuple[Floats, tuple[str, ...]]:
-    """Positions with those of branches that told none: between the newest neighbours that hold the step they start from."""
+    """Positions, with those of branches interpolated from the step they start from where the branch event has none."""
     tokens, steps = told.tokens.copy(), told.steps.copy()
     rows = np.flatnonzero(told.kinds == BRANCH)
     warnings = []
@@ -106,7 +118,7 @@ def _with_branches(told: RunSamples) -> tuple[Floats, tuple[str, ...]]:
 
 
 def _position(steps: Floats, tokens: Floats, step: int) -> float:
-    """The position at a step, on the newest stretch that passes it; NaN where none does."""
+    """Position at a step, interpolated on the newest stretch that contains it; NaN where none does."""
     both = ~np.isnan(steps) & ~np.isnan(tokens)
     known, position = np.append(0.0, steps[both]), np.append(0.0, tokens[both])
     if known[-1] == step:
@@ -119,7 +131,7 @@ def _position(steps: Floats, tokens: Floats, step: int) -> float:
 
 
 def _names(begins: NDArray[np.bool_], told: RunSamples, tokens: Floats) -> list[str]:
-    """The line that each piece is of: a branch begins one, or goes back to one."""
+    """Branch name of each segment: a branch event begins a branch, or returns to one."""
     placed = ~np.isnan(tokens)
     branch = told.kinds == BRANCH
     branches = iter([name for (_, name), known in zip(told.branches, placed[branch], strict=True) if known])
@@ -133,7 +145,7 @@ def _names(begins: NDArray[np.bool_], told: RunSamples, tokens: Floats) -> list[
 
 
 def _limits(pieces: _Pieces) -> Floats:
-    """The position until which each piece counts: -inf where the last one does not stand on it."""
+    """Position until which each segment counts: -inf where the last segment does not build on it."""
     limits = np.full(len(pieces.first), -np.inf)
     piece, limit = len(limits) - 1, np.inf
     while piece >= 0:
@@ -144,7 +156,7 @@ def _limits(pieces: _Pieces) -> Floats:
 
 
 def _stands_on(pieces: _Pieces, piece: int) -> int:
-    """The newest earlier piece of the same line, or else of any, that holds the position a piece begins at; -1 where none does."""
+    """The newest earlier segment of the same branch, else of any, that contains the first position of a segment; -1 where none does."""
     begin, name = pieces.first[piece], pieces.names[piece]
     before = piece - 1
     if before >= 0 and pieces.names[before] == name and pieces.first[before] <= begin <= pieces.last[before]:

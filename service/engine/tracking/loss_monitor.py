@@ -1,7 +1,7 @@
-"""What is wrong with a run's loss: it is no number, has spiked, diverges or stands still; and where it will end.
+"""Loss monitoring: NaN, spikes, divergence and plateaus of a run's loss, and the projection of its final value.
 
-Hours are judged, not steps: by the median of an hour against those of the hours before it (median and median absolute deviation, which
-spikes do not move: Hampel 1974, The influence curve), on the line that counts.
+Hours are judged, not steps: the median of an hour against those of the hours before it, by median and median absolute deviation, which
+are robust to spikes (Hampel 1974, The influence curve), on the surviving line.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ NORMAL_SCALE = 1.4826
 
 @dataclass(frozen=True, slots=True)
 class LossRules:
-    """When a loss is an alarm.
+    """Rules of loss alarms.
 
-    A spike lies `spike_share` above the median of the `window_hours` hours before it and `deviations` of their deviations. A curve is
+    A spike lies `spike_share` [1] above the median of the `window_hours` hours before it and `deviations` of their deviations. A curve is
     judged from `min_hours` hours on.
     """
 
@@ -40,7 +40,17 @@ class LossRules:
 
 
 def losses(history: RunHistory, rules: LossRules, end: LossProjection | None = None) -> LossStatus:
-    """The run's loss, and what is wrong with it now; `end` is passed on."""
+    """State of a run's loss with its present alarms.
+
+    Parameters
+    ----------
+    history : RunHistory
+        History of the run; losses in nats per token.
+    rules : LossRules
+        Limits of alarms.
+    end : LossProjection or None
+        Projection of the final loss, passed through.
+    """
     hours = history.losses
     if not hours.at_hours.size:
         return LossStatus(None, None, None, (), end)
@@ -54,14 +64,28 @@ def losses(history: RunHistory, rules: LossRules, end: LossProjection | None = N
         lowest=float(curve.loss.min()) if curve.loss.size else None,
         state=state,
         alarms=tuple(_alarms(history, _of(hours, standing), curve, state, rules)) if standing.any() else (),
-        end=end,
+        projection=end,
     )
 
 
 def project_loss(
     history: RunHistory, plan: LearningRateSchedule, typical: CurvePrior, planned_loss: float | None, generator: np.random.Generator
 ) -> LossProjection | str:
-    """Where the loss will end by the plan's schedule, or why nobody can tell. Takes a second: no part of a status."""
+    """Projection of the final loss by the planned schedule, or the reason why there is none. Takes up to 1 s.
+
+    Parameters
+    ----------
+    history : RunHistory
+        History of the run; losses in nats per token.
+    plan : LearningRateSchedule
+        Planned learning-rate schedule [tokens].
+    typical : CurvePrior
+        Prior of the curve's parameters.
+    planned_loss : float or None
+        Planned final loss [nats per token].
+    generator : numpy.random.Generator
+        Source of the bootstrap's random numbers.
+    """
     hours = history.losses
     told = hours.surviving & ~np.isnan(hours.tokens)
     try:
@@ -72,7 +96,7 @@ def project_loss(
 
 
 def _state(curve: LossCurve, rules: LossRules) -> State | None:
-    """Whether the curve still falls, by medians of at most 150 groups of neighbours; None while it is short."""
+    """Whether the curve still falls, by medians of at most MOST_POINTS groups of neighbours; None while it is short."""
     if len(curve.loss) < max(rules.min_hours, FEWEST_POINTS) or not (curve.loss > 0).all():
         return None
     size = -(-len(curve.loss) // MOST_POINTS)
@@ -90,7 +114,7 @@ def _of(hours: HourlyLosses, those: NDArray[np.bool_]) -> HourlyLosses:
 
 
 def _alarms(history: RunHistory, hours: HourlyLosses, curve: LossCurve, state: State | None, rules: LossRules) -> Iterator[LossAlarm]:
-    """What is wrong in the newest of the hours, which are those that no rollback or branch left behind."""
+    """Alarms in the newest of the hours, all on the surviving line."""
     at = history.moment(float(hours.at_hours[-1]))
     if hours.not_finite[-1]:
         yield LossAlarm("not_a_number", at, f"losses of the last hour that are no numbers: {hours.not_finite[-1]:.0f}")
@@ -104,7 +128,7 @@ def _alarms(history: RunHistory, hours: HourlyLosses, curve: LossCurve, state: S
 
 
 def _spike(hours: HourlyLosses, rules: LossRules) -> str | None:
-    """What the newest hour's median, or its last loss, lies above; None where they are as those before them."""
+    """How far the newest hour's median, or its last loss, lies above the hours before; None where it does not."""
     before = slice(max(0, len(hours.median) - 1 - rules.window_hours), -1)
     for name, now, past in (("median", hours.median[-1], hours.median[before]), ("last", hours.last[-1], hours.highest[before])):
         usual = past[hours.surviving[before] & ~np.isnan(past)]

@@ -1,6 +1,7 @@
-"""What is left of runs and of a program: each run's forecast from its own history and plan, and what they come to together.
+"""Forecast at completion of runs and of a program: each run's forecast, their sum, and the planned cost that no run is tracked for.
 
-Runs of one program share machine, software and people and err together: percentiles add up, and the last run to finish ends the program.
+Runs of one program share hardware, software and people, so that their errors are taken as fully correlated: percentiles add up, and the
+last run to finish ends the program.
 """
 
 from __future__ import annotations
@@ -34,34 +35,42 @@ BEYOND = "the plan for what no run is tracked of"
 
 @dataclass(frozen=True, slots=True)
 class RunTarget:
-    """The position at which a run is done [tokens], None where nobody planned one."""
+    """A run with the position at which it is done [tokens], None where none is planned."""
 
     run: CostedRun
     tokens: float | None
 
     @property
     def remaining_tokens(self) -> float:
-        """Tokens to it."""
+        """Tokens to the target."""
         return (self.tokens or 0.0) - self.run.history.lineage.position
 
     @property
     def is_done(self) -> bool:
-        """Whether the run has got there."""
+        """Whether the run has reached its target."""
         return self.tokens is not None and self.run.history.lineage.tokens.size > 0 and self.remaining_tokens <= 0
 
     @property
     def is_over(self) -> bool:
-        """Whether nothing more is to come of the run: it has got there, or was closed before."""
+        """Whether the run is done or was closed."""
         return self.is_done or self.run.baseline.closed
 
     @property
     def never_started(self) -> bool:
-        """Whether it was closed before anything was told of it: it has no end."""
+        """Whether the run was closed without any event: it has no end."""
         return self.run.baseline.closed and self.run.history.last_at is None
 
 
 def find_targets(program: ProgramBaseline, runs: Sequence[CostedRun]) -> tuple[RunTarget, ...]:
-    """Where each run is to end. The newest run without a plan has what the program plans beyond the others."""
+    """The target of each run. The newest run without a plan gets the program's tokens beyond those of the others.
+
+    Parameters
+    ----------
+    program : ProgramBaseline
+        Plan of the program.
+    runs : sequence of CostedRun
+        Its runs.
+    """
     known = [run.baseline.tokens or None for run in runs]
     without = [place for place, tokens in enumerate(known) if tokens is None]
     if program.planned_tokens and without:
@@ -74,7 +83,17 @@ def find_targets(program: ProgramBaseline, runs: Sequence[CostedRun]) -> tuple[R
 
 
 def run_forecast(target: RunTarget, now: datetime, rules: ForecastRules) -> CompletionForecast:
-    """A run's forecast; what nobody can tell is None with the reason."""
+    """Forecast of a run; an unknown figure is None with a reason.
+
+    Parameters
+    ----------
+    target : RunTarget
+        Run and its target.
+    now : datetime
+        Status date, UTC.
+    rules : ForecastRules
+        Rules of the forecast.
+    """
     run = target.run
     if target.is_over:
         return _finished(target) if target.is_done else _closed(target)
@@ -91,7 +110,17 @@ def run_forecast(target: RunTarget, now: datetime, rules: ForecastRules) -> Comp
 def program_forecast(
     program: ProgramBaseline, all_targets: Sequence[RunTarget], forecasts: Sequence[CompletionForecast], now: datetime
 ) -> CompletionForecast:
-    """The program's forecast: its runs', and what is planned beyond them as it was planned, until its time is over."""
+    """Forecast of a program: its runs', and the rest of the plan as planned, until the planned time is over.
+
+    Parameters
+    ----------
+    program : ProgramBaseline
+        Plan of the program.
+    all_targets, forecasts : sequences
+        Runs with targets and their forecasts, in the same order.
+    now : datetime
+        Status date, UTC.
+    """
     rest = 0.0 if program.closed else _rest(program, all_targets)
     missing = next((one for one in forecasts if one.remaining_hours is None), None)
     if missing is not None:
@@ -117,7 +146,7 @@ def program_forecast(
 
 
 def is_complete(program: ProgramBaseline, all_targets: Sequence[RunTarget], now: datetime) -> bool:
-    """Whether it is closed, or all that was planned to be trained is done or closed and the last planned day of anything has passed."""
+    """Whether the program is closed, or all planned work is done or closed and the last planned day has passed."""
     if program.closed:
         return True
     weeks = [week.week + timedelta(days=6) for week in program.weeks[-1:]]
@@ -127,7 +156,7 @@ def is_complete(program: ProgramBaseline, all_targets: Sequence[RunTarget], now:
 
 
 def unspent_plan_warnings(program: ProgramBaseline, all_targets: Sequence[RunTarget], now: datetime) -> Iterator[str]:
-    """What the forecast leaves out because nobody spends it any more."""
+    """Warnings about planned cost that the forecast leaves out because the program is complete."""
     beyond = _beyond(program, all_targets, 0.0)
     if beyond and beyond.p50 and is_complete(program, all_targets, now):
         why = "the program is closed" if program.closed else "all runs are done or closed and the planned time is over"
@@ -138,7 +167,7 @@ def unspent_plan_warnings(program: ProgramBaseline, all_targets: Sequence[RunTar
 
 
 def history_so_far(run: CostedRun, now: datetime) -> ProgressSeries:
-    """The run's history until now, one element for each moment."""
+    """Progress of a run until now, one element for each time [elapsed hours]."""
     line, elapsed = run.history.lineage, max(run.history.elapsed(now), 0.0)
     if not line.at_hours.size:
         return ProgressSeries(np.zeros(1), np.zeros(1))
@@ -150,7 +179,7 @@ def history_so_far(run: CostedRun, now: datetime) -> ProgressSeries:
 
 
 def _prior(baseline: RunBaseline) -> PlanPrior:
-    """What the plan says of a token."""
+    """Planned rates of a run, per hour and per token."""
     tokens, cost = baseline.tokens, planned_cost(baseline)
     speed = None
     if tokens and baseline.wall_clock_hours and baseline.wall_clock_hours.p10 > 0:
@@ -176,7 +205,7 @@ def _block(found: RemainingWork, cost: Range | None, finish: FinishDates | None,
 
 
 def _finished(target: RunTarget) -> CompletionForecast:
-    """Nothing is left: it was done when it reached its target on the line that counts."""
+    """Nothing is left: the run was done when it reached its target on the surviving line."""
     run = target.run
     line = run.history.lineage
     day = run.history.moment(float(line.at_hours[int(np.argmax(line.earned >= line.position + target.remaining_tokens))])).date()
@@ -184,7 +213,7 @@ def _finished(target: RunTarget) -> CompletionForecast:
 
 
 def _closed(target: RunTarget) -> CompletionForecast:
-    """Nothing is left: it ended with the last that was told of it, if anything was."""
+    """Nothing is left: the run ended with its last event, if it had one."""
     last = target.run.history.last_at
     return _ended(target.run, None if last is None else last.date(), "closed")
 
@@ -202,7 +231,7 @@ def _unknown(reason: str) -> CompletionForecast:
 
 
 def _dates(now: datetime, hours: Range, start: date | None) -> FinishDates | None:
-    """The days on which so many hours end from now on, or from a planned start; None beyond all calendars."""
+    """The dates at which a range of hours ends, counted from now or from a planned start; None beyond the calendar."""
     begin = now if start is None else max(now, datetime.combine(start, time(), UTC))
     if hours.p90 >= (LAST - begin) / timedelta(hours=1):
         return None
@@ -210,7 +239,7 @@ def _dates(now: datetime, hours: Range, start: date | None) -> FinishDates | Non
 
 
 def _rest(program: ProgramBaseline, all_targets: Sequence[RunTarget]) -> float:
-    """The share of the program's planned tokens that no run is tracked of."""
+    """Share of the program's planned tokens that no run is tracked for."""
     if not program.planned_tokens:
         return 0.0
     rest = 1 - math.fsum(target.tokens or 0.0 for target in all_targets) / program.planned_tokens
@@ -218,9 +247,9 @@ def _rest(program: ProgramBaseline, all_targets: Sequence[RunTarget]) -> float:
 
 
 def _beyond(program: ProgramBaseline, all_targets: Sequence[RunTarget], rest: float) -> Range | None:
-    """What the program was planned to cost beside its runs: of a plan all that is neither theirs nor told already, people and reserve too.
+    """Planned cost beside the runs: the plan's total less what runs were planned to cost and what is already reported on other lines.
 
-    Without a plan the budget's share of the tokens that no run is tracked of; None where nobody planned that.
+    Without a plan it is the budget's share of the tokens that no run is tracked for; None without a budget.
     """
     whole = program.total_usd
     if whole is not None and whole.p50 > 0:
@@ -231,7 +260,7 @@ def _beyond(program: ProgramBaseline, all_targets: Sequence[RunTarget], rest: fl
 
 
 def _taken(program: ProgramBaseline, whole_usd: float, target: RunTarget) -> float:
-    """A run's share of the plan's cost: what it was planned to cost, or else its share of the tokens, and what is told of other lines."""
+    """Share of the plan's cost that belongs to a run: its planned cost, else its share of the tokens, plus its cost on other lines."""
     planned = planned_cost(target.run.baseline)
     tokens = (target.tokens or 0.0) / program.planned_tokens if program.planned_tokens else 0.0
     others = math.fsum(line.usd for line in target.run.lines if line.line != COMPUTE_LINE)
@@ -239,7 +268,7 @@ def _taken(program: ProgramBaseline, whole_usd: float, target: RunTarget) -> flo
 
 
 def _unplanned(program: ProgramBaseline, beyond: Range | None) -> Iterator[UnknownFigure]:
-    """Why nobody can tell of the share that no run is tracked of."""
+    """Why cost or finish of the part without runs are unknown."""
     if beyond is None:
         yield UnknownFigure("cost_usd", "no run is tracked of a part of the planned tokens, and no budget is stated")
     if program.deadline is None:
@@ -251,7 +280,7 @@ def _plus(usd: float, left: Range) -> Range:
 
 
 def _sum(ranges: Iterable[Range | None]) -> Range | None:
-    """Percentile by percentile; None where one of them is not known."""
+    """Sum by percentile; None where one range is unknown."""
     known = list(ranges)
     found = [each for each in known if each is not None]
     if len(found) < len(known):
@@ -264,7 +293,7 @@ def _latest(ranges: Sequence[Range]) -> Range | None:
 
 
 def _last(finishes: Sequence[FinishDates | None], planned: Sequence[date | None]) -> FinishDates | None:
-    """The last of several ends, and of the planned one of what no run is tracked of; None where one is not known, or there is none."""
+    """The latest finish by percentile, planned days included; None where one is unknown or there is none."""
     every = [*finishes, *(day and FinishDates(day, day, day) for day in planned)]
     known = [each for each in every if each is not None]
     if len(known) < len(every) or not known:

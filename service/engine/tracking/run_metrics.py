@@ -1,4 +1,4 @@
-"""Parts of a run's status that its history alone tells: state, goodput, utilisation, interruptions, checkpoints."""
+"""Metrics of a run: state, goodput, utilisation, interruptions, checkpoint cadence and drift."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ MINUTES_PER_HOUR = 60.0
 
 
 def run_state(target: RunTarget) -> RunState:
-    """What the run is doing."""
+    """State of the run."""
     history = target.run.history
     if target.is_done:
         return "finished"
@@ -33,9 +33,12 @@ def run_state(target: RunTarget) -> RunState:
 
 
 def useful_hours(history: RunHistory) -> tuple[float, float] | None:
-    """Hours of work that still counts, and the hours from the first sign of life to the last, or to now while it is down.
+    """Hours of work that still counts, and elapsed hours to the last event, or to now while the run is down.
 
-    None where no time has passed or nothing was told of tokens. Work is what tokens were trained in while the run was not down.
+    Returns
+    -------
+    tuple of float or None
+        Useful and elapsed time [hours]; None where no time has passed or no tokens were reported.
     """
     line = history.lineage
     if line.at_hours.size < 2 or history.last_at is None:
@@ -47,15 +50,15 @@ def useful_hours(history: RunHistory) -> tuple[float, float] | None:
 
 
 def goodput(runs: Sequence[RunHistory]) -> float | None:
-    """Useful time over wall-clock time of runs together; None before time has passed."""
+    """Useful time over elapsed time of runs together [1]; None before time has passed."""
     hours = [found for found in map(useful_hours, runs) if found is not None]
     return math.fsum(useful for useful, _ in hours) / math.fsum(elapsed for _, elapsed in hours) if hours else None
 
 
 def utilisation(run: CostedRun) -> UtilisationStatus:
-    """MFU as it was told, or else of the tokens trained in the accelerator-hours, with goodput, against the plan.
+    """Utilisation of a run against its plan: reported MFU, else MFU from trained tokens and accelerator-hours, with goodput.
 
-    What a run tells is of its steps; tokens over hours are of all its hours, of which a plan sustains a part of its steps' MFU.
+    Reported MFU is that of the steps. MFU from tokens over hours covers all hours; the plan's value is then scaled by `sustained_share`.
     """
     history, planned = run.history, run.baseline
     mfu, basis, expected = history.mfu, "told by the run", planned.mfu
@@ -73,7 +76,7 @@ def utilisation(run: CostedRun) -> UtilisationStatus:
 
 
 def _mfu(run: CostedRun) -> float | None:
-    """Model FLOPs over what the accelerators could have done in the hours paid (Chowdhery et al. 2022, PaLM, section 4.1)."""
+    """Model FLOPs over the peak FLOPs of the paid hours [1] (Chowdhery et al. 2022, PaLM, section 4.1)."""
     flops, peak, line = run.baseline.flops_per_token, run.baseline.peak_tflops, run.history.lineage
     if not (flops and peak and line.at_hours.size):
         return None
@@ -82,7 +85,7 @@ def _mfu(run: CostedRun) -> float | None:
 
 
 def _paid_hours(run: CostedRun) -> float:
-    """Accelerator-hours between the first position and the last: as they were told, or accelerators times the hours they ran."""
+    """Accelerator-hours between the first and the last position: as reported, else accelerators times uptime."""
     history, ends = run.history, run.history.lineage.at_hours[[0, -1]]
     if history.accelerator_hours is not None:
         return float(np.diff(history.accelerator_hours.interpolate(ends))[0])
@@ -90,7 +93,18 @@ def _paid_hours(run: CostedRun) -> float:
 
 
 def interruptions(runs: Sequence[CostedRun]) -> InterruptionSummary:
-    """Interruptions of runs together against the failure budget, where each has one; expected are those of the share that is done."""
+    """Interruptions of runs together against the failure budget, where each has one.
+
+    Parameters
+    ----------
+    runs : sequence of CostedRun
+        `expected` is the share of each budget that belongs to the run's trained tokens.
+
+    Returns
+    -------
+    InterruptionSummary
+        Counts [1], downtime [hours], lost tokens, and the Poisson probability of at least as many interruptions [1].
+    """
     stops = [stop for run in runs for stop in run.history.interruptions]
     budgets = [run.baseline.interruptions for run in runs]
     budgeted = math.fsum(budget or 0.0 for budget in budgets) if runs and None not in budgets else None
@@ -107,7 +121,7 @@ def interruptions(runs: Sequence[CostedRun]) -> InterruptionSummary:
 
 
 def _expected(runs: Sequence[CostedRun], of: int) -> float | None:
-    """What of the budgets belongs to the tokens trained, lost ones too; None where tokens are not planned of all runs."""
+    """Sum of the budgets' shares that belong to trained tokens, lost ones included; None where a run has no planned tokens."""
     if len(runs) < of:
         return None
     trained = ((run.history.lineage.position + run.history.lineage.lost_tokens) / (run.baseline.tokens or math.inf) for run in runs)
@@ -115,7 +129,20 @@ def _expected(runs: Sequence[CostedRun], of: int) -> float | None:
 
 
 def poisson_sf(count: int, expected: float) -> float:
-    """The probability of so many or more where a Poisson process is expected to have `expected`."""
+    """Probability of at least `count` events of a Poisson distribution.
+
+    Parameters
+    ----------
+    count : int
+        Number of events [1].
+    expected : float
+        Mean of the distribution [1].
+
+    Returns
+    -------
+    float
+        P(N >= count) [1].
+    """
     if expected <= 0:
         return 0.0 if count else 1.0
     fewer = math.fsum(math.exp(each * math.log(expected) - expected - math.lgamma(each + 1)) for each in range(count))
@@ -123,9 +150,19 @@ def poisson_sf(count: int, expected: float) -> float:
 
 
 def checkpoint_cadence(run: CostedRun, tolerance: float) -> CheckpointCadence:
-    """Checkpoints against the planned interval: kept where the mean between them, and the time since the last, are within a tolerance.
+    """Checkpoints against the planned interval; downtime does not count.
 
-    Time in which the run was down does not count.
+    Parameters
+    ----------
+    run : CostedRun
+        Run with plan and history.
+    tolerance : float
+        Relative excess of the planned interval that is accepted [1].
+
+    Returns
+    -------
+    CheckpointCadence
+        Intervals [minutes]; `on_schedule` where the mean interval and the time since the last checkpoint are within the tolerance.
     """
     history, planned = run.history, run.baseline.checkpoint_interval_minutes
     kept = history.checkpoints
@@ -147,7 +184,7 @@ def checkpoint_cadence(run: CostedRun, tolerance: float) -> CheckpointCadence:
         interval_minutes=_minutes(mean),
         longest_gap_minutes=_minutes(longest),
         planned_interval_minutes=planned,
-        kept=_kept(history, planned, mean, since, tolerance),
+        on_schedule=_kept(history, planned, mean, since, tolerance),
     )
 
 
@@ -167,7 +204,7 @@ def _minutes(hours: float | None) -> float | None:
 
 
 def run_drifts(run: CostedRun, rules: DriftRules) -> tuple[Drift, ...]:
-    """What has lastingly changed in the run's rates."""
+    """Lasting changes of the run's rates."""
     line, history = run.history.lineage, run.history
     at = line.at_hours[np.append(np.diff(line.at_hours) > 0, True)] if line.at_hours.size else line.at_hours
     if at.size < 2:
@@ -190,7 +227,7 @@ def run_drifts(run: CostedRun, rules: DriftRules) -> tuple[Drift, ...]:
 
 
 def _interruptions_per_hour(baseline: RunBaseline) -> float | None:
-    """The failure budget over the hours the run was planned to take."""
+    """Failure budget over the planned hours [1/hour]."""
     if baseline.interruptions is None or baseline.wall_clock_hours is None or not baseline.wall_clock_hours.p50:
         return None
     return baseline.interruptions / baseline.wall_clock_hours.p50

@@ -1,4 +1,4 @@
-"""A program's status: what its runs' histories come to against what was planned."""
+"""Status of a program: figures of its runs and of the whole against the plan."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ NONE: Mapping[int, LossProjection] = MappingProxyType({})
 
 @dataclass(frozen=True, slots=True)
 class StatusRules:
-    """What a status leans on where nobody decided otherwise. `cadence_tolerance`: a checkpoint interval may be so much longer."""
+    """Rules of a status. `cadence_tolerance`: relative excess of the checkpoint interval that is accepted [1]."""
 
     forecast: ForecastRules
     drift: DriftRules
@@ -43,7 +43,21 @@ def status(
     rules: StatusRules,
     loss_ends: Mapping[int, LossProjection] = NONE,
 ) -> ProgramStatus:
-    """The program as of `now` (inclusive). `loss_ends` are the ends of losses that were extrapolated, by the run's place."""
+    """Status of a program as of `now` (inclusive).
+
+    Parameters
+    ----------
+    baseline : ProgramBaseline
+        Plan of the program.
+    runs : sequence of (RunBaseline, RunHistory)
+        Runs with plan and history.
+    now : datetime
+        Status date, UTC.
+    rules : StatusRules
+        Rules and thresholds.
+    loss_projections : mapping of int to LossProjection
+        Projected final losses by the index of the run.
+    """
     found = find_targets(baseline, [cost_run(planned, history) for planned, history in runs])
     all_runs = [target.run for target in found]
     blocks = tuple(_run(target, now, rules, loss_ends.get(place)) for place, target in enumerate(found))
@@ -64,7 +78,7 @@ def status(
         drift=tuple(chain(*(block.drift for block in blocks))),
         interruptions=interruptions(all_runs),
         gate=gate,
-        why=drivers_at_completion(baseline, all_runs, forecasts, [block.utilisation.goodput for block in blocks]),
+        cost_drivers=drivers_at_completion(baseline, all_runs, forecasts, [block.utilisation.goodput for block in blocks]),
         deadline_missed=missed,
         runs=blocks,
         warnings=(
@@ -98,7 +112,7 @@ def _run(target: RunTarget, now: datetime, rules: StatusRules, end: LossProjecti
         interruptions=interruptions([run]),
         checkpoints=kept,
         loss=watched,
-        why=drivers_to_date(run, used.goodput),
+        cost_drivers=drivers_to_date(run, used.goodput),
         warnings=(
             *history.warnings,
             *run.warnings,
@@ -113,7 +127,7 @@ def _drifted(drift: Drift) -> str:
 
 
 def _deadline_missed(baseline: ProgramBaseline, found: Sequence[RunTarget], now: datetime) -> bool | None:
-    """Whether the deadline has passed and a run is neither done nor closed; None without a deadline."""
+    """Whether the deadline has passed while a run is neither done nor closed; None without a deadline."""
     if baseline.deadline is None:
         return None
     over = baseline.closed or (bool(found) and all(target.is_over for target in found))

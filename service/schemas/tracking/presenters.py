@@ -57,7 +57,7 @@ def report_body(report: ProgramReport) -> dict[str, Any]:
     """A report as its JSON object."""
     found = report.tracked
     status = status_body(found)
-    told = ("headline", "gate_on", "moments", "losses", "interruptions", "log", "unknown", "assumptions")
+    told = ("headline", "gate_date", "time_series", "losses", "interruptions", "log", "unknown", "assumptions")
     return {
         **{name: plain(getattr(report, name)) for name in told},
         "program": {"id": found.program.id, **{name: found.program.body.get(name) for name in PROGRAM_FIELDS}},

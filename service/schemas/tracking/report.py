@@ -12,15 +12,15 @@ from service.usecases.tracking.report import LOG_TYPES, SHOWN
 class TrackReportHeadlineSchema(Schema):
     """How the program stands, in a sentence."""
 
-    standing = Choice(
+    health = Choice(
         ("on_track", "at_risk", "off_track", "unknown"),
         required=True,
         description="By the forecast's medians against budget and deadline; at_risk where only its p90 is beyond them",
     )
-    text = Text(required=True, max_length=2000, description="The standing in figures")
+    text = Text(required=True, max_length=2000, description="The health in figures")
     over_usd = Number(required=True, allow_none=True, description="Median cost less the budget; below 0 there is room")
     late_days = Number(required=True, allow_none=True, description="Median end less the deadline")
-    said = Items(Text(max_length=5000), required=True, max_items=100, description="What else the reader has to know first")
+    notes = Items(Text(max_length=5000), required=True, max_items=100, description="What else the reader has to know first")
 
 
 class TrackReportProgramSchema(Schema):
@@ -60,7 +60,7 @@ class TrackReportInterruptionSchema(Schema):
     run = Text(required=True, max_length=1000)
     cause = Text(required=True, max_length=1000)
     downtime_hours = Number(required=True)
-    over = Flag(required=True, description="false: the run is still down")
+    ended = Flag(required=True, description="false: the run is still down")
 
 
 class TrackReportLogSchema(Schema):
@@ -85,11 +85,13 @@ class TrackReportSchema(Schema):
 
     headline = Part(TrackReportHeadlineSchema, required=True)
     program = Part(TrackReportProgramSchema, required=True)
-    gate_on = Day(
+    gate_date = Day(
         required=True, allow_none=True, description="Half-spend gate: as decided, now where it is due, else as the forecast has it"
     )
     status = Part(ProgramStatusSchema, required=True)
-    moments = Items(Part(TrackReportMomentSchema), required=True, max_items=1000, description="From the start to the last end, for plots")
+    time_series = Items(
+        Part(TrackReportMomentSchema), required=True, max_items=1000, description="From the start to the last end, for plots"
+    )
     losses = Items(Part(TrackReportLossSchema), required=True, max_items=1_000_000)
     interruptions = Items(Part(TrackReportInterruptionSchema), required=True, max_items=SHOWN, description="The newest, newest first")
     log = Items(Part(TrackReportLogSchema), required=True, max_items=SHOWN, description="The newest, newest first")

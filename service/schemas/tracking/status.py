@@ -138,7 +138,7 @@ class StatusWhyPartSchema(Schema):
 class StatusWhySchema(Schema):
     """Why the cost moved."""
 
-    against = Text(required=True, max_length=1000, description="What is compared with what")
+    comparison = Text(required=True, max_length=1000, description="What is compared with what")
     usd = Number(required=True)
     parts = Items(
         Part(StatusWhyPartSchema), required=True, max_items=MOST, description="The largest first; they add up to `usd` to the cent"
@@ -168,7 +168,7 @@ class StatusCheckpointsSchema(Schema):
     interval_minutes = Number(required=True, allow_none=True, description="Mean")
     longest_gap_minutes = Number(required=True, allow_none=True)
     planned_interval_minutes = Number(required=True, allow_none=True)
-    kept = Flag(required=True, allow_none=True, description="null: no interval is planned, or it is too early to say")
+    on_schedule = Flag(required=True, allow_none=True, description="null: no interval is planned, or it is too early to say")
 
 
 class StatusLossAlarmSchema(Schema):
@@ -195,7 +195,7 @@ class StatusLossSchema(Schema):
     lowest = Number(required=True, allow_none=True, description="Of the hourly medians")
     state = Choice(LOSS_STATES, required=True, allow_none=True)
     alarms = Items(Part(StatusLossAlarmSchema), required=True, max_items=MOST)
-    end = Part(StatusLossEndSchema, required=True, allow_none=True, description="null unless it was asked for and can be told")
+    projection = Part(StatusLossEndSchema, required=True, allow_none=True, description="null unless it was asked for and can be told")
 
 
 class RunStatusSchema(Schema):
@@ -218,7 +218,7 @@ class RunStatusSchema(Schema):
     interruptions = Part(StatusInterruptionsSchema, required=True)
     checkpoints = Part(StatusCheckpointsSchema, required=True)
     loss = Part(StatusLossSchema, required=True)
-    why = Part(StatusWhySchema, required=True, allow_none=True, description="The cost to date against the plan for the same work")
+    cost_drivers = Part(StatusWhySchema, required=True, allow_none=True, description="The cost to date against the plan for the same work")
     warnings = Items(Text(max_length=WORDS), required=True, max_items=MOST)
 
 
@@ -235,7 +235,7 @@ class ProgramStatusSchema(Schema):
     drift = Items(Part(StatusDriftSchema), required=True, max_items=MOST)
     interruptions = Part(StatusInterruptionsSchema, required=True)
     gate = Part(StatusGateSchema, required=True)
-    why = Part(StatusWhySchema, required=True, allow_none=True, description="The cost at completion against the plan")
+    cost_drivers = Part(StatusWhySchema, required=True, allow_none=True, description="The cost at completion against the plan")
     deadline_missed = Flag(required=True, allow_none=True, description="null without a deadline")
     runs = Items(Part(RunStatusSchema), required=True, max_items=MOST, description="In the order in which they were made")
     warnings = Items(Text(max_length=WORDS), required=True, max_items=MOST)

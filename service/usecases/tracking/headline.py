@@ -17,16 +17,16 @@ Health = Literal["on_track", "at_risk", "off_track", "unknown"]
 
 @dataclass(frozen=True, slots=True)
 class Headline:
-    """`standing` is judged by the medians of the forecast, `at_risk` where only its p90 is beyond budget or deadline.
+    """`health` is judged by the medians of the forecast, `at_risk` where only its p90 is beyond budget or deadline.
 
     `over_usd` is the median cost less the budget, `late_days` the median end less the deadline; below 0 there is room.
     """
 
-    standing: Health
+    health: Health
     text: str
     over_usd: float | None
     late_days: int | None
-    said: tuple[str, ...]
+    notes: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,11 +48,11 @@ def headline(baseline: ProgramBaseline, status: ProgramStatus) -> Headline:
     time = _time(finish, baseline.deadline) if finish and baseline.deadline else None
     standing, text = _standing([limit for limit in (money, time) if limit], status)
     return Headline(
-        standing=standing,
+        health=standing,
         text=text,
         over_usd=money.over if money else None,
         late_days=int(time.over) if time else None,
-        said=tuple(_said(baseline, status, money, time)),
+        notes=tuple(_said(baseline, status, money, time)),
     )
 
 

@@ -26,13 +26,13 @@ LOG_TYPES: tuple[LogType, ...] = ("decision", "note", "branch", "rollback")
 
 @dataclass(frozen=True, slots=True)
 class InterruptionEntry:
-    """An interruption; `over` is False where the run is still down."""
+    """An interruption; `ended` is False where the run is still down."""
 
     at: datetime
     run: str
     cause: str
     downtime_hours: float
-    over: bool
+    ended: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,13 +58,13 @@ class UnknownField:
 class ProgramReport:
     """`interruptions` and `log` are the newest, newest first; `assumptions` what the figures rest on beside the events.
 
-    `gate_on` is the day of the half-spend gate: as it was decided, now where it is due, else as the forecast has it.
+    `gate_date` is the day of the half-spend gate: as it was decided, now where it is due, else as the forecast has it.
     """
 
     tracked: StatusResult
     headline: Headline
-    gate_on: date | None
-    moments: tuple[SeriesPoint, ...]
+    gate_date: date | None
+    time_series: tuple[SeriesPoint, ...]
     losses: tuple[LossPoint, ...]
     interruptions: tuple[InterruptionEntry, ...]
     log: tuple[LogEntry, ...]
@@ -78,8 +78,8 @@ def program_report(context: AppContext, program: ProgramRecord, as_of: datetime 
     return ProgramReport(
         tracked=found,
         headline=headline(found.baseline, found.status),
-        gate_on=_gate_on(found),
-        moments=moments(found),
+        gate_date=_gate_on(found),
+        time_series=moments(found),
         losses=losses(found.histories),
         interruptions=tuple(
             sorted((stop for run in found.histories for stop in _stops(run)), key=lambda stop: stop.at, reverse=True)[:SHOWN]

@@ -83,7 +83,7 @@ class TestReport:
         """With the ends of the losses, and valid by the specification's schema."""
         program = told(client)
         report = body_of(client, program["id"])
-        status = client.get(f"/v1/track/programs/{program['id']}/status?as_of={AS_OF}&loss_ends=true").get_json()
+        status = client.get(f"/v1/track/programs/{program['id']}/status?as_of={AS_OF}&project_losses=true").get_json()
         assert report["status"] == status
         assert TrackReportSchema().validate(report) == {}
         assert report.keys() == {field.data_key or name for name, field in TrackReportSchema().fields.items()}
@@ -92,7 +92,7 @@ class TestReport:
         """The forecast less the budget, and the days from the deadline to its end."""
         report = body_of(client, told(client)["id"])
         forecast, headline = report["status"]["forecast"], report["headline"]
-        assert headline["standing"] in ("on_track", "at_risk", "off_track")
+        assert headline["health"] in ("on_track", "at_risk", "off_track")
         assert headline["over_usd"] == pytest.approx(forecast["cost_usd"]["p50"] - PROGRAM["budget_usd"])
         late = date.fromisoformat(forecast["finish"]["p50"]) - date.fromisoformat(PROGRAM["deadline"])
         assert headline["late_days"] == late.days
@@ -102,14 +102,14 @@ class TestReport:
     def test_curves_end_where_the_status_stands(self, client: FlaskClient) -> None:
         """The last sums of what happened are what is spent and earned, those planned by then the planned value; nothing happens later."""
         report = body_of(client, told(client)["id"])
-        (now,) = [moment for moment in report["moments"] if moment["at"] == AS_OF]
+        (now,) = [moment for moment in report["time_series"] if moment["at"] == AS_OF]
         assert now["spent_usd"] == pytest.approx(report["status"]["spend"]["usd"])
         assert now["tokens"] == report["status"]["spend"]["tokens"]
         assert now["planned_usd"] == pytest.approx(report["status"]["earned_value"]["pv_usd"])
-        later = [moment for moment in report["moments"] if moment["at"] > AS_OF]
+        later = [moment for moment in report["time_series"] if moment["at"] > AS_OF]
         assert later
         assert {(moment["spent_usd"], moment["tokens"]) for moment in later} == {(None, None)}
-        planned = [moment["planned_usd"] for moment in report["moments"]]
+        planned = [moment["planned_usd"] for moment in report["time_series"]]
         assert planned == sorted(planned)
         assert planned[-1] == pytest.approx(PROGRAM["budget_usd"])
 
@@ -117,7 +117,7 @@ class TestReport:
         """The newest first, each with its run, what was decided in words."""
         report = body_of(client, told(client)["id"])
         (stop,) = report["interruptions"]
-        assert (stop["run"], stop["cause"], stop["over"]) == ("main", "hardware", True)
+        assert (stop["run"], stop["cause"], stop["ended"]) == ("main", "hardware", True)
         assert stop["downtime_hours"] == pytest.approx(6.0)
         assert [(said["type"], said["text"]) for said in report["log"]] == [
             ("note", "two switches replaced"),
@@ -128,8 +128,8 @@ class TestReport:
     def test_losses_that_have_not_ended_are_extrapolated(self, client: FlaskClient) -> None:
         """Those of a run that is done have."""
         main, small = body_of(client, told(client)["id"])["status"]["runs"]
-        assert main["loss"]["end"]["planned_loss"] == 2.0
-        assert (small["state"], small["loss"]["last"], small["loss"]["end"]) == ("finished", 4.0, None)
+        assert main["loss"]["projection"]["planned_loss"] == 2.0
+        assert (small["state"], small["loss"]["last"], small["loss"]["projection"]) == ("finished", 4.0, None)
 
     def test_a_loss_whose_end_cannot_be_told_is_said_with_its_reason(self, client: FlaskClient) -> None:
         """Five days are too few."""
@@ -150,11 +150,11 @@ class TestReport:
         """A program with nothing but a name has a report: it knows nothing, and says why."""
         program = made(client, "/v1/track/programs", {"name": "bare"})
         report = body_of(client, program["id"])
-        assert report["headline"]["standing"] == "unknown"
+        assert report["headline"]["health"] == "unknown"
         assert "not known" in report["headline"]["text"]
         assert {each["field"] for each in report["unknown"]} >= {"earned_value.cpi", "forecast.cost_usd", "forecast.finish"}
         assert all(each["reason"] for each in report["unknown"])
-        assert report["moments"] == []
+        assert report["time_series"] == []
 
     @pytest.mark.parametrize("wanted", FORMATS)
     def test_every_program_has_every_document(self, client: FlaskClient, wanted: str) -> None:
@@ -294,7 +294,7 @@ class TestCalendar:
         report = body_of(alone, hostile)
         finish = report["status"]["forecast"]["finish"]["p50"]
         assert {name: event.decoded("dtstart").isoformat() for name, event in found.items()} == {
-            "half-spend gate": report["gate_on"],
+            "half-spend gate": report["gate_date"],
             "forecast end": finish,
             "deadline": PROGRAM["deadline"],
             "report": "2025-09-07",

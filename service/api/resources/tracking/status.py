@@ -21,7 +21,7 @@ class StatusQuerySchema(Schema):
     """Of which moment."""
 
     as_of = Moment(description="What had happened by then, that moment included; left out: now")
-    loss_ends = Choice(("true", "false"), description="true: where the losses of the runs will end too, up to a second a run")
+    project_losses = Choice(("true", "false"), description="true: project the final loss of each run, up to 1 s a run")
 
 
 @blueprint.route("/v1/track/programs/<program_id>/status", methods=["GET"])
@@ -34,6 +34,9 @@ def get_status(query: dict[str, Any], program_id: str) -> Response:
     A figure that cannot be known is null, and the block says why; never a silent zero. A program of a million events takes below 0.1 s.
     """
     tracked = program_status(
-        current_app.extensions["context"], known_program(program_id), query.get("as_of"), with_loss_ends=query.get("loss_ends") == "true"
+        current_app.extensions["context"],
+        known_program(program_id),
+        query.get("as_of"),
+        with_loss_ends=query.get("project_losses") == "true",
     )
     return json_response(status_body(tracked))

@@ -33,8 +33,8 @@ def write(report: Report) -> bytes:
 def _events(report: Report) -> Iterable[Event]:
     status, deadline, finish = report["status"], report["program"]["deadline"], report["status"]["forecast"]["finish"]
     said = report["headline"]["text"]
-    if report["gate_on"]:
-        yield _event(report, "half-spend gate", report["gate_on"], "\n".join(status["gate"]["reasons"]))
+    if report["gate_date"]:
+        yield _event(report, "half-spend gate", report["gate_date"], "\n".join(status["gate"]["reasons"]))
     if finish:
         yield _event(report, "forecast end", finish["p50"], f"{days(finish)}\n{said}")
     if deadline:

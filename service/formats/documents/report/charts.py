@@ -60,7 +60,7 @@ def _ends(report: Report, colour: alt.Color) -> list[alt.Chart]:
     ends = [
         {"run": run["name"], "tokens": run["planned_tokens"], "loss": end["p50"], "low": end["p10"], "high": end["p90"]}
         for run in report["status"]["runs"]
-        if run["loss"]["end"] and (end := run["loss"]["end"]["loss"])
+        if run["loss"]["projection"] and (end := run["loss"]["projection"]["loss"])
     ]
     if not ends:
         return []
@@ -88,7 +88,7 @@ def _against_plan(report: Report, names: tuple[str, str], fan: Rows, rules: Mapp
     lines = [
         {"at": moment["at"], "y": moment[name], "of": of}
         for name, of in zip(names, (PLAN, ACTUAL), strict=True)
-        for moment in report["moments"]
+        for moment in report["time_series"]
         if moment[name] is not None
     ]
     if not lines:

@@ -35,7 +35,7 @@ def write(report: Report) -> bytes:
 
 def _headline(report: Report) -> Iterable[Row]:
     headline = report["headline"]
-    yield {"section": "headline", "name": headline["standing"], "date": report["status"]["as_of"], "text": headline["text"]}
+    yield {"section": "headline", "name": headline["health"], "date": report["status"]["as_of"], "text": headline["text"]}
     yield from _figures("headline", headline, ("over_usd", "late_days"))
     yield {"section": "program", "name": "name", "text": report["program"]["name"]}
     yield from ({"section": "program", "name": name, "date": report["program"][name]} for name in ("start", "deadline"))
@@ -44,10 +44,10 @@ def _headline(report: Report) -> Iterable[Row]:
 def _program(report: Report) -> Iterable[Row]:
     status = report["status"]
     yield from _standing(status, "")
-    for part in (status["why"] or {"parts": ()})["parts"]:
+    for part in (status["cost_drivers"] or {"parts": ()})["parts"]:
         yield {"section": "why", "name": part["cause"], "value": part["usd"], "unit": "USD"}
     gate = status["gate"]
-    said = {"name": gate["recommendation"], "value": gate["due_usd"], "unit": "USD", "date": report["gate_on"]}
+    said = {"name": gate["recommendation"], "value": gate["due_usd"], "unit": "USD", "date": report["gate_date"]}
     yield {"section": "gate", **said, "text": "; ".join(gate["reasons"])}
     for each in status["drift"]:
         change = {"name": each["quantity"], "value": each["change"], "date": each["since"], "text": f"confidence {each['confidence']:.3f}"}
@@ -103,7 +103,7 @@ def _unit(name: str) -> str:
 
 def _events(report: Report) -> Iterable[Row]:
     for stop in report["interruptions"]:
-        state = "" if stop["over"] else "still down"
+        state = "" if stop["ended"] else "still down"
         down = {"name": stop["cause"], "value": stop["downtime_hours"], "unit": "hours", "date": stop["at"], "text": state}
         yield {"section": "interruption", "run": stop["run"], **down}
     for said in report["log"]:

@@ -15,7 +15,7 @@ def write(report: Mapping[str, Any]) -> bytes:
     """The page in UTF-8. Whatever it was given as text is text in it."""
     headline = report["headline"]
     first, *rest = sections(report)
-    said = {"title": title(report), "subtitle": subtitle(report), "standing": headline["standing"], "word": STANDINGS[headline["standing"]]}
+    said = {"title": title(report), "subtitle": subtitle(report), "standing": headline["health"], "word": STANDINGS[headline["health"]]}
     shown = {"summary": first.listed, "tiles": tiles(report), "plots": _plots(report), "sections": rest, "footer": footer(report)}
     page = html.environment().get_template("report.html")
     return page.render(**said, **shown, pictures={}, policy=content_policy()).encode()  # no section has a picture of its own

@@ -11,6 +11,6 @@ from service.formats.documents.report.sections import STANDINGS, footer, section
 
 def write(report: Mapping[str, Any]) -> bytes:
     """The document in UTF-8."""
-    standing = STANDINGS[report["headline"]["standing"]]
+    standing = STANDINGS[report["headline"]["health"]]
     head = [f"# {cell_text(title(report))}: {standing.lower()}", cell_text(subtitle(report))]
     return ("\n\n".join([*head, *map(markdown_section, sections(report)), cell_text(footer(report))]) + "\n").encode()

@@ -74,7 +74,7 @@ def tiles(report: Report) -> tuple[Tile, ...]:
         Tile("Forecast end", finish["p50"] if finish else NONE, f"deadline {program['deadline'] or 'not stated'}"),
         Tile("Cost efficiency, CPI", _ratio(earned["cpi"]), "1 is as planned"),
         Tile("Work done", share(earned["tokens_share"]) or NONE, f"SPI {_ratio(earned['spi'])}"),
-        Tile("Half-spend gate", _gate_word(status["gate"]), f"on {report['gate_on']}" if report["gate_on"] else "no day foretold"),
+        Tile("Half-spend gate", _gate_word(status["gate"]), f"on {report['gate_date']}" if report["gate_date"] else "no day foretold"),
     )
 
 
@@ -82,12 +82,12 @@ def sections(report: Report) -> tuple[Section, ...]:
     """Everything a reader decides by, in the order of reading. What there is nothing of is left out."""
     status = report["status"]
     found = (
-        Section("summary", "Summary", listed=(report["headline"]["text"], *report["headline"]["said"])),
+        Section("summary", "Summary", listed=(report["headline"]["text"], *report["headline"]["notes"])),
         Section("spend", "Spending", tables=(_spending(report), *_lines(status["spend"]), _burn(status["burn_rate"]))),
         Section("earned_value", "Earned value", tables=(_earned(status["earned_value"]),)),
         Section("forecast", "Forecast", tables=(_forecast(report),)),
-        Section("why", "Why the cost moved", *_why(status["why"])),
-        Section("gate", "Half-spend gate", listed=tuple(_gate(status["gate"], report["gate_on"]))),
+        Section("why", "Why the cost moved", *_why(status["cost_drivers"])),
+        Section("gate", "Half-spend gate", listed=tuple(_gate(status["gate"], report["gate_date"]))),
         Section("drift", "Drift", listed=tuple(_drift(status["drift"]))),
         Section("runs", "Runs", tables=_filled(_runs(status["runs"]), _quality(status["runs"]), _checkpoints(status["runs"]))),
         Section("losses", "Losses", listed=tuple(_alarms(status["runs"])), tables=_filled(_losses(status["runs"]))),
@@ -165,7 +165,7 @@ def _why(why: Report | None) -> tuple[tuple[str, ...], tuple[Table, ...]]:
         return (), ()
     rows = [(part["cause"], f"{part['usd']:+,.2f}") for part in why["parts"]]
     table = Table(("cause", "USD"), (*rows, ("together", f"{why['usd']:+,.2f}")), frozenset({1}), total=True)
-    return (why["headline"], f"Compared: {why['against']}."), (table,)
+    return (why["headline"], f"Compared: {why['comparison']}."), (table,)
 
 
 def _gate(gate: Report, on: str | None) -> Iterable[str]:
@@ -233,9 +233,9 @@ def _checkpoints(runs: Iterable[Report]) -> Table:
 
 
 def _kept(kept: Report) -> str:
-    if kept["kept"] is None:
+    if kept["on_schedule"] is None:
         return UNPLANNED if kept["planned_interval_minutes"] is None else "too early to say"
-    return "yes" if kept["kept"] else "no"
+    return "yes" if kept["on_schedule"] else "no"
 
 
 def _losses(runs: Iterable[Report]) -> Table:
@@ -244,7 +244,7 @@ def _losses(runs: Iterable[Report]) -> Table:
 
 
 def _loss(loss: Report) -> tuple[str, ...]:
-    end = loss["end"] or {}
+    end = loss["projection"] or {}
     expected = span(end["loss"]) if end else NONE
     now = (_ratio(loss["last"]), _ratio(loss["lowest"]), loss["state"] or NONE)
     return (*now, expected, _ratio(end.get("planned_loss"), ""), share(end.get("probability_of_planned")))
@@ -275,7 +275,7 @@ def _stops(stops: Sequence[Report]) -> Table:
 
 
 def _down(stop: Report) -> str:
-    return number(stop["downtime_hours"]) + ("" if stop["over"] else ", still down")
+    return number(stop["downtime_hours"]) + ("" if stop["ended"] else ", still down")
 
 
 def _log(log: Iterable[Report]) -> Table:

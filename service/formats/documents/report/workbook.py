@@ -45,7 +45,7 @@ def write(report: Report) -> bytes:
     """The workbook. Recalculated it says what the report says, as long as nothing is changed."""
     book = new_book()
     book.workbook.set_properties({"title": title(report), "comments": f"{report['price_snapshot']}, {report['engine_version']}"})
-    summary = book.sheet("Report", (title(report), f"{subtitle(report)}: {STANDINGS[report['headline']['standing']].lower()}"), SUMMARY)
+    summary = book.sheet("Report", (title(report), f"{subtitle(report)}: {STANDINGS[report['headline']['health']].lower()}"), SUMMARY)
     spent = _runs(book, report)
     _lines(book, report)
     _summary(summary, report, spent)
@@ -108,7 +108,7 @@ def _forecast(sheet: Sheet, report: Report, at_completion: str, first: int) -> N
         sheet.row(row, (label, None, how))
         sheet.cell(row, 1, cell, look)
     for row, said in enumerate(
-        (report["headline"]["text"], *report["headline"]["said"], *status["gate"]["reasons"]), first + len(rows) + 1
+        (report["headline"]["text"], *report["headline"]["notes"], *status["gate"]["reasons"]), first + len(rows) + 1
     ):
         sheet.row(row, (None, None, said))
 
@@ -174,7 +174,7 @@ def _lines(book: Book, report: Report) -> None:
 def _curves(book: Book, report: Report) -> None:
     said = "Sums by each moment: what the plots are drawn of. What is spent ends now."
     sheet = book.sheet("Curves", ("Plan and actual", said), CURVES)
-    for row, moment in enumerate(report["moments"], FIRST_ROW):
+    for row, moment in enumerate(report["time_series"], FIRST_ROW):
         planned, spent = moment["planned_usd"], moment["spent_usd"]
         both = planned is not None and spent is not None
         difference = Formula(f"={sheet.at(row, 2)}-{sheet.at(row, 1)}", spent - planned) if both else None

@@ -117,6 +117,6 @@ def test_the_end_of_the_loss_is_that_of_its_curve() -> None:
     assert isinstance(found, LossProjection)
     assert found.loss.p10 < found.loss.p90 < falling(199) * 1.1
     assert found.probability_of_planned is not None
-    assert losses(run_of(*told(200)), RULES, found).end == found
+    assert losses(run_of(*told(200)), RULES, found).projection == found
     short = project_loss(run_of(*told(3)), plan, typical, None, np.random.default_rng(0))
     assert "at least 8 are needed" in str(short)

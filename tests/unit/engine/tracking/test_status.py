@@ -226,8 +226,8 @@ def test_a_run_closed_half_way_has_nothing_left() -> None:
         assert block.finish is not None
         assert block.finish.p90 == at(500).date()
     assert answer.deadline_missed is False
-    assert answer.why is not None
-    assert {part.cause: part.usd for part in answer.why.parts if part.usd} == {"scope": -5_000.0}
+    assert answer.cost_drivers is not None
+    assert {part.cause: part.usd for part in answer.cost_drivers.parts if part.usd} == {"scope": -5_000.0}
 
 
 def test_a_run_closed_before_it_began_is_no_hindrance() -> None:
@@ -361,7 +361,7 @@ def test_checkpoint_cadence(every: float, kept: bool) -> None:
     planned = replace(LONG_RUN, checkpoint_interval_minutes=60.0)
     saves = [event(place * every, "checkpoint", bytes=10) for place in range(1, int(100 / every))]
     cadence = found([*steadily(100), *saves], baselines=(planned,)).runs[0].checkpoints
-    assert cadence.kept is kept
+    assert cadence.on_schedule is kept
     assert cadence.interval_minutes == pytest.approx(60 * every)
     assert cadence.bytes == 10 * cadence.count
 
@@ -370,12 +370,12 @@ def test_checkpoints_that_stopped_are_not_kept() -> None:
     """Nor ones that never came, once two intervals have passed; downtime does not count."""
     planned = replace(LONG_RUN, checkpoint_interval_minutes=60.0)
     saves = [event(hour, "checkpoint", bytes=1) for hour in range(10)]
-    assert found([*steadily(100), *saves], baselines=(planned,)).runs[0].checkpoints.kept is False
-    assert found([*steadily(100)], baselines=(planned,)).runs[0].checkpoints.kept is False
-    assert found([*steadily(1)], baselines=(planned,)).runs[0].checkpoints.kept is None
+    assert found([*steadily(100), *saves], baselines=(planned,)).runs[0].checkpoints.on_schedule is False
+    assert found([*steadily(100)], baselines=(planned,)).runs[0].checkpoints.on_schedule is False
+    assert found([*steadily(1)], baselines=(planned,)).runs[0].checkpoints.on_schedule is None
     down = [event(10, "interruption", cause="net"), event(90, "restart"), event(90.5, "checkpoint", bytes=1)]
     apart = found([*steadily(9), *saves, *down], baselines=(planned,), until=91).runs[0].checkpoints
-    assert apart.kept is True
+    assert apart.on_schedule is True
     assert apart.longest_gap_minutes == pytest.approx(90)
 
 
@@ -397,7 +397,7 @@ def test_loss_ends_are_passed_to_their_runs() -> None:
     """By their place."""
     end = LossProjection(Range(2.0, 2.1, 2.2), 2.05, 0.3, ())
     answer = status(LONG, [(LONG_RUN, run_of(*steadily(5)))], at(5), RULES, {0: end})
-    assert answer.runs[0].loss.end == end
+    assert answer.runs[0].loss.projection == end
 
 
 @given(lives(), lives())

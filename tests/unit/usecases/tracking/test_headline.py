@@ -47,18 +47,18 @@ def forecast_as(cost: Range | None, finish: FinishDates | None, baseline: Progra
 def test_within_both_it_is_on_track() -> None:
     """With the forecast, the budget, the end and how long before the deadline that is."""
     found = standing(CHEAP, IN_TIME)
-    assert (found.standing, found.over_usd, found.late_days) == ("on_track", -10_000.0, -21)
+    assert (found.health, found.over_usd, found.late_days) == ("on_track", -10_000.0, -21)
     assert found.text == (
         "On track; forecast cost 90,000 USD (80,000 to 99,000) against a budget of 100,000 USD; "
         "forecast end 2027-03-10 (2027-03-01 to 2027-03-20), 21 days before the deadline."
     )
-    assert found.said == ()
+    assert found.notes == ()
 
 
 def test_over_budget_is_said_by_how_much() -> None:
     """In dollars and per cent, before what is well."""
     found = standing(Range(100_000, 112_500, 130_000), IN_TIME)
-    assert (found.standing, found.over_usd) == ("off_track", 12_500.0)
+    assert (found.health, found.over_usd) == ("off_track", 12_500.0)
     assert found.text.startswith(
         "Over budget by 12,500 USD (12.5%): forecast 112,500 USD (100,000 to 130,000) against a budget of 100,000 USD;"
     )
@@ -69,14 +69,14 @@ def test_late_is_said_by_how_many_days() -> None:
     """One is a day."""
     late = FinishDates(date(2027, 3, 30), date(2027, 4, 1), date(2027, 4, 9))
     found = standing(CHEAP, late)
-    assert (found.standing, found.late_days) == ("off_track", 1)
+    assert (found.health, found.late_days) == ("off_track", 1)
     assert found.text.startswith("Late by 1 day: forecast end 2027-04-01")
 
 
 def test_what_only_the_worst_tenth_breaks_is_a_risk() -> None:
     """With the amount and the days at p90."""
     found = standing(Range(80_000, 95_000, 104_000), FinishDates(date(2027, 3, 1), date(2027, 3, 31), date(2027, 4, 5)))
-    assert found.standing == "at_risk"
+    assert found.health == "at_risk"
     assert "one time in ten the cost is more than 4,000 USD over budget" in found.text
     assert "one time in ten the end is more than 5 days late" in found.text
     assert "the day of the deadline" in found.text
@@ -92,31 +92,31 @@ def test_what_only_the_worst_tenth_breaks_is_a_risk() -> None:
 def test_half_of_it_known_is_said_and_the_other_half_not_hidden(cost: Range | None, finish: FinishDates | None, said: str) -> None:
     """It stands by what is known, and says what is not and why."""
     found = standing(cost, finish)
-    assert found.standing == "on_track"
-    assert found.said == (said,)
+    assert found.health == "on_track"
+    assert found.notes == (said,)
 
 
 def test_nothing_known_is_no_good_news() -> None:
     """With the reason."""
     found = standing(None, None)
-    assert (found.standing, found.over_usd, found.late_days) == ("unknown", None, None)
+    assert (found.health, found.over_usd, found.late_days) == ("unknown", None, None)
     assert found.text == "Where it will end is not known: nobody told cost_usd."
 
 
 def test_the_reserve_is_of_the_budget() -> None:
     """A program that will cost what its plan has in all, reserve included, is on track."""
     found = standing(Range(80_000, 100_000, 100_000), IN_TIME, baseline=replace(BASELINE, reserve_share=0.2))
-    assert (found.standing, found.over_usd) == ("on_track", 0.0)
+    assert (found.health, found.over_usd) == ("on_track", 0.0)
 
 
 def test_without_a_budget_nothing_is_over_it() -> None:
     """The deadline alone is judged, and the missing budget said."""
     found = standing(CHEAP, IN_TIME, baseline=replace(BASELINE, budget_usd=None))
-    assert (found.standing, found.over_usd) == ("on_track", None)
-    assert found.said == ("Whether the budget will do is not known: no budget is stated.",)
+    assert (found.health, found.over_usd) == ("on_track", None)
+    assert found.notes == ("Whether the budget will do is not known: no budget is stated.",)
 
 
 def test_a_gate_that_is_due_is_said_with_its_reasons() -> None:
     """What has to be decided stands under the first sentence."""
     gate = GateStatus(due=True, recommendation="stop", reasons=("CPI 0.62 is below 0.7",))
-    assert standing(CHEAP, IN_TIME, gate=gate).said == ("The half-spend gate is due: stop is recommended (CPI 0.62 is below 0.7).",)
+    assert standing(CHEAP, IN_TIME, gate=gate).notes == ("The half-spend gate is due: stop is recommended (CPI 0.62 is below 0.7).",)
