@@ -126,9 +126,9 @@ def layout_search() -> None:
     """The layout search without the service around it: 175 billion parameters on 1,024 accelerators, one core, nothing cached."""
     from service.domain.training.run import RECOMPUTES, Axes
     from service.engine.training.layouts import candidate_layouts
-    from service.engine.training.memory import memory
+    from service.engine.training.memory import memory_use
     from service.engine.training.search.layout_search import choose_layout
-    from service.engine.training.step.step_time import step
+    from service.engine.training.step.step_time import step_time
     from service.presets.hardware.accelerators import find_accelerator
     from service.presets.training.utilisation import find_utilisation
     from service.usecases.resolution.assumption_log import AssumptionLog
@@ -141,7 +141,7 @@ def layout_search() -> None:
     training = resolve_training({}, model, seq_len, cluster, AssumptionLog())
     utilisation = find_utilisation(cluster.accelerator, training.precision)
     layouts = candidate_layouts(model, training, cluster)
-    each_s = median_s(lambda: (memory(model, training, layouts).total, step(model, training, cluster, utilisation, layouts).total))
+    each_s = median_s(lambda: (memory_use(model, training, layouts).total, step_time(model, training, cluster, utilisation, layouts).total))
     report("search.layouts_per_s", len(layouts) / each_s, "1/s", "calculon", CALCULON_LAYOUTS_PER_S)
     uncached = choose_layout.__wrapped__
     # Another vocabulary each time: nothing of the search is remembered.

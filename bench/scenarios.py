@@ -18,7 +18,7 @@ from service.config import load_settings
 from service.container import build_context
 from service.context import AppContext
 from service.domain.scenarios import ProgramModel, RunModel
-from service.engine.numerics.quantiles import range_values
+from service.engine.numerics.quantiles import range_quantiles
 from service.engine.scenarios.costs import usd_per_hour
 from service.engine.scenarios.program import scored
 from service.engine.scenarios.random_streams import stream
@@ -118,7 +118,7 @@ def _program(
         struck = sum(risk.cost_share for risk in model.risks if risk.tier == at and chances.random() < risk.probability)
         for run in tier.runs:
             scores = share * common + rest * chances.standard_normal(2)
-            yield environment.timeout(float(range_values(run.queue_hours, chances.standard_normal(1))[0]))
+            yield environment.timeout(float(range_quantiles(run.queue_hours, chances.standard_normal(1))[0]))
             begun = environment.now
             yield environment.process(_run(environment, run, scores, chances))
             hours = environment.now - begun
@@ -128,8 +128,8 @@ def _program(
 def _run(environment: simpy.Environment, run: RunModel, scores: Any, chances: np.random.Generator) -> Iterator[simpy.Event]:
     """Segments of work, each tried until it passes, each failure with its recovery."""
     failures = run.run.failures
-    slow = float(range_values(run.slowness, scores[:1])[0])
-    mttf = float(range_values(failures.mttf_hours_per_accelerator, -scores[1:])[0]) / run.run.cluster.count
+    slow = float(range_quantiles(run.slowness, scores[:1])[0])
+    mttf = float(range_quantiles(failures.mttf_hours_per_accelerator, -scores[1:])[0]) / run.run.cluster.count
     recovery = (failures.detection_minutes + failures.restart_minutes) / 60
     left = run.useful_hours * run.work * slow
     while left > 0:

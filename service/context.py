@@ -10,7 +10,7 @@ from providers.offer import Provider
 from service.cache import Cache
 from service.config import Settings
 from service.domain.tracking.feedback import RunOutcome
-from service.presets.training.measured import Key, Measurement
+from service.presets.training.measured import DeviceMeasurement, Key
 from service.prices.catalog import Catalog, PriceBook
 from service.queue import Queue
 from service.store import Store
@@ -47,7 +47,7 @@ class AppContext:
     providers: Providers
     catalog: Catalog
     clock: Callable[[], datetime]
-    measurements: Callable[[], Mapping[Key, Measurement]]
+    measurements: Callable[[], Mapping[Key, DeviceMeasurement]]
     run_outcomes: Callable[[], tuple[RunOutcome, ...]] = _none
     team: str | None = None
 

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from bench.accuracy.report import Line, document
 from bench.accuracy.score import summaries
-from tools.calibration.cases import read
+from tools.calibration.cases import read_table
 
 HERE = Path(__file__).parent
 DOCS = HERE.parents[1] / "docs"
@@ -38,7 +38,7 @@ def write_report(lines: Sequence[Line]) -> None:
     from bench.accuracy.score import rows
 
     scored = rows()
-    citations = {row["source"]: row["text"] for row in read("sources.csv")}
+    citations = {row["source"]: row["text"] for row in read_table("sources.csv")}
     page, weaknesses = ((HERE / name).read_text(encoding="utf-8") for name in ("page.md", "weaknesses.md"))
     text = document(lines, scored, citations, page, weaknesses)
     (DOCS / "accuracy").mkdir(exist_ok=True)

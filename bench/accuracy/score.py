@@ -21,14 +21,30 @@ from service.domain.training.model import GenericNetwork, Model
 from service.domain.training.run import Cluster, Training
 from service.engine.numerics.ranges import inverse, product
 from service.engine.training.flops import training_flops
-from service.engine.training.memory import parameter_total
+from service.engine.training.memory import total_parameters
 from service.engine.training.parameters import count_parameters
 from service.engine.training.step.workload import peak_flops
-from service.presets.training.utilisation import Known, find_utilisation, load_parameters, planning, scale_power, spread_of
-from tools.calibration.cases import Case, goal_of, is_held_back, key_of, read, throughput_cases
-from tools.calibration.folds import Folds, goal_rate, left_out_rates, rates, read_folds
+from service.presets.training.utilisation import (
+    LayoutKnowledge,
+    find_utilisation,
+    load_parameters,
+    plan_calibration,
+    scale_power,
+    spread_of,
+)
+from tools.calibration.cases import MeasuredCase, is_held_back, parameter_key, read_table, throughput_cases, without_layout
+from tools.calibration.folds import Folds, predict_left_out_rates, predict_rates, read_folds, search_case_rate
 from tools.calibration.runs import FILES, PublishedRun, published_runs, steps_hours
-from tools.calibration.spreads import Misses, lost_between_nodes, misses_of, over_steps, slowdown, vision_shares, widths_of, without
+from tools.calibration.spreads import (
+    Residuals,
+    fit_spreads_of,
+    lost_between_nodes,
+    over_steps,
+    residuals,
+    slowdown,
+    vision_shares,
+    without_document,
+)
 
 Floats = NDArray[np.float64]
 Summary = dict[str, object]
@@ -41,7 +57,7 @@ PREDICTED = ("predicted_left_out", "predicted_publication_out", "predicted_in_sa
 def rows() -> tuple[ScoredRow, ...]:
     """Every scored row: with the layout as published, once more with the goal alone, and the published runs' hours."""
     cases = throughput_cases()
-    goals = [goal_of(case) for case in cases if not case.each]
+    goals = [without_layout(case) for case in cases if not case.each]
     return (*_given(cases), *_alone(goals), *_hours())
 
 
@@ -64,32 +80,32 @@ def summaries() -> list[Summary]:
     return [*lines, _summary("all", stated, sum(excluded.values(), Counter())), _alike(stated)]
 
 
-def data_set(case: Case) -> str:
+def data_set(case: MeasuredCase) -> str:
     """The table's name; Megatron-Bridge is scored by accelerator family."""
     return f"{case.table}-{case.accelerator.family}" if case.table == "megatron-bridge" else case.table
 
 
-def _given(cases: Sequence[Case]) -> list[ScoredRow]:
+def _given(cases: Sequence[MeasuredCase]) -> list[ScoredRow]:
     """The rows with their layout as published."""
     folds = read_folds()
-    away = left_out_rates(cases, folds.documents, lambda case: case.document)
-    further = left_out_rates(cases, folds.publications, lambda case: case.source)
-    return _speeds(cases, "layout", away, further, rates(cases, load_parameters()))
+    away = predict_left_out_rates(cases, folds.documents, lambda case: case.document)
+    further = predict_left_out_rates(cases, folds.publications, lambda case: case.source)
+    return _speeds(cases, "layout", away, further, predict_rates(cases, load_parameters()))
 
 
-def _alone(cases: Sequence[Case]) -> list[ScoredRow]:
+def _alone(cases: Sequence[MeasuredCase]) -> list[ScoredRow]:
     """The rows asked with the goal alone."""
     parameters, folds = load_parameters(), read_folds()
-    away = np.array([goal_rate(case, folds.documents[case.document]) for case in cases])
-    further = np.array([goal_rate(case, folds.publications[case.source]) for case in cases])
-    return _speeds(cases, "goal", away, further, np.array([goal_rate(case, parameters) for case in cases]))
+    away = np.array([search_case_rate(case, folds.documents[case.document]) for case in cases])
+    further = np.array([search_case_rate(case, folds.publications[case.source]) for case in cases])
+    return _speeds(cases, "goal", away, further, np.array([search_case_rate(case, parameters) for case in cases]))
 
 
-def _speeds(cases: Sequence[Case], known: Known, away: Floats, further: Floats, here: Floats) -> list[ScoredRow]:
+def _speeds(cases: Sequence[MeasuredCase], known: LayoutKnowledge, away: Floats, further: Floats, here: Floats) -> list[ScoredRow]:
     parameters, folds = load_parameters(), read_folds()
     owners = [(case, index) for case in cases for index in range(len(case.rates))]
     constant = _constant_rates([case for case, _ in owners])
-    covered = _covered(known, misses_of(cases, away, parameters), [_borrowed(case, folds) for case, _ in owners])
+    covered = _covered(known, residuals(cases, away, parameters), [_borrowed(case, folds) for case, _ in owners])
     return [
         ScoredRow(
             id=case.ids[index],
@@ -99,7 +115,7 @@ def _speeds(cases: Sequence[Case], known: Known, away: Floats, further: Floats, 
             family=case.accelerator.family,
             precision=case.training.precision,
             count=case.cluster.count,
-            params=parameter_total(case.model),
+            params=total_parameters(case.model),
             layout_known="goal" if known == "goal" else "stated" if case.stated else "partly",
             kind="throughput",
             measured=float(case.rates[index]),
@@ -114,17 +130,17 @@ def _speeds(cases: Sequence[Case], known: Known, away: Floats, further: Floats, 
     ]
 
 
-def _borrowed(case: Case, folds: Folds) -> float:
+def _borrowed(case: MeasuredCase, folds: Folds) -> float:
     """The power that a range borrowed in the row's fold is raised to, else 1."""
     fold = folds.documents[case.document]
-    return 1.0 if key_of(case, fold) in fold.matmul else fold.borrowed_power
+    return 1.0 if parameter_key(case, fold) in fold.matmul else fold.borrowed_power
 
 
-def _covered(known: Known, misses: Misses, powers: Sequence[float]) -> NDArray[np.bool_]:
+def _covered(known: LayoutKnowledge, misses: Residuals, powers: Sequence[float]) -> NDArray[np.bool_]:
     """Whether each row lies between p10 and p90 as found from the other documents' misses."""
     within = np.zeros(len(powers), dtype=bool)
     for document in dict.fromkeys(misses.document):
-        found = widths_of(known, without(misses, document))
+        found = fit_spreads_of(known, without_document(misses, document))
         for place in np.flatnonzero(misses.document == document):
             edges = spread_of(found.spreads, misses.key[place], known)
             power = powers[place] * scale_power(found.scales, known, int(misses.count[place]))
@@ -132,7 +148,7 @@ def _covered(known: Known, misses: Misses, powers: Sequence[float]) -> NDArray[n
     return within
 
 
-def _constant_rates(owners: Sequence[Case]) -> list[float]:
+def _constant_rates(owners: Sequence[MeasuredCase]) -> list[float]:
     """By row, the rate at its table's median share of the peak."""
     flops = [training_flops(case.model, case.training).total / peak_flops(case.accelerator, case.training.precision) for case in owners]
     seen = np.concatenate([case.rates for case in {case.ids: case for case in owners}.values()])
@@ -170,13 +186,13 @@ def _hours() -> list[ScoredRow]:
                 family=run.cluster.accelerator.family,
                 precision=run.training.precision,
                 count=run.cluster.count,
-                params=parameter_total(run.model),
+                params=total_parameters(run.model),
                 layout_known="goal",
                 kind="hours",
                 measured=run.hours,
                 predicted_left_out=away,
                 predicted_publication_out=away,
-                predicted_in_sample=steps_hours(run, parameters) * slowdown(run, planning().lost_between_nodes),
+                predicted_in_sample=steps_hours(run, parameters) * slowdown(run, plan_calibration().lost_between_nodes),
                 baseline=float(naive[at]),
                 constant=constant[table] * float(naive[at]),
                 covered=_run_covered(run, away),
@@ -198,20 +214,20 @@ def _constant(table: str, tables: Sequence[str], runs: Sequence[PublishedRun], n
 def _run_covered(run: PublishedRun, planned: float) -> bool:
     """Whether the actual hours lie in the range that a request with nothing but the goal is answered with."""
     speed = find_utilisation(run.cluster.accelerator, run.training.precision, "goal", run.cluster.count).spread
-    hours = product(planned, [inverse(speed), planning().spread])
+    hours = product(planned, [inverse(speed), plan_calibration().spread])
     return hours.p10 <= run.hours <= hours.p90
 
 
 def _excluded() -> dict[str, Counter[str]]:
     found: dict[str, Counter[str]] = {}
-    for row in read("throughput.csv"):
+    for row in read_table("throughput.csv"):
         if row["excluded"]:
             found.setdefault(row["table"], Counter())[row["excluded"]] += 1
     return found
 
 
 def _reasons(name: str) -> Counter[str]:
-    return Counter(row["excluded"] for row in read(name) if row["excluded"])
+    return Counter(row["excluded"] for row in read_table(name) if row["excluded"])
 
 
 def _summary(name: str, some: Sequence[ScoredRow], reasons: Mapping[str, int]) -> Summary:
@@ -256,7 +272,7 @@ def _vision() -> Summary:
 def _half_of_vtrain(some: Sequence[ScoredRow]) -> Summary:
     """vTrain's rows of every second model shape, predicted with parameters that saw the other shapes."""
     cases = [case for case in throughput_cases() if case.each and is_held_back(case)]
-    predicted = dict(zip((name for case in cases for name in case.ids), rates(cases, read_folds().half_of_vtrain), strict=True))
+    predicted = dict(zip((name for case in cases for name in case.ids), predict_rates(cases, read_folds().half_of_vtrain), strict=True))
     held_back = [replace(row, predicted_left_out=float(predicted[row.id])) for row in some if row.id in predicted]
     return _summary("vtrain-half-of-shapes", held_back, Counter())
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from bench.tracking.simulate import ACCELERATORS, USD_PER_ACCELERATOR_HOUR, Floats, Runs
 from bench.tracking.thresholds import days_of, looks
 from service.domain.quantities import Range
-from service.engine.numerics.ranges import P90_DEVIATIONS
+from service.engine.numerics.ranges import P90_Z_SCORE
 from service.engine.tracking.change_point import DriftRules, FailureRules, Quantity, failure_evidence, threshold
 from service.engine.tracking.forecast import ForecastRules, PlanPrior, ProgressSeries, forecast
 
@@ -43,7 +43,7 @@ def covered(runs: Runs, row: int, stage: float, rules: ForecastRules, planned: b
 
 def plan_of(runs: Runs, row: int) -> PlanPrior:
     """What was planned of a run: its pace and, at the price of its start, what a token costs."""
-    pace, factor = float(runs.planned[row]), math.exp(P90_DEVIATIONS * STATED_PLAN_ERROR)
+    pace, factor = float(runs.planned[row]), math.exp(P90_Z_SCORE * STATED_PLAN_ERROR)
     hours = Range(1 / pace / factor, 1 / pace, factor / pace)
     return PlanPrior(
         tokens_per_hour=Range(pace / factor, pace, pace * factor),

@@ -18,11 +18,11 @@ def measured(options: Mapping[str, Any], out: Path | None) -> None:
     from service.config import BadSetting, load_settings
     from service.container import utc_now
     from service.domain.training.utilisation import BadMeasurement
-    from service.usecases.measurement.measure import CannotMeasure, Options, measure, save_measurement
+    from service.usecases.measurement.measure import BenchmarkOptions, CannotMeasure, measure, save_measurement
 
     try:
         folder = load_settings(os.environ).data_dir
-        document = measure(Options(**options), utc_now().date(), lambda text: click.echo(text, err=True))
+        document = measure(BenchmarkOptions(**options), utc_now().date(), lambda text: click.echo(text, err=True))
         click.echo(measured_table(document))
         if out is not None:
             out.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from bench.accuracy.score import summaries
-from tools.calibration.cases import read
+from tools.calibration.cases import read_table
 
 RECORDED = Path(__file__).parents[2] / "bench" / "accuracy" / "recorded.json"
 # Recorded figures are rounded to four digits; sums may differ in the last bits between processors.
@@ -78,12 +78,12 @@ def test_ranges_hold_about_four_in_five(scores: dict[str, dict[str, Any]]) -> No
 
 def test_every_row_is_scored_or_left_out_for_a_reason(scores: dict[str, dict[str, Any]]) -> None:
     """Scored and excluded rows add up to the carried tables."""
-    carried = len(read("throughput.csv")) + len(read("vtrain.csv"))
+    carried = len(read_table("throughput.csv")) + len(read_table("vtrain.csv"))
     assert scores["all"]["rows"] + sum(scores["all"]["left_out"].values()) == carried
 
 
 def test_every_row_names_a_known_source() -> None:
     """The key in a row's source column stands in sources.csv; runs that were found later have theirs in full."""
-    known = {row["source"] for row in read("sources.csv")}
-    assert all(re.search(r"model card|arXiv \d{4}\.\d{5}|blog", row["source"]) for row in read("more_runs.csv"))
-    assert {row["source"] for row in read("throughput.csv") + read("runs.csv")} <= known
+    known = {row["source"] for row in read_table("sources.csv")}
+    assert all(re.search(r"model card|arXiv \d{4}\.\d{5}|blog", row["source"]) for row in read_table("more_runs.csv"))
+    assert {row["source"] for row in read_table("throughput.csv") + read_table("runs.csv")} <= known

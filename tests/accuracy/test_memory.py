@@ -13,9 +13,9 @@ from service.domain.training.hardware import Precision
 from service.domain.training.model import Model
 from service.domain.training.run import RECOMPUTES, Cluster, Method, Training
 from service.engine.training.layouts import Layouts
-from service.engine.training.memory import memory
+from service.engine.training.memory import memory_use
 from service.presets.training.footprint import find_footprint
-from tools.calibration.cases import Row, cluster_of, model_of, number, read
+from tools.calibration.cases import Row, build_cluster, find_or_build_model, parse_count, read_table
 
 AXES = ("tensor", "pipeline", "data", "context", "expert")
 # What a source leaves open is tried: it ran with one of these.
@@ -37,7 +37,7 @@ UNFUSED_LOSS = ("k028", "k029", "k030", "k031")
 
 
 def question(row: Row) -> tuple[Model, Training, Cluster]:
-    cluster = cluster_of(row["accelerator"], int(row["count"]))
+    cluster = build_cluster(row["accelerator"], int(row["count"]))
     training = Training(
         method=cast("Method", row.get("method") or "pretrain"),
         precision=cast("Precision", row["precision"]),
@@ -47,14 +47,14 @@ def question(row: Row) -> tuple[Model, Training, Cluster]:
         footprint=find_footprint(cluster.accelerator),
         flash_attention=row["flash"] == "1",
         sequence_parallel=row.get("sequence_parallel") != "0",
-        lora_rank=number(row.get("lora_rank", "")) or 0,
+        lora_rank=parse_count(row.get("lora_rank", "")) or 0,
     )
-    return model_of(row), training, cluster
+    return find_or_build_model(row), training, cluster
 
 
 def stated_layouts(row: Row) -> Layouts:
     """The row's layout, once for every way to fill in what it leaves open."""
-    mesh = {name: number(row[name]) or 1 for name in AXES}
+    mesh = {name: parse_count(row[name]) or 1 for name in AXES}
     if not row["virtual"] and mesh["pipeline"] == 1:
         row = {**row, "virtual": "1"}
     choices = [(row[name],) if row[name] else OPEN[name] for name in OPEN]
@@ -68,7 +68,7 @@ def stated_layouts(row: Row) -> Layouts:
 def needed_over_usable(row: Row) -> float:
     """Bytes the leanest of the row's layouts needs, over those there are."""
     model, training, cluster = question(row)
-    return float(memory(model, training, stated_layouts(row)).total.min()) / cluster.accelerator.usable_memory_bytes
+    return float(memory_use(model, training, stated_layouts(row)).total.min()) / cluster.accelerator.usable_memory_bytes
 
 
 @cache
@@ -76,12 +76,12 @@ def ran() -> tuple[Row, ...]:
     """Rows of the throughput table whose layout is stated; all of them ran."""
     stated = ("layers", "hidden", "heads", "seq", "batch", "count", "data")
     others = ("LoRA", "packed fine-tuning", "hybrid state-space network", "layout does not make up the machine", "scored apart")
-    return tuple(row for row in read("throughput.csv") if all(row[name] for name in stated) and row["excluded"] not in others)
+    return tuple(row for row in read_table("throughput.csv") if all(row[name] for name in stated) and row["excluded"] not in others)
 
 
 @cache
 def published() -> tuple[Row, ...]:
-    return tuple(read("memory.csv"))
+    return tuple(read_table("memory.csv"))
 
 
 def test_layouts_that_ran_fit() -> None:
@@ -108,7 +108,7 @@ def test_gigabytes_are_those_measured() -> None:
 
 def _measured_ratio(row: Row) -> float:
     model, training, _ = question(row)
-    return float(memory(model, training, stated_layouts(row)).total.min()) / (float(row["gigabytes"]) * 1e9)
+    return float(memory_use(model, training, stated_layouts(row)).total.min()) / (float(row["gigabytes"]) * 1e9)
 
 
 def test_every_row_has_its_source() -> None:

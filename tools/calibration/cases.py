@@ -17,13 +17,13 @@ from service.domain.training.hardware import Accelerator, Precision
 from service.domain.training.model import Experts, Model, Transformer
 from service.domain.training.run import Axes, Cluster, Recompute, Training
 from service.engine.training.layouts import Layouts, candidate_layouts
-from service.engine.training.memory import memory
+from service.engine.training.memory import memory_use
 from service.engine.training.parameters import count_parameters
 from service.presets.defaults import flash_attention
 from service.presets.hardware.accelerators import find_accelerator
 from service.presets.training.footprint import find_footprint
 from service.presets.training.models import find_model
-from service.presets.training.utilisation import Kernels, Key, Parameters
+from service.presets.training.utilisation import FittedParameters, Kernels, Key
 
 Row = dict[str, str]
 Floats = NDArray[np.float64]
@@ -36,7 +36,7 @@ VTRAIN_GPT = Transformer(24, 1024, 16, 16, 64, 4096, 51200, gated_ffn=False, tie
 
 
 @dataclass(frozen=True)
-class Case:
+class MeasuredCase:
     """One question. `rates` are tokens a second and accelerator: one a layout where `each`, else one, of the fastest layout.
 
     `source` is the publication, `document` the README, table or release of it that the rows stand in. `stated`: the layout was
@@ -61,34 +61,34 @@ class Case:
         return self.cluster.accelerator
 
 
-def key_of(case: Case, parameters: Parameters) -> Key:
+def parameter_key(case: MeasuredCase, parameters: FittedParameters) -> Key:
     """Which family's and precision class's shares are the case's own."""
     return case.accelerator.family, parameters.classes[case.training.precision]
 
 
-def read(name: str) -> list[Row]:
+def read_table(name: str) -> list[Row]:
     """The rows of one carried table."""
     with (DATA / name).open(encoding="utf-8", newline="") as file:
         return list(csv.DictReader(file))
 
 
-def throughput_cases() -> list[Case]:
+def throughput_cases() -> list[MeasuredCase]:
     """Every row of throughput.csv that is not excluded, and vTrain's rows grouped by what they share."""
-    return [_case(row) for row in read("throughput.csv") if not row["excluded"]] + list(_vtrain_cases())
+    return [_case(row) for row in read_table("throughput.csv") if not row["excluded"]] + list(_vtrain_cases())
 
 
-def number(text: str) -> int | None:
+def parse_count(text: str) -> int | None:
     return int(float(text)) if text else None
 
 
-def cluster_of(name: str, count: int, internode_gbit_per_s: str = "") -> Cluster:
+def build_cluster(name: str, count: int, internode_gbit_per_s: str = "") -> Cluster:
     """The machine in nodes of the data sheet's size, or of all accelerators where there are fewer."""
     part = find_accelerator(name).accelerator
     across = float(internode_gbit_per_s or part.internode_gbit_per_s or 0.0)
     return Cluster(part, count, min(part.accelerators_per_node, count), across)
 
 
-def model_of(row: Row) -> Model:
+def find_or_build_model(row: Row) -> Model:
     """The preset of that name where its shape is the row's, else the row's own shape."""
     try:
         preset = find_model(row.get("model") or row["id"]).model
@@ -127,14 +127,14 @@ def _transformer(row: Row, *, gated: bool, tied: bool) -> Transformer:
     )
 
 
-def _case(row: Row) -> Case:
+def _case(row: Row) -> MeasuredCase:
     axes = Axes(
-        **{name: number(row[name]) for name in ("tensor", "pipeline", "data", "context", "expert", "micro_batch")},
-        virtual_pipeline=number(row["virtual"]) or (1 if row["pipeline"] == "1" else None),
-        zero_stage=number(row["zero"]),
+        **{name: parse_count(row[name]) for name in ("tensor", "pipeline", "data", "context", "expert", "micro_batch")},
+        virtual_pipeline=parse_count(row["virtual"]) or (1 if row["pipeline"] == "1" else None),
+        zero_stage=parse_count(row["zero"]),
         recompute=cast("Recompute", row["recompute"]) if row["recompute"] else None,
     )
-    model, cluster = model_of(row), cluster_of(row["accelerator"], int(row["count"]), row["internode"])
+    model, cluster = find_or_build_model(row), build_cluster(row["accelerator"], int(row["count"]), row["internode"])
     training = Training(
         method="pretrain",
         precision=cast("Precision", row["precision"]),
@@ -148,7 +148,7 @@ def _case(row: Row) -> Case:
     )
     layouts = possible_layouts(model, training, cluster)
     rates = np.array([float(row["per_s"])])
-    return Case(
+    return MeasuredCase(
         ids=(row["id"],),
         table=row["table"],
         source=row["source"],
@@ -158,23 +158,23 @@ def _case(row: Row) -> Case:
         cluster=cluster,
         layouts=layouts,
         rates=rates,
-        stated=stated(axes),
+        stated=is_layout_stated(axes),
         kernels=cast("Kernels", row["kernels"]),
     )
 
 
-def stated(axes: Axes) -> bool:
+def is_layout_stated(axes: Axes) -> bool:
     """Whether nothing that moves a step's time was left to the search."""
     return None not in (axes.tensor, axes.pipeline, axes.data, axes.micro_batch, axes.recompute)
 
 
-def is_held_back(case: Case) -> bool:
+def is_held_back(case: MeasuredCase) -> bool:
     """Every second of vTrain's model shapes, as on a chessboard of layers and hidden sizes."""
     shape = case.model
     return case.each and isinstance(shape, Transformer) and (VTRAIN_LAYERS.index(shape.layers) + shape.hidden_size // 1024) % 2 == 0
 
 
-def goal_of(case: Case) -> Case:
+def without_layout(case: MeasuredCase) -> MeasuredCase:
     """The case asked with nothing but what a planner knows: model, accelerator, count, sequence length and batch."""
     flash = bool(flash_attention(case.training.precision, case.accelerator.family).value)
     training = replace(case.training, axes=Axes(), flash_attention=flash, sequence_parallel=flash)
@@ -187,7 +187,7 @@ def possible_layouts(model: Model, training: Training, cluster: Cluster) -> Layo
         layouts = candidate_layouts(model, training, cluster)
     except InvalidRequest:
         return _as_published(training.axes)
-    used = memory(model, training, layouts).total
+    used = memory_use(model, training, layouts).total
     fits = used <= (1 + MEMORY_TOLERANCE) * cluster.accelerator.usable_memory_bytes
     return layouts.take(fits) if fits.any() else layouts.take(used <= used.min() * 1.2)
 
@@ -198,9 +198,9 @@ def _as_published(axes: Axes) -> Layouts:
     return Layouts.single(**known, recompute=("none", "selective", "full").index(axes.recompute or "none"))
 
 
-def _vtrain_cases() -> Iterator[Case]:
+def _vtrain_cases() -> Iterator[MeasuredCase]:
     """vTrain's single node: GPT shapes of 16 heads on A100 40 GB, sequences of 1,024 tokens, full recomputation, no ZeRO."""
-    rows = list(enumerate(read("vtrain.csv"), 1))
+    rows = list(enumerate(read_table("vtrain.csv"), 1))
 
     def shared(item: tuple[int, Row]) -> tuple[int, ...]:
         row = item[1]
@@ -210,7 +210,7 @@ def _vtrain_cases() -> Iterator[Case]:
     for (layers, hidden, batch, count), group in itertools.groupby(sorted(rows, key=shared), shared):
         members = list(group)
         model = replace(VTRAIN_GPT, layers=layers, hidden_size=hidden, head_dim=hidden // 16, ffn_hidden_size=4 * hidden)
-        cluster = cluster_of("NVIDIA-A100-40GB-SXM", count)
+        cluster = build_cluster("NVIDIA-A100-40GB-SXM", count)
         training = Training(
             "pretrain", "fp16", "adamw", 1024, batch, find_footprint(cluster.accelerator), flash_attention=False, sequence_parallel=False
         )
@@ -220,4 +220,4 @@ def _vtrain_cases() -> Iterator[Case]:
         layouts = Layouts(**columns, context=one, expert=one, virtual_pipeline=one, zero_stage=zero, recompute=2 * one)
         seconds = np.array([float(row["seconds"]) for _, row in members])
         ids = tuple(f"v{index:04d}" for index, _ in members)
-        yield Case(ids, "vtrain", "vtrain", "vtrain", model, training, cluster, layouts, batch * 1024 / seconds / count, each=True)
+        yield MeasuredCase(ids, "vtrain", "vtrain", "vtrain", model, training, cluster, layouts, batch * 1024 / seconds / count, each=True)

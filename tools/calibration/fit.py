@@ -13,13 +13,13 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from service.presets.training.utilisation import Key, Parameters, Share, watts_per_tflop
-from tools.calibration.cases import goal_of, is_held_back, key_of, throughput_cases
+from service.presets.training.utilisation import FittedParameters, Key, MatmulShare, watts_per_tflop
+from tools.calibration.cases import is_held_back, parameter_key, throughput_cases, without_layout
 from tools.calibration.folds import Folds, write_folds
-from tools.calibration.priors import framed, priors
+from tools.calibration.priors import priors, with_fixed_parameters
 from tools.calibration.remaining import write_remaining
-from tools.calibration.spreads import evidence, other_shares, planning, weights_of, widths
-from tools.calibration.table import Columns, Floats, Table, power_ratio, predicted_rates, pruned, rows_of, table_of
+from tools.calibration.spreads import fit_plan_calibration, fit_spreads, group_weights, other_shares, with_sources
+from tools.calibration.table import AchievedColumns, CaseTable, Floats, keep_fastest, power_ratio, predicted_rates, select_rows, tabulate
 from tools.calibration.write import write_utilisation
 
 # Scatter of rows about a good model, as a log: kernels, clocks and teams differ by that much.
@@ -34,10 +34,10 @@ OF_A_KEY = ("matmul_share", "attention_share", "attention_deviation")
 
 
 @dataclass(frozen=True)
-class Problem:
+class FitProblem:
     """The table with what the fit needs of it by row: which key's share is its own, which attention kernels', its weight, its power."""
 
-    table: Table
+    table: CaseTable
     keys: tuple[Key, ...]
     key: np.ndarray[tuple[int], np.dtype[np.int64]]
     kernels: tuple[Key, ...]
@@ -47,17 +47,17 @@ class Problem:
     power: Floats
     eager: Floats
     overlapping: Floats
-    frame: Parameters
+    frame: FittedParameters
 
 
-def problem_of(table: Table) -> Problem:
+def build_problem(table: CaseTable) -> FitProblem:
     """The fit's view of a table."""
-    frame = framed({}, {}, {}, {})
-    keys, key = _indexed([key_of(case, frame) for case in table.cases])
+    frame = with_fixed_parameters({}, {}, {}, {})
+    keys, key = _indexed([parameter_key(case, frame) for case in table.cases])
     kernels, kernel = _indexed([(case.accelerator.family, case.kernels) for case in table.cases])
     reference = np.array([_median_watts(table, key == index) for index in range(len(keys))])
     families = [case.accelerator.family for case in table.cases]
-    return Problem(
+    return FitProblem(
         table=table,
         keys=keys,
         key=key,
@@ -78,23 +78,23 @@ def _indexed(of_row: Sequence[Key]) -> tuple[tuple[Key, ...], np.ndarray[tuple[i
     return keys, np.array([keys.index(one) for one in of_row])
 
 
-def row_weights(table: Table) -> Floats:
+def row_weights(table: CaseTable) -> Floats:
     """A table of the reference weighs as the square root of its rows, of so many at most."""
-    return weights_of([case.table for case in table.cases])
+    return group_weights([case.table for case in table.cases])
 
 
-def _median_watts(table: Table, mine: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> float:
+def _median_watts(table: CaseTable, mine: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> float:
     watts = [watts_per_tflop(case.accelerator) for case, chosen in zip(table.cases, mine, strict=True) if chosen]
     return float(np.median(watts))
 
 
-def fitted(table: Table) -> Parameters:
+def fit_parameters(table: CaseTable) -> FittedParameters:
     """The parameters under which the table's rows are predicted best."""
-    whole = problem = problem_of(table)
+    whole = problem = build_problem(table)
     mean, width = _expected(whole)
     vector = mean
     for _ in range(ROUNDS):
-        problem = problem_of(pruned(table, _columns(whole, vector)))
+        problem = build_problem(keep_fastest(table, _columns(whole, vector)))
         vector = _least_squares(problem, vector, mean, width)
     return _parameters(problem, vector)
 
@@ -103,7 +103,7 @@ def _names() -> list[str]:
     return [name for name in priors() if name not in OF_A_KEY]
 
 
-def _expected(problem: Problem) -> tuple[Floats, Floats]:
+def _expected(problem: FitProblem) -> tuple[Floats, Floats]:
     """Means and widths of the vector before any row: shared parameters, keys' shares, attention's by kernels and their centre."""
     known, count, kernels = priors(), len(problem.keys), len(problem.kernels)
     mean = [_scaled(name, known[name].value) for name in _names()]
@@ -128,7 +128,7 @@ def _shared(vector: Floats) -> dict[str, float]:
     return {name: _plain(name, scaled) for name, scaled in zip(_names(), vector, strict=False)}
 
 
-def _columns(problem: Problem, vector: Floats) -> Columns:
+def _columns(problem: FitProblem, vector: Floats) -> AchievedColumns:
     """The vector as what is achieved at every position."""
     shared, count, first = _shared(vector), len(problem.keys), len(_names())
     position = problem.table.row
@@ -139,7 +139,7 @@ def _columns(problem: Problem, vector: Floats) -> Columns:
     def everywhere(name: str) -> Floats:
         return np.full(len(position), shared[name])
 
-    return Columns(
+    return AchievedColumns(
         matmul_share=np.minimum(shares, problem.frame.largest_share)[position],
         attention_share=attention[position],
         tensor_overlap=(shared["tensor_overlap"] * problem.overlapping)[position],
@@ -148,7 +148,7 @@ def _columns(problem: Problem, vector: Floats) -> Columns:
     )
 
 
-def _least_squares(problem: Problem, start: Floats, mean: Floats, width: Floats) -> Floats:
+def _least_squares(problem: FitProblem, start: Floats, mean: Floats, width: Floats) -> Floats:
     from scipy.optimize import least_squares
 
     weight = np.sqrt(problem.weight / np.mean(problem.weight)) / NOISE
@@ -172,10 +172,10 @@ def _least_squares(problem: Problem, start: Floats, mean: Floats, width: Floats)
     return vector
 
 
-def _parameters(problem: Problem, vector: Floats) -> Parameters:
+def _parameters(problem: FitProblem, vector: Floats) -> FittedParameters:
     shared, count, first = _shared(vector), len(problem.keys), len(_names())
     matmul = {
-        key: Share(
+        key: MatmulShare(
             share=round(float(np.exp(vector[first + index])), 4),
             watts_per_tflop=round(float(problem.reference[index]), 4),
             source="",
@@ -183,34 +183,34 @@ def _parameters(problem: Problem, vector: Floats) -> Parameters:
         for index, key in enumerate(problem.keys)
     }
     attention = {key: round(float(np.exp(vector[first + count + index])), 4) for index, key in enumerate(problem.kernels)}
-    return framed({name: float(f"{value:.4g}") for name, value in shared.items()}, matmul, attention, {})
+    return with_fixed_parameters({name: float(f"{value:.4g}") for name, value in shared.items()}, matmul, attention, {})
 
 
-def left_out(table: Table, full: Parameters, groups: Sequence[str]) -> Mapping[str, Parameters]:
+def fit_without_groups(table: CaseTable, full: FittedParameters, groups: Sequence[str]) -> Mapping[str, FittedParameters]:
     """By group, the parameters fitted without any of its rows, from what is known before on: nothing of it may be left in them."""
     found = {}
     names = np.array(groups)
     for group in sorted(set(groups)):
-        rest = rows_of(table, names != group)
-        found[group] = replace(fitted(rest), other=full.other)
+        rest = select_rows(table, names != group)
+        found[group] = replace(fit_parameters(rest), other=full.other)
     return found
 
 
 def main() -> None:
     """Fit on everything, then without each document and each publication, and write what was found."""
     cases = throughput_cases()
-    whole = problem_of(table_of(cases))
+    whole = build_problem(tabulate(cases))
     # The search's losers go before the folds do: under plain values, and many more than the fit keeps.
-    table = pruned(whole.table, _columns(whole, _expected(whole)[0]), kept=200)
-    full = fitted(table)
+    table = keep_fastest(whole.table, _columns(whole, _expected(whole)[0]), kept=200)
+    full = fit_parameters(table)
     full = replace(full, other=other_shares(full))
-    documents = left_out(table, full, [case.document for case in table.cases])
-    publications = left_out(table, full, [case.source for case in table.cases])
-    held_back = rows_of(table, np.array([not is_held_back(case) for case in table.cases]))
-    folds = Folds(documents, publications, replace(fitted(held_back), other=full.other))
+    documents = fit_without_groups(table, full, [case.document for case in table.cases])
+    publications = fit_without_groups(table, full, [case.source for case in table.cases])
+    held_back = select_rows(table, np.array([not is_held_back(case) for case in table.cases]))
+    folds = Folds(documents, publications, replace(fit_parameters(held_back), other=full.other))
     write_folds(folds)
-    goals = [goal_of(case) for case in cases if not case.each]
-    found = widths(cases, goals, full, documents)
-    full = replace(full, matmul=evidence(full, table), spreads=found.spreads, scales=found.scales)
-    write_utilisation(full, table, planning(full, folds))
+    goals = [without_layout(case) for case in cases if not case.each]
+    found = fit_spreads(cases, goals, full, documents)
+    full = replace(full, matmul=with_sources(full, table), spreads=found.spreads, scales=found.scales)
+    write_utilisation(full, table, fit_plan_calibration(full, folds))
     write_remaining(cases, full)

@@ -12,10 +12,10 @@ import numpy as np
 from service.domain.training.model import Model
 from service.domain.training.run import Cluster, Training
 from service.engine.training.search.layout_search import choose_layout
-from service.presets.training.utilisation import Key, Parameters, Share, utilisation
-from tools.calibration.cases import Case
-from tools.calibration.priors import framed
-from tools.calibration.table import Floats, achieved_of, predicted_rates, table_of
+from service.presets.training.utilisation import FittedParameters, Key, MatmulShare, utilisation
+from tools.calibration.cases import MeasuredCase
+from tools.calibration.priors import with_fixed_parameters
+from tools.calibration.table import Floats, position_parameters, predicted_rates, tabulate
 
 FILE = Path(__file__).parent / "folds.json"
 
@@ -27,9 +27,9 @@ class Folds:
     `half_of_vtrain` was fitted without every second of vTrain's model shapes (`cases.is_held_back`).
     """
 
-    documents: Mapping[str, Parameters]
-    publications: Mapping[str, Parameters]
-    half_of_vtrain: Parameters
+    documents: Mapping[str, FittedParameters]
+    publications: Mapping[str, FittedParameters]
+    half_of_vtrain: FittedParameters
 
 
 def write_folds(folds: Folds) -> None:
@@ -49,34 +49,36 @@ def read_folds() -> Folds:
     return Folds(documents, publications, _unpacked(document["half_of_vtrain"]))
 
 
-def rates(cases: Sequence[Case], parameters: Parameters) -> Floats:
+def predict_rates(cases: Sequence[MeasuredCase], parameters: FittedParameters) -> Floats:
     """Predicted rates of every row of the cases under the parameters."""
-    table = table_of(cases)
-    return predicted_rates(table, achieved_of(table, parameters))
+    table = tabulate(cases)
+    return predicted_rates(table, position_parameters(table, parameters))
 
 
-def left_out_rates(cases: Sequence[Case], folds: Mapping[str, Parameters], group: Callable[[Case], str]) -> Floats:
+def predict_left_out_rates(
+    cases: Sequence[MeasuredCase], folds: Mapping[str, FittedParameters], group: Callable[[MeasuredCase], str]
+) -> Floats:
     """Predicted rates of every row of the cases, in their order, under the parameters found without their group."""
-    found: dict[str, list[Case]] = {}
+    found: dict[str, list[MeasuredCase]] = {}
     for case in cases:
         found.setdefault(group(case), []).append(case)
-    predicted = {name: iter(rates(some, folds[name])) for name, some in found.items()}
+    predicted = {name: iter(predict_rates(some, folds[name])) for name, some in found.items()}
     return np.array([next(predicted[group(case)]) for case in cases for _ in case.rates])
 
 
-def goal_rate(case: Case, parameters: Parameters) -> float:
+def search_case_rate(case: MeasuredCase, parameters: FittedParameters) -> float:
     """The predicted rate of a case asked with the goal alone: that of the layout the search takes."""
-    return searched_rate(case.model, case.training, case.cluster, parameters)
+    return search_rate(case.model, case.training, case.cluster, parameters)
 
 
-def searched_rate(model: Model, training: Training, cluster: Cluster, parameters: Parameters) -> float:
+def search_rate(model: Model, training: Training, cluster: Cluster, parameters: FittedParameters) -> float:
     """Tokens a second and accelerator in the layout that the search takes."""
     used = utilisation(parameters, cluster.accelerator, training.precision)
     steps = choose_layout(model, training, cluster, used).steps
     return float(steps.batch[0]) * training.seq_len / float(steps.total[0]) / cluster.count
 
 
-def _packed(fold: Parameters) -> dict[str, object]:
+def _packed(fold: FittedParameters) -> dict[str, object]:
     return {
         "shared": dict(fold.shared),
         "matmul": {" ".join(key): [share.share, share.watts_per_tflop] for key, share in sorted(fold.matmul.items())},
@@ -85,10 +87,10 @@ def _packed(fold: Parameters) -> dict[str, object]:
     }
 
 
-def _unpacked(row: Mapping[str, Mapping[str, object]]) -> Parameters:
-    matmul = {_key(name): Share(*values, source="") for name, values in row["matmul"].items()}  # type: ignore[misc]
+def _unpacked(row: Mapping[str, Mapping[str, object]]) -> FittedParameters:
+    matmul = {_key(name): MatmulShare(*values, source="") for name, values in row["matmul"].items()}  # type: ignore[misc]
     attention, other = ({_key(name): float(share) for name, share in row[table].items()} for table in ("attention", "other"))  # type: ignore[arg-type]
-    return framed(row["shared"], matmul, attention, other)  # type: ignore[arg-type]
+    return with_fixed_parameters(row["shared"], matmul, attention, other)  # type: ignore[arg-type]
 
 
 def _key(name: str) -> Key:

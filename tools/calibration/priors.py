@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from service.presets.training.utilisation import Key, Parameters, Share, frame_of
+from service.presets.training.utilisation import FittedParameters, Key, MatmulShare, fixed_parameters
 
 FILE = Path(__file__).parent / "priors.toml"
 
@@ -29,11 +29,11 @@ def priors() -> Mapping[str, Prior]:
     return {name: Prior(**row) for name, row in _document()["priors"].items()}
 
 
-def framed(
-    shared: Mapping[str, float], matmul: Mapping[Key, Share], attention: Mapping[Key, float], other: Mapping[Key, float]
-) -> Parameters:
+def with_fixed_parameters(
+    shared: Mapping[str, float], matmul: Mapping[Key, MatmulShare], attention: Mapping[Key, float], other: Mapping[Key, float]
+) -> FittedParameters:
     """Parameters with these fitted values in the given frame."""
-    return Parameters(shared=shared, matmul=matmul, attention=attention, other=other, **frame_of(_document()))
+    return FittedParameters(shared=shared, matmul=matmul, attention=attention, other=other, **fixed_parameters(_document()))
 
 
 @functools.cache

@@ -13,10 +13,10 @@ from pathlib import Path
 
 import numpy as np
 
-from service.presets.training.utilisation import Parameters, load_parameters
-from tools.calibration.cases import Case, throughput_cases
-from tools.calibration.folds import rates
-from tools.calibration.spreads import weighted_quantile, weights_of
+from service.presets.training.utilisation import FittedParameters, load_parameters
+from tools.calibration.cases import MeasuredCase, throughput_cases
+from tools.calibration.folds import predict_rates
+from tools.calibration.spreads import group_weights, weighted_quantile
 from tools.calibration.table import Floats
 
 FILE = Path(__file__).parents[2] / "service" / "presets" / "data" / "measured.toml"
@@ -38,20 +38,20 @@ source = "{rows} published rows of {setups} set-ups about their own median, tool
 """
 
 
-def setups(cases: Sequence[Case], parameters: Parameters) -> list[Floats]:
+def setup_residuals(cases: Sequence[MeasuredCase], parameters: FittedParameters) -> list[Floats]:
     """Log of measured over predicted rates of every set-up with enough rows, about the set-up's median."""
     found: dict[tuple[str, str, str], list[float]] = {}
     for case in cases:
         key = (case.source, case.accelerator.name, case.training.precision)
-        found.setdefault(key, []).extend(np.log(case.rates / rates([case], parameters)))
+        found.setdefault(key, []).extend(np.log(case.rates / predict_rates([case], parameters)))
     return [np.array(rows) - np.median(rows) for _, rows in sorted(found.items()) if len(rows) >= LEAST_ROWS]
 
 
-def write_remaining(cases: Sequence[Case], parameters: Parameters) -> None:
+def write_remaining(cases: Sequence[MeasuredCase], parameters: FittedParameters) -> None:
     """Write measured.toml from the cases under the parameters."""
-    groups = setups(cases, parameters)
+    groups = setup_residuals(cases, parameters)
     values = np.concatenate(groups)
-    weights = weights_of([index for index, group in enumerate(groups) for _ in group])
+    weights = group_weights([index for index, group in enumerate(groups) for _ in group])
     low, high = (math.exp(weighted_quantile(values, weights, share)) for share in (0.1, 0.9))
     FILE.write_text(TEXT.format(low=low, high=high, rows=len(values), setups=len(groups)), encoding="utf-8")
 

@@ -9,15 +9,15 @@ from service.domain.quantities import Range
 from service.domain.training.hardware import Precision
 from service.domain.training.model import GenericNetwork, Model
 from service.domain.training.run import Cluster, Failures, Training
-from service.engine.training.memory import parameter_total
+from service.engine.training.memory import total_parameters
 from service.engine.training.reliability import reliability
 from service.presets.defaults import batch_tokens, default, flash_attention
 from service.presets.training.footprint import find_footprint
 from service.presets.training.models import find_model
-from service.presets.training.reliability import find_reliability, recovery_defaults
-from service.presets.training.utilisation import Parameters
-from tools.calibration.cases import Row, cluster_of, model_of, number, read
-from tools.calibration.folds import searched_rate
+from service.presets.training.reliability import find_failure_rate, recovery_defaults
+from service.presets.training.utilisation import FittedParameters
+from tools.calibration.cases import Row, build_cluster, find_or_build_model, parse_count, read_table
+from tools.calibration.folds import search_rate
 
 # Those that were there from the start, and those that were found later.
 FILES = ("runs.csv", "more_runs.csv")
@@ -42,13 +42,13 @@ class PublishedRun:
 
 def published_runs(*files: str) -> list[PublishedRun]:
     """Every run of these files, else of all, that is not excluded."""
-    return [_run(row) for file in files or FILES for row in read(file) if not row["excluded"]]
+    return [_run(row) for file in files or FILES for row in read_table(file) if not row["excluded"]]
 
 
-def steps_hours(run: PublishedRun, parameters: Parameters) -> float:
+def steps_hours(run: PublishedRun, parameters: FittedParameters) -> float:
     """Accelerator-hours of the run's steps as the engine models them, interruptions included."""
-    per_s = searched_rate(run.model, run.training, run.cluster, parameters)
-    mttf = find_reliability(run.cluster.accelerator).mttf_hours
+    per_s = search_rate(run.model, run.training, run.cluster, parameters)
+    mttf = find_failure_rate(run.cluster.accelerator).mttf_hours
     goodput = reliability(_failures(mttf), run.cluster, 0.0, mttf.p50).goodput
     return run.tokens / per_s / 3600 / goodput
 
@@ -68,8 +68,8 @@ def _failures(mttf: Range) -> Failures:
 
 
 def _run(row: Row) -> PublishedRun:
-    model = find_model(row["preset"]).model if row["preset"] else model_of(row)
-    cluster = cluster_of(row["accelerator"], int(row["count"]))
+    model = find_model(row["preset"]).model if row["preset"] else find_or_build_model(row)
+    cluster = build_cluster(row["accelerator"], int(row["count"]))
     other = isinstance(model, GenericNetwork)
     seq_len = 1 if other else int(row["seq"])
     flash = bool(flash_attention(row["precision"], cluster.accelerator.family).value)
@@ -91,4 +91,4 @@ def _run(row: Row) -> PublishedRun:
 def _batch(row: Row, model: Model, seq_len: int) -> int:
     if isinstance(model, GenericNetwork):
         return int(default("training.samples_per_batch").value)
-    return round((number(row["batch_tokens"]) or int(batch_tokens(parameter_total(model)).value)) / seq_len)
+    return round((parse_count(row["batch_tokens"]) or int(batch_tokens(total_parameters(model)).value)) / seq_len)

@@ -11,14 +11,22 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize_scalar
 
-from service.engine.training.run_time import peers_elsewhere
+from service.engine.training.run_time import off_node_fraction
 from service.presets.hardware.accelerators import find_accelerator
 from service.presets.training.models import find_model
-from service.presets.training.utilisation import Key, Known, Parameters, Scale, Share, Spread, spread_of
-from tools.calibration.cases import Case, key_of, read
-from tools.calibration.folds import Folds, goal_rate, left_out_rates
+from service.presets.training.utilisation import (
+    FittedParameters,
+    Key,
+    LayoutKnowledge,
+    MatmulShare,
+    SpreadScale,
+    ThroughputSpread,
+    spread_of,
+)
+from tools.calibration.cases import MeasuredCase, parameter_key, read_table
+from tools.calibration.folds import Folds, predict_left_out_rates, search_case_rate
 from tools.calibration.runs import PublishedRun, published_runs, steps_hours
-from tools.calibration.table import Floats, Table
+from tools.calibration.table import CaseTable, Floats
 
 # A spread of a family's own needs rows of at least this many documents, each predicted without itself.
 DOCUMENTS_FOR_OWN_SPREAD = 3
@@ -51,7 +59,7 @@ class WholeRuns:
 
 
 @dataclass(frozen=True)
-class Misses:
+class Residuals:
     """Rows predicted without their document: log of measured over predicted rate, and what they are grouped by."""
 
     log_ratio: Floats
@@ -61,44 +69,46 @@ class Misses:
     document: NDArray[np.str_]
 
 
-def misses_of(cases: Sequence[Case], predicted: Floats, parameters: Parameters) -> Misses:
+def residuals(cases: Sequence[MeasuredCase], predicted: Floats, parameters: FittedParameters) -> Residuals:
     """Every row's miss where `predicted` knew nothing of its document."""
     owners = [case for case in cases for _ in case.rates]
-    return Misses(
+    return Residuals(
         log_ratio=np.log(np.concatenate([case.rates for case in cases]) / predicted),
-        weight=weights_of([case.table for case in owners]),
-        key=[key_of(case, parameters) for case in owners],
+        weight=group_weights([case.table for case in owners]),
+        key=[parameter_key(case, parameters) for case in owners],
         count=np.array([case.cluster.count for case in owners]),
         document=np.array([case.document for case in owners]),
     )
 
 
-def weights_of(groups: Sequence[Hashable]) -> Floats:
+def group_weights(groups: Sequence[Hashable]) -> Floats:
     """By row, its weight: a group weighs as the square root of its rows, of so many at most."""
     sizes = Counter(groups)
     return np.array([min(sizes[group], ROWS_THAT_COUNT) ** 0.5 / sizes[group] for group in groups])
 
 
 @dataclass(frozen=True)
-class Widths:
+class FittedSpreads:
     """How wide answers are: by family and class, and how much more by the machine's size."""
 
-    spreads: tuple[Spread, ...]
-    scales: tuple[Scale, ...]
+    spreads: tuple[ThroughputSpread, ...]
+    scales: tuple[SpreadScale, ...]
 
 
-def widths(cases: Sequence[Case], goals: Sequence[Case], parameters: Parameters, folds: Mapping[str, Parameters]) -> Widths:
+def fit_spreads(
+    cases: Sequence[MeasuredCase], goals: Sequence[MeasuredCase], parameters: FittedParameters, folds: Mapping[str, FittedParameters]
+) -> FittedSpreads:
     """Spreads with the layout given and with the goal alone."""
-    given = left_out_rates(cases, folds, lambda case: case.document)
-    alone = np.array([goal_rate(case, folds[case.document]) for case in goals])
+    given = predict_left_out_rates(cases, folds, lambda case: case.document)
+    alone = np.array([search_case_rate(case, folds[case.document]) for case in goals])
     found = [
-        widths_of("layout", misses_of(cases, given, parameters)),
-        widths_of("goal", misses_of(goals, alone, parameters)),
+        fit_spreads_of("layout", residuals(cases, given, parameters)),
+        fit_spreads_of("goal", residuals(goals, alone, parameters)),
     ]
-    return Widths(tuple(row for one in found for row in one.spreads), tuple(row for one in found for row in one.scales))
+    return FittedSpreads(tuple(row for one in found for row in one.spreads), tuple(row for one in found for row in one.scales))
 
 
-def widths_of(known: Known, misses: Misses) -> Widths:
+def fit_spreads_of(known: LayoutKnowledge, misses: Residuals) -> FittedSpreads:
     """The spread of all rows, those of the families and classes with documents enough, and the powers that machines' sizes take."""
     everything = np.ones(len(misses.key), dtype=bool)
     found = [_spread(known, ("*", "*"), misses, everything)]
@@ -109,10 +119,10 @@ def widths_of(known: Known, misses: Misses) -> Widths:
     reach = _reach(found, misses, known)
     sizes = np.searchsorted(SIZES, misses.count, side="right") - 1
     scales = [_scale(known, size, reach[sizes == at], misses.weight[sizes == at]) for at, size in enumerate(SIZES) if (sizes == at).any()]
-    return Widths(tuple(found), tuple(scales))
+    return FittedSpreads(tuple(found), tuple(scales))
 
 
-def _reach(found: Sequence[Spread], misses: Misses, known: Known) -> Floats:
+def _reach(found: Sequence[ThroughputSpread], misses: Residuals, known: LayoutKnowledge) -> Floats:
     """By row, how far it lies towards its family's p10 or p90 and beyond: 1 on the edge."""
     edges = [spread_of(found, key, known) for key in misses.key]
     low, high = (np.maximum(np.abs(np.log([getattr(edge, name) for edge in edges])), LEAST_EDGE) for name in ("p10", "p90"))
@@ -120,21 +130,21 @@ def _reach(found: Sequence[Spread], misses: Misses, known: Known) -> Floats:
     return reach
 
 
-def _scale(known: Known, size: int, reach: Floats, weight: Floats) -> Scale:
+def _scale(known: LayoutKnowledge, size: int, reach: Floats, weight: Floats) -> SpreadScale:
     power = weighted_quantile(reach, weight, HIGH - LOW)
-    return Scale(known, size, round(max(LEAST_POWER, power), 2), len(reach))
+    return SpreadScale(known, size, round(max(LEAST_POWER, power), 2), len(reach))
 
 
-def without(misses: Misses, document: str) -> Misses:
+def without_document(misses: Residuals, document: str) -> Residuals:
     """The misses of the other documents."""
     others = misses.document != document
     key = [one for one, kept in zip(misses.key, others, strict=True) if kept]
-    return Misses(misses.log_ratio[others], misses.weight[others], key, misses.count[others], misses.document[others])
+    return Residuals(misses.log_ratio[others], misses.weight[others], key, misses.count[others], misses.document[others])
 
 
-def _spread(known: Known, key: Key, misses: Misses, mine: NDArray[np.bool_]) -> Spread:
+def _spread(known: LayoutKnowledge, key: Key, misses: Residuals, mine: NDArray[np.bool_]) -> ThroughputSpread:
     low, high = quantiles(misses.log_ratio[mine], misses.weight[mine])
-    return Spread(known, *key, round(low, 3), round(high, 3), int(mine.sum()))
+    return ThroughputSpread(known, *key, round(low, 3), round(high, 3), int(mine.sum()))
 
 
 def quantiles(values: Floats, weights: Floats) -> tuple[float, float]:
@@ -150,12 +160,12 @@ def weighted_quantile(values: Floats, weights: Floats, share: float) -> float:
     return float(np.interp(share * weights.sum(), below, values[order]))
 
 
-def evidence(parameters: Parameters, table: Table) -> dict[Key, Share]:
+def with_sources(parameters: FittedParameters, table: CaseTable) -> dict[Key, MatmulShare]:
     """The shares of the peak with the rows and the parts behind each."""
     rows: dict[Key, dict[str, int]] = {}
     measured: dict[Key, set[str]] = {}
     for case in table.cases:
-        key = key_of(case, parameters)
+        key = parameter_key(case, parameters)
         measured.setdefault(key, set()).add(case.accelerator.name)
         mine = rows.setdefault(key, {})
         mine[case.source] = mine.get(case.source, 0) + 1
@@ -164,7 +174,7 @@ def evidence(parameters: Parameters, table: Table) -> dict[Key, Share]:
     return {key: replace(share, source=texts[key], accelerators=parts[key]) for key, share in parameters.matmul.items()}
 
 
-def other_shares(parameters: Parameters) -> dict[Key, float]:
+def other_shares(parameters: FittedParameters) -> dict[Key, float]:
     """Share of the peak that ResNet-50 reaches, by family and class: the only such network with published rates."""
     found: dict[Key, list[float]] = {}
     for key, share in vision_shares(parameters):
@@ -172,12 +182,12 @@ def other_shares(parameters: Parameters) -> dict[Key, float]:
     return {key: round(float(np.median(shares)), 4) for key, shares in sorted(found.items())}
 
 
-def vision_shares(parameters: Parameters) -> list[tuple[Key, float]]:
+def vision_shares(parameters: FittedParameters) -> list[tuple[Key, float]]:
     """Share of the peak of every ResNet-50 row, with its family and class."""
     model = find_model("resnet-50").model
     flops = 3 * getattr(model, "flops_per_sample", math.nan)
     found = []
-    for row in read("throughput.csv"):
+    for row in read_table("throughput.csv"):
         if row["table"] == "resnet":
             part = find_accelerator(row["accelerator"]).accelerator
             share = float(row["per_s"]) * flops / (part.peak_tflops[row["precision"]] * 1e12)
@@ -185,7 +195,7 @@ def vision_shares(parameters: Parameters) -> list[tuple[Key, float]]:
     return found
 
 
-def planning(parameters: Parameters, folds: Folds) -> WholeRuns:
+def fit_plan_calibration(parameters: FittedParameters, folds: Folds) -> WholeRuns:
     """How actual hours of published runs scatter about planned ones, and how much of that the speed's spread does not hold."""
     runs = published_runs()
     actual = over_steps(runs, parameters, folds)
@@ -200,7 +210,7 @@ def planning(parameters: Parameters, folds: Folds) -> WholeRuns:
     return WholeRuns(len(ratios), lost, *(math.exp(value) for value in (median, low, high, beyond_low, beyond_high)))
 
 
-def over_steps(runs: Sequence[PublishedRun], parameters: Parameters, folds: Folds) -> Floats:
+def over_steps(runs: Sequence[PublishedRun], parameters: FittedParameters, folds: Folds) -> Floats:
     """Hours of runs over those of their steps, with parameters fitted without their publication."""
     return np.array([run.hours / steps_hours(run, folds.publications.get(run.publication, parameters)) for run in runs])
 
@@ -223,4 +233,4 @@ def lost_between_nodes(runs: Sequence[PublishedRun], actual: Floats) -> float:
 
 def slowdown(run: PublishedRun, lost: float) -> float:
     """A whole run's hours over those of its steps: `engine.timing.sustained_share` is its inverse."""
-    return 1 + lost * peers_elsewhere(run.cluster)
+    return 1 + lost * off_node_fraction(run.cluster)

@@ -9,11 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from service.domain.training.utilisation import Utilisation
-from service.engine.training.step.collectives import Link
-from service.engine.training.step.step_time import AchievedRates, timed
-from service.engine.training.step.step_work import Work, work
-from service.presets.training.utilisation import Parameters, attention_share, utilisation, watts_per_tflop
-from tools.calibration.cases import Case
+from service.engine.training.step.collectives import ExchangeTime
+from service.engine.training.step.step_time import AchievedRates, time_step
+from service.engine.training.step.step_work import StepWork, step_work
+from service.presets.training.utilisation import FittedParameters, attention_share, utilisation, watts_per_tflop
+from tools.calibration.cases import MeasuredCase
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -22,16 +22,16 @@ CANDIDATES_KEPT = 48
 
 
 @dataclass(frozen=True)
-class Table:
+class CaseTable:
     """Measured rows, and the positions of `asked` that may be theirs: `row` says whose, in rising order.
 
     By row: `cases` with the index of the row in them, `rates` measured. By position: `tokens` of a step and accelerator.
     """
 
-    asked: Work
+    asked: StepWork
     row: Ints
     tokens: Floats
-    cases: tuple[Case, ...]
+    cases: tuple[MeasuredCase, ...]
     rates: Floats
 
     @property
@@ -39,17 +39,17 @@ class Table:
         """The first position of every row."""
         return np.flatnonzero(np.r_[True, np.diff(self.row) > 0])
 
-    def by_row(self, value: Callable[[Case], object]) -> NDArray[np.str_]:
+    def by_row(self, value: Callable[[MeasuredCase], object]) -> NDArray[np.str_]:
         """A text of every row's case."""
         return np.array([str(value(case)) for case in self.cases])
 
 
-def table_of(cases: Sequence[Case]) -> Table:
+def tabulate(cases: Sequence[MeasuredCase]) -> CaseTable:
     """The cases' rows in their order; a case of `each` has one row a layout."""
     parts, rows, tokens, owners, rates = [], [], [], [], []
     first = 0
     for case in cases:
-        part = work(case.model, case.training, case.cluster, case.layouts)
+        part = step_work(case.model, case.training, case.cluster, case.layouts)
         count = len(case.layouts) if case.each else 1
         parts.append(part)
         rows.append(first + np.arange(len(case.layouts)) if case.each else np.full(len(case.layouts), first))
@@ -57,10 +57,10 @@ def table_of(cases: Sequence[Case]) -> Table:
         owners += [case] * count
         rates.append(case.rates)
         first += count
-    return Table(_joined(parts), np.concatenate(rows), np.concatenate(tokens), tuple(owners), np.concatenate(rates))
+    return CaseTable(_joined(parts), np.concatenate(rows), np.concatenate(tokens), tuple(owners), np.concatenate(rates))
 
 
-def achieved_of(table: Table, parameters: Parameters) -> AchievedRates:
+def position_parameters(table: CaseTable, parameters: FittedParameters) -> AchievedRates:
     """The parameters as one value a position."""
     kinds = [(case.accelerator, case.training.precision, case.kernels) for case in table.cases]
     index: dict[tuple[str, str, str], int] = {}
@@ -69,11 +69,11 @@ def achieved_of(table: Table, parameters: Parameters) -> AchievedRates:
     for part, precision, kernels in dict.fromkeys(kinds):
         found = utilisation(parameters, part, precision)
         known[part.name, precision, kernels] = replace(found, attention_share=attention_share(parameters, part.family, kernels))
-    return Columns(**{name: np.array([getattr(known[key], name) for key in index])[rows][table.row] for name in RATES})
+    return AchievedColumns(**{name: np.array([getattr(known[key], name) for key in index])[rows][table.row] for name in RATES})
 
 
 @dataclass(frozen=True)
-class Columns:
+class AchievedColumns:
     """`AchievedRates` with one value a position."""
 
     matmul_share: Floats
@@ -95,21 +95,21 @@ class Columns:
     launch_power: Floats
 
 
-RATES = tuple(field.name for field in fields(Columns))
+RATES = tuple(field.name for field in fields(AchievedColumns))
 
 
-def position_rates(table: Table, achieved: AchievedRates) -> Floats:
+def position_rates(table: CaseTable, achieved: AchievedRates) -> Floats:
     """Predicted tokens a second and accelerator at every position."""
-    return table.tokens / timed(table.asked, achieved).total
+    return table.tokens / time_step(table.asked, achieved).total
 
 
-def predicted_rates(table: Table, achieved: AchievedRates) -> Floats:
+def predicted_rates(table: CaseTable, achieved: AchievedRates) -> Floats:
     """Predicted tokens a second and accelerator of every row, of the fastest layout that may be its own."""
     best: Floats = np.maximum.reduceat(position_rates(table, achieved), table.starts)
     return best
 
 
-def pruned(table: Table, achieved: AchievedRates, kept: int = CANDIDATES_KEPT) -> Table:
+def keep_fastest(table: CaseTable, achieved: AchievedRates, kept: int = CANDIDATES_KEPT) -> CaseTable:
     """The table with the fastest positions of every row only."""
     order = np.lexsort((-position_rates(table, achieved), table.row))
     starts = table.starts
@@ -117,7 +117,7 @@ def pruned(table: Table, achieved: AchievedRates, kept: int = CANDIDATES_KEPT) -
     return _taken(table, np.sort(order[rank < kept]))
 
 
-def rows_of(table: Table, chosen: NDArray[np.bool_]) -> Table:
+def select_rows(table: CaseTable, chosen: NDArray[np.bool_]) -> CaseTable:
     """The chosen rows alone."""
     positions = np.flatnonzero(chosen[table.row])
     taken = _taken(table, positions)
@@ -126,30 +126,34 @@ def rows_of(table: Table, chosen: NDArray[np.bool_]) -> Table:
     return replace(taken, row=row, cases=cases, rates=table.rates[chosen])
 
 
-def power_ratio(table: Table, reference: Floats) -> Floats:
+def power_ratio(table: CaseTable, reference: Floats) -> Floats:
     """By row, log of the accelerator's watts per peak FLOP/s over the reference's; 0 where either is not published."""
     own = np.array([watts_per_tflop(case.accelerator) for case in table.cases])
     known = (own > 0) & (reference > 0)
     return np.where(known, np.log(np.where(known, own, 1.0) / np.where(known, reference, 1.0)), 0.0)
 
 
-def _taken(table: Table, positions: Ints) -> Table:
+def _taken(table: CaseTable, positions: Ints) -> CaseTable:
     asked = _mapped(lambda column: column[positions], table.asked)
     return replace(table, asked=asked, row=table.row[positions], tokens=table.tokens[positions])
 
 
-def _mapped(change: Callable[[Floats], Floats], asked: Work) -> Work:
-    def changed(value: Floats | Link) -> Floats | Link:
-        return Link(*(change(getattr(value, name)) for name in Link.__slots__)) if isinstance(value, Link) else change(value)
+def _mapped(change: Callable[[Floats], Floats], asked: StepWork) -> StepWork:
+    def changed(value: Floats | ExchangeTime) -> Floats | ExchangeTime:
+        return (
+            ExchangeTime(*(change(getattr(value, name)) for name in ExchangeTime.__slots__))
+            if isinstance(value, ExchangeTime)
+            else change(value)
+        )
 
-    return Work(*(changed(getattr(asked, field.name)) for field in fields(Work)))  # type: ignore[arg-type]
+    return StepWork(*(changed(getattr(asked, field.name)) for field in fields(StepWork)))  # type: ignore[arg-type]
 
 
-def _joined(parts: Sequence[Work]) -> Work:
-    def column(name: str) -> Floats | Link:
+def _joined(parts: Sequence[StepWork]) -> StepWork:
+    def column(name: str) -> Floats | ExchangeTime:
         values = [getattr(part, name) for part in parts]
-        if isinstance(values[0], Link):
-            return Link(*(np.concatenate([getattr(value, of) for value in values]) for of in Link.__slots__))
+        if isinstance(values[0], ExchangeTime):
+            return ExchangeTime(*(np.concatenate([getattr(value, of) for value in values]) for of in ExchangeTime.__slots__))
         return np.concatenate(values)
 
-    return Work(*(column(field.name) for field in fields(Work)))  # type: ignore[arg-type]
+    return StepWork(*(column(field.name) for field in fields(StepWork)))  # type: ignore[arg-type]

@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from service.presets.training.utilisation import Parameters
-from tools.calibration.cases import read
+from service.presets.training.utilisation import FittedParameters
+from tools.calibration.cases import read_table
 from tools.calibration.priors import FILE as FRAME
 from tools.calibration.priors import priors
 from tools.calibration.spreads import WholeRuns
-from tools.calibration.table import Table
+from tools.calibration.table import CaseTable
 
 FILE = Path(__file__).parents[2] / "service" / "presets" / "data" / "utilisation.toml"
 HEAD = """\
@@ -28,7 +28,7 @@ HEAD = """\
 """
 
 
-def write_utilisation(parameters: Parameters, table: Table, planning: WholeRuns) -> None:
+def write_utilisation(parameters: FittedParameters, table: CaseTable, planning: WholeRuns) -> None:
     """Write utilisation.toml: the fit, then the frame it was made in."""
     lines = [HEAD, f'source = "{len(table.cases)} published measurements, tools/calibration/data"\n', "[shared]"]
     lines += (
@@ -51,7 +51,7 @@ def write_utilisation(parameters: Parameters, table: Table, planning: WholeRuns)
     FILE.write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
-def _shared(parameters: Parameters) -> list[str]:
+def _shared(parameters: FittedParameters) -> list[str]:
     known = priors()
     lines = []
     for name, value in parameters.shared.items():
@@ -65,7 +65,7 @@ def _row(table: str, **columns: str) -> list[str]:
     return [f"\n[[{table}]]", *(f"{name} = {value}" for name, value in columns.items())]
 
 
-def _matmul(parameters: Parameters) -> list[str]:
+def _matmul(parameters: FittedParameters) -> list[str]:
     lines = []
     for (family, kind), share in sorted(parameters.matmul.items()):
         lines += _row(
@@ -80,14 +80,14 @@ def _matmul(parameters: Parameters) -> list[str]:
     return lines
 
 
-def _attention(parameters: Parameters) -> list[str]:
+def _attention(parameters: FittedParameters) -> list[str]:
     lines = []
     for (family, kernels), share in sorted(parameters.attention.items()):
         lines += _row("attention", family=json.dumps(family), kernels=json.dumps(kernels), share=f"{share:.4f}")
     return lines
 
 
-def _spreads(parameters: Parameters) -> list[str]:
+def _spreads(parameters: FittedParameters) -> list[str]:
     lines = []
     for row in parameters.spreads:
         known, family, precision = map(json.dumps, (row.known, row.family, row.precision))
@@ -97,21 +97,21 @@ def _spreads(parameters: Parameters) -> list[str]:
     return lines
 
 
-def _scales(parameters: Parameters) -> list[str]:
+def _scales(parameters: FittedParameters) -> list[str]:
     lines = []
     for row in parameters.scales:
         lines += _row("scale", known=json.dumps(row.known), from_count=f"{row.from_count}", power=f"{row.power:.2f}", rows=f"{row.rows}")
     return lines
 
 
-def _other(parameters: Parameters) -> list[str]:
+def _other(parameters: FittedParameters) -> list[str]:
     lines = []
     for (family, kind), share in sorted(parameters.other.items()):
         lines += _row("other", family=json.dumps(family), precision=json.dumps(kind), share=f"{share:.4f}")
     return lines
 
 
-def _publications(table: Table) -> list[str]:
+def _publications(table: CaseTable) -> list[str]:
     used = {case.source for case in table.cases} | {"nvidia-resnet"}
-    texts = {row["source"]: row["text"].split("; ")[0] for row in read("sources.csv")}
+    texts = {row["source"]: row["text"].split("; ")[0] for row in read_table("sources.csv")}
     return [f"{source} = {json.dumps(texts[source], ensure_ascii=False)}" for source in sorted(used)]

@@ -8,7 +8,7 @@ from service.domain.quantities import Range
 
 
 @dataclass(frozen=True, slots=True)
-class Planning:
+class PlanCalibration:
     """How published runs went against plans made of their steps alone.
 
     `lost_between_nodes`: time a whole run loses beyond its steps' and its failures', over theirs, on ever more nodes; a job of one node

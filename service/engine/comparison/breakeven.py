@@ -27,7 +27,7 @@ from service.engine.comparison.ownership import (
     lead_time_growth,
     variable_usd_per_hour,
 )
-from service.engine.numerics.quantiles import range_values
+from service.engine.numerics.quantiles import range_quantiles
 from service.engine.training.cost import HOURS_PER_MONTH
 
 if TYPE_CHECKING:
@@ -115,7 +115,7 @@ def draw_clusters(plant: OwnedCluster, ranges: Mapping[str, Range], generator: n
     Draws beyond an input's bounds are set to them. Independence is an assumption: hardware and cloud prices tend to fall together.
     """
     deviations = generator.standard_normal((len(ranges), draws))
-    values = {name: _between(name, range_values(ranges[name], z)) for name, z in zip(ranges, deviations, strict=True)}
+    values = {name: _between(name, range_quantiles(ranges[name], z)) for name, z in zip(ranges, deviations, strict=True)}
     return _with(plant, values)
 
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
 # Parameters (rows, parameters) to values (rows, points) and their derivatives (rows, parameters, points).
-Model = Callable[[Floats], tuple[Floats, Floats]]
+Curve = Callable[[Floats], tuple[Floats, Floats]]
 STEPS = 200
 # Steps of each heat, and one in how many starts goes on after it: on 14 sets of runs, 500 starts taken to their end found nothing better.
 HEATS = ((4, 3), (8, 12))
@@ -30,7 +30,7 @@ CELLS = 60_000
 
 
 @dataclass(frozen=True, slots=True)
-class Prior:
+class NormalPrior:
     """A normal prior on each parameter: `centre` one row, or one a start; `weight` is what its sum of squares counts beside the points."""
 
     centre: Floats
@@ -39,25 +39,25 @@ class Prior:
 
 
 @dataclass(frozen=True, slots=True)
-class Task:
+class RobustProblem:
     """What is fitted: the model, its targets (one row, or one a start), each point's weight, Huber's threshold, bounds and prior."""
 
-    model: Model
+    model: Curve
     target: Floats
     weights: Floats
     delta: float
     low: Floats
     high: Floats
-    prior: Prior
+    prior: NormalPrior
 
 
-def huber(residuals: Floats, delta: float) -> Floats:
+def huber_loss(residuals: Floats, delta: float) -> Floats:
     """Huber's function of each residual: half its square up to `delta`, linear beyond (Huber 1964; Hoffmann et al. 2022, D.2)."""
     size = np.abs(residuals)
     return np.where(size <= delta, 0.5 * size**2, delta * (size - 0.5 * delta))
 
 
-def best_of(task: Task, starts: Floats) -> Floats:
+def minimise_from_starts(task: RobustProblem, starts: Floats) -> Floats:
     """The parameters of the lowest sum that the starts lead to: all go some steps, those ahead go on, and the best few to the end."""
     ends = starts
     for steps, one_in in HEATS:
@@ -67,7 +67,7 @@ def best_of(task: Task, starts: Floats) -> Floats:
     return np.asarray(ends[sums.argmin()])
 
 
-def minimise(task: Task, starts: Floats, steps: int = STEPS) -> tuple[Floats, Floats]:
+def minimise(task: RobustProblem, starts: Floats, steps: int = STEPS) -> tuple[Floats, Floats]:
     """The parameters each start ends at, and the sum there: Huber's function over the points, plus the prior.
 
     Targets, weights and prior centres of one row serve every start.
@@ -81,17 +81,17 @@ def minimise(task: Task, starts: Floats, steps: int = STEPS) -> tuple[Floats, Fl
     return found, sums
 
 
-def _rows(task: Task, rows: NDArray[np.int64], count: int) -> Task:
+def _rows(task: RobustProblem, rows: NDArray[np.int64], count: int) -> RobustProblem:
     """The task of some of its rows."""
 
     def chosen(values: Floats) -> Floats:
         return np.broadcast_to(values, (count, values.shape[-1]))[rows]
 
-    prior = Prior(chosen(task.prior.centre), task.prior.deviation, task.prior.weight)
-    return Task(task.model, chosen(task.target), chosen(task.weights), task.delta, task.low, task.high, prior)
+    prior = NormalPrior(chosen(task.prior.centre), task.prior.deviation, task.prior.weight)
+    return RobustProblem(task.model, chosen(task.target), chosen(task.weights), task.delta, task.low, task.high, prior)
 
 
-def _descend(task: Task, starts: Floats, steps: int) -> tuple[Floats, Floats]:
+def _descend(task: RobustProblem, starts: Floats, steps: int) -> tuple[Floats, Floats]:
     """Every row until it has settled; settled rows are left alone."""
     found = np.clip(starts, task.low, task.high)
     sums, slopes, curves = _expand(task, found)
@@ -114,11 +114,11 @@ def _descend(task: Task, starts: Floats, steps: int) -> tuple[Floats, Floats]:
     return found, sums
 
 
-def _expand(task: Task, found: Floats) -> tuple[Floats, Floats, Floats]:
+def _expand(task: RobustProblem, found: Floats) -> tuple[Floats, Floats, Floats]:
     """The sum at each row's parameters, its gradient, and the curvature of its Gauss-Newton model."""
     values, derivatives = task.model(found)
     residuals = values - task.target
-    sums = (task.weights * huber(residuals, task.delta)).sum(axis=1)
+    sums = (task.weights * huber_loss(residuals, task.delta)).sum(axis=1)
     shares = task.weights * task.delta / np.maximum(np.abs(residuals), task.delta)
     weighted = derivatives * shares[:, None, :]
     slopes = (weighted @ residuals[:, :, None])[:, :, 0]
@@ -126,7 +126,7 @@ def _expand(task: Task, found: Floats) -> tuple[Floats, Floats, Floats]:
     return _with_prior(task.prior, found, sums, slopes, curves)
 
 
-def _with_prior(prior: Prior, found: Floats, sums: Floats, slopes: Floats, curves: Floats) -> tuple[Floats, Floats, Floats]:
+def _with_prior(prior: NormalPrior, found: Floats, sums: Floats, slopes: Floats, curves: Floats) -> tuple[Floats, Floats, Floats]:
     away = (found - prior.centre) / prior.deviation
     each = np.arange(found.shape[1])
     curves[:, each, each] += prior.weight / prior.deviation**2

@@ -13,26 +13,26 @@ def cents(usd: float) -> Decimal:
     return Decimal(repr(usd)).quantize(CENT, rounding=ROUND_HALF_EVEN) if usd else ZERO
 
 
-def total(amounts: Iterable[Decimal]) -> Decimal:
+def sum_usd(amounts: Iterable[Decimal]) -> Decimal:
     """The sum, exact."""
     return sum(amounts, ZERO)
 
 
-def part(share: float, usd: Decimal) -> Decimal:
+def share_usd(share: float, usd: Decimal) -> Decimal:
     """A share, or a multiple, of an amount in whole cents, halves to even."""
     return (Decimal(repr(share)) * usd).quantize(CENT, rounding=ROUND_HALF_EVEN)
 
 
-def split(amount: Decimal, weights: Sequence[Decimal]) -> list[Decimal]:
+def allocate(amount: Decimal, weights: Sequence[Decimal]) -> list[Decimal]:
     """An amount divided by weights of 0 or more, evenly where all are 0, in whole cents that add up to it."""
-    whole = total(weights)
-    return fitted([amount * weight / whole if whole else amount / len(weights) for weight in weights], amount)
+    whole = sum_usd(weights)
+    return round_to_total([amount * weight / whole if whole else amount / len(weights) for weight in weights], amount)
 
 
-def fitted(parts: Sequence[Decimal], amount: Decimal) -> list[Decimal]:
+def round_to_total(parts: Sequence[Decimal], amount: Decimal) -> list[Decimal]:
     """Parts that add up to an amount, but for rounding, in whole cents that do so exactly: the largest remainders are rounded up."""
     down = [one.quantize(CENT, rounding=ROUND_FLOOR) for one in parts]
-    missing = int((amount - total(down)) / CENT)
+    missing = int((amount - sum_usd(down)) / CENT)
     rest = sorted(range(len(parts)), key=lambda at: parts[at] - down[at], reverse=True)
     up = set(rest[:missing])
     return [one + CENT if at in up else one for at, one in enumerate(down)]

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from service.domain.quantities import Range
-from service.engine.numerics.ranges import P90_DEVIATIONS
+from service.engine.numerics.ranges import P90_Z_SCORE
 
 Floats = NDArray[np.float64]
 Singles = NDArray[np.float32]
@@ -18,23 +18,23 @@ SMALLEST_LOG_NORMAL = 1e-6
 Scores = TypeVar("Scores", Floats, Singles, Floats | Singles)
 
 
-def range_values(spread: Range, z: Floats | Singles) -> Floats:
+def range_quantiles(spread: Range, z: Floats | Singles) -> Floats:
     """The values that as large a share of the range does not exceed as of a standard normal quantity does not exceed z."""
     if spread.p10 == spread.p90:
         return np.full(z.shape, spread.p50, dtype=np.float64)
     if spread.p10 < SMALLEST_LOG_NORMAL:
-        return np.maximum(0.0, spread.p50 + two_sided(z, spread.p50 - spread.p10, spread.p90 - spread.p50).astype(np.float64))
-    return spread.p50 * np.exp(log_deviation(spread, z).astype(np.float64))
+        return np.maximum(0.0, spread.p50 + two_piece_normal(z, spread.p50 - spread.p10, spread.p90 - spread.p50).astype(np.float64))
+    return spread.p50 * np.exp(log_ratio_to_median(spread, z).astype(np.float64))
 
 
-def log_deviation(spread: Range, z: Floats | Singles) -> Floats | Singles:
+def log_ratio_to_median(spread: Range, z: Floats | Singles) -> Floats | Singles:
     """The logarithm of a range's value over its median."""
-    return two_sided(z, math.log(spread.p50 / spread.p10), math.log(spread.p90 / spread.p50))
+    return two_piece_normal(z, math.log(spread.p50 / spread.p10), math.log(spread.p90 / spread.p50))
 
 
-def two_sided(z: Scores, below: float, above: float) -> Scores:
+def two_piece_normal(z: Scores, below: float, above: float) -> Scores:
     """Scores times the distance to the 90th percentile above the median, and to the 10th below it; in the scores' own precision."""
-    low, high = z * z.dtype.type(below / P90_DEVIATIONS), z * z.dtype.type(above / P90_DEVIATIONS)
+    low, high = z * z.dtype.type(below / P90_Z_SCORE), z * z.dtype.type(above / P90_Z_SCORE)
     found: Scores = np.asarray(np.maximum(low, high) if above > below else np.minimum(low, high))
     return found
 

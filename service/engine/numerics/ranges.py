@@ -8,7 +8,7 @@ from statistics import NormalDist
 
 from service.domain.quantities import Range
 
-P90_DEVIATIONS = NormalDist().inv_cdf(0.9)
+P90_Z_SCORE = NormalDist().inv_cdf(0.9)
 
 
 def product(median: float, factors: Iterable[Range]) -> Range:
@@ -35,4 +35,4 @@ def probability_below(limit: float, quantity: Range) -> float:
     side = math.log(quantity.p90 / quantity.p50) if distance > 0 else math.log(quantity.p50 / quantity.p10)
     if side == 0:
         return 0.5 * (1 + math.copysign(1.0, distance)) if distance else 0.5
-    return NormalDist().cdf(distance / side * P90_DEVIATIONS)
+    return NormalDist().cdf(distance / side * P90_Z_SCORE)

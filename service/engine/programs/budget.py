@@ -31,7 +31,7 @@ from service.domain.programs.program import (
     TierBlock,
 )
 from service.domain.quantities import Range
-from service.engine.numerics.money import ZERO, part, split, total
+from service.engine.numerics.money import ZERO, allocate, share_usd, sum_usd
 from service.engine.programs.contingency import assess_risks, combine_ranges, contingency_usd, total_range
 from service.engine.programs.cost_variance import COMPUTE_LINE
 from service.engine.programs.gates import expected_usd, gate_tree, price_gates, spending_by_tier
@@ -43,16 +43,16 @@ def plan_budget(program: Program) -> ProgramPlan:
     check_program(program)
     tiers = [_roll_up(tier, program) for tier in program.tiers]
     by_tier = [_overhead_by_tier(overhead, tiers) for overhead in program.overheads]
-    tiers = [replace(tier, overhead_usd=total(row[at] for row in by_tier)) for at, tier in enumerate(tiers)]
+    tiers = [replace(tier, overhead_usd=sum_usd(row[at] for row in by_tier)) for at, tier in enumerate(tiers)]
     risks = assess_risks(program.risks, tiers)
     spread = combine_ranges([usd for tier in tiers for usd in _loaded_run_costs(tier)], program.correlation)
-    spent = total(_usd(tier) for tier in tiers) + total(line.usd for line in program.other_lines)
-    slice_usd = part(program.reserves.evaluation_and_debugging, total(tier.cost_usd for tier in tiers))
+    spent = sum_usd(_usd(tier) for tier in tiers) + sum_usd(line.usd for line in program.other_lines)
+    slice_usd = share_usd(program.reserves.evaluation_and_debugging, sum_usd(tier.cost_usd for tier in tiers))
     contingency = contingency_usd(program.reserves, spent, risks, spread)
     budget = spent + slice_usd + contingency
     ahead = spending_by_tier(program, tiers, slice_usd + contingency)
     tree = gate_tree(ahead)
-    exploration = total(_usd(tier) for tier in tiers if tier.tier in EXPLORATION_TIERS)
+    exploration = sum_usd(_usd(tier) for tier in tiers if tier.tier in EXPLORATION_TIERS)
     overhead = tuple(_overhead_block(*pair, tiers) for pair in zip(program.overheads, by_tier, strict=True))
     return ProgramPlan(
         name=program.name,
@@ -123,7 +123,7 @@ def _roll_up(tier: Tier, program: Program) -> TierBlock:
     hours = combine_ranges([block.accelerator_hours for block in runs], program.correlation)
     return TierBlock(
         tier=tier.tier,
-        cost_usd=total(block.cost_usd for block in runs),
+        cost_usd=sum_usd(block.cost_usd for block in runs),
         overhead_usd=ZERO,
         usd=combine_ranges([block.usd for block in runs], program.correlation),
         accelerator_hours=hours,
@@ -140,7 +140,7 @@ def _roll_up(tier: Tier, program: Program) -> TierBlock:
 def _run_block(run: PlannedRun) -> RunBlock:
     """A run times its repeats."""
     work = run_equivalents(run.repetition)
-    usd = part(work, total(line.usd for line in run.lines))
+    usd = share_usd(work, sum_usd(line.usd for line in run.lines))
     ends = run.usd.scaled(work)
     return RunBlock(
         run=run,
@@ -165,19 +165,19 @@ def _failures(runs: Sequence[RunBlock], accelerator_hours: float, rollback_share
         goodput=useful / accelerator_hours,
         checkpoint_interval_minutes=min(block.run.checkpoint_interval_minutes for block in runs),
         rollback_allowance_accelerator_hours=rollback_share * accelerator_hours,
-        rollback_allowance_usd=total(part(rollback_share * block.equivalents, _compute_usd(block.run)) for block in runs),
+        rollback_allowance_usd=sum_usd(share_usd(rollback_share * block.equivalents, _compute_usd(block.run)) for block in runs),
     )
 
 
 def _compute_usd(run: PlannedRun) -> Decimal:
-    return total(line.usd for line in run.lines if line.line == COMPUTE_LINE)
+    return sum_usd(line.usd for line in run.lines if line.line == COMPUTE_LINE)
 
 
 def _overhead_by_tier(overhead: ProgramOverhead, tiers: Sequence[TierBlock]) -> list[Decimal]:
     """What the overhead adds to each tier: its share of the runs' cost, and its amount in proportion to that."""
     bases = [tier.cost_usd if overhead.tier in {None, tier.tier} else ZERO for tier in tiers]
-    amounts = split(overhead.usd or ZERO, bases)
-    return [part(overhead.share or 0.0, base) + amount for base, amount in zip(bases, amounts, strict=True)]
+    amounts = allocate(overhead.usd or ZERO, bases)
+    return [share_usd(overhead.share or 0.0, base) + amount for base, amount in zip(bases, amounts, strict=True)]
 
 
 def _loaded_run_costs(tier: TierBlock) -> list[Range]:
@@ -187,8 +187,8 @@ def _loaded_run_costs(tier: TierBlock) -> list[Range]:
 
 
 def _overhead_block(overhead: ProgramOverhead, by_tier: Sequence[Decimal], tiers: Sequence[TierBlock]) -> OverheadBlock:
-    base = total(tier.cost_usd for tier in tiers if overhead.tier in {None, tier.tier})
-    usd = total(by_tier)
+    base = sum_usd(tier.cost_usd for tier in tiers if overhead.tier in {None, tier.tier})
+    usd = sum_usd(by_tier)
     share = overhead.share if overhead.usd is None and overhead.share is not None else float(usd / base) if base else 0.0
     return OverheadBlock(overhead.line, overhead.tier, usd, share, overhead.basis)
 
@@ -229,7 +229,7 @@ def _outcome(outcome: Outcome, budget: Decimal, tiers: Sequence[TierBlock]) -> O
 
 
 def _midpoint(gate: MidpointGate, budget: Decimal) -> MidpointBlock:
-    return MidpointBlock(gate, part(gate.at_spend_share, budget))
+    return MidpointBlock(gate, share_usd(gate.at_spend_share, budget))
 
 
 def _usd(tier: TierBlock) -> Decimal:

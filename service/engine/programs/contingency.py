@@ -9,8 +9,8 @@ from statistics import NormalDist
 
 from service.domain.programs.program import Reserves, Risk, RiskBlock, TierBlock
 from service.domain.quantities import Range
-from service.engine.numerics.money import cents, part, total
-from service.engine.numerics.ranges import P90_DEVIATIONS
+from service.engine.numerics.money import cents, share_usd, sum_usd
+from service.engine.numerics.ranges import P90_Z_SCORE
 
 
 def combine_ranges(ranges: Sequence[Range], correlation: float) -> Range:
@@ -31,7 +31,7 @@ def assess_risks(risks: Sequence[Risk], tiers: Sequence[TierBlock]) -> tuple[Ris
 
 def expected_loss_usd(risks: Sequence[RiskBlock]) -> Decimal:
     """What the risks cost on average."""
-    return total(block.expected_loss_usd for block in risks)
+    return sum_usd(block.expected_loss_usd for block in risks)
 
 
 def contingency_usd(reserves: Reserves, spent: Decimal, risks: Sequence[RiskBlock], spread: Range) -> Decimal:
@@ -40,9 +40,9 @@ def contingency_usd(reserves: Reserves, spent: Decimal, risks: Sequence[RiskBloc
     The estimate's upper side is taken as normal. A stated share of `spent`, everything that is no reserve, takes the place of both.
     """
     if reserves.contingency is not None:
-        return part(reserves.contingency, spent)
+        return share_usd(reserves.contingency, spent)
     deviations = NormalDist().inv_cdf(reserves.confidence)
-    return expected_loss_usd(risks) + cents((spread.p90 - spread.p50) * deviations / P90_DEVIATIONS)
+    return expected_loss_usd(risks) + cents((spread.p90 - spread.p50) * deviations / P90_Z_SCORE)
 
 
 def total_range(budget: Decimal, without_contingency: Decimal, risks: Sequence[RiskBlock], spread: Range) -> Range:
@@ -50,7 +50,7 @@ def total_range(budget: Decimal, without_contingency: Decimal, risks: Sequence[R
 
     p10 and p90 lie around the cost with its expected loss, without the contingency's margin; never on one side of the budget alone.
     """
-    deviation = math.sqrt(sum(_variance(block) for block in risks)) * P90_DEVIATIONS
+    deviation = math.sqrt(sum(_variance(block) for block in risks)) * P90_Z_SCORE
     loss = float(expected_loss_usd(risks))
     middle, whole = float(without_contingency) + loss, float(budget)
     below = math.hypot(spread.p50 - spread.p10, min(deviation, loss))
@@ -59,9 +59,9 @@ def total_range(budget: Decimal, without_contingency: Decimal, risks: Sequence[R
 
 
 def _risk_block(risk: Risk, tiers: Sequence[TierBlock]) -> RiskBlock:
-    base = total(tier.cost_usd for tier in tiers if risk.tier in {None, tier.tier})
-    loss = part(risk.cost_share_of_tier, base) + risk.cost_usd
-    return RiskBlock(risk, loss, part(risk.probability, loss))
+    base = sum_usd(tier.cost_usd for tier in tiers if risk.tier in {None, tier.tier})
+    loss = share_usd(risk.cost_share_of_tier, base) + risk.cost_usd
+    return RiskBlock(risk, loss, share_usd(risk.probability, loss))
 
 
 def _variance(block: RiskBlock) -> float:

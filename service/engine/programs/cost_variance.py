@@ -14,7 +14,7 @@ from decimal import Decimal
 
 from service.domain.programs.answer import CAUSES
 from service.domain.programs.program import ProgramPlan, RunBlock, TierBlock, TierName
-from service.engine.numerics.money import fitted, total
+from service.engine.numerics.money import round_to_total, sum_usd
 
 # The line of a run's bill that its factors make; its other lines, and those of the program, are `other lines`.
 COMPUTE_LINE = "compute"
@@ -53,8 +53,8 @@ def round_causes(usd: Decimal, parts: Mapping[str, float]) -> CostVariance:
     """Causes in whole cents; what floats lose in rounding goes to the largest."""
     exact = [Decimal(repr(parts.get(cause, 0.0))) for cause in CAUSES]
     largest = max(range(len(exact)), key=lambda at: abs(exact[at]))
-    exact[largest] += usd - total(exact)
-    found = [VarianceCause(cause, part) for cause, part in zip(CAUSES, fitted(exact, usd), strict=True) if part]
+    exact[largest] += usd - sum_usd(exact)
+    found = [VarianceCause(cause, part) for cause, part in zip(CAUSES, round_to_total(exact, usd), strict=True) if part]
     causes = tuple(sorted(found, key=lambda cause: abs(cause.usd), reverse=True))
     return CostVariance(usd, causes, _headline(usd, causes))
 
@@ -120,7 +120,7 @@ def _short(usd: Decimal) -> str:
 
 def _compute(block: RunBlock) -> float:
     """The compute line of a run's bill with its repeats [USD]."""
-    return float(total(line.usd for line in block.run.lines if line.line == COMPUTE_LINE)) * block.equivalents
+    return float(sum_usd(line.usd for line in block.run.lines if line.line == COMPUTE_LINE)) * block.equivalents
 
 
 def _overhead_share(tier: TierBlock | None, other: TierBlock | None) -> float:
@@ -152,8 +152,8 @@ def _run(tier: TierBlock | None, name: str) -> RunBlock | None:
 
 
 def _budget(plan: ProgramPlan) -> Decimal:
-    return total(line.usd for line in plan.lines)
+    return sum_usd(line.usd for line in plan.lines)
 
 
 def _other_lines(plan: ProgramPlan) -> Decimal:
-    return _budget(plan) - plan.envelope.reserve_usd - total(tier.cost_usd + tier.overhead_usd for tier in plan.tiers)
+    return _budget(plan) - plan.envelope.reserve_usd - sum_usd(tier.cost_usd + tier.overhead_usd for tier in plan.tiers)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from decimal import ROUND_HALF_EVEN, Decimal
 
 from service.domain.programs.program import GateBlock, Program, ProgramEnding, TierBlock, TierGate, TierName
-from service.engine.numerics.money import CENT, ZERO, split, total
+from service.engine.numerics.money import CENT, ZERO, allocate, sum_usd
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,9 +29,9 @@ def spending_by_tier(program: Program, tiers: Sequence[TierBlock], reserves: Dec
     """The tiers in order, with all that the program costs divided among them, to the cent."""
     weights = [tier.cost_usd + tier.overhead_usd for tier in tiers]
     lines = program.other_lines
-    accruing = split(total(line.usd for line in lines if line.tier is None), weights)
-    own = [weight + total(line.usd for line in lines if line.tier == tier.tier) for weight, tier in zip(weights, tiers, strict=True)]
-    shares = zip(program.tiers, own, accruing, split(reserves, weights), strict=True)
+    accruing = allocate(sum_usd(line.usd for line in lines if line.tier is None), weights)
+    own = [weight + sum_usd(line.usd for line in lines if line.tier == tier.tier) for weight, tier in zip(weights, tiers, strict=True)]
+    shares = zip(program.tiers, own, accruing, allocate(reserves, weights), strict=True)
     return [TierSpending(tier.tier, _pass_probability(tier.gate), mine, mine + accrued, reserve) for tier, mine, accrued, reserve in shares]
 
 
@@ -48,7 +48,7 @@ def gate_tree(ahead: Sequence[TierSpending]) -> tuple[ProgramEnding, ...]:
 
 def expected_usd(tree: Sequence[ProgramEnding]) -> Decimal:
     """The mean over the endings, in whole cents; never more than the largest of them."""
-    mean = total(Decimal(repr(ending.probability)) * ending.usd for ending in tree)
+    mean = sum_usd(Decimal(repr(ending.probability)) * ending.usd for ending in tree)
     return min(mean.quantize(CENT, rounding=ROUND_HALF_EVEN), max(ending.usd for ending in tree))
 
 
@@ -57,7 +57,7 @@ def price_gates(program: Program, ahead: Sequence[TierSpending]) -> list[GateBlo
     found: list[GateBlock | None] = []
     for at, tier in enumerate(program.tiers):
         reached = math.prod(stage.pass_probability for stage in ahead[:at])
-        spent, later = total(stage.usd for stage in ahead[: at + 1]), total(stage.usd for stage in ahead[at + 1 :])
+        spent, later = sum_usd(stage.usd for stage in ahead[: at + 1]), sum_usd(stage.usd for stage in ahead[at + 1 :])
         cost = ahead[at].own_usd
         found.append(None if tier.gate is None else GateBlock(tier.gate, cost, spent, reached, _statement(tier.gate, cost, later)))
     return found

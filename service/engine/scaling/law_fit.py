@@ -12,7 +12,7 @@ import numpy as np
 from service.domain.quantities import Range
 from service.domain.scaling.fits import HoldOutCheck, LawPrior, LossPrediction, ScalingFit, TrainingRuns
 from service.domain.scaling.laws import PARAMETERS
-from service.engine.numerics.least_squares import Floats, Model, Prior, Task, best_of, minimise
+from service.engine.numerics.least_squares import Curve, Floats, NormalPrior, RobustProblem, minimise, minimise_from_starts
 from service.engine.scaling.fit_diagnostics import (
     FEWEST_POINTS,
     distinct_runs,
@@ -193,7 +193,7 @@ def _fit(
 ) -> tuple[Floats, Floats, float]:
     """Best inner parameters, their resamples, and the scatter."""
     task = _task(runs, law_prior, HUBER_DELTA * LEAST_SCATTER)
-    best = best_of(task, _spread_starts(runs, starts))
+    best = minimise_from_starts(task, _spread_starts(runs, starts))
     scatter = _scatter(task, best)
     # Log-likelihoods count residuals in units of their scatter, the sums here in units of Huber's threshold.
     task = _task(runs, law_prior, HUBER_DELTA * scatter)
@@ -203,13 +203,13 @@ def _fit(
     return best, _resample(task, runs, best, generator, bootstraps), scatter
 
 
-def _task(runs: TrainingRuns, law_prior: LawPrior, prior_weight: float) -> Task:
+def _task(runs: TrainingRuns, law_prior: LawPrior, prior_weight: float) -> RobustProblem:
     centre, lowest, highest = (_anchor(runs, values) for values in (law_prior.centre, LOWEST, HIGHEST))
-    prior = Prior(centre[None, :], law_prior.deviation, prior_weight)
-    return Task(_model(runs), np.log(runs.loss)[None, :], np.ones((1, len(runs))), HUBER_DELTA, lowest, highest, prior)
+    prior = NormalPrior(centre[None, :], law_prior.deviation, prior_weight)
+    return RobustProblem(_model(runs), np.log(runs.loss)[None, :], np.ones((1, len(runs))), HUBER_DELTA, lowest, highest, prior)
 
 
-def _model(runs: TrainingRuns) -> Model:
+def _model(runs: TrainingRuns) -> Curve:
     """Log-loss of the law at the runs, by its inner parameters, and its derivatives."""
     sizes, data = _centred(runs.params), _centred(runs.tokens)
 
@@ -260,13 +260,13 @@ def _spread_starts(runs: TrainingRuns, count: int) -> Floats:
     return np.column_stack([np.log(remaining * share), np.log(remaining * (1 - share)), np.log(floor), exponents])
 
 
-def _scatter(task: Task, inner: Floats) -> float:
+def _scatter(task: RobustProblem, inner: Floats) -> float:
     """Mean absolute residual over the degrees of freedom that five parameters leave."""
     residuals = task.model(inner[None, :])[0] - task.target
     return max(LEAST_SCATTER, float(np.abs(residuals).sum()) / (residuals.size - len(PARAMETERS)))
 
 
-def _resample(task: Task, runs: TrainingRuns, best: Floats, generator: np.random.Generator, count: int) -> Floats:
+def _resample(task: RobustProblem, runs: TrainingRuns, best: Floats, generator: np.random.Generator, count: int) -> Floats:
     """Inner parameters of `count` resamples, each with its own draw of the prior, started from the best fit and from that draw."""
     size = len(runs)
     weights = generator.multinomial(size, np.full(size, 1 / size), count).astype(np.float64)
@@ -274,9 +274,9 @@ def _resample(task: Task, runs: TrainingRuns, best: Floats, generator: np.random
     drawn = generator.normal(prior.centre, prior.deviation, (count, 5))
     centres = np.clip(drawn, task.low, task.high)
     starts = np.concatenate([np.broadcast_to(best, (count, 5)), centres])
-    from_two_starts = Task(
+    from_two_starts = RobustProblem(
         task.model, task.target, np.tile(weights, (2, 1)), task.delta, task.low, task.high,
-        Prior(np.tile(centres, (2, 1)), prior.deviation, prior.weight),
+        NormalPrior(np.tile(centres, (2, 1)), prior.deviation, prior.weight),
     )  # fmt: skip
     ends, sums = minimise(from_two_starts, starts)
     prior_start_better = sums[count:] < sums[:count]

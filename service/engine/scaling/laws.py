@@ -21,7 +21,7 @@ from service.domain.scaling.laws import (
     ParametricLaw,
     ScalingLaw,
 )
-from service.engine.numerics.ranges import P90_DEVIATIONS
+from service.engine.numerics.ranges import P90_Z_SCORE
 
 if TYPE_CHECKING:
     from service.domain.scaling.laws import Amount
@@ -261,7 +261,7 @@ def draw_allocation_laws(law: AllocationLaw, exponents: Range, generator: np.ran
     AllocationLaw
         Exponent of shape (draws,).
     """
-    z = generator.standard_normal(draws) / P90_DEVIATIONS
+    z = generator.standard_normal(draws) / P90_Z_SCORE
     return replace(law, exponent=exponents.p50 + z * np.where(z > 0, exponents.p90 - exponents.p50, exponents.p50 - exponents.p10))
 
 

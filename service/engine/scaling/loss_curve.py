@@ -15,7 +15,7 @@ import numpy as np
 from service.domain.errors import InvalidRequest
 from service.domain.quantities import Range
 from service.domain.scaling.loss_curves import CurvePrior, Decay, EndForecast, Extrapolation, LearningRateSchedule, LossCurve
-from service.engine.numerics.least_squares import Floats, Model, Prior, Task, best_of, minimise
+from service.engine.numerics.least_squares import Curve, Floats, NormalPrior, RobustProblem, minimise, minimise_from_starts
 from service.engine.scaling.curve_diagnostics import classify_curve, curve_warnings, recent_loss, validate_curve
 
 HUBER_DELTA = 1e-3
@@ -214,7 +214,7 @@ def _fit(
         raise InvalidRequest(f"by the schedule, the learning rate is 0 until {curve.tokens[0]:g} tokens", "/schedule")
     middle = float(np.log(forward).mean())
     task = _task(curve, curve_prior, (np.log(forward) - middle, annealed), HUBER_DELTA * LEAST_SCATTER)
-    best = best_of(task, _draw_prior(task, generator, STARTS))
+    best = minimise_from_starts(task, _draw_prior(task, generator, STARTS))
     residuals = task.target[0] - task.model(best[None, :])[0][0]
     scatter = max(LEAST_SCATTER, float(np.abs(residuals).sum()) / (len(residuals) - best.size))
     if scatter > MOST_SCATTER:
@@ -228,18 +228,18 @@ def _fit(
     return _CurveFit(curve_prior, rows, middle, relaxation, scatter, offset)
 
 
-def _task(curve: LossCurve, curve_prior: CurvePrior, terms: tuple[Floats, Floats], weight: float) -> Task:
+def _task(curve: LossCurve, curve_prior: CurvePrior, terms: tuple[Floats, Floats], weight: float) -> RobustProblem:
     anchor = np.log(recent_loss(curve)) * np.array([1.0, 0.0, 1.0, 1.0])
-    prior = Prior((curve_prior.centre + anchor)[None, :], curve_prior.deviation, weight)
+    prior = NormalPrior((curve_prior.centre + anchor)[None, :], curve_prior.deviation, weight)
     target = np.log(curve.loss)[None, :]
-    return Task(_model(*terms), target, np.ones_like(target), HUBER_DELTA, LOWEST + anchor, HIGHEST + anchor, prior)
+    return RobustProblem(_model(*terms), target, np.ones_like(target), HUBER_DELTA, LOWEST + anchor, HIGHEST + anchor, prior)
 
 
-def _replace_target(task: Task, target: Floats, centre: Floats, weight: float) -> Task:
+def _replace_target(task: RobustProblem, target: Floats, centre: Floats, weight: float) -> RobustProblem:
     return replace(task, target=target, prior=replace(task.prior, centre=centre, weight=weight))
 
 
-def _model(sizes: Floats, annealed: Floats) -> Model:
+def _model(sizes: Floats, annealed: Floats) -> Curve:
     """Log-loss at centred logs of S1 and at S2, by the inner parameters, and its derivatives."""
 
     def model(inner: Floats) -> tuple[Floats, Floats]:
@@ -265,7 +265,7 @@ def _draw_end_losses(fit: _CurveFit, plan: LearningRateSchedule, now: float, nor
     return np.asarray((current + (end - current) * np.maximum(0.0, 1 + normals[1] * fit.curve_prior.fall_error)) * level)
 
 
-def _draw_prior(task: Task, generator: np.random.Generator, count: int) -> Floats:
+def _draw_prior(task: RobustProblem, generator: np.random.Generator, count: int) -> Floats:
     prior = task.prior
     return np.clip(generator.normal(prior.centre[0], prior.deviation, (count, prior.deviation.size)), task.low, task.high)
 

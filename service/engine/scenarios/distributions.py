@@ -24,7 +24,7 @@ from service.domain.scenarios import (
     Triangular,
     Uniform,
 )
-from service.engine.numerics.quantiles import range_values
+from service.engine.numerics.quantiles import range_quantiles
 from service.engine.scenarios.queue import wait_quantile
 
 # Scores beyond it do not come in 1e15 trials. Between a table's points values are straight lines: off by 1e-6 of the spread.
@@ -43,7 +43,7 @@ def values_at(distribution: Distribution, z: Floats | Singles) -> Floats:
         case LogNormal(median, sigma):
             return np.asarray(median * np.exp(sigma * z.astype(np.float64)))
         case Percentiles(spread):
-            return range_values(spread, z)
+            return range_quantiles(spread, z)
         case Choice(values, _):
             return np.array(values)[choice_index(distribution, z)]
         case Uniform() | Triangular() | Pert() | QueueWait():

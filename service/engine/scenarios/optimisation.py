@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from service.domain.quantities import Range
-from service.engine.numerics.ranges import P90_DEVIATIONS
+from service.engine.numerics.ranges import P90_Z_SCORE
 
 Floats = NDArray[np.float64]
 
@@ -171,7 +171,7 @@ def _secant_at(known: Sequence[tuple[float, float]], at: int, side: int) -> floa
 
 def _sigmas(quantity: Range) -> tuple[float, float]:
     """Standard deviations of the logarithm below and above the median."""
-    return math.log(quantity.p50 / quantity.p10) / P90_DEVIATIONS, math.log(quantity.p90 / quantity.p50) / P90_DEVIATIONS
+    return math.log(quantity.p50 / quantity.p10) / P90_Z_SCORE, math.log(quantity.p90 / quantity.p50) / P90_Z_SCORE
 
 
 def _crossing(dearer_fixed: SupplyOption, other: SupplyOption) -> float:

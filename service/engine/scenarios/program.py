@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from service.domain.scenarios import Floats, ProgramModel, RiskModel, RunModel, Singles, TierModel, Trials
 from service.domain.schedule import ALWAYS_OPEN
-from service.engine.numerics.quantiles import range_values
+from service.engine.numerics.quantiles import range_quantiles
 from service.engine.scenarios.costs import usd_per_hour
 from service.engine.scenarios.run import SCORES, SHARED, RunTrials, Values, median_usd, run_trials, uncertain
 from service.engine.scheduling.activity_network import OrderedNetwork, order_network
@@ -183,7 +183,7 @@ def _calendar(where: Placed, runs: list[RunTrials], reviews: Mapping[str, Single
         np.add(run.elapsed_hours, np.maximum(run.queue_hours, 0.0), out=hours[row])
     beyond = np.zeros(trials)
     for row in where.review_rows:
-        hours[row] = range_values(activities[row].hours, reviews[activities[row].name])
+        hours[row] = range_quantiles(activities[row].hours, reviews[activities[row].name])
         beyond += hours[row] - activities[row].hours.p50
     return network_end(forward_pass(where.net, hours)), beyond
 

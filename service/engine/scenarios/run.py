@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from service.domain.scenarios import Floats, RunModel, Singles, Trials
-from service.engine.numerics.quantiles import log_deviation, range_values
+from service.engine.numerics.quantiles import log_ratio_to_median, range_quantiles
 from service.engine.scenarios.costs import run_usd, usd_per_hour
 from service.engine.scenarios.failures import CheckpointPolicy, Lost, Segment, lost_hours, segment
 from service.engine.scenarios.prices import price_factor
@@ -82,7 +82,7 @@ def run_trials(model: RunModel, scores: Scores, values: Values, ragged: np.rando
     return RunTrials(
         hours=hours,
         elapsed_hours=hours / model.lanes,
-        queue_hours=range_values(model.queue_hours, scores["queue"])
+        queue_hours=range_quantiles(model.queue_hours, scores["queue"])
         if queue is None and "queue" in scores
         else _queue(model, queue, hours),
         usd=_usd(model, hours, own, factor),
@@ -96,7 +96,7 @@ def useful_hours(model: RunModel, scores: Scores) -> Floats:
     median = model.useful_hours * model.work
     if "throughput" not in scores:
         return np.full(scores["failures"].shape, median)
-    return median * np.exp(log_deviation(model.slowness, scores["throughput"])).astype(np.float64)
+    return median * np.exp(log_ratio_to_median(model.slowness, scores["throughput"])).astype(np.float64)
 
 
 def failures_per_hour(model: RunModel, scores: Scores, own: Values) -> Floats:
@@ -108,7 +108,7 @@ def failures_per_hour(model: RunModel, scores: Scores, own: Values) -> Floats:
         return np.asarray(run.cluster.count / stated + preempted)
     rate = np.full(scores["failures"].shape, run.cluster.count / mttf.p50)
     if "failure_rate" in scores and mttf.p10 < mttf.p90:
-        rate *= np.exp(-log_deviation(mttf, scores["failure_rate"]))
+        rate *= np.exp(-log_ratio_to_median(mttf, scores["failure_rate"]))
     rate += preempted
     return rate
 
@@ -177,7 +177,7 @@ def _causes(model: RunModel, scores: Scores, useful: Floats, lost: Lost) -> dict
     usual, median_useful = model.run.failures.mttf_hours_per_accelerator, model.useful_hours * model.work
     segments, found = median_useful / model.interval_hours, {}
     if "throughput" in scores:
-        slower = log_deviation(model.slowness, scores["throughput"]).astype(np.float64)
+        slower = log_ratio_to_median(model.slowness, scores["throughput"]).astype(np.float64)
         found["throughput"] = Cause(np.expm1(slower), median_useful)
     once = _median_segment(model)
     if usual.p10 < usual.p90 and "failure_rate" in scores and "failures.mttf_hours_per_accelerator" not in model.fields:

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from service.domain.quantities import Range
 from service.domain.schedule import Activity
-from service.engine.numerics.quantiles import range_values
+from service.engine.numerics.quantiles import range_quantiles
 from service.engine.scheduling.activity_network import MAX_DURATION_HOURS, OrderedNetwork
 
 Floats = NDArray[np.float64]
@@ -136,5 +136,5 @@ def _sample_duration(activity: Activity, drawn: DurationDraws) -> Floats | float
 
 def _capped_values(hours: Range, z: Singles) -> Floats:
     """The durations at the scores, up to the longest."""
-    found = range_values(hours, z)
+    found = range_quantiles(hours, z)
     return np.minimum(found, MAX_DURATION_HOURS, out=found)

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from service.domain.quantities import Range
 from service.engine.numerics.quantiles import median
-from service.engine.numerics.ranges import P90_DEVIATIONS, inverse
+from service.engine.numerics.ranges import P90_Z_SCORE, inverse
 
 Floats = NDArray[np.float64]
 Basis = Literal["history", "history and plan", "plan"]
@@ -194,7 +194,7 @@ def _as_planned(plan: Range | None, remaining_tokens: float, rules: ForecastRule
     """The planned range, widened to the usual error of plans."""
     if plan is None:
         return None
-    factor = math.exp(P90_DEVIATIONS * rules.plan_error)
+    factor = math.exp(P90_Z_SCORE * rules.plan_error)
     return Range(min(plan.p10, plan.p50 / factor), plan.p50, max(plan.p90, plan.p50 * factor)).scaled(remaining_tokens)
 
 
@@ -246,7 +246,7 @@ def _with_plan(middle: Floats, variance: Floats, plan: Range | None, rules: Fore
     if plan is None or plan.p10 <= 0:
         return middle, variance
     said = math.log(plan.p50)
-    deviation = max(math.log(plan.p90 / plan.p10) / (2 * P90_DEVIATIONS), rules.plan_error)
+    deviation = max(math.log(plan.p90 / plan.p10) / (2 * P90_Z_SCORE), rules.plan_error)
     share = variance / (variance + deviation**2)
     return middle + share * (said - middle), variance * (1 - share)
 

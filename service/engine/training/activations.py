@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 
 from service.domain.training.model import Experts, Transformer
 from service.domain.training.run import RECOMPUTES, Training
-from service.engine.training.dtypes import element_bytes, input_bytes
+from service.engine.training.dtypes import element_bytes, matmul_input_bytes
 from service.engine.training.flops import attention_width
 from service.engine.training.layouts import Layouts
 from service.engine.training.parameters import expert_layer_count
@@ -46,21 +46,23 @@ class ActivationBytes:
     `split` divides over tensor ranks; `whole` does so with sequence parallelism alone (Korthikanti et al. 2022, section 4.2.2).
     """
 
-    whole: Floats
-    split: Floats
+    replicated: Floats
+    sharded: Floats
 
 
-def layer_bytes(model: Transformer, seq_len: float, *, flash: bool, element: float = 2.0, product_input: float = 2.0) -> ActivationBytes:
+def layer_activation_bytes(
+    model: Transformer, seq_len: float, *, flash: bool, element: float = 2.0, product_input: float = 2.0
+) -> ActivationBytes:
     """What one layer keeps, from bytes of an `element` and of a quantised `product_input`."""
     hidden = model.hidden_size
     projected, latent = _attention_elements(model)
     before, after, sent = _feed_forward_elements(model)
     # Flash attention keeps its output as wide as it is, the projection behind it a quantised copy.
-    copied = attention_output(model) * product_input if product_input < element else 0.0
+    copied = attention_output_width(model) * product_input if product_input < element else 0.0
     scores = 0.0 if flash else SCORE_BYTES / 2 * element * model.attention_heads * seq_len
     split = element * (projected + before) + product_input * (after + sent) + copied
     if flash:
-        again = element * (latent + attention_output(model) if model.latent else projected)
+        again = element * (latent + attention_output_width(model) if model.latent else projected)
         selective = (element * 2 * hidden, again + element * before + product_input * sent)
     else:
         selective = (element * 2 * hidden + product_input * 2 * hidden, split)
@@ -68,7 +70,7 @@ def layer_bytes(model: Transformer, seq_len: float, *, flash: bool, element: flo
     return ActivationBytes(whole, np.array([split + scores, selective[1], 0.0]))
 
 
-def attention_output(model: Transformer) -> float:
+def attention_output_width(model: Transformer) -> float:
     """Elements of attention's output for one token."""
     return float(model.attention_heads * (model.latent.v_head_dim if model.latent else model.head_dim))
 
@@ -79,7 +81,7 @@ def _attention_elements(model: Transformer) -> tuple[float, float]:
         return attention_width(model) + 2.0 * model.kv_heads * model.head_dim, 0.0
     compressed = model.latent.q_lora_rank + model.latent.kv_lora_rank + model.latent.qk_rope_head_dim
     # Keys are as wide as queries and values as the output; where queries are not compressed they are kept.
-    queries = 0.0 if model.latent.q_lora_rank else attention_width(model) - attention_output(model)
+    queries = 0.0 if model.latent.q_lora_rank else attention_width(model) - attention_output_width(model)
     return 2.0 * attention_width(model) + compressed, compressed + queries
 
 
@@ -90,17 +92,17 @@ def _feed_forward_elements(model: Transformer) -> tuple[float, float, float]:
         return float(gate * model.ffn_hidden_size), float(model.ffn_hidden_size), 0.0
     depth = model.layers + model.decoder_layers
     routed = expert_layer_count(model) / depth
-    inner = routed * visited_width(model.experts) + (1 - routed) * model.ffn_hidden_size
+    inner = routed * active_expert_width(model.experts) + (1 - routed) * model.ffn_hidden_size
     return gate * inner, inner, routed * model.experts.experts_per_token * model.hidden_size
 
 
-def visited_width(experts: Experts) -> float:
+def active_expert_width(experts: Experts) -> float:
     """Feed-forward elements of the experts that a token visits, shared ones included."""
     shared = experts.shared_experts * (experts.shared_ffn_hidden_size or experts.ffn_hidden_size)
     return float(experts.experts_per_token * experts.ffn_hidden_size + shared)
 
 
-def activations(model: Transformer, training: Training, layouts: Layouts) -> dict[str, Floats]:
+def activation_bytes(model: Transformer, training: Training, layouts: Layouts) -> dict[str, Floats]:
     """Bytes of activations by what they go with on a stage (`Stage`): each layer's for every micro-batch in flight; once, what the layer
     at work has recomputed; with the head, the last norm's input and output (Korthikanti et al. 2022, sections 4.2.3 and 4.3).
     """
@@ -108,15 +110,17 @@ def activations(model: Transformer, training: Training, layouts: Layouts) -> dic
     tokens = layouts.micro_batch * training.seq_len / layouts.context
     split = tokens / layouts.tensor
     whole = split if training.sequence_parallel else tokens
-    kept = layer_bytes(model, training.seq_len, flash=training.flash_attention, element=element, product_input=input_bytes(training))
-    per_layer = whole * kept.whole[layouts.recompute] + split * kept.split[layouts.recompute]
-    working = whole * kept.whole[NONE] + split * kept.split[NONE] - per_layer
+    kept = layer_activation_bytes(
+        model, training.seq_len, flash=training.flash_attention, element=element, product_input=matmul_input_bytes(training)
+    )
+    per_layer = whole * kept.replicated[layouts.recompute] + split * kept.sharded[layouts.recompute]
+    working = whole * kept.replicated[NONE] + split * kept.sharded[NONE] - per_layer
     head = (element * 2 * model.hidden_size) * whole
     if not model.decoder_layers:
-        return {"stacked": per_layer, "once": working, "head": head}
+        return {"in_flight_layers": per_layer, "once": working, "head": head}
     ratio = training.decoder_seq_len / training.seq_len
     cross = element / 2 * split * cross_attention_bytes(model, layouts.recompute, ratio)
-    return {"stacked": per_layer, "decoder": cross - (1 - ratio) * per_layer, "once": working, "head": ratio * head}
+    return {"in_flight_layers": per_layer, "decoder": cross - (1 - ratio) * per_layer, "once": working, "head": ratio * head}
 
 
 def cross_attention_bytes(model: Transformer, recompute: NDArray[np.int64], ratio: float) -> Floats:
@@ -128,7 +132,7 @@ def cross_attention_bytes(model: Transformer, recompute: NDArray[np.int64], rati
     return np.where(recompute == FULL, 0.0, kept)
 
 
-def logits(model: Transformer, training: Training, layouts: Layouts) -> dict[str, Floats]:
+def logit_bytes(model: Transformer, training: Training, layouts: Layouts) -> dict[str, Floats]:
     """Bytes of the logits, which go with the head, split over tensor and context ranks.
 
     A teacher run beside adds its own. A ViT's are one row an image.

@@ -17,7 +17,7 @@ def element_bytes(training: Training) -> float:
     return 4.0 if training.precision in FULL_WIDTH else 2.0
 
 
-def input_bytes(training: Training) -> float:
+def matmul_input_bytes(training: Training) -> float:
     """Bytes of one element that a matrix product keeps for its weight's gradient: 8- and 4-bit recipes keep it quantised
     (DeepSeek-V3, arXiv 2412.19437, section 3.3.3; so does Transformer Engine).
     """

@@ -20,23 +20,23 @@ from service.domain.training.estimate import (
 )
 from service.domain.training.model import GenericNetwork, Transformer
 from service.domain.training.run import FROZEN_BASE, Run
-from service.domain.training.utilisation import Planning, Utilisation
+from service.domain.training.utilisation import PlanCalibration, Utilisation
 from service.engine.numerics.ranges import probability_below
 from service.engine.training.cost import cost_lines, total_usd
 from service.engine.training.dtypes import element_bytes, optimizer_bytes
 from service.engine.training.energy import carbon_tco2e, energy_mwh
 from service.engine.training.flops import FLOPS_PER_PETAFLOP_S_DAY, TrainingFlops, adapter_parameters, hardware_flops
-from service.engine.training.memory import parameter_total
-from service.engine.training.run_time import Timing, timing
+from service.engine.training.memory import total_parameters
+from service.engine.training.run_time import RunTime, predict_run_time
 from service.engine.training.search.fit_advice import what_would_fit
-from service.engine.training.search.layout_search import Choice
+from service.engine.training.search.layout_search import LayoutChoice
 from service.engine.training.step.workload import peak_flops
 
 # Below this a plan is one of failures, not of training.
 LOW_GOODPUT = 0.5
 
 
-def estimate(run: Run, utilisation: Utilisation, planning: Planning) -> Estimate:
+def estimate(run: Run, utilisation: Utilisation, planning: PlanCalibration) -> Estimate:
     """What the run takes, how long, what it costs.
 
     `planning`: how published runs went against such plans. What they lost between nodes is in hours and cost unless the caller gave an
@@ -44,7 +44,7 @@ def estimate(run: Run, utilisation: Utilisation, planning: Planning) -> Estimate
     not fit is reported, not refused.
     Raises DoesNotFit where no layout that was searched fits, InvalidRequest.
     """
-    timed = timing(run, utilisation, planning)
+    timed = predict_run_time(run, utilisation, planning)
     flops, choice, reliable, hours = timed.flops, timed.choice, timed.reliable, timed.wall_clock_hours
     accelerator_hours = hours.scaled(run.cluster.count)
     mwh = energy_mwh(accelerator_hours.p50, run.energy)
@@ -92,7 +92,7 @@ def estimate(run: Run, utilisation: Utilisation, planning: Planning) -> Estimate
 def checkpoint_tb(run: Run) -> float:
     """Size of one checkpoint in TB: weights (16 bit, or fp32) and the optimizer's states; only the adapters where the base is frozen."""
     frozen = run.training.method in FROZEN_BASE
-    trained = adapter_parameters(run.model, run.training.lora_rank) if frozen else parameter_total(run.model)
+    trained = adapter_parameters(run.model, run.training.lora_rank) if frozen else total_parameters(run.model)
     return trained * (element_bytes(run.training) + optimizer_bytes(run.training)) / 1e12
 
 
@@ -120,7 +120,7 @@ def _flops_block(run: Run, flops: TrainingFlops, executed: float) -> FlopsBlock:
     )
 
 
-def _throughput_block(run: Run, timed: Timing, executed: float) -> ThroughputBlock:
+def _throughput_block(run: Run, timed: RunTime, executed: float) -> ThroughputBlock:
     """How fast a timed run is, and where its time goes; `executed` FLOPs a token are those with recomputation."""
     flops, choice, speed = timed.flops, timed.choice, timed.speed
     rate = speed.tokens_per_s_per_accelerator
@@ -140,17 +140,17 @@ def _throughput_block(run: Run, timed: Timing, executed: float) -> ThroughputBlo
     )
 
 
-def mfu(run: Run, timed: Timing) -> Range:
+def mfu(run: Run, timed: RunTime) -> Range:
     """Share of the dense peak that the model's own arithmetic takes."""
     return timed.speed.tokens_per_s_per_accelerator.scaled(timed.flops.total / peak_flops(run.cluster.accelerator, run.training.precision))
 
 
-def step_time_s(run: Run, timed: Timing) -> float:
+def step_time_s(run: Run, timed: RunTime) -> float:
     """Seconds of an optimizer step at the median."""
     return float(timed.choice.steps.batch[0]) * run.training.seq_len / (timed.speed.tokens_per_s_per_accelerator.p50 * run.cluster.count)
 
 
-def _memory_block(run: Run, choice: Choice) -> MemoryBlock:
+def _memory_block(run: Run, choice: LayoutChoice) -> MemoryBlock:
     return MemoryBlock(
         per_accelerator_gb=choice.total_bytes / 1e9,
         capacity_gb=run.cluster.accelerator.usable_memory_bytes / 1e9,
@@ -186,7 +186,7 @@ def _attention_overstates(run: Run, flops: TrainingFlops) -> bool:
     return causal and flops.attention > flops.total / 2
 
 
-def _warnings(run: Run, timed: Timing, useful_hours: float) -> tuple[str, ...]:
+def _warnings(run: Run, timed: RunTime, useful_hours: float) -> tuple[str, ...]:
     choice, reliable = timed.choice, timed.reliable
     found = []
     if not choice.fits:

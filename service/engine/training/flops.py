@@ -50,7 +50,7 @@ class TrainingFlops:
         return self.forward + self.backward
 
 
-def mean_context(model: Transformer, seq_len: float, *, full_attention: bool = True) -> float:
+def mean_context_tokens(model: Transformer, seq_len: float, *, full_attention: bool = True) -> float:
     """Tokens each token attends to, averaged over layers: s where the whole square is counted, s / 2 where the causal half is.
 
     In windowed layers min(s, w) replaces s; their causal part is w - w^2 / (2 s), because only the first w tokens see fewer than w.
@@ -74,14 +74,16 @@ def attention_width(model: Transformer) -> float:
     return float(model.attention_heads * (query_key + model.latent.v_head_dim))
 
 
-def transformer_forward(model: Transformer, seq_len: float, decoder_seq_len: float = 0, *, full_attention: bool = True) -> ForwardFlops:
+def transformer_forward_flops(
+    model: Transformer, seq_len: float, decoder_seq_len: float = 0, *, full_attention: bool = True
+) -> ForwardFlops:
     """FLOPs of a forward pass, a token of the (encoder's) sequence of `seq_len` tokens.
 
     For an encoder-decoder the decoder's share, `decoder_seq_len` tokens a sequence, is spread over the encoder's tokens.
     """
     counts = count_parameters(model)
     both_ways = full_attention or model.kind != "transformer"
-    attention = 2 * model.layers * mean_context(model, seq_len, full_attention=both_ways) * attention_width(model)
+    attention = 2 * model.layers * mean_context_tokens(model, seq_len, full_attention=both_ways) * attention_width(model)
     weights = 2 * counts.encoder_multiplied
     if model.decoder_layers:
         ratio = decoder_seq_len / seq_len
@@ -95,7 +97,7 @@ def forward_flops(model: Model, training: Training) -> ForwardFlops:
     """FLOPs of one forward pass of a token (transformers) or sample (other networks)."""
     if isinstance(model, GenericNetwork):
         return ForwardFlops(model.flops_per_sample, 0.0, model.frozen_flops_per_sample)
-    return transformer_forward(model, training.seq_len, training.decoder_seq_len, full_attention=training.count_full_attention)
+    return transformer_forward_flops(model, training.seq_len, training.decoder_seq_len, full_attention=training.count_full_attention)
 
 
 def adapter_parameters(model: Model, rank: int, *, visited: bool = False) -> float:
@@ -157,7 +159,7 @@ def training_flops(model: Model, training: Training) -> TrainingFlops:
         adapters = 2 * adapter_parameters(model, training.lora_rank, visited=True)
         passed = forward.trained + adapters
         return TrainingFlops(passed + forward.frozen, forward.weights + 2 * forward.attention + 2 * adapters, 3 * forward.attention)
-    passes = [forward_flops(helper, training) for helper in helper_networks(model, training)]
+    passes = [forward_flops(helper, training) for helper in auxiliary_networks(model, training)]
     beside = forward.frozen + sum(one.trained for one in passes)
     attention_beside = sum(one.attention for one in passes)
     if training.method == "rl":
@@ -195,7 +197,7 @@ def hardware_flops(model: Model, training: Training, layouts: Layouts) -> Floats
     return executed
 
 
-def helper_networks(model: Model, training: Training) -> tuple[Model, ...]:
+def auxiliary_networks(model: Model, training: Training) -> tuple[Model, ...]:
     """The networks run forward beside the trained one: teacher, reward model, and the reference, a frozen copy of the model itself."""
     helpers = training.helpers
     found = (helpers.teacher, helpers.reward_model, model if helpers.reference else None)

@@ -90,7 +90,7 @@ def rounded_batch(training: Training, layouts: Layouts) -> Floats:
     return micro_batches(training, layouts) * layouts.data * layouts.micro_batch
 
 
-def stack_depth(model: Model) -> int:
+def layer_count(model: Model) -> int:
     """Layers that a pipeline can be cut between."""
     return model.layers + model.decoder_layers if isinstance(model, Transformer) else 1
 
@@ -100,10 +100,10 @@ def candidate_layouts(model: Model, training: Training, cluster: Cluster) -> Lay
 
     Raises InvalidRequest where the fixed axes cannot make up the machine.
     """
-    return with_savings(training, plain_layouts(model, training, cluster.count))
+    return all_memory_options(training, base_layouts(model, training, cluster.count))
 
 
-def plain_layouts(model: Model, training: Training, count: int) -> Layouts:
+def base_layouts(model: Model, training: Training, count: int) -> Layouts:
     """Every layout of `count` accelerators worth trying, with the least recomputation and the lowest ZeRO stage that is searched.
 
     Raises InvalidRequest where the fixed axes cannot make up the machine.
@@ -115,28 +115,26 @@ def plain_layouts(model: Model, training: Training, count: int) -> Layouts:
     rounds = micro_batches(training, batched) % batched.pipeline == 0
     if (training.axes.virtual_pipeline or 1) > 1 and rounds.any():
         batched, rounds = batched.take(rounds), rounds[rounds]
-    return _with_chunks(batched, rounds, training.axes.virtual_pipeline, stack_depth(model))
+    return _with_chunks(batched, rounds, training.axes.virtual_pipeline, layer_count(model))
 
 
-def with_savings(training: Training, layouts: Layouts) -> Layouts:
+def all_memory_options(training: Training, layouts: Layouts) -> Layouts:
     """Each layout with every recomputation and, within each, every ZeRO stage worth trying, side by side, the fastest first."""
     shape = len(layouts), len(searched_recomputes(training)), len(searched_zero_stages(training))
     row, recompute, zero_stage = np.nonzero(np.ones(shape))
-    return saved(training, layouts, (recompute, zero_stage, row))
+    return with_memory_options(training, layouts, (recompute, zero_stage, row))
 
 
-def savings_grid(training: Training, layouts: Layouts) -> Layouts:
-    """`with_savings` as columns that broadcast to a grid: recomputations along its first axis, then ZeRO stages, the layouts along its
-    last one.
-    """
+def memory_option_grid(training: Training, layouts: Layouts) -> Layouts:
+    """`all_memory_options` as columns that broadcast to a (recomputations, ZeRO stages, layouts) grid."""
     recompute, zero_stage = np.array(searched_recomputes(training)), np.array(searched_zero_stages(training))
     if len(layouts) == recompute.size == zero_stage.size == 1:
         return layouts.only()
     return replace(layouts, recompute=recompute[:, np.newaxis, np.newaxis], zero_stage=zero_stage[:, np.newaxis])
 
 
-def saved(training: Training, layouts: Layouts, places: tuple[Ints, ...]) -> Layouts:
-    """The layouts at places of `savings_grid`, one array an axis."""
+def with_memory_options(training: Training, layouts: Layouts, places: tuple[Ints, ...]) -> Layouts:
+    """The layouts at places of `memory_option_grid`, one array an axis."""
     recompute, zero_stage, row = places
     recomputes, zero_stages = np.array(searched_recomputes(training)), np.array(searched_zero_stages(training))
     return replace(layouts.take(row), recompute=recomputes[recompute], zero_stage=zero_stages[zero_stage])
@@ -230,13 +228,13 @@ def _meshes(model: Model, training: Training, count: int) -> list[Mesh]:
     if isinstance(model, GenericNetwork):
         axes = replace(axes, tensor=axes.tensor or 1, pipeline=axes.pipeline or 1, context=axes.context or 1)
     tensors = [axes.tensor] if axes.tensor else _tensor_sizes(model, count)
-    pipelines = [axes.pipeline] if axes.pipeline else _divisors(count, min(stack_depth(model), DEEPEST_PIPELINE))
+    pipelines = [axes.pipeline] if axes.pipeline else _divisors(count, min(layer_count(model), DEEPEST_PIPELINE))
     contexts = [axes.context] if axes.context else _context_sizes(training.seq_len, count)
     chunks = axes.virtual_pipeline or 1
     if chunks > 1 and not training.axes.pipeline:
         pipelines = [size for size in pipelines if size > 1]
     # Embedding and head may be chunks of their own.
-    deepest = (stack_depth(model) + (2 if chunks > 1 else 0)) // chunks if isinstance(model, Transformer) else count
+    deepest = (layer_count(model) + (2 if chunks > 1 else 0)) // chunks if isinstance(model, Transformer) else count
     experts = model.experts.experts if isinstance(model, Transformer) and model.experts else 1
     meshes: list[Mesh] = []
     for tensor, pipeline, context in itertools.product(tensors, pipelines, contexts):

@@ -20,29 +20,36 @@ from numpy.typing import NDArray
 from service.domain.training.footprint import Footprint
 from service.domain.training.model import GenericNetwork, Model, Transformer
 from service.domain.training.run import FROZEN_BASE, Training
-from service.engine.training.activations import activations, logits
+from service.engine.training.activations import activation_bytes, logit_bytes
 from service.engine.training.dtypes import element_bytes, gradient_bytes, optimizer_bytes, weight_bytes
-from service.engine.training.flops import expert_adapter_parameters, helper_networks, mean_context, shared_adapter_parameters
-from service.engine.training.layouts import Layouts, stack_depth
+from service.engine.training.flops import auxiliary_networks, expert_adapter_parameters, mean_context_tokens, shared_adapter_parameters
+from service.engine.training.layouts import Layouts, layer_count
 from service.engine.training.parameters import count_parameters, expert_layer_count
-from service.engine.training.pipeline import Stage, expert_split, local_tables, pipeline_stages, routed_share, stage_layers
+from service.engine.training.pipeline import (
+    PipelineStage,
+    embedding_weights_per_rank,
+    expert_ranks,
+    pipeline_stages,
+    routed_share,
+    stage_layers,
+)
 
 Floats = NDArray[np.float64]
-Local = tuple[Floats, Floats]
-# Bytes that go with one of each quantity of a stage, by the names of `Stage`'s fields; `once` with the stage itself.
-Unit = dict[str, Floats]
+LocalWeights = tuple[Floats, Floats]
+# Bytes that go with one of each quantity of a stage, by the names of `PipelineStage`'s fields; `once` with the stage itself.
+BytesPerUnit = dict[str, Floats]
 
 
 @dataclass(frozen=True, slots=True)
-class Memory:
+class MemoryUse:
     """Bytes on the fullest accelerator: one position a layout, or a grid of them where the layouts' columns broadcast.
 
     `units`, by part, are bytes that go with one of what the fuller of the `stages` holds, the front of the pipeline or its end; parts
     `beside` are the same on every stage. What the device and its allocator hold is on top of both.
     """
 
-    units: Mapping[str, Unit]
-    stages: tuple[Stage, ...]
+    units: Mapping[str, BytesPerUnit]
+    stages: tuple[PipelineStage, ...]
     beside: Mapping[str, Floats]
     footprint: Footprint
 
@@ -63,31 +70,31 @@ class Memory:
     def at(self, place: tuple[int, ...]) -> dict[str, float]:
         """The parts of the layout at a place of the grid."""
         units = {part: {name: _at(size, place) for name, size in unit.items()} for part, unit in self.units.items()}
-        stages = tuple(Stage(*(_at(getattr(stage, name), place) for name in Stage.__slots__)) for stage in self.stages)
+        stages = tuple(PipelineStage(*(_at(getattr(stage, name), place) for name in PipelineStage.__slots__)) for stage in self.stages)
         beside = {part: _at(size, place) for part, size in self.beside.items()}
-        return {part: float(size) for part, size in Memory(units, stages, beside, self.footprint).parts.items()}
+        return {part: float(size) for part, size in MemoryUse(units, stages, beside, self.footprint).parts.items()}
 
     def _reserve(self, used: Floats) -> Floats:
         return self.footprint.reserve_bytes + self.footprint.fragmentation_share * used
 
 
-def memory(model: Model, training: Training, layouts: Layouts) -> Memory:
+def memory_use(model: Model, training: Training, layouts: Layouts) -> MemoryUse:
     """What a run takes on its fullest accelerator, in bytes by part."""
-    beside = {"helpers": helpers(model, training, layouts)}
+    beside = {"helpers": auxiliary_weight_bytes(model, training, layouts)}
     if isinstance(model, GenericNetwork):
-        return Memory({}, (), {**_other(model, training, layouts), **beside}, training.footprint)
+        return MemoryUse({}, (), {**_other(model, training, layouts), **beside}, training.footprint)
     if training.method == "rl":
-        beside = {"kv_cache": kv_cache(model, training, layouts), **beside}
+        beside = {"kv_cache": kv_cache_bytes(model, training, layouts), **beside}
     units = {
-        **states(model, training, layouts),
-        "activations": activations(model, training, layouts),
-        "logits": logits(model, training, layouts),
-        "buffers": buffers(model, training, layouts),
+        **model_state_bytes(model, training, layouts),
+        "activations": activation_bytes(model, training, layouts),
+        "logits": logit_bytes(model, training, layouts),
+        "buffers": buffer_bytes(model, training, layouts),
     }
-    return Memory(units, pipeline_stages(model, training, layouts), beside, training.footprint)
+    return MemoryUse(units, pipeline_stages(model, training, layouts), beside, training.footprint)
 
 
-def _terms(unit: Unit, stage: Stage) -> list[Floats]:
+def _terms(unit: BytesPerUnit, stage: PipelineStage) -> list[Floats]:
     """Bytes of a part on a stage: what it has of each quantity times the bytes that go with one of it."""
     return [size if name == "once" else size * getattr(stage, name) for name, size in unit.items()]
 
@@ -122,25 +129,25 @@ def _at(values: Any, place: tuple[int, ...]) -> Any:
 def _other(model: GenericNetwork, training: Training, layouts: Layouts) -> dict[str, Floats]:
     local = local_parameters(model, layouts)
     return {
-        "weights": weight_bytes(training) * sharded(local, layouts, 3),
-        "gradients": gradient_bytes(training, layouts) * sharded(local, layouts, 2),
-        "optimizer": optimizer_bytes(training) * sharded(local, layouts, 1),
-        "activations": other_activations(model, training, layouts),
+        "weights": weight_bytes(training) * zero_sharded(local, layouts, 3),
+        "gradients": gradient_bytes(training, layouts) * zero_sharded(local, layouts, 2),
+        "optimizer": optimizer_bytes(training) * zero_sharded(local, layouts, 1),
+        "activations": generic_activation_bytes(model, training, layouts),
     }
 
 
-def local_parameters(model: Model, layouts: Layouts) -> Local:
+def local_parameters(model: Model, layouts: Layouts) -> LocalWeights:
     """Weights of the fullest pipeline stage on one tensor rank: (shared by all data ranks, experts on this rank)."""
     if isinstance(model, GenericNetwork):
         return (model.params or 0.0) / (layouts.tensor * layouts.pipeline), np.zeros(layouts.tensor.shape)
     counts = count_parameters(model)
     layers = stage_layers(model, layouts)
     body = counts.total - counts.embedding - counts.head - counts.expert_stored
-    dense = body * (layers / stack_depth(model)) / layouts.tensor + local_tables(model, layouts)
-    return dense, counts.expert_stored * routed_share(model, layers) / expert_split(layouts)
+    dense = body * (layers / layer_count(model)) / layouts.tensor + embedding_weights_per_rank(model, layouts)
+    return dense, counts.expert_stored * routed_share(model, layers) / expert_ranks(layouts)
 
 
-def states(model: Transformer, training: Training, layouts: Layouts) -> dict[str, Unit]:
+def model_state_bytes(model: Transformer, training: Training, layouts: Layouts) -> dict[str, BytesPerUnit]:
     """Bytes that weights of a stage take of weights, gradients and optimizer states, sharded by the ZeRO stage over the data and
     context ranks.
     """
@@ -154,7 +161,7 @@ def states(model: Transformer, training: Training, layouts: Layouts) -> dict[str
     }
 
 
-def adapter_states(model: Transformer, training: Training, shares: Mapping[int, Local]) -> dict[str, Unit]:
+def adapter_states(model: Transformer, training: Training, shares: Mapping[int, LocalWeights]) -> dict[str, BytesPerUnit]:
     """Frozen weights, and the adapters (16 bit, fp32 master) with their gradients, summed up as wide as they are, and optimizer states."""
     weights = _of_adapters(model, training, element_bytes(training), shares[3])
     base = frozen_weights(training, shares[3])
@@ -165,7 +172,7 @@ def adapter_states(model: Transformer, training: Training, shares: Mapping[int, 
     }
 
 
-def frozen_weights(training: Training, share: Local) -> Unit:
+def frozen_weights(training: Training, share: LocalWeights) -> BytesPerUnit:
     """Bytes of the frozen base of LoRA and QLoRA. QLoRA keeps embeddings and head in 16 bit and quantises the layers' matrices alone."""
     dense, experts = share
     if training.method == "lora":
@@ -174,31 +181,31 @@ def frozen_weights(training: Training, share: Local) -> Unit:
     return {"dense": quantised * dense, "routed": quantised * experts, "tables": (2.0 - quantised) * dense}
 
 
-def _of_adapters(model: Transformer, training: Training, width: Floats | float, share: Local) -> Unit:
+def _of_adapters(model: Transformer, training: Training, width: Floats | float, share: LocalWeights) -> BytesPerUnit:
     """Bytes of adapters, which go with the layers and, those of experts, with the experts' weights."""
     dense, experts = share
     number = model.experts.experts * expert_adapter_parameters(model, training.lora_rank) if model.experts else 0.0
     a_weight = number / (count_parameters(model).expert_stored or 1.0)
-    a_layer = shared_adapter_parameters(model, training.lora_rank) / stack_depth(model)
+    a_layer = shared_adapter_parameters(model, training.lora_rank) / layer_count(model)
     return {"layers": a_layer * width * dense, "routed": a_weight * width * experts}
 
 
-def _of_weights(model: Transformer, width: Floats | float, share: Local) -> Unit:
+def _of_weights(model: Transformer, width: Floats | float, share: LocalWeights) -> BytesPerUnit:
     dense, experts = share
     return {"dense": width * dense, "routed": width * experts} if model.experts else {"dense": width * dense}
 
 
-def _shares(model: Transformer, layouts: Layouts) -> dict[int, Local]:
+def _shares(model: Transformer, layouts: Layouts) -> dict[int, LocalWeights]:
     """Of one (shared, expert) weight of a stage, what a rank keeps of it where ZeRO divides it from stage 1, 2 or 3 on."""
     dense = _divided(1.0 / layouts.tensor, data_ranks(layouts), layouts)
     if model.experts is None:
         nothing = np.zeros(())
         return {stage: (share, nothing) for stage, share in dense.items()}
-    experts = _divided(1.0 / expert_split(layouts), expert_replicas(layouts), layouts)
+    experts = _divided(1.0 / expert_ranks(layouts), expert_replicas(layouts), layouts)
     return {stage: (share, experts[stage]) for stage, share in dense.items()}
 
 
-def sharded(local: Local, layouts: Layouts, from_stage: int) -> Floats:
+def zero_sharded(local: LocalWeights, layouts: Layouts, from_stage: int) -> Floats:
     """Of (shared, expert) weights on a rank, how many it keeps when ZeRO divides them from that stage on over their replicas."""
     (dense, experts), split = local, layouts.zero_stage >= from_stage
     return np.where(split, dense / data_ranks(layouts) + experts / expert_replicas(layouts), dense + experts)
@@ -211,7 +218,7 @@ def data_ranks(layouts: Layouts) -> Floats:
 
 def expert_replicas(layouts: Layouts) -> Floats:
     """Ranks that hold the same experts."""
-    return np.maximum(data_ranks(layouts) * layouts.tensor / expert_split(layouts), 1.0)
+    return np.maximum(data_ranks(layouts) * layouts.tensor / expert_ranks(layouts), 1.0)
 
 
 def _divided(weights: Floats, ranks: Floats, layouts: Layouts) -> dict[int, Floats]:
@@ -220,18 +227,18 @@ def _divided(weights: Floats, ranks: Floats, layouts: Layouts) -> dict[int, Floa
     return {stage: np.where(layouts.zero_stage >= stage, share, weights) for stage in (1, 2, 3)}
 
 
-def local_adapters(model: Model, training: Training, layouts: Layouts) -> Local:
+def local_adapters(model: Model, training: Training, layouts: Layouts) -> LocalWeights:
     """Adapter weights of the fullest pipeline stage on one tensor rank: (met by every token, those of the experts on this rank)."""
     if isinstance(model, GenericNetwork):
         return np.zeros(layouts.tensor.shape), np.zeros(layouts.tensor.shape)
     layers = stage_layers(model, layouts)
-    dense = shared_adapter_parameters(model, training.lora_rank) * (layers / stack_depth(model)) / layouts.tensor
+    dense = shared_adapter_parameters(model, training.lora_rank) * (layers / layer_count(model)) / layouts.tensor
     number = model.experts.experts if model.experts else 0
     experts = number * expert_adapter_parameters(model, training.lora_rank) * routed_share(model, layers)
-    return dense, experts / expert_split(layouts)
+    return dense, experts / expert_ranks(layouts)
 
 
-def buffers(model: Transformer, training: Training, layouts: Layouts) -> Unit:
+def buffer_bytes(model: Transformer, training: Training, layouts: Layouts) -> BytesPerUnit:
     """Bytes that collectives need beside what is kept.
 
     - ZeRO 3: the layer at work and the next one gathered, as wide as activations (Zhao et al. 2023, PyTorch FSDP, arXiv 2304.11277,
@@ -240,10 +247,10 @@ def buffers(model: Transformer, training: Training, layouts: Layouts) -> Unit:
     - sequence parallelism: the input of a matrix product, gathered over tensor ranks (Korthikanti et al. 2022, section 4.2.2).
     """
     counts = count_parameters(model)
-    dense = (counts.total - counts.embedding - counts.head - counts.expert_stored) / stack_depth(model)
+    dense = (counts.total - counts.embedding - counts.head - counts.expert_stored) / layer_count(model)
     layer = dense / layouts.tensor
     if model.experts:
-        layer = layer + counts.expert_stored / max(expert_layer_count(model), 1) / expert_split(layouts)
+        layer = layer + counts.expert_stored / max(expert_layer_count(model), 1) / expert_ranks(layouts)
     element = element_bytes(training)
     reduced = 0.0 if training.method in FROZEN_BASE else training.footprint.gradient_bytes[training.precision]
     whole = np.array([0.0, 0.0, reduced, 2 * element + min(reduced, element)])
@@ -253,7 +260,7 @@ def buffers(model: Transformer, training: Training, layouts: Layouts) -> Unit:
     return {"once": held, "tables": np.array([0.0, 0.0, 0.0, element])[layouts.zero_stage] / layouts.tensor}
 
 
-def kv_cache(model: Transformer, training: Training, layouts: Layouts) -> Floats:
+def kv_cache_bytes(model: Transformer, training: Training, layouts: Layouts) -> Floats:
     """Bytes of keys and values of one micro-batch while an RL step samples its answers: what sampling takes at the least, for the
     others wait until there is room.
 
@@ -269,25 +276,25 @@ def key_value_bytes_per_sequence(model: Transformer, seq_len: float) -> float:
     width = 2.0 * model.kv_heads * model.head_dim
     if model.latent is not None:
         width = float(model.latent.kv_lora_rank + model.latent.qk_rope_head_dim)
-    return 2.0 * width * model.layers * mean_context(model, seq_len)
+    return 2.0 * width * model.layers * mean_context_tokens(model, seq_len)
 
 
-def helpers(model: Model, training: Training, layouts: Layouts) -> Floats:
+def auxiliary_weight_bytes(model: Model, training: Training, layouts: Layouts) -> Floats:
     """Bytes of 16-bit weights of teacher, reward model, reference and a network's own frozen parts, split as the trained weights are."""
     total = np.zeros(layouts.tensor.shape)
-    for helper in helper_networks(model, training):
-        total = total + 2.0 * sharded(local_parameters(helper, layouts), layouts, 3)
+    for helper in auxiliary_networks(model, training):
+        total = total + 2.0 * zero_sharded(local_parameters(helper, layouts), layouts, 3)
     if isinstance(model, GenericNetwork):
         frozen = model.frozen_params / (layouts.tensor * layouts.pipeline)
-        total = total + 2.0 * sharded((frozen, np.zeros(1)), layouts, 3)
+        total = total + 2.0 * zero_sharded((frozen, np.zeros(1)), layouts, 3)
     return total
 
 
-def parameter_total(model: Model) -> float:
+def total_parameters(model: Model) -> float:
     """All weights of any network; zero where a network stated only by its FLOPs does not say."""
     return count_parameters(model).total if isinstance(model, Transformer) else model.params or 0.0
 
 
-def other_activations(model: GenericNetwork, training: Training, layouts: Layouts) -> Floats:
+def generic_activation_bytes(model: GenericNetwork, training: Training, layouts: Layouts) -> Floats:
     """Bytes of a sample's activations times the micro-batch; zero where the preset does not know them (and says so)."""
     return element_bytes(training) / 2 * (model.activation_bytes_per_sample or 0.0) * layouts.micro_batch.astype(float)

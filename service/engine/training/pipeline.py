@@ -9,14 +9,14 @@ from numpy.typing import NDArray
 
 from service.domain.training.model import Model, Transformer
 from service.domain.training.run import Training
-from service.engine.training.layouts import Layouts, micro_batches, stack_depth
+from service.engine.training.layouts import Layouts, layer_count, micro_batches
 from service.engine.training.parameters import count_parameters, expert_layer_count
 
 Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
-class Stage:
+class PipelineStage:
     """What bytes of one pipeline stage go with, one position a layout; weights are counted before tensor and expert ranks divide them.
 
     `layers`; `dense`: weights that every token meets, tables included; `tables`: those of embedding and head; `routed`: weights of all
@@ -28,12 +28,12 @@ class Stage:
     dense: Floats
     tables: Floats | float
     routed: Floats
-    stacked: Floats
+    in_flight_layers: Floats
     decoder: Floats
     head: Floats | float
 
 
-def pipeline_stages(model: Transformer, training: Training, layouts: Layouts) -> tuple[Stage, Stage]:
+def pipeline_stages(model: Transformer, training: Training, layouts: Layouts) -> tuple[PipelineStage, PipelineStage]:
     """The front stage, which keeps the most micro-batches in flight and the embedding, and the last, with the head and its logits.
 
     Layers that do not divide leave the last stage one short, then the first, as Llama 3 (arXiv 2407.21783, section 3.3.2) cuts
@@ -43,8 +43,8 @@ def pipeline_stages(model: Transformer, training: Training, layouts: Layouts) ->
     pipeline, chunks = layouts.pipeline.astype(float), layouts.virtual_pipeline.astype(float)
     counts, count = count_parameters(model), micro_batches(training, layouts)
     only = (pipeline == 1).astype(float)
-    most = np.ceil(stack_depth(model) / pipeline)
-    spare = most * pipeline - stack_depth(model)
+    most = np.ceil(layer_count(model) / pipeline)
+    spare = most * pipeline - layer_count(model)
     first_short = (spare >= 2).astype(float)
     ahead = np.minimum(in_flight(pipeline, chunks, pipeline - first_short), count)
     behind = np.minimum(in_flight(pipeline, chunks, 1.0), count)
@@ -57,11 +57,11 @@ def pipeline_stages(model: Transformer, training: Training, layouts: Layouts) ->
     return front, last
 
 
-def _stage(model: Transformer, layers: Floats, tables: Floats | float, ahead: Floats, head: Floats | float) -> Stage:
+def _stage(model: Transformer, layers: Floats, tables: Floats | float, ahead: Floats, head: Floats | float) -> PipelineStage:
     counts = count_parameters(model)
     body = counts.total - counts.embedding - counts.head - counts.expert_stored
     routed = counts.expert_stored * routed_share(model, layers) if model.experts else layers
-    return Stage(layers, layers * (body / stack_depth(model)) + tables, tables, routed, layers * ahead, layers, head)
+    return PipelineStage(layers, layers * (body / layer_count(model)) + tables, tables, routed, layers * ahead, layers, head)
 
 
 def in_flight(pipeline: Floats, chunks: Floats, later: Floats | float) -> Floats:
@@ -76,7 +76,7 @@ def in_flight(pipeline: Floats, chunks: Floats, later: Floats | float) -> Floats
 
 def stage_layers(model: Model, layouts: Layouts) -> Floats:
     """Layers of the fullest pipeline stage."""
-    return np.ceil(stack_depth(model) / layouts.pipeline)
+    return np.ceil(layer_count(model) / layouts.pipeline)
 
 
 def routed_share(model: Transformer, layers: Floats) -> Floats:
@@ -89,13 +89,13 @@ def routed_share(model: Transformer, layers: Floats) -> Floats:
     return share
 
 
-def local_tables(model: Transformer, layouts: Layouts) -> Floats:
+def embedding_weights_per_rank(model: Transformer, layouts: Layouts) -> Floats:
     """Weights of embedding and head on one tensor rank: the first stage holds the one, the last the other; without a pipeline both."""
     counts = count_parameters(model)
     both = counts.embedding + counts.head
     return np.where(layouts.pipeline > 1, max(counts.embedding, counts.head), both) / layouts.tensor
 
 
-def expert_split(layouts: Layouts) -> Floats:
+def expert_ranks(layouts: Layouts) -> Floats:
     """Over how many ranks one set of experts is spread: the expert ranks, or the tensor ranks where those are more."""
     return np.maximum(layouts.expert, layouts.tensor).astype(float)

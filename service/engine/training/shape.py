@@ -31,7 +31,7 @@ COMPLETE_FIELDS = ("layers", "hidden_size", "attention_heads", "ffn_hidden_size"
 
 
 @dataclass(frozen=True, slots=True)
-class Inferred:
+class InferredShape:
     """A whole shape, which of its fields were not given, and what to be careful about."""
 
     model: Transformer
@@ -39,7 +39,7 @@ class Inferred:
     warnings: tuple[str, ...] = ()
 
 
-def infer_shape(given: Mapping[str, Any]) -> Inferred:
+def infer_shape(given: Mapping[str, Any]) -> InferredShape:
     """The whole shape from the contract's fields. Stated counts win over the shape's where experts or a partial shape are given.
 
     Raises InvalidRequest where the fields contradict each other: heads that do not divide, experts without their count,
@@ -212,10 +212,10 @@ def _usual_experts(params: float, active: float, model: Transformer, assumed: di
     return Experts(number, visited, width)
 
 
-def _with_stated_counts(given: Mapping[str, Any], model: Transformer, assumed: dict[str, Any]) -> Inferred:
+def _with_stated_counts(given: Mapping[str, Any], model: Transformer, assumed: dict[str, Any]) -> InferredShape:
     params, active = given.get("params"), given.get("active_params")
     if params is None:
-        return Inferred(model, assumed)
+        return InferredShape(model, assumed)
     counted = count_parameters(model).total
     gap = abs(counted - params) / params
     complete = all(field in given for field in COMPLETE_FIELDS)
@@ -228,4 +228,4 @@ def _with_stated_counts(given: Mapping[str, Any], model: Transformer, assumed: d
     warnings: tuple[str, ...] = ()
     if partial and gap > DISAGREEMENT_SHARE:
         warnings = (f"the shape, completed as in assumptions, has {counted / 1e9:.3g}B parameters; the stated {params / 1e9:.3g}B count",)
-    return Inferred(replace(model, params=float(params), active_params=None if active is None else float(active)), assumed, warnings)
+    return InferredShape(replace(model, params=float(params), active_params=None if active is None else float(active)), assumed, warnings)

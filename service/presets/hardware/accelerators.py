@@ -28,7 +28,7 @@ _TOTAL_MEMORY = re.compile(r"(-\d+GB)-\d+GB$", re.IGNORECASE)  # A100-80GB-640GB
 
 
 @dataclass(frozen=True, slots=True)
-class Resolution:
+class ResolvedAccelerator:
     """What a name stands for. `ambiguous_with` are the canonical names it could have meant too, `why` says why not those."""
 
     accelerator: Accelerator
@@ -52,7 +52,7 @@ def load_accelerators() -> Mapping[str, Accelerator]:
     return MappingProxyType({row["name"]: _accelerator(row) for row in _document()["accelerator"]})
 
 
-def find_accelerator(name: str) -> Resolution:
+def find_accelerator(name: str) -> ResolvedAccelerator:
     """The accelerator a caller means; case, separators and the vendor's name in front do not matter.
 
     A slice name such as `v5litepod-16` stands for its chip. Raises UnknownName with near names.
@@ -61,7 +61,7 @@ def find_accelerator(name: str) -> Resolution:
     if entry is None:
         near = _near(name)
         raise UnknownName(f"unknown accelerator {name[:_LONGEST_NAME]!r}; near names: {', '.join(near)}", "/hardware/accelerator", near)
-    return Resolution(load_accelerators()[entry.canonical], name, entry.others, entry.why)
+    return ResolvedAccelerator(load_accelerators()[entry.canonical], name, entry.others, entry.why)
 
 
 def canonical_accelerator(label: str, memory_gb: float | None) -> str | None:

@@ -20,7 +20,7 @@ _REMEMBERED = 4096  # instance types: more than all clouds sell together
 
 
 @dataclass(frozen=True, slots=True)
-class Network:
+class InstanceNetwork:
     """The network of one whole instance, one direction [1e9 bit/s]. `verified`: read in the source, not quoted from memory of it."""
 
     gbit_per_s_per_instance: float
@@ -35,7 +35,7 @@ class Network:
 
 
 @dataclass(frozen=True, slots=True)
-class NetworkRow:
+class InstancePattern:
     """Instance types of a provider with one network. `accelerators`: only with these, where any are named.
 
     `newer`: types that the shipped prices do not have.
@@ -43,7 +43,7 @@ class NetworkRow:
 
     provider: str
     types: re.Pattern[str]
-    network: Network
+    network: InstanceNetwork
     accelerators: tuple[str, ...]
     newer: bool
 
@@ -53,7 +53,7 @@ class NetworkRow:
 
 
 @functools.lru_cache(maxsize=_REMEMBERED)
-def find_network(provider: str, instance_type: str, accelerator: str) -> Network | None:
+def find_network(provider: str, instance_type: str, accelerator: str) -> InstanceNetwork | None:
     """The network of an instance type with an accelerator (its canonical name); case does not matter in the first two.
 
     None where it is not known: the accelerator's data sheet is assumed then, and `network_note` says so.
@@ -62,7 +62,7 @@ def find_network(provider: str, instance_type: str, accelerator: str) -> Network
     return next((row.network for row in rows if row.covers(instance_type, accelerator)), None)
 
 
-def network_note(provider: str, instance_type: str, network: Network | None) -> str:
+def network_note(provider: str, instance_type: str, network: InstanceNetwork | None) -> str:
     """What `assumptions` tell of the network that is taken for an instance type: its kind and source, or why it is not known."""
     sold = f"{provider} {instance_type}"
     if network is None:
@@ -74,15 +74,15 @@ def network_note(provider: str, instance_type: str, network: Network | None) -> 
 
 
 @functools.cache
-def load_networks() -> Mapping[str, tuple[NetworkRow, ...]]:
+def load_networks() -> Mapping[str, tuple[InstancePattern, ...]]:
     """Every row by provider, in the order in which they are tried."""
-    found: dict[str, tuple[NetworkRow, ...]] = {}
+    found: dict[str, tuple[InstancePattern, ...]] = {}
     for table in _document()["network"]:
         found[table["provider"]] = (*found.get(table["provider"], ()), *_rows(table))
     return MappingProxyType(found)
 
 
-def _rows(table: Mapping[str, Any]) -> Iterator[NetworkRow]:
+def _rows(table: Mapping[str, Any]) -> Iterator[InstancePattern]:
     for pattern, gbit_per_s in table.get("gbit_per_s", {}).items():
         yield _row(table, pattern, _published(table, gbit_per_s), newer=False)
     for pattern, gbit_per_s in table.get("newer", {}).items():
@@ -93,18 +93,18 @@ def _rows(table: Mapping[str, Any]) -> Iterator[NetworkRow]:
         yield _row(table, pattern, _unpublished(table), newer=True)
 
 
-def _row(table: Mapping[str, Any], pattern: str, network: Network, *, newer: bool) -> NetworkRow:
-    return NetworkRow(table["provider"], _compiled(pattern), network, tuple(table.get("accelerators", ())), newer)
+def _row(table: Mapping[str, Any], pattern: str, network: InstanceNetwork, *, newer: bool) -> InstancePattern:
+    return InstancePattern(table["provider"], _compiled(pattern), network, tuple(table.get("accelerators", ())), newer)
 
 
-def _published(table: Mapping[str, Any], gbit_per_s: float) -> Network:
-    return Network(float(gbit_per_s), f"{table['source']}, {table['date']}", table["fabric"], table["verified"])
+def _published(table: Mapping[str, Any], gbit_per_s: float) -> InstanceNetwork:
+    return InstanceNetwork(float(gbit_per_s), f"{table['source']}, {table['date']}", table["fabric"], table["verified"])
 
 
-def _unpublished(table: Mapping[str, Any]) -> Network:
+def _unpublished(table: Mapping[str, Any]) -> InstanceNetwork:
     usual = _document()["unpublished"]
     source = f"{table['source']}, {table['date']}; {usual['source']}"
-    return Network(float(usual["gbit_per_s"]), source, table["fabric"], verified=False)
+    return InstanceNetwork(float(usual["gbit_per_s"]), source, table["fabric"], verified=False)
 
 
 def _why_unknown(provider: str, instance_type: str) -> str:

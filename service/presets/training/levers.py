@@ -31,7 +31,7 @@ class LeverKind:
 
 
 @functools.cache
-def lever_kinds() -> Mapping[str, LeverKind]:
+def load_levers() -> Mapping[str, LeverKind]:
     """Every kind by its name, in the order of the file."""
     rows = tomllib.loads(_FILE.read_text(encoding="utf-8"))
     return MappingProxyType({name: _kind(name, row) for name, row in rows.items()})

@@ -47,7 +47,7 @@ class MeasuredShape:
 
 
 @dataclass(frozen=True, slots=True)
-class Measurement:
+class DeviceMeasurement:
     """Timed shapes on one accelerator (its canonical name) at one precision."""
 
     accelerator: str
@@ -57,7 +57,7 @@ class Measurement:
     shapes: tuple[MeasuredShape, ...]
 
 
-def read_measurements(folder: Path) -> Mapping[Key, Measurement]:
+def read_measurements(folder: Path) -> Mapping[Key, DeviceMeasurement]:
     """The measurements of a data directory by (accelerator, precision); none where there is no file. Read again when it changes.
 
     Raises BadMeasurement for a file that cannot be used.
@@ -73,7 +73,7 @@ def read_measurements(folder: Path) -> Mapping[Key, Measurement]:
 
 
 @functools.lru_cache(maxsize=4)
-def _read(file: Path, _changed_ns: int, _size: int) -> Mapping[Key, Measurement]:
+def _read(file: Path, _changed_ns: int, _size: int) -> Mapping[Key, DeviceMeasurement]:
     found = (parse_measurement(entry, f"{FILE}: measurements[{index}]") for index, entry in enumerate(_entries(file)))
     return MappingProxyType({(entry.accelerator, entry.precision): entry for entry in found})
 
@@ -89,14 +89,14 @@ def _entries(file: Path) -> list[Any]:
     return entries
 
 
-def parse_measurement(entry: Any, where: str) -> Measurement:
+def parse_measurement(entry: Any, where: str) -> DeviceMeasurement:
     """A measurement from its JSON form; `where` names it in errors. Fields that are only reported (rates, errors) are not read."""
     if not isinstance(entry, dict):
         raise BadMeasurement(f"{where} must be an object")
     shapes = entry.get("shapes")
     if not isinstance(shapes, list) or not shapes:
         raise BadMeasurement(f"{where}.shapes must be a list of at least one timed shape")
-    return Measurement(
+    return DeviceMeasurement(
         accelerator=_accelerator(entry, where),
         precision=_precision(entry, where),
         measured_on=_date(entry, where),
@@ -189,7 +189,7 @@ def _key(entry: Mapping[str, Any]) -> Key:
 
 
 @dataclass(frozen=True, slots=True)
-class Remaining:
+class ResidualSpread:
     """What a measurement on one device leaves unknown: `spread` of measured over predicted, `least` half-width of any range."""
 
     spread: Range
@@ -198,7 +198,7 @@ class Remaining:
 
 
 @functools.cache
-def remaining() -> Remaining:
+def residual_spread() -> ResidualSpread:
     """The scatter that one measured share leaves, as `data/measured.toml` holds it."""
     row = tomllib.loads(_REMAINING.read_text(encoding="utf-8"))["remaining"]
-    return Remaining(Range(row["p10"], 1.0, row["p90"]), row["least"], row["source"])
+    return ResidualSpread(Range(row["p10"], 1.0, row["p90"]), row["least"], row["source"])

@@ -34,7 +34,7 @@ class FailureSystem:
 
 
 @dataclass(frozen=True, slots=True)
-class Reliability:
+class FailureRate:
     """Mean time to failure of one accelerator [h]. `borrowed` is true where the family has no published system of its own."""
 
     mttf_hours: Range
@@ -50,15 +50,15 @@ class RecoveryDefault:
     source: str
 
 
-def find_reliability(accelerator: Accelerator) -> Reliability:
+def find_failure_rate(accelerator: Accelerator) -> FailureRate:
     """MTTF for the accelerator's family, or the spread of all published systems where there is none for it."""
     systems = load_failure_systems()
     own = [system for system in systems if system.family == accelerator.family]
     spread = _spread([system.accelerator_hours for system in own or systems])
     if own:
-        return Reliability(spread, "; ".join(_shown(system) for system in own), borrowed=False)
+        return FailureRate(spread, "; ".join(_shown(system) for system in own), borrowed=False)
     names = ", ".join(system.name for system in systems)
-    return Reliability(spread, f"no published figure for {accelerator.family}: spread of all systems known ({names})", borrowed=True)
+    return FailureRate(spread, f"no published figure for {accelerator.family}: spread of all systems known ({names})", borrowed=True)
 
 
 @functools.cache

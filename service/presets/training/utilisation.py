@@ -15,16 +15,16 @@ from typing import Any, Literal
 
 from service.domain.quantities import Range
 from service.domain.training.hardware import Accelerator
-from service.domain.training.utilisation import Planning, Utilisation
+from service.domain.training.utilisation import PlanCalibration, Utilisation
 
 _FILE = Path(__file__).parents[1] / "data" / "utilisation.toml"
 Key = tuple[str, str]
-Known = Literal["layout", "goal"]
+LayoutKnowledge = Literal["layout", "goal"]
 Kernels = Literal["own", "earlier"]
 
 
 @dataclass(frozen=True, slots=True)
-class Share:
+class MatmulShare:
     """What a family's products reach of the dense peak at a precision class.
 
     `watts_per_tflop`: data-sheet power over 16-bit peak of the parts it was measured on; 0 where none is published.
@@ -38,10 +38,10 @@ class Share:
 
 
 @dataclass(frozen=True, slots=True)
-class Spread:
+class ThroughputSpread:
     """Measured over predicted throughput, p10 and p90, of a family and class ("*": of all), by how much of the layout was known."""
 
-    known: Known
+    known: LayoutKnowledge
     family: str
     precision: str
     p10: float
@@ -50,17 +50,17 @@ class Spread:
 
 
 @dataclass(frozen=True, slots=True)
-class Scale:
+class SpreadScale:
     """The power that a family's spread is raised to on machines of `from_count` accelerators and more, up to the next row's."""
 
-    known: Known
+    known: LayoutKnowledge
     from_count: int
     power: float
     rows: int
 
 
 @dataclass(frozen=True, slots=True)
-class Parameters:
+class FittedParameters:
     """All of the throughput model's parameters. `shared` holds for every accelerator, `matmul` and `other` by (family, class).
 
     `attention`: share of the 16-bit peak that flash attention reaches, by family and by whom its kernels were written for: the family's
@@ -72,7 +72,7 @@ class Parameters:
     """
 
     shared: Mapping[str, float]
-    matmul: Mapping[Key, Share]
+    matmul: Mapping[Key, MatmulShare]
     attention: Mapping[Key, float]
     other: Mapping[Key, float]
     classes: Mapping[str, str]
@@ -84,12 +84,12 @@ class Parameters:
     largest_share: float
     borrowed_power: float
     kin_power: float
-    spreads: tuple[Spread, ...] = ()
-    scales: tuple[Scale, ...] = ()
+    spreads: tuple[ThroughputSpread, ...] = ()
+    scales: tuple[SpreadScale, ...] = ()
 
 
 @functools.lru_cache(maxsize=1024)
-def find_utilisation(accelerator: Accelerator, precision: str, known: Known = "layout", count: int = 1) -> Utilisation:
+def find_utilisation(accelerator: Accelerator, precision: str, known: LayoutKnowledge = "layout", count: int = 1) -> Utilisation:
     """What the accelerator achieves at a precision; borrowed from the nearest relative where nothing was measured.
 
     `known`: whether the caller states the layout, or only the goal; the range is as wide as such predictions were off on machines
@@ -98,13 +98,15 @@ def find_utilisation(accelerator: Accelerator, precision: str, known: Known = "l
     return utilisation(load_parameters(), accelerator, precision, known, count)
 
 
-def planning() -> Planning:
+def plan_calibration() -> PlanCalibration:
     """How published runs went against plans made of their steps alone (tools/calibration/spreads.py)."""
     row = _document()["planning"]
-    return Planning(row["lost_between_nodes"], Range(row["p10"], 1.0, row["p90"]))
+    return PlanCalibration(row["lost_between_nodes"], Range(row["p10"], 1.0, row["p90"]))
 
 
-def utilisation(parameters: Parameters, accelerator: Accelerator, precision: str, known: Known = "layout", count: int = 1) -> Utilisation:
+def utilisation(
+    parameters: FittedParameters, accelerator: Accelerator, precision: str, known: LayoutKnowledge = "layout", count: int = 1
+) -> Utilisation:
     """The engine's parameters for one accelerator and precision."""
     shared = parameters.shared
     wanted = (accelerator.family, parameters.classes[precision])
@@ -133,14 +135,14 @@ def utilisation(parameters: Parameters, accelerator: Accelerator, precision: str
         call_overhead_s=shared["call_overhead_s"] if eager else 0.0,
         straggler_share=shared["straggler_share"],
         launch_power=shared["launch_power"],
-        spread=raised(spread_of(parameters.spreads, key, known), power * scale_power(parameters.scales, known, count)),
+        spread=raise_range(spread_of(parameters.spreads, key, known), power * scale_power(parameters.scales, known, count)),
         source=f"borrowed from {key[0]} at {key[1]}: {found.source}" if borrowed or kin else found.source,
         borrowed=borrowed or kin,
         other_share=parameters.other[nearest(parameters, parameters.other, wanted)],
     )
 
 
-def attention_share(parameters: Parameters, family: str, kernels: Kernels) -> float:
+def attention_share(parameters: FittedParameters, family: str, kernels: Kernels) -> float:
     """Share of the dense 16-bit peak that flash attention reaches in such kernels; the nearest family's where nothing was measured."""
     found = parameters.attention
     families = (family, *parameters.relatives.get(family, ()), *parameters.relatives["*"])
@@ -153,7 +155,7 @@ def watts_per_tflop(accelerator: Accelerator) -> float:
     return accelerator.tdp_w / peak if accelerator.tdp_w and peak else 0.0
 
 
-def _power_factor(parameters: Parameters, found: Share, accelerator: Accelerator, *, borrowed: bool) -> float:
+def _power_factor(parameters: FittedParameters, found: MatmulShare, accelerator: Accelerator, *, borrowed: bool) -> float:
     """How a board with more or less power for its peak than the measured ones differs from them; of relatives only what less costs."""
     own = watts_per_tflop(accelerator)
     if not own or not found.watts_per_tflop:
@@ -162,7 +164,7 @@ def _power_factor(parameters: Parameters, found: Share, accelerator: Accelerator
     return min(factor, 1.0) if borrowed else factor
 
 
-def spread_of(spreads: Sequence[Spread], key: Key, known: Known) -> Range:
+def spread_of(spreads: Sequence[ThroughputSpread], key: Key, known: LayoutKnowledge) -> Range:
     """The family's and class's own spread, or that of all where it has none."""
     found = [row for row in spreads if row.known == known and (row.family, row.precision) in (key, ("*", "*"))]
     if not found:
@@ -171,18 +173,18 @@ def spread_of(spreads: Sequence[Spread], key: Key, known: Known) -> Range:
     return Range(row.p10, 1.0, row.p90)
 
 
-def scale_power(scales: Sequence[Scale], known: Known, count: int) -> float:
+def scale_power(scales: Sequence[SpreadScale], known: LayoutKnowledge, count: int) -> float:
     """How much wider than their families' the spreads of machines of that size are, as a power."""
     found = [row for row in scales if row.known == known and row.from_count <= count]
     return max(found, key=lambda row: row.from_count).power if found else 1.0
 
 
-def raised(spread: Range, power: float) -> Range:
+def raise_range(spread: Range, power: float) -> Range:
     """A range of ratios with its ends raised to a power."""
     return Range(spread.p10**power, spread.p50, spread.p90**power)
 
 
-def nearest(parameters: Parameters, known: Mapping[Key, Any], key: Key) -> Key:
+def nearest(parameters: FittedParameters, known: Mapping[Key, Any], key: Key) -> Key:
     """The key itself where it is known, else the family's other classes, else its relatives', nearest first."""
     family, kind = key
     kinds = (kind, *parameters.neighbours[kind])
@@ -194,21 +196,21 @@ def nearest(parameters: Parameters, known: Mapping[Key, Any], key: Key) -> Key:
 
 
 @functools.cache
-def load_parameters() -> Parameters:
+def load_parameters() -> FittedParameters:
     """The fitted parameters, as the data file holds them."""
     document = _document()
-    return Parameters(
+    return FittedParameters(
         shared=MappingProxyType({name: row["value"] for name, row in document["shared"].items()}),
         matmul=MappingProxyType({_key(row): _share(row) for row in document["matmul"]}),
         attention=MappingProxyType({(row["family"], row["kernels"]): row["share"] for row in document["attention"]}),
         other=MappingProxyType({_key(row): row["share"] for row in document["other"]}),
-        spreads=tuple(Spread(**row) for row in document["spread"]),
-        scales=tuple(Scale(**row) for row in document["scale"]),
-        **frame_of(document),
+        spreads=tuple(ThroughputSpread(**row) for row in document["spread"]),
+        scales=tuple(SpreadScale(**row) for row in document["scale"]),
+        **fixed_parameters(document),
     )
 
 
-def frame_of(document: Mapping[str, Any]) -> dict[str, Any]:
+def fixed_parameters(document: Mapping[str, Any]) -> dict[str, Any]:
     """The parameters that are given and not fitted."""
     return {
         "classes": MappingProxyType({name: kind for kind, names in document["classes"].items() for name in names}),
@@ -227,8 +229,8 @@ def _key(row: Mapping[str, Any]) -> Key:
     return row["family"], row["precision"]
 
 
-def _share(row: Mapping[str, Any]) -> Share:
-    return Share(row["share"], row["watts_per_tflop"], row["source"], tuple(row["accelerators"]))
+def _share(row: Mapping[str, Any]) -> MatmulShare:
+    return MatmulShare(row["share"], row["watts_per_tflop"], row["source"], tuple(row["accelerators"]))
 
 
 def _orders(table: Mapping[str, list[str]]) -> Mapping[str, tuple[str, ...]]:

@@ -16,7 +16,7 @@ from service.domain.scaling.laws import FLOPS_PER_PARAM_AND_TOKEN
 from service.domain.training.model import GenericNetwork, Transformer
 from service.engine.scaling.laws import optimal_params, size_exponent
 from service.engine.serving.configurations import payback_tokens
-from service.engine.training.memory import parameter_total
+from service.engine.training.memory import total_parameters
 from service.engine.training.parameters import count_parameters
 from service.presets.comparison.approaches import approach_default, load_approaches
 from service.presets.defaults import default
@@ -160,7 +160,7 @@ def _tokens(request: Given, model: Transformer, notes: AssumptionLog) -> dict[st
 
 def _optimal_tokens(model: Transformer) -> int:
     """Tokens with whose FLOPs the default law would choose this size: N = N_1 (C / 6)^a solved for C."""
-    law, params = default_law().law, parameter_total(model)
+    law, params = default_law().law, total_parameters(model)
     at_one = float(optimal_params(law, FLOPS_PER_PARAM_AND_TOKEN))
     return max(1, round(float((params / at_one) ** (1 / size_exponent(law)) / params)))
 
@@ -264,7 +264,7 @@ def _served(task: ApproachTask, approach: Approach) -> ApproachServing | None:
 def _served_by(task: ApproachTask, model: Transformer | None, usd: Range, prompt_tokens: float) -> ApproachServing | None:
     if not np.isfinite(usd.p90):
         return None
-    params = None if model is None else parameter_total(model)
+    params = None if model is None else total_parameters(model)
     return ApproachServing(usd.scaled(task.serving.number), usd, prompt_tokens, params, hosted=model is None)
 
 

@@ -13,11 +13,11 @@ from service.domain.errors import DomainError, InvalidRequest
 from service.domain.quantities import Assumption
 from service.domain.training.model import Model, Transformer
 from service.domain.training.run import Failures, Run
-from service.engine.training.run_time import Timing, timings_in, timings_with_other_failures
+from service.engine.training.run_time import RunTime, predict_run_times_in, run_times_with_failures
 from service.engine.training.search.fit_advice import does_not_fit
-from service.engine.training.search.layout_search import Choice, choose_layouts
+from service.engine.training.search.layout_search import LayoutChoice, choose_layouts
 from service.presets.hardware.accelerators import find_accelerator
-from service.presets.training.utilisation import planning
+from service.presets.training.utilisation import plan_calibration
 from service.usecases.resolution.assumption_log import AssumptionLog
 from service.usecases.resolution.cluster import resolve_cluster
 from service.usecases.resolution.model import resolve_model
@@ -81,8 +81,8 @@ class TimedConfiguration:
     notes: tuple[AssumptionLog, ...]
     run: Run | None = None
     internode_gbit_per_s: float = 0.0
-    choice: Choice | None = None
-    timing: Timing | None = None
+    choice: LayoutChoice | None = None
+    timing: RunTime | None = None
     impossible: str = ""
 
     @property
@@ -164,7 +164,11 @@ def time_in_networks(
         return [in_network(run=run, impossible=problem.message) for _ in networks]
     # A layout fits in every network or in none. One of the caller's own that does not is no option either.
     fits = choices[0].fits
-    outcomes = _outcomes(run, lambda: timings_in(run, choices, utilisation, planning())) if fits else itertools.repeat((None, ""))
+    outcomes = (
+        _outcomes(run, lambda: predict_run_times_in(run, choices, utilisation, plan_calibration()))
+        if fits
+        else itertools.repeat((None, ""))
+    )
     return [
         in_network(run=run, internode_gbit_per_s=network, choice=choice, timing=timing, impossible=impossible)
         for network, choice, (timing, impossible) in zip(networks, choices, outcomes, strict=False)
@@ -178,7 +182,7 @@ def time_interruptible(steady: Sequence[TimedConfiguration]) -> list[TimedConfig
     if run is None or kind.preempted is None or not timed:
         return [replace(each, interruptible=True, notes=notes) for each in steady]
     preempted = replace(run, failures=kind.preempted)
-    outcomes = iter(_outcomes(preempted, lambda: timings_with_other_failures(preempted, timed, planning())))
+    outcomes = iter(_outcomes(preempted, lambda: run_times_with_failures(preempted, timed, plan_calibration())))
     now = [next(outcomes) if each.timing else (None, each.impossible) for each in steady]
     in_network = partial(TimedConfiguration, kind, steady[0].count, interruptible=True, notes=notes, run=preempted)
     return [
@@ -213,7 +217,7 @@ def _without(given: Given, field: str) -> Given:
     return {name: value for name, value in given.items() if name != field}
 
 
-def _outcomes(run: Run, timings: Callable[[], Sequence[Timing]]) -> Iterable[tuple[Timing | None, str]]:
+def _outcomes(run: Run, timings: Callable[[], Sequence[RunTime]]) -> Iterable[tuple[RunTime | None, str]]:
     """The run's time in each network, or None and why there is none."""
     try:
         timed = timings()

@@ -17,7 +17,7 @@ from typing import Any
 from service.domain.errors import UnknownName
 from service.domain.training.hardware import Accelerator, Precision
 from service.domain.training.utilisation import Utilisation
-from service.engine.training.memory import memory
+from service.engine.training.memory import memory_use
 from service.presets.hardware.accelerators import canonical_accelerator, find_accelerator, load_accelerators
 from service.presets.training.measured import MeasuredShape, parse_measurement, store_measurement
 from service.presets.training.utilisation import find_utilisation
@@ -27,7 +27,7 @@ PRECISION: Precision = "bf16"
 FREE_MEMORY_SHARE = 0.6
 LARGEST_MICRO_BATCH = 8
 NO_TORCH = "`--measure` needs PyTorch 2.5 or newer, which is not installed here: pip install 'torch>=2.5'"
-Say = Callable[[str], None]
+ReportProgress = Callable[[str], None]
 
 
 class CannotMeasure(Exception):
@@ -35,7 +35,7 @@ class CannotMeasure(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Options:
+class BenchmarkOptions:
     """What the user chose; None is chosen by the device."""
 
     layers: int | None = None
@@ -47,7 +47,7 @@ class Options:
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class BenchmarkPlan:
     """What is timed where nothing else is asked: a GPU's, or a processor's, which only shows that the benchmark runs."""
 
     layers: int
@@ -59,13 +59,13 @@ class Plan:
     """Hidden size and tokens of the tiny layers."""
 
 
-PLANS: Mapping[str, Plan] = {
-    "cuda": Plan(4, (1024, 2048, 4096, 8192), 4096, 20, (2048, 4096, 8192, 16384), (256, 128)),
-    "cpu": Plan(2, (128, 256), 64, 3, (128, 256), (64, 16)),
+PLANS: Mapping[str, BenchmarkPlan] = {
+    "cuda": BenchmarkPlan(4, (1024, 2048, 4096, 8192), 4096, 20, (2048, 4096, 8192, 16384), (256, 128)),
+    "cpu": BenchmarkPlan(2, (128, 256), 64, 3, (128, 256), (64, 16)),
 }
 
 
-def measure(options: Options, today: date, say: Say) -> dict[str, Any]:
+def measure(options: BenchmarkOptions, today: date, say: ReportProgress) -> dict[str, Any]:
     """The measurement as a JSON document; `accelerator` is None on a processor, which no estimate knows.
 
     Raises CannotMeasure, and BadMeasurement for times that cannot be right.
@@ -76,7 +76,7 @@ def measure(options: Options, today: date, say: Say) -> dict[str, Any]:
     plan = PLANS[on.kind]
     steps = options.steps or plan.steps
     rows = []
-    for shape in shapes(plan, options, on.free_bytes, accelerator):
+    for shape in benchmark_shapes(plan, options, on.free_bytes, accelerator):
         try:
             seconds = bench.step_seconds(shape, on, steps)
         except bench.OutOfMemory:
@@ -120,7 +120,7 @@ def _bench() -> Any:
     return torch_benchmark
 
 
-def _accelerator(on: Any, options: Options) -> Accelerator | None:
+def _accelerator(on: Any, options: BenchmarkOptions) -> Accelerator | None:
     """The catalogue's entry for the device: the user's word, else the device's own name and memory."""
     if on.kind == "cpu":
         if options.accelerator is not None:
@@ -149,7 +149,9 @@ def _recognised(on: Any) -> Accelerator:
     return load_accelerators()[name]
 
 
-def shapes(plan: Plan, options: Options, free_bytes: float, accelerator: Accelerator | None) -> Iterator[MeasuredShape]:
+def benchmark_shapes(
+    plan: BenchmarkPlan, options: BenchmarkOptions, free_bytes: float, accelerator: Accelerator | None
+) -> Iterator[MeasuredShape]:
     """A shallow and a deep stack of tiny layers, then each width that fits the free memory with room to spare."""
     layers = options.layers or plan.layers
     tiny, tokens = plan.tiny
@@ -179,7 +181,7 @@ def decoder(layers: int, hidden: int, seq_len: int, micro_batch: int) -> Measure
     )
 
 
-def _fitting(shape: MeasuredShape, options: Options, room_bytes: float, accelerator: Accelerator) -> MeasuredShape | None:
+def _fitting(shape: MeasuredShape, options: BenchmarkOptions, room_bytes: float, accelerator: Accelerator) -> MeasuredShape | None:
     """The shape with as many layers and as large a micro-batch as have room; what the user chose stays. None: no layer fits."""
     while options.layers is None and _bytes(shape, accelerator) > room_bytes and shape.layers > 1:
         shape = replace(shape, layers=shape.layers // 2)
@@ -196,7 +198,7 @@ def _fitting(shape: MeasuredShape, options: Options, room_bytes: float, accelera
 
 def _bytes(shape: MeasuredShape, accelerator: Accelerator) -> float:
     asked = measured_case(shape, accelerator, PRECISION)
-    return float(memory(asked.model, asked.training, asked.layouts).total[0])
+    return float(memory_use(asked.model, asked.training, asked.layouts).total[0])
 
 
 def _row(shape: MeasuredShape, seconds: list[float], accelerator: Accelerator | None) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from typing import Any
 from service.domain.errors import DoesNotFit, InvalidRequest
 from service.domain.programs.program import PlannedRun, ProgramPlan, RunCostLine, RunRepetition, Tier
 from service.domain.schedule import ActivityNetwork, DeadlineOption, ScheduleAlternative
-from service.engine.numerics.money import part
+from service.engine.numerics.money import share_usd
 from service.engine.scheduling.critical_path import deadline_hours, latest_network_start
 from service.engine.scheduling.deadline_options import DeadlineTarget, rank_options, start_earlier
 from service.engine.scheduling.durations import DurationDraws, draw_seeded
@@ -88,7 +88,7 @@ def find_deadline_options(
 
 def scale_run(run: PlannedRun, share: float) -> PlannedRun:
     """A run of so many of its tokens: all that it takes is as much less."""
-    lines = tuple(RunCostLine(line.line, part(share, line.usd)) for line in run.lines)
+    lines = tuple(RunCostLine(line.line, share_usd(share, line.usd)) for line in run.lines)
     return replace(
         run,
         lines=lines,

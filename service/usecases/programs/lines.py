@@ -18,7 +18,7 @@ from service.domain.programs.program import (
     Risk,
     Tier,
 )
-from service.engine.numerics.money import cents, part, total
+from service.engine.numerics.money import cents, share_usd, sum_usd
 from service.engine.programs.budget import default_point, run_equivalents
 from service.engine.training.cost import HOURS_PER_MONTH
 from service.presets.programs import development_shares, find_program_default, overhead_shares
@@ -85,9 +85,9 @@ def warn_of_low_development_share(plan: ProgramPlan, notes: AssumptionLog) -> No
     final = plan.tiers[-1]
     if final.tier != "production" or not final.cost_usd:
         return
-    beside = total(tier.cost_usd + tier.overhead_usd for tier in plan.tiers) - final.cost_usd
+    beside = sum_usd(tier.cost_usd + tier.overhead_usd for tier in plan.tiers) - final.cost_usd
     least = min(development_shares(), key=lambda published: published.share)
-    if beside < part(least.share, final.cost_usd):
+    if beside < share_usd(least.share, final.cost_usd):
         notes.warn(
             f"earlier tiers and overheads are {beside / final.cost_usd:.0%} of what the production runs cost; the least that a published"
             f" program spent beside its final runs is {least.share:.0%} ({least.name}: {least.source})"

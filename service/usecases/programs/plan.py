@@ -22,7 +22,7 @@ from service.domain.programs.answer import (
 from service.domain.programs.program import Program, ProgramPlan, Tier, TierName
 from service.domain.quantities import Assumption
 from service.domain.schedule import BurnWeek, NetworkSchedule, PlannedSpending
-from service.engine.numerics.money import split, total
+from service.engine.numerics.money import allocate, sum_usd
 from service.engine.programs.budget import plan_budget as roll_up
 from service.engine.programs.cost_variance import CostVariance, explain_difference
 from service.engine.programs.gates import spending_by_tier
@@ -263,7 +263,7 @@ def _spendings(found: ResolvedProgram, timed: NetworkSchedule) -> Iterator[Plann
     queues = {each.name: each.queue_hours.p50 for each in found.placed.network.activities}
     plan = found.plan
     for stage, tier in zip(spending_by_tier(found.program, plan.tiers, plan.envelope.reserve_usd), plan.tiers, strict=True):
-        shares = split(stage.own_usd + stage.reserve_usd, [block.cost_usd for block in tier.runs])
+        shares = allocate(stage.own_usd + stage.reserve_usd, [block.cost_usd for block in tier.runs])
         for block, usd in zip(tier.runs, shares, strict=True):
             name = activity_name(tier.tier, block.run.name)
             one = times[name]
@@ -272,7 +272,7 @@ def _spendings(found: ResolvedProgram, timed: NetworkSchedule) -> Iterator[Plann
             yield PlannedSpending(
                 begun, one.finish_hours, usd, block.accelerator_hours.p50, round(block.tokens), round(written * block.equivalents)
             )
-    around = total(line.usd for line in found.program.other_lines if line.tier is None)
+    around = sum_usd(line.usd for line in found.program.other_lines if line.tier is None)
     if around:
         yield PlannedSpending(0.0, max(one.finish_hours for one in timed.activities), around)
 
@@ -281,7 +281,7 @@ def _midpoint(found: ResolvedProgram, timed: NetworkSchedule, weeks: Sequence[Bu
     midpoint = found.plan.midpoint
     if midpoint is None:
         return None
-    due, spent = midpoint.at_usd, total(())
+    due, spent = midpoint.at_usd, sum_usd(())
     for week in weeks:
         spent += week.usd
         if spent >= due:

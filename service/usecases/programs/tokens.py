@@ -10,7 +10,7 @@ from service.domain.errors import DomainError, InvalidRequest, UnknownName
 from service.domain.programs.answer import ProgramTokens, SpendChoice, SpendChoices, SuggestedTokens
 from service.domain.programs.program import ProgramPlan
 from service.domain.scaling.laws import PARAMETERS, ParametricLaw, ScalingLaw
-from service.engine.numerics.money import total
+from service.engine.numerics.money import sum_usd
 from service.engine.programs.cost_variance import COMPUTE_LINE
 from service.engine.programs.spend_allocation import SpendCurve, allocate, marginal_returns, published_curve
 from service.engine.programs.tokens import MixturePart, TokenFlow, epochs_until_worth, raw_tokens_needed, token_flow
@@ -134,7 +134,7 @@ def _stated_curves(given: Given) -> list[SpendCurve]:
 
 def _published_curves(given: Given, plan: ProgramPlan, notes: AssumptionLog) -> list[SpendCurve]:
     blocks = [block for tier in plan.tiers for block in tier.runs]
-    usd = sum(float(total(line.usd for line in block.run.lines if line.line == COMPUTE_LINE)) * block.equivalents for block in blocks)
+    usd = sum(float(sum_usd(line.usd for line in block.run.lines if line.line == COMPUTE_LINE)) * block.equivalents for block in blocks)
     if not usd:
         raise InvalidRequest("the runs cost less than a cent: nothing to compare by")
     law, flops = _law(given, notes), sum(block.flops for block in blocks)
@@ -144,7 +144,7 @@ def _published_curves(given: Given, plan: ProgramPlan, notes: AssumptionLog) -> 
 
 def _loss(plan: ProgramPlan, choice: str) -> float:
     """Expected loss of the risks that a choice makes less likely [USD]."""
-    return float(total(block.expected_loss_usd for block in plan.risks if block.risk.addressed_by == choice))
+    return float(sum_usd(block.expected_loss_usd for block in plan.risks if block.risk.addressed_by == choice))
 
 
 def _law(given: Given, notes: AssumptionLog) -> ScalingLaw:

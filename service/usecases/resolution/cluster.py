@@ -8,7 +8,7 @@ from typing import Any
 from service.domain.training.hardware import Accelerator
 from service.domain.training.run import Cluster
 from service.presets.defaults import default
-from service.presets.hardware.accelerators import Resolution
+from service.presets.hardware.accelerators import ResolvedAccelerator
 from service.presets.hardware.networks import find_network, network_note
 from service.usecases.resolution.assumption_log import AssumptionLog
 from service.usecases.resolution.price import Price
@@ -16,7 +16,7 @@ from service.usecases.resolution.price import Price
 Section = Mapping[str, Any]
 
 
-def resolve_cluster(found: Resolution, given: Section, notes: AssumptionLog, price: Price | None = None) -> Cluster:
+def resolve_cluster(found: ResolvedAccelerator, given: Section, notes: AssumptionLog, price: Price | None = None) -> Cluster:
     """The cluster of `hardware`. Its network is the stated one, else that of the priced instance, else the data sheet's."""
     accelerator = found.accelerator
     if found.ambiguous_with:
@@ -30,7 +30,7 @@ def resolve_cluster(found: Resolution, given: Section, notes: AssumptionLog, pri
     return Cluster(accelerator, given["count"], per_node, rate / per_node)
 
 
-def ambiguity_text(found: Resolution) -> str:
+def ambiguity_text(found: ResolvedAccelerator) -> str:
     """Text of what else an accelerator's name may mean, and why this meaning is taken."""
     return f"{found.asked} may also mean {', '.join(found.ambiguous_with)}; {found.why}"
 

@@ -16,7 +16,7 @@ from service.domain.training.run import Run
 from service.domain.training.utilisation import Utilisation
 from service.engine.tracking.feedback import feedback_factors, scale_throughput
 from service.presets.tracking.status import feedback_rules
-from service.presets.training.reliability import find_reliability
+from service.presets.training.reliability import find_failure_rate
 from service.store import Store
 from service.usecases.resolution.assumption_log import AssumptionLog
 
@@ -55,7 +55,7 @@ def apply_throughput_feedback(context: AppContext, run: Run, utilisation: Utilis
     if not lessons:
         return utilisation
     accelerator = run.cluster.accelerator
-    found = feedback_factors(lessons, accelerator.name, find_reliability(accelerator).mttf_hours.p50, feedback_rules())
+    found = feedback_factors(lessons, accelerator.name, find_failure_rate(accelerator).mttf_hours.p50, feedback_rules())
     if found.throughput_ratio is None:
         return utilisation
     source = f"{_runs(found.throughput_runs)} on this accelerator reached it, against what was modelled; {feedback_rules().source}"
@@ -68,7 +68,7 @@ def apply_request_feedback(context: AppContext, request: Given, accelerator: Any
     lessons = context.run_outcomes()
     if not lessons:
         return request
-    found = feedback_factors(lessons, accelerator.name, find_reliability(accelerator).mttf_hours.p50, feedback_rules())
+    found = feedback_factors(lessons, accelerator.name, find_failure_rate(accelerator).mttf_hours.p50, feedback_rules())
     failures, overhead = request.get("failures", {}), request.get("overhead")
     learned: dict[str, Any] = {}
     if found.mttf_hours_per_accelerator is not None and failures.get(MTTF) is None:

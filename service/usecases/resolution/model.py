@@ -7,7 +7,7 @@ from typing import Any
 
 from service.domain.errors import InvalidRequest
 from service.domain.training.model import GenericNetwork, Model
-from service.engine.training.memory import parameter_total
+from service.engine.training.memory import total_parameters
 from service.engine.training.shape import infer_shape
 from service.formats.huggingface.config import read_hf_config
 from service.presets.training.models import find_model
@@ -24,7 +24,7 @@ def resolve_model(given: Mapping[str, Any], notes: AssumptionLog, path: str = "m
     `path` is where the model stands in the request. Raises InvalidRequest, UnknownName with pointers below `path`.
     """
     model, seq_len = _resolve_description(given, notes, path)
-    if (params := parameter_total(model)) > MAX_PARAMETERS:
+    if (params := total_parameters(model)) > MAX_PARAMETERS:
         raise InvalidRequest(f"the shape has {params:.2g} parameters; at most {MAX_PARAMETERS:g} are counted with", "/model")
     return model, seq_len
 

@@ -13,7 +13,7 @@ from service.domain.training.run import Efficiency, Energy, Failures, Network, O
 from service.presets.defaults import default
 from service.presets.hardware.energy import find_power
 from service.presets.hardware.regions import Region, find_region, region_of_offer
-from service.presets.training.reliability import find_reliability, recovery_defaults
+from service.presets.training.reliability import find_failure_rate, recovery_defaults
 from service.usecases.resolution.assumption_log import AssumptionLog
 from service.usecases.resolution.price import Price
 
@@ -47,7 +47,7 @@ def resolve_efficiency(given: Section) -> Efficiency:
 
 def resolve_failures(given: Section, accelerator: Accelerator, pricing: str | None, notes: AssumptionLog) -> Failures:
     """Failure rates and recovery times: the caller's, else the accelerator family's published ones; spot capacity is also preempted."""
-    usual = find_reliability(accelerator)
+    usual = find_failure_rate(accelerator)
     mttf = usual.mttf_hours
     if given.get("mttf_hours_per_accelerator") is not None:
         mttf = Range.exactly(given["mttf_hours_per_accelerator"])

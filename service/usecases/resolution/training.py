@@ -10,7 +10,7 @@ from service.domain.errors import DomainError, InvalidRequest
 from service.domain.training.hardware import Accelerator, Precision
 from service.domain.training.model import GenericNetwork, Model, Transformer
 from service.domain.training.run import Axes, Cluster, Helpers, Training
-from service.engine.training.memory import parameter_total
+from service.engine.training.memory import total_parameters
 from service.presets.defaults import Default, batch_tokens, default, flash_attention
 from service.presets.training.footprint import find_footprint
 from service.usecases.resolution.assumption_log import AssumptionLog
@@ -184,7 +184,7 @@ def _usual_batch(model: Model, method: str, seq_len: int) -> Default:
         return default("training.samples_per_batch")
     if method in FINETUNES:
         return default("training.finetune_sequences")
-    tokens = batch_tokens(parameter_total(model))
+    tokens = batch_tokens(total_parameters(model))
     return Default(max(1, round(tokens.value / seq_len)), tokens.source)
 
 

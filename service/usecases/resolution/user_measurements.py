@@ -18,10 +18,10 @@ from service.domain.training.run import Cluster, Run, Training
 from service.domain.training.utilisation import BadMeasurement, Utilisation
 from service.engine.training.flops import training_flops
 from service.engine.training.layouts import Layouts
-from service.engine.training.step.step_time import Step, step
+from service.engine.training.step.step_time import StepTime, step_time
 from service.presets.hardware.accelerators import load_accelerators
 from service.presets.training.footprint import find_footprint
-from service.presets.training.measured import FILE, Key, MeasuredShape, Measurement, read_measurements, remaining
+from service.presets.training.measured import FILE, DeviceMeasurement, Key, MeasuredShape, read_measurements, residual_spread
 from service.presets.training.utilisation import find_utilisation
 from service.usecases.resolution.assumption_log import AssumptionLog
 
@@ -45,8 +45,8 @@ class MeasuredCase:
     cluster: Cluster
     layouts: Layouts
 
-    def steps(self, utilisation: Utilisation) -> Step:
-        return step(self.model, self.training, self.cluster, utilisation, self.layouts)
+    def steps(self, utilisation: Utilisation) -> StepTime:
+        return step_time(self.model, self.training, self.cluster, utilisation, self.layouts)
 
     def seconds(self, utilisation: Utilisation) -> float:
         """Predicted time of one step [s]."""
@@ -74,7 +74,7 @@ def step_flops(asked: MeasuredCase, *, full_attention: bool = True) -> float:
     return float(training_flops(asked.model, training).total) * training.seq_len * training.global_batch
 
 
-def load_measurements(folder: Path) -> Mapping[Key, Measurement]:
+def load_measurements(folder: Path) -> Mapping[Key, DeviceMeasurement]:
     """The measurements of a data directory. Raises BadMeasurement for an unusable one."""
     found = read_measurements(folder)
     for measurement in found.values():
@@ -86,7 +86,7 @@ def load_measurements(folder: Path) -> Mapping[Key, Measurement]:
 
 
 @functools.lru_cache(maxsize=256)
-def check_measurement(measurement: Measurement) -> None:
+def check_measurement(measurement: DeviceMeasurement) -> None:
     """Raise BadMeasurement for rates above the peak, an unknown precision, or shapes too small to show the arithmetic."""
     accelerator = load_accelerators()[measurement.accelerator]
     where = f"the measurement of {accelerator.name} at {measurement.precision}"
@@ -104,7 +104,7 @@ def check_measurement(measurement: Measurement) -> None:
 
 
 @functools.lru_cache(maxsize=256)
-def with_measurement(utilisation: Utilisation, measurement: Measurement) -> Utilisation:
+def with_measurement(utilisation: Utilisation, measurement: DeviceMeasurement) -> Utilisation:
     """The utilisation that reproduces the measured times: share of the peak, launch time of a layer, and range.
 
     The launch time comes from the small shapes where they show it, the share is the one under which the large shapes'
@@ -181,7 +181,7 @@ def _spread(large: Cases, utilisation: Utilisation) -> Range:
     """Range of the shapes' scatter and of what one device cannot show (links, scale, other layouts); independent, so squares add."""
     if len(large) < MIN_SHAPES_FOR_SPREAD:
         return utilisation.spread
-    unknown = remaining()
+    unknown = residual_spread()
     ratios = _log_ratios(large, utilisation)
     low = math.hypot(min(float(np.quantile(ratios, 0.1)), 0.0), math.log(unknown.spread.p10))
     high = math.hypot(max(float(np.quantile(ratios, 0.9)), 0.0), math.log(unknown.spread.p90))

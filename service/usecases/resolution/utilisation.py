@@ -9,9 +9,18 @@ from service.domain.quantities import Range
 from service.domain.training.model import GenericNetwork
 from service.domain.training.run import Run
 from service.domain.training.utilisation import Utilisation
-from service.engine.training.run_time import peers_elsewhere, scatter, sustained_share
+from service.engine.training.run_time import off_node_fraction, plan_error, sustained_share
 from service.presets.training.models import find_model
-from service.presets.training.utilisation import Known, find_utilisation, load_parameters, nearest, planning, raised, scale_power, spread_of
+from service.presets.training.utilisation import (
+    LayoutKnowledge,
+    find_utilisation,
+    load_parameters,
+    nearest,
+    plan_calibration,
+    raise_range,
+    scale_power,
+    spread_of,
+)
 from service.usecases.resolution.assumption_log import AssumptionLog
 from service.usecases.resolution.feedback import apply_throughput_feedback
 from service.usecases.resolution.user_measurements import apply_measurement
@@ -27,7 +36,7 @@ MEASURED_NETWORK_SOURCE = "github NVIDIA/DeepLearningExamples PyTorch/Classifica
 def resolve_utilisation(context: AppContext, run: Run, notes: AssumptionLog) -> Utilisation:
     """The utilisation of the run's machine; what is borrowed or unknown is recorded as assumption or warning."""
     cluster = run.cluster
-    known: Known = "layout" if run.training.axes.mesh_known(cluster.count) else "goal"
+    known: LayoutKnowledge = "layout" if run.training.axes.mesh_known(cluster.count) else "goal"
     utilisation = find_utilisation(cluster.accelerator, run.training.precision, known, cluster.count)
     if run.efficiency.stated:
         return utilisation
@@ -37,7 +46,7 @@ def resolve_utilisation(context: AppContext, run: Run, notes: AssumptionLog) -> 
     return utilisation
 
 
-def _widen_unmeasured(run: Run, utilisation: Utilisation, known: Known, notes: AssumptionLog) -> Utilisation:
+def _widen_unmeasured(run: Run, utilisation: Utilisation, known: LayoutKnowledge, notes: AssumptionLog) -> Utilisation:
     """Warn of borrowed rates, and widen the range for methods without published rates."""
     accelerator, training = run.cluster.accelerator, run.training
     if isinstance(run.model, GenericNetwork):
@@ -48,10 +57,10 @@ def _widen_unmeasured(run: Run, utilisation: Utilisation, known: Known, notes: A
     if training.method in MEASURED_METHODS:
         return utilisation
     notes.warn(f"no published rates of method {training.method} stand behind this throughput: its range is widened")
-    return replace(utilisation, spread=raised(utilisation.spread, UNMEASURED_POWER))
+    return replace(utilisation, spread=raise_range(utilisation.spread, UNMEASURED_POWER))
 
 
-def _borrow_for_generic_network(run: Run, utilisation: Utilisation, known: Known, notes: AssumptionLog) -> Utilisation:
+def _borrow_for_generic_network(run: Run, utilisation: Utilisation, known: LayoutKnowledge, notes: AssumptionLog) -> Utilisation:
     """The utilisation of a network counted by samples: the published share of one network, on the nearest accelerator family it ran on.
 
     So does that family's range, wider where the share is borrowed.
@@ -66,19 +75,19 @@ def _borrow_for_generic_network(run: Run, utilisation: Utilisation, known: Known
         power *= parameters.borrowed_power
         asked = f"this network on {accelerator.name} at {run.training.precision}"
         notes.warn(f"no published throughput of {asked}: borrowed from {ran}, with a wider range")
-    return replace(utilisation, spread=raised(spread_of(parameters.spreads, taken, known), power))
+    return replace(utilisation, spread=raise_range(spread_of(parameters.spreads, taken, known), power))
 
 
 def _note_whole_run_losses(run: Run, notes: AssumptionLog) -> None:
     """Record what whole runs lose beyond their steps, and how planned hours scattered."""
-    found = planning()
-    if peers_elsewhere(run.cluster) > 0:
+    found = plan_calibration()
+    if off_node_fraction(run.cluster) > 0:
         source = (
             f"whole published runs on many nodes took 1 + {found.lost_between_nodes:g} times the hours of their steps in the middle, on one"
             " node no more; the loss goes with the share of peers on other nodes; state a whole run's efficiency to leave it out"
         )
         notes.assume("throughput.sustained_share", sustained_share(run, found), source)
-    spread = scatter(run, found)
+    spread = plan_error(run, found)
     if spread == Range.exactly(1.0):
         return
     source = (

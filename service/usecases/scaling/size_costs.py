@@ -23,14 +23,14 @@ from service.engine.serving.roofline import throughput_spread
 from service.engine.training.cost import total_usd
 from service.engine.training.energy import energy_mwh
 from service.engine.training.estimate import checkpoint_tb
-from service.engine.training.run_time import timing_in
+from service.engine.training.run_time import predict_run_time_in
 from service.engine.training.search.layout_search import choose_layout
 from service.engine.training.shape import infer_shape
 from service.presets.hardware.accelerators import find_accelerator
 from service.presets.scaling.laws import load_mixture_law
 from service.presets.scaling.optimum import optimal_default
 from service.presets.serving import default_shape, find_format, serving_defaults, serving_machine
-from service.presets.training.utilisation import planning
+from service.presets.training.utilisation import plan_calibration
 from service.prices.book import PriceBook
 from service.usecases.resolution.assumption_log import AssumptionLog
 from service.usecases.resolution.machine import resolve_machine
@@ -173,7 +173,7 @@ def cost_size(rig: TrainingSetup, params: float, model: Transformer) -> SizeCost
     choice = choose_layout(run.model, run.training, run.cluster, utilisation)
     if not choice.fits:
         raise DoesNotFit(f"{params:.3g} parameters do not fit on {rig.cluster.count:,} x {rig.cluster.accelerator.name}", "/hardware")
-    hours = timing_in(run, choice, utilisation, planning()).wall_clock_hours.p50
+    hours = predict_run_time_in(run, choice, utilisation, plan_calibration()).wall_clock_hours.p50
     checkpoint = checkpoint_tb(run)
 
     def bill(wall_clock_hours: float) -> float:

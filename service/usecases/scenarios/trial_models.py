@@ -22,8 +22,8 @@ from service.engine.scheduling.critical_path import deadline_hours, forward_pass
 from service.engine.training.cost import checkpoint_interval_hours
 from service.engine.training.energy import energy_mwh
 from service.engine.training.estimate import checkpoint_tb
-from service.engine.training.run_time import Timing, scatter, timing
-from service.presets.training.utilisation import planning
+from service.engine.training.run_time import RunTime, plan_error, predict_run_time
+from service.presets.training.utilisation import plan_calibration
 from service.usecases.programs import lines
 from service.usecases.programs.plan import ResolvedProgram, resolve_program
 from service.usecases.programs.runs import PROGRAM_SECTIONS, EstimateCache, EstimatedRun, collect_run_warnings
@@ -101,7 +101,7 @@ def _of_run(context: AppContext, base: Given, own: Sequence[str], regimes: Mappi
     )
 
 
-def run_model(name: str, run: Run, timed: Timing, repetition: RunRepetition, queue_hours: Range | None = None) -> RunModel:
+def run_model(name: str, run: Run, timed: RunTime, repetition: RunRepetition, queue_hours: Range | None = None) -> RunModel:
     """A run as trials take it: what the estimate multiplies into one range stands apart here."""
     rate = timed.speed.tokens_per_s_per_accelerator
     work = run_equivalents(repetition)
@@ -109,7 +109,7 @@ def run_model(name: str, run: Run, timed: Timing, repetition: RunRepetition, que
         name=name,
         run=run,
         useful_hours=run.data.trained_tokens / (rate.p50 * timed.sustained_share * run.cluster.count) / 3600,
-        slowness=product(1.0, (inverse(rate), scatter(run, planning()))),
+        slowness=product(1.0, (inverse(rate), plan_error(run, plan_calibration()))),
         queue_hours=Range.exactly(run.schedule.queue_hours) if queue_hours is None else queue_hours,
         interval_hours=checkpoint_interval_hours(run),
         checkpoint_tb=checkpoint_tb(run),
@@ -119,9 +119,9 @@ def run_model(name: str, run: Run, timed: Timing, repetition: RunRepetition, que
     )
 
 
-def _timed(context: AppContext, request: Given, notes: AssumptionLog) -> tuple[Run, Timing]:
+def _timed(context: AppContext, request: Given, notes: AssumptionLog) -> tuple[Run, RunTime]:
     resolved = resolve_run(context, request, notes)
-    return resolved.run, timing(resolved.run, resolved.utilisation, planning())
+    return resolved.run, predict_run_time(resolved.run, resolved.utilisation, plan_calibration())
 
 
 def _of_program(context: AppContext, base: Given, own: Sequence[str], regimes: Mapping[str, Regimes]) -> Modelled:

@@ -16,7 +16,7 @@ from service.domain.training.model import Transformer
 from service.domain.training.run import Run
 from service.domain.training.utilisation import Utilisation
 from service.engine.training import estimate as engine
-from service.presets.training.utilisation import planning
+from service.presets.training.utilisation import plan_calibration
 from service.presets.version import engine_version
 from service.usecases.resolution.assumption_log import AssumptionLog
 from service.usecases.resolution.price import Price
@@ -93,7 +93,7 @@ def _warn_of_surprises(request: Request, run: Run, found: Estimate, price: Price
 def _estimate_within_limits(run: Run, utilisation: Utilisation) -> Estimate:
     """The engine's estimate. Raises InvalidRequest above MAX_USD or MAX_ACCELERATOR_HOURS."""
     try:
-        found = engine.estimate(run, utilisation, planning())
+        found = engine.estimate(run, utilisation, plan_calibration())
     except InvalidOperation as error:  # more digits than Decimal holds
         raise InvalidRequest(BEYOND_LIMITS_TEXT) from error
     if found.cost.total_usd.p90 > MAX_USD or found.time.accelerator_hours.p90 > MAX_ACCELERATOR_HOURS:

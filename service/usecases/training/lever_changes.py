@@ -11,7 +11,7 @@ from providers.offer import Offer
 from service.context import AppContext
 from service.domain.training.hardware import Accelerator
 from service.domain.training.model import Model, Transformer
-from service.engine.training.memory import parameter_total
+from service.engine.training.memory import total_parameters
 from service.presets.hardware.accelerators import find_accelerator, load_accelerators
 from service.presets.hardware.regions import region_of_offer
 from service.presets.training.levers import LeverKind
@@ -189,7 +189,7 @@ def _experts(base: LeverBase, kind: LeverKind) -> Iterator[Change]:
     """A mixture of experts on the same sequences and batch."""
     if not (base.pretrains_text and base.dense):
         return
-    params = parameter_total(base.model)
+    params = total_parameters(base.model)
     if params >= kind.figures["least_params"]:
         whole, active = (int(params * kind.figures[name]) for name in ("params_factor", "active_share"))
         assumed = {path: base.chosen(path) for path in MODEL_FIELDS if base.given(path) is None}
@@ -200,7 +200,7 @@ def _distillation(base: LeverBase, kind: LeverKind) -> Iterator[Change]:
     """Distillation with a share of the tokens, but not below the published minimum."""
     if not base.pretrains_text:
         return
-    params, figures = parameter_total(base.model), kind.figures
+    params, figures = total_parameters(base.model), kind.figures
     share = max(figures["tokens_share"], figures["least_tokens"] / base.answer.estimate.tokens.trained)
     if params <= figures["most_params"] and share < 1:
         teacher = {"params": int(params * figures["teacher_factor"])}
@@ -217,7 +217,7 @@ def _adapters(method: str) -> Changes:
 
 
 def _progressive_growing(base: LeverBase, kind: LeverKind) -> Iterator[Change]:
-    if base.pretrains_text and base.dense and parameter_total(base.model) <= kind.figures["most_params"]:
+    if base.pretrains_text and base.dense and total_parameters(base.model) <= kind.figures["most_params"]:
         yield base.tokens(kind.figures["tokens_share"])
 
 

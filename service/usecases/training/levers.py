@@ -13,7 +13,7 @@ from service.context import AppContext
 from service.domain.errors import DomainError
 from service.domain.training.estimate import EstimateLever
 from service.presets.hardware.accelerators import find_accelerator
-from service.presets.training.levers import LeverKind, lever_kinds
+from service.presets.training.levers import LeverKind, load_levers
 from service.usecases.resolution.price import Price
 from service.usecases.training.estimate import EstimateAnswer, estimate
 from service.usecases.training.lever_changes import Change, LeverBase, changes
@@ -28,7 +28,7 @@ def estimate_with_levers(context: AppContext, request: Given) -> EstimateAnswer:
     """An estimate with its levers, by dollars saved. Raises as `estimate` does; a change that cannot be estimated is no lever."""
     answer = estimate(context, request)
     base = LeverBase(context, request, answer)
-    found = [lever for kind in lever_kinds().values() for lever in _best(kind, _levers(base, kind))]
+    found = [lever for kind in load_levers().values() for lever in _best(kind, _levers(base, kind))]
     return replace(answer, levers=tuple(sorted(found, key=lambda lever: (-lever.saves_usd, -lever.saves_days))))
 
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from service.domain.training.estimate import Alternative
 from service.domain.training.run import Cluster, Training
 from service.engine.training.layouts import Layouts
-from service.engine.training.step.step_time import Step
+from service.engine.training.step.step_time import StepTime
 
 MESH = ("tensor", "pipeline", "data", "context", "expert")
 SCHEDULE = ("micro_batch", "zero_stage", "recompute")
@@ -27,23 +27,23 @@ SPENT_IN = {
 
 
 @dataclass(frozen=True, slots=True)
-class Timed:
+class TimedLayouts:
     """Layouts with their steps, the bytes they need and whether these are there; seconds a step and sequences a second."""
 
     layouts: Layouts
-    steps: Step
+    steps: StepTime
     needed: NDArray[np.float64]
     fits: NDArray[np.bool_]
     seconds: NDArray[np.float64]
     rate: NDArray[np.float64]
 
 
-def several_meshes(layouts: Layouts) -> bool:
+def has_several_meshes(layouts: Layouts) -> bool:
     """Whether the layouts divide the machine in more than one way."""
     return len(layouts) > 1 and not _family(layouts, MESH, 0).all()
 
 
-def alternatives(timed: Timed, best: int, training: Training, cluster: Cluster) -> tuple[Alternative, ...]:
+def alternatives(timed: TimedLayouts, best: int, training: Training, cluster: Cluster) -> tuple[Alternative, ...]:
     """The fastest layouts of other kinds than the one taken, and the fastest that is faster and does not fit; fastest first."""
     if len(timed.layouts) == 1:
         return ()
@@ -54,9 +54,9 @@ def alternatives(timed: Timed, best: int, training: Training, cluster: Cluster) 
     return tuple(_alternative(timed, best, other, training, cluster) for other in others)
 
 
-def _best_of_others(timed: Timed, best: int) -> list[int]:
+def _best_of_others(timed: TimedLayouts, best: int) -> list[int]:
     """The fastest that fits of each other mesh; of each other micro-batch, ZeRO stage and recomputation where there is one mesh only."""
-    columns = MESH if several_meshes(timed.layouts) else SCHEDULE
+    columns = MESH if has_several_meshes(timed.layouts) else SCHEDULE
     left, found, taken = np.where(timed.fits, timed.rate, 0.0), list[int](), best
     while len(found) < FITTING_ALTERNATIVES:
         left[_family(timed.layouts, columns, taken)] = 0.0
@@ -76,7 +76,7 @@ def _family(layouts: Layouts, columns: Sequence[str], index: int) -> NDArray[np.
     return same
 
 
-def _alternative(timed: Timed, best: int, other: int, training: Training, cluster: Cluster) -> Alternative:
+def _alternative(timed: TimedLayouts, best: int, other: int, training: Training, cluster: Cluster) -> Alternative:
     fits = bool(timed.fits[other])
     needed, held = float(timed.needed[other]) / 1e9, cluster.accelerator.usable_memory_bytes / 1e9
     return Alternative(
@@ -90,7 +90,7 @@ def _alternative(timed: Timed, best: int, other: int, training: Training, cluste
     )
 
 
-def _why_slower(timed: Timed, best: int, other: int) -> str:
+def _why_slower(timed: TimedLayouts, best: int, other: int) -> str:
     """The part of the step that grew most, for the same sequences."""
     if timed.rate[other] >= timed.rate[best]:
         return "as fast"

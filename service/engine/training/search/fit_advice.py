@@ -12,9 +12,9 @@ import numpy as np
 from service.domain.errors import DoesNotFit, InvalidRequest
 from service.domain.training.model import Model
 from service.domain.training.run import Axes, Cluster, Training
-from service.engine.training.layouts import plain_layouts, savings_grid
-from service.engine.training.memory import memory
-from service.engine.training.search.layout_search import Choice
+from service.engine.training.layouts import base_layouts, memory_option_grid
+from service.engine.training.memory import memory_use
+from service.engine.training.search.layout_search import LayoutChoice
 
 LARGEST_MACHINE = 2**17
 NO_MACHINE = (
@@ -93,13 +93,13 @@ def _leanest_bytes(model: Model, training: Training, cluster: Cluster) -> float:
     """What the leanest layout of the whole search needs: all recomputed, sharded as far as it helps, a sequence at a time, whole stages."""
     bare = replace(training, axes=Axes(micro_batch=1, virtual_pipeline=1, recompute="full"))
     try:
-        layouts = plain_layouts(model, bare, cluster.count)
+        layouts = base_layouts(model, bare, cluster.count)
     except InvalidRequest:
         return float("inf")
-    return float(np.min(memory(model, training, savings_grid(bare, layouts)).total))
+    return float(np.min(memory_use(model, training, memory_option_grid(bare, layouts)).total))
 
 
-def does_not_fit(model: Model, training: Training, cluster: Cluster, choice: Choice) -> DoesNotFit:
+def does_not_fit(model: Model, training: Training, cluster: Cluster, choice: LayoutChoice) -> DoesNotFit:
     """The error for a search in which nothing fits."""
     needed, held = choice.total_bytes / 1e9, cluster.accelerator.usable_memory_bytes / 1e9
     advice = "; ".join(what_would_fit(model, training, cluster))

@@ -13,10 +13,10 @@ from service.domain.training.estimate import Alternative
 from service.domain.training.model import Model, Transformer
 from service.domain.training.run import Cluster, Training
 from service.domain.training.utilisation import Utilisation
-from service.engine.training.layouts import Layouts, plain_layouts, saved, savings_grid
-from service.engine.training.memory import Memory, memory
-from service.engine.training.search.alternatives import Timed, alternatives, several_meshes
-from service.engine.training.step.step_time import Step, step
+from service.engine.training.layouts import Layouts, base_layouts, memory_option_grid, with_memory_options
+from service.engine.training.memory import MemoryUse, memory_use
+from service.engine.training.search.alternatives import TimedLayouts, alternatives, has_several_meshes
+from service.engine.training.step.step_time import StepTime, step_time
 
 # A layout that needs more than this many times the memory there is tells nobody what to change: it is not timed.
 NEAR_MISS = 2.0
@@ -25,11 +25,11 @@ Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class LayoutChoice:
     """The layout taken: its columns (one position), its step, its memory in bytes by part, and the best of the others."""
 
     layouts: Layouts
-    steps: Step
+    steps: StepTime
     memory_bytes: dict[str, float]
     fits: bool
     alternatives: tuple[Alternative, ...]
@@ -40,12 +40,12 @@ class Choice:
 
 
 @dataclass(frozen=True, slots=True)
-class Weighed:
+class SizedLayouts:
     """Layouts with the bytes they need; what these are made of is in `used` at their `places`, one array an axis."""
 
     layouts: Layouts
     needed: Floats
-    used: Memory
+    used: MemoryUse
     places: tuple[NDArray[np.int64], ...]
 
     def parts(self, index: int) -> dict[str, float]:
@@ -54,13 +54,13 @@ class Weighed:
 
 
 @lru_cache(maxsize=2048)
-def choose_layout(model: Model, training: Training, cluster: Cluster, utilisation: Utilisation) -> Choice:
+def choose_layout(model: Model, training: Training, cluster: Cluster, utilisation: Utilisation) -> LayoutChoice:
     """The fastest layout that fits; where none fits the leanest one, with `fits` false.
 
     Raises InvalidRequest where the axes the caller fixed cannot make up the machine or cut the model.
     """
     weighed = _worth_timing(model, training, cluster)
-    timed = _timed(weighed, step(model, training, cluster, utilisation, weighed.layouts), cluster)
+    timed = _timed(weighed, step_time(model, training, cluster, utilisation, weighed.layouts), cluster)
     best = _best(timed)
     choice = _choice(timed, best, weighed)
     return replace(choice, alternatives=alternatives(timed, best, training, cluster)) if choice.fits else choice
@@ -69,39 +69,39 @@ def choose_layout(model: Model, training: Training, cluster: Cluster, utilisatio
 @lru_cache(maxsize=512)
 def choose_layouts(
     model: Model, training: Training, cluster: Cluster, utilisation: Utilisation, networks_gbit_per_s: tuple[float, ...]
-) -> tuple[Choice, ...]:
+) -> tuple[LayoutChoice, ...]:
     """`choose_layout` in each of several networks in place of the cluster's, without a look at the alternatives. Raises InvalidRequest."""
     weighed = _worth_timing(model, training, cluster)
-    steps = step(model, training, cluster, utilisation, weighed.layouts, np.array(networks_gbit_per_s)[:, np.newaxis])
-    rows = zip(*np.broadcast_arrays(*(getattr(steps, name) for name in Step.__slots__)), strict=True)
-    found = (_timed(weighed, Step(*parts), cluster) for parts in rows)
+    steps = step_time(model, training, cluster, utilisation, weighed.layouts, np.array(networks_gbit_per_s)[:, np.newaxis])
+    rows = zip(*np.broadcast_arrays(*(getattr(steps, name) for name in StepTime.__slots__)), strict=True)
+    found = (_timed(weighed, StepTime(*parts), cluster) for parts in rows)
     return tuple(_choice(timed, _best(timed), weighed) for timed in found)
 
 
-def _timed(weighed: Weighed, steps: Step, cluster: Cluster) -> Timed:
+def _timed(weighed: SizedLayouts, steps: StepTime, cluster: Cluster) -> TimedLayouts:
     """The layouts with the bytes they need and how long they take in one network."""
     seconds, fits = steps.total, weighed.needed <= cluster.accelerator.usable_memory_bytes
-    return Timed(weighed.layouts, steps, weighed.needed, fits, seconds, steps.batch / seconds)
+    return TimedLayouts(weighed.layouts, steps, weighed.needed, fits, seconds, steps.batch / seconds)
 
 
-def _best(timed: Timed) -> int:
+def _best(timed: TimedLayouts) -> int:
     """Position of the fastest layout that fits, or of the leanest."""
     return int(np.argmax(np.where(timed.fits, timed.rate, 0.0))) if timed.fits.any() else int(np.argmin(timed.needed))
 
 
-def _choice(timed: Timed, best: int, weighed: Weighed) -> Choice:
+def _choice(timed: TimedLayouts, best: int, weighed: SizedLayouts) -> LayoutChoice:
     """The layout at that position as the one taken."""
     only = np.array([best])
-    return Choice(
+    return LayoutChoice(
         layouts=timed.layouts.take(only),
-        steps=Step(*(getattr(timed.steps, name)[only] for name in Step.__slots__)),
+        steps=StepTime(*(getattr(timed.steps, name)[only] for name in StepTime.__slots__)),
         memory_bytes=weighed.parts(best),
         fits=bool(timed.fits.any()),
         alternatives=(),
     )
 
 
-def _worth_timing(model: Model, training: Training, cluster: Cluster) -> Weighed:
+def _worth_timing(model: Model, training: Training, cluster: Cluster) -> SizedLayouts:
     """The layouts near the memory there is, or the leanest where none is: the same in every network.
 
     More recomputation and higher ZeRO stages cost time and never save any: where the machine can be divided in several ways, they
@@ -110,7 +110,7 @@ def _worth_timing(model: Model, training: Training, cluster: Cluster) -> Weighed
     _check_axes(model, training)
     capacity = cluster.accelerator.usable_memory_bytes
     plain, used, needed = _weighed(model, training, cluster.count)
-    one_mesh, fits = not several_meshes(plain), needed <= capacity
+    one_mesh, fits = not has_several_meshes(plain), needed <= capacity
     some_fit = bool(fits.any())
     if not some_fit and not one_mesh:
         bare = _barest(model, training, cluster.count)
@@ -123,33 +123,33 @@ def _worth_timing(model: Model, training: Training, cluster: Cluster) -> Weighed
     # Of equally fast layouts the first is taken: one that fits without savings.
     order = np.argsort(~fits[0, 0, row], kind="stable") if not one_mesh else slice(None)
     places = recompute[order], zero_stage[order], row[order]
-    return Weighed(saved(training, plain, places), needed[places], used, places)
+    return SizedLayouts(with_memory_options(training, plain, places), needed[places], used, places)
 
 
-def _leanest(training: Training, layouts: Layouts, used: Memory, needed: Floats) -> Weighed:
+def _leanest(training: Training, layouts: Layouts, used: MemoryUse, needed: Floats) -> SizedLayouts:
     """Those that need the least, of layouts with every saving."""
     places = np.nonzero(needed <= needed.min())
-    return Weighed(saved(training, layouts, places), needed[places], used, places)
+    return SizedLayouts(with_memory_options(training, layouts, places), needed[places], used, places)
 
 
 # What a layout takes is the same on every accelerator: where several are compared it is asked for again.
 @lru_cache(maxsize=4)
-def _weighed(model: Model, training: Training, count: int) -> tuple[Layouts, Memory, Floats]:
-    """`plain_layouts`, and what they take with every saving, as a grid."""
-    return _with_every_saving(model, training, plain_layouts(model, training, count))
+def _weighed(model: Model, training: Training, count: int) -> tuple[Layouts, MemoryUse, Floats]:
+    """`base_layouts`, and what they take with every saving, as a grid."""
+    return _with_every_saving(model, training, base_layouts(model, training, count))
 
 
 @lru_cache(maxsize=4)
-def _barest(model: Model, training: Training, count: int) -> tuple[Layouts, Memory, Floats]:
+def _barest(model: Model, training: Training, count: int) -> tuple[Layouts, MemoryUse, Floats]:
     """Every division of the machine with one sequence at a time and whole stages, where these are not stated, with every saving."""
     axes = training.axes
     bare = replace(training, axes=replace(axes, micro_batch=axes.micro_batch or 1, virtual_pipeline=axes.virtual_pipeline or 1))
-    return _with_every_saving(model, training, plain_layouts(model, bare, count))
+    return _with_every_saving(model, training, base_layouts(model, bare, count))
 
 
-def _with_every_saving(model: Model, training: Training, layouts: Layouts) -> tuple[Layouts, Memory, Floats]:
-    grid = savings_grid(training, layouts)
-    used = memory(model, training, grid)
+def _with_every_saving(model: Model, training: Training, layouts: Layouts) -> tuple[Layouts, MemoryUse, Floats]:
+    grid = memory_option_grid(training, layouts)
+    used = memory_use(model, training, grid)
     return layouts, used, np.broadcast_to(used.total, (grid.recompute.size, grid.zero_stage.size, len(layouts)))
 
 

@@ -8,16 +8,16 @@ import numpy as np
 
 from service.domain.training.model import Experts, GenericNetwork, LatentAttention, Model, Transformer
 from service.domain.training.run import FROZEN_BASE
-from service.engine.training.dtypes import element_bytes, input_bytes
+from service.engine.training.dtypes import element_bytes, matmul_input_bytes
 from service.engine.training.flops import forward_flops
-from service.engine.training.layouts import stack_depth
+from service.engine.training.layouts import layer_count
 from service.engine.training.parameters import count_parameters, expert_layer_count, feed_forward_parameters
 from service.engine.training.step.workload import (
     Floats,
     Workload,
-    attention_again,
     executed_flops,
     head_flops,
+    recomputed_attention_flops,
     sixteen_bit_peak,
     weight_passes,
 )
@@ -32,33 +32,33 @@ FLASH_BACKWARD = 2.5
 TILE_ROWS = 128
 
 
-def matmul_seconds(job: Workload) -> tuple[Floats, Floats]:
+def matmul_seconds(workload: Workload) -> tuple[Floats, Floats]:
     """Seconds at the peak of the layers' matrix work, and of the visited experts'; attention's core, the head and sampled text apart."""
-    attention = job.total.attention + attention_again(job, job.forward)
-    seconds = job.stage_flops(executed_flops(job) - attention - head_flops(job)) / job.peak
-    routed = seconds * _routed_part(job.model)
-    return seconds - routed, routed * _tile_waste(job)
+    attention = workload.total.attention + recomputed_attention_flops(workload, workload.forward)
+    seconds = workload.stage_flops(executed_flops(workload) - attention - head_flops(workload)) / workload.peak
+    routed = seconds * _routed_part(workload.model)
+    return seconds - routed, routed * _tile_waste(workload)
 
 
-def _tile_waste(job: Workload) -> Floats:
+def _tile_waste(workload: Workload) -> Floats:
     """How much longer grouped products take because each expert's rows fill whole tiles."""
-    if isinstance(job.model, GenericNetwork) or job.model.experts is None:
-        return job.nothing
-    waste: Floats = 1 + TILE_ROWS / 2 * held_experts(job) / _routed_rows(job, job.model.experts)
+    if isinstance(workload.model, GenericNetwork) or workload.model.experts is None:
+        return workload.zeros
+    waste: Floats = 1 + TILE_ROWS / 2 * held_experts(workload) / _routed_rows(workload, workload.model.experts)
     return waste
 
 
-def held_experts(job: Workload) -> Floats:
+def held_experts(workload: Workload) -> Floats:
     """Experts of a routed layer that one device holds, whole or a slice of each."""
-    if isinstance(job.model, GenericNetwork) or job.model.experts is None:
-        return job.nothing
-    held: Floats = job.model.experts.experts / job.layouts.expert
+    if isinstance(workload.model, GenericNetwork) or workload.model.experts is None:
+        return workload.zeros
+    held: Floats = workload.model.experts.experts / workload.layouts.expert
     return held
 
 
-def _routed_rows(job: Workload, experts: Experts) -> Floats:
+def _routed_rows(workload: Workload, experts: Experts) -> Floats:
     """Rows that come to the experts of one device: its own tokens' visits, because what it sends out comes back from others."""
-    return job.tokens * experts.experts_per_token / np.minimum(job.layouts.expert, job.layouts.tensor)
+    return workload.tokens * experts.experts_per_token / np.minimum(workload.layouts.expert, workload.layouts.tensor)
 
 
 def _routed_part(model: Model) -> float:
@@ -74,54 +74,54 @@ def _routed_part(model: Model) -> float:
 
 def routed_layers(model: Model) -> float:
     """Share of the layers that route their tokens."""
-    return 0.0 if isinstance(model, GenericNetwork) else expert_layer_count(model) / stack_depth(model)
+    return 0.0 if isinstance(model, GenericNetwork) else expert_layer_count(model) / layer_count(model)
 
 
-def head_seconds(job: Workload) -> Floats:
+def head_seconds(workload: Workload) -> Floats:
     """Seconds of the output head at the 16-bit peak: recipes in fewer bits leave it there (Micikevicius et al. 2022, arXiv 2209.05433)."""
-    rate = sixteen_bit_peak(job.cluster.accelerator, job.training.precision)
-    return head_flops(job) * job.tokens / job.layouts.tensor / rate
+    rate = sixteen_bit_peak(workload.cluster.accelerator, workload.training.precision)
+    return head_flops(workload) * workload.tokens / workload.layouts.tensor / rate
 
 
 @dataclass(frozen=True, slots=True)
-class Products:
+class ProductCosts:
     operands: Floats
     reductions: Floats
 
 
-def product_costs(job: Workload) -> Products:
+def product_costs(workload: Workload) -> ProductCosts:
     """Operand traffic and reduction depth of a stage's products, forward, for the activations' gradient and for the weights'.
 
     A product of an m x k and a k x n matrix moves mk + kn + mn elements. Its last tiles leave part of the device idle for about
     as long as one tile takes, which goes with k: narrow products are slow because of both.
     """
-    if isinstance(job.model, GenericNetwork):
-        return Products(job.nothing, job.nothing)
-    times, forward, activations = weight_passes(job), job.forward_passes + job.again, job.backward_passes
-    weights = 0.0 if job.training.method in FROZEN_BASE else activations
-    element = input_bytes(job.training)
-    width = element_bytes(job.training) / element
-    products = _layer_products(job)
+    if isinstance(workload.model, GenericNetwork):
+        return ProductCosts(workload.zeros, workload.zeros)
+    times, forward, activations = weight_passes(workload), workload.forward_passes + workload.recompute_passes, workload.backward_passes
+    weights = 0.0 if workload.training.method in FROZEN_BASE else activations
+    element = matmul_input_bytes(workload.training)
+    width = element_bytes(workload.training) / element
+    products = _layer_products(workload)
     elements = sum(share * (rows * (inputs + outputs) + copies * inputs * outputs) for share, rows, inputs, outputs, copies in products)
     depth = forward * sum(share * inputs for share, _, inputs, _, _ in products)
     depth = depth + activations * sum(share * outputs for share, _, _, outputs, _ in products)
     depth = depth + weights * sum(share * rows / copies for share, rows, _, _, copies in products)
-    return Products(times * elements * job.layers * element / job.bandwidth, depth * job.layers / width)
+    return ProductCosts(times * elements * workload.layers * element / workload.bandwidth, depth * workload.layers / width)
 
 
-def _layer_products(job: Workload) -> list[LayerProduct]:
+def _layer_products(workload: Workload) -> list[LayerProduct]:
     """A layer's products on one device."""
-    model = job.model
+    model = workload.model
     assert isinstance(model, Transformer)
-    tensor, tokens, hidden = job.layouts.tensor, job.tokens, float(model.hidden_size)
+    tensor, tokens, hidden = workload.layouts.tensor, workload.tokens, float(model.hidden_size)
     found: list[LayerProduct] = [(1.0, tokens, hidden * inputs, outputs / tensor, 1.0) for inputs, outputs in _attention_inputs(model)]
-    found.append((1.0, tokens, values_width(model) / tensor, hidden, 1.0))
+    found.append((1.0, tokens, value_width(model) / tensor, hidden, 1.0))
     routed = expert_layer_count(model) / model.layers
     gates = 2 if model.gated_ffn else 1
     if routed < 1:
         found += _feed_forward(1 - routed, tokens, hidden, model.ffn_hidden_size / tensor, gates, 1.0)
     if model.experts:
-        found += _routed(routed, job, model.experts, hidden, gates)
+        found += _routed(routed, workload, model.experts, hidden, gates)
     return found
 
 
@@ -129,13 +129,13 @@ def _feed_forward(share: float, rows: Floats, hidden: float, inner: Floats, gate
     return [(share, rows, hidden, gates * inner, copies), (share, rows, inner, hidden, copies)]
 
 
-def _routed(share: float, job: Workload, experts: Experts, hidden: float, gates: int) -> list[LayerProduct]:
+def _routed(share: float, workload: Workload, experts: Experts, hidden: float, gates: int) -> list[LayerProduct]:
     """Experts on one device as one grouped product of the rows routed to it, and the shared experts."""
-    tensor, tokens = job.layouts.tensor, job.tokens
+    tensor, tokens = workload.layouts.tensor, workload.tokens
     # Fewer expert ranks than tensor ranks: those of one set of experts divide their width.
-    split = tensor / np.minimum(job.layouts.expert, tensor)
-    held = experts.experts / job.layouts.expert
-    rows = _routed_rows(job, experts)
+    split = tensor / np.minimum(workload.layouts.expert, tensor)
+    held = experts.experts / workload.layouts.expert
+    rows = _routed_rows(workload, experts)
     found = _feed_forward(share, rows, hidden, experts.ffn_hidden_size / split, gates, held)
     if experts.shared_experts:
         width = experts.shared_experts * (experts.shared_ffn_hidden_size or experts.ffn_hidden_size)
@@ -160,17 +160,17 @@ def _latent_inputs(model: Transformer, latent: LatentAttention) -> list[tuple[fl
     return [*queries, (1.0, float(latent.kv_lora_rank + latent.qk_rope_head_dim)), (latent.kv_lora_rank / hidden, key_value)]
 
 
-def values_width(model: Transformer) -> float:
+def value_width(model: Transformer) -> float:
     return float(model.attention_heads * (model.latent.v_head_dim if model.latent else model.head_dim))
 
 
-def attention_seconds(job: Workload) -> Floats:
+def attention_seconds(workload: Workload) -> Floats:
     """Seconds of scores and values at the 16-bit peak, as the kernels execute them.
 
     Flash attention leaves out the masked half of a causal square and repeats the scores in its backward pass.
     """
-    training = replace(job.training, count_full_attention=not job.training.flash_attention)
-    forward = forward_flops(job.model, training)
-    passed = job.forward_passes + (FLASH_BACKWARD if training.flash_attention else 2.0) * job.backward_passes
-    executed = passed * forward.attention + attention_again(job, forward)
-    return job.stage_flops(executed) / sixteen_bit_peak(job.cluster.accelerator, training.precision)
+    training = replace(workload.training, count_full_attention=not workload.training.flash_attention)
+    forward = forward_flops(workload.model, training)
+    passed = workload.forward_passes + (FLASH_BACKWARD if training.flash_attention else 2.0) * workload.backward_passes
+    executed = passed * forward.attention + recomputed_attention_flops(workload, forward)
+    return workload.stage_flops(executed) / sixteen_bit_peak(workload.cluster.accelerator, training.precision)

@@ -6,59 +6,66 @@ import numpy as np
 
 from service.domain.training.model import GenericNetwork, Transformer
 from service.domain.training.run import FROZEN_BASE
-from service.engine.training.dtypes import element_bytes, input_bytes, optimizer_bytes, weight_bytes
-from service.engine.training.flops import mean_context
+from service.engine.training.dtypes import element_bytes, matmul_input_bytes, optimizer_bytes, weight_bytes
+from service.engine.training.flops import mean_context_tokens
 from service.engine.training.layouts import rounded_batch
-from service.engine.training.memory import key_value_bytes_per_sequence, sharded
+from service.engine.training.memory import key_value_bytes_per_sequence, zero_sharded
 from service.engine.training.parameters import expert_layer_count
-from service.engine.training.pipeline import expert_split
-from service.engine.training.step.matmul import values_width
-from service.engine.training.step.workload import FULL, SELECTIVE, Floats, Workload, sweeps
+from service.engine.training.pipeline import expert_ranks
+from service.engine.training.step.matmul import value_width
+from service.engine.training.step.workload import FULL, SELECTIVE, Floats, Workload, layer_passes
 
 
-def activation_seconds(job: Workload) -> Floats:
+def activation_seconds(workload: Workload) -> Floats:
     """Seconds that a stage's norms, rotations, activations and residuals take over the memory bus, each tensor read and written once.
 
     Forward: two norms (4h), two residuals (6h), queries and keys turned, the feed-forward's activation; twice that backward.
     Sequence parallelism splits norms and residuals over the tensor ranks too (Korthikanti et al. 2022, arXiv 2205.05198, 4.2.2).
     Quantised products read 16 bit and write a copy for each of their inputs.
     """
-    model, training = job.model, job.training
+    model, training = workload.model, workload.training
     assert isinstance(model, Transformer)
     inner, routed = feed_forward_width(model), expert_layer_count(model) / model.layers
     gate = 3.0 if model.gated_ffn else 2.0
-    whole = 1.0 if training.sequence_parallel else job.layouts.tensor
+    whole = 1.0 if training.sequence_parallel else workload.layouts.tensor
     elements = whole * 10.0 * model.hidden_size + 2.0 * model.head_dim * (model.attention_heads + model.kv_heads) + gate * inner
     if model.experts:
         elements = elements + routed * 4.0 * model.hidden_size * model.experts.experts_per_token
-    moved = element_bytes(training) * elements * (3 * sweeps(job) + _cheap_again(job))
-    if input_bytes(training) < element_bytes(training):
-        inputs = 2.0 * model.hidden_size + values_width(model) + inner
+    moved = element_bytes(training) * elements * (3 * layer_passes(workload) + _cheap_again(workload))
+    if matmul_input_bytes(training) < element_bytes(training):
+        inputs = 2.0 * model.hidden_size + value_width(model) + inner
         outputs = model.head_dim * (model.attention_heads + 2.0 * model.kv_heads) + model.hidden_size * 2 + inner * (gate - 1)
-        quantised = inputs * (job.forward_passes + job.again + job.backward_passes) + outputs * job.backward_passes
+        quantised = (
+            inputs * (workload.forward_passes + workload.recompute_passes + workload.backward_passes) + outputs * workload.backward_passes
+        )
         moved = moved + 4.0 * quantised
-    return moved * job.tokens * job.layers / job.layouts.tensor / job.bandwidth
+    return moved * workload.tokens * workload.layers / workload.layouts.tensor / workload.bandwidth
 
 
-def _cheap_again(job: Workload) -> Floats:
+def _cheap_again(workload: Workload) -> Floats:
     """Forward passes over norms and activation functions that selective recomputation adds under flash attention."""
-    selective = (job.layouts.recompute == SELECTIVE) & job.training.flash_attention
-    return np.where(selective, job.backward_passes, 0.0)
+    selective = (workload.layouts.recompute == SELECTIVE) & workload.training.flash_attention
+    return np.where(selective, workload.backward_passes, 0.0)
 
 
-def score_seconds(job: Workload) -> Floats:
+def score_seconds(workload: Workload) -> Floats:
     """Seconds that scores take over the memory bus where no flash attention keeps them on the chip.
 
     Of each score the forward pass writes and reads the product, the softmax and the dropped-out softmax in 16 bit and writes the
     mask: 13 bytes; the backward pass reads and writes the three gradients and reads softmax, mask and dropped-out softmax: 19.
     """
-    assert isinstance(job.model, Transformer)
-    if job.training.flash_attention:
-        return job.nothing
-    backward = job.backward_passes
-    forward = job.forward_passes + np.where(job.layouts.recompute > 0, backward, 0.0)
-    size = element_bytes(job.training) / 2 * mean_context(job.model, job.training.seq_len) * job.model.attention_heads
-    return (13.0 * forward + 19.0 * backward) * size * job.tokens * job.layers / job.layouts.tensor / job.bandwidth
+    assert isinstance(workload.model, Transformer)
+    if workload.training.flash_attention:
+        return workload.zeros
+    backward = workload.backward_passes
+    forward = workload.forward_passes + np.where(workload.layouts.recompute > 0, backward, 0.0)
+    size = (
+        element_bytes(workload.training)
+        / 2
+        * mean_context_tokens(workload.model, workload.training.seq_len)
+        * workload.model.attention_heads
+    )
+    return (13.0 * forward + 19.0 * backward) * size * workload.tokens * workload.layers / workload.layouts.tensor / workload.bandwidth
 
 
 def feed_forward_width(model: Transformer) -> float:
@@ -71,54 +78,54 @@ def feed_forward_width(model: Transformer) -> float:
     return (1 - routed) * model.ffn_hidden_size + routed * visited
 
 
-def logit_seconds(job: Workload) -> Floats:
+def logit_seconds(workload: Workload) -> Floats:
     """Seconds that logits and their loss take over the memory bus: 16-bit logits, their fp32 copy and its gradient, written and read."""
-    assert isinstance(job.model, Transformer)
-    if job.model.kind == "vit":
-        return job.nothing
-    ratio = job.training.decoder_seq_len / job.training.seq_len if job.model.decoder_layers else 1.0
-    moved = 2 * (2.0 + 4.0 + 4.0) * ratio * job.model.vocab_size * job.tokens / job.layouts.tensor
-    seconds: Floats = moved * (job.forward_passes + 2 * job.backward_passes) / 3 / job.bandwidth
+    assert isinstance(workload.model, Transformer)
+    if workload.model.kind == "vit":
+        return workload.zeros
+    ratio = workload.training.decoder_seq_len / workload.training.seq_len if workload.model.decoder_layers else 1.0
+    moved = 2 * (2.0 + 4.0 + 4.0) * ratio * workload.model.vocab_size * workload.tokens / workload.layouts.tensor
+    seconds: Floats = moved * (workload.forward_passes + 2 * workload.backward_passes) / 3 / workload.bandwidth
     return seconds
 
 
-def optimizer_seconds(job: Workload) -> Floats:
+def optimizer_seconds(workload: Workload) -> Floats:
     """One pass of the optimizer: weights, gradients and its states of a rank's share are read and written once."""
-    if job.training.method in FROZEN_BASE:
-        return job.nothing
-    share = sharded(job.local, job.layouts, 1)
-    moved = job.backward_passes * 2 * (2 * element_bytes(job.training) + optimizer_bytes(job.training)) * share
-    seconds: Floats = moved / job.bandwidth
+    if workload.training.method in FROZEN_BASE:
+        return workload.zeros
+    share = zero_sharded(workload.local, workload.layouts, 1)
+    moved = workload.backward_passes * 2 * (2 * element_bytes(workload.training) + optimizer_bytes(workload.training)) * share
+    seconds: Floats = moved / workload.bandwidth
     return seconds
 
 
-def dequantisation_seconds(job: Workload) -> Floats:
+def dequantisation_seconds(workload: Workload) -> Floats:
     """Seconds to unfold QLoRA's 4-bit base to 16 bit for one micro-batch: read, write and read again, in every pass over the weights
     (forward, backward, recomputation; Dettmers et al. 2023, arXiv 2305.14314, equation 5).
     """
-    if job.training.method != "qlora":
-        return job.nothing
-    passes = np.where(job.layouts.recompute == FULL, 3.0, 2.0)
-    dense, experts = job.local
-    seconds: Floats = passes * (job.training.footprint.nf4_bytes + 2 * 2.0) * (dense + experts) / job.bandwidth
+    if workload.training.method != "qlora":
+        return workload.zeros
+    passes = np.where(workload.layouts.recompute == FULL, 3.0, 2.0)
+    dense, experts = workload.local
+    seconds: Floats = passes * (workload.training.footprint.nf4_bytes + 2 * 2.0) * (dense + experts) / workload.bandwidth
     return seconds
 
 
-def generation_seconds(job: Workload) -> Floats:
+def generation_seconds(workload: Workload) -> Floats:
     """Seconds of sampling a step's answers: each token reads the weights once for the whole batch, and every sequence's keys and values.
 
     Roofline of memory and matrix work (Pope et al. 2022, arXiv 2211.05102, section 2) on the tensor and context ranks of a
     replica; pipeline stages wait for each other, because a token needs the one before it.
     """
-    model, training, layouts = job.model, job.training, job.layouts
+    model, training, layouts = workload.model, workload.training, workload.layouts
     if training.method != "rl" or isinstance(model, GenericNetwork):
-        return job.nothing
+        return workload.zeros
     devices = (layouts.tensor * layouts.context).astype(float)
     sequences = rounded_batch(training, layouts) / layouts.data
-    dense, experts = job.local
-    weights = (dense * layouts.tensor + experts * expert_split(layouts)) * layouts.pipeline * min(weight_bytes(training), 2.0)
+    dense, experts = workload.local
+    weights = (dense * layouts.tensor + experts * expert_ranks(layouts)) * layouts.pipeline * min(weight_bytes(training), 2.0)
     key_value = key_value_bytes_per_sequence(model, training.seq_len / 2)
-    read = (weights + sequences * key_value) / (job.bandwidth * devices)
-    multiply = sequences * job.forward.trained / (job.peak * devices)
+    read = (weights + sequences * key_value) / (workload.bandwidth * devices)
+    multiply = sequences * workload.forward.trained / (workload.peak * devices)
     seconds: Floats = training.response_tokens * np.maximum(read, multiply)
     return seconds

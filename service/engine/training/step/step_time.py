@@ -17,8 +17,8 @@ from service.domain.training.model import GenericNetwork, Model
 from service.domain.training.run import Cluster, Training
 from service.domain.training.utilisation import Utilisation
 from service.engine.training.layouts import Layouts
-from service.engine.training.step.collectives import Link
-from service.engine.training.step.step_work import Work, work
+from service.engine.training.step.collectives import ExchangeTime
+from service.engine.training.step.step_work import StepWork, step_work
 
 Floats = NDArray[np.float64]
 Rate = Floats | float
@@ -26,7 +26,7 @@ PARTS = ("compute", "memory", "launch", "network", "pipeline")
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class StepTime:
     """Seconds of one step by part, one position a layout. `total` is their sum but for a slower input pipeline."""
 
     compute: Floats
@@ -88,24 +88,24 @@ class AchievedRates(Protocol):
     def launch_power(self) -> Rate: ...
 
 
-def step(
+def step_time(
     model: Model,
     training: Training,
     cluster: Cluster,
     utilisation: Utilisation,
     layouts: Layouts,
     networks_gbit_per_s: Floats | None = None,
-) -> Step:
+) -> StepTime:
     """Seconds of one optimizer step on every layout; in each of a column of networks, where one is given in place of the cluster's."""
     if isinstance(model, GenericNetwork) and utilisation.other_share:
         utilisation = replace(utilisation, matmul_share=utilisation.other_share)
     if len(layouts) == 1:
-        one = timed(work(model, training, cluster, layouts.only(), networks_gbit_per_s), utilisation)
-        return Step(*(np.atleast_1d(getattr(one, name)) for name in Step.__slots__))
-    return timed(work(model, training, cluster, layouts, networks_gbit_per_s), utilisation)
+        one = time_step(step_work(model, training, cluster, layouts.only(), networks_gbit_per_s), utilisation)
+        return StepTime(*(np.atleast_1d(getattr(one, name)) for name in StepTime.__slots__))
+    return time_step(step_work(model, training, cluster, layouts, networks_gbit_per_s), utilisation)
 
 
-def timed(asked: Work, achieved: AchievedRates) -> Step:
+def time_step(asked: StepWork, achieved: AchievedRates) -> StepTime:
     """Seconds of the step's parts when devices and links achieve what is measured of them."""
     slower = 1 + achieved.straggler_share * asked.doublings
     matmul = (asked.matmul + asked.routed / achieved.routed_share) / achieved.matmul_share
@@ -126,7 +126,7 @@ def timed(asked: Work, achieved: AchievedRates) -> Step:
     last = _waiting(layers + head + loss, host, achieved)
     reduction = slower * _seconds(asked.gradient, achieved)
     exposed = reduction - achieved.overlap_share * np.minimum(reduction, asked.hidden_batches * last)
-    return Step(
+    return StepTime(
         compute=count * (compute + head),
         memory=count * (traffic + loss) + asked.optimizer + asked.generation,
         launch=count * (last - (layers + head + loss)),
@@ -147,6 +147,6 @@ def _waiting(device: Floats, host: Floats, achieved: AchievedRates) -> Floats:
     return waiting
 
 
-def _seconds(link: Link, achieved: AchievedRates) -> Floats:
+def _seconds(link: ExchangeTime, achieved: AchievedRates) -> Floats:
     """Seconds of an exchange at the share of the links' rates that collectives reach."""
-    return link.inside / achieved.link_share + link.beyond / achieved.network_share + achieved.hop_s * link.hops
+    return link.intra_s / achieved.link_share + link.inter_s / achieved.network_share + achieved.hop_s * link.hops

@@ -15,7 +15,15 @@ import numpy as np
 from service.domain.training.model import GenericNetwork, Model
 from service.domain.training.run import Cluster, Training
 from service.engine.training.layouts import Layouts
-from service.engine.training.step.collectives import Link, context_link, exchange_calls, expert_link, gradient_link, stage_link, tensor_link
+from service.engine.training.step.collectives import (
+    ExchangeTime,
+    context_exchange,
+    exchange_calls,
+    expert_exchange,
+    gradient_exchange,
+    stage_exchange,
+    tensor_exchange,
+)
 from service.engine.training.step.matmul import attention_seconds, head_seconds, held_experts, matmul_seconds, product_costs, routed_layers
 from service.engine.training.step.memory_traffic import (
     activation_seconds,
@@ -25,11 +33,11 @@ from service.engine.training.step.memory_traffic import (
     optimizer_seconds,
     score_seconds,
 )
-from service.engine.training.step.workload import Floats, Workload, helper_jobs, job_of, sweeps
+from service.engine.training.step.workload import Floats, Workload, auxiliary_workloads, layer_passes, trained_workload
 
 
 @dataclass(frozen=True, slots=True)
-class Work:
+class StepWork:
     """One position a layout. Of one micro-batch on the fullest stage of layers, all but the last group.
 
     matmul, routed: matrix work at the peak [s] that every token meets, and that of its experts. operands, reductions: the operands'
@@ -57,11 +65,11 @@ class Work:
     routed_layers: Floats
     held_experts: Floats
     calls: Floats
-    tensor: Link
-    context: Link
-    expert: Link
-    stage: Link
-    gradient: Link
+    tensor: ExchangeTime
+    context: ExchangeTime
+    expert: ExchangeTime
+    stage: ExchangeTime
+    gradient: ExchangeTime
     optimizer: Floats
     generation: Floats
     chunk_stages: Floats
@@ -72,53 +80,53 @@ class Work:
     batch: Floats
 
 
-def work(model: Model, training: Training, cluster: Cluster, layouts: Layouts, networks_gbit_per_s: Floats | None = None) -> Work:
+def step_work(model: Model, training: Training, cluster: Cluster, layouts: Layouts, networks_gbit_per_s: Floats | None = None) -> StepWork:
     """What a step asks of the fullest device on every layout.
 
     Where a column of networks is given in place of the cluster's, exchanges have a row for each of them.
     """
-    jobs = [job_of(model, training, cluster, layouts), *helper_jobs(model, training, cluster, layouts)]
+    jobs = [trained_workload(model, training, cluster, layouts), *auxiliary_workloads(model, training, cluster, layouts)]
     if networks_gbit_per_s is not None:
-        jobs = [replace(job, internode_gbit_per_s=networks_gbit_per_s) for job in jobs]
+        jobs = [replace(workload, internode_gbit_per_s=networks_gbit_per_s) for workload in jobs]
     return functools.reduce(_together, map(_own, jobs))
 
 
-def _own(job: Workload) -> Work:
+def _own(workload: Workload) -> StepWork:
     """One network's work, without the networks run beside it."""
-    model, training, cluster, layouts = job.model, job.training, job.cluster, job.layouts
-    count = job.micro_batches
+    model, training, cluster, layouts = workload.model, workload.training, workload.cluster, workload.layouts
+    count = workload.micro_batches
     batch = count * layouts.data * layouts.micro_batch
-    nothing = job.nothing
-    none = Link(nothing, nothing, nothing)
+    nothing = workload.zeros
+    none = ExchangeTime(nothing, nothing, nothing)
     other, flash = isinstance(model, GenericNetwork), training.flash_attention
-    matmul, routed = matmul_seconds(job)
-    attention = nothing if other else attention_seconds(job)
-    costs = product_costs(job)
+    matmul, routed = matmul_seconds(workload)
+    attention = nothing if other else attention_seconds(workload)
+    costs = product_costs(workload)
     # Embedding, loss and hand-over launch about as many kernels as one layer more.
-    layers = (job.layers + 1) * sweeps(job)
+    layers = (workload.layers + 1) * layer_passes(workload)
     # A pipeline with fewer micro-batches than stages waits for them all the same: each passes every layer in turn.
     chunk_stages = np.maximum((layouts.pipeline - 1) / layouts.virtual_pipeline, layouts.pipeline - count)
-    return Work(
+    return StepWork(
         matmul=matmul if flash else matmul + attention,
         routed=routed,
         operands=costs.operands,
         reductions=costs.reductions,
-        head=nothing if other else head_seconds(job),
-        head_traffic=nothing if other else logit_seconds(job),
+        head=nothing if other else head_seconds(workload),
+        head_traffic=nothing if other else logit_seconds(workload),
         attention=attention if flash else nothing,
-        traffic=nothing if other else activation_seconds(job),
-        scores=dequantisation_seconds(job) if other else score_seconds(job) + dequantisation_seconds(job),
+        traffic=nothing if other else activation_seconds(workload),
+        scores=dequantisation_seconds(workload) if other else score_seconds(workload) + dequantisation_seconds(workload),
         layers=layers,
         routed_layers=layers * routed_layers(model),
-        held_experts=layers * routed_layers(model) * held_experts(job),
-        calls=nothing if other else exchange_calls(job),
-        tensor=none if other else tensor_link(job),
-        context=none if other else context_link(job),
-        expert=none if other else expert_link(job),
-        stage=none if other else stage_link(job),
-        gradient=gradient_link(job),
-        optimizer=optimizer_seconds(job),
-        generation=generation_seconds(job),
+        held_experts=layers * routed_layers(model) * held_experts(workload),
+        calls=nothing if other else exchange_calls(workload),
+        tensor=none if other else tensor_exchange(workload),
+        context=none if other else context_exchange(workload),
+        expert=none if other else expert_exchange(workload),
+        stage=none if other else stage_exchange(workload),
+        gradient=gradient_exchange(workload),
+        optimizer=optimizer_seconds(workload),
+        generation=generation_seconds(workload),
         chunk_stages=chunk_stages,
         micro_batches=count,
         hidden_batches=np.choose(layouts.zero_stage, [0.0, 1.0, (count + 1) / 2, count]),
@@ -134,7 +142,7 @@ OF_EVERY_NETWORK = (
 )  # fmt: skip
 
 
-def _together(asked: Work, helper: Work) -> Work:
+def _together(asked: StepWork, helper: StepWork) -> StepWork:
     """The trained network's work with a helper's passes beside: nothing of those is exchanged or updated at the step's end."""
     return replace(asked, **{name: getattr(asked, name) + getattr(helper, name) for name in OF_EVERY_NETWORK})
 

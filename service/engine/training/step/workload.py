@@ -12,9 +12,9 @@ from service.domain.training.hardware import Accelerator
 from service.domain.training.model import GenericNetwork, Model
 from service.domain.training.run import FROZEN_BASE, RECOMPUTES, Cluster, Helpers, Training
 from service.engine.training.dtypes import FULL_WIDTH
-from service.engine.training.flops import ForwardFlops, TrainingFlops, forward_flops, helper_networks, recomputed_flops, training_flops
-from service.engine.training.layouts import Layouts, micro_batches, stack_depth
-from service.engine.training.memory import Local, local_parameters
+from service.engine.training.flops import ForwardFlops, TrainingFlops, auxiliary_networks, forward_flops, recomputed_flops, training_flops
+from service.engine.training.layouts import Layouts, layer_count, micro_batches
+from service.engine.training.memory import LocalWeights, local_parameters
 from service.engine.training.parameters import count_parameters
 
 Floats = NDArray[np.float64]
@@ -56,11 +56,11 @@ class Workload:
     forward: ForwardFlops
     forward_passes: float
     backward_passes: float
-    again: Floats
+    recompute_passes: Floats
     micro_batches: Floats
     tokens: Floats
     layers: Floats
-    local: Local
+    local: LocalWeights
     internode_gbit_per_s: Floats | float
 
     @property
@@ -79,16 +79,16 @@ class Workload:
         return peak_flops(self.cluster.accelerator, self.training.precision)
 
     @property
-    def nothing(self) -> Floats:
+    def zeros(self) -> Floats:
         return np.zeros(self.layouts.tensor.shape)
 
     def stage_flops(self, per_token: Floats | float) -> Floats:
         """FLOPs of one micro-batch on one device of the fullest stage, of the layers' work that costs `per_token`."""
-        flops: Floats = per_token * self.tokens * self.layers / (stack_depth(self.model) * self.layouts.tensor)
+        flops: Floats = per_token * self.tokens * self.layers / (layer_count(self.model) * self.layouts.tensor)
         return flops
 
 
-def job_of(model: Model, training: Training, cluster: Cluster, layouts: Layouts) -> Workload:
+def trained_workload(model: Model, training: Training, cluster: Cluster, layouts: Layouts) -> Workload:
     """The trained network's part of a step. RL scores what was sampled, then trains on it `update_epochs` times."""
     alone = training if training.helpers == Helpers() else replace(training, helpers=Helpers())
     updates = training.update_epochs if training.method == "rl" else 1.0
@@ -101,7 +101,7 @@ def job_of(model: Model, training: Training, cluster: Cluster, layouts: Layouts)
         forward=forward_flops(model, alone),
         forward_passes=1.0 + updates if training.method == "rl" else 1.0,
         backward_passes=updates,
-        again=np.where(layouts.recompute == FULL, updates, 0.0),
+        recompute_passes=np.where(layouts.recompute == FULL, updates, 0.0),
         micro_batches=micro_batches(training, layouts),
         tokens=layouts.micro_batch * training.seq_len / layouts.context,
         layers=_stage_layers(model, layouts),
@@ -110,9 +110,9 @@ def job_of(model: Model, training: Training, cluster: Cluster, layouts: Layouts)
     )
 
 
-def helper_jobs(model: Model, training: Training, cluster: Cluster, layouts: Layouts) -> list[Workload]:
+def auxiliary_workloads(model: Model, training: Training, cluster: Cluster, layouts: Layouts) -> list[Workload]:
     """One forward pass of every network run beside: teacher, reward model, reference."""
-    helpers = helper_networks(model, training)
+    helpers = auxiliary_networks(model, training)
     if not helpers:
         return []
     plain = replace(training, method="pretrain", helpers=Helpers())
@@ -131,7 +131,7 @@ def _helper_job(helper: Model, plain: Training, cluster: Cluster, layouts: Layou
         forward=forward,
         forward_passes=1.0,
         backward_passes=0.0,
-        again=np.zeros(layouts.tensor.shape),
+        recompute_passes=np.zeros(layouts.tensor.shape),
         micro_batches=micro_batches(plain, layouts),
         tokens=layouts.micro_batch * plain.seq_len / layouts.context,
         layers=_stage_layers(helper, layouts),
@@ -142,46 +142,46 @@ def _helper_job(helper: Model, plain: Training, cluster: Cluster, layouts: Layou
 
 def _stage_layers(model: Model, layouts: Layouts) -> Floats:
     """Layers of the fullest stage, in whole chunks of its virtual stages."""
-    layers: Floats = np.ceil(stack_depth(model) / (layouts.pipeline * layouts.virtual_pipeline)) * layouts.virtual_pipeline
+    layers: Floats = np.ceil(layer_count(model) / (layouts.pipeline * layouts.virtual_pipeline)) * layouts.virtual_pipeline
     return layers
 
 
-def weight_passes(job: Workload) -> Floats:
+def weight_passes(workload: Workload) -> Floats:
     """Passes over the layers' weights: each backward pass is two of them, one where the weights are frozen."""
-    return _kept_passes(job) + job.again
+    return _kept_passes(workload) + workload.recompute_passes
 
 
-def _kept_passes(job: Workload) -> float:
+def _kept_passes(workload: Workload) -> float:
     """Passes over the weights, recomputation apart."""
-    return job.forward_passes + job.backward_passes * (1 if job.training.method in FROZEN_BASE else 2)
+    return workload.forward_passes + workload.backward_passes * (1 if workload.training.method in FROZEN_BASE else 2)
 
 
-def collective_passes(job: Workload) -> Floats:
+def collective_passes(workload: Workload) -> Floats:
     """Passes, recomputation included, in which a layer's exchanges run, as many forward as backward."""
-    return job.forward_passes + job.again + job.backward_passes
+    return workload.forward_passes + workload.recompute_passes + workload.backward_passes
 
 
-def sweeps(job: Workload) -> Floats:
+def layer_passes(workload: Workload) -> Floats:
     """How often a layer's kernels run, in units of one forward and one backward pass, the backward being two thirds."""
-    return (job.forward_passes + job.again + 2 * job.backward_passes) / 3
+    return (workload.forward_passes + workload.recompute_passes + 2 * workload.backward_passes) / 3
 
 
-def head_flops(job: Workload) -> float:
+def head_flops(workload: Workload) -> float:
     """FLOPs a token of the output head in a step: it is behind the last checkpoint and never runs again."""
-    if isinstance(job.model, GenericNetwork):
+    if isinstance(workload.model, GenericNetwork):
         return 0.0
-    ratio = job.training.decoder_seq_len / job.training.seq_len if job.model.decoder_layers else 1.0
-    return 2 * ratio * count_parameters(job.model).head_multiplied * _kept_passes(job)
+    ratio = workload.training.decoder_seq_len / workload.training.seq_len if workload.model.decoder_layers else 1.0
+    return 2 * ratio * count_parameters(workload.model).head_multiplied * _kept_passes(workload)
 
 
-def executed_flops(job: Workload) -> Floats:
+def executed_flops(workload: Workload) -> Floats:
     """FLOPs a token as the machine executes them, recomputation included, sampled text apart."""
-    again = np.array(recomputed_flops(job.model, job.training))[job.layouts.recompute]
-    executed: Floats = job.total.total - job.total.generation + again
+    again = np.array(recomputed_flops(workload.model, workload.training))[workload.layouts.recompute]
+    executed: Floats = workload.total.total - workload.total.generation + again
     return executed
 
 
-def attention_again(job: Workload, forward: ForwardFlops) -> Floats:
+def recomputed_attention_flops(workload: Workload, forward: ForwardFlops) -> Floats:
     """FLOPs a token of attention's core that is recomputed, a forward pass being `forward`; with flash attention selective repeats none."""
-    core = job.backward_passes * forward.attention
-    return np.array([0.0, 0.0 if job.training.flash_attention else core, core])[job.layouts.recompute]
+    core = workload.backward_passes * forward.attention
+    return np.array([0.0, 0.0 if workload.training.flash_attention else core, core])[workload.layouts.recompute]

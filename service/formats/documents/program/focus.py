@@ -17,7 +17,7 @@ from itertools import pairwise
 from typing import Any
 
 from service.domain.programs.program import TIERS
-from service.engine.numerics.money import fitted
+from service.engine.numerics.money import round_to_total
 from service.formats.documents.text import harmless
 
 COLUMNS = (
@@ -101,7 +101,7 @@ def _next_month(of: date) -> date:
 
 def _line(answer: Answer, line: Answer, periods: Sequence[Period], shares: Sequence[Decimal]) -> Iterable[dict[str, Any]]:
     """A line's rows: periods in which it costs something."""
-    amounts = fitted([_exact(line["usd"]) * share for share in shares], _exact(line["usd"]))
+    amounts = round_to_total([_exact(line["usd"]) * share for share in shares], _exact(line["usd"]))
     hours = {tier["tier"]: tier["accelerator_hours"]["p50"] for tier in answer["tiers"]}.get(line["line"])
     same = _same(answer, line)
     for period, share, usd in zip(periods, shares, amounts, strict=True):

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.engine.numerics.least_squares import Floats, Prior, Task, best_of, huber, minimise
+from service.engine.numerics.least_squares import Floats, NormalPrior, RobustProblem, huber_loss, minimise, minimise_from_starts
 
 PLACES = np.linspace(-1.0, 1.0, 21)
 
@@ -20,9 +20,9 @@ def line(rows: Floats) -> tuple[Floats, Floats]:
     return rows[:, 0:1] + rows[:, 1:2] * PLACES, derivatives
 
 
-def task(target: Floats, delta: float = 10.0, prior_weight: float = 0.0) -> Task:
-    prior = Prior(np.zeros((1, 2)), np.ones(2), prior_weight)
-    return Task(line, np.atleast_2d(target), np.ones((1, 21)), delta, np.full(2, -100.0), np.full(2, 100.0), prior)
+def task(target: Floats, delta: float = 10.0, prior_weight: float = 0.0) -> RobustProblem:
+    prior = NormalPrior(np.zeros((1, 2)), np.ones(2), prior_weight)
+    return RobustProblem(line, np.atleast_2d(target), np.ones((1, 21)), delta, np.full(2, -100.0), np.full(2, 100.0), prior)
 
 
 START = np.array([[5.0, -5.0]])
@@ -31,7 +31,7 @@ START = np.array([[5.0, -5.0]])
 @pytest.mark.parametrize(("residual", "value"), [(0.0, 0.0), (1.0, 0.5), (-2.0, 2.0), (3.0, 4.0), (-10.0, 18.0)])
 def test_hubers_function_is_half_a_square_and_then_straight(residual: float, value: float) -> None:
     """Up to a threshold of 2 half the square, beyond it 2 (|r| - 1)."""
-    assert huber(np.array([residual]), 2.0)[0] == pytest.approx(value)
+    assert huber_loss(np.array([residual]), 2.0)[0] == pytest.approx(value)
 
 
 @given(st.integers(0, 1000))
@@ -74,4 +74,4 @@ def test_bounds_are_kept() -> None:
 def test_the_best_start_wins() -> None:
     """Of many starts, the parameters of the lowest sum are returned."""
     starts = np.random.default_rng(1).uniform(-50, 50, (40, 2))
-    assert best_of(task(2 + PLACES), starts) == pytest.approx([2.0, 1.0], abs=1e-5)
+    assert minimise_from_starts(task(2 + PLACES), starts) == pytest.approx([2.0, 1.0], abs=1e-5)

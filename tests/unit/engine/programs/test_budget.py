@@ -26,7 +26,7 @@ from service.domain.programs.program import (
     TierGate,
 )
 from service.domain.quantities import Range
-from service.engine.numerics.money import CENT, fitted, split
+from service.engine.numerics.money import CENT, allocate, round_to_total
 from service.engine.programs.budget import default_point, plan_budget, relative_duration, run_equivalents, successive_halving
 from service.engine.programs.contingency import combine_ranges
 from tests.unit.engine.program_builders import planned, program, programs, repetitions, three_tiers
@@ -344,8 +344,8 @@ def test_a_program_that_contradicts_itself_is_refused_where_it_does(asked: Progr
 def test_an_amount_is_split_without_a_cent_lost(amount: int, weights: list[int]) -> None:
     """Parts add up exactly, each within a cent of its fair share."""
     whole = Decimal(amount) / 100
-    parts = split(whole, [Decimal(weight) for weight in weights])
+    parts = allocate(whole, [Decimal(weight) for weight in weights])
     assert sum(parts) == whole
     fair = [whole * weight / sum(weights) if sum(weights) else whole / len(weights) for weight in weights]
     assert all(abs(part - share) < CENT for part, share in zip(parts, fair, strict=True))
-    assert fitted(parts, whole) == parts
+    assert round_to_total(parts, whole) == parts

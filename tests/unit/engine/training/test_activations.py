@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 from service.domain.training.model import Model
 from service.domain.training.run import RECOMPUTES, Training
-from service.engine.training.activations import layer_bytes
+from service.engine.training.activations import layer_activation_bytes
 from service.engine.training.layouts import Layouts
-from service.engine.training.memory import memory
+from service.engine.training.memory import memory_use
 from tests.unit.engine.builders import DEEPSEEK_V3, LLAMA_3_8B, LLAMA_3_405B, LLAMA_7B, MIXTRAL, T5_11B, VIT_L_16, gpt, training
 
 NONE, SELECTIVE, FULL = range(len(RECOMPUTES))
@@ -20,13 +20,13 @@ HEAD = 2048 * 2 * 2 * 6144  # the last norm's input and output
 
 
 def part(name: str, model: Model, chosen: Training, **columns: int) -> float:
-    return float(memory(model, chosen, Layouts.single(**columns)).parts[name][0])
+    return float(memory_use(model, chosen, Layouts.single(**columns)).parts[name][0])
 
 
 def kept(model: Any, policy: int, *, seq_len: int = 2048, flash: bool = True) -> float:
     """Bytes of one layer for one token by recomputation, in 16 bit, on one tensor rank."""
-    layer = layer_bytes(model, seq_len, flash=flash)
-    return float(layer.whole[policy] + layer.split[policy])
+    layer = layer_activation_bytes(model, seq_len, flash=flash)
+    return float(layer.replicated[policy] + layer.sharded[policy])
 
 
 @pytest.mark.parametrize(("layers", "hidden", "heads"), [(48, 6144, 64), (96, 12_288, 96), (105, 20_480, 128), (128, 25_600, 160)])
@@ -112,8 +112,8 @@ def test_narrow_recipes_keep_product_inputs_quantised(precision: Any, width: flo
 
 def test_nothing_is_quantised_in_sixteen_bit() -> None:
     """Product inputs as wide as elements leave no second copy."""
-    kept_wide = layer_bytes(LLAMA_7B, 2048, flash=True)
-    assert kept_wide.whole[NONE] + kept_wide.split[NONE] == 2 * (4 * 4096 + 4 * 4096 + 3 * 11_008)
+    kept_wide = layer_activation_bytes(LLAMA_7B, 2048, flash=True)
+    assert kept_wide.replicated[NONE] + kept_wide.sharded[NONE] == 2 * (4 * 4096 + 4 * 4096 + 3 * 11_008)
 
 
 def test_an_encoder_decoder_keeps_both_stacks() -> None:

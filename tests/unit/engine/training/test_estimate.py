@@ -14,10 +14,10 @@ from service.domain.errors import DoesNotFit, InvalidRequest
 from service.domain.quantities import Range
 from service.domain.training.estimate import Estimate
 from service.domain.training.run import METHODS, Axes, Data, Efficiency, Energy, Helpers, Overhead, Personnel, Run, Schedule, Storage
-from service.domain.training.utilisation import Planning
+from service.domain.training.utilisation import PlanCalibration
 from service.engine.training.estimate import checkpoint_tb, estimate
 from service.engine.training.flops import FLOPS_PER_PETAFLOP_S_DAY
-from service.engine.training.run_time import scatter, sustained_share
+from service.engine.training.run_time import plan_error, sustained_share
 from tests.unit.engine.builders import (
     DEEPSEEK_V3,
     GPT_3,
@@ -38,10 +38,10 @@ from tests.unit.engine.builders import (
     with_training,
 )
 
-PLANNERS = Planning(0.25, Range(0.8, 1.0, 1.6))
+PLANNERS = PlanCalibration(0.25, Range(0.8, 1.0, 1.6))
 
 
-def answer(asked: Run, planning: Planning = PLANNERS) -> Estimate:
+def answer(asked: Run, planning: PlanCalibration = PLANNERS) -> Estimate:
     return estimate(asked, utilisation(), planning)
 
 
@@ -133,7 +133,7 @@ def test_more_accelerators_as_fast_each_never_take_longer(count: int, more: int)
 )
 def test_runs_scatter_about_their_plans_where_more_is_open_than_the_speed(asked: Run, scattered: bool) -> None:
     """Not with a stated efficiency, nor with a stated layout on one node."""
-    assert scatter(asked, PLANNERS) == (PLANNERS.spread if scattered else Range.exactly(1.0))
+    assert plan_error(asked, PLANNERS) == (PLANNERS.spread if scattered else Range.exactly(1.0))
 
 
 def test_a_stated_efficiency_is_sustained() -> None:

@@ -12,11 +12,11 @@ from service.domain.training.run import RECOMPUTES, Axes
 from service.engine.training.layouts import (
     MANY_LAYOUTS,
     Layouts,
+    base_layouts,
     candidate_layouts,
+    layer_count,
     micro_batches,
-    plain_layouts,
     rounded_batch,
-    stack_depth,
 )
 from tests.unit.engine.builders import DEEPSEEK_V3, GPT_3, LLAMA_3_405B, LLAMA_7B, RESNET_50, T5_11B, cluster, llama, training
 
@@ -138,7 +138,7 @@ def test_a_stage_of_several_chunks_is_one_of_a_pipeline() -> None:
 def test_hundreds_of_divisors_are_tried_at_powers_of_two() -> None:
     """A machine, depth and batch with hundreds of divisors keep their meshes, and try fewer micro-batches and chunks on each."""
     deep = replace(llama(720, 1440, 1440, 1440, 5760), experts=replace(DEEPSEEK_V3.experts, experts=1680, experts_per_token=64))
-    layouts = plain_layouts(deep, training(global_batch=3_628_800), 5040)
+    layouts = base_layouts(deep, training(global_batch=3_628_800), 5040)
     assert len(layouts) < 3 * MANY_LAYOUTS
     assert len(np.unique(layouts.pipeline)) > 20
     assert np.isin(layouts.micro_batch, 2 ** np.arange(9)).all()
@@ -192,7 +192,7 @@ def test_a_batch_is_rounded_to_whole_micro_batches(batch: int, data: int, micro_
 
 def test_the_depth_of_a_stack_counts_both_halves() -> None:
     """A pipeline cuts between all layers of an encoder-decoder, and nowhere in other networks."""
-    assert (stack_depth(LLAMA_7B), stack_depth(T5_11B), stack_depth(RESNET_50)) == (32, 48, 1)
+    assert (layer_count(LLAMA_7B), layer_count(T5_11B), layer_count(RESNET_50)) == (32, 48, 1)
 
 
 def test_a_row_reads_back_what_was_written() -> None:

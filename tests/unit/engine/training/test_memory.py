@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from service.domain.training.model import GenericNetwork, Model
 from service.domain.training.run import OPTIMIZERS, RECOMPUTES, Helpers, Training
-from service.engine.training.layouts import Layouts, savings_grid, with_savings
-from service.engine.training.memory import key_value_bytes_per_sequence, kv_cache, memory
+from service.engine.training.layouts import Layouts, all_memory_options, memory_option_grid
+from service.engine.training.memory import key_value_bytes_per_sequence, kv_cache_bytes, memory_use
 from service.engine.training.parameters import count_parameters
 from tests.unit.engine.builders import DEEPSEEK_V3, LLAMA_2_70B, LLAMA_7B, MISTRAL_7B, MIXTRAL, RESNET_50, T5_11B, gpt, llama, training
 
@@ -22,7 +22,7 @@ SIZES = st.sampled_from([1, 2, 4, 8, 64])
 
 
 def parts(model: Model, chosen: Training, **columns: int) -> dict[str, float]:
-    return {name: float(values[0]) for name, values in memory(model, chosen, Layouts.single(**columns)).parts.items()}
+    return {name: float(values[0]) for name, values in memory_use(model, chosen, Layouts.single(**columns)).parts.items()}
 
 
 def total(model: Model, chosen: Training, **columns: int) -> float:
@@ -37,7 +37,7 @@ def states(model: Model, chosen: Training, **columns: int) -> float:
 def test_parts_add_up_to_the_total(model: Model, tensor: int, pipeline: int, zero: int, recompute: int) -> None:
     """The total is the sum of its parts, and every part is a size."""
     layouts = Layouts.single(data=8, tensor=tensor, pipeline=pipeline, zero_stage=zero, recompute=recompute)
-    sizes = memory(model, training(), layouts)
+    sizes = memory_use(model, training(), layouts)
     assert float(sizes.total[0]) == pytest.approx(sum(float(part[0]) for part in sizes.parts.values()))
     assert all(part.shape == (1,) and part[0] >= 0 for part in sizes.parts.values())
 
@@ -203,7 +203,7 @@ def test_key_value_heads_divide_and_latent_ones_do_not() -> None:
     """Eight tensor ranks hold an eighth of eight heads' cache, all of one head's, and all of a latent one."""
     chosen = training(method="rl")
     for model, share in ((LLAMA_2_70B, 8), (replace(LLAMA_2_70B, kv_heads=1), 1), (DEEPSEEK_V3, 1)):
-        alone, cut = (float(kv_cache(model, chosen, Layouts.single(tensor=ranks))[0]) for ranks in (1, 8))
+        alone, cut = (float(kv_cache_bytes(model, chosen, Layouts.single(tensor=ranks))[0]) for ranks in (1, 8))
         assert alone / cut == share
 
 
@@ -275,7 +275,7 @@ def test_layouts_are_counted_one_by_one() -> None:
     together = Layouts(*(np.concatenate([getattr(one, name) for one in alone]) for name in Layouts.__slots__))
     for model in (LLAMA_2_70B, T5_11B):
         chosen = training(seq_len=512, decoder_seq_len=114)
-        assert memory(model, chosen, together).total == pytest.approx([memory(model, chosen, one).total[0] for one in alone])
+        assert memory_use(model, chosen, together).total == pytest.approx([memory_use(model, chosen, one).total[0] for one in alone])
 
 
 @pytest.mark.parametrize(
@@ -288,8 +288,8 @@ def test_a_grid_of_savings_is_counted_as_its_layouts(model: Model, method: str) 
     plain = Layouts(
         *(np.array(column) for column in ([1, 2, 2], [1, 2, 4], [8, 4, 2], [1, 1, 2], [1, 1, 2], [1, 1, 2], [1, 4, 2], [1] * 3, [0] * 3))
     )
-    grid, together = memory(model, chosen, savings_grid(chosen, plain)), with_savings(chosen, plain)
-    one_by_one = memory(model, chosen, together)
+    grid, together = memory_use(model, chosen, memory_option_grid(chosen, plain)), all_memory_options(chosen, plain)
+    one_by_one = memory_use(model, chosen, together)
     totals = np.broadcast_to(grid.total, (3, 3, 3)).transpose(2, 0, 1).ravel()
     assert totals == pytest.approx(one_by_one.total, rel=1e-12)
     for place in range(len(together)):
@@ -301,4 +301,6 @@ def test_a_grid_of_savings_is_counted_as_its_layouts(model: Model, method: str) 
 def test_a_single_layout_is_counted_in_numbers_too() -> None:
     """Numbers in place of columns of one give the same bytes."""
     one = Layouts.single(tensor=2, pipeline=4, data=4, virtual_pipeline=2, recompute=FULL, zero_stage=1)
-    assert float(memory(MIXTRAL, training(), one.only()).total) == pytest.approx(memory(MIXTRAL, training(), one).total[0], rel=1e-12)
+    assert float(memory_use(MIXTRAL, training(), one.only()).total) == pytest.approx(
+        memory_use(MIXTRAL, training(), one).total[0], rel=1e-12
+    )

@@ -11,9 +11,9 @@ from service.domain.training.model import Model, Transformer
 from service.domain.training.run import RECOMPUTES, Data, Efficiency, Energy, Training
 from service.engine.training.energy import carbon_tco2e, energy_mwh
 from service.engine.training.estimate import checkpoint_tb, estimate
-from service.engine.training.flops import FLOPS_PER_PETAFLOP_S_DAY, hardware_flops, training_flops, transformer_forward
+from service.engine.training.flops import FLOPS_PER_PETAFLOP_S_DAY, hardware_flops, training_flops, transformer_forward_flops
 from service.engine.training.layouts import Layouts
-from service.engine.training.memory import memory
+from service.engine.training.memory import memory_use
 from service.engine.training.parameters import count_parameters
 from tests.unit.engine.builders import (
     A100,
@@ -57,7 +57,7 @@ def per_token(model: Model, seq_len: int, decoder_seq_len: int = 0, *, full_atte
 
 def weights_per_token(model: Transformer, seq_len: int) -> float:
     """Training FLOPs a token of the weights alone: what 6 N D counts."""
-    return 3 * transformer_forward(model, seq_len).weights
+    return 3 * transformer_forward_flops(model, seq_len).weights
 
 
 # Arithmetic of whole runs
@@ -173,7 +173,7 @@ def test_resnet_50_takes_8_gflops_an_image() -> None:
 
 def test_vit_l_16_takes_123_gflops_an_image() -> None:
     """61.6 billion multiply-adds forward at 224 x 224 (torchvision's weights table): 197 tokens of the transformer's shape, within 3 %."""
-    assert 197 * transformer_forward(VIT_L_16, 197).trained == pytest.approx(2 * 61.6e9, rel=0.03)
+    assert 197 * transformer_forward_flops(VIT_L_16, 197).trained == pytest.approx(2 * 61.6e9, rel=0.03)
 
 
 # From a reported rate to accelerator-hours: arithmetic only, for the rate is the run's own
@@ -263,7 +263,7 @@ def test_energy_and_carbon_as_published(hours: float, watts: float, pue: float, 
 
 
 def used_bytes(model: Model, chosen: Training, **columns: int) -> float:
-    return float(memory(model, chosen, Layouts.single(**columns)).total[0])
+    return float(memory_use(model, chosen, Layouts.single(**columns)).total[0])
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from service.domain.errors import InvalidRequest
 from service.domain.training.model import Experts, LatentAttention, Transformer
-from service.engine.training.flops import transformer_forward
+from service.engine.training.flops import transformer_forward_flops
 from service.engine.training.parameters import count_parameters
 from service.engine.training.shape import infer_shape
 
@@ -70,7 +70,7 @@ def test_an_inferred_shape_has_about_the_stated_parameters(params: float) -> Non
 @pytest.mark.parametrize("params", [1e9, 7e9, 70e9, 175e9])
 def test_training_costs_about_six_flops_a_parameter(params: float) -> None:
     """6 N a token without attention's scores; the embedding look-up, which costs none, is the small difference."""
-    weights = transformer_forward(infer_shape({"params": params}).model, 4096).weights
+    weights = transformer_forward_flops(infer_shape({"params": params}).model, 4096).weights
     assert 3 * weights == pytest.approx(6 * params, rel=0.08)
 
 

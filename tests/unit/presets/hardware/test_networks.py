@@ -9,7 +9,7 @@ import pytest
 
 from providers.offer import Offer
 from providers.snapshot import SnapshotProvider
-from service.presets.hardware.networks import NetworkRow, find_network, load_networks, network_note
+from service.presets.hardware.networks import InstancePattern, find_network, load_networks, network_note
 
 H100, A100 = "NVIDIA-H100-80GB-SXM", "NVIDIA-A100-80GB-SXM"
 OFFERS = SnapshotProvider().fetch().offers
@@ -26,7 +26,7 @@ def _sold(offer: Offer) -> tuple[str, str, str]:
 SOLD = sorted({_sold(offer) for offer in OFFERS})
 
 
-def _shown(row: NetworkRow) -> str:
+def _shown(row: InstancePattern) -> str:
     return f"{row.provider} {row.types.pattern}"
 
 
@@ -35,7 +35,7 @@ def _rate(provider: str, instance_type: str, accelerator: str = H100) -> float |
     return None if found is None else found.gbit_per_s_per_instance
 
 
-def _covered(row: NetworkRow) -> bool:
+def _covered(row: InstancePattern) -> bool:
     return any(provider == row.provider and row.covers(kind, accelerator) for provider, kind, accelerator in SOLD)
 
 
@@ -89,13 +89,13 @@ def test_a_rate_may_hang_on_what_is_attached() -> None:
 
 
 @pytest.mark.parametrize("row", ROWS, ids=_shown)
-def test_every_pattern_is_of_a_known_instance_type_or_newer_than_the_shipped_prices(row: NetworkRow) -> None:
+def test_every_pattern_is_of_a_known_instance_type_or_newer_than_the_shipped_prices(row: InstancePattern) -> None:
     """A pattern of the one kind matches an offer, a pattern of the other matches none."""
     assert _covered(row) is not row.newer
 
 
 @pytest.mark.parametrize("row", ROWS, ids=_shown)
-def test_every_figure_is_possible_and_sourced(row: NetworkRow) -> None:
+def test_every_figure_is_possible_and_sourced(row: InstancePattern) -> None:
     """Above nothing and below the fastest rack, of a fabric that we know, from a named and dated source."""
     assert 0 < row.network.gbit_per_s_per_instance < 30_000
     assert row.network.fabric in FABRICS

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from service.presets.training.levers import AIMS, LeverKind, lever_kinds
+from service.presets.training.levers import AIMS, LeverKind, load_levers
 
 
-@pytest.mark.parametrize("kind", lever_kinds().values(), ids=lambda kind: kind.name)
+@pytest.mark.parametrize("kind", load_levers().values(), ids=lambda kind: kind.name)
 def test_every_kind_says_what_it_does_what_it_risks_and_who_says_so(kind: LeverKind) -> None:
     """And is judged by something."""
     assert kind.title
@@ -30,4 +30,4 @@ def test_every_kind_says_what_it_does_what_it_risks_and_who_says_so(kind: LeverK
 )
 def test_figures_are_the_published_ones(kind: str, figure: str, published: float) -> None:
     """Within their rounding."""
-    assert lever_kinds()[kind].figures[figure] == pytest.approx(published, rel=0.05)
+    assert load_levers()[kind].figures[figure] == pytest.approx(published, rel=0.05)

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from service.domain.training.utilisation import BadMeasurement
-from service.presets.training.measured import FILE, read_measurements, remaining, store_measurement
+from service.presets.training.measured import FILE, read_measurements, residual_spread, store_measurement
 
 SHAPE = {
     "layers": 4,
@@ -127,7 +127,7 @@ def test_a_place_that_cannot_be_read_is_told(tmp_path: Path, whole: Callable[[Pa
 
 def test_what_remains_unknown_has_a_source() -> None:
     """A range about 1 from published rows."""
-    found = remaining()
+    found = residual_spread()
     assert 0.5 < found.spread.p10 < 1 < found.spread.p90 < 2
     assert "published rows" in found.source
     assert found.least == 0.05

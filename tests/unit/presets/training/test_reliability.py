@@ -8,7 +8,7 @@ import pytest
 
 from service.domain.training.hardware import Accelerator
 from service.presets.hardware.accelerators import load_accelerators
-from service.presets.training.reliability import FailureSystem, find_reliability, load_failure_systems, recovery_defaults
+from service.presets.training.reliability import FailureSystem, find_failure_rate, load_failure_systems, recovery_defaults
 
 PARTS = load_accelerators()
 
@@ -32,7 +32,7 @@ def test_every_figure_follows_from_its_stated_arithmetic(system: FailureSystem) 
 
 def test_llama_3_sets_the_middle_of_its_generation() -> None:
     """419 unexpected interruptions in 54 days on 16,384 H100: one in 50,678 accelerator-hours, 3.1 h for the job."""
-    found = find_reliability(PARTS["NVIDIA-H100-80GB-SXM"])
+    found = find_failure_rate(PARTS["NVIDIA-H100-80GB-SXM"])
     assert found.mttf_hours.p50 == pytest.approx(16384 * 54 * 24 / 419, rel=1e-4)
     assert found.mttf_hours.p50 / 16384 == pytest.approx(3.09, abs=0.01)
     assert not found.borrowed
@@ -41,14 +41,14 @@ def test_llama_3_sets_the_middle_of_its_generation() -> None:
 
 def test_older_accelerators_failed_more_often() -> None:
     """Published A100 systems were interrupted about twice as often an accelerator-hour as H100 ones."""
-    ampere, hopper = (find_reliability(PARTS[name]).mttf_hours for name in ("NVIDIA-A100-80GB-SXM", "NVIDIA-H100-80GB-SXM"))
+    ampere, hopper = (find_failure_rate(PARTS[name]).mttf_hours for name in ("NVIDIA-A100-80GB-SXM", "NVIDIA-H100-80GB-SXM"))
     assert 1.3 < hopper.p50 / ampere.p50 < 3
 
 
 @pytest.mark.parametrize("part", PARTS.values(), ids=lambda part: part.name)
 def test_every_accelerator_has_a_rate(part: Accelerator) -> None:
     """Between a month and 15 years an accelerator, sourced."""
-    found = find_reliability(part)
+    found = find_failure_rate(part)
     assert 720 < found.mttf_hours.p10 < found.mttf_hours.p50 < found.mttf_hours.p90 < 131_400
     assert found.source
 
@@ -56,10 +56,10 @@ def test_every_accelerator_has_a_rate(part: Accelerator) -> None:
 @pytest.mark.parametrize("name", ["NVIDIA-B200-SXM", "Google-TPU-v5p", "AMD-MI300X", "AWS-Trainium2"])
 def test_a_family_without_data_borrows_the_widest_spread_and_says_so(name: str) -> None:
     """Nothing published with a count: all systems together, wider in ratio than any family of its own."""
-    found = find_reliability(PARTS[name])
+    found = find_failure_rate(PARTS[name])
     assert found.borrowed
     assert found.source.startswith(f"no published figure for {PARTS[name].family}")
-    own = [find_reliability(PARTS[known]).mttf_hours for known in ("NVIDIA-A100-80GB-SXM", "NVIDIA-H100-80GB-SXM")]
+    own = [find_failure_rate(PARTS[known]).mttf_hours for known in ("NVIDIA-A100-80GB-SXM", "NVIDIA-H100-80GB-SXM")]
     assert found.mttf_hours.p90 / found.mttf_hours.p10 > max(mttf.p90 / mttf.p10 for mttf in own)
 
 

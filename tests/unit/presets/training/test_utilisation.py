@@ -12,13 +12,13 @@ import pytest
 
 from service.presets.hardware.accelerators import find_accelerator, load_accelerators
 from service.presets.training.utilisation import (
-    Known,
-    Share,
+    LayoutKnowledge,
+    MatmulShare,
     attention_share,
     find_utilisation,
     load_parameters,
     nearest,
-    planning,
+    plan_calibration,
     utilisation,
     watts_per_tflop,
 )
@@ -48,7 +48,7 @@ def test_every_accelerator_has_a_physical_utilisation(name: str, precision: str)
 def test_every_answer_has_a_range(name: str, precision: str) -> None:
     """With the layout given and the goal alone, on machines of any size, p10 and p90 are on their side of the plan."""
     part = load_accelerators()[name]
-    modes: tuple[Known, ...] = ("layout", "goal")
+    modes: tuple[LayoutKnowledge, ...] = ("layout", "goal")
     for known, count in itertools.product(modes, (1, 8, 64, 65, 1024, 1025, 100_000)):
         spread = find_utilisation(part, precision, known, count).spread
         assert 0 < spread.p10 <= spread.p50 == 1 <= spread.p90
@@ -101,7 +101,7 @@ def powered(family: str, watts: float | None, share: float = 0.5, reference: flo
     part = replace(find_accelerator("A100-80GB").accelerator, family=family, tdp_w=watts)
     known = load_parameters()
     shared = {**known.shared, "power_exponent": exponent}
-    parameters = replace(known, shared=shared, matmul={AMPERE: Share(share, reference, "these")})
+    parameters = replace(known, shared=shared, matmul={AMPERE: MatmulShare(share, reference, "these")})
     return utilisation(parameters, part, "bf16").matmul_share
 
 
@@ -170,7 +170,7 @@ def test_families_named_by_the_frame_exist() -> None:
 
 def test_real_runs_scatter_about_their_plans() -> None:
     """Some took less than planned beyond what the speed's range holds, and those of many nodes more than their steps."""
-    found = planning()
+    found = plan_calibration()
     assert 0 < found.spread.p10 < found.spread.p50 == 1 <= found.spread.p90
     assert 0 < found.lost_between_nodes < 1
 

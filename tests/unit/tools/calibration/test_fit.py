@@ -7,37 +7,37 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from service.presets.training.utilisation import Parameters, Share
+from service.presets.training.utilisation import FittedParameters, MatmulShare
 from tests.unit.tools.calibration.published import AMPERE, HOPPER, all_cases, behaving, chosen_parameters, few_cases, off_by, table_of_few
 from tools.calibration import fit
-from tools.calibration.fit import MOST, fitted, key_of, left_out, problem_of, row_weights
+from tools.calibration.fit import MOST, build_problem, fit_parameters, fit_without_groups, parameter_key, row_weights
 from tools.calibration.priors import priors
 from tools.calibration.spreads import ROWS_THAT_COUNT
-from tools.calibration.table import Columns, Table, achieved_of, predicted_rates, rows_of, table_of
+from tools.calibration.table import AchievedColumns, CaseTable, position_parameters, predicted_rates, select_rows, tabulate
 
 TRUTH = chosen_parameters(link_share=0.68, operand_share=0.65, activation_passes=1.5, overlap_share=0.7, layer_overhead_s=2.2e-3)
 
 
 @pytest.fixture(scope="module")
-def known() -> Table:
+def known() -> CaseTable:
     """Rows that behave exactly as the model says under `TRUTH`."""
     return behaving(table_of_few(), TRUTH)
 
 
 @pytest.fixture(scope="module")
-def found(known: Table) -> Parameters:
+def found(known: CaseTable) -> FittedParameters:
     """What the fit makes of them; shares of other networks are not fitted to these rows."""
-    return replace(fitted(known), other=TRUTH.other)
+    return replace(fit_parameters(known), other=TRUTH.other)
 
 
-def test_known_shares_are_found_again(found: Parameters) -> None:
+def test_known_shares_are_found_again(found: FittedParameters) -> None:
     """Within a few per cent, though every parameter is also held near what is expected of it."""
     assert set(found.matmul) == {AMPERE, HOPPER}
     for key, share in TRUTH.matmul.items():
         assert found.matmul[key].share == pytest.approx(share.share, rel=0.04)
 
 
-def test_attention_is_found_by_whom_its_kernels_were_written_for(found: Parameters) -> None:
+def test_attention_is_found_by_whom_its_kernels_were_written_for(found: FittedParameters) -> None:
     """Kernels of an earlier family have a share of their own on the next: what is slow there says nothing of the family's own."""
     assert {case.kernels for case in few_cases() if case.accelerator.family == "hopper"} == {"earlier"}
     assert set(found.attention) == {("ampere", "own"), ("hopper", "earlier")}
@@ -45,45 +45,45 @@ def test_attention_is_found_by_whom_its_kernels_were_written_for(found: Paramete
         assert share == pytest.approx(TRUTH.attention[key], rel=0.08)
 
 
-def test_known_rates_are_found_again(known: Table, found: Parameters) -> None:
+def test_known_rates_are_found_again(known: CaseTable, found: FittedParameters) -> None:
     """The rows themselves within three per cent each."""
-    assert off_by(predicted_rates(known, achieved_of(known, found)), known.rates) < 0.03
+    assert off_by(predicted_rates(known, position_parameters(known, found)), known.rates) < 0.03
 
 
-def test_a_fit_is_the_same_twice(known: Table, found: Parameters) -> None:
+def test_a_fit_is_the_same_twice(known: CaseTable, found: FittedParameters) -> None:
     """No randomness: the same rows, the same parameters to the last digit kept."""
-    again = fitted(known)
+    again = fit_parameters(known)
     assert again.matmul == found.matmul
     assert again.attention == found.attention
     assert again.shared == found.shared
 
 
-def test_rows_say_more_than_the_expectation(known: Table) -> None:
+def test_rows_say_more_than_the_expectation(known: CaseTable) -> None:
     """A machine half as fast as expected is found to be, far outside the expectation's width, and the other family stays."""
     slow = replace(TRUTH, matmul={AMPERE: replace(TRUTH.matmul[AMPERE], share=0.40), HOPPER: TRUTH.matmul[HOPPER]})
-    fit_to_it = fitted(behaving(known, slow))
+    fit_to_it = fit_parameters(behaving(known, slow))
     assert fit_to_it.matmul[AMPERE].share == pytest.approx(0.40, rel=0.06)
     assert fit_to_it.matmul[HOPPER].share == pytest.approx(TRUTH.matmul[HOPPER].share, rel=0.06)
 
 
-def test_one_wild_row_does_not_pull_the_fit(known: Table, found: Parameters) -> None:
+def test_one_wild_row_does_not_pull_the_fit(known: CaseTable, found: FittedParameters) -> None:
     """A row at a third of its rate moves its family's share by a few per cent at most: the loss grows as its distance, not its square."""
     rates = known.rates.copy()
     rates[0] /= 3
-    pulled = fitted(replace(known, rates=rates))
+    pulled = fit_parameters(replace(known, rates=rates))
     for key in TRUTH.matmul:
         assert pulled.matmul[key].share == pytest.approx(found.matmul[key].share, rel=0.05)
 
 
-def test_without_a_say_of_the_rows_the_expectation_stands(found: Parameters) -> None:
+def test_without_a_say_of_the_rows_the_expectation_stands(found: FittedParameters) -> None:
     """No row has experts: what is fitted of them stays where it was expected."""
     for name in ("routed_share", "routing_overhead_s"):
         assert found.shared[name] == pytest.approx(priors()[name].value, rel=1e-3)
 
 
-def test_no_share_passes_its_limit(known: Table) -> None:
+def test_no_share_passes_its_limit(known: CaseTable) -> None:
     """Rows three times as fast as any machine is: the shares stay at their limits."""
-    impossible = fitted(replace(known, rates=3 * known.rates))
+    impossible = fit_parameters(replace(known, rates=3 * known.rates))
     assert all(0 < share.share <= impossible.largest_share + 1e-4 for share in impossible.matmul.values())
     for name, most in MOST.items():
         assert 0 < impossible.shared[name] <= most * 1.001
@@ -92,7 +92,7 @@ def test_no_share_passes_its_limit(known: Table) -> None:
 
 def test_tables_weigh_as_the_root_of_their_rows() -> None:
     """All rows of a table weigh the same, together the square root of their number, of at most 64."""
-    table = table_of([*all_cases()[::7]])
+    table = tabulate([*all_cases()[::7]])
     weights, names = row_weights(table), table.by_row(lambda case: case.table)
     for name in set(names):
         mine = weights[names == name]
@@ -104,30 +104,30 @@ def test_the_fit_tries_what_the_service_will_use() -> None:
     """The fit's own columns are those of `utilisation` under the parameters that it writes, on every kind of part."""
     one_each = {(case.accelerator.name, case.training.precision, case.kernels): case for case in all_cases()}
     first = np.array([0])
-    table = table_of([replace(case, layouts=case.layouts.take(first), rates=case.rates[first]) for case in one_each.values()])
-    problem = problem_of(table)
+    table = tabulate([replace(case, layouts=case.layouts.take(first), rates=case.rates[first]) for case in one_each.values()])
+    problem = build_problem(table)
     vector, _ = fit._expected(problem)
     tried = fit._columns(problem, vector)
     written = replace(fit._parameters(problem, vector), other=TRUTH.other)
-    used = achieved_of(table, written)
-    assert isinstance(used, Columns)
+    used = position_parameters(table, written)
+    assert isinstance(used, AchievedColumns)
     for name in used.__dataclass_fields__:
         assert getattr(tried, name) == pytest.approx(getattr(used, name), rel=2e-3), name
 
 
 def test_a_row_counts_for_its_family_and_class() -> None:
     """fp8 and mxfp8 share a figure, bf16 and fp16 another."""
-    keys = {(case.accelerator.family, case.training.precision): key_of(case, TRUTH) for case in all_cases()}
+    keys = {(case.accelerator.family, case.training.precision): parameter_key(case, TRUTH) for case in all_cases()}
     assert keys["ampere", "fp16"] == keys["ampere", "bf16"] == AMPERE
     assert keys["hopper", "fp8"] == ("hopper", "fp8")
 
 
-def test_what_is_left_out_leaves_no_trace(known: Table) -> None:
+def test_what_is_left_out_leaves_no_trace(known: CaseTable) -> None:
     """A group's rates can be anything: what was found without it stays as it is, and has no figure that only it could give."""
     families = [case.accelerator.family for case in known.cases]
     wrong = np.array([1.0 if family == "ampere" else 5.0 for family in families])
-    right = left_out(known, TRUTH, families)
-    spoilt = left_out(replace(known, rates=known.rates * wrong), TRUTH, families)
+    right = fit_without_groups(known, TRUTH, families)
+    spoilt = fit_without_groups(replace(known, rates=known.rates * wrong), TRUTH, families)
     assert set(right) == {"ampere", "hopper"}
     assert set(right["hopper"].matmul) == {AMPERE}
     assert set(right["ampere"].matmul) == {HOPPER}
@@ -135,11 +135,11 @@ def test_what_is_left_out_leaves_no_trace(known: Table) -> None:
     assert spoilt["ampere"].matmul != right["ampere"].matmul
 
 
-def test_leaving_out_is_fitting_the_rest(known: Table) -> None:
+def test_leaving_out_is_fitting_the_rest(known: CaseTable) -> None:
     """The fold is the fit of the other rows, with the shares of other networks as in the whole."""
     families = np.array([case.accelerator.family for case in known.cases])
-    fold = left_out(known, TRUTH, list(families))["hopper"]
-    rest = fitted(rows_of(known, families != "hopper"))
+    fold = fit_without_groups(known, TRUTH, list(families))["hopper"]
+    rest = fit_parameters(select_rows(known, families != "hopper"))
     assert fold.matmul == rest.matmul
     assert fold.attention == rest.attention
     assert fold.shared == rest.shared
@@ -149,8 +149,8 @@ def test_leaving_out_is_fitting_the_rest(known: Table) -> None:
 def test_power_is_weighed_against_the_median_part() -> None:
     """Of the parts a key was measured on the middle one has the key's share itself; one with more power for its peak has more."""
     cases = [case for case in all_cases() if case.accelerator.family == "hopper" and case.training.precision == "bf16"]
-    problem = problem_of(table_of(cases))
+    problem = build_problem(tabulate(cases))
     assert problem.keys == (HOPPER,)
     assert np.median(problem.power) == pytest.approx(0.0)
     share = fit._parameters(problem, fit._expected(problem)[0]).matmul[HOPPER]
-    assert share == Share(share.share, round(float(problem.reference[0]), 4), "")
+    assert share == MatmulShare(share.share, round(float(problem.reference[0]), 4), "")

@@ -11,10 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from service.domain.quantities import Range
-from service.domain.training.utilisation import Planning
+from service.domain.training.utilisation import PlanCalibration
 from service.engine.training.run_time import sustained_share
 from service.presets.hardware.accelerators import find_accelerator
-from service.presets.training.utilisation import Scale, Spread, scale_power, spread_of, utilisation
+from service.presets.training.utilisation import SpreadScale, ThroughputSpread, scale_power, spread_of, utilisation
 from tests.unit.engine.builders import run
 from tests.unit.tools.calibration.published import AMPERE, HOPPER, chosen_parameters, few_cases, table_of_few
 from tools.calibration.runs import published_runs
@@ -23,23 +23,23 @@ from tools.calibration.spreads import (
     LEAST_POWER,
     ROWS_THAT_COUNT,
     SIZES,
-    Misses,
+    Residuals,
+    fit_spreads_of,
     lost_between_nodes,
-    misses_of,
     quantiles,
+    residuals,
     slowdown,
     weighted_quantile,
-    widths_of,
-    without,
+    without_document,
 )
 
 values = st.lists(st.tuples(st.floats(-2, 2), st.floats(0.01, 10)), min_size=1, max_size=40)
 
 
-def misses(*rows: tuple[float, tuple[str, str], int, str]) -> Misses:
+def misses(*rows: tuple[float, tuple[str, str], int, str]) -> Residuals:
     """Rows of (log of measured over predicted, key, count, document), weighing the same."""
     log_ratio, key, count, document = zip(*rows, strict=True)
-    return Misses(np.array(log_ratio), np.ones(len(rows)), list(key), np.array(count), np.array(document))
+    return Residuals(np.array(log_ratio), np.ones(len(rows)), list(key), np.array(count), np.array(document))
 
 
 @pytest.mark.parametrize("lost", [0.0, 0.2, 0.6])
@@ -54,12 +54,12 @@ def test_what_runs_lose_between_nodes_is_found_whatever_a_few_of_them_took(lost:
 def test_runs_are_slowed_down_by_what_the_engine_says_they_do_not_sustain() -> None:
     """One formula serves the fit and the plans made with it."""
     for published in published_runs()[::5]:
-        share = sustained_share(run(cluster=published.cluster), Planning(0.3, Range.exactly(1.0)))
+        share = sustained_share(run(cluster=published.cluster), PlanCalibration(0.3, Range.exactly(1.0)))
         assert slowdown(published, 0.3) * share == pytest.approx(1.0)
 
 
-def spread(family: str, p10: float, p90: float) -> Spread:
-    return Spread("layout", family, "16-bit" if family != "*" else "*", p10, p90, 10)
+def spread(family: str, p10: float, p90: float) -> ThroughputSpread:
+    return ThroughputSpread("layout", family, "16-bit" if family != "*" else "*", p10, p90, 10)
 
 
 # Quantiles
@@ -104,7 +104,7 @@ def test_a_family_has_its_own_spread_from_three_documents_on() -> None:
     """With two its rows count among all, and nothing of its own is said."""
     rows = [(0.1, AMPERE, 8, f"a{index}") for index in range(DOCUMENTS_FOR_OWN_SPREAD)]
     rows += [(-0.2, HOPPER, 8, f"h{index % (DOCUMENTS_FOR_OWN_SPREAD - 1)}") for index in range(20)]
-    found = widths_of("layout", misses(*rows)).spreads
+    found = fit_spreads_of("layout", misses(*rows)).spreads
     assert [(row.family, row.precision) for row in found] == [("*", "*"), AMPERE]
     assert found[0].rows == len(rows)
     assert found[1].rows == DOCUMENTS_FOR_OWN_SPREAD
@@ -114,7 +114,7 @@ def test_a_size_whose_rows_reach_beyond_their_familys_range_is_less_certain() ->
     """Its power is how far four rows in five reach, in ranges of their family; a size whose rows lie near promises no more than that."""
     small = [(0.1 * (-1) ** index, AMPERE, 8, f"a{index % 4}") for index in range(40)]
     large = [(0.3 * (-1) ** index, AMPERE, 1025, f"b{index % 4}") for index in range(4)]
-    found = {row.from_count: row for row in widths_of("layout", misses(*small, *large)).scales}
+    found = {row.from_count: row for row in fit_spreads_of("layout", misses(*small, *large)).scales}
     assert set(found) == {SIZES[0], SIZES[2]}
     assert found[SIZES[0]].power == LEAST_POWER
     assert found[SIZES[2]].power > 2
@@ -124,20 +124,20 @@ def test_a_size_whose_rows_reach_beyond_their_familys_range_is_less_certain() ->
 def test_without_a_document_only_the_others_are_left() -> None:
     """Every column loses the same rows; what is not there takes nothing away."""
     all_of_them = misses((0.1, AMPERE, 8, "one"), (0.2, HOPPER, 16, "two"), (0.3, AMPERE, 32, "one"), (0.4, AMPERE, 64, "three"))
-    others = without(all_of_them, "one")
+    others = without_document(all_of_them, "one")
     assert others.document.tolist() == ["two", "three"]
     assert others.log_ratio.tolist() == [0.2, 0.4]
     assert others.key == [HOPPER, AMPERE]
     assert others.count.tolist() == [16, 64]
     assert len(others.weight) == 2
-    assert without(all_of_them, "nowhere").document.tolist() == all_of_them.document.tolist()
+    assert without_document(all_of_them, "nowhere").document.tolist() == all_of_them.document.tolist()
 
 
 def test_misses_are_of_every_row_in_the_order_of_the_cases() -> None:
     """Log of measured over predicted; a table's rows weigh together as the root of their number."""
     cases, table = few_cases(), table_of_few()
     parameters = chosen_parameters()
-    found = misses_of(cases, table.rates / 2, parameters)
+    found = residuals(cases, table.rates / 2, parameters)
     assert found.log_ratio == pytest.approx(math.log(2))
     assert found.document.tolist() == [case.document for case in table.cases]
     assert found.count.tolist() == [case.cluster.count for case in table.cases]
@@ -153,7 +153,7 @@ def test_misses_are_of_every_row_in_the_order_of_the_cases() -> None:
 
 def test_a_machine_takes_the_power_of_its_size() -> None:
     """The largest size not above its count; where none is known nothing is widened."""
-    scales = (Scale("layout", 1, 1.0, 9), Scale("layout", 65, 1.2, 9), Scale("goal", 1, 3.0, 9))
+    scales = (SpreadScale("layout", 1, 1.0, 9), SpreadScale("layout", 65, 1.2, 9), SpreadScale("goal", 1, 3.0, 9))
     assert [scale_power(scales, "layout", count) for count in (8, 64, 65, 4096)] == [1.0, 1.0, 1.2, 1.2]
     assert scale_power((), "layout", 8) == 1.0
 
@@ -195,5 +195,5 @@ def test_a_borrowed_spread_is_raised_to_its_power() -> None:
 def test_rows_that_behave_as_the_model_leave_no_spread() -> None:
     """Where every row is predicted as measured, p10 and p90 are 1."""
     cases, table = few_cases(), table_of_few()
-    found = misses_of(cases, table.rates, chosen_parameters())
-    assert all((row.p10, row.p90) == (1.0, 1.0) for row in widths_of("layout", found).spreads)
+    found = residuals(cases, table.rates, chosen_parameters())
+    assert all((row.p10, row.p90) == (1.0, 1.0) for row in fit_spreads_of("layout", found).spreads)

@@ -8,28 +8,38 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from service.engine.training.step.step_time import step
-from service.presets.training.utilisation import Share, nearest, watts_per_tflop
+from service.engine.training.step.step_time import step_time
+from service.presets.training.utilisation import MatmulShare, nearest, watts_per_tflop
 from tests.unit.tools.calibration.published import AMPERE, HOPPER, SHARES, all_cases, chosen_parameters, few_cases, some_layouts, used_of
-from tools.calibration.cases import Case
-from tools.calibration.folds import left_out_rates, rates
-from tools.calibration.table import RATES, Table, achieved_of, position_rates, power_ratio, predicted_rates, pruned, rows_of, table_of
+from tools.calibration.cases import MeasuredCase
+from tools.calibration.folds import predict_left_out_rates, predict_rates
+from tools.calibration.table import (
+    RATES,
+    CaseTable,
+    keep_fastest,
+    position_parameters,
+    position_rates,
+    power_ratio,
+    predicted_rates,
+    select_rows,
+    tabulate,
+)
 
 TRUTH = chosen_parameters()
 
 
 @pytest.fixture(scope="module")
-def cases() -> list[Case]:
+def cases() -> list[MeasuredCase]:
     """A few cases of each kind: whole layouts, searched ones, several rows in one."""
     return [*few_cases(), *list(some_layouts(list(all_cases()), 20))[:6]]
 
 
 @pytest.fixture(scope="module")
-def table(cases: list[Case]) -> Table:
-    return table_of(cases)
+def table(cases: list[MeasuredCase]) -> CaseTable:
+    return tabulate(cases)
 
 
-def test_rows_stand_in_the_order_of_their_cases(cases: list[Case], table: Table) -> None:
+def test_rows_stand_in_the_order_of_their_cases(cases: list[MeasuredCase], table: CaseTable) -> None:
     """A case of `each` has a row a layout, any other one row; owners and rates follow."""
     owners = [case for case in cases for _ in case.rates]
     assert list(table.cases) == owners
@@ -37,7 +47,7 @@ def test_rows_stand_in_the_order_of_their_cases(cases: list[Case], table: Table)
     assert len(table.rates) == sum(len(case.layouts) if case.each else 1 for case in cases)
 
 
-def test_every_position_is_a_layout_of_its_rows_case(cases: list[Case], table: Table) -> None:
+def test_every_position_is_a_layout_of_its_rows_case(cases: list[MeasuredCase], table: CaseTable) -> None:
     """Rows go up one by one, each has a position, and together there are as many as layouts."""
     assert len(table.row) == sum(len(case.layouts) for case in cases)
     assert set(np.diff(table.row)) <= {0, 1}
@@ -46,68 +56,68 @@ def test_every_position_is_a_layout_of_its_rows_case(cases: list[Case], table: T
         assert int((table.row == row).sum()) == (1 if case.each else len(case.layouts))
 
 
-def test_a_row_is_predicted_by_its_fastest_layout(cases: list[Case], table: Table) -> None:
+def test_a_row_is_predicted_by_its_fastest_layout(cases: list[MeasuredCase], table: CaseTable) -> None:
     """Case by case, by the step model itself, the best of the layouts in question; each of its own where rows are layouts."""
-    found = iter(predicted_rates(table, achieved_of(table, TRUTH)))
+    found = iter(predicted_rates(table, position_parameters(table, TRUTH)))
     for case in cases:
         used = used_of(case, TRUTH)
-        steps = step(case.model, case.training, case.cluster, used, case.layouts)
+        steps = step_time(case.model, case.training, case.cluster, used, case.layouts)
         alone = steps.batch * case.training.seq_len / steps.total / case.cluster.count
         expected = alone.tolist() if case.each else [alone.max()]
         assert [next(found) for _ in expected] == pytest.approx(expected)
 
 
-def test_predictions_do_not_depend_on_the_other_rows(cases: list[Case], table: Table) -> None:
+def test_predictions_do_not_depend_on_the_other_rows(cases: list[MeasuredCase], table: CaseTable) -> None:
     """Each case alone gets what it gets among the others."""
-    together = predicted_rates(table, achieved_of(table, TRUTH))
-    assert np.concatenate([rates([case], TRUTH) for case in cases]) == pytest.approx(together)
+    together = predicted_rates(table, position_parameters(table, TRUTH))
+    assert np.concatenate([predict_rates([case], TRUTH) for case in cases]) == pytest.approx(together)
 
 
-def test_pruning_keeps_the_fastest_of_every_row(table: Table) -> None:
+def test_pruning_keeps_the_fastest_of_every_row(table: CaseTable) -> None:
     """As many as asked for or all there are, none faster left out, no prediction changed."""
-    achieved = achieved_of(table, TRUTH)
+    achieved = position_parameters(table, TRUTH)
     whole = position_rates(table, achieved)
-    small = pruned(table, achieved, kept=5)
-    kept = position_rates(small, achieved_of(small, TRUTH))
+    small = keep_fastest(table, achieved, kept=5)
+    kept = position_rates(small, position_parameters(small, TRUTH))
     assert small.cases == table.cases
     for row in range(len(table.rates)):
         fastest = np.sort(whole[table.row == row])[::-1][:5]
         assert np.sort(kept[small.row == row])[::-1] == pytest.approx(fastest)
-    assert predicted_rates(small, achieved_of(small, TRUTH)) == pytest.approx(predicted_rates(table, achieved))
+    assert predicted_rates(small, position_parameters(small, TRUTH)) == pytest.approx(predicted_rates(table, achieved))
     assert small.rates.tolist() == table.rates.tolist()
 
 
-def test_pruning_to_more_than_there_are_keeps_all(table: Table) -> None:
+def test_pruning_to_more_than_there_are_keeps_all(table: CaseTable) -> None:
     """Nothing is lost, and nothing changes its place."""
-    same = pruned(table, achieved_of(table, TRUTH), kept=len(table.row))
+    same = keep_fastest(table, position_parameters(table, TRUTH), kept=len(table.row))
     assert same.row.tolist() == table.row.tolist()
     assert same.tokens.tolist() == table.tokens.tolist()
-    assert same.asked.expert.beyond.tolist() == table.asked.expert.beyond.tolist()
+    assert same.asked.expert.inter_s.tolist() == table.asked.expert.inter_s.tolist()
 
 
-def test_chosen_rows_alone_are_a_table_of_their_own(table: Table) -> None:
+def test_chosen_rows_alone_are_a_table_of_their_own(table: CaseTable) -> None:
     """Every third row: its case, its rate, its positions and its prediction, numbered from nought again."""
     chosen = np.arange(len(table.rates)) % 3 == 0
-    some = rows_of(table, chosen)
+    some = select_rows(table, chosen)
     assert some.cases == tuple(case for case, mine in zip(table.cases, chosen, strict=True) if mine)
     assert some.rates.tolist() == table.rates[chosen].tolist()
     assert some.row[some.starts].tolist() == list(range(int(chosen.sum())))
     assert len(some.row) == int(chosen[table.row].sum())
-    whole = predicted_rates(table, achieved_of(table, TRUTH))
-    assert predicted_rates(some, achieved_of(some, TRUTH)) == pytest.approx(whole[chosen])
+    whole = predicted_rates(table, position_parameters(table, TRUTH))
+    assert predicted_rates(some, position_parameters(some, TRUTH)) == pytest.approx(whole[chosen])
 
 
-def test_rows_without_the_first_are_still_numbered_from_nought(table: Table) -> None:
+def test_rows_without_the_first_are_still_numbered_from_nought(table: CaseTable) -> None:
     """What is left out may stand at either end."""
     for chosen in (np.arange(len(table.rates)) > 0, np.arange(len(table.rates)) < len(table.rates) - 1):
-        some = rows_of(table, chosen)
+        some = select_rows(table, chosen)
         assert some.row[0] == 0
         assert some.row[-1] == len(some.rates) - 1
 
 
-def test_columns_hold_what_the_service_uses(table: Table) -> None:
+def test_columns_hold_what_the_service_uses(table: CaseTable) -> None:
     """Every figure of `Utilisation` that the step model takes, at each position of its accelerator and precision."""
-    found = achieved_of(table, TRUTH)
+    found = position_parameters(table, TRUTH)
     for row in (0, len(table.rates) // 2, len(table.rates) - 1):
         case = table.cases[row]
         used = used_of(case, TRUTH)
@@ -115,7 +125,7 @@ def test_columns_hold_what_the_service_uses(table: Table) -> None:
             assert set(np.asarray(getattr(found, name))[table.row == row]) == {getattr(used, name)}, name
 
 
-def test_power_goes_by_the_log_of_watts_a_tflop(table: Table) -> None:
+def test_power_goes_by_the_log_of_watts_a_tflop(table: CaseTable) -> None:
     """Of an accelerator over its reference; nothing where one of them is not published."""
     own = np.array([watts_per_tflop(case.accelerator) for case in table.cases])
     published = np.flatnonzero(own > 0)
@@ -128,9 +138,9 @@ def test_a_family_without_a_figure_of_its_own_borrows_its_neighbours() -> None:
     fold = chosen_parameters({AMPERE: SHARES[AMPERE]})
     assert nearest(fold, fold.matmul, HOPPER) == AMPERE
     hopper = [case for case in few_cases() if case.accelerator.family == "hopper"]
-    own, lent = (chosen_parameters({AMPERE: SHARES[AMPERE], HOPPER: share}) for share in (Share(0.8, 0, ""), SHARES[AMPERE]))
-    assert rates(hopper, fold) == pytest.approx(rates(hopper, lent))
-    assert (rates(hopper, fold) < rates(hopper, own)).all()
+    own, lent = (chosen_parameters({AMPERE: SHARES[AMPERE], HOPPER: share}) for share in (MatmulShare(0.8, 0, ""), SHARES[AMPERE]))
+    assert predict_rates(hopper, fold) == pytest.approx(predict_rates(hopper, lent))
+    assert (predict_rates(hopper, fold) < predict_rates(hopper, own)).all()
 
 
 def test_every_group_is_predicted_by_its_own_fold() -> None:
@@ -142,8 +152,8 @@ def test_every_group_is_predicted_by_its_own_fold() -> None:
         name: chosen_parameters({key: replace(share, share=share.share / (1 + index)) for key, share in SHARES.items()})
         for name, index in groups.items()
     }
-    found = iter(left_out_rates(cases, slower, lambda case: case.document))
+    found = iter(predict_left_out_rates(cases, slower, lambda case: case.document))
     for case in cases:
-        expected = rates([case], slower[case.document])
+        expected = predict_rates([case], slower[case.document])
         assert [next(found) for _ in expected] == pytest.approx(expected.tolist())
     assert next(found, None) is None

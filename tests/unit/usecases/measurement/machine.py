@@ -9,9 +9,9 @@ from typing import Any
 
 from service.domain.training.utilisation import Utilisation
 from service.presets.hardware.accelerators import find_accelerator
-from service.presets.training.measured import MeasuredShape, Measurement, parse_measurement
+from service.presets.training.measured import DeviceMeasurement, MeasuredShape, parse_measurement
 from service.presets.training.utilisation import find_utilisation
-from service.usecases.measurement.measure import PLANS, Options, shapes
+from service.usecases.measurement.measure import PLANS, BenchmarkOptions, benchmark_shapes
 from service.usecases.resolution.user_measurements import measured_case
 
 DAY = date(2026, 11, 21)
@@ -31,11 +31,11 @@ def truth(share: float = SHARE, overhead_s: float = OVERHEAD_S, name: str = "H10
 def timed_shapes(true: Utilisation, name: str = "H100") -> tuple[MeasuredShape, ...]:
     """The benchmark's own shapes with the times that the machine would take."""
     accelerator = find_accelerator(name).accelerator
-    found = shapes(PLANS["cuda"], Options(), FREE_BYTES, accelerator)
+    found = benchmark_shapes(PLANS["cuda"], BenchmarkOptions(), FREE_BYTES, accelerator)
     return tuple(replace(shape, seconds=measured_case(shape, accelerator, "bf16").seconds(true)) for shape in found)
 
 
-def measurement(share: float = SHARE, overhead_s: float = OVERHEAD_S, name: str = "H100") -> Measurement:
+def measurement(share: float = SHARE, overhead_s: float = OVERHEAD_S, name: str = "H100") -> DeviceMeasurement:
     return parse_measurement(document(share, overhead_s, name), "this")
 
 

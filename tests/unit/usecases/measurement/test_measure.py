@@ -10,7 +10,7 @@ import pytest
 from service.domain.training.utilisation import BadMeasurement
 from service.presets.hardware.accelerators import find_accelerator, load_accelerators
 from service.usecases.measurement import measure as module
-from service.usecases.measurement.measure import PLANS, CannotMeasure, Options, decoder, measure, shapes
+from service.usecases.measurement.measure import PLANS, BenchmarkOptions, CannotMeasure, benchmark_shapes, decoder, measure
 from service.usecases.resolution.user_measurements import measured_case
 from tests.unit.usecases.measurement.machine import DAY, bench
 
@@ -35,7 +35,7 @@ class TestShapes:
     @pytest.mark.parametrize(("name", "free_bytes"), [("H200", 139e9), ("H100", 78e9), ("A10G", 22e9), ("V100-16GB", 15e9)])
     def test_every_device_gets_tiny_stacks_and_three_widths_that_fit(self, name: str, free_bytes: float) -> None:
         """Two depths of the same tiny layers, then enough widths to show a scatter."""
-        found = list(shapes(PLANS["cuda"], Options(), free_bytes, find_accelerator(name).accelerator))
+        found = list(benchmark_shapes(PLANS["cuda"], BenchmarkOptions(), free_bytes, find_accelerator(name).accelerator))
         shallow, deep, *wide = found
         assert deep.layers == 4 * shallow.layers
         assert (deep.hidden_size, deep.seq_len) == (shallow.hidden_size, shallow.seq_len)
@@ -44,8 +44,8 @@ class TestShapes:
 
     def test_what_the_user_chose_is_timed_as_chosen(self) -> None:
         """Even where the careful count says that it does not fit."""
-        chosen = Options(layers=6, hidden_size=8192, seq_len=2048, micro_batch=32)
-        *_, wide = shapes(PLANS["cuda"], chosen, 15e9, find_accelerator("V100-16GB").accelerator)
+        chosen = BenchmarkOptions(layers=6, hidden_size=8192, seq_len=2048, micro_batch=32)
+        *_, wide = benchmark_shapes(PLANS["cuda"], chosen, 15e9, find_accelerator("V100-16GB").accelerator)
         assert (wide.layers, wide.hidden_size, wide.seq_len, wide.micro_batch) == (6, 8192, 2048, 32)
 
     @pytest.mark.parametrize("hidden", [64, 100, 256, 1000, 1024, 4096, 5120, 8192])
@@ -70,7 +70,7 @@ class TestMeasure:
     @pytest.mark.usefixtures("machine")
     def test_each_shape_stands_beside_its_prediction_with_the_error_as_found(self) -> None:
         """Seconds are the median of the steps; error is predicted over measured, less one."""
-        found = measure(Options(steps=5), DAY, silent)
+        found = measure(BenchmarkOptions(steps=5), DAY, silent)
         assert found["accelerator"] == "NVIDIA-H100-80GB-SXM"
         assert (found["measured_on"], found["torch"], found["cuda"]) == ("2026-11-21", "2.9.1", "12.8")
         for row in found["shapes"]:
@@ -92,7 +92,7 @@ class TestMeasure:
             return answer
 
         machine.step_seconds = short_of_memory
-        found = measure(Options(), DAY, said.append)
+        found = measure(BenchmarkOptions(), DAY, said.append)
         assert 8192 not in {row["hidden_size"] for row in found["shapes"]}
         assert any("8192" in text and "left out" in text for text in said)
 
@@ -100,29 +100,29 @@ class TestMeasure:
         """Such as those of a clock read too early."""
         machine.step_seconds = lambda _shape, _on, _steps: [1e-6]
         with pytest.raises(BadMeasurement, match=r"above the dense peak of 989\.4"):
-            measure(Options(), DAY, silent)
+            measure(BenchmarkOptions(), DAY, silent)
 
     def test_a_device_nobody_knows_has_to_be_named(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """The error says where the names live; with a name it is measured as that."""
         monkeypatch.setattr(module, "_bench", lambda: bench(device_name="NVIDIA Graphics Device"))
         with pytest.raises(CannotMeasure, match=r"Graphics Device.*--accelerator.*outlay accelerators"):
-            measure(Options(), DAY, silent)
-        assert measure(Options(accelerator="h100"), DAY, silent)["accelerator"] == "NVIDIA-H100-80GB-SXM"
+            measure(BenchmarkOptions(), DAY, silent)
+        assert measure(BenchmarkOptions(accelerator="h100"), DAY, silent)["accelerator"] == "NVIDIA-H100-80GB-SXM"
         with pytest.raises(CannotMeasure, match="H100"):
-            measure(Options(accelerator="H10"), DAY, silent)
+            measure(BenchmarkOptions(accelerator="H10"), DAY, silent)
 
     def test_a_device_without_a_bf16_peak_is_refused(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """There is no share of a peak that does not exist."""
         without = next(part for part in load_accelerators().values() if "bf16" not in part.peak_tflops)
         monkeypatch.setattr(module, "_bench", bench)
         with pytest.raises(CannotMeasure, match="states no bf16 peak"):
-            measure(Options(accelerator=without.name), DAY, silent)
+            measure(BenchmarkOptions(accelerator=without.name), DAY, silent)
 
     @pytest.mark.skipif(HAS_TORCH, reason="PyTorch is installed here: its absence cannot be shown")
     def test_without_torch_it_says_what_to_install(self) -> None:
         """In so many words."""
         with pytest.raises(CannotMeasure, match=r"pip install 'torch>=2\.5'"):
-            measure(Options(), DAY, silent)
+            measure(BenchmarkOptions(), DAY, silent)
 
 
 @pytest.mark.skipif(not HAS_TORCH, reason="needs PyTorch, which is not installed: pip install 'torch>=2.5'")
@@ -144,8 +144,8 @@ class TestRealTorch:
 
         if torch_benchmark.device().kind != "cpu":
             pytest.skip("needs a machine without a GPU")
-        found = measure(Options(steps=1), DAY, silent)
+        found = measure(BenchmarkOptions(steps=1), DAY, silent)
         assert found["accelerator"] is None
         assert all("error" not in row and row["seconds"] > 0 for row in found["shapes"])
         with pytest.raises(CannotMeasure, match="no GPU"):
-            measure(Options(accelerator="H100"), DAY, silent)
+            measure(BenchmarkOptions(accelerator="H100"), DAY, silent)

@@ -8,7 +8,7 @@ import pytest
 
 from service.domain.errors import InvalidRequest, UnknownName
 from service.domain.training.model import GenericNetwork, Transformer
-from service.engine.training.memory import parameter_total
+from service.engine.training.memory import total_parameters
 from service.usecases.resolution.assumption_log import AssumptionLog
 from service.usecases.resolution.model import resolve_model
 
@@ -63,7 +63,7 @@ def test_everything_inferred_of_a_count_is_noted_with_a_source() -> None:
     """Layers, width, heads, feed-forward and vocabulary, below the model's place in the request."""
     notes = AssumptionLog()
     model, seq_len = resolve_model({"params": 7e9}, notes, "training.teacher")
-    assert parameter_total(model) == 7e9
+    assert total_parameters(model) == 7e9
     assert seq_len is None
     assert set(noted(notes)) == {
         f"training.teacher.{field}" for field in ("layers", "hidden_size", "attention_heads", "kv_heads", "ffn_hidden_size", "vocab_size")
@@ -82,7 +82,7 @@ def test_a_contradicting_partial_shape_is_a_warning_of_the_answer() -> None:
 def test_a_hugging_face_config_is_read() -> None:
     """Mistral 7B by its config.json: 7.24 billion parameters; what its reader warns of arrives."""
     model, seq_len = resolve_model({"hf_config": MISTRAL}, AssumptionLog())
-    assert parameter_total(model) == pytest.approx(7.24e9, rel=0.01)
+    assert total_parameters(model) == pytest.approx(7.24e9, rel=0.01)
     assert seq_len is None
 
 
@@ -128,4 +128,4 @@ def test_a_shape_beyond_any_model_is_refused() -> None:
     error = refused({"layers": 10_000, "hidden_size": 10_000_000})
     assert error.pointer == "/model"
     assert "1.2e+19 parameters" in error.message
-    assert parameter_total(resolve_model({"params": 10**15}, AssumptionLog())[0]) == 1e15
+    assert total_parameters(resolve_model({"params": 10**15}, AssumptionLog())[0]) == 1e15

@@ -11,7 +11,7 @@ from service.domain.errors import DomainError, InvalidRequest, UnknownName
 from service.domain.training.hardware import Accelerator
 from service.domain.training.model import GenericNetwork, Transformer
 from service.domain.training.run import Axes, Cluster, Data, Efficiency, Helpers, Training
-from service.engine.training.memory import parameter_total
+from service.engine.training.memory import total_parameters
 from service.presets.hardware.accelerators import find_accelerator, load_accelerators
 from service.presets.training.models import find_model
 from service.usecases.resolution import cluster as clusters
@@ -373,7 +373,7 @@ class TestHelpers:
         notes = AssumptionLog()
         teacher = training({"method": "distill", "teacher": {"preset": "llama-2-70b"}}, notes=notes).helpers.teacher
         assert teacher is not None
-        assert parameter_total(teacher) == pytest.approx(69e9, rel=0.01)
+        assert total_parameters(teacher) == pytest.approx(69e9, rel=0.01)
         assert noted(notes)["training.teacher.preset"] == "llama-2-70b"
 
     def test_without_a_teacher_its_logits_are_taken_to_be_there(self) -> None:

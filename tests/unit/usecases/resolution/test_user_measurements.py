@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from service.domain.training.utilisation import BadMeasurement
-from service.presets.training.measured import remaining, store_measurement
+from service.presets.training.measured import residual_spread, store_measurement
 from service.usecases.resolution.user_measurements import MAX_SHARE, MIN_SHARE, check_measurement, load_measurements, with_measurement
 from tests.unit.usecases.measurement.machine import OVERHEAD_S, document, measurement, published
 
@@ -44,10 +44,10 @@ def test_links_and_scale_stay_as_published() -> None:
 def test_a_clean_measurement_leaves_what_one_device_cannot_show() -> None:
     """Without scatter of its own the range is that of published rows about their own set-up, never under 5 % a side."""
     found = with_measurement(published(), measurement()).spread
-    assert found.p10 == pytest.approx(remaining().spread.p10, rel=0.01)
-    assert found.p90 == pytest.approx(remaining().spread.p90, rel=0.01)
-    assert found.p10 <= 1 / (1 + remaining().least)
-    assert found.p90 >= 1 + remaining().least
+    assert found.p10 == pytest.approx(residual_spread().spread.p10, rel=0.01)
+    assert found.p90 == pytest.approx(residual_spread().spread.p90, rel=0.01)
+    assert found.p10 <= 1 / (1 + residual_spread().least)
+    assert found.p90 >= 1 + residual_spread().least
 
 
 def test_shapes_that_disagree_widen_the_range() -> None:

@@ -13,7 +13,7 @@ import pytest
 from service.config import Settings, load_settings
 from service.context import AppContext
 from service.domain.training.estimate import EstimateLever
-from service.presets.training.levers import AIMS, lever_kinds
+from service.presets.training.levers import AIMS, load_levers
 from service.usecases.training.estimate import EstimateAnswer, estimate
 from service.usecases.training.levers import MIN_SAVING_SHARE, apply_change, estimate_with_levers
 from tests.unit.usecases.market import A100, B200, H100, offer, open_context, sell
@@ -100,14 +100,14 @@ def resent(context: AppContext, request: Request, lever: EstimateLever) -> Estim
 
 def test_every_kind_has_a_case() -> None:
     """No kind is left untested."""
-    assert set(CASES) == set(lever_kinds())
+    assert set(CASES) == set(load_levers())
 
 
 @pytest.mark.parametrize("kind", CASES)
 def test_a_lever_is_offered_where_it_helps(context: AppContext, kind: str) -> None:
     """With its words, and with a saving in something that its kind aims at."""
     (lever, *_) = levers_of(context, CASES[kind][0])[kind]
-    known = lever_kinds()[kind]
+    known = load_levers()[kind]
     assert (lever.title, lever.risk, lever.source) == (known.title, known.risk, known.source)
     assert max(getattr(lever, f"saves_{aim}") for aim in known.aims) > 0
 
@@ -145,7 +145,7 @@ def test_every_lever_saves_something_worth_telling(context: AppContext, request_
             "days": lever.saves_days * 24 / own.time.wall_clock_hours.p50,
             "tco2e": lever.saves_tco2e / own.energy.tco2e,
         }
-        most = max(shares[aim] for aim in lever_kinds()[lever.lever].aims)
+        most = max(shares[aim] for aim in load_levers()[lever.lever].aims)
         assert most > MIN_SAVING_SHARE, lever
         assert -shares["usd"] <= most, lever
 
@@ -171,7 +171,7 @@ def test_a_stated_price_is_on_no_market(context: AppContext) -> None:
 def test_a_measured_speed_is_not_held_against_a_modelled_one(context: AppContext, stated: dict[str, float]) -> None:
     """The caller's own efficiency says nothing of another precision, accelerator or model; tokens saved are saved at that speed."""
     found = levers_of(context, run(**stated))
-    assert set(found).isdisjoint(kind.name for kind in lever_kinds().values() if kind.modelled)
+    assert set(found).isdisjoint(kind.name for kind in load_levers().values() if kind.modelled)
     assert {"optimizer", "spot"} <= set(found)
 
 

@@ -11,10 +11,10 @@ from service.domain.training.hardware import Accelerator
 from service.domain.training.model import Model
 from service.domain.training.run import Axes, Cluster, Helpers, Training
 from service.engine.training.layouts import candidate_layouts
-from service.engine.training.memory import memory
+from service.engine.training.memory import memory_use
 from service.engine.training.search.fit_advice import does_not_fit, what_would_fit
 from service.engine.training.search.layout_search import choose_layout, choose_layouts
-from service.engine.training.step.step_time import Step, step
+from service.engine.training.step.step_time import StepTime, step_time
 from tests.unit.engine.builders import (
     A100,
     A6000,
@@ -51,8 +51,8 @@ def test_nothing_that_fits_is_faster() -> None:
     """The choice has the highest rate of all candidates that fit, recomputed here one by one."""
     chosen, machine, shares = training(global_batch=256), cluster(64), utilisation()
     layouts = candidate_layouts(LLAMA_2_70B, chosen, machine)
-    fits = memory(LLAMA_2_70B, chosen, layouts).total <= A100.usable_memory_bytes
-    steps = step(LLAMA_2_70B, chosen, machine, shares, layouts)
+    fits = memory_use(LLAMA_2_70B, chosen, layouts).total <= A100.usable_memory_bytes
+    steps = step_time(LLAMA_2_70B, chosen, machine, shares, layouts)
     choice = choose_layout(LLAMA_2_70B, chosen, machine, shares)
     assert choice.steps.batch[0] / choice.steps.total[0] == pytest.approx((steps.batch / steps.total)[fits].max())
 
@@ -68,8 +68,8 @@ def test_several_networks_at_once_are_each_alone(model: Model, changes: dict[str
     for network, found in zip(networks, choose_layouts(model, asked, machine, utilisation(), networks), strict=True):
         alone = choose_layout(model, asked, replace(machine, internode_gbit_per_s=network), utilisation())
         assert found.layouts.row(0) == alone.layouts.row(0)
-        assert [getattr(found.steps, name).tolist() for name in Step.__slots__] == [
-            getattr(alone.steps, name).tolist() for name in Step.__slots__
+        assert [getattr(found.steps, name).tolist() for name in StepTime.__slots__] == [
+            getattr(alone.steps, name).tolist() for name in StepTime.__slots__
         ]
         assert (found.memory_bytes, found.fits) == (alone.memory_bytes, alone.fits)
 

@@ -17,11 +17,11 @@ from service.domain.errors import InvalidRequest
 from service.domain.training.model import Experts, Model
 from service.domain.training.run import RECOMPUTES, Axes, Cluster, Training
 from service.engine.training.layouts import Layouts, candidate_layouts
-from service.engine.training.memory import memory
+from service.engine.training.memory import memory_use
 from service.engine.training.search.alternatives import FITTING_ALTERNATIVES, MESH, SPENT_IN
 from service.engine.training.search.fit_advice import what_would_fit
-from service.engine.training.search.layout_search import Choice, choose_layout
-from service.engine.training.step.step_time import step
+from service.engine.training.search.layout_search import LayoutChoice, choose_layout
+from service.engine.training.step.step_time import step_time
 from tests.unit.engine.builders import (
     A100,
     GIB,
@@ -69,16 +69,16 @@ def searched(job: tuple[Model, Training, Cluster]) -> tuple[Layouts, np.ndarray[
     """Every layout of the search, with its sequences a second and whether it fits, by the models themselves."""
     model, asked, machine = job
     layouts = candidate_layouts(model, asked, machine)
-    steps = step(model, asked, machine, SHARES, layouts)
-    return layouts, steps.batch / steps.total, memory(model, asked, layouts).total <= machine.accelerator.usable_memory_bytes
+    steps = step_time(model, asked, machine, SHARES, layouts)
+    return layouts, steps.batch / steps.total, memory_use(model, asked, layouts).total <= machine.accelerator.usable_memory_bytes
 
 
-def chosen(job: tuple[Model, Training, Cluster]) -> Choice:
+def chosen(job: tuple[Model, Training, Cluster]) -> LayoutChoice:
     model, asked, machine = job
     return choose_layout(model, asked, machine, SHARES)
 
 
-def rate_of(choice: Choice) -> float:
+def rate_of(choice: LayoutChoice) -> float:
     return float(choice.steps.batch[0] / choice.steps.total[0])
 
 
@@ -95,7 +95,7 @@ def test_the_search_is_never_beaten_by_what_it_searched(job: tuple[Model, Traini
         assert choice.total_bytes <= job[2].accelerator.usable_memory_bytes
         assert rate_of(choice) == pytest.approx(rates[fits].max(), rel=1e-12)
     else:
-        assert choice.total_bytes == pytest.approx(memory(job[0], job[1], layouts).total.min(), rel=1e-12)
+        assert choice.total_bytes == pytest.approx(memory_use(job[0], job[1], layouts).total.min(), rel=1e-12)
 
 
 @given(jobs(), st.data())
@@ -124,12 +124,14 @@ def test_recomputing_and_sharding_more_never_save_time(job: tuple[Model, Trainin
     base = candidate_layouts(model, asked, machine)
     levels = (1, 2, 3) if name == "zero_stage" else (0, 1, 2)
     grown = [replace(base, **{name: np.full(len(base), level)}) for level in levels]
-    times = [step(model, asked, machine, SHARES, layouts).total for layouts in grown]
+    times = [step_time(model, asked, machine, SHARES, layouts).total for layouts in grown]
     for faster, slower in itertools.pairwise(times):
         assert (faster <= slower * (1 + 1e-12)).all()
     plain, first = (replace(base, zero_stage=np.full(len(base), stage)) for stage in (0, 1))
-    assert (step(model, asked, machine, SHARES, first).total <= step(model, asked, machine, SHARES, plain).total * (1 + 1e-12)).all()
-    assert (memory(model, asked, first).total <= memory(model, asked, plain).total).all()
+    assert (
+        step_time(model, asked, machine, SHARES, first).total <= step_time(model, asked, machine, SHARES, plain).total * (1 + 1e-12)
+    ).all()
+    assert (memory_use(model, asked, first).total <= memory_use(model, asked, plain).total).all()
 
 
 @given(jobs())

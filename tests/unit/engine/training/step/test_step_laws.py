@@ -19,12 +19,12 @@ from service.domain.training.model import GenericNetwork, Model, Transformer
 from service.domain.training.run import FROZEN_BASE, METHODS, RECOMPUTES, Cluster, Helpers, Method, Training
 from service.domain.training.utilisation import Utilisation
 from service.engine.training.flops import training_flops
-from service.engine.training.layouts import Layouts, stack_depth
-from service.engine.training.pipeline import expert_split
-from service.engine.training.step.collectives import Link
+from service.engine.training.layouts import Layouts, layer_count
+from service.engine.training.pipeline import expert_ranks
+from service.engine.training.step.collectives import ExchangeTime
 from service.engine.training.step.matmul import FLASH_BACKWARD
-from service.engine.training.step.step_time import PARTS, Step, step, timed
-from service.engine.training.step.step_work import Work, work
+from service.engine.training.step.step_time import PARTS, StepTime, step_time, time_step
+from service.engine.training.step.step_work import StepWork, step_work
 from service.engine.training.step.workload import peak_flops
 from tests.unit.engine.builders import (
     A100,
@@ -125,13 +125,13 @@ class Job:
     achieved: Utilisation
     layouts: Layouts
 
-    def step(self, **changes: Any) -> Step:
+    def step(self, **changes: Any) -> StepTime:
         asked = replace(self, **changes)
-        return step(asked.model, asked.training, asked.cluster, asked.achieved, asked.layouts)
+        return step_time(asked.model, asked.training, asked.cluster, asked.achieved, asked.layouts)
 
-    def work(self, **changes: Any) -> Work:
+    def work(self, **changes: Any) -> StepWork:
         asked = replace(self, **changes)
-        return work(asked.model, asked.training, asked.cluster, asked.layouts)
+        return step_work(asked.model, asked.training, asked.cluster, asked.layouts)
 
     def with_part(self, **changes: Any) -> Cluster:
         return replace(self.cluster, accelerator=replace(self.cluster.accelerator, **changes))
@@ -152,7 +152,7 @@ def meshes(count: int) -> NDArray[np.int64]:
 def any_layouts(model: Model, seq_len: int, count: int, seed: int) -> Layouts:
     """Layouts of the whole machine that the model can be cut into, with any stage, recomputation and micro-batch."""
     heads, experts = (model.attention_heads, model.experts.experts if model.experts else 1) if isinstance(model, Transformer) else (1, 1)
-    random, depth = np.random.default_rng(seed), stack_depth(model)
+    random, depth = np.random.default_rng(seed), layer_count(model)
     found = meshes(count)
     cuts = (heads % found[:, 0] == 0) & (found[:, 1] <= depth) & (seq_len % found[:, 3] == 0)
     tensor, pipeline, data, context = random.choice(found[cuts], LAYOUTS).T
@@ -197,7 +197,7 @@ def jobs(draw: st.DrawFn, methods: tuple[Method, ...] = METHODS) -> Job:
     return Job(model, asked, cluster(count, part), draw(utilisations), layouts)
 
 
-def never_longer(job: Job, shorter: Step, longer: Step) -> None:
+def never_longer(job: Job, shorter: StepTime, longer: StepTime) -> None:
     """Fails naming the first layout on which the step that should be longer is shorter."""
     below = longer.total < shorter.total * (1 - EXACT)
     assert not below.any(), f"{job.layouts.row(int(np.argmax(below)))}: {longer.total[below][0]} s < {shorter.total[below][0]} s"
@@ -221,9 +221,9 @@ def test_the_parts_of_a_step_are_times_and_add_up_to_it(job: Job) -> None:
 def test_all_work_is_finite_and_not_negative(job: Job) -> None:
     """Nothing that a step asks for is less than nothing."""
     asked = job.work()
-    for field in fields(Work):
+    for field in fields(StepWork):
         value = getattr(asked, field.name)
-        columns = [value.inside, value.beyond, value.hops] if isinstance(value, Link) else [value]
+        columns = [value.intra_s, value.inter_s, value.hops] if isinstance(value, ExchangeTime) else [value]
         for column in columns:
             assert column.shape == (len(job.layouts),), field.name
             assert np.isfinite(column).all(), field.name
@@ -261,7 +261,7 @@ def test_mfu_reaches_the_matmul_share_where_nothing_else_costs() -> None:
     )
     part = replace(A100, memory_bandwidth_gb_per_s=1e15)
     asked = training(count_full_attention=False)
-    found = step(LLAMA_7B, asked, cluster(1, part), free, Layouts.single())
+    found = step_time(LLAMA_7B, asked, cluster(1, part), free, Layouts.single())
     mfu = training_flops(LLAMA_7B, asked).total * 64 * 2048 / (found.total * 312e12)
     assert mfu == pytest.approx(0.7, rel=1e-6)
 
@@ -370,7 +370,7 @@ def test_twice_the_replicas_train_no_fewer_tokens_a_second(job: Job) -> None:
     """
     layouts = job.layouts
     span = layouts.data * layouts.context * layouts.tensor
-    replicas = span / expert_split(layouts)
+    replicas = span / expert_ranks(layouts)
     same = ((2 * span <= job.domain) | (span > job.domain)) & (layouts.data * layouts.context > 1) & (replicas > 1)
     assume(same.any())
     few, many = layouts.take(same), replace(layouts.take(same), data=2 * layouts.data[same])
@@ -384,17 +384,17 @@ def test_twice_the_replicas_train_no_fewer_tokens_a_second(job: Job) -> None:
 # What a step is made of
 
 
-def without_what_comes_once(asked: Work) -> Work:
+def without_what_comes_once(asked: StepWork) -> StepWork:
     """The work without what a step does once, whatever its micro-batches: exchange of gradients, optimizer, sampling."""
     nothing = np.zeros(len(asked.matmul))
-    return replace(asked, gradient=Link(nothing, nothing, nothing), optimizer=nothing, generation=nothing)
+    return replace(asked, gradient=ExchangeTime(nothing, nothing, nothing), optimizer=nothing, generation=nothing)
 
 
 @given(jobs())
 def test_twice_the_micro_batches_take_twice_the_time(job: Job) -> None:
     """Apart from the bubble, which stays as it is, and from what is done once a step."""
     once = without_what_comes_once(job.work())
-    one, two = timed(once, job.achieved), timed(replace(once, micro_batches=2 * once.micro_batches), job.achieved)
+    one, two = time_step(once, job.achieved), time_step(replace(once, micro_batches=2 * once.micro_batches), job.achieved)
     for name in ("compute", "memory", "launch", "network"):
         assert getattr(two, name) == pytest.approx(2 * getattr(one, name), rel=EXACT)
     assert two.pipeline == pytest.approx(one.pipeline, rel=EXACT)
@@ -408,7 +408,7 @@ def test_a_bubble_is_its_share_of_the_ideal_time(job: Job) -> None:
     """
     nothing = np.zeros(len(job.layouts))
     asked = replace(without_what_comes_once(job.work()), head=nothing, head_traffic=nothing, input=nothing)
-    found = timed(asked, job.achieved)
+    found = time_step(asked, job.achieved)
     idle = np.maximum((job.layouts.pipeline - 1) / job.layouts.virtual_pipeline, job.layouts.pipeline - asked.micro_batches)
     share = idle / asked.micro_batches
     assert found.pipeline == pytest.approx(share * (found.total - found.pipeline), rel=EXACT)
@@ -422,7 +422,7 @@ def test_interleaving_divides_the_bubble_by_its_chunks(model: Transformer, pipel
     part = accelerator(link_gb_per_s=None, internode_gbit_per_s=None)
     free = replace(achieved, hop_s=0.0, call_overhead_s=0.0)
     whole, cut = (
-        step(model, training(), cluster(pipeline, part), free, Layouts.single(pipeline=pipeline, virtual_pipeline=each))
+        step_time(model, training(), cluster(pipeline, part), free, Layouts.single(pipeline=pipeline, virtual_pipeline=each))
         for each in (1, chunks)
     )
     assert cut.pipeline == pytest.approx(whole.pipeline / chunks, rel=EXACT)
@@ -457,8 +457,8 @@ def test_zero_moves_what_its_paper_says(job: Job, count: int) -> None:
         job.work(layouts=replace(layouts, zero_stage=np.full(len(layouts), stage)), training=asked).gradient for stage in range(4)
     )
     for moved, times in zip(stages, (1.0, (batches + 1) / 2, 1.5 * batches), strict=True):
-        assert moved.inside == pytest.approx(times * none.inside, rel=EXACT)
-        assert moved.beyond == pytest.approx(times * none.beyond, rel=EXACT)
+        assert moved.intra_s == pytest.approx(times * none.intra_s, rel=EXACT)
+        assert moved.inter_s == pytest.approx(times * none.inter_s, rel=EXACT)
 
 
 @given(jobs())
@@ -466,10 +466,12 @@ def test_the_work_of_all_stages_is_at_least_the_models(job: Job) -> None:
     """Layers of the fullest stage times the stages are no fewer than the model's, and as many where they divide, helpers' too."""
     assume(not isinstance(job.model, GenericNetwork))
     helpers = (job.training.helpers.teacher, job.training.helpers.reward_model)
-    asked, depths = job.work(), np.array([stack_depth(each) for each in (job.model, *helpers) if each is not None])
+    asked, depths = job.work(), np.array([layer_count(each) for each in (job.model, *helpers) if each is not None])
     one = job.work(
         layouts=replace(
-            job.layouts, pipeline=np.ones(len(job.layouts), dtype=np.int64), virtual_pipeline=np.ones(len(job.layouts), dtype=np.int64)
+            job.layouts,
+            pipeline=np.ones(len(job.layouts), dtype=np.int64),
+            virtual_pipeline=np.ones(len(job.layouts), dtype=np.int64),
         )
     )
     whole = asked.matmul * job.layouts.pipeline

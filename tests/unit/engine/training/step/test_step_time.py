@@ -9,15 +9,15 @@ import pytest
 
 from service.domain.training.model import LatentAttention
 from service.engine.training.layouts import Layouts
-from service.engine.training.step.step_time import PARTS, Step, step, timed
-from service.engine.training.step.step_work import work
+from service.engine.training.step.step_time import PARTS, StepTime, step_time, time_step
+from service.engine.training.step.step_work import step_work
 from tests.unit.engine.builders import A100, LLAMA_7B, MIXTRAL, RESNET_50, cluster, gpt, training, utilisation
 
 
-def seconds(model: object = LLAMA_7B, *, layout: Layouts | None = None, count: int = 8, **how: object) -> Step:
+def seconds(model: object = LLAMA_7B, *, layout: Layouts | None = None, count: int = 8, **how: object) -> StepTime:
     """One step of the model on `count` accelerators, data parallel unless a layout says otherwise."""
     layouts = layout or Layouts.single(data=count)
-    return step(model, training(**how), cluster(count), utilisation(), layouts)  # type: ignore[arg-type]
+    return step_time(model, training(**how), cluster(count), utilisation(), layouts)  # type: ignore[arg-type]
 
 
 def test_qlora_is_never_faster_than_lora() -> None:
@@ -71,10 +71,10 @@ def test_more_accelerators_never_make_a_step_of_the_same_batch_longer_in_compute
 
 def test_a_stage_takes_as_long_as_the_slower_of_host_and_device() -> None:
     """A slow host takes its own time and no more, a quick one nothing; about as long, they wait for each other, a little above either."""
-    asked = work(gpt(24, 1024, 16), training(), cluster(1), Layouts.single())
+    asked = step_work(gpt(24, 1024, 16), training(), cluster(1), Layouts.single())
 
     def alone(overhead: float) -> float:
-        return float(timed(asked, utilisation(layer_overhead_s=overhead)).total[0] - asked.optimizer[0])
+        return float(time_step(asked, utilisation(layer_overhead_s=overhead)).total[0] - asked.optimizer[0])
 
     count, device = float(asked.micro_batches[0]), alone(0.0)
     assert alone(device / count / 25 / 100) == pytest.approx(device, rel=1e-6)
@@ -85,9 +85,9 @@ def test_a_stage_takes_as_long_as_the_slower_of_host_and_device() -> None:
 
 def test_routed_layers_are_launched_besides() -> None:
     """The host's time for a mixture's layers is the dense layers', the routing on top, and the one expert that a device holds."""
-    asked = work(MIXTRAL, training(), cluster(8), Layouts.single(data=8, expert=8))
+    asked = step_work(MIXTRAL, training(), cluster(8), Layouts.single(data=8, expert=8))
     slow = utilisation(layer_overhead_s=10.0, routing_overhead_s=20.0, expert_overhead_s=5.0)
-    found = timed(asked, slow)
+    found = time_step(asked, slow)
     assert found.total == pytest.approx(8 * 33 * 35.0, rel=1e-2)
     assert found.bound_by(0) == "launch"
 
@@ -96,18 +96,18 @@ def test_the_largest_part_is_what_binds() -> None:
     """Each part is named where it is made to be the largest."""
     part = replace(A100, memory_bandwidth_gb_per_s=10)
     machine = cluster(8, part)
-    assert step(LLAMA_7B, training(), machine, utilisation(), Layouts.single(data=8)).bound_by(0) == "memory"
+    assert step_time(LLAMA_7B, training(), machine, utilisation(), Layouts.single(data=8)).bound_by(0) == "memory"
     assert seconds().bound_by(0) == "compute"
     assert seconds(layout=Layouts.single(pipeline=8), global_batch=2).bound_by(0) == "pipeline"
     slow = replace(cluster(8), accelerator=replace(A100, link_gb_per_s=1))
-    assert step(LLAMA_7B, training(), slow, utilisation(), Layouts.single(tensor=8)).bound_by(0) == "network"
+    assert step_time(LLAMA_7B, training(), slow, utilisation(), Layouts.single(tensor=8)).bound_by(0) == "network"
 
 
 def test_stragglers_slow_what_devices_do_together() -> None:
     """Each doubling of the nodes costs its share of compute, not of the optimizer, which nobody waits for."""
     layout = Layouts.single(data=64)
-    asked = work(LLAMA_7B, training(), cluster(64), layout)
-    steady, slow = (timed(asked, utilisation(straggler_share=share, layer_overhead_s=0.0)) for share in (0.0, 0.05))
+    asked = step_work(LLAMA_7B, training(), cluster(64), layout)
+    steady, slow = (time_step(asked, utilisation(straggler_share=share, layer_overhead_s=0.0)) for share in (0.0, 0.05))
     assert slow.compute == pytest.approx(1.15 * steady.compute)
     assert slow.network == pytest.approx(1.15 * steady.network)
     assert slow.memory - asked.optimizer == pytest.approx(1.15 * (steady.memory - asked.optimizer))
@@ -116,8 +116,8 @@ def test_stragglers_slow_what_devices_do_together() -> None:
 def test_hidden_tensor_exchanges_cost_what_is_left_of_them() -> None:
     """With half of them hidden half is left; data ranks' exchanges are not theirs."""
     layout = Layouts.single(tensor=8)
-    asked = work(LLAMA_7B, training(), cluster(8), layout)
-    plain, half, all_of_it = (timed(asked, utilisation(tensor_overlap=share)).network for share in (0.0, 0.5, 1.0))
+    asked = step_work(LLAMA_7B, training(), cluster(8), layout)
+    plain, half, all_of_it = (time_step(asked, utilisation(tensor_overlap=share)).network for share in (0.0, 0.5, 1.0))
     assert half == pytest.approx(plain / 2)
     assert all_of_it == 0
 
@@ -127,7 +127,7 @@ def test_networks_counted_by_samples_have_their_own_share() -> None:
     given, absent = utilisation(other_share=0.1), utilisation()
     for model, seq_len, ratio in ((RESNET_50, 1, 7.0), (LLAMA_7B, 2048, 1.0)):
         with_share, without = (
-            step(model, training(seq_len=seq_len), cluster(1), achieved, Layouts.single()).compute for achieved in (given, absent)
+            step_time(model, training(seq_len=seq_len), cluster(1), achieved, Layouts.single()).compute for achieved in (given, absent)
         )
         assert with_share == pytest.approx(ratio * without)
 
@@ -135,13 +135,13 @@ def test_networks_counted_by_samples_have_their_own_share() -> None:
 def test_zero_hides_its_exchanges_behind_the_work_beside_them() -> None:
     """Of a quick network's exchange only the part that never overlaps is left from stage 1 on; without ZeRO all of it."""
     layouts = [Layouts.single(data=8, zero_stage=stage) for stage in range(4)]
-    asked = [work(LLAMA_7B, training(global_batch=64), cluster(8), layout) for layout in layouts]
+    asked = [step_work(LLAMA_7B, training(global_batch=64), cluster(8), layout) for layout in layouts]
     achieved = utilisation(overlap_share=0.8, link_share=1.0, hop_s=0.0)
-    found = [float(timed(one, achieved).network[0]) for one in asked]
-    whole = [float(one.gradient.inside[0]) for one in asked]
+    found = [float(time_step(one, achieved).network[0]) for one in asked]
+    whole = [float(one.gradient.intra_s[0]) for one in asked]
     assert found == pytest.approx([whole[0], *(0.2 * one for one in whole[1:])])
 
 
 def test_a_step_names_all_of_its_parts() -> None:
     """The parts that can bind are the step's columns, input and batch apart."""
-    assert {*PARTS, "input", "batch"} == set(Step.__slots__)
+    assert {*PARTS, "input", "batch"} == set(StepTime.__slots__)

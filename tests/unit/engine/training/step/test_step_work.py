@@ -11,9 +11,9 @@ import pytest
 from service.domain.training.model import Experts, Model
 from service.domain.training.run import Cluster
 from service.engine.training.layouts import Layouts
-from service.engine.training.step.collectives import Link
+from service.engine.training.step.collectives import ExchangeTime
 from service.engine.training.step.matmul import TILE_ROWS
-from service.engine.training.step.step_work import Work, work
+from service.engine.training.step.step_work import StepWork, step_work
 from service.engine.training.step.workload import peak_flops, sixteen_bit_peak
 from tests.unit.engine.builders import (
     A100,
@@ -38,15 +38,15 @@ TOKENS = 4 * SEQ
 PEAK, BANDWIDTH, NVLINK, CARD = 312e12, 2039e9, 300e9, 25e9
 
 
-def asked(model: Model = GPT, *, machine: Cluster | None = None, columns: dict[str, int] | None = None, **how: Any) -> Work:
+def asked(model: Model = GPT, *, machine: Cluster | None = None, columns: dict[str, int] | None = None, **how: Any) -> StepWork:
     """The work of a micro-batch of four sequences of 1,024 tokens on A100s, but for what is given."""
     layouts = Layouts.single(**{"micro_batch": 4, **(columns or {})})
-    return work(model, training(**{"seq_len": SEQ, **how}), machine or cluster(1), layouts)
+    return step_work(model, training(**{"seq_len": SEQ, **how}), machine or cluster(1), layouts)
 
 
-def seconds(link: Link) -> tuple[float, float]:
+def seconds(link: ExchangeTime) -> tuple[float, float]:
     """An exchange's seconds on the fast link and beyond it."""
-    return float(link.inside[0]), float(link.beyond[0])
+    return float(link.intra_s[0]), float(link.inter_s[0])
 
 
 # Arithmetic
@@ -282,7 +282,7 @@ def test_deepseek_visits_fewer_nodes_than_experts() -> None:
     """8 of 256 experts on 64 devices in 8 nodes: 7 others, each met with probability 1 - (7/8)^8, and not 8 x 7/8 crossings."""
     found = asked(DEEPSEEK_V3, machine=cluster(64), columns={"data": 64, "expert": 64}).expert
     crossings = 7 * (1 - (7 / 8) ** 8)
-    assert found.beyond[0] == pytest.approx(58 * 4 * crossings * 2 * TOKENS * 7168 / CARD)
+    assert found.inter_s[0] == pytest.approx(58 * 4 * crossings * 2 * TOKENS * 7168 / CARD)
     assert crossings < 8 * 7 / 8
 
 
@@ -319,7 +319,7 @@ def test_only_experts_with_replicas_are_exchanged() -> None:
     divided = asked(MIXTRAL, machine=cluster(8), columns={"data": 8, "expert": 8}).gradient
     whole = asked(MIXTRAL, machine=cluster(8), columns={"data": 8}).gradient
     experts = 32 * 8 * 3 * 4096 * 14_336
-    assert whole.inside[0] - divided.inside[0] == pytest.approx(2 * 2 * experts * 7 / 8 / NVLINK, rel=1e-3)
+    assert whole.intra_s[0] - divided.intra_s[0] == pytest.approx(2 * 2 * experts * 7 / 8 / NVLINK, rel=1e-3)
 
 
 def test_experts_are_exchanged_over_their_own_replicas() -> None:
@@ -327,7 +327,7 @@ def test_experts_are_exchanged_over_their_own_replicas() -> None:
     divided = asked(MIXTRAL, machine=cluster(8), columns={"data": 8, "expert": 8}).gradient
     twice = asked(MIXTRAL, machine=cluster(8), columns={"data": 8, "expert": 4}).gradient
     experts = 32 * 8 / 4 * 3 * 4096 * 14_336
-    assert twice.inside[0] - divided.inside[0] == pytest.approx(2 * 2 * experts / 2 / NVLINK, rel=1e-3)
+    assert twice.intra_s[0] - divided.intra_s[0] == pytest.approx(2 * 2 * experts / 2 / NVLINK, rel=1e-3)
 
 
 def test_a_link_nobody_publishes_costs_nothing() -> None:
@@ -336,7 +336,7 @@ def test_a_link_nobody_publishes_costs_nothing() -> None:
     assert seconds(asked(machine=cluster(8, part), columns={"tensor": 8}).tensor) == (0, 0)
     network = accelerator(link_gb_per_s=None)
     found = asked(machine=cluster(8, network), columns={"tensor": 8}, sequence_parallel=False).tensor
-    assert found.inside[0] == pytest.approx(LAYERS * 4 * 2 * 7 / 8 * 2 * TOKENS * HIDDEN / CARD)
+    assert found.intra_s[0] == pytest.approx(LAYERS * 4 * 2 * 7 / 8 * 2 * TOKENS * HIDDEN / CARD)
 
 
 def test_sampling_is_bound_by_reading_weights_or_by_multiplying() -> None:
