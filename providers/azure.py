@@ -17,15 +17,15 @@ from urllib.parse import urlsplit
 
 from providers.base import RemoteProvider
 from providers.catalog_files.naming import shape_of
-from providers.common import part_of
+from providers.common import isolate_part
 from providers.offer import Fetched, Pricing, ProviderError
-from providers.row_parsing import BadRow, NotForUs, Reading, mapping, parts, rows, text, usd
+from providers.row_parsing import BadRow, OfferCollector, SkippedRow, expect_list, expect_object, get_list, get_text, parse_usd
 
 QUERY = {
     "api-version": "2023-01-01-preview",
     "$filter": "serviceName eq 'Virtual Machines' and contains(armSkuName, 'Standard_N')",
 }
-MOST_PAGES = 200
+MAX_PAGES = 200
 NEVER = datetime.max.replace(tzinfo=UTC)
 WINDOWS = (" Windows", " Win")
 TERMS: Mapping[str, tuple[Pricing, int]] = {"1 Year": ("reserved_1y", 8760), "3 Years": ("reserved_3y", 3 * 8760)}
@@ -36,7 +36,7 @@ Sale = tuple[str, str, Pricing]
 
 
 @dataclass(frozen=True, slots=True)
-class Meter:
+class MeterPrice:
     """What one row says of a sale: dollars an hour, and whether it is billed by this meter in this region."""
 
     usd_per_hour: Decimal
@@ -52,26 +52,26 @@ class Azure(RemoteProvider):
 
     def fetch(self) -> Fetched:
         """All sizes in all regions; where a later page fails, that is named in `rejected`. Raises ProviderError where nothing came."""
-        reading = self.reading()
+        collector = self.collector()
         items: list[Any] = []
         pages = self._pages()
         items += next(pages)
-        with part_of(reading, "further pages"):
+        with isolate_part(collector, "further pages"):
             for page in pages:
                 items += page
         if not items:
             raise ProviderError("azure answered without rows: the filter's names no longer fit")
-        return parse({"Items": items}, reading)
+        return parse({"Items": items}, collector)
 
     def _pages(self) -> Iterator[list[Any]]:
         answer = self.http.get_json(f"{self.url}/api/retail/prices", params=QUERY)
-        for _ in range(MOST_PAGES):
-            page = mapping(answer, "the answer")
-            yield rows(page.get("Items"), "Items")
+        for _ in range(MAX_PAGES):
+            page = expect_object(answer, "the answer")
+            yield expect_list(page.get("Items"), "Items")
             if page.get("NextPageLink") is None:
                 return
             answer = self.http.get_json(self._same_host(page["NextPageLink"]))
-        raise ProviderError(f"azure answered with more than {MOST_PAGES} pages")
+        raise ProviderError(f"azure answered with more than {MAX_PAGES} pages")
 
     def _same_host(self, link: object) -> str:
         """The link to the next page, which names the port 443 that the address leaves out."""
@@ -80,49 +80,51 @@ class Azure(RemoteProvider):
         return link
 
 
-def parse(answer: object, reading: Reading) -> Fetched:
+def parse(answer: object, collector: OfferCollector) -> Fetched:
     """The offers of an answer's rows; savings plans, which commit to dollars and not to a size, are counted as left out."""
-    meters: dict[Sale, set[Meter]] = defaultdict(set)
-    for row in rows(mapping(answer, "the answer").get("Items"), "Items"):
-        with reading.row(_named(row)):
-            sale, meter = _read(row, reading)
+    meters: dict[Sale, set[MeterPrice]] = defaultdict(set)
+    for row in expect_list(expect_object(answer, "the answer").get("Items"), "Items"):
+        with collector.row(_named(row)):
+            sale, meter = _read(row, collector)
             meters[sale].add(meter)
     prices: dict[Sale, Decimal] = {}
     for sale, stated in meters.items():
-        with reading.row(" ".join(sale)):
+        with collector.row(" ".join(sale)):
             prices[sale] = _one(stated)
     for sale, price in prices.items():
-        with reading.row(" ".join(sale)):
-            _add(sale, price, prices.get((*sale[:2], "on_demand")), reading)
-    return reading.fetched()
+        with collector.row(" ".join(sale)):
+            _add(sale, price, prices.get((*sale[:2], "on_demand")), collector)
+    return collector.fetched()
 
 
-def _read(row: Any, reading: Reading) -> tuple[Sale, Meter]:
-    _check_kind(text(row, "productName"), text(row, "meterName"), text(row, "type"))
-    for _ in parts(row, "savingsPlan") if row.get("savingsPlan") else ():
-        reading.left_out["savings plan"] += 1
-    if (text(row, "unitOfMeasure"), text(row, "currencyCode")) != ("1 Hour", "USD"):
+def _read(row: Any, collector: OfferCollector) -> tuple[Sale, MeterPrice]:
+    _check_kind(get_text(row, "productName"), get_text(row, "meterName"), get_text(row, "type"))
+    for _ in get_list(row, "savingsPlan") if row.get("savingsPlan") else ():
+        collector.skipped["savings plan"] += 1
+    if (get_text(row, "unitOfMeasure"), get_text(row, "currencyCode")) != ("1 Hour", "USD"):
         raise BadRow(f"a price in {row['currencyCode']} for {row['unitOfMeasure']}")
-    if (_moment(row, "effectiveStartDate") or reading.at) > reading.at:
-        raise NotForUs("price of a later date")
-    if (_moment(row, "effectiveEndDate") or NEVER) <= reading.at:
-        raise NotForUs("price of an earlier date")
+    if (_moment(row, "effectiveStartDate") or collector.at) > collector.at:
+        raise SkippedRow("price of a later date")
+    if (_moment(row, "effectiveEndDate") or NEVER) <= collector.at:
+        raise SkippedRow("price of an earlier date")
     pricing, hours = _pricing(row)
-    price = usd(row.get("retailPrice"), "retailPrice") / hours
-    return (text(row, "armRegionName"), text(row, "armSkuName"), pricing), Meter(price, row.get("isPrimaryMeterRegion") is not False)
+    price = parse_usd(row.get("retailPrice"), "retailPrice") / hours
+    return (get_text(row, "armRegionName"), get_text(row, "armSkuName"), pricing), MeterPrice(
+        price, row.get("isPrimaryMeterRegion") is not False
+    )
 
 
 def _check_kind(product: str, meter: str, kind: str) -> None:
     if product.endswith(WINDOWS):
-        raise NotForUs("Windows")
+        raise SkippedRow("Windows")
     if "Low Priority" in meter:
-        raise NotForUs("Low Priority, retired")
+        raise SkippedRow("Low Priority, retired")
     if "Dedicated" in product:
-        raise NotForUs("dedicated host")
+        raise SkippedRow("dedicated host")
     if "CloudServices" in product.replace(" ", ""):
-        raise NotForUs("Cloud Services, not virtual machines")
+        raise SkippedRow("Cloud Services, not virtual machines")
     if kind not in ("Consumption", "Reservation"):
-        raise NotForUs(f"price of the type {kind}")
+        raise SkippedRow(f"price of the type {kind}")
 
 
 def _moment(row: Any, name: str) -> datetime | None:
@@ -138,13 +140,13 @@ def _pricing(row: Any) -> tuple[Pricing, int]:
     """Kind of pricing, and the hours that the row's price pays for."""
     if row["type"] == "Consumption":
         return ("spot" if "Spot" in row["meterName"] else "on_demand"), 1
-    term = text(row, "reservationTerm")
+    term = get_text(row, "reservationTerm")
     if term not in TERMS:
-        raise NotForUs(f"reservation of {term}")
+        raise SkippedRow(f"reservation of {term}")
     return TERMS[term]
 
 
-def _one(stated: Iterable[Meter]) -> Decimal:
+def _one(stated: Iterable[MeterPrice]) -> Decimal:
     """The price of a sale: that of the meter by which it is billed where others state other prices."""
     prices = {meter.usd_per_hour for meter in stated if meter.is_primary} or {meter.usd_per_hour for meter in stated}
     if len(prices) > 1:
@@ -152,17 +154,17 @@ def _one(stated: Iterable[Meter]) -> Decimal:
     return prices.pop()
 
 
-def _add(sale: Sale, price: Decimal, on_demand: Decimal | None, reading: Reading) -> None:
+def _add(sale: Sale, price: Decimal, on_demand: Decimal | None, collector: OfferCollector) -> None:
     region, size, pricing = sale
     shape = shape_of("azure", size)
     if shape is None or shape.reason:
-        raise NotForUs(shape.reason if shape else "no accelerator")
+        raise SkippedRow(shape.reason if shape else "no accelerator")
     if pricing == "spot" and on_demand is not None and price > on_demand:
         raise BadRow(f"a spot price of {price} above the on-demand price of {on_demand}")
-    reading.add(
+    collector.add(
         region=region,
         instance_type=size,
-        accelerator=reading.accelerator(shape.accelerator),
+        accelerator=collector.accelerator(shape.accelerator),
         accelerator_count=int(shape.count),
         pricing=pricing,
         usd_per_hour=price,

@@ -11,7 +11,7 @@ from urllib.parse import urlsplit, urlunsplit
 
 from providers.http import Http
 from providers.offer import Provider, ProviderError
-from providers.row_parsing import Reading
+from providers.row_parsing import OfferCollector
 
 Canonical = Callable[[str, float | None], str | None]
 """Vendor's label and memory of one device [GB or GiB] -> canonical accelerator name, or None where there is none."""
@@ -53,9 +53,9 @@ class RemoteProvider(Provider):
             raise ProviderError(f"{self.name} needs the environment variable {name}")
         return value
 
-    def reading(self, source: str | None = None) -> Reading:
+    def collector(self, source: str | None = None) -> OfferCollector:
         """An empty reading of this provider's prices, dated now. `source` is what readers are shown, by default the address."""
-        return Reading(self.name, source or _without_login(self.url), self.context.clock(), self.context.canonical)
+        return OfferCollector(self.name, source or _without_login(self.url), self.context.clock(), self.context.canonical)
 
 
 def _without_login(url: str) -> str:

@@ -10,9 +10,19 @@ from datetime import timedelta
 from typing import Any
 
 from providers.base import RemoteProvider
-from providers.common import ANYWHERE, read_pages, texts
+from providers.common import ANY_REGION, get_texts, read_pages
 from providers.offer import Availability, Fetched
-from providers.row_parsing import NotForUs, Reading, decimal, mapping, part, rows, text, usd, whole
+from providers.row_parsing import (
+    OfferCollector,
+    SkippedRow,
+    expect_list,
+    expect_object,
+    get_count,
+    get_object,
+    get_text,
+    parse_decimal,
+    parse_usd,
+)
 
 
 class DigitalOcean(RemoteProvider):
@@ -25,49 +35,49 @@ class DigitalOcean(RemoteProvider):
 
     def fetch(self) -> Fetched:
         """All sizes with accelerators. Raises ProviderError."""
-        reading, headers = self.reading(), {"Authorization": f"Bearer {self.credential('DIGITALOCEAN_TOKEN')}"}
+        collector, headers = self.collector(), {"Authorization": f"Bearer {self.credential('DIGITALOCEAN_TOKEN')}"}
 
         def read_page(page: int) -> bool:
             """Pages are counted, not followed by the address of the next: that may lead elsewhere, and the token would go along."""
             answer = self.http.get_json(f"{self.url}/v2/sizes", headers=headers, params={"per_page": "200", "page": str(page)})
-            read(answer, reading)
+            read(answer, collector)
             return has_more(answer)
 
-        read_pages(reading, read_page)
-        return reading.fetched()
+        read_pages(collector, read_page)
+        return collector.fetched()
 
 
 def has_more(answer: object) -> bool:
     """Whether the answer names a next page."""
-    links = mapping(mapping(answer, "the answer").get("links", {}), "links")
-    return bool(mapping(links.get("pages", {}), "links.pages").get("next"))
+    links = expect_object(expect_object(answer, "the answer").get("links", {}), "links")
+    return bool(expect_object(links.get("pages", {}), "links.pages").get("next"))
 
 
-def read(answer: object, reading: Reading) -> None:
+def read(answer: object, collector: OfferCollector) -> None:
     """The offers of one page into the reading: one for each region, or one without a place."""
-    for size in rows(mapping(answer, "the answer").get("sizes"), "sizes"):
-        with reading.row(size.get("slug") if isinstance(size, dict) else size):
-            _read(size, reading)
+    for size in expect_list(expect_object(answer, "the answer").get("sizes"), "sizes"):
+        with collector.row(size.get("slug") if isinstance(size, dict) else size):
+            _read(size, collector)
 
 
-def _read(size: Mapping[str, Any], reading: Reading) -> None:
-    slug = text(size, "slug")
+def _read(size: Mapping[str, Any], collector: OfferCollector) -> None:
+    slug = get_text(size, "slug")
     if "gpu_info" not in size:
-        raise NotForUs("no accelerator")
+        raise SkippedRow("no accelerator")
     if slug.endswith("-contracted"):
-        raise NotForUs("sold by contract only")
-    gpus = part(size, "gpu_info")
-    count, memory = whole(gpus, "count"), decimal(part(gpus, "vram").get("amount"), "vram.amount")
-    accelerator = reading.accelerator(text(gpus, "model"), float(memory / count))
-    places = texts(size, "regions") if size.get("available") is True else []
+        raise SkippedRow("sold by contract only")
+    gpus = get_object(size, "gpu_info")
+    count, memory = get_count(gpus, "count"), parse_decimal(get_object(gpus, "vram").get("amount"), "vram.amount")
+    accelerator = collector.accelerator(get_text(gpus, "model"), float(memory / count))
+    places = get_texts(size, "regions") if size.get("available") is True else []
     availability: Availability = "offered" if places else "listed"
-    for region in places or [ANYWHERE]:
-        reading.add(
+    for region in places or [ANY_REGION]:
+        collector.add(
             region=region,
             instance_type=slug,
             accelerator=accelerator,
             accelerator_count=count,
             pricing="on_demand",
-            usd_per_hour=usd(size.get("price_hourly"), "price_hourly"),
+            usd_per_hour=parse_usd(size.get("price_hourly"), "price_hourly"),
             availability=availability,
         )

@@ -13,8 +13,8 @@ import requests
 from urllib3.exceptions import DecodeError, HTTPError, InvalidHeader
 
 CUT_OFF = (ConnectionResetError, ConnectionAbortedError, BrokenPipeError)
-HARMLESS = frozenset({"user-agent", "accept", "accept-encoding", "connection", "content-length", "content-type"})
-SHORTEST_SECRET = 8
+PUBLIC_HEADERS = frozenset({"user-agent", "accept", "accept-encoding", "connection", "content-length", "content-type"})
+MIN_SECRET_CHARS = 8
 BAD_HEADER = "cannot be asked: a header or credential has a character that headers cannot carry"
 
 
@@ -23,7 +23,7 @@ def is_cut_off(error: BaseException) -> bool:
     return isinstance(_cause(error), CUT_OFF)
 
 
-def told(error: BaseException, connect_s: float, read_s: float) -> str:
+def describe_error(error: BaseException, connect_s: float, read_s: float) -> str:
     """The cause of an error of requests or urllib3 in words of our own: theirs hold the address with its query, and headers."""
     cause = _cause(error)
     words: tuple[tuple[type[BaseException], str], ...] = (
@@ -49,12 +49,12 @@ def _cause(error: BaseException) -> BaseException:
     return error
 
 
-def unsaid(text: str, request: requests.PreparedRequest) -> str:
+def redact_request(text: str, request: requests.PreparedRequest) -> str:
     """The text without what the request sent in confidence: headers' values, those of the query, of form fields and of a JSON body."""
-    return without(text, _secrets(request))
+    return redact(text, _secrets(request))
 
 
-def without(text: str, secrets: Iterable[str]) -> str:
+def redact(text: str, secrets: Iterable[str]) -> str:
     """The text without these, as they are and as addresses write them."""
     for secret in sorted(secrets, key=len, reverse=True):
         text = text.replace(secret, "…").replace(quote(secret, safe=""), "…")
@@ -63,12 +63,12 @@ def without(text: str, secrets: Iterable[str]) -> str:
 
 def _secrets(request: requests.PreparedRequest) -> set[str]:
     body = request.body.decode("utf-8", errors="replace") if isinstance(request.body, bytes) else str(request.body or "")
-    fields = parse_qsl(urlsplit(str(request.url)).query) + (_members(body) if body.startswith("{") else parse_qsl(body))
-    sent = [value for name, value in request.headers.items() if name.lower() not in HARMLESS]
+    fields = parse_qsl(urlsplit(str(request.url)).query) + (_string_members(body) if body.startswith("{") else parse_qsl(body))
+    sent = [value for name, value in request.headers.items() if name.lower() not in PUBLIC_HEADERS]
     words = [word for value in sent for word in str(value).split()]
-    return {value for value in [*(value for _, value in fields), *words] if len(value) >= SHORTEST_SECRET}
+    return {value for value in [*(value for _, value in fields), *words] if len(value) >= MIN_SECRET_CHARS}
 
 
-def _members(body: str) -> list[tuple[str, str]]:
+def _string_members(body: str) -> list[tuple[str, str]]:
     """The texts of a JSON object that we sent."""
     return [(name, value) for name, value in json.loads(body).items() if isinstance(value, str)]

@@ -17,21 +17,21 @@ from urllib3.exceptions import HTTPError, InvalidHeader
 from urllib3.util import Retry
 
 from providers import strict_json
-from providers.error_text import is_cut_off, told, unsaid
+from providers.error_text import describe_error, is_cut_off, redact_request
 from providers.offer import ProviderError
-from providers.transport import TimedAdapter, ending_at, left_s
+from providers.transport import TimedAdapter, deadline_at, remaining_s
 
 USER_AGENT = "outlay (price catalogue)"
-REPEATED_AFTER = frozenset({429, 502, 503, 504})
-MOST_REDIRECTS = 3
-PIECE_BYTES = 2**16
-MOST_LINE_CHARACTERS = 2**20
-SAID_CHARACTERS = 200
-PAUSE_S = 0.5
+RETRIED_STATUSES = frozenset({429, 502, 503, 504})
+MAX_REDIRECTS = 3
+CHUNK_BYTES = 2**16
+MAX_LINE_CHARS = 2**20
+MAX_ERROR_DETAIL_CHARS = 200
+RETRY_PAUSE_S = 0.5
 """Before the first repeat where the source does not say how long; twice as long before the second."""
 LOOPBACK = frozenset({"127.0.0.1", "::1", "localhost"})
 PORTS = {"http": 80, "https": 443}
-TROUBLES = (OSError, HTTPError, UnicodeError)  # requests' own errors are OSErrors
+NETWORK_ERRORS = (OSError, HTTPError, UnicodeError)  # requests' own errors are OSErrors
 
 T = TypeVar("T")
 
@@ -43,16 +43,16 @@ class Limits:
     connect_s: float = 3.0
     read_s: float = 5.0
     total_s: float = 8.0
-    most_bytes: int = 64 * 2**20
+    max_bytes: int = 64 * 2**20
     retries: int = 2
 
 
 DEFAULT_LIMITS = Limits()
-BULK_LIMITS = Limits(total_s=300.0, most_bytes=2 * 2**30)
+BULK_LIMITS = Limits(total_s=300.0, max_bytes=2 * 2**30)
 """For files of hundreds of megabytes that are read line by line, in the background."""
 
 
-class _PutOffError(ProviderError):
+class _RetryableError(ProviderError):
     """The source asked to come back later, or the connection was cut off: a GET may be repeated."""
 
     def __init__(self, text: str, after_s: float | None = None) -> None:
@@ -76,14 +76,14 @@ class _Call:
         return ProviderError(self.text(what))
 
     def text(self, what: str) -> str:
-        return f"{_place(str(self.request.url))}: {what}"
+        return f"{_host_and_path(str(self.request.url))}: {what}"
 
     def trouble(self, error: Exception) -> ProviderError:
         """What went wrong on the way, without the texts of the libraries: those hold addresses and headers."""
         if time.monotonic() >= self.deadline:
             return self.error(f"took longer than {self.limits.total_s:g} s in all")
-        text = self.text(told(error, self.limits.connect_s, self.limits.read_s))
-        return _PutOffError(text) if is_cut_off(error) else ProviderError(text)
+        text = self.text(describe_error(error, self.limits.connect_s, self.limits.read_s))
+        return _RetryableError(text) if is_cut_off(error) else ProviderError(text)
 
 
 class Http:
@@ -97,7 +97,7 @@ class Http:
     ) -> None:
         self.limits = limits
         self.sleep = sleep
-        self.plain = frozenset(_origin(urlsplit(url)) for url in configured)
+        self.plain_http_origins = frozenset(_origin(urlsplit(url)) for url in configured)
         self.session = requests.Session()
         self.session.headers["User-Agent"] = USER_AGENT
         self.session.cookies.set_policy(DefaultCookiePolicy(allowed_domains=[]))
@@ -125,61 +125,61 @@ class Http:
     def lines(self, url: str, *, limits: Limits = BULK_LIMITS) -> Iterator[str]:
         """The lines of a large text file in UTF-8 as they arrive, without their ends. Raises ProviderError, also midway."""
         call = _Call(_request("GET", url), limits)
-        answer = self._repeated(call, lambda: self._open(call))
+        answer = self._with_retries(call, lambda: self._open(call))
         try:
-            yield from _lines(call, _pieces(call, answer))
+            yield from _split_lines(call, _read_chunks(call, answer))
         finally:
             answer.close()
 
     def _json(self, request: requests.Request) -> object:
         call = _Call(request, self.limits)
-        body = self._repeated(call, lambda: self._body(call))
+        body = self._with_retries(call, lambda: self._body(call))
         try:
             return strict_json.loads(body)
         except ValueError as error:
-            raise call.error(_not_json(body, error)) from None
+            raise call.error(_json_error(body, error)) from None
 
     def _text(self, request: requests.Request) -> str:
         call = _Call(request, self.limits)
-        body = self._repeated(call, lambda: self._body(call))
-        if _is_page(body):
+        body = self._with_retries(call, lambda: self._body(call))
+        if _is_html(body):
             raise call.error("answered with a web page where data was expected")
         try:
             return body.decode("utf-8-sig")
         except UnicodeDecodeError as error:
             raise call.error(f"answered with text that is not UTF-8 (byte {error.start})") from None
 
-    def _repeated(self, call: _Call, attempt: Callable[[], T]) -> T:
+    def _with_retries(self, call: _Call, attempt: Callable[[], T]) -> T:
         """What the attempt brings; one of a GET that was put off is repeated while repeats and time last."""
         repeats = call.limits.retries if call.request.method == "GET" else 0
         for number in range(repeats):
             try:
                 return attempt()
-            except _PutOffError as put_off:
-                pause = PAUSE_S * 2**number if put_off.after_s is None else put_off.after_s
+            except _RetryableError as retryable:
+                pause = RETRY_PAUSE_S * 2**number if retryable.after_s is None else retryable.after_s
                 if time.monotonic() + pause >= call.deadline:
-                    raise ProviderError(f"{put_off} (to wait {pause:g} s is longer than the call may take)") from None
+                    raise ProviderError(f"{retryable} (to wait {pause:g} s is longer than the call may take)") from None
                 self.sleep(pause)
         return attempt()
 
     def _body(self, call: _Call) -> bytes:
         answer = self._open(call)
         try:
-            return b"".join(_pieces(call, answer))
+            return b"".join(_read_chunks(call, answer))
         finally:
             answer.close()
 
     def _open(self, call: _Call) -> requests.Response:
         """An answer of status 200 whose body is still to be read; redirects within the host are followed."""
         request = call.request
-        for _ in range(MOST_REDIRECTS + 1):
+        for _ in range(MAX_REDIRECTS + 1):
             answer = self._send(call, request)
             target = self.session.get_redirect_target(answer)
             if target is None:
-                return _checked(call, answer)
+                return _check_answer(call, answer)
             answer.close()
-            request = _redirected(call, request, target)
-        raise call.error(f"redirects more than {MOST_REDIRECTS} times")
+            request = _follow_redirect(call, request, target)
+        raise call.error(f"redirects more than {MAX_REDIRECTS} times")
 
     def _send(self, call: _Call, request: requests.Request) -> requests.Response:
         """The answer to one request. Not Session.send, which reads the whole body of a redirect, however large it unpacks."""
@@ -188,28 +188,28 @@ class Http:
             self._check_address(call, str(prepared.url))
             found: Any = self.session.merge_environment_settings(prepared.url, {}, stream=True, verify=None, cert=None)
             timeout = (call.limits.connect_s, call.limits.read_s)
-            with ending_at(call.deadline):
+            with deadline_at(call.deadline):
                 return self.session.get_adapter(str(prepared.url)).send(prepared, timeout=timeout, **found)
-        except TROUBLES as error:
+        except NETWORK_ERRORS as error:
             raise call.trouble(error) from None
 
     def _check_address(self, call: _Call, url: str) -> None:
         """Raises ProviderError for plain http to a host that is neither loopback nor configured so."""
         address = urlsplit(url)
-        if address.scheme != "https" and address.hostname not in LOOPBACK and _origin(address) not in self.plain:
+        if address.scheme != "https" and address.hostname not in LOOPBACK and _origin(address) not in self.plain_http_origins:
             raise call.error("is not asked without encryption: plain http is for loopback and configured addresses")
 
 
 def _request(method: str, url: str, *, auth: AuthBase | None = None, **parts: Any) -> requests.Request:
     """A request that always has an `auth`: without, requests replaces the Authorization header by what ~/.netrc says of the host."""
-    return requests.Request(method, url, auth=auth or _as_it_is, **parts)
+    return requests.Request(method, url, auth=auth or _no_auth, **parts)
 
 
-def _as_it_is(prepared: requests.PreparedRequest) -> requests.PreparedRequest:
+def _no_auth(prepared: requests.PreparedRequest) -> requests.PreparedRequest:
     return prepared
 
 
-def _place(url: str) -> str:
+def _host_and_path(url: str) -> str:
     """Host and path of an address, without login and query."""
     try:
         address = urlsplit(url)
@@ -222,7 +222,7 @@ def _origin(address: SplitResult) -> tuple[str, str | None, int | None]:
     return address.scheme, address.hostname, address.port or PORTS.get(address.scheme)
 
 
-def _redirected(call: _Call, request: requests.Request, target: str) -> requests.Request:
+def _follow_redirect(call: _Call, request: requests.Request, target: str) -> requests.Request:
     """The request at its new address. Raises ProviderError for a POST, another host, and from https to http."""
     if request.method != "GET":
         raise call.error("redirects a POST, which is not followed")
@@ -235,35 +235,35 @@ def _redirected(call: _Call, request: requests.Request, target: str) -> requests
     return requests.Request("GET", url, headers=request.headers, auth=request.auth)
 
 
-def _checked(call: _Call, answer: requests.Response) -> requests.Response:
+def _check_answer(call: _Call, answer: requests.Response) -> requests.Response:
     """The answer, if it is one of status 200 and not larger than is taken."""
     length = getattr(answer.raw, "length_remaining", None)
-    if answer.status_code == HTTPStatus.OK and (length is None or length <= call.limits.most_bytes):
+    if answer.status_code == HTTPStatus.OK and (length is None or length <= call.limits.max_bytes):
         return answer
     try:
         if answer.status_code == HTTPStatus.OK:
-            raise call.error(_too_large(call, f"{length} bytes"))
-        what = f"answered {_status(answer.status_code)}{_said(call, answer)}"
-        raise _PutOffError(call.text(what), _retry_after_s(answer)) if answer.status_code in REPEATED_AFTER else call.error(what)
+            raise call.error(_size_error(call, f"{length} bytes"))
+        what = f"answered {_status_text(answer.status_code)}{_error_detail(call, answer)}"
+        raise _RetryableError(call.text(what), _retry_after_s(answer)) if answer.status_code in RETRIED_STATUSES else call.error(what)
     finally:
         answer.close()
 
 
-def _status(code: int) -> str:
+def _status_text(code: int) -> str:
     known = code in HTTPStatus._value2member_map_
     return f"{code} {HTTPStatus(code).phrase}" if known else str(code)
 
 
-def _said(call: _Call, answer: requests.Response) -> str:
+def _error_detail(call: _Call, answer: requests.Response) -> str:
     """What the source says of its error, cut short, without anything that was sent to it in confidence."""
     try:
-        body = next(_pieces(call, answer), b"")
+        body = next(_read_chunks(call, answer), b"")
     except ProviderError:
         return ""  # the status has been said; what breaks off after it adds nothing
     text = " ".join(body.decode("utf-8", errors="replace").split())
-    if not text or _is_page(body):
+    if not text or _is_html(body):
         return ""
-    return f": {unsaid(text, answer.request)[:SAID_CHARACTERS]}"
+    return f": {redact_request(text, answer.request)[:MAX_ERROR_DETAIL_CHARS]}"
 
 
 def _retry_after_s(answer: requests.Response) -> float | None:
@@ -274,62 +274,62 @@ def _retry_after_s(answer: requests.Response) -> float | None:
         return None
 
 
-def _pieces(call: _Call, answer: requests.Response) -> Iterator[bytes]:
+def _read_chunks(call: _Call, answer: requests.Response) -> Iterator[bytes]:
     """The body, unpacked, in pieces. Raises ProviderError when it breaks off, grows too large or takes too long."""
     got = 0
-    while piece := _piece(call, answer):
+    while piece := _read_chunk(call, answer):
         got += len(piece)
-        if got > call.limits.most_bytes:
-            raise call.error(_too_large(call, "unpacked"))
+        if got > call.limits.max_bytes:
+            raise call.error(_size_error(call, "unpacked"))
         yield piece
 
 
-def _piece(call: _Call, answer: requests.Response) -> bytes:
+def _read_chunk(call: _Call, answer: requests.Response) -> bytes:
     """The next piece as soon as there is one: `read1`, unlike `read` and `iter_content`, does not wait until a block is full."""
     try:
-        with ending_at(call.deadline):
-            left_s()  # unpacking what has arrived takes time too
-            piece: bytes = answer.raw.read1(PIECE_BYTES, decode_content=True)
+        with deadline_at(call.deadline):
+            remaining_s()  # unpacking what has arrived takes time too
+            piece: bytes = answer.raw.read1(CHUNK_BYTES, decode_content=True)
             return piece
-    except TROUBLES as error:
+    except NETWORK_ERRORS as error:
         raise call.trouble(error) from None
 
 
-def _too_large(call: _Call, what: str) -> str:
-    return f"answered with more than the {call.limits.most_bytes} bytes that are taken ({what})"
+def _size_error(call: _Call, what: str) -> str:
+    return f"answered with more than the {call.limits.max_bytes} bytes that are taken ({what})"
 
 
-def _lines(call: _Call, pieces: Iterator[bytes]) -> Iterator[str]:
+def _split_lines(call: _Call, pieces: Iterator[bytes]) -> Iterator[str]:
     """Lines of UTF-8 text. str.splitlines would also cut at form feeds and U+2028, inside of a field."""
     decode = codecs.getincrementaldecoder("utf-8-sig")().decode
     rest, first = "", True
     for piece in pieces:
-        if first and _is_page(piece):
+        if first and _is_html(piece):
             raise call.error("answered with a web page where data was expected")
-        *whole, rest = (rest + _decoded(call, decode, piece)).split("\n")
-        if len(rest) > MOST_LINE_CHARACTERS:
-            raise call.error(f"answered with a line of more than {MOST_LINE_CHARACTERS} characters")
+        *whole, rest = (rest + _decode(call, decode, piece)).split("\n")
+        if len(rest) > MAX_LINE_CHARS:
+            raise call.error(f"answered with a line of more than {MAX_LINE_CHARS} characters")
         yield from (line.removesuffix("\r") for line in whole)
         first = False
-    rest += _decoded(call, decode, b"", final=True)
+    rest += _decode(call, decode, b"", final=True)
     if rest:
         yield rest.removesuffix("\r")
 
 
-def _decoded(call: _Call, decode: Any, piece: bytes, *, final: bool = False) -> str:
+def _decode(call: _Call, decode: Any, piece: bytes, *, final: bool = False) -> str:
     try:
         return str(decode(piece, final))
     except UnicodeDecodeError:
         raise call.error("answered with text that is not UTF-8") from None
 
 
-def _is_page(body: bytes) -> bool:
+def _is_html(body: bytes) -> bool:
     return body[:100].lstrip().lower().startswith((b"<!doctype html", b"<html"))
 
 
-def _not_json(body: bytes, error: ValueError) -> str:
+def _json_error(body: bytes, error: ValueError) -> str:
     if not body.strip():
         return "answered with nothing where JSON was expected"
-    if _is_page(body):
+    if _is_html(body):
         return "answered with a web page where JSON was expected"
     return f"answered with what is no JSON: {error}"

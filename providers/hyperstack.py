@@ -12,7 +12,7 @@ from typing import Any
 
 from providers.base import RemoteProvider
 from providers.offer import Fetched, ProviderError
-from providers.row_parsing import BadRow, NotForUs, Reading, mapping, parts, rows, text, usd, whole
+from providers.row_parsing import BadRow, OfferCollector, SkippedRow, expect_list, expect_object, get_count, get_list, get_text, parse_usd
 
 
 class Hyperstack(RemoteProvider):
@@ -27,21 +27,21 @@ class Hyperstack(RemoteProvider):
         """All flavors with accelerators. Raises ProviderError."""
         headers = {"api_key": self.credential("HYPERSTACK_API_KEY")}
         flavors = self.http.get_json(f"{self.url}/v1/core/flavors", headers=headers)
-        return parse(flavors, self.http.get_json(f"{self.url}/v1/pricebook", headers=headers), self.reading())
+        return parse(flavors, self.http.get_json(f"{self.url}/v1/pricebook", headers=headers), self.collector())
 
 
-def parse(flavors: object, pricebook: object, reading: Reading) -> Fetched:
+def parse(flavors: object, pricebook: object, collector: OfferCollector) -> Fetched:
     """The offers of both answers: one for each flavor and region."""
     prices = {}
-    for row in rows(_said(pricebook), "the price book"):
-        with reading.row(row):
-            prices[text(row, "name")] = row
-    for group in rows(mapping(_said(flavors), "the answer").get("data"), "data"):
-        with reading.row(group):
-            for flavor in parts(group, "flavors"):
-                with reading.row(flavor.get("name") if isinstance(flavor, dict) else flavor):
-                    _read(flavor, prices, reading)
-    return reading.fetched()
+    for row in expect_list(_said(pricebook), "the price book"):
+        with collector.row(row):
+            prices[get_text(row, "name")] = row
+    for group in expect_list(expect_object(_said(flavors), "the answer").get("data"), "data"):
+        with collector.row(group):
+            for flavor in get_list(group, "flavors"):
+                with collector.row(flavor.get("name") if isinstance(flavor, dict) else flavor):
+                    _read(flavor, prices, collector)
+    return collector.fetched()
 
 
 def _said(answer: object) -> object:
@@ -51,22 +51,22 @@ def _said(answer: object) -> object:
     return answer
 
 
-def _read(flavor: Mapping[str, Any], prices: Mapping[str, Mapping[str, Any]], reading: Reading) -> None:
-    name = text(flavor, "name")
+def _read(flavor: Mapping[str, Any], prices: Mapping[str, Mapping[str, Any]], collector: OfferCollector) -> None:
+    name = get_text(flavor, "name")
     if flavor.get("gpu_count") == 0:
-        raise NotForUs("no accelerator")
+        raise SkippedRow("no accelerator")
     if "spot" in name.casefold():
-        raise NotForUs("spot: the price book does not say that it prices these")
-    gpu, count = text(flavor, "gpu"), whole(flavor, "gpu_count")
-    accelerator = reading.accelerator(gpu)
+        raise SkippedRow("spot: the price book does not say that it prices these")
+    gpu, count = get_text(flavor, "gpu"), get_count(flavor, "gpu_count")
+    accelerator = collector.accelerator(gpu)
     if gpu not in prices:
         raise BadRow(f"{gpu} is not in the price book")
-    reading.add(
-        region=text(flavor, "region_name"),
+    collector.add(
+        region=get_text(flavor, "region_name"),
         instance_type=name,
         accelerator=accelerator,
         accelerator_count=count,
         pricing="on_demand",
-        usd_per_hour=usd(prices[gpu].get("value"), "value") * count,
+        usd_per_hour=parse_usd(prices[gpu].get("value"), "value") * count,
         availability="live" if flavor.get("stock_available") is True else "listed",
     )

@@ -13,7 +13,7 @@ from typing import Any
 
 from providers.base import RemoteProvider
 from providers.offer import Availability, Fetched, Pricing
-from providers.row_parsing import BadRow, Reading, decimal, mapping, rows, text, usd, whole
+from providers.row_parsing import BadRow, OfferCollector, expect_list, expect_object, get_count, get_text, parse_decimal, parse_usd
 
 SIZES = (1, 2, 4, 8, 16)
 FREE: dict[Pricing, tuple[str, ...]] = {"on_demand": ("effective_num_free_devices", "num_free_devices"), "spot": ("spot_num_free_devices",)}
@@ -30,23 +30,23 @@ class JarvisLabs(RemoteProvider):
     def fetch(self) -> Fetched:
         """All accelerators of all regions. Raises ProviderError."""
         headers = {"Authorization": f"Bearer {self.credential('JL_API_KEY')}"}
-        return parse(self.http.get_json(f"{self.url}/misc/server_meta", headers=headers), self.reading())
+        return parse(self.http.get_json(f"{self.url}/misc/server_meta", headers=headers), self.collector())
 
 
-def parse(answer: object, reading: Reading) -> Fetched:
+def parse(answer: object, collector: OfferCollector) -> Fetched:
     """The offers of an answer: one for each accelerator, region, size and kind of price."""
     seen: set[tuple[str, str]] = set()
-    for entry in rows(mapping(answer, "the answer").get("server_meta"), "server_meta"):
-        with reading.row(_place(entry)):
-            devices = text(entry, "gpu_type"), text(entry, "region")
-            price = usd(entry.get("price_per_hour"), "price_per_hour")
+    for entry in expect_list(expect_object(answer, "the answer").get("server_meta"), "server_meta"):
+        with collector.row(_place(entry)):
+            devices = get_text(entry, "gpu_type"), get_text(entry, "region")
+            price = parse_usd(entry.get("price_per_hour"), "price_per_hour")
             if devices in seen:
                 continue
             seen.add(devices)
-            _add(entry, "on_demand", price, reading)
+            _add(entry, "on_demand", price, collector)
             if entry.get("spot_price") is not None:
-                _add(entry, "spot", _spot_usd(entry, price), reading)
-    return reading.fetched()
+                _add(entry, "spot", _spot_usd(entry, price), collector)
+    return collector.fetched()
 
 
 def _place(entry: object) -> str:
@@ -54,23 +54,23 @@ def _place(entry: object) -> str:
 
 
 def _spot_usd(entry: Mapping[str, Any], on_demand: Decimal) -> Decimal:
-    price = usd(entry["spot_price"], "spot_price")
+    price = parse_usd(entry["spot_price"], "spot_price")
     if price > on_demand:
         raise BadRow(f"spot_price {price} is above the price on demand, {on_demand}")
     return price
 
 
-def _add(entry: Mapping[str, Any], pricing: Pricing, usd_each: Decimal, reading: Reading) -> None:
+def _add(entry: Mapping[str, Any], pricing: Pricing, usd_each: Decimal, collector: OfferCollector) -> None:
     """One offer for each size that an instance can have."""
-    memory_gb = float(decimal(entry["vram"], "vram")) if entry.get("vram") is not None else None
-    accelerator = reading.accelerator(text(entry, "gpu_type"), memory_gb)
-    most = whole(entry, "num_gpus") if entry.get("num_gpus") is not None else 1
+    memory_gb = float(parse_decimal(entry["vram"], "vram")) if entry.get("vram") is not None else None
+    accelerator = collector.accelerator(get_text(entry, "gpu_type"), memory_gb)
+    most = get_count(entry, "num_gpus") if entry.get("num_gpus") is not None else 1
     free = _free(entry, FREE[pricing])
     for size in (size for size in SIZES if size <= most):
         availability: Availability = "live" if free >= size else "listed"
-        reading.add(
-            region=text(entry, "region"),
-            instance_type=f"{size}x {text(entry, 'gpu_type')}",
+        collector.add(
+            region=get_text(entry, "region"),
+            instance_type=f"{size}x {get_text(entry, 'gpu_type')}",
             accelerator=accelerator,
             accelerator_count=size,
             pricing=pricing,
@@ -81,4 +81,4 @@ def _add(entry: Mapping[str, Any], pricing: Pricing, usd_each: Decimal, reading:
 
 def _free(entry: Mapping[str, Any], names: tuple[str, ...]) -> Decimal:
     """Devices that are free, by the first of the fields that says so; none where none does."""
-    return next((decimal(entry[name], name) for name in names if entry.get(name) is not None), Decimal(0))
+    return next((parse_decimal(entry[name], name) for name in names if entry.get(name) is not None), Decimal(0))

@@ -12,9 +12,9 @@ from datetime import timedelta
 from typing import Any
 
 from providers.base import RemoteProvider
-from providers.common import ANYWHERE
+from providers.common import ANY_REGION
 from providers.offer import Availability, Fetched
-from providers.row_parsing import BadRow, Reading, cents, mapping, part, parts, text, whole
+from providers.row_parsing import BadRow, OfferCollector, expect_object, get_count, get_list, get_object, get_text, parse_usd_cents
 
 MEMORY = re.compile(r"\((\d+) GB")
 COUNT = re.compile(r"(\d+)x ")
@@ -32,26 +32,26 @@ class LambdaCloud(RemoteProvider):
         """All instance types. Raises ProviderError."""
         headers = {"Authorization": f"Bearer {self.credential('LAMBDA_API_KEY')}"}
         answer = self.http.get_json(f"{self.url}/api/v1/instance-types", headers=headers)
-        return parse(answer, self.reading())
+        return parse(answer, self.collector())
 
 
-def parse(answer: object, reading: Reading) -> Fetched:
+def parse(answer: object, collector: OfferCollector) -> Fetched:
     """The offers of an answer: one for each region with stock, or one without stock."""
-    for name, entry in mapping(mapping(answer, "the answer").get("data"), "data").items():
-        with reading.row(name):
-            _read(name, entry, reading)
-    return reading.fetched()
+    for name, entry in expect_object(expect_object(answer, "the answer").get("data"), "data").items():
+        with collector.row(name):
+            _read(name, entry, collector)
+    return collector.fetched()
 
 
-def _read(name: str, entry: object, reading: Reading) -> None:
-    kind = part(entry, "instance_type")
+def _read(name: str, entry: object, collector: OfferCollector) -> None:
+    kind = get_object(entry, "instance_type")
     label = str(kind.get("gpu_description") or kind.get("description") or "")
-    accelerator = reading.accelerator(*_label(name, label))
-    price, count = cents(kind.get("price_cents_per_hour"), "price_cents_per_hour"), _count(kind)
-    stocked = [text(region, "name") for region in parts(entry, "regions_with_capacity_available")]
+    accelerator = collector.accelerator(*_label(name, label))
+    price, count = parse_usd_cents(kind.get("price_cents_per_hour"), "price_cents_per_hour"), _count(kind)
+    stocked = [get_text(region, "name") for region in get_list(entry, "regions_with_capacity_available")]
     availability: Availability = "live" if stocked else "listed"
-    for region in stocked or [ANYWHERE]:
-        reading.add(
+    for region in stocked or [ANY_REGION]:
+        collector.add(
             region=region,
             instance_type=name,
             accelerator=accelerator,
@@ -74,7 +74,7 @@ def _count(kind: Mapping[str, Any]) -> int:
     """Accelerators in the instance; answers before 2024 say it in the description alone."""
     specs = kind.get("specs")
     if isinstance(specs, dict) and "gpus" in specs:
-        return whole(specs, "gpus")
+        return get_count(specs, "gpus")
     found = COUNT.match(str(kind.get("description", "")))
     if not found:
         raise BadRow("neither specs.gpus nor the description says how many accelerators")

@@ -13,10 +13,10 @@ from datetime import timedelta
 from decimal import Decimal
 
 from providers.base import RemoteProvider
-from providers.common import ANYWHERE
+from providers.common import ANY_REGION
 from providers.offer import Fetched
-from providers.row_parsing import BadRow, NotForUs, Reading, mapping, parts, rows, text, usd
-from providers.tables import table
+from providers.row_parsing import BadRow, OfferCollector, SkippedRow, expect_list, expect_object, get_list, get_text, parse_usd
+from providers.tables import read_table
 
 UNIT = "GPU Per Hour"
 PREEMPTIBLE_SHARE = Decimal("0.5")
@@ -32,44 +32,44 @@ class OracleCloud(RemoteProvider):
     def fetch(self) -> Fetched:
         """All GPU shapes. Raises ProviderError."""
         answer = self.http.get_json(f"{self.url}/pls/apex/cetools/api/v1/products/", params={"currencyCode": "USD"})
-        return parse(answer, self.reading())
+        return parse(answer, self.collector())
 
 
-def parse(answer: object, reading: Reading) -> Fetched:
+def parse(answer: object, collector: OfferCollector) -> Fetched:
     """The shapes of every part of the price list that is sold by the GPU and hour."""
-    for item in rows(mapping(answer, "the answer").get("items"), "items"):
+    for item in expect_list(expect_object(answer, "the answer").get("items"), "items"):
         name = item.get("displayName") if isinstance(item, dict) else item
-        with reading.row(name):
-            _read(item, reading)
-    return reading.fetched()
+        with collector.row(name):
+            _read(item, collector)
+    return collector.fetched()
 
 
-def _read(item: object, reading: Reading) -> None:
-    if text(item, "metricName") != UNIT:
-        raise NotForUs("not sold by the GPU and hour")
-    part_number = text(item, "partNumber")
-    shapes = [row for row in table("oci_shapes.csv") if row["part_number"] == part_number]
+def _read(item: object, collector: OfferCollector) -> None:
+    if get_text(item, "metricName") != UNIT:
+        raise SkippedRow("not sold by the GPU and hour")
+    part_number = get_text(item, "partNumber")
+    shapes = [row for row in read_table("oci_shapes.csv") if row["part_number"] == part_number]
     if not shapes:
-        raise NotForUs(f"no shape known for the part {part_number}: {text(item, 'displayName')}")
+        raise SkippedRow(f"no shape known for the part {part_number}: {get_text(item, 'displayName')}")
     price = _usd_per_gpu_hour(item)
     for shape in shapes:
-        _offer(shape, price, reading)
+        _offer(shape, price, collector)
 
 
 def _usd_per_gpu_hour(item: object) -> Decimal:
     """The one pay-as-you-go price. Raises BadRow where there is none, or several by quantity."""
-    localizations = [part for part in parts(item, "currencyCodeLocalizations") if text(part, "currencyCode") == "USD"]
-    prices = [price for part in localizations for price in parts(part, "prices") if text(price, "model") == "PAY_AS_YOU_GO"]
+    localizations = [part for part in get_list(item, "currencyCodeLocalizations") if get_text(part, "currencyCode") == "USD"]
+    prices = [price for part in localizations for price in get_list(part, "prices") if get_text(price, "model") == "PAY_AS_YOU_GO"]
     if len(prices) != 1:
         raise BadRow(f"{len(prices)} pay-as-you-go prices in USD where one was expected")
-    return usd(prices[0].get("value"), "value")
+    return parse_usd(prices[0].get("value"), "value")
 
 
-def _offer(shape: Mapping[str, str], usd_per_gpu_hour: Decimal, reading: Reading) -> None:
+def _offer(shape: Mapping[str, str], usd_per_gpu_hour: Decimal, collector: OfferCollector) -> None:
     price = usd_per_gpu_hour * int(shape["gpus"])
-    sold = {"region": ANYWHERE, "instance_type": shape["shape"], "accelerator_count": int(shape["gpus"])}
-    accelerator = reading.accelerator(shape["accelerator"])
-    reading.add(**sold, accelerator=accelerator, pricing="on_demand", usd_per_hour=price)
+    sold = {"region": ANY_REGION, "instance_type": shape["shape"], "accelerator_count": int(shape["gpus"])}
+    accelerator = collector.accelerator(shape["accelerator"])
+    collector.add(**sold, accelerator=accelerator, pricing="on_demand", usd_per_hour=price)
     if shape["preemptible"] == "yes":
         rule = {"price": "half of on-demand, by Oracle's rule for preemptible capacity"}
-        reading.add(**sold, accelerator=accelerator, pricing="spot", usd_per_hour=price * PREEMPTIBLE_SHARE, extras=rule)
+        collector.add(**sold, accelerator=accelerator, pricing="spot", usd_per_hour=price * PREEMPTIBLE_SHARE, extras=rule)

@@ -106,7 +106,7 @@ class Discount:
 class Fetched:
     """What one fetch brought: the offers, what was skipped, and a name for this state of the prices.
 
-    `left_out` counts by reason what was understood and is not for us (no accelerator, Windows, an accelerator nobody trains on).
+    `skipped` counts by reason what was understood and is not for us (no accelerator, Windows, an accelerator nobody trains on).
     `discounts` are a price book's, in their order; its offers and discounts stand above list prices. `partial`: a part of the source could
     not be read, and nobody can tell which offers were in it, so that all that were known before stay. `teams` is what price files state
     for one team alone, by its name: nobody else may learn of it, so it is in none of the other fields. `unread` names the price files that
@@ -116,7 +116,7 @@ class Fetched:
     offers: tuple[Offer, ...]
     snapshot: str
     rejected: tuple[Rejected, ...] = ()
-    left_out: Mapping[str, int] = field(default_factory=dict)
+    skipped: Mapping[str, int] = field(default_factory=dict)
     discounts: tuple[Discount, ...] = ()
     partial: bool = False
     teams: Mapping[str, Fetched] = field(default_factory=dict)

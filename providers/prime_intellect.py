@@ -12,9 +12,20 @@ from decimal import Decimal
 from typing import Any
 
 from providers.base import RemoteProvider
-from providers.common import ANYWHERE, in_form, read_pages
+from providers.common import ANY_REGION, accelerator_in_form, read_pages
 from providers.offer import Fetched
-from providers.row_parsing import BadRow, NotForUs, Reading, decimal, mapping, part, rows, text, usd, whole
+from providers.row_parsing import (
+    BadRow,
+    OfferCollector,
+    SkippedRow,
+    expect_list,
+    expect_object,
+    get_count,
+    get_object,
+    get_text,
+    parse_decimal,
+    parse_usd,
+)
 
 PAGE = 100
 IN_STOCK = ("available", "high", "medium", "low")
@@ -32,36 +43,36 @@ class PrimeIntellect(RemoteProvider):
 
     def fetch(self) -> Fetched:
         """All machines of all clouds. Raises ProviderError."""
-        reading, headers = self.reading(), {"Authorization": f"Bearer {self.credential('PRIME_API_KEY')}"}
+        collector, headers = self.collector(), {"Authorization": f"Bearer {self.credential('PRIME_API_KEY')}"}
 
         def read_page(page: int) -> bool:
             params = {"page": str(page), "page_size": str(PAGE)}
             answer = self.http.get_json(f"{self.url}/api/v1/availability/gpus", headers=headers, params=params)
-            return read(answer, reading) == PAGE and mapping(answer, "the answer").get("totalCount") != page * PAGE
+            return read(answer, collector) == PAGE and expect_object(answer, "the answer").get("totalCount") != page * PAGE
 
-        read_pages(reading, read_page)
-        return reading.fetched()
+        read_pages(collector, read_page)
+        return collector.fetched()
 
 
-def read(answer: object, reading: Reading) -> int:
+def read(answer: object, collector: OfferCollector) -> int:
     """The offers of one page into the reading; how many rows it had."""
-    page = rows(mapping(answer, "the answer").get("items"), "items")
+    page = expect_list(expect_object(answer, "the answer").get("items"), "items")
     for row in page:
-        with reading.row(row.get("cloudId") if isinstance(row, dict) else row):
-            _read(row, reading)
+        with collector.row(row.get("cloudId") if isinstance(row, dict) else row):
+            _read(row, collector)
     return len(page)
 
 
-def _read(row: Mapping[str, Any], reading: Reading) -> None:
-    cloud, model = text(row, "provider"), text(row, "gpuType")
+def _read(row: Mapping[str, Any], collector: OfferCollector) -> None:
+    cloud, model = get_text(row, "provider"), get_text(row, "gpuType")
     if row.get("prepaidTime"):
-        raise NotForUs("paid in advance")
+        raise SkippedRow("paid in advance")
     community = row.get("security") == "community_cloud"
-    reading.add(
+    collector.add(
         region=_region(row),
-        instance_type=f"{cloud}/{text(row, 'cloudId')}" + (" community" if community else ""),
-        accelerator=in_form(reading, model, str(row.get("socket") or "")),
-        accelerator_count=whole(row, "gpuCount"),
+        instance_type=f"{cloud}/{get_text(row, 'cloudId')}" + (" community" if community else ""),
+        accelerator=accelerator_in_form(collector, model, str(row.get("socket") or "")),
+        accelerator_count=get_count(row, "gpuCount"),
         pricing="spot" if row.get("isSpot") is True else "on_demand",
         usd_per_hour=_price(row, community),
         market="marketplace" if community else "list",
@@ -72,29 +83,29 @@ def _read(row: Mapping[str, Any], reading: Reading) -> None:
 
 def _region(row: Mapping[str, Any]) -> str:
     """The data center, or whatever else is known of the place."""
-    return next((text(row, name) for name in ("dataCenter", "region", "country") if row.get(name)), ANYWHERE)
+    return next((get_text(row, name) for name in ("dataCenter", "region", "country") if row.get(name)), ANY_REGION)
 
 
 def _price(row: Mapping[str, Any], community: bool) -> Decimal:
     """Dollars an hour for the whole machine, with its usual processors, memory and disk."""
-    prices = part(row, "prices")
+    prices = get_object(row, "prices")
     if prices.get("currency") != "USD":
         raise BadRow(f"currency is {prices.get('currency')} where USD was expected")
     name = "communityPrice" if community and prices.get("communityPrice") else "onDemand"
-    return usd(prices.get(name), name) + sum((_besides(row, what) for what in NEEDED), Decimal(0))
+    return parse_usd(prices.get(name), name) + sum((_besides(row, what) for what in NEEDED), Decimal(0))
 
 
 def _besides(row: Mapping[str, Any], what: str) -> Decimal:
     """Dollars an hour of one of the machine's other parts where the price is without it."""
     if row.get(what) is None:
         return Decimal(0)
-    extra = part(row, what)
+    extra = get_object(row, what)
     included = extra.get("defaultIncludedInPrice", "missing")
     if included is None or included is True:
         return Decimal(0)
     if included is not False:
         raise BadRow(f"{what}.defaultIncludedInPrice is {included!r} where true, false or null was expected"[:200])
-    count, price = (decimal(extra.get(name), f"{what}.{name}") for name in ("defaultCount", "pricePerUnit"))
+    count, price = (parse_decimal(extra.get(name), f"{what}.{name}") for name in ("defaultCount", "pricePerUnit"))
     if count < 0 or price < 0:
         raise BadRow(f"{what} costs {count} x {price}")
     return count * price

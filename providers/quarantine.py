@@ -32,7 +32,7 @@ class Quarantined:
 
 
 @dataclass(frozen=True, slots=True)
-class Checked:
+class CheckedOffers:
     """The offers that may be served, and those that may not."""
 
     offers: tuple[Offer, ...]
@@ -44,7 +44,9 @@ def identity(offer: Offer) -> Identity:
     return (offer.provider, offer.region, offer.instance_type, offer.accelerator, offer.accelerator_count, offer.pricing, offer.market)
 
 
-def accept(fetched: Fetched, before: Mapping[Identity, Offer], known: Iterable[Offer] = (), *, accept_jumps: bool = False) -> Checked:
+def check_offers(
+    fetched: Fetched, before: Mapping[Identity, Offer], known: Iterable[Offer] = (), *, accept_jumps: bool = False
+) -> CheckedOffers:
     """What of a fetch may be served. `before` are the last good offers, `known` prices of anybody's by which to measure what has none.
 
     `accept_jumps`: an operator has seen the jump and believes it.
@@ -54,26 +56,26 @@ def accept(fetched: Fetched, before: Mapping[Identity, Offer], known: Iterable[O
     """
     offers = {identity(offer): offer for offer in fetched.offers}
     quarantined: list[Quarantined] = []
-    for rule in _RULES if accept_jumps else (lambda found: jumps(found, before, known), *_RULES):
+    for rule in _RULES if accept_jumps else (lambda found: find_jumps(found, before, known), *_RULES):
         for offer, reason in list(rule(list(offers.values()))):
             quarantined.append(Quarantined(offer, reason))
-            _put_back(offers, offer, before)
+            _restore_previous(offers, offer, before)
     unread = {row.row for row in fetched.rejected}
     kept = {
         key: old for key, old in before.items() if fetched.partial or unread.intersection((old.provider, old.region, old.instance_type))
     }
-    return Checked(tuple({**kept, **offers}.values()), tuple(quarantined))
+    return CheckedOffers(tuple({**kept, **offers}.values()), tuple(quarantined))
 
 
-def doubts(offers: Iterable[Offer], before: Mapping[Identity, Offer], known: Iterable[Offer] = ()) -> tuple[Quarantined, ...]:
+def find_suspicious(offers: Iterable[Offer], before: Mapping[Identity, Offer], known: Iterable[Offer] = ()) -> tuple[Quarantined, ...]:
     """What the rules have against prices that are served all the same, each with the first reason. Every one is held to `known` prices."""
     offers = list(offers)
-    faults = [*jumps(offers, before), *jumps(offers, {}, known), *(fault for rule in _RULES for fault in rule(offers))]
+    faults = [*find_jumps(offers, before), *find_jumps(offers, {}, known), *(fault for rule in _RULES for fault in rule(offers))]
     first = {identity(offer): Quarantined(offer, reason) for offer, reason in reversed(faults)}
     return tuple(first[key] for key in dict.fromkeys(identity(offer) for offer, _ in faults))
 
 
-def _put_back(offers: dict[Identity, Offer], offer: Offer, before: Mapping[Identity, Offer]) -> None:
+def _restore_previous(offers: dict[Identity, Offer], offer: Offer, before: Mapping[Identity, Offer]) -> None:
     """The last good offer in the place of one at fault; nothing where that is itself the one at fault."""
     key = identity(offer)
     last_good = before.get(key)
@@ -83,7 +85,7 @@ def _put_back(offers: dict[Identity, Offer], offer: Offer, before: Mapping[Ident
         offers[key] = last_good
 
 
-def jumps(offers: Iterable[Offer], before: Mapping[Identity, Offer], known: Iterable[Offer] = ()) -> Iterator[Fault[Offer]]:
+def find_jumps(offers: Iterable[Offer], before: Mapping[Identity, Offer], known: Iterable[Offer] = ()) -> Iterator[Fault[Offer]]:
     """Prices many times above or below the last good price of the same thing; of a new thing, below or above what its kind usually cost.
 
     The first prices of a source have neither: a feed in another unit would be its own measure, so they are held to those known of others.
@@ -101,24 +103,24 @@ def jumps(offers: Iterable[Offer], before: Mapping[Identity, Offer], known: Iter
             yield offer, f"{each:.4f} USD an accelerator-hour, where the median of all known is {others:.4f}: another unit or currency"
 
 
-def placeholders(rows: Iterable[T], thing: Callable[[T], Hashable], size: Callable[[T], int]) -> Iterator[Fault[T]]:
+def find_placeholders(rows: Iterable[T], thing: Callable[[T], Hashable], size: Callable[[T], int]) -> Iterator[Fault[T]]:
     """Prices that do not scale: `thing` holds all but the size, the price included."""
-    for group in grouped(rows, thing).values():
+    for group in group_by(rows, thing).values():
         if len({size(row) for row in group}) >= rules()["placeholder_sizes"]:
             yield from ((row, "one price for every size: a placeholder") for row in group)
 
 
-def outliers(rows: Iterable[T], kind: Callable[[T], Hashable], usd: Callable[[T], Decimal]) -> Iterator[Fault[T]]:
+def find_outliers(rows: Iterable[T], kind: Callable[[T], Hashable], usd: Callable[[T], Decimal]) -> Iterator[Fault[T]]:
     """Prices of an accelerator-hour many times above or below the median of their kind."""
     factor = rules()["outlier_factor"]
-    for group in grouped(rows, kind).values():
+    for group in group_by(rows, kind).values():
         middle = median(usd(row) for row in group)
         if len(group) >= rules()["median_of"]:
             off = (row for row in group if not middle / factor < usd(row) < middle * factor)
             yield from ((row, f"tenfold off the median of {middle:.4f} USD an accelerator-hour") for row in off)
 
 
-def inverted(
+def find_inverted(
     rows: Iterable[T], thing: Callable[[T], Hashable], pricing: Callable[[T], str], usd: Callable[[T], Decimal]
 ) -> Iterator[Fault[T]]:
     """Spot and reserved prices above the on-demand price of the same thing."""
@@ -130,7 +132,7 @@ def inverted(
             yield row, f"{pricing(row)} price above on-demand ({ceiling})"
 
 
-def grouped(rows: Iterable[T], key: Callable[[T], Hashable]) -> dict[Hashable, list[T]]:
+def group_by(rows: Iterable[T], key: Callable[[T], Hashable]) -> dict[Hashable, list[T]]:
     """The rows by their key."""
     groups: dict[Hashable, list[T]] = defaultdict(list)
     for row in rows:
@@ -145,19 +147,21 @@ def rules() -> Mapping[str, Decimal]:
     return MappingProxyType({row["name"]: Decimal(row["value"]) for row in csv.DictReader(text.splitlines())})
 
 
-def _unscaled(offers: list[Offer]) -> Iterator[Fault[Offer]]:
+def _without_volume_discounts(offers: list[Offer]) -> Iterator[Fault[Offer]]:
     """On marketplaces hosts of different sizes may well ask for the same."""
     listed = [offer for offer in offers if offer.market == "list"]
-    return placeholders(listed, lambda o: (o.provider, o.region, o.accelerator, o.pricing, o.usd_per_hour), lambda o: o.accelerator_count)
+    return find_placeholders(
+        listed, lambda o: (o.provider, o.region, o.accelerator, o.pricing, o.usd_per_hour), lambda o: o.accelerator_count
+    )
 
 
-def _alone(offers: list[Offer]) -> Iterator[Fault[Offer]]:
-    return outliers(offers, _kind, lambda o: o.usd_per_accelerator_hour)
+def _is_single(offers: list[Offer]) -> Iterator[Fault[Offer]]:
+    return find_outliers(offers, _kind, lambda o: o.usd_per_accelerator_hour)
 
 
 def _medians(offers: Iterable[Offer], kind: Callable[[Offer], Hashable]) -> dict[Hashable, Decimal]:
     """The usual price of an accelerator-hour [USD] by kind."""
-    return {name: median(offer.usd_per_accelerator_hour for offer in group) for name, group in grouped(offers, kind).items()}
+    return {name: median(offer.usd_per_accelerator_hour for offer in group) for name, group in group_by(offers, kind).items()}
 
 
 def _sold_anywhere(offer: Offer) -> Hashable:
@@ -173,7 +177,7 @@ def _thing(offer: Offer) -> Hashable:
 
 
 def _upside_down(offers: list[Offer]) -> Iterator[Fault[Offer]]:
-    return inverted([o for o in offers if o.market == "list"], _thing, lambda o: o.pricing, lambda o: o.usd_per_hour)
+    return find_inverted([o for o in offers if o.market == "list"], _thing, lambda o: o.pricing, lambda o: o.usd_per_hour)
 
 
-_RULES = (_unscaled, _alone, _upside_down)
+_RULES = (_without_volume_discounts, _is_single, _upside_down)

@@ -1,6 +1,6 @@
-"""Reading a source's rows into offers: strictly, one by one, each that is not understood named with its reason.
+"""Strict parsing of a source's rows into offers. A row that cannot be parsed is rejected with its reason; the others stay.
 
-Money stays in the provider's own unit until one of `usd`, `cents` or `usd_per_accelerator` makes exact dollars an hour of it.
+Money is parsed to exact decimal dollars by `parse_usd` or `parse_usd_cents`.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from typing import Any
 
 from providers.offer import Fetched, Offer, ProviderError, Rejected
 
-UNFIT = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
-MOST_DIGITS = 30
-MOST_USD = 10**7
+CONTROL_CHARACTERS = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
+MAX_EXPONENT = 30
+MAX_USD = 10**7
 """No machine costs as much an hour; nor does a reservation for its whole term."""
 
 
@@ -27,15 +27,15 @@ class BadRow(ValueError):
     """A row, or a field of it, that cannot be used; the message is the reason."""
 
 
-class NotForUs(Exception):
+class SkippedRow(Exception):
     """A row that is understood and left out on purpose; the message is the reason."""
 
 
 @dataclass
-class Reading:
+class OfferCollector:
     """The offers read so far, what was rejected and what was left out. `source` and `at` are what each offer will carry.
 
-    `partial` is set where a part of the source could not be read: see `Fetched`; `unreached` counts such parts.
+    `partial` is set where a part of the source could not be read: see `Fetched`; `failed_parts` counts such parts.
     """
 
     provider: str
@@ -44,9 +44,9 @@ class Reading:
     canonical: Callable[[str, float | None], str | None]
     offers: list[Offer] = field(default_factory=list)
     rejected: list[Rejected] = field(default_factory=list)
-    left_out: Counter[str] = field(default_factory=Counter)
+    skipped: Counter[str] = field(default_factory=Counter)
     partial: bool = False
-    unreached: int = 0
+    failed_parts: int = 0
     _priced: dict[tuple[object, ...], Decimal] = field(default_factory=dict)
 
     @contextmanager
@@ -54,8 +54,8 @@ class Reading:
         """Around the reading of one row: what is wrong with it rejects it and nothing else."""
         try:
             yield
-        except NotForUs as reason:
-            self.left_out[str(reason)] += 1
+        except SkippedRow as reason:
+            self.skipped[str(reason)] += 1
         except BadRow as error:
             self.rejected.append(Rejected(str(name)[:200], str(error)))
 
@@ -63,7 +63,7 @@ class Reading:
         """The canonical name of a vendor's label. Raises NotForUs where there is none: it is no accelerator we know how to plan with."""
         name = self.canonical(label, memory_gb)
         if name is None:
-            raise NotForUs(f"no canonical name: {label}")
+            raise SkippedRow(f"no canonical name: {label}")
         return name
 
     def add(self, **offer: Any) -> None:
@@ -84,113 +84,113 @@ class Reading:
         """All that was read. Raises ProviderError where no part could be reached, or rows came and none was understood."""
         if not self.offers and self.rejected:
             first = self.rejected[0]
-            reached = self.unreached < len(self.rejected)
+            reached = self.failed_parts < len(self.rejected)
             failed = "rows was understood" if reached else "parts could be reached"
             raise ProviderError(f"{self.provider}: none of {len(self.rejected)} {failed}; the first: {first.row}: {first.reason}")
         offers = tuple(self.offers)
         name = snapshot_name(self.provider, offers, self.at)
-        return Fetched(offers, name, tuple(self.rejected), dict(self.left_out), partial=self.partial)
+        return Fetched(offers, name, tuple(self.rejected), dict(self.skipped), partial=self.partial)
 
 
 def snapshot_name(provider: str, offers: Sequence[Offer], at: datetime) -> str:
     """A name that is the same for the same prices and availability, whenever on that day they were read."""
     digest = hashlib.sha256()
-    for line in sorted(_line(offer) for offer in offers):
+    for line in sorted(_digest_line(offer) for offer in offers):
         digest.update(line.encode())
     return f"{provider}-{at:%Y-%m-%d}-{digest.hexdigest()[:10]}"
 
 
-def _line(offer: Offer) -> str:
+def _digest_line(offer: Offer) -> str:
     sold = (offer.provider, offer.region, offer.instance_type, offer.accelerator, offer.accelerator_count, offer.pricing, offer.market)
     return repr((*sold, f"{offer.usd_per_hour.normalize():f}", offer.availability, sorted(offer.extras.items())))
 
 
-def mapping(value: object, what: str) -> Mapping[str, Any]:
+def expect_object(value: object, what: str) -> Mapping[str, Any]:
     """The value as a JSON object. Raises ProviderError where it is none: for a whole answer, not for a row."""
     if not isinstance(value, dict):
-        raise ProviderError(f"{what} is {_kind(value)} where an object was expected")
+        raise ProviderError(f"{what} is {_json_type(value)} where an object was expected")
     return value
 
 
-def rows(value: object, what: str) -> list[Any]:
+def expect_list(value: object, what: str) -> list[Any]:
     """The value as a JSON list. Raises ProviderError where it is none: for a whole answer, not for a row."""
     if not isinstance(value, list):
-        raise ProviderError(f"{what} is {_kind(value)} where a list was expected")
+        raise ProviderError(f"{what} is {_json_type(value)} where a list was expected")
     return value
 
 
-def part(row: object, name: str) -> Mapping[str, Any]:
+def get_object(row: object, name: str) -> Mapping[str, Any]:
     """An object within a row. Raises BadRow."""
-    value = _field(row, name)
+    value = _get_field(row, name)
     if not isinstance(value, dict):
-        raise BadRow(f"{name} is {_kind(value)} where an object was expected")
+        raise BadRow(f"{name} is {_json_type(value)} where an object was expected")
     return value
 
 
-def parts(row: object, name: str) -> list[Any]:
+def get_list(row: object, name: str) -> list[Any]:
     """A list within a row. Raises BadRow."""
-    value = _field(row, name)
+    value = _get_field(row, name)
     if not isinstance(value, list):
-        raise BadRow(f"{name} is {_kind(value)} where a list was expected")
+        raise BadRow(f"{name} is {_json_type(value)} where a list was expected")
     return value
 
 
-def text(row: object, name: str) -> str:
+def get_text(row: object, name: str) -> str:
     """A text within a row that is not empty and can be stored and sent on. Raises BadRow."""
-    value = _field(row, name)
+    value = _get_field(row, name)
     if not isinstance(value, str) or not value.strip():
-        raise BadRow(f"{name} is {_kind(value)} where a text was expected")
-    if UNFIT.search(value):
+        raise BadRow(f"{name} is {_json_type(value)} where a text was expected")
+    if CONTROL_CHARACTERS.search(value):
         raise BadRow(f"{name} holds a character that no text may have: {value[:40]!a}")
     return value.strip()
 
 
-def whole(row: object, name: str) -> int:
+def get_count(row: object, name: str) -> int:
     """A whole number of at least 1 within a row, also as a text. Raises BadRow."""
-    number = decimal(_field(row, name), name)
+    number = parse_decimal(_get_field(row, name), name)
     if number < 1 or number != int(number):
         raise BadRow(f"{name} is {number} where a whole number above zero was expected")
     return int(number)
 
 
-def usd(value: object, name: str = "price") -> Decimal:
+def parse_usd(value: object, name: str = "price") -> Decimal:
     """A price in dollars. Raises BadRow for what is no number, and for zero and below: unknown is not free."""
-    price = decimal(value, name)
+    price = parse_decimal(value, name)
     if price <= 0:
         raise BadRow(f"{name} is {price}: unknown, not free")
-    if price >= MOST_USD:
+    if price >= MAX_USD:
         raise BadRow(f"{name} is {price}: no price of an hour")
     return price
 
 
-def cents(value: object, name: str = "price") -> Decimal:
-    """A price in cents as dollars. Raises BadRow as `usd` does."""
-    return usd(value, name) / 100
+def parse_usd_cents(value: object, name: str = "price") -> Decimal:
+    """A price in cents as dollars. Raises BadRow as `parse_usd` does."""
+    return parse_usd(value, name) / 100
 
 
-def decimal(value: object, name: str) -> Decimal:
+def parse_decimal(value: object, name: str) -> Decimal:
     """A finite number, from JSON or as a text, exactly as written. Raises BadRow."""
     if isinstance(value, bool) or not isinstance(value, int | float | str | Decimal):
-        raise BadRow(f"{name} is {_kind(value)} where a number was expected")
+        raise BadRow(f"{name} is {_json_type(value)} where a number was expected")
     written = repr(value) if isinstance(value, float) else str(value).strip()
     try:
         number = Decimal(written if "_" not in written and written.isascii() else "")
     except InvalidOperation as error:
         raise BadRow(f"{name} is {written[:40]!r} where a number was expected") from error
-    if not number.is_finite() or abs(number.adjusted()) > MOST_DIGITS:
+    if not number.is_finite() or abs(number.adjusted()) > MAX_EXPONENT:
         raise BadRow(f"{name} is {written[:40]}: no amount")
     return number
 
 
-def _field(row: object, name: str) -> object:
+def _get_field(row: object, name: str) -> object:
     if not isinstance(row, Mapping):
-        raise BadRow(f"the row is {_kind(row)} where an object was expected")
+        raise BadRow(f"the row is {_json_type(row)} where an object was expected")
     if name not in row:
         raise BadRow(f"{name} is missing")
     return row[name]
 
 
-def _kind(value: object) -> str:
+def _json_type(value: object) -> str:
     return {
         type(None): "null",
         bool: "a truth value",

@@ -14,9 +14,21 @@ from decimal import Decimal
 from typing import Any
 
 from providers.base import RemoteProvider
-from providers.common import ANYWHERE, part_of
+from providers.common import ANY_REGION, isolate_part
 from providers.offer import Availability, Fetched, Market, Pricing, ProviderError
-from providers.row_parsing import BadRow, NotForUs, Reading, decimal, mapping, part, parts, rows, text, usd, whole
+from providers.row_parsing import (
+    BadRow,
+    OfferCollector,
+    SkippedRow,
+    expect_list,
+    expect_object,
+    get_count,
+    get_list,
+    get_object,
+    get_text,
+    parse_decimal,
+    parse_usd,
+)
 
 TYPES = """{ gpuTypes {
   id memoryInGb maxGpuCountSecureCloud maxGpuCountCommunityCloud
@@ -33,7 +45,7 @@ Stock = Mapping[str, Mapping[str, bool]]
 
 
 @dataclass(frozen=True)
-class Kind:
+class PriceKind:
     """One of the ways in which a type of GPU is sold, and the fields that hold its price and the largest pod."""
 
     cloud: str
@@ -45,11 +57,11 @@ class Kind:
 
 SECURE, COMMUNITY = "maxGpuCountSecureCloud", "maxGpuCountCommunityCloud"
 KINDS = (
-    Kind("secure", "on_demand", "securePrice", SECURE, "list"),
-    Kind("secure", "spot", "secureSpotPrice", SECURE, "list"),
-    Kind("secure", "reserved_1y", "oneYearPrice", SECURE, "list"),
-    Kind("community", "on_demand", "communityPrice", COMMUNITY, "marketplace"),
-    Kind("community", "spot", "communitySpotPrice", COMMUNITY, "marketplace"),
+    PriceKind("secure", "on_demand", "securePrice", SECURE, "list"),
+    PriceKind("secure", "spot", "secureSpotPrice", SECURE, "list"),
+    PriceKind("secure", "reserved_1y", "oneYearPrice", SECURE, "list"),
+    PriceKind("community", "on_demand", "communityPrice", COMMUNITY, "marketplace"),
+    PriceKind("community", "spot", "communitySpotPrice", COMMUNITY, "marketplace"),
 )
 
 
@@ -62,11 +74,11 @@ class RunPod(RemoteProvider):
 
     def fetch(self) -> Fetched:
         """All types of GPU; without stock where that cannot be read. Raises ProviderError."""
-        reading, types = self.reading(), self._ask(TYPES)
+        collector, types = self.collector(), self._ask(TYPES)
         stock: Stock = {}
-        with part_of(reading, "stock by data center"):
-            stock = parse_stock(self._ask(CENTERS), reading)
-        return parse(types, stock, reading)
+        with isolate_part(collector, "stock by data center"):
+            stock = parse_stock(self._ask(CENTERS), collector)
+        return parse(types, stock, collector)
 
     def _ask(self, query: str) -> object:
         key = self.context.env.get("RUNPOD_API_KEY")
@@ -74,48 +86,48 @@ class RunPod(RemoteProvider):
         return self.http.post_json(f"{self.url}/graphql", {"query": query}, headers=headers)
 
 
-def parse_stock(answer: object, reading: Reading) -> Stock:
+def parse_stock(answer: object, collector: OfferCollector) -> Stock:
     """Where each type of GPU is, and whether in stock."""
     stock: dict[str, dict[str, bool]] = defaultdict(dict)
-    for center in rows(_data(answer).get("dataCenters"), "dataCenters"):
-        with reading.row(center):
-            region = text(center, "id")
+    for center in expect_list(_data(answer).get("dataCenters"), "dataCenters"):
+        with collector.row(center):
+            region = get_text(center, "id")
             if center.get("listed") is False:
-                raise NotForUs("data center not listed")
-            for entry in parts(center, "gpuAvailability"):
-                gpu = text(entry, "gpuTypeId")
+                raise SkippedRow("data center not listed")
+            for entry in get_list(center, "gpuAvailability"):
+                gpu = get_text(entry, "gpuTypeId")
                 stock[gpu][region] = entry.get("stockStatus") in IN_STOCK
     return stock
 
 
-def parse(answer: object, stock: Stock, reading: Reading) -> Fetched:
+def parse(answer: object, stock: Stock, collector: OfferCollector) -> Fetched:
     """The offers of an answer: secure ones for each data center that has the type, all others without a place."""
-    for row in rows(_data(answer).get("gpuTypes"), "gpuTypes"):
-        with reading.row(row):
-            gpu = text(row, "id")
+    for row in expect_list(_data(answer).get("gpuTypes"), "gpuTypes"):
+        with collector.row(row):
+            gpu = get_text(row, "id")
             memory = row.get("memoryInGb")
-            accelerator = reading.accelerator(gpu, None if memory is None else float(decimal(memory, "memoryInGb")))
+            accelerator = collector.accelerator(gpu, None if memory is None else float(parse_decimal(memory, "memoryInGb")))
             for kind in KINDS:
-                with reading.row(f"{gpu} {kind.cloud} {kind.pricing}"):
-                    _read(row, kind, accelerator, stock.get(gpu, {}), reading)
-            with reading.row(f"{gpu} bid"):
-                _read_bid(row, accelerator, reading)
-    return reading.fetched()
+                with collector.row(f"{gpu} {kind.cloud} {kind.pricing}"):
+                    _read(row, kind, accelerator, stock.get(gpu, {}), collector)
+            with collector.row(f"{gpu} bid"):
+                _read_bid(row, accelerator, collector)
+    return collector.fetched()
 
 
 def _data(answer: object) -> Mapping[str, Any]:
-    errors = mapping(answer, "the answer").get("errors")
+    errors = expect_object(answer, "the answer").get("errors")
     if errors:
         raise ProviderError(f"runpod answered with errors: {errors}"[:300])
-    return mapping(mapping(answer, "the answer").get("data"), "data")
+    return expect_object(expect_object(answer, "the answer").get("data"), "data")
 
 
-def _read(row: Mapping[str, Any], kind: Kind, accelerator: str, centers: Mapping[str, bool], reading: Reading) -> None:
-    price, most = _price(row, kind), whole(row, kind.most) if row.get(kind.most) is not None else 1
-    places = centers if kind.cloud == "secure" and centers else {ANYWHERE: False}
+def _read(row: Mapping[str, Any], kind: PriceKind, accelerator: str, centers: Mapping[str, bool], collector: OfferCollector) -> None:
+    price, most = _price(row, kind), get_count(row, kind.most) if row.get(kind.most) is not None else 1
+    places = centers if kind.cloud == "secure" and centers else {ANY_REGION: False}
     for count in (count for count in COUNTS if count <= most):
         for region, in_stock in places.items():
-            reading.add(
+            collector.add(
                 region=region,
                 instance_type=f"{count}x {row['id']} {kind.cloud}",
                 accelerator=accelerator,
@@ -134,25 +146,25 @@ def _availability(in_stock: bool, count: int) -> Availability:
     return "live" if count == 1 else "offered"
 
 
-def _price(row: Mapping[str, Any], kind: Kind) -> Decimal:
+def _price(row: Mapping[str, Any], kind: PriceKind) -> Decimal:
     """Dollars an hour for one GPU. The yearly rate is hourly too; as the sum of a year it would stand above on demand."""
     if not row.get(kind.price):
-        raise NotForUs(f"no {kind.cloud} {kind.pricing} price")
-    price, on_demand = usd(row[kind.price], kind.price), row.get(f"{kind.cloud}Price")
-    if on_demand and price > usd(on_demand, f"{kind.cloud}Price"):
+        raise SkippedRow(f"no {kind.cloud} {kind.pricing} price")
+    price, on_demand = parse_usd(row[kind.price], kind.price), row.get(f"{kind.cloud}Price")
+    if on_demand and price > parse_usd(on_demand, f"{kind.cloud}Price"):
         raise BadRow(f"{kind.price} is {price}, above {on_demand} on demand")
     return price
 
 
-def _read_bid(row: Mapping[str, Any], accelerator: str, reading: Reading) -> None:
-    lowest = part(row, "lowestPrice") if row.get("lowestPrice") else {}
+def _read_bid(row: Mapping[str, Any], accelerator: str, collector: OfferCollector) -> None:
+    lowest = get_object(row, "lowestPrice") if row.get("lowestPrice") else {}
     if not lowest.get("minimumBidPrice"):
-        raise NotForUs("no bids")
-    floor, on_demand = usd(lowest["minimumBidPrice"], "minimumBidPrice"), lowest.get("uninterruptablePrice")
-    if on_demand and floor > usd(on_demand, "uninterruptablePrice"):
+        raise SkippedRow("no bids")
+    floor, on_demand = parse_usd(lowest["minimumBidPrice"], "minimumBidPrice"), lowest.get("uninterruptablePrice")
+    if on_demand and floor > parse_usd(on_demand, "uninterruptablePrice"):
         raise BadRow(f"minimumBidPrice is {floor}, above {on_demand} on demand")
-    reading.add(
-        region=ANYWHERE,
+    collector.add(
+        region=ANY_REGION,
         instance_type=f"1x {row['id']} bid",
         accelerator=accelerator,
         accelerator_count=1,

@@ -15,7 +15,18 @@ from typing import Any
 
 from providers.base import RemoteProvider
 from providers.offer import Fetched, ProviderError
-from providers.row_parsing import BadRow, NotForUs, Reading, decimal, mapping, parts, rows, text, usd, whole
+from providers.row_parsing import (
+    BadRow,
+    OfferCollector,
+    SkippedRow,
+    expect_list,
+    expect_object,
+    get_count,
+    get_list,
+    get_text,
+    parse_decimal,
+    parse_usd,
+)
 
 ECB = "https://www.ecb.europa.eu/stats/eurofxref/eurofxref-daily.xml"
 RATE = re.compile(r"""<Cube currency=['"]USD['"] rate=['"](\d\.\d{1,6})['"]""")
@@ -34,7 +45,7 @@ class Seeweb(RemoteProvider):
         """All plans. Raises ProviderError."""
         answer = self.http.get_json(f"{self.url}/ecs/v2/plans", headers={"X-APITOKEN": self.credential("SEEWEB_API_TOKEN")})
         rate = usd_per_eur(self.http.get_text(self.context.urls.get("ecb", ECB)))
-        return parse(answer, self.reading(), rate)
+        return parse(answer, self.collector(), rate)
 
 
 def usd_per_eur(page: str) -> Decimal:
@@ -45,25 +56,25 @@ def usd_per_eur(page: str) -> Decimal:
     return Decimal(found[1])
 
 
-def parse(answer: object, reading: Reading, rate: Decimal) -> Fetched:
+def parse(answer: object, collector: OfferCollector, rate: Decimal) -> Fetched:
     """The offers of an answer: one for each plan and site. `rate` is in dollars for a euro."""
-    content = mapping(answer, "the answer")
+    content = expect_object(answer, "the answer")
     if content.get("status", "ok") != "ok":
         raise ProviderError(f"seeweb answered {str(content['status'])[:40]}: {str(content.get('message', ''))[:200]}")
-    for plan in rows(content.get("plans"), "plans"):
-        with reading.row(plan.get("name") if isinstance(plan, dict) else "a plan"):
-            _read(plan, reading, rate)
-    return reading.fetched()
+    for plan in expect_list(content.get("plans"), "plans"):
+        with collector.row(plan.get("name") if isinstance(plan, dict) else "a plan"):
+            _read(plan, collector, rate)
+    return collector.fetched()
 
 
-def _read(plan: Mapping[str, Any], reading: Reading, rate: Decimal) -> None:
-    name, count = text(plan, "name"), _count(plan)
+def _read(plan: Mapping[str, Any], collector: OfferCollector, rate: Decimal) -> None:
+    name, count = get_text(plan, "name"), _count(plan)
     if plan.get("available") is not True:
-        raise NotForUs("the plan is not sold")
-    accelerator = reading.accelerator(*_label(text(plan, "gpu_label")))
-    eur = usd(plan.get("hourly_price"), "hourly_price")
-    for site in sorted({text(region, "location") for region in parts(plan, "available_regions")}):
-        reading.add(
+        raise SkippedRow("the plan is not sold")
+    accelerator = collector.accelerator(*_label(get_text(plan, "gpu_label")))
+    eur = parse_usd(plan.get("hourly_price"), "hourly_price")
+    for site in sorted({get_text(region, "location") for region in get_list(plan, "available_regions")}):
+        collector.add(
             region=site,
             instance_type=name,
             accelerator=accelerator,
@@ -79,9 +90,9 @@ def _count(plan: Mapping[str, Any]) -> int:
     """Accelerators of a plan, written as a text. Raises NotForUs for a plan without."""
     if not isinstance(plan, Mapping) or "gpu" not in plan:
         raise BadRow("gpu is missing")
-    if decimal(plan["gpu"], "gpu") == 0:
-        raise NotForUs("no accelerator")
-    return whole(plan, "gpu")
+    if parse_decimal(plan["gpu"], "gpu") == 0:
+        raise SkippedRow("no accelerator")
+    return get_count(plan, "gpu")
 
 
 def _label(label: str) -> tuple[str, float | None]:

@@ -12,9 +12,21 @@ from decimal import Decimal
 from typing import Any
 
 from providers.base import RemoteProvider
-from providers.common import in_form
+from providers.common import accelerator_in_form
 from providers.offer import Fetched
-from providers.row_parsing import BadRow, NotForUs, Reading, cents, decimal, mapping, parts, rows, text, usd, whole
+from providers.row_parsing import (
+    BadRow,
+    OfferCollector,
+    SkippedRow,
+    expect_list,
+    expect_object,
+    get_count,
+    get_list,
+    get_text,
+    parse_decimal,
+    parse_usd,
+    parse_usd_cents,
+)
 
 
 class Shadeform(RemoteProvider):
@@ -28,38 +40,40 @@ class Shadeform(RemoteProvider):
     def fetch(self) -> Fetched:
         """All instance types, in stock or not. Raises ProviderError."""
         headers = {"X-API-KEY": self.credential("SHADEFORM_API_KEY")}
-        return parse(self.http.get_json(f"{self.url}/v1/instances/types", headers=headers), self.reading())
+        return parse(self.http.get_json(f"{self.url}/v1/instances/types", headers=headers), self.collector())
 
 
-def parse(answer: object, reading: Reading) -> Fetched:
+def parse(answer: object, collector: OfferCollector) -> Fetched:
     """The offers of an answer: one for each cloud's instance type, region and way of renting."""
-    for row in rows(mapping(answer, "the answer").get("instance_types"), "instance_types"):
-        with reading.row(row):
-            cloud, kind = text(row, "cloud"), text(row, "shade_instance_type")
+    for row in expect_list(expect_object(answer, "the answer").get("instance_types"), "instance_types"):
+        with collector.row(row):
+            cloud, kind = get_text(row, "cloud"), get_text(row, "shade_instance_type")
             gpus = row.get("configuration") or row  # without `configuration`, its fields stand in the row itself
             sold = {
                 "instance_type": f"{cloud}/{kind}",
-                "accelerator": _accelerator(gpus, reading),
-                "accelerator_count": whole(gpus, "num_gpus"),
+                "accelerator": _accelerator(gpus, collector),
+                "accelerator_count": get_count(gpus, "num_gpus"),
                 "extras": {"cloud": cloud},
             }
-            for place in parts(row, "availability"):
-                with reading.row(f"{cloud}/{kind} {place}"):
-                    _add(row, place, sold, reading)
-    return reading.fetched()
+            for place in get_list(row, "availability"):
+                with collector.row(f"{cloud}/{kind} {place}"):
+                    _add(row, place, sold, collector)
+    return collector.fetched()
 
 
-def _accelerator(gpus: object, reading: Reading) -> str:
-    model = text(gpus, "gpu_type")
-    fields = mapping(gpus, "configuration")
+def _accelerator(gpus: object, collector: OfferCollector) -> str:
+    model = get_text(gpus, "gpu_type")
+    fields = expect_object(gpus, "configuration")
     memory = fields.get("vram_per_gpu_in_gb")
-    return in_form(reading, model, str(fields.get("interconnect") or ""), None if memory is None else float(decimal(memory, "memory")))
+    return accelerator_in_form(
+        collector, model, str(fields.get("interconnect") or ""), None if memory is None else float(parse_decimal(memory, "memory"))
+    )
 
 
-def _add(row: Mapping[str, Any], place: Mapping[str, Any], sold: Mapping[str, Any], reading: Reading) -> None:
-    region = text(place, "region")
+def _add(row: Mapping[str, Any], place: Mapping[str, Any], sold: Mapping[str, Any], collector: OfferCollector) -> None:
+    region = get_text(place, "region")
     pricing = _pricing(place)
-    reading.add(
+    collector.add(
         **sold,
         region=region,
         pricing=pricing,
@@ -71,18 +85,18 @@ def _add(row: Mapping[str, Any], place: Mapping[str, Any], sold: Mapping[str, An
 def _pricing(place: Mapping[str, Any]) -> str:
     rental = place.get("rental_type", "on_demand")
     if rental not in ("on_demand", "spot"):
-        raise NotForUs(f"rental type {rental}")
+        raise SkippedRow(f"rental type {rental}")
     return str(rental)
 
 
 def _price(row: Mapping[str, Any], place: Mapping[str, Any], pricing: str) -> Decimal:
     """Dollars an hour for the whole instance: outside in cents, spot in dollars and as a text."""
-    on_demand = cents(row.get("hourly_price"), "hourly_price")
+    on_demand = parse_usd_cents(row.get("hourly_price"), "hourly_price")
     if pricing == "on_demand":
         return on_demand
     written = place.get("hourly_price")
     if not isinstance(written, str):
         raise BadRow(f"the spot price {written!r} is no text: dollars and cents cannot be told apart")
-    if usd(written, "hourly_price") > on_demand:
+    if parse_usd(written, "hourly_price") > on_demand:
         raise BadRow(f"the spot price {written} is above {on_demand} on demand")
-    return usd(written, "hourly_price")
+    return parse_usd(written, "hourly_price")

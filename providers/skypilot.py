@@ -17,16 +17,16 @@ from datetime import timedelta
 from providers.base import RemoteProvider
 from providers.catalog_files import READERS, checks
 from providers.catalog_files.catalog import COLUMNS
-from providers.catalog_files.model import Log, Quote, Source
-from providers.catalog_files.naming import named
-from providers.common import ANYWHERE, part_of
+from providers.catalog_files.model import ParseLog, Quote, Source
+from providers.catalog_files.naming import with_canonical_names
+from providers.common import ANY_REGION, isolate_part
 from providers.offer import Fetched, ProviderError
-from providers.row_parsing import Reading
-from providers.tables import table
+from providers.row_parsing import OfferCollector
+from providers.tables import read_table
 
 
 @dataclass(frozen=True, slots=True)
-class Cloud:
+class SkyPilotCloud:
     """One file of the catalogue and how it is read; `crossed` where it lists every type in every region, wherever it is sold."""
 
     name: str
@@ -36,10 +36,12 @@ class Cloud:
     crossed: bool
 
 
-def clouds() -> tuple[Cloud, ...]:
+def clouds() -> tuple[SkyPilotCloud, ...]:
     """All clouds that are read."""
-    rows = table("skypilot_clouds.csv")
-    return tuple(Cloud(row["cloud"], row["provider"], row["reader"], row["gpu_memory"], row["regions"] == "crossed") for row in rows)
+    rows = read_table("skypilot_clouds.csv")
+    return tuple(
+        SkyPilotCloud(row["cloud"], row["provider"], row["reader"], row["gpu_memory"], row["regions"] == "crossed") for row in rows
+    )
 
 
 class SkyPilotCatalog(RemoteProvider):
@@ -51,34 +53,34 @@ class SkyPilotCatalog(RemoteProvider):
 
     def fetch(self) -> Fetched:
         """The offers of all clouds; a cloud that cannot be read is rejected by its name. Raises ProviderError where none can."""
-        reading = self.reading()
+        collector = self.collector()
         for cloud in clouds():
-            with part_of(reading, cloud.provider, sold_as=True):
-                read(cloud, self.http.get_text(f"{self.url}/{cloud.name}/vms.csv"), reading)
-        return reading.fetched()
+            with isolate_part(collector, cloud.provider, sold_as=True):
+                read(cloud, self.http.get_text(f"{self.url}/{cloud.name}/vms.csv"), collector)
+        return collector.fetched()
 
 
-def parse(cloud: Cloud, text: str, reading: Reading) -> Fetched:
+def parse(cloud: SkyPilotCloud, text: str, collector: OfferCollector) -> Fetched:
     """The offers of one cloud's file. Raises ProviderError."""
-    read(cloud, text, reading)
-    return reading.fetched()
+    read(cloud, text, collector)
+    return collector.fetched()
 
 
-def read(cloud: Cloud, text: str, reading: Reading) -> None:
+def read(cloud: SkyPilotCloud, text: str, collector: OfferCollector) -> None:
     """Adds one cloud's offers, what was rejected and what was left out. Raises ProviderError for a text that is no such catalogue."""
-    log = Log()
+    log = ParseLog()
     source = Source(
-        cloud.name, "", cloud.reader, cloud.provider, reading.at.date(), f"SkyPilot catalog v8 {cloud.name}", "facts", cloud.gpu_memory
+        cloud.name, "", cloud.reader, cloud.provider, collector.at.date(), f"SkyPilot catalog v8 {cloud.name}", "facts", cloud.gpu_memory
     )
     try:
-        quotes = list(named(READERS[cloud.reader](source, _rows(text), log), reading.canonical, log))
+        quotes = list(with_canonical_names(READERS[cloud.reader](source, _rows(text), log), collector.canonical, log))
     except csv.Error as error:
         raise ProviderError(f"SkyPilot catalog {cloud.name}: no readable CSV: {error}") from error
     for quote in _by_place(cloud, _checked(quotes, log)):
-        with reading.row(quote):
-            _offer(quote, reading)
-    reading.rejected.extend(log.rejected)
-    reading.left_out.update(log.left_out)
+        with collector.row(quote):
+            _offer(quote, collector)
+    collector.rejected.extend(log.rejected)
+    collector.skipped.update(log.skipped)
 
 
 def _rows(text: str) -> Iterator[dict[str, str]]:
@@ -89,12 +91,12 @@ def _rows(text: str) -> Iterator[dict[str, str]]:
     return rows
 
 
-def _checked(quotes: list[Quote], log: Log) -> list[Quote]:
+def _checked(quotes: list[Quote], log: ParseLog) -> list[Quote]:
     plausible = checks.without_outliers(checks.without_placeholders(quotes, log), log)
     return checks.by_region(checks.without_inverted_within_source(plausible, log))
 
 
-def _by_place(cloud: Cloud, quotes: list[Quote]) -> list[Quote]:
+def _by_place(cloud: SkyPilotCloud, quotes: list[Quote]) -> list[Quote]:
     """One quote without a region for each thing that a crossed catalogue lists everywhere at one price."""
     if not cloud.crossed:
         return quotes
@@ -105,11 +107,11 @@ def _by_place(cloud: Cloud, quotes: list[Quote]) -> list[Quote]:
 
 
 def _merged(group: list[Quote]) -> list[Quote]:
-    return [replace(group[0], region=ANYWHERE)] if len({quote.usd for quote in group}) == 1 else group
+    return [replace(group[0], region=ANY_REGION)] if len({quote.usd for quote in group}) == 1 else group
 
 
-def _offer(quote: Quote, reading: Reading) -> None:
-    reading.add(
+def _offer(quote: Quote, collector: OfferCollector) -> None:
+    collector.add(
         provider=quote.source.provider,
         region=quote.region,
         instance_type=quote.instance_type,

@@ -6,10 +6,10 @@ import json
 from decimal import Decimal, InvalidOperation
 from typing import Any, NoReturn
 
-MOST_INTEGER_DIGITS = 30
-MOST_NUMBER_LENGTH = 100
-LARGEST_EXPONENT = 308  # what a double holds; beyond, other programs would read infinity or zero
-MOST_DEPTH = 64
+MAX_INTEGER_DIGITS = 30
+MAX_NUMBER_LENGTH = 100
+MAX_EXPONENT = 308  # what a double holds; beyond, other programs would read infinity or zero
+MAX_DEPTH = 64
 
 
 def loads(body: bytes) -> object:
@@ -20,18 +20,18 @@ def loads(body: bytes) -> object:
     try:
         value = _DECODER.decode(body.decode("utf-8-sig"))
     except RecursionError:
-        raise ValueError(f"nested deeper than {MOST_DEPTH} levels") from None
+        raise ValueError(f"nested deeper than {MAX_DEPTH} levels") from None
     _check_depth(value)
     return value
 
 
 def _check_depth(value: object) -> None:
     level = _containers([value])
-    for _ in range(MOST_DEPTH):
+    for _ in range(MAX_DEPTH):
         if not level:
             return
         level = [child for parent in level for child in _containers(parent.values() if isinstance(parent, dict) else parent)]
-    raise ValueError(f"nested deeper than {MOST_DEPTH} levels")
+    raise ValueError(f"nested deeper than {MAX_DEPTH} levels")
 
 
 def _containers(values: Any) -> list[dict[str, Any] | list[Any]]:
@@ -40,19 +40,19 @@ def _containers(values: Any) -> list[dict[str, Any] | list[Any]]:
 
 def _integer(text: str) -> int:
     digits = len(text.lstrip("-"))
-    if digits > MOST_INTEGER_DIGITS:
-        raise ValueError(f"an integer of {digits} digits; at most {MOST_INTEGER_DIGITS} are taken")
+    if digits > MAX_INTEGER_DIGITS:
+        raise ValueError(f"an integer of {digits} digits; at most {MAX_INTEGER_DIGITS} are taken")
     return int(text)
 
 
-def _fraction(text: str) -> Decimal:
-    if len(text) > MOST_NUMBER_LENGTH:
-        raise ValueError(f"a number of {len(text)} characters; at most {MOST_NUMBER_LENGTH} are taken")
+def _decimal(text: str) -> Decimal:
+    if len(text) > MAX_NUMBER_LENGTH:
+        raise ValueError(f"a number of {len(text)} characters; at most {MAX_NUMBER_LENGTH} are taken")
     try:
         number = Decimal(text)
     except InvalidOperation:
         raise ValueError(f"{text} is no number that can be held") from None
-    if abs(number.adjusted()) > LARGEST_EXPONENT:
+    if abs(number.adjusted()) > MAX_EXPONENT:
         raise ValueError(f"{text} is no number that can be held")
     return number
 
@@ -61,4 +61,4 @@ def _constant(text: str) -> NoReturn:
     raise ValueError(f"{text} is no JSON")
 
 
-_DECODER = json.JSONDecoder(parse_int=_integer, parse_float=_fraction, parse_constant=_constant)
+_DECODER = json.JSONDecoder(parse_int=_integer, parse_float=_decimal, parse_constant=_constant)

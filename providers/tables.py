@@ -8,7 +8,7 @@ from importlib.resources import files
 
 
 @cache
-def table(name: str) -> tuple[dict[str, str], ...]:
+def read_table(name: str) -> tuple[dict[str, str], ...]:
     """The rows of a CSV file of `providers/data`, by the names in its header."""
     text = (files("providers") / "data" / name).read_text(encoding="utf-8")
     return tuple(csv.DictReader(text.splitlines()))

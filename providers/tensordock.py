@@ -13,9 +13,20 @@ from decimal import Decimal
 from typing import Any
 
 from providers.base import RemoteProvider
-from providers.common import in_form
+from providers.common import accelerator_in_form
 from providers.offer import Availability, Fetched
-from providers.row_parsing import BadRow, NotForUs, Reading, decimal, mapping, part, parts, rows, text, usd
+from providers.row_parsing import (
+    BadRow,
+    OfferCollector,
+    SkippedRow,
+    expect_list,
+    expect_object,
+    get_list,
+    get_object,
+    get_text,
+    parse_decimal,
+    parse_usd,
+)
 
 COUNTS = (1, 2, 4, 8)
 LABEL = re.compile(r"(.+)-(pcie|sxm\d?|nvl)-(\d+)gb")
@@ -36,28 +47,28 @@ class TensorDock(RemoteProvider):
     def fetch(self) -> Fetched:
         """All locations. Raises ProviderError."""
         headers = {"Authorization": f"Bearer {self.credential('TENSORDOCK_API_TOKEN')}"}
-        return parse(self.http.get_json(f"{self.url}/api/v2/locations", headers=headers), self.reading())
+        return parse(self.http.get_json(f"{self.url}/api/v2/locations", headers=headers), self.collector())
 
 
-def parse(answer: object, reading: Reading) -> Fetched:
+def parse(answer: object, collector: OfferCollector) -> Fetched:
     """The offers of an answer: one for each location, GPU and usual count."""
-    data = mapping(mapping(answer, "the answer").get("data"), "data")
-    for location in rows(data.get("locations"), "locations"):
-        with reading.row(location):
-            region = ", ".join(text(location, name) for name in ("city", "stateprovince", "country"))
-            for gpu in parts(location, "gpus"):
-                with reading.row(f"{region}: {gpu}"):
-                    _read(gpu, region, text(location, "id"), reading)
-    return reading.fetched()
+    data = expect_object(expect_object(answer, "the answer").get("data"), "data")
+    for location in expect_list(data.get("locations"), "locations"):
+        with collector.row(location):
+            region = ", ".join(get_text(location, name) for name in ("city", "stateprovince", "country"))
+            for gpu in get_list(location, "gpus"):
+                with collector.row(f"{region}: {gpu}"):
+                    _read(gpu, region, get_text(location, "id"), collector)
+    return collector.fetched()
 
 
-def _read(gpu: Mapping[str, Any], region: str, location: str, reading: Reading) -> None:
-    name, most = text(gpu, "v0Name"), decimal(gpu.get("max_count"), "max_count")
-    accelerator = _accelerator(name, reading)
+def _read(gpu: Mapping[str, Any], region: str, location: str, collector: OfferCollector) -> None:
+    name, most = get_text(gpu, "v0Name"), parse_decimal(gpu.get("max_count"), "max_count")
+    accelerator = _accelerator(name, collector)
     counts, availability = [count for count in COUNTS if count <= most], _availability(most)
     for count in counts or [1]:
-        with reading.row(f"{region}: {count}x {name}"):
-            reading.add(
+        with collector.row(f"{region}: {count}x {name}"):
+            collector.add(
                 region=region,
                 instance_type=f"{count}x {name}",
                 accelerator=accelerator,
@@ -79,23 +90,23 @@ def _availability(most: Decimal) -> Availability:
     return "live" if most >= 1 else "listed"
 
 
-def _accelerator(name: str, reading: Reading) -> str:
+def _accelerator(name: str, collector: OfferCollector) -> str:
     """`h100-sxm5-80gb`; workstations' parts say that they are PCIe too."""
     found = LABEL.fullmatch(name)
-    return in_form(reading, found[1], found[2], float(found[3])) if found else reading.accelerator(name)
+    return accelerator_in_form(collector, found[1], found[2], float(found[3])) if found else collector.accelerator(name)
 
 
 def _price(gpu: Mapping[str, Any], count: int) -> Decimal:
     """Dollars an hour of `count` GPUs with the least that they need. Raises NotForUs where the location has not as much."""
-    most, prices = part(gpu, "resources"), part(gpu, "pricing")
+    most, prices = get_object(gpu, "resources"), get_object(gpu, "pricing")
     needs = (
         (VCPUS_A_GPU * count, "max_vcpus", "per_vcpu_hr"),
         (RAM_GB_A_GPU * count, "max_ram_gb", "per_gb_ram_hr"),
         (DISK_GB, "max_storage_gb", "per_gb_storage_hr"),
     )
-    total = usd(gpu.get("price_per_hr"), "price_per_hr") * count
+    total = parse_usd(gpu.get("price_per_hr"), "price_per_hr") * count
     for amount, limit, price in needs:
-        if decimal(most.get(limit), limit) < amount:
-            raise NotForUs(f"{limit} is below {amount}")
-        total += amount * usd(prices.get(price), price)
+        if parse_decimal(most.get(limit), limit) < amount:
+            raise SkippedRow(f"{limit} is below {amount}")
+        total += amount * parse_usd(prices.get(price), price)
     return total

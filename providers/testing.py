@@ -35,7 +35,7 @@ NO_VALUES: tuple[object, ...] = ("", "NaN", "not a number", [], {})
 """What is wrong in every field that has to do with a price."""
 WRONG_VALUES: tuple[object, ...] = (*NO_VALUES, None, 0, -1, True)
 """These and what may be right somewhere: null for what is not sold, a number of billionths, a flag."""
-TROUBLES: Mapping[str, tuple[int, str]] = {
+FAILURES: Mapping[str, tuple[int, str]] = {
     "a web page": (200, "<!doctype html><html><body>Please log in</body></html>"),
     "a truncated answer": (200, '{"data": [{"name": "h10'),
     "nothing": (200, ""),
@@ -50,7 +50,7 @@ TROUBLES: Mapping[str, tuple[int, str]] = {
 
 
 @dataclass(frozen=True)
-class Answer:
+class RecordedAnswer:
     """One call of the source and what it answers: `body` is JSON, or text or bytes as they are. `url` may be a pattern."""
 
     url: str | re.Pattern[str]
@@ -68,7 +68,7 @@ class Answer:
 
 
 @contextmanager
-def answering(answers: tuple[Answer, ...]) -> Iterator[responses.RequestsMock]:
+def mock_answers(answers: tuple[RecordedAnswer, ...]) -> Iterator[responses.RequestsMock]:
     """A world in which the source answers like this and nothing else can be reached."""
     with responses.RequestsMock(assert_all_requests_are_fired=False) as mock:
         for answer in answers:
@@ -80,7 +80,7 @@ class ProviderConformance:
     """Inherit this, set the attributes, and the provider's behaviour is tested against what the service relies on."""
 
     provider: ClassVar[type[Provider]]
-    answers: ClassVar[tuple[Answer, ...]] = ()
+    answers: ClassVar[tuple[RecordedAnswer, ...]] = ()
     env: ClassVar[Mapping[str, str]] = {}
     one_row_a_price: ClassVar[bool] = True
     """False where a price is made of many rows, as a median is: it may move when one of them is wrong."""
@@ -98,9 +98,9 @@ class ProviderConformance:
         """A provider as the service makes it."""
         return self.provider(self.context(env))  # type: ignore[call-arg]  # every provider takes its context
 
-    def fetched(self, answers: tuple[Answer, ...] | None = None) -> Fetched:
+    def fetched(self, answers: tuple[RecordedAnswer, ...] | None = None) -> Fetched:
         """What one fetch brings."""
-        with answering(self.answers if answers is None else answers):
+        with mock_answers(self.answers if answers is None else answers):
             return self.make().fetch()
 
     def test_it_brings_offers_with_canonical_names_prices_dates_and_sources(self) -> None:
@@ -130,10 +130,10 @@ class ProviderConformance:
         """A refresh that brings nothing new is recognised by its name."""
         assert self.fetched().snapshot == self.fetched().snapshot
 
-    @pytest.mark.parametrize("name", TROUBLES)
+    @pytest.mark.parametrize("name", FAILURES)
     def test_trouble_at_the_source_is_a_provider_error(self, name: str) -> None:
         """The caller keeps its last good prices; nothing wrong becomes a price."""
-        status, body = TROUBLES[name]
+        status, body = FAILURES[name]
         if not self.answers:
             pytest.skip("calls nobody")
         with pytest.raises(ProviderError):
@@ -143,7 +143,7 @@ class ProviderConformance:
         """Every field of every answer is put wrong in turn: what comes back are the same prices of the same things or a ProviderError."""
         right = {offer.identity: offer.usd_per_hour for offer in self.fetched().offers}
         for (number, answer), value in product(enumerate(self.answers), WRONG_VALUES):
-            for wrong in mutations(answer.body, (value,)):
+            for wrong in mutate(answer.body, (value,)):
                 changed = (*self.answers[:number], replace(answer, body=wrong), *self.answers[number + 1 :])
                 try:
                     fetched = self.fetched(changed)
@@ -157,12 +157,12 @@ class ProviderConformance:
         """Not configured is no outage: the error names the variable."""
         if not self.provider.credentials:
             pytest.skip("needs no credentials")
-        with answering(self.answers) as mock, pytest.raises(ProviderError, match=self.provider.credentials[0]):
+        with mock_answers(self.answers) as mock, pytest.raises(ProviderError, match=self.provider.credentials[0]):
             self.make(env={}).fetch()
         assert not mock.calls
 
 
-def mutations(body: object, values: tuple[object, ...] = WRONG_VALUES) -> Iterator[object]:
+def mutate(body: object, values: tuple[object, ...] = WRONG_VALUES) -> Iterator[object]:
     """The body again and again, each time with one of its values put wrong."""
     for path in _paths(body):
         for wrong in values:

@@ -28,7 +28,7 @@ _deadline: ContextVar[float] = ContextVar("deadline", default=math.inf)
 
 
 @contextmanager
-def ending_at(deadline: float) -> Iterator[None]:
+def deadline_at(deadline: float) -> Iterator[None]:
     """Inside, every connection of a TimedAdapter gives up at this time of `time.monotonic`."""
     token = _deadline.set(deadline)
     try:
@@ -37,7 +37,7 @@ def ending_at(deadline: float) -> Iterator[None]:
         _deadline.reset(token)
 
 
-def left_s() -> float:
+def remaining_s() -> float:
     """Seconds until the deadline. Raises TimeoutError when it has passed."""
     left = _deadline.get() - time.monotonic()
     if left <= 0:
@@ -57,7 +57,7 @@ class _TimedFile(io.RawIOBase):
         return True
 
     def readinto(self, buffer: Any) -> int | None:
-        wait = min(self._most_s, left_s())
+        wait = min(self._most_s, remaining_s())
         self._sock.settimeout(None if math.isinf(wait) else wait)
         return self._file.readinto(buffer)
 
@@ -91,7 +91,7 @@ class _TimedConnection(HTTPConnection):
         connected: Future[socket.socket] = Future()
         Thread(target=_connect, args=(super()._new_conn, connected), daemon=True).start()
         try:
-            return connected.result(min(self.timeout or math.inf, left_s(), 3600))
+            return connected.result(min(self.timeout or math.inf, remaining_s(), 3600))
         except TimeoutError as error:
             if not connected.cancel():
                 return connected.result()
@@ -127,7 +127,7 @@ POOLS = {"http": _TimedPool, "https": _TimedTlsPool}
 
 
 class TimedAdapter(HTTPAdapter):
-    """requests' adapter with connections that keep the deadline of `ending_at`, through proxies too."""
+    """requests' adapter with connections that keep the deadline of `deadline_at`, through proxies too."""
 
     poolmanager: PoolManager
 

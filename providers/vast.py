@@ -18,9 +18,19 @@ from typing import Any
 
 from providers.base import RemoteProvider
 from providers.offer import Fetched, ProviderError, Rejected
-from providers.row_parsing import BadRow, NotForUs, Reading, decimal, mapping, rows, text, usd, whole
+from providers.row_parsing import (
+    BadRow,
+    OfferCollector,
+    SkippedRow,
+    expect_list,
+    expect_object,
+    get_count,
+    get_text,
+    parse_decimal,
+    parse_usd,
+)
 
-FEWEST = 5
+MIN_HOSTS = 5
 """Machines below which a median says little; a client that watches this market takes the same floor."""
 DISK_GB = 10
 """Disk of an instance for which nothing else is asked (https://docs.vast.ai/cli/reference/create-instance, --disk)."""
@@ -37,11 +47,11 @@ FILTERS = {
     "allocated_storage": DISK_GB,
 }
 COUNTRY = re.compile(r"\b[A-Z]{2}\b")
-NOWHERE = "unknown"
+NO_COUNTRY = "unknown"
 
 
 @dataclass
-class Group:
+class HostOffers:
     """Machines of one kind in one country: what their hosts ask [USD an hour for all accelerators], and their lowest bids."""
 
     prices: list[Decimal] = field(default_factory=list)
@@ -63,45 +73,45 @@ class Vast(RemoteProvider):
         """The medians of all verified machines that can be rented now. Raises ProviderError."""
         key = self.context.env.get("VAST_API_KEY")
         headers = {"Authorization": f"Bearer {key}"} if key else None
-        return parse(self.http.post_json(f"{self.url}/api/v0/bundles/", FILTERS, headers=headers), self.reading())
+        return parse(self.http.post_json(f"{self.url}/api/v0/bundles/", FILTERS, headers=headers), self.collector())
 
 
-def parse(answer: object, reading: Reading) -> Fetched:
+def parse(answer: object, collector: OfferCollector) -> Fetched:
     """One offer for each accelerator, count and country with enough machines, and one for the bids on them."""
-    whole_answer = mapping(answer, "the answer")
+    whole_answer = expect_object(answer, "the answer")
     if whole_answer.get("success") is False:
         raise ProviderError(f"vast refused: {whole_answer.get('error')}: {whole_answer.get('msg')}"[:300])
     if whole_answer.get("truncated") is True:
-        reading.rejected.append(Rejected("offers", "the answer is truncated: the medians are of the machines that Vast ranks first"))
-    groups: dict[Key, Group] = defaultdict(Group)
-    for row in rows(whole_answer.get("offers"), "offers"):
-        with reading.row(row.get("id") if isinstance(row, dict) else row):
-            _read(row, groups, reading)
+        collector.rejected.append(Rejected("offers", "the answer is truncated: the medians are of the machines that Vast ranks first"))
+    groups: dict[Key, HostOffers] = defaultdict(HostOffers)
+    for row in expect_list(whole_answer.get("offers"), "offers"):
+        with collector.row(row.get("id") if isinstance(row, dict) else row):
+            _read(row, groups, collector)
     for key, group in groups.items():
-        _add(key, group, reading)
-    return reading.fetched()
+        _add(key, group, collector)
+    return collector.fetched()
 
 
-def _read(row: Mapping[str, Any], groups: dict[Key, Group], reading: Reading) -> None:
-    gpu, count = text(row, "gpu_name"), whole(row, "num_gpus")
-    accelerator = reading.accelerator(gpu, float(decimal(row.get("gpu_ram"), "gpu_ram")) / 1024)
+def _read(row: Mapping[str, Any], groups: dict[Key, HostOffers], collector: OfferCollector) -> None:
+    gpu, count = get_text(row, "gpu_name"), get_count(row, "num_gpus")
+    accelerator = collector.accelerator(gpu, float(parse_decimal(row.get("gpu_ram"), "gpu_ram")) / 1024)
     if row.get("rented") is True or row.get("rentable") is False:
-        raise NotForUs("rented")
-    storage = decimal(row.get("storage_cost"), "storage_cost")
+        raise SkippedRow("rented")
+    storage = parse_decimal(row.get("storage_cost"), "storage_cost")
     if storage < 0:
         raise BadRow(f"storage_cost is {storage}")
-    price = usd(row.get("dph_base"), "dph_base") + DISK_GB * storage / HOURS_A_MONTH
+    price = parse_usd(row.get("dph_base"), "dph_base") + DISK_GB * storage / HOURS_A_MONTH
     group = groups[gpu, accelerator, count, _country(row.get("geolocation"))]
     group.prices.append(price)
-    with reading.row(f"{row.get('id')} bid"):
+    with collector.row(f"{row.get('id')} bid"):
         group.bids.append(_bid(row, price))
 
 
 def _bid(row: Mapping[str, Any], price: Decimal) -> Decimal:
     """The lowest bid that is taken; never above the price without bidding."""
     if not row.get("min_bid"):
-        raise NotForUs("no bids")
-    bid = usd(row["min_bid"], "min_bid")
+        raise SkippedRow("no bids")
+    bid = parse_usd(row["min_bid"], "min_bid")
     if bid > price:
         raise BadRow(f"min_bid is {bid}, above {price} on demand")
     return bid
@@ -110,23 +120,23 @@ def _bid(row: Mapping[str, Any], price: Decimal) -> Decimal:
 def _country(geolocation: object) -> str:
     """`KR` of `South Korea, KR, AS`; old rows state a name alone, some nothing."""
     if not isinstance(geolocation, str) or not geolocation.strip(" ,"):
-        return NOWHERE
+        return NO_COUNTRY
     found = COUNTRY.search(geolocation)
     return found[0] if found else geolocation.strip(" ,")
 
 
-def _add(key: Key, group: Group, reading: Reading) -> None:
+def _add(key: Key, group: HostOffers, collector: OfferCollector) -> None:
     gpu, accelerator, count, country = key
     sold = {"region": country, "instance_type": f"{count}x {gpu}", "accelerator": accelerator, "accelerator_count": count}
     kinds = (("on_demand", "marketplace", group.prices), ("spot", "auction_floor", group.bids))
     for pricing, market, prices in kinds:
-        with reading.row(f"{count}x {gpu} {country} {pricing}"):
-            if len(prices) < FEWEST:
-                reading.left_out[f"fewer than {FEWEST} machines of a kind"] += len(prices)
+        with collector.row(f"{count}x {gpu} {country} {pricing}"):
+            if len(prices) < MIN_HOSTS:
+                collector.skipped[f"fewer than {MIN_HOSTS} machines of a kind"] += len(prices)
                 continue
             extras = {"machines": str(len(prices)), "lowest_usd_per_hour": str(_rounded(min(prices)))}
             price = _rounded(median(prices))
-            reading.add(**sold, pricing=pricing, market=market, usd_per_hour=price, availability="live", extras=extras)
+            collector.add(**sold, pricing=pricing, market=market, usd_per_hour=price, availability="live", extras=extras)
 
 
 def _rounded(price: Decimal) -> Decimal:

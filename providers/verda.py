@@ -13,9 +13,20 @@ from decimal import Decimal
 from typing import Any
 
 from providers.base import RemoteProvider
-from providers.common import ANYWHERE, part_of, texts
+from providers.common import ANY_REGION, get_texts, isolate_part
 from providers.offer import Availability, Fetched, Pricing, ProviderError
-from providers.row_parsing import BadRow, NotForUs, Reading, decimal, mapping, part, rows, text, usd, whole
+from providers.row_parsing import (
+    BadRow,
+    OfferCollector,
+    SkippedRow,
+    expect_list,
+    expect_object,
+    get_count,
+    get_object,
+    get_text,
+    parse_decimal,
+    parse_usd,
+)
 
 PRICES: tuple[tuple[Pricing, str], ...] = (("on_demand", "price_per_hour"), ("spot", "spot_price"))
 
@@ -33,84 +44,84 @@ class Verda(RemoteProvider):
 
     def fetch(self) -> Fetched:
         """All instance types; without stock or countries where those cannot be read. Raises ProviderError."""
-        reading, headers = self.reading(), {"Authorization": f"Bearer {self._token()}"}
+        collector, headers = self.collector(), {"Authorization": f"Bearer {self._token()}"}
         types = self.http.get_json(f"{self.url}/instance-types", headers=headers)
         stock: dict[Pricing, Places] = {}
         for pricing, _ in PRICES:
-            with part_of(reading, f"stock {pricing}"):
+            with isolate_part(collector, f"stock {pricing}"):
                 params = {"is_spot": "true" if pricing == "spot" else "false"}
                 answer = self.http.get_json(f"{self.url}/instance-availability", headers=headers, params=params)
-                stock[pricing] = parse_stock(answer, reading)
+                stock[pricing] = parse_stock(answer, collector)
         countries: Mapping[str, str] = {}
-        with part_of(reading, "locations"):
-            countries = parse_locations(self.http.get_json(f"{self.url}/locations", headers=headers), reading)
-        return parse(types, stock, countries, reading)
+        with isolate_part(collector, "locations"):
+            countries = parse_locations(self.http.get_json(f"{self.url}/locations", headers=headers), collector)
+        return parse(types, stock, countries, collector)
 
     def _token(self) -> str:
         client, secret = (self.credential(name) for name in self.credentials)
         asked = {"grant_type": "client_credentials", "client_id": client, "client_secret": secret}
-        token = mapping(self.http.post_json(f"{self.url}/oauth2/token", asked), "the token's answer").get("access_token")
+        token = expect_object(self.http.post_json(f"{self.url}/oauth2/token", asked), "the token's answer").get("access_token")
         if not isinstance(token, str) or not token:
             raise ProviderError("verda gave no access_token")
         return token
 
 
-def parse_stock(answer: object, reading: Reading) -> Places:
+def parse_stock(answer: object, collector: OfferCollector) -> Places:
     """Where each instance type is in stock."""
     places: dict[str, list[str]] = defaultdict(list)
-    for row in rows(answer, "availability"):
-        with reading.row(row):
-            location = text(row, "location_code")
-            for name in texts(row, "availabilities"):
+    for row in expect_list(answer, "availability"):
+        with collector.row(row):
+            location = get_text(row, "location_code")
+            for name in get_texts(row, "availabilities"):
                 if location not in places[name]:
                     places[name].append(location)
     return places
 
 
-def parse_locations(answer: object, reading: Reading) -> Mapping[str, str]:
+def parse_locations(answer: object, collector: OfferCollector) -> Mapping[str, str]:
     """Two-letter code of the country of each location."""
     countries = {}
-    for row in rows(answer, "locations"):
-        with reading.row(row):
-            countries[text(row, "code")] = text(row, "country_code")
+    for row in expect_list(answer, "locations"):
+        with collector.row(row):
+            countries[get_text(row, "code")] = get_text(row, "country_code")
     return countries
 
 
-def parse(types: object, stock: Mapping[Pricing, Places], countries: Mapping[str, str], reading: Reading) -> Fetched:
+def parse(types: object, stock: Mapping[Pricing, Places], countries: Mapping[str, str], collector: OfferCollector) -> Fetched:
     """The offers of an answer: for each location with stock, or one without a place."""
-    for row in rows(types, "instance types"):
-        with reading.row(row.get("instance_type") if isinstance(row, dict) else row):
-            name, count = text(row, "instance_type"), _count(row)
-            sold = {"instance_type": name, "accelerator": _accelerator(row, count, reading), "accelerator_count": count}
+    for row in expect_list(types, "instance types"):
+        with collector.row(row.get("instance_type") if isinstance(row, dict) else row):
+            name, count = get_text(row, "instance_type"), _count(row)
+            sold = {"instance_type": name, "accelerator": _accelerator(row, count, collector), "accelerator_count": count}
             for pricing, field in PRICES:
-                with reading.row(f"{name} {pricing}"):
+                with collector.row(f"{name} {pricing}"):
                     price, places = _price(row, field), stock.get(pricing, {}).get(name, ())
                     availability: Availability = "live" if places else "listed"
-                    for region in places or [ANYWHERE]:
+                    for region in places or [ANY_REGION]:
                         extras = {"country": countries[region]} if region in countries else {}
-                        reading.add(**sold, region=region, pricing=pricing, usd_per_hour=price, availability=availability, extras=extras)
-    return reading.fetched()
+                        collector.add(**sold, region=region, pricing=pricing, usd_per_hour=price, availability=availability, extras=extras)
+    return collector.fetched()
 
 
 def _count(row: object) -> int:
-    gpu = part(row, "gpu")
+    gpu = get_object(row, "gpu")
     if gpu.get("number_of_gpus") == 0:
-        raise NotForUs("no accelerator")
-    return whole(gpu, "number_of_gpus")
+        raise SkippedRow("no accelerator")
+    return get_count(gpu, "number_of_gpus")
 
 
-def _accelerator(row: Mapping[str, Any], count: int, reading: Reading) -> str:
-    total = decimal(part(row, "gpu_memory").get("size_in_gigabytes"), "gpu_memory.size_in_gigabytes")
-    return reading.accelerator(text(row, "name"), float(total / count))
+def _accelerator(row: Mapping[str, Any], count: int, collector: OfferCollector) -> str:
+    total = parse_decimal(get_object(row, "gpu_memory").get("size_in_gigabytes"), "gpu_memory.size_in_gigabytes")
+    return collector.accelerator(get_text(row, "name"), float(total / count))
 
 
 def _price(row: Mapping[str, Any], field: str) -> Decimal:
     """Dollars an hour for the whole instance."""
-    if text(row, "currency").casefold() != "usd":
+    if get_text(row, "currency").casefold() != "usd":
         raise BadRow(f"currency is {row['currency']} where usd was expected")
     if field == "spot_price" and not row.get(field):
-        raise NotForUs("not sold as spot")
-    price, on_demand = usd(row.get(field), field), usd(row.get("price_per_hour"), "price_per_hour")
+        raise SkippedRow("not sold as spot")
+    price, on_demand = parse_usd(row.get(field), field), parse_usd(row.get("price_per_hour"), "price_per_hour")
     if price > on_demand:
         raise BadRow(f"{field} is {price}, above {on_demand} on demand")
     return price

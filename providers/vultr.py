@@ -13,10 +13,20 @@ from decimal import Decimal
 from typing import Any
 
 from providers.base import RemoteProvider
-from providers.common import ANYWHERE, MOST_PAGES, part_of, texts
+from providers.common import ANY_REGION, MAX_PAGES, get_texts, isolate_part
 from providers.offer import Availability, Fetched, Pricing, ProviderError
-from providers.row_parsing import BadRow, NotForUs, Reading, decimal, mapping, rows, text, usd, whole
-from providers.tables import table
+from providers.row_parsing import (
+    BadRow,
+    OfferCollector,
+    SkippedRow,
+    expect_list,
+    expect_object,
+    get_count,
+    get_text,
+    parse_decimal,
+    parse_usd,
+)
+from providers.tables import read_table
 
 PARTS = (("plans", {"type": "all", "per_page": "500"}), ("plans-metal", {"per_page": "500"}))
 PRICES: tuple[tuple[Pricing, str, str], ...] = (
@@ -34,40 +44,40 @@ class Vultr(RemoteProvider):
 
     def fetch(self) -> Fetched:
         """All plans with accelerators. Raises ProviderError."""
-        reading = self.reading()
+        collector = self.collector()
         for path, params in PARTS:
-            with part_of(reading, path):
-                self._read_pages(path, params, reading)
-        return reading.fetched()
+            with isolate_part(collector, path):
+                self._read_pages(path, params, collector)
+        return collector.fetched()
 
-    def _read_pages(self, path: str, params: Mapping[str, str], reading: Reading) -> None:
+    def _read_pages(self, path: str, params: Mapping[str, str], collector: OfferCollector) -> None:
         cursor = ""
-        for _ in range(MOST_PAGES):
+        for _ in range(MAX_PAGES):
             answer = self.http.get_json(f"{self.url}/v2/{path}", params={**params, **({"cursor": cursor} if cursor else {})})
-            read(answer, path.replace("-", "_"), reading)
+            read(answer, path.replace("-", "_"), collector)
             cursor = _next(answer)
             if not cursor:
                 return
-        raise ProviderError(f"vultr: {path} has more than {MOST_PAGES} pages")
+        raise ProviderError(f"vultr: {path} has more than {MAX_PAGES} pages")
 
 
-def read(answer: object, key: str, reading: Reading) -> None:
+def read(answer: object, key: str, collector: OfferCollector) -> None:
     """The offers of one page, whose plans stand under `key`, into the reading."""
-    for plan in rows(mapping(answer, "the answer").get(key), key):
-        with reading.row(plan.get("id") if isinstance(plan, dict) else plan):
-            name = text(plan, "id")
+    for plan in expect_list(expect_object(answer, "the answer").get(key), key):
+        with collector.row(plan.get("id") if isinstance(plan, dict) else plan):
+            name = get_text(plan, "id")
             gpu_type, count = _gpus(plan, name)
             model = _models().get(gpu_type, {"model": gpu_type.partition("_")[2], "memory_gb": ""})
-            accelerator = reading.accelerator(model["model"], float(model["memory_gb"]) if model["memory_gb"] else None)
+            accelerator = collector.accelerator(model["model"], float(model["memory_gb"]) if model["memory_gb"] else None)
             sold = {"instance_type": name, "accelerator": accelerator, "accelerator_count": count}
             for pricing, cost, flag in PRICES:
-                with reading.row(f"{name} {pricing}"):
-                    _add(plan, {**sold, "pricing": pricing, "usd_per_hour": _price(plan, cost, flag)}, reading)
+                with collector.row(f"{name} {pricing}"):
+                    _add(plan, {**sold, "pricing": pricing, "usd_per_hour": _price(plan, cost, flag)}, collector)
 
 
 def _next(answer: object) -> str:
     """The cursor of the next page, empty on the last; small answers have no `meta`."""
-    links = mapping(mapping(mapping(answer, "the answer").get("meta", {}), "meta").get("links", {}), "meta.links")
+    links = expect_object(expect_object(expect_object(answer, "the answer").get("meta", {}), "meta").get("links", {}), "meta.links")
     cursor = links.get("next") or ""
     if not isinstance(cursor, str):
         raise ProviderError("vultr: meta.links.next is no text")
@@ -78,22 +88,22 @@ def _gpus(plan: Mapping[str, Any], name: str) -> tuple[str, int]:
     """Vultr's name of the GPU and how many whole ones the plan has."""
     known = _plans().get(name)
     if plan.get("gpu_type"):
-        gpu_type = text(plan, "gpu_type")
-        return gpu_type, whole(plan, "gpu_count") if "gpu_count" in plan else _whole_gpus(plan, gpu_type)
+        gpu_type = get_text(plan, "gpu_type")
+        return gpu_type, get_count(plan, "gpu_count") if "gpu_count" in plan else _whole_gpus(plan, gpu_type)
     if known:
         return known["gpu_type"], int(known["count"])
     if plan.get("type") in ("vcg", "vdm") or "gpu" in name:
         raise BadRow("states no gpu_type, and the name is not in vultr_plans.csv")
-    raise NotForUs("no accelerator")
+    raise SkippedRow("no accelerator")
 
 
 def _whole_gpus(plan: Mapping[str, Any], gpu_type: str) -> int:
     """Of the memory of one: a plan with less has a fraction of a GPU."""
     if gpu_type not in _models():
         raise BadRow(f"{gpu_type} is not in vultr_models.csv, so how many the plan has cannot be told")
-    total, one = decimal(plan.get("gpu_vram_gb"), "gpu_vram_gb"), Decimal(_models()[gpu_type]["memory_gb"])
+    total, one = parse_decimal(plan.get("gpu_vram_gb"), "gpu_vram_gb"), Decimal(_models()[gpu_type]["memory_gb"])
     if 0 < total < one:
-        raise NotForUs("a fraction of a GPU")
+        raise SkippedRow("a fraction of a GPU")
     if total <= 0 or total % one:
         raise BadRow(f"gpu_vram_gb is {total}, no multiple of the {one} GB of one {gpu_type}")
     return int(total / one)
@@ -101,27 +111,27 @@ def _whole_gpus(plan: Mapping[str, Any], gpu_type: str) -> int:
 
 def _price(plan: Mapping[str, Any], cost: str, flag: str) -> Decimal:
     if plan.get(flag) is False:
-        raise NotForUs(f"{flag} is false")
+        raise SkippedRow(f"{flag} is false")
     if cost != "hourly_cost" and not plan.get(cost):
-        raise NotForUs("not sold as spot")
-    price = usd(plan.get(cost), cost)
-    if price > usd(plan.get("hourly_cost"), "hourly_cost"):
+        raise SkippedRow("not sold as spot")
+    price = parse_usd(plan.get(cost), cost)
+    if price > parse_usd(plan.get("hourly_cost"), "hourly_cost"):
         raise BadRow(f"{cost} is {price}, above {plan['hourly_cost']} on demand")
     return price
 
 
-def _add(plan: Mapping[str, Any], sold: Mapping[str, Any], reading: Reading) -> None:
-    places = texts(plan, "locations")
+def _add(plan: Mapping[str, Any], sold: Mapping[str, Any], collector: OfferCollector) -> None:
+    places = get_texts(plan, "locations")
     availability: Availability = "offered" if places else "listed"
-    for region in places or [ANYWHERE]:
-        reading.add(**sold, region=region, availability=availability)
+    for region in places or [ANY_REGION]:
+        collector.add(**sold, region=region, availability=availability)
 
 
 @functools.cache
 def _models() -> Mapping[str, Mapping[str, str]]:
-    return {row["gpu_type"]: row for row in table("vultr_models.csv")}
+    return {row["gpu_type"]: row for row in read_table("vultr_models.csv")}
 
 
 @functools.cache
 def _plans() -> Mapping[str, Mapping[str, str]]:
-    return {row["plan"]: row for row in table("vultr_plans.csv")}
+    return {row["plan"]: row for row in read_table("vultr_plans.csv")}

@@ -9,11 +9,11 @@ from functools import cache
 from importlib.resources import files
 
 from providers.aws import ec2, market, price_list
-from providers.aws.model import RegionMarket, one_part
+from providers.aws.model import RegionalMarket, isolate_region
 from providers.aws.offers import add_offers
 from providers.base import RemoteProvider
 from providers.offer import Fetched
-from providers.row_parsing import BadRow, Reading, mapping, text
+from providers.row_parsing import BadRow, OfferCollector, expect_object, get_text
 
 INDEX = "/offers/v1.0/aws/AmazonEC2/current/region_index.json"
 
@@ -33,20 +33,24 @@ class Aws(RemoteProvider):
 
     def fetch(self) -> Fetched:
         """The offers of all regions; a region that fails is named in `rejected`. Raises ProviderError where nothing came."""
-        reading = self.reading()
-        index = mapping(self.http.get_json(self.url + INDEX), "the index of price lists")
-        lists = mapping(index.get("regions"), "regions")
+        collector = self.collector()
+        index = expect_object(self.http.get_json(self.url + INDEX), "the index of price lists")
+        lists = expect_object(index.get("regions"), "regions")
         account = self._account()
-        enabled = _enabled(account, reading)
+        enabled = _enabled(account, collector)
         for region in regions():
-            with one_part(reading, region):
-                told = market.ask(account, region, self.context.clock(), reading) if account and region in enabled else RegionMarket()
-                self._read_region(region, lists, told, reading)
-        return reading.fetched()
+            with isolate_region(collector, region):
+                regional = (
+                    market.fetch_market(account, region, self.context.clock(), collector)
+                    if account and region in enabled
+                    else RegionalMarket()
+                )
+                self._read_region(region, lists, regional, collector)
+        return collector.fetched()
 
-    def _read_region(self, region: str, lists: Mapping[str, object], told: RegionMarket, reading: Reading) -> None:
+    def _read_region(self, region: str, lists: Mapping[str, object], regional: RegionalMarket, collector: OfferCollector) -> None:
         lines = self.http.lines(self.url + _file(lists, region))
-        add_offers(region, price_list.parse(lines, region, told.hardware, reading), told, reading)
+        add_offers(region, price_list.parse(lines, region, regional.hardware, collector), regional, collector)
 
     def _account(self) -> ec2.Account | None:
         names = ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN")
@@ -61,14 +65,14 @@ def regions() -> tuple[str, ...]:
     return tuple(row["region"] for row in rows)
 
 
-def _enabled(account: ec2.Account | None, reading: Reading) -> frozenset[str]:
+def _enabled(account: ec2.Account | None, collector: OfferCollector) -> frozenset[str]:
     """The regions that an account has opted into: the others refuse it, which is no error."""
     found: frozenset[str] = frozenset()
     if account:
-        with one_part(reading, "the account's regions"):
-            found = frozenset(text(row, "RegionName") for row in account.rows(ec2.FIRST_REGION, "DescribeRegions"))
+        with isolate_region(collector, "the account's regions"):
+            found = frozenset(get_text(row, "RegionName") for row in account.rows(ec2.FIRST_REGION, "DescribeRegions"))
             for _ in set(regions()) - found:
-                reading.left_out["region not enabled for the account: list prices only"] += 1
+                collector.skipped["region not enabled for the account: list prices only"] += 1
     return found
 
 
@@ -76,7 +80,7 @@ def _file(lists: Mapping[str, object], region: str) -> str:
     """The path of a region's price list as CSV."""
     if region not in lists:
         raise BadRow("not in the index of price lists")
-    path = text(lists[region], "currentVersionUrl")
+    path = get_text(lists[region], "currentVersionUrl")
     if not path.startswith("/"):
         raise BadRow(f"currentVersionUrl is {path[:80]!r} where a path was expected")
     return path.removesuffix(".json") + ".csv"

@@ -11,27 +11,27 @@ from decimal import Decimal
 from typing import Any
 
 from providers.aws.model import CapacityBlock
-from providers.aws.spot import moment
-from providers.row_parsing import BadRow, NotForUs, Reading, decimal, text, usd, whole
+from providers.aws.spot import parse_time
+from providers.row_parsing import BadRow, OfferCollector, SkippedRow, get_count, get_text, parse_decimal, parse_usd
 
 MINUTES_PER_HOUR = 60
 
 
-def parse(rows: Iterable[object], reading: Reading) -> list[CapacityBlock]:
+def parse(rows: Iterable[object], collector: OfferCollector) -> list[CapacityBlock]:
     """The blocks of `DescribeCapacityBlockOfferings`."""
     found = []
     for row in rows:
-        with reading.row("DescribeCapacityBlockOfferings"):
+        with collector.row("DescribeCapacityBlockOfferings"):
             found.append(_block(row))
     return found
 
 
-def cheapest(blocks: Iterable[CapacityBlock]) -> dict[str, CapacityBlock]:
+def cheapest_by_type(blocks: Iterable[CapacityBlock]) -> dict[str, CapacityBlock]:
     """The block of each instance type with the lowest price an hour; of equal ones the earliest."""
     return {block.instance_type: block for block in sorted(blocks, key=lambda block: (block.usd_per_hour, block.starts), reverse=True)}
 
 
-def extras(block: CapacityBlock) -> Mapping[str, str]:
+def offer_extras(block: CapacityBlock) -> Mapping[str, str]:
     """A block as what a reader of the on-demand offer may want to know."""
     return {
         "capacity_block_usd_per_hour": f"{block.usd_per_hour:.4f}",
@@ -42,24 +42,24 @@ def extras(block: CapacityBlock) -> Mapping[str, str]:
 
 
 def _block(row: Any) -> CapacityBlock:
-    instance_type, currency = text(row, "InstanceType"), text(row, "CurrencyCode")
+    instance_type, currency = get_text(row, "InstanceType"), get_text(row, "CurrencyCode")
     if row.get("UltraserverType"):
-        raise NotForUs("capacity block of a whole UltraServer")
+        raise SkippedRow("capacity block of a whole UltraServer")
     if currency != "USD":
         raise BadRow(f"the fee of {instance_type} is in {currency}")
     return CapacityBlock(
         instance_type=instance_type,
-        zone=text(row, "AvailabilityZone"),
-        instances=whole(row, "InstanceCount"),
-        starts=moment(text(row, "StartDate"), "StartDate"),
+        zone=get_text(row, "AvailabilityZone"),
+        instances=get_count(row, "InstanceCount"),
+        starts=parse_time(get_text(row, "StartDate"), "StartDate"),
         hours=_hours(row),
-        upfront_usd=usd(row.get("UpfrontFee"), "UpfrontFee"),
+        upfront_usd=parse_usd(row.get("UpfrontFee"), "UpfrontFee"),
     )
 
 
 def _hours(row: Mapping[str, Any]) -> Decimal:
-    minutes = decimal(row.get("CapacityBlockDurationMinutes", 0), "CapacityBlockDurationMinutes")
-    hours = decimal(row.get("CapacityBlockDurationHours"), "CapacityBlockDurationHours") + minutes / MINUTES_PER_HOUR
+    minutes = parse_decimal(row.get("CapacityBlockDurationMinutes", 0), "CapacityBlockDurationMinutes")
+    hours = parse_decimal(row.get("CapacityBlockDurationHours"), "CapacityBlockDurationHours") + minutes / MINUTES_PER_HOUR
     if minutes < 0 or hours <= 0:
         raise BadRow(f"a block of {hours} hours")
     return hours

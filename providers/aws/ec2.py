@@ -14,12 +14,12 @@ from requests_aws4auth import AWS4Auth
 
 from providers.http import Http
 from providers.offer import ProviderError
-from providers.row_parsing import mapping, rows
+from providers.row_parsing import expect_list, expect_object
 
 VERSION = "2016-11-15"
 FIRST_REGION = "us-east-1"
-MOST_PAGES = 100
-MOST_DEPTH = 20
+MAX_PAGES = 100
+MAX_DEPTH = 20
 LISTS = {
     "DescribeRegions": ("RegionInfo", "Regions"),
     "DescribeInstanceTypes": ("InstanceTypeSet", "InstanceTypes"),
@@ -43,20 +43,20 @@ class Account:
         """All rows of an action's answer in a region, over all its pages. Raises ProviderError."""
         found: list[Any] = []
         token: dict[str, str] = {}
-        for _ in range(MOST_PAGES):
-            answer = from_xml(self._call(region, {"Action": action, "Version": VERSION, **(fields or {}), **token}))
-            found += rows(answer.get(LISTS[action][1]), LISTS[action][1])
+        for _ in range(MAX_PAGES):
+            answer = parse_xml(self._call(region, {"Action": action, "Version": VERSION, **(fields or {}), **token}))
+            found += expect_list(answer.get(LISTS[action][1]), LISTS[action][1])
             if not answer.get("NextToken"):
                 return found
             token = {"NextToken": str(answer["NextToken"])}
-        raise ProviderError(f"{action} in {region} has more than {MOST_PAGES} pages")
+        raise ProviderError(f"{action} in {region} has more than {MAX_PAGES} pages")
 
     def _call(self, region: str, fields: Mapping[str, str]) -> str:
         signature = AWS4Auth(self.access_key, self.secret_key, region, "ec2", session_token=self.session_token or None)
         return self.http.post_form(f"https://ec2.{region}.amazonaws.com/", fields, auth=signature)
 
 
-def from_xml(answer: str) -> Mapping[str, Any]:
+def parse_xml(answer: str) -> Mapping[str, Any]:
     """An answer as the SDKs show it: texts, lists and objects under upper-camel names. Raises ProviderError, for a stated error too."""
     if "<!DOCTYPE" in answer:
         raise ProviderError("EC2's answer declares a document type: no answer of EC2 does")
@@ -64,7 +64,7 @@ def from_xml(answer: str) -> Mapping[str, Any]:
         root = ET.fromstring(answer)  # noqa: S314  # without a document type there are no entities to expand
     except ET.ParseError as error:
         raise ProviderError(f"EC2's answer is no XML: {error}") from error
-    found = mapping(_value(root), "EC2's answer")
+    found = expect_object(_value(root), "EC2's answer")
     if "Errors" in found:
         raise ProviderError(f"EC2: {found['Errors']}")
     names = dict(LISTS.values())
@@ -73,8 +73,8 @@ def from_xml(answer: str) -> Mapping[str, Any]:
 
 def _value(element: ET.Element, depth: int = 0) -> Any:
     """An element's text, or its children as a list where they are called `item` and as an object where they are not."""
-    if depth > MOST_DEPTH:
-        raise ProviderError(f"EC2's answer is nested more than {MOST_DEPTH} deep")
+    if depth > MAX_DEPTH:
+        raise ProviderError(f"EC2's answer is nested more than {MAX_DEPTH} deep")
     if not len(element):
         return (element.text or "").strip()
     children = [(_name(child), _value(child, depth + 1)) for child in element]

@@ -12,22 +12,22 @@ from typing import Any
 
 from providers.aws.model import Hardware
 from providers.catalog_files.naming import shape_of
-from providers.row_parsing import BadRow, NotForUs, Reading, decimal, part, parts, text, whole
+from providers.row_parsing import BadRow, OfferCollector, SkippedRow, get_count, get_list, get_object, get_text, parse_decimal
 
 MIB_PER_GIB = 1024
 
 
-def accelerator_of(instance_type: str, described: Mapping[str, Hardware], reading: Reading) -> tuple[str, int]:
+def accelerator_of(instance_type: str, described: Mapping[str, Hardware], collector: OfferCollector) -> tuple[str, int]:
     """Canonical accelerator and its number. Raises NotForUs where the type holds none that we plan with."""
     shape = shape_of("aws", instance_type)
     if shape is not None and shape.reason:
-        raise NotForUs(shape.reason)
+        raise SkippedRow(shape.reason)
     if shape is not None:
-        return reading.accelerator(shape.accelerator), int(shape.count)
+        return collector.accelerator(shape.accelerator), int(shape.count)
     if instance_type not in described:
-        raise NotForUs(f"accelerator not known: {instance_type}")
+        raise SkippedRow(f"accelerator not known: {instance_type}")
     hardware = described[instance_type]
-    return reading.accelerator(hardware.label, hardware.memory_gib), hardware.count
+    return collector.accelerator(hardware.label, hardware.memory_gib), hardware.count
 
 
 def is_known(instance_type: str, described: Mapping[str, Hardware]) -> bool:
@@ -35,38 +35,38 @@ def is_known(instance_type: str, described: Mapping[str, Hardware]) -> bool:
     return instance_type in described or shape_of("aws", instance_type) is not None
 
 
-def parse(rows: Iterable[object], reading: Reading) -> dict[str, Hardware]:
+def parse(rows: Iterable[object], collector: OfferCollector) -> dict[str, Hardware]:
     """The hardware of `DescribeInstanceTypes`, by type; types without GPU or Neuron device are passed over."""
     found: dict[str, Hardware] = {}
     for row in rows:
-        with reading.row(f"DescribeInstanceTypes {_named(row)}"):
+        with collector.row(f"DescribeInstanceTypes {_named(row)}"):
             if _has(row, "GpuInfo") or _has(row, "NeuronInfo"):
-                found[text(row, "InstanceType")] = _hardware(row)
+                found[get_text(row, "InstanceType")] = _hardware(row)
     return found
 
 
-def parse_offerings(rows: Iterable[object], reading: Reading) -> dict[str, tuple[str, ...]]:
+def parse_offerings(rows: Iterable[object], collector: OfferCollector) -> dict[str, tuple[str, ...]]:
     """The zones of `DescribeInstanceTypeOfferings`, by type: where it can be ordered, which is not yet stock."""
     zones: dict[str, set[str]] = defaultdict(set)
     for row in rows:
-        with reading.row(f"DescribeInstanceTypeOfferings {_named(row)}"):
-            name, zone = text(row, "InstanceType"), text(row, "Location")
+        with collector.row(f"DescribeInstanceTypeOfferings {_named(row)}"):
+            name, zone = get_text(row, "InstanceType"), get_text(row, "Location")
             zones[name].add(zone)
     return {name: tuple(sorted(found)) for name, found in zones.items()}
 
 
 def _hardware(row: object) -> Hardware:
-    has_capacity_blocks = "capacity-block" in parts(row, "SupportedUsageClasses")
+    has_capacity_blocks = "capacity-block" in get_list(row, "SupportedUsageClasses")
     if _has(row, "GpuInfo"):
-        device = _first(part(row, "GpuInfo"), "Gpus")
-        memory = float(decimal(part(device, "MemoryInfo").get("SizeInMiB"), "SizeInMiB") / MIB_PER_GIB)
-        return Hardware(text(device, "Name"), memory, whole(device, "Count"), has_capacity_blocks)
-    device = _first(part(row, "NeuronInfo"), "NeuronDevices")
-    return Hardware(text(device, "Name"), None, whole(device, "Count"), has_capacity_blocks)
+        device = _first(get_object(row, "GpuInfo"), "Gpus")
+        memory = float(parse_decimal(get_object(device, "MemoryInfo").get("SizeInMiB"), "SizeInMiB") / MIB_PER_GIB)
+        return Hardware(get_text(device, "Name"), memory, get_count(device, "Count"), has_capacity_blocks)
+    device = _first(get_object(row, "NeuronInfo"), "NeuronDevices")
+    return Hardware(get_text(device, "Name"), None, get_count(device, "Count"), has_capacity_blocks)
 
 
 def _first(info: Mapping[str, Any], name: str) -> object:
-    devices = parts(info, name)
+    devices = get_list(info, name)
     if not devices:
         raise BadRow(f"{name} is empty")
     return devices[0]

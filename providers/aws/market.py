@@ -8,32 +8,32 @@ from typing import Any
 
 from providers.aws import capacity_blocks, instance_types, spot
 from providers.aws.ec2 import Account
-from providers.aws.model import RegionMarket, one_part
-from providers.row_parsing import Reading
+from providers.aws.model import RegionalMarket, isolate_region
+from providers.row_parsing import OfferCollector
 
-ACCELERATED = {"Filter.1.Name": "instance-type"} | {
+ACCELERATED_FAMILIES = {"Filter.1.Name": "instance-type"} | {
     f"Filter.1.Value.{number}": pattern for number, pattern in enumerate(("p*", "g*", "trn*", "dl*"), start=1)
 }
 """The families with accelerators for training: https://aws.amazon.com/ec2/instance-types/#Accelerated_Computing (2026)."""
-BLOCK = {"InstanceCount": "1", "CapacityDurationHours": "24"}
+SMALLEST_BLOCK = {"InstanceCount": "1", "CapacityDurationHours": "24"}
 """The smallest capacity block there is."""
 
 
-def ask(account: Account, region: str, now: datetime, reading: Reading) -> RegionMarket:
+def fetch_market(account: Account, region: str, now: datetime, collector: OfferCollector) -> RegionalMarket:
     """All of it; a call that fails is named in `rejected` and leaves its part empty."""
 
     def rows(action: str, fields: Mapping[str, str]) -> list[Any]:
         found: list[Any] = []
-        with one_part(reading, f"{region} {action}"):
+        with isolate_region(collector, f"{region} {action}"):
             found += account.rows(region, action, fields)
         return found
 
-    hardware = instance_types.parse(rows("DescribeInstanceTypes", ACCELERATED), reading)
+    hardware = instance_types.parse(rows("DescribeInstanceTypes", ACCELERATED_FAMILIES), collector)
     zones = instance_types.parse_offerings(
-        rows("DescribeInstanceTypeOfferings", ACCELERATED | {"LocationType": "availability-zone-id"}), reading
+        rows("DescribeInstanceTypeOfferings", ACCELERATED_FAMILIES | {"LocationType": "availability-zone-id"}), collector
     )
     since = {"ProductDescription.1": spot.LINUX, "StartTime": f"{now:%Y-%m-%dT%H:%M:%SZ}"}
-    prices = spot.parse(rows("DescribeSpotPriceHistory", ACCELERATED | since), reading)
+    prices = spot.parse(rows("DescribeSpotPriceHistory", ACCELERATED_FAMILIES | since), collector)
     asked = [name for name in zones if name in hardware and hardware[name].has_capacity_blocks]
-    offered = [row for name in asked for row in rows("DescribeCapacityBlockOfferings", BLOCK | {"InstanceType": name})]
-    return RegionMarket(hardware, zones, capacity_blocks.cheapest(capacity_blocks.parse(offered, reading)), prices)
+    offered = [row for name in asked for row in rows("DescribeCapacityBlockOfferings", SMALLEST_BLOCK | {"InstanceType": name})]
+    return RegionalMarket(hardware, zones, capacity_blocks.cheapest_by_type(capacity_blocks.parse(offered, collector)), prices)

@@ -9,7 +9,7 @@ from datetime import datetime
 from decimal import Decimal
 
 from providers.offer import Pricing, ProviderError
-from providers.row_parsing import BadRow, Reading
+from providers.row_parsing import BadRow, OfferCollector
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,7 @@ class CapacityBlock:
 
 
 @dataclass(frozen=True, slots=True)
-class RegionMarket:
+class RegionalMarket:
     """What EC2 tells an account of a region, by instance type: hardware, zones where it can be ordered, cheapest block; and spot prices."""
 
     hardware: Mapping[str, Hardware] = field(default_factory=dict)
@@ -60,11 +60,11 @@ class RegionMarket:
 
 
 @contextmanager
-def one_part(reading: Reading, name: str) -> Iterator[None]:
+def isolate_region(collector: OfferCollector, name: str) -> Iterator[None]:
     """Around one part of the source: its failure is named in `rejected` and costs no other part."""
-    with reading.row(name):
+    with collector.row(name):
         try:
             yield
         except ProviderError as error:
-            reading.unreached += 1
+            collector.failed_parts += 1
             raise BadRow(str(error)) from error

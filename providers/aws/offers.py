@@ -6,30 +6,30 @@ from collections.abc import Sequence
 
 from providers.aws import capacity_blocks
 from providers.aws.instance_types import accelerator_of
-from providers.aws.model import Price, RegionMarket
-from providers.row_parsing import BadRow, Reading
+from providers.aws.model import Price, RegionalMarket
+from providers.row_parsing import BadRow, OfferCollector
 
 
-def add_offers(region: str, prices: Sequence[Price], told: RegionMarket, reading: Reading) -> None:
+def add_offers(region: str, prices: Sequence[Price], regional: RegionalMarket, collector: OfferCollector) -> None:
     """Adds the offers of a region. A spot price above the on-demand price of the same type is a misread row."""
     on_demand = {price.instance_type: price.usd_per_hour for price in prices if price.pricing == "on_demand"}
-    for price in (*prices, *told.spot):
-        with reading.row(f"{region} {price.instance_type} {price.pricing}"):
+    for price in (*prices, *regional.spot):
+        with collector.row(f"{region} {price.instance_type} {price.pricing}"):
             ceiling = on_demand.get(price.instance_type)
             if price.pricing == "spot" and ceiling is not None and price.usd_per_hour > ceiling:
                 raise BadRow(f"a spot price of {price.usd_per_hour} above the on-demand price of {ceiling}")
-            _add(region, price, told, reading)
-    for _ in told.blocks:
-        reading.left_out["capacity block: prepaid for fixed dates, told in the extras of the on-demand offer"] += 1
+            _add(region, price, regional, collector)
+    for _ in regional.blocks:
+        collector.skipped["capacity block: prepaid for fixed dates, told in the extras of the on-demand offer"] += 1
 
 
-def _add(region: str, price: Price, told: RegionMarket, reading: Reading) -> None:
-    accelerator, count = accelerator_of(price.instance_type, told.hardware, reading)
-    zones = told.zones.get(price.instance_type, ())
+def _add(region: str, price: Price, regional: RegionalMarket, collector: OfferCollector) -> None:
+    accelerator, count = accelerator_of(price.instance_type, regional.hardware, collector)
+    zones = regional.zones.get(price.instance_type, ())
     extras = {**price.extras, **({"zones": " ".join(zones)} if zones else {})}
-    if price.pricing == "on_demand" and price.instance_type in told.blocks:
-        extras |= capacity_blocks.extras(told.blocks[price.instance_type])
-    reading.add(
+    if price.pricing == "on_demand" and price.instance_type in regional.blocks:
+        extras |= capacity_blocks.offer_extras(regional.blocks[price.instance_type])
+    collector.add(
         region=region,
         instance_type=price.instance_type,
         accelerator=accelerator,

@@ -16,7 +16,7 @@ from operator import attrgetter, itemgetter
 from providers.aws.instance_types import is_known
 from providers.aws.model import Hardware, Price
 from providers.offer import Pricing, ProviderError, Rejected
-from providers.row_parsing import BadRow, Reading, usd
+from providers.row_parsing import BadRow, OfferCollector, parse_usd
 
 LINES_BEFORE_HEADER = 5
 KEPT = {
@@ -43,21 +43,21 @@ Stated = Mapping[str, set[str]]
 """The prices stated for a sale, by unit: one each where the list is in order."""
 
 
-def parse(lines: Iterable[str], region: str, described: Mapping[str, Hardware], reading: Reading) -> list[Price]:
+def parse(lines: Iterable[str], region: str, described: Mapping[str, Hardware], collector: OfferCollector) -> list[Price]:
     """On-demand and reserved prices of the types with accelerators. Raises ProviderError where the file is no price list."""
     sales: dict[Sale, dict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
-    for row in _rows(iter(lines), region, reading):
+    for row in _rows(iter(lines), region, collector):
         if row["Region Code"] == region and (row["GPU"] or is_known(row["Instance Type"], described)):
             sale = row["Instance Type"], row["LeaseContractLength"], row["PurchaseOption"]
             sales[sale][row["Unit"]].add(row["PricePerUnit"])
     found: dict[Sale, Price] = {}
     for sale, stated in sales.items():
-        with reading.row(" ".join((region, *sale)).strip()):
+        with collector.row(" ".join((region, *sale)).strip()):
             found[sale] = _on_demand(sale, stated) if sale[1:] == ("", "") else _reserved(sale, stated)
     return _one_a_term(found)
 
 
-def _rows(lines: Iterator[str], region: str, reading: Reading) -> Iterator[dict[str, str]]:
+def _rows(lines: Iterator[str], region: str, collector: OfferCollector) -> Iterator[dict[str, str]]:
     header = next(_fields(islice(lines, LINES_BEFORE_HEADER, LINES_BEFORE_HEADER + 1)), [])
     missing = [name for name in COLUMNS if name not in header]
     if missing:
@@ -65,7 +65,7 @@ def _rows(lines: Iterator[str], region: str, reading: Reading) -> Iterator[dict[
     pick = itemgetter(*(header.index(name) for name in COLUMNS))
     for row in _fields(line for line in lines if all(word in line for word in WORDS)):
         if len(row) != len(header):
-            reading.rejected.append(Rejected(f"{region} {row[0]}", f"{len(row)} fields where {len(header)} were expected"))
+            collector.rejected.append(Rejected(f"{region} {row[0]}", f"{len(row)} fields where {len(header)} were expected"))
             continue
         named = dict(zip(COLUMNS, pick(row), strict=True))
         if all(named[name] in values for name, values in KEPT.items()):
@@ -80,7 +80,7 @@ def _fields(lines: Iterator[str]) -> Iterator[list[str]]:
 
 
 def _on_demand(sale: Sale, stated: Stated) -> Price:
-    return Price(sale[0], "on_demand", usd(_only(stated, "Hrs")))
+    return Price(sale[0], "on_demand", parse_usd(_only(stated, "Hrs")))
 
 
 def _reserved(sale: Sale, stated: Stated) -> Price:
@@ -89,7 +89,7 @@ def _reserved(sale: Sale, stated: Stated) -> Price:
     if term not in TERMS or option not in UNITS:
         raise BadRow("a term or purchase option that is not known")
     pricing, hours = TERMS[term]
-    price = {unit: usd(_only(stated, unit), unit) for unit in UNITS[option]}
+    price = {unit: parse_usd(_only(stated, unit), unit) for unit in UNITS[option]}
     per_hour = price.get("Hrs", Decimal(0)) + price.get("Quantity", Decimal(0)) / hours
     return Price(instance_type, pricing, per_hour, {"purchase_option": option})
 

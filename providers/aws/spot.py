@@ -9,20 +9,20 @@ from decimal import Decimal
 from statistics import median
 
 from providers.aws.model import Price
-from providers.row_parsing import BadRow, NotForUs, Reading, text, usd
+from providers.row_parsing import BadRow, OfferCollector, SkippedRow, get_text, parse_usd
 
 LINUX = "Linux/UNIX"
 
 
-def parse(rows: Iterable[object], reading: Reading) -> tuple[Price, ...]:
+def parse(rows: Iterable[object], collector: OfferCollector) -> tuple[Price, ...]:
     """The prices of `DescribeSpotPriceHistory`: the newest of each zone, and of those the median."""
     newest: dict[str, dict[str, tuple[datetime, Decimal]]] = defaultdict(dict)
     for row in rows:
-        with reading.row(f"DescribeSpotPriceHistory {row if not isinstance(row, dict) else row.get('InstanceType')}"):
-            if text(row, "ProductDescription") != LINUX:
-                raise NotForUs("spot price of another operating system")
-            seen = moment(text(row, "Timestamp"), "Timestamp"), usd(text(row, "SpotPrice"), "SpotPrice")
-            name, zone = text(row, "InstanceType"), text(row, "AvailabilityZone")
+        with collector.row(f"DescribeSpotPriceHistory {row if not isinstance(row, dict) else row.get('InstanceType')}"):
+            if get_text(row, "ProductDescription") != LINUX:
+                raise SkippedRow("spot price of another operating system")
+            seen = parse_time(get_text(row, "Timestamp"), "Timestamp"), parse_usd(get_text(row, "SpotPrice"), "SpotPrice")
+            name, zone = get_text(row, "InstanceType"), get_text(row, "AvailabilityZone")
             newest[name][zone] = max(seen, newest[name].get(zone, seen))
     return tuple(_price(name, [price for _, price in zones.values()]) for name, zones in newest.items())
 
@@ -31,7 +31,7 @@ def _price(instance_type: str, prices: list[Decimal]) -> Price:
     return Price(instance_type, "spot", median(prices), {"zones_with_spot_price": str(len(prices))})
 
 
-def moment(written: str, name: str) -> datetime:
+def parse_time(written: str, name: str) -> datetime:
     """An instant with its time zone, from ISO text. Raises BadRow."""
     try:
         found = datetime.fromisoformat(written)

@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterator
 from types import MappingProxyType
 
 from providers.catalog_files import catalog, gcp
-from providers.catalog_files.model import Log, Quote, Source
+from providers.catalog_files.model import ParseLog, Quote, Source
 
-Reader = Callable[[Source, Iterator[dict[str, str]], Log], Iterator[Quote]]
+Reader = Callable[[Source, Iterator[dict[str, str]], ParseLog], Iterator[Quote]]
 READERS: MappingProxyType[str, Reader] = MappingProxyType(
     {
         "catalogue": catalog.read_catalogue,

@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 from decimal import Decimal
 
-from providers.catalog_files.model import Log, Quote, Source, Unusable, usd, whole_count
-from providers.catalog_files.naming import Machine, accelerator_of
+from providers.catalog_files.model import ParseLog, Quote, Source, UnusableField, parse_count, parse_usd
+from providers.catalog_files.naming import MachineRow, accelerator_of
 from providers.offer import Pricing
 
 Row = dict[str, str]
@@ -22,26 +22,26 @@ COLUMNS = ("InstanceType", "AcceleratorName", "AcceleratorCount", "Region", "Pri
 PRICE_COLUMNS: tuple[tuple[Pricing, str], ...] = (("on_demand", "Price"), ("spot", "SpotPrice"))
 
 
-def read_catalogue(source: Source, rows: Iterator[Row], log: Log) -> Iterator[Quote]:
+def read_catalogue(source: Source, rows: Iterator[Row], log: ParseLog) -> Iterator[Quote]:
     """Quotes of a catalogue of list prices."""
     for row in rows:
         yield from _quotes(source, row, log)
 
 
-def read_marketplace(source: Source, rows: Iterator[Row], log: Log) -> Iterator[Quote]:
+def read_marketplace(source: Source, rows: Iterator[Row], log: ParseLog) -> Iterator[Quote]:
     """Quotes of single hosts' offers; a place such as `Oregon, US, NA` becomes its country."""
     for quote in read_catalogue(source, rows, log):
         country = _COUNTRY.fullmatch(quote.region)
         yield replace(quote, region=country[1] if country else quote.region, zone=quote.region, market="marketplace")
 
 
-def read_runpod(source: Source, rows: Iterator[Row], log: Log) -> Iterator[Quote]:
+def read_runpod(source: Source, rows: Iterator[Row], log: ParseLog) -> Iterator[Quote]:
     """Quotes of RunPod's catalogue: its secure cloud by list price, its community's hosts as a marketplace."""
     for quote in read_catalogue(source, rows, log):
         yield replace(quote, market="marketplace") if quote.instance_type.endswith("_COMMUNITY") else quote
 
 
-def read_auction(source: Source, rows: Iterator[Row], log: Log) -> Iterator[Quote]:
+def read_auction(source: Source, rows: Iterator[Row], log: ParseLog) -> Iterator[Quote]:
     """Quotes of an auction's reserve price: the floor of its spot bids, and no on-demand price at all."""
     for quote in read_catalogue(source, rows, log):
         if quote.pricing == "spot":
@@ -58,20 +58,20 @@ def memory_gb(source: Source, row: Row) -> float | None:
     match = _MEMORY_MIB.search(row.get("GpuInfo") or "")
     if match is None or source.gpu_memory == "unusable":
         return None
-    devices = whole_count(row["AcceleratorCount"]) if source.gpu_memory == "row" else 1
+    devices = parse_count(row["AcceleratorCount"]) if source.gpu_memory == "row" else 1
     return int(match[1]) / 1024 / devices
 
 
-def _quotes(source: Source, row: Row, log: Log) -> Iterator[Quote]:
+def _quotes(source: Source, row: Row, log: ParseLog) -> Iterator[Quote]:
     where = f"{source.key}: {row.get('AvailabilityZone') or row.get('Region')} {row.get('InstanceType')}"
     if not row.get("Region") or not row.get("InstanceType"):
         log.reject(where, "row without region or instance type")
         return
     try:
         memory = memory_gb(source, row)
-        machine = Machine(source.provider, row["InstanceType"], row["AcceleratorName"], row["AcceleratorCount"], memory)
+        machine = MachineRow(source.provider, row["InstanceType"], row["AcceleratorName"], row["AcceleratorCount"], memory)
         found = accelerator_of(machine, log)
-    except Unusable as error:
+    except UnusableField as error:
         log.reject(where, str(error))
         return
     if found is None:
@@ -83,12 +83,12 @@ def _quotes(source: Source, row: Row, log: Log) -> Iterator[Quote]:
         yield Quote(source, row["Region"], zone, row["InstanceType"], *found, pricing, price, memory)
 
 
-def prices(row: Row, where: str, log: Log) -> Iterator[tuple[Pricing, Decimal]]:
+def prices(row: Row, where: str, log: ParseLog) -> Iterator[tuple[Pricing, Decimal]]:
     """The usable prices of a row in USD per hour; an unusable one is rejected with its reason, an empty one is none."""
     for pricing, column in PRICE_COLUMNS:
         try:
-            price = usd(row.get(column))
-        except Unusable as error:
+            price = parse_usd(row.get(column))
+        except UnusableField as error:
             log.reject(f"{where} {pricing}", str(error))
             continue
         if price is not None:

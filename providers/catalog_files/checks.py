@@ -7,37 +7,37 @@ from dataclasses import replace
 from decimal import Decimal
 from statistics import median
 
-from providers.catalog_files.model import MICRO_USD, Log, Quote
-from providers.quarantine import Fault, grouped, inverted, outliers, placeholders
+from providers.catalog_files.model import MICRO_USD, ParseLog, Quote
+from providers.quarantine import Fault, find_inverted, find_outliers, find_placeholders, group_by
 
 
-def without_placeholders(quotes: list[Quote], log: Log) -> list[Quote]:
+def without_placeholders(quotes: list[Quote], log: ParseLog) -> list[Quote]:
     """Drops prices that do not scale: one and the same for at least three sizes of an accelerator in one zone."""
-    faults = placeholders(quotes, lambda q: (q.source.key, q.region, q.zone, q.accelerator, q.pricing, q.usd), lambda q: q.count)
+    faults = find_placeholders(quotes, lambda q: (q.source.key, q.region, q.zone, q.accelerator, q.pricing, q.usd), lambda q: q.count)
     return _without(quotes, faults, log)
 
 
-def without_outliers(quotes: list[Quote], log: Log) -> list[Quote]:
+def without_outliers(quotes: list[Quote], log: ParseLog) -> list[Quote]:
     """Drops prices ten times above or below the median price of one such accelerator at the same provider and pricing."""
-    faults = outliers(quotes, lambda q: (q.source.provider, q.accelerator, q.pricing), lambda q: q.usd_per_accelerator)
+    faults = find_outliers(quotes, lambda q: (q.source.provider, q.accelerator, q.pricing), lambda q: q.usd_per_accelerator)
     return _without(quotes, faults, log)
 
 
-def without_inverted_within_source(quotes: list[Quote], log: Log) -> list[Quote]:
+def without_inverted_within_source(quotes: list[Quote], log: ParseLog) -> list[Quote]:
     """The same as `without_inverted`, zone by zone and source by source."""
-    groups = grouped(quotes, lambda q: q.source.key).values()
+    groups = group_by(quotes, lambda q: q.source.key).values()
     return [quote for group in groups for quote in without_inverted(group, log)]
 
 
-def without_inverted(quotes: list[Quote], log: Log) -> list[Quote]:
+def without_inverted(quotes: list[Quote], log: ParseLog) -> list[Quote]:
     """Drops spot and reserved prices above the on-demand price of the same thing in the same zone."""
-    faults = inverted(quotes, lambda q: (q.key[:5], q.zone), lambda q: q.pricing, lambda q: q.usd)
+    faults = find_inverted(quotes, lambda q: (q.key[:5], q.zone), lambda q: q.pricing, lambda q: q.usd)
     return _without(quotes, faults, log)
 
 
 def by_region(quotes: list[Quote]) -> list[Quote]:
     """One quote a region: list prices by the cheapest zone, spot and marketplace prices by the median over zones or hosts."""
-    groups = grouped(quotes, lambda q: (q.source.key, q.key))
+    groups = group_by(quotes, lambda q: (q.source.key, q.key))
     return [replace(group[0], zone="", usd=_regional(group)) for group in groups.values()]
 
 
@@ -48,7 +48,7 @@ def _regional(group: list[Quote]) -> Decimal:
     return min(prices)
 
 
-def _without(quotes: list[Quote], faults: Iterable[Fault[Quote]], log: Log) -> list[Quote]:
+def _without(quotes: list[Quote], faults: Iterable[Fault[Quote]], log: ParseLog) -> list[Quote]:
     """The quotes without those at fault, which go to the log."""
     bad = {id(quote): (quote, reason) for quote, reason in faults}
     for quote, reason in bad.values():

@@ -14,7 +14,7 @@ from decimal import Decimal
 from functools import cache
 
 from providers.catalog_files.catalog import PRICE_COLUMNS, Row, prices
-from providers.catalog_files.model import Log, Quote, Source, Unusable, rules, table, usd, whole_count
+from providers.catalog_files.model import ParseLog, Quote, Source, UnusableField, parse_count, parse_usd, read_table, rules
 from providers.offer import Pricing
 
 _SLICE = re.compile(r"tpu-(v\w+)-([1-9]\d*)")
@@ -37,7 +37,7 @@ class Host:
 def hosts() -> dict[tuple[str, int], tuple[Host, ...]]:
     """The machine types that carry a number of GPUs of a label, by label and number."""
     found: dict[tuple[str, int], tuple[Host, ...]] = {}
-    for row in table("gcp_hosts.csv"):
+    for row in read_table("gcp_hosts.csv"):
         flags = [row[name] == "yes" for name in ("host_included", "calendar_priced", "on_demand")]
         host = Host(row["host"], row["accelerator"], int(row["accelerator_count"]), *flags)
         key = (row["label"], int(row["label_count"]))
@@ -56,10 +56,10 @@ def slice_of(name: str) -> tuple[str, int] | None:
 
 @cache
 def _generations() -> dict[str, tuple[str, int]]:
-    return {row["generation"]: (row["accelerator"], int(row["units_per_chip"])) for row in table("gcp_slices.csv")}
+    return {row["generation"]: (row["accelerator"], int(row["units_per_chip"])) for row in read_table("gcp_slices.csv")}
 
 
-def read_gcp(source: Source, rows: Iterator[Row], log: Log) -> Iterator[Quote]:
+def read_gcp(source: Source, rows: Iterator[Row], log: ParseLog) -> Iterator[Quote]:
     """Quotes of whole machines and slices; never of a host without its GPUs or of GPUs without their host."""
     every = list(rows)
     host_rows = {(row["AvailabilityZone"], row["InstanceType"]): row for row in every if not row["AcceleratorName"]}
@@ -72,29 +72,29 @@ def read_gcp(source: Source, rows: Iterator[Row], log: Log) -> Iterator[Quote]:
             yield from _machines(source, row, host_rows, highest, log)
 
 
-def _slice(source: Source, row: Row, log: Log) -> Iterator[Quote]:
+def _slice(source: Source, row: Row, log: ParseLog) -> Iterator[Quote]:
     name = row["AcceleratorName"]
     found = slice_of(name)
     if found is None:
-        log.left_out[f"no canonical name: {name}"] += 1
+        log.skipped[f"no canonical name: {name}"] += 1
         return
     if found[1] & (found[1] - 1):
-        log.left_out["TPU slices between powers of two, at the same price a chip"] += 1
+        log.skipped["TPU slices between powers of two, at the same price a chip"] += 1
         return
     for pricing, price in prices(row, _where(source, row), log):
         yield Quote(source, row["Region"], row["AvailabilityZone"], name, *found, pricing, price)
 
 
-def _machines(source: Source, row: Row, host_rows: HostPrices, highest: dict[str, Decimal], log: Log) -> Iterator[Quote]:
+def _machines(source: Source, row: Row, host_rows: HostPrices, highest: dict[str, Decimal], log: ParseLog) -> Iterator[Quote]:
     where = _where(source, row)
     try:
-        count = whole_count(row["AcceleratorCount"])
-    except Unusable as error:
+        count = parse_count(row["AcceleratorCount"])
+    except UnusableField as error:
         log.reject(where, str(error))
         return
     machines = hosts().get((row["AcceleratorName"], count), ())
     if not machines:
-        log.left_out[f"gcp: no host known for {row['AcceleratorCount']} {row['AcceleratorName']}"] += 1
+        log.skipped[f"gcp: no host known for {row['AcceleratorCount']} {row['AcceleratorName']}"] += 1
     for pricing, gpus_usd in prices(row, where, log):
         low = gpus_usd / count < highest[row["AcceleratorName"]] * rules()["calendar_share"]
         for host in machines:
@@ -125,8 +125,8 @@ def _total(host: Host, host_row: Row | None, pricing: Pricing, gpus_usd: Decimal
     if host_row is None:
         return "no host in this zone"
     try:
-        host_usd = usd(host_row.get(dict(PRICE_COLUMNS)[pricing]))
-    except Unusable:
+        host_usd = parse_usd(host_row.get(dict(PRICE_COLUMNS)[pricing]))
+    except UnusableField:
         host_usd = None
     return "no host price in this zone" if host_usd is None else gpus_usd + host_usd
 
@@ -136,8 +136,8 @@ def _highest_on_demand(rows: list[Row]) -> dict[str, Decimal]:
     highest: dict[str, Decimal] = defaultdict(Decimal)
     for row in rows:
         try:
-            count, gpus_usd = whole_count(row["AcceleratorCount"]), usd(row["Price"])
-        except Unusable:
+            count, gpus_usd = parse_count(row["AcceleratorCount"]), parse_usd(row["Price"])
+        except UnusableField:
             continue  # rejected with its reason where the row is read
         if gpus_usd is not None:
             highest[row["AcceleratorName"]] = max(highest[row["AcceleratorName"]], gpus_usd / count)

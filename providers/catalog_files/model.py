@@ -15,8 +15,8 @@ from types import MappingProxyType
 from providers.offer import Market, Pricing, Rejected
 
 MICRO_USD = Decimal("0.000001")
-MOST_ACCELERATORS = 1_000_000
-MOST_USD = Decimal("1e9")  # more than anything costs an hour; above it stands what is no price
+MAX_ACCELERATORS = 1_000_000
+MAX_USD = Decimal("1e9")  # more than anything costs an hour; above it stands what is no price
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,47 +70,47 @@ class Quote:
 
 
 @dataclass
-class Log:
+class ParseLog:
     """What was not taken: single rows with their reason, and counts of what is left out on purpose."""
 
     rejected: list[Rejected] = field(default_factory=list)
-    left_out: Counter[str] = field(default_factory=Counter)
+    skipped: Counter[str] = field(default_factory=Counter)
 
     def reject(self, row: object, reason: str) -> None:
         self.rejected.append(Rejected(str(row), reason))
 
 
-class Unusable(ValueError):
+class UnusableField(ValueError):
     """A figure in a row that cannot be used; the message is the reason."""
 
 
-def usd(text: str | None) -> Decimal | None:
+def parse_usd(text: str | None) -> Decimal | None:
     """The price in `text`, in USD, or None where the field is empty. Raises Unusable for zero, negative and unreadable prices."""
     if text is None or not text.strip():
         return None
     try:
         price = Decimal(text.strip())
     except InvalidOperation as error:
-        raise Unusable(f"price {text!r} is not a number") from error
-    if not price.is_finite() or not MICRO_USD / 2 < price < MOST_USD:
-        raise Unusable(f"price {text} is unknown, not free")
+        raise UnusableField(f"price {text!r} is not a number") from error
+    if not price.is_finite() or not MICRO_USD / 2 < price < MAX_USD:
+        raise UnusableField(f"price {text} is unknown, not free")
     return price.quantize(MICRO_USD)
 
 
-def whole_count(text: str | None) -> int:
+def parse_count(text: str | None) -> int:
     """The number of accelerators in `text`. Raises Unusable for fractions, absurd numbers and what is none."""
     try:
         count = Decimal(text or "")
     except InvalidOperation as error:
-        raise Unusable(f"accelerator count {text!r} is not a number") from error
-    if count.is_finite() and count > MOST_ACCELERATORS:
-        raise Unusable(f"no number of accelerators: {text}")
+        raise UnusableField(f"accelerator count {text!r} is not a number") from error
+    if count.is_finite() and count > MAX_ACCELERATORS:
+        raise UnusableField(f"no number of accelerators: {text}")
     if not count.is_finite() or count < 1 or count != int(count):
-        raise Unusable(f"fractional accelerator: {text}")
+        raise UnusableField(f"fractional accelerator: {text}")
     return int(count)
 
 
-def table(name: str) -> list[dict[str, str]]:
+def read_table(name: str) -> list[dict[str, str]]:
     """Rows of a data file of this package."""
     return list(csv.DictReader(io.StringIO((files(__package__) / name).read_text(encoding="utf-8"))))
 
@@ -118,4 +118,4 @@ def table(name: str) -> list[dict[str, str]]:
 @cache
 def rules() -> MappingProxyType[str, Decimal]:
     """The thresholds by name; units and reasons stand in `rules.csv`."""
-    return MappingProxyType({row["name"]: Decimal(row["value"]) for row in table("rules.csv")})
+    return MappingProxyType({row["name"]: Decimal(row["value"]) for row in read_table("rules.csv")})

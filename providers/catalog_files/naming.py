@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cache
 
-from providers.catalog_files.model import Log, Quote, Unusable, table, whole_count
+from providers.catalog_files.model import ParseLog, Quote, UnusableField, parse_count, read_table
 
 Canonical = Callable[[str, float | None], str | None]
 """Vendor label and memory of one device in GB -> canonical name, or None where there is none."""
@@ -16,7 +16,7 @@ MEMORY_STEP_GB = 8  # device memories are multiples of 8 GB; drivers report a li
 
 
 @dataclass(frozen=True, slots=True)
-class Shape:
+class InstanceShape:
     """What an instance type holds: an accelerator's name or template and a count, or the reason why it is left out."""
 
     provider: str
@@ -32,18 +32,18 @@ class Shape:
 
 
 @cache
-def _shapes() -> tuple[Shape, ...]:
-    return tuple(Shape(**{**row, "instance_type": re.compile(row["instance_type"])}) for row in table("shapes.csv"))  # type: ignore[arg-type]
+def _shapes() -> tuple[InstanceShape, ...]:
+    return tuple(InstanceShape(**{**row, "instance_type": re.compile(row["instance_type"])}) for row in read_table("shapes.csv"))  # type: ignore[arg-type]
 
 
 @cache
-def shape_of(provider: str, instance_type: str, label: str = "") -> Shape | None:
+def shape_of(provider: str, instance_type: str, label: str = "") -> InstanceShape | None:
     """The first row of `shapes.csv` that fits, or None."""
     return next((shape for shape in _shapes() if shape.matches(provider, instance_type, label)), None)
 
 
 @dataclass(frozen=True, slots=True)
-class Machine:
+class MachineRow:
     """What a row says of the machine it sells; `label` and `count` are empty where a table names instance types only."""
 
     provider: str
@@ -53,30 +53,30 @@ class Machine:
     memory_gb: float | None = None
 
 
-def accelerator_of(machine: Machine, log: Log) -> tuple[str, int] | None:
+def accelerator_of(machine: MachineRow, log: ParseLog) -> tuple[str, int] | None:
     """Name (or still the vendor's label) and count of what a row sells, None where it sells none or is left out on purpose.
 
     Raises Unusable where the count is not a whole number.
     """
     shape = shape_of(machine.provider, machine.instance_type, machine.label)
     if shape is None:
-        return (machine.label, whole_count(machine.count)) if machine.label else None
+        return (machine.label, parse_count(machine.count)) if machine.label else None
     if shape.reason:
-        log.left_out[f"{machine.provider}: {shape.reason}"] += 1
+        log.skipped[f"{machine.provider}: {shape.reason}"] += 1
         return None
-    return _filled(shape.accelerator, machine), whole_count(shape.count or machine.count)
+    return _filled(shape.accelerator, machine), parse_count(shape.count or machine.count)
 
 
-def _filled(template: str, machine: Machine) -> str:
+def _filled(template: str, machine: MachineRow) -> str:
     if "{memory}" not in template:
         return template
     if machine.memory_gb is None:
-        raise Unusable(f"{machine.label} without its memory")
+        raise UnusableField(f"{machine.label} without its memory")
     return template.replace("{memory}", str(round(machine.memory_gb / MEMORY_STEP_GB) * MEMORY_STEP_GB))
 
 
-def named(quotes: Iterator[Quote], canonical: Canonical, log: Log) -> Iterator[Quote]:
-    """The quotes whose accelerator has a canonical name, under that name; the others are counted in `log.left_out`."""
+def with_canonical_names(quotes: Iterator[Quote], canonical: Canonical, log: ParseLog) -> Iterator[Quote]:
+    """The quotes whose accelerator has a canonical name, under that name; the others are counted in `log.skipped`."""
     known: dict[tuple[str, float | None], str | None] = {}
     for quote in quotes:
         label = (quote.accelerator, quote.memory_gb)
@@ -84,6 +84,6 @@ def named(quotes: Iterator[Quote], canonical: Canonical, log: Log) -> Iterator[Q
             known[label] = canonical(*label)
         name = known[label]
         if name is None:
-            log.left_out[f"no canonical name: {quote.accelerator}"] += 1
+            log.skipped[f"no canonical name: {quote.accelerator}"] += 1
         else:
             yield quote if name == quote.accelerator else replace(quote, accelerator=name)

@@ -17,10 +17,10 @@ from pathlib import Path
 from typing import Any
 
 from providers.base import Context
-from providers.file.sheets import Sheet, file_id, files_at, known_fields, load, when
+from providers.file.sheets import PriceSheet, file_id, filled_fields, list_files, load_sheet, parse_time
 from providers.offer import FILE, PRICINGS, Discount, Fetched, Pricing, Provider, ProviderError, Rejected
-from providers.row_parsing import BadRow, Reading, decimal, snapshot_name, text, usd, whole
-from providers.tables import table
+from providers.row_parsing import BadRow, OfferCollector, get_count, get_text, parse_decimal, parse_usd, snapshot_name
+from providers.tables import read_table
 
 VARIABLE = "OUTLAY_PRICE_FILES"
 PRICE_FIELDS = (
@@ -59,49 +59,49 @@ class PriceFiles(Provider):
         stated = [path for path in self.context.env.get(VARIABLE, "").split(os.pathsep) if path.strip()]
         if not stated:
             raise ProviderError(f"file needs the environment variable {VARIABLE}: files or folders, separated by {os.pathsep!r}")
-        now, sheets, unread = self.context.clock(), list[Sheet](), list[Rejected]()
-        for path in (path for place in stated for path in files_at(Path(place.strip()))):
+        now, sheets, unread = self.context.clock(), list[PriceSheet](), list[Rejected]()
+        for path in (path for place in stated for path in list_files(Path(place.strip()))):
             try:
-                sheets.append(load(path, now))
+                sheets.append(load_sheet(path, now))
             except ProviderError as error:
                 unread.append(Rejected(file_id(path), str(error)))
-        return parse(sheets, Reading(self.name, VARIABLE, now, self.context.canonical), unread)
+        return parse(sheets, OfferCollector(self.name, VARIABLE, now, self.context.canonical), unread)
 
 
-def parse(sheets: Iterable[Sheet], reading: Reading, unread: Sequence[Rejected] = ()) -> Fetched:
+def parse(sheets: Iterable[PriceSheet], collector: OfferCollector, unread: Sequence[Rejected] = ()) -> Fetched:
     """The offers of all sheets, dated by the row, else the book, else the file. Raises ProviderError where nothing is understood.
 
     Each team's are read by themselves: they are nobody else's prices, and the same thing may have another price for another team.
     `unread`: the files that are none of the sheets, and why.
     """
-    by_team: dict[str | None, list[Sheet]] = {None: []}
+    by_team: dict[str | None, list[PriceSheet]] = {None: []}
     for sheet in sheets:
         by_team.setdefault(sheet.team, []).append(sheet)
-    shared = _read(by_team.pop(None), reading)
+    shared = _read(by_team.pop(None), collector)
     if not (shared.offers or shared.discounts) and (shared.rejected or not by_team):
         raise ProviderError(_nothing(shared.rejected, unread))
-    teams = {str(team): _read(theirs, _anew(reading)) for team, theirs in by_team.items()}
+    teams = {str(team): _read(theirs, _anew(collector)) for team, theirs in by_team.items()}
     told = {team: read for team, read in teams.items() if read.offers or read.discounts or read.rejected}
     return replace(shared, teams=told, unread=tuple(unread))
 
 
-def _read(sheets: Sequence[Sheet], reading: Reading) -> Fetched:
+def _read(sheets: Sequence[PriceSheet], collector: OfferCollector) -> Fetched:
     discounts: list[Discount] = []
     for sheet in sheets:
         for place, row in sheet.prices:
-            with reading.row(place):
-                reading.add(**_offer(row, sheet, reading))
+            with collector.row(place):
+                collector.add(**_offer(row, sheet, collector))
         for place, row in sheet.discounts:
-            with reading.row(place):
-                discounts.append(_discount(row, sheet, reading))
-    name = snapshot_name(reading.provider, reading.offers, reading.at)
+            with collector.row(place):
+                discounts.append(_discount(row, sheet, collector))
+    name = snapshot_name(collector.provider, collector.offers, collector.at)
     if discounts:
         name = f"{name}-{hashlib.sha256(repr(discounts).encode()).hexdigest()[:6]}"
-    return Fetched(tuple(reading.offers), name, tuple(reading.rejected), discounts=tuple(discounts))
+    return Fetched(tuple(collector.offers), name, tuple(collector.rejected), discounts=tuple(discounts))
 
 
-def _anew(reading: Reading) -> Reading:
-    return Reading(reading.provider, reading.source, reading.at, reading.canonical)
+def _anew(collector: OfferCollector) -> OfferCollector:
+    return OfferCollector(collector.provider, collector.source, collector.at, collector.canonical)
 
 
 def _nothing(rejected: Sequence[Rejected], unread: Sequence[Rejected]) -> str:
@@ -112,30 +112,30 @@ def _nothing(rejected: Sequence[Rejected], unread: Sequence[Rejected]) -> str:
     return "; ".join(said) or "the price files hold no price"
 
 
-def _offer(row: object, sheet: Sheet, reading: Reading) -> dict[str, Any]:
+def _offer(row: object, sheet: PriceSheet, collector: OfferCollector) -> dict[str, Any]:
     """The fields of an offer. Raises BadRow."""
-    stated = known_fields(row, PRICE_FIELDS)
-    count = whole(stated, "accelerator_count")
-    at = when(stated["observed_at"]) if "observed_at" in stated else sheet.at
-    if at > reading.at:
+    stated = filled_fields(row, PRICE_FIELDS)
+    count = get_count(stated, "accelerator_count")
+    at = parse_time(stated["observed_at"]) if "observed_at" in stated else sheet.at
+    if at > collector.at:
         raise BadRow(f"observed_at is {at:%Y-%m-%d}, which is still to come")
     return {
-        "provider": text(stated, "provider"),
-        "region": text(stated, "region"),
-        "instance_type": text(stated, "instance_type"),
-        "accelerator": _accelerator(stated, reading),
+        "provider": get_text(stated, "provider"),
+        "region": get_text(stated, "region"),
+        "instance_type": get_text(stated, "instance_type"),
+        "accelerator": _accelerator(stated, collector),
         "accelerator_count": count,
         "pricing": _pricing(stated),
         "usd_per_hour": _usd_per_hour(stated, count),
         "observed_at": at,
-        "source": text(stated, "source") if "source" in stated else sheet.source,
+        "source": get_text(stated, "source") if "source" in stated else sheet.source,
         "extras": {FILE: sheet.file, **sheet.extras, **({"country": _country(stated)} if "country" in stated else {})},
     }
 
 
 def _country(stated: Mapping[str, Any]) -> str:
     """The ISO 3166-1 alpha-3 code of either code, case-blind. Raises BadRow."""
-    code = text(stated, "country")
+    code = get_text(stated, "country")
     if code.upper() not in _alpha_3():
         raise BadRow(f"country is {code[:40]!r} where a code of ISO 3166-1 was expected, as DE or DEU")
     return _alpha_3()[code.upper()]
@@ -143,7 +143,7 @@ def _country(stated: Mapping[str, Any]) -> str:
 
 @cache
 def _alpha_3() -> Mapping[str, str]:
-    rows = table("countries.csv")
+    rows = read_table("countries.csv")
     return {code: row["alpha_3"] for row in rows for code in row.values()}
 
 
@@ -151,36 +151,36 @@ def _usd_per_hour(stated: Mapping[str, Any], count: int) -> Decimal:
     whole_price, each = stated.get("usd_per_hour"), stated.get("usd_per_accelerator_hour")
     if (whole_price is None) == (each is None):
         raise BadRow("one of usd_per_hour and usd_per_accelerator_hour was expected")
-    return usd(whole_price, "usd_per_hour") if each is None else usd(each, "usd_per_accelerator_hour") * count
+    return parse_usd(whole_price, "usd_per_hour") if each is None else parse_usd(each, "usd_per_accelerator_hour") * count
 
 
-def _accelerator(stated: Mapping[str, Any], reading: Reading) -> str:
+def _accelerator(stated: Mapping[str, Any], collector: OfferCollector) -> str:
     """The canonical name. In the operator's own file an accelerator that is not known is a mistake, not something to leave out."""
-    label = text(stated, "accelerator")
-    name = reading.canonical(label, None)
+    label = get_text(stated, "accelerator")
+    name = collector.canonical(label, None)
     if name is None:
         raise BadRow(f"accelerator {label!r} names none that is known, or more than one: write it like NVIDIA-H100-80GB-SXM")
     return name
 
 
 def _pricing(stated: Mapping[str, Any]) -> Pricing:
-    pricing = PRICING_BY_NAME.get(text(stated, "pricing"))
+    pricing = PRICING_BY_NAME.get(get_text(stated, "pricing"))
     if pricing is None:
         raise BadRow(f"pricing is {stated['pricing']!r}; known: {', '.join(PRICINGS)}")
     return pricing
 
 
-def _discount(row: object, sheet: Sheet, reading: Reading) -> Discount:
+def _discount(row: object, sheet: PriceSheet, collector: OfferCollector) -> Discount:
     """Raises BadRow."""
-    stated = known_fields(row, DISCOUNT_FIELDS)
+    stated = filled_fields(row, DISCOUNT_FIELDS)
     try:
         return Discount(
-            name=text(stated, "name"),
-            share=decimal(stated.get("percent"), "percent") / 100,
-            provider=text(stated, "provider") if "provider" in stated else None,
-            region=text(stated, "region") if "region" in stated else None,
+            name=get_text(stated, "name"),
+            share=parse_decimal(stated.get("percent"), "percent") / 100,
+            provider=get_text(stated, "provider") if "provider" in stated else None,
+            region=get_text(stated, "region") if "region" in stated else None,
             pricing=_pricing(stated) if "pricing" in stated else None,
-            accelerator=_accelerator(stated, reading) if "accelerator" in stated else None,
+            accelerator=_accelerator(stated, collector) if "accelerator" in stated else None,
             file=sheet.file,
         )
     except ValueError as error:

@@ -16,15 +16,15 @@ import yaml
 
 from providers import strict_json
 from providers.offer import ProviderError
-from providers.row_parsing import BadRow, rows, text
+from providers.row_parsing import BadRow, expect_list, get_text
 
-LONGEST_TEAM = 100
+MAX_TEAM_CHARS = 100
 """Characters of a team's name: no team has a longer one."""
 BOOK_FIELDS = ("book", "team", "source", "observed_at", "currency", "prices", "discounts")
 
 
 @dataclass(frozen=True, slots=True)
-class Sheet:
+class PriceSheet:
     """A file as it was read: each row with its place in the file; `at` and `source` hold for rows that state none.
 
     `file`: which it is among all (`file_id`). `team`: the prices are that team's alone.
@@ -39,7 +39,7 @@ class Sheet:
     team: str | None = None
 
 
-def load(path: Path, now: datetime) -> Sheet:
+def load_sheet(path: Path, now: datetime) -> PriceSheet:
     """The sheet in a file. Raises ProviderError that names the file where it cannot be read or is none."""
     try:
         body = path.read_bytes()
@@ -59,16 +59,16 @@ def file_id(path: Path) -> str:
     return f"{name}#{hashlib.sha256(os.fsencode(path.absolute())).hexdigest()[:8]}"
 
 
-def sheet_of(file: str, content: object, changed: datetime) -> Sheet:
+def sheet_of(file: str, content: object, changed: datetime) -> PriceSheet:
     """The rows of a file's content, a sheet or a book. Raises ProviderError and BadRow for what is neither."""
     if isinstance(content, Mapping):
         return _book(file, content, changed)
-    if isinstance(content, Placed):
-        return Sheet(file, tuple((f"{file}: line {line}", row) for line, row in content), (), changed, file)
-    return Sheet(file, _numbered(f"{file}: row", content), (), changed, file)
+    if isinstance(content, NumberedRows):
+        return PriceSheet(file, tuple((f"{file}: line {line}", row) for line, row in content), (), changed, file)
+    return PriceSheet(file, _numbered(f"{file}: row", content), (), changed, file)
 
 
-def files_at(place: Path) -> list[Path]:
+def list_files(place: Path) -> list[Path]:
     """The file itself, or the price files directly in the folder, by name. Raises ProviderError."""
     try:
         return sorted(path for path in place.iterdir() if path.suffix.lower() in READERS) if place.is_dir() else [place]
@@ -83,15 +83,15 @@ def _reader(path: Path) -> Callable[[bytes], object]:
     return reader
 
 
-class Placed(list[tuple[int, dict[str, str]]]):
+class NumberedRows(list[tuple[int, dict[str, str]]]):
     """The rows of a CSV file with the numbers of their lines."""
 
 
-def _read_csv(body: bytes) -> Placed:
+def _read_csv(body: bytes) -> NumberedRows:
     reader = csv.DictReader(io.StringIO(body.decode("utf-8-sig"), newline=""), restkey="a cell too many", strict=True)
     if len(set(reader.fieldnames or ())) != len(reader.fieldnames or ()):
         raise ValueError("two of its columns have the same name")
-    return Placed((reader.line_num, row) for row in reader)
+    return NumberedRows((reader.line_num, row) for row in reader)
 
 
 def _read_yaml(body: bytes) -> object:
@@ -107,28 +107,28 @@ READERS: Mapping[str, Callable[[bytes], object]] = {
 
 
 def _numbered(what: str, items: object) -> tuple[tuple[str, Any], ...]:
-    return tuple((f"{what} {number}", item) for number, item in enumerate(rows(items, what), start=1))
+    return tuple((f"{what} {number}", item) for number, item in enumerate(expect_list(items, what), start=1))
 
 
-def _book(file: str, content: Mapping[str, Any], changed: datetime) -> Sheet:
-    book = known_fields(content, BOOK_FIELDS)
+def _book(file: str, content: Mapping[str, Any], changed: datetime) -> PriceSheet:
+    book = filled_fields(content, BOOK_FIELDS)
     if book.get("currency", "USD") != "USD":
         raise BadRow(f"its currency is {book['currency']}: prices are stated in USD")
-    extras: dict[str, str] = {str(name): text(book, name) for name in ("book", "team") if name in book}
-    if len(extras.get("team", "")) > LONGEST_TEAM:
-        raise BadRow(f"no team's name has more than {LONGEST_TEAM} characters")
-    return Sheet(
+    extras: dict[str, str] = {str(name): get_text(book, name) for name in ("book", "team") if name in book}
+    if len(extras.get("team", "")) > MAX_TEAM_CHARS:
+        raise BadRow(f"no team's name has more than {MAX_TEAM_CHARS} characters")
+    return PriceSheet(
         file,
         _numbered(f"{file}: prices", book.get("prices", [])),
         _numbered(f"{file}: discounts", book.get("discounts", [])),
-        when(book["observed_at"]) if "observed_at" in book else changed,
-        text(book, "source") if "source" in book else extras.get("book", file),
+        parse_time(book["observed_at"]) if "observed_at" in book else changed,
+        get_text(book, "source") if "source" in book else extras.get("book", file),
         extras,
         extras.get("team"),
     )
 
 
-def known_fields(row: object, fields: tuple[str, ...]) -> dict[str, Any]:
+def filled_fields(row: object, fields: tuple[str, ...]) -> dict[str, Any]:
     """The fields that are filled in. Raises BadRow for one that is not known: a misspelt one would be ignored."""
     if not isinstance(row, Mapping):
         raise BadRow("an object of named fields was expected")
@@ -139,7 +139,7 @@ def known_fields(row: object, fields: tuple[str, ...]) -> dict[str, Any]:
     return filled
 
 
-def when(value: object) -> datetime:
+def parse_time(value: object) -> datetime:
     """A date (midnight UTC) or time of ISO 8601, UTC unless it says otherwise. YAML reads dates itself. Raises BadRow."""
     if isinstance(value, date) and not isinstance(value, datetime):
         value = value.isoformat()

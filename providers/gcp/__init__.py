@@ -12,17 +12,17 @@ from datetime import timedelta
 from typing import Any
 
 from providers.base import RemoteProvider
-from providers.common import part_of
+from providers.common import isolate_part
 from providers.gcp.machines import add_machines, add_slices
 from providers.gcp.skus import PartPrices, read_skus
 from providers.offer import Fetched, ProviderError
-from providers.row_parsing import Reading, mapping, rows
+from providers.row_parsing import OfferCollector, expect_list, expect_object
 
 COMPUTE_ENGINE = "6F81-5844-456A"
 CLOUD_TPU = "E000-3F24-B8AA"
 """TPU v2 to v4; the newer ones are sold as Compute Engine."""
 PAGE_SIZE = 5000
-MOST_PAGES = 2000  # tens of thousands of prices, 50 a page where the size that is asked for is not granted
+MAX_PAGES = 2000  # tens of thousands of prices, 50 a page where the size that is asked for is not granted
 
 
 class GoogleCloud(RemoteProvider):
@@ -35,16 +35,16 @@ class GoogleCloud(RemoteProvider):
 
     def fetch(self) -> Fetched:
         """All machines and slices. Old TPUs are missed where only their service cannot be read. Raises ProviderError."""
-        reading = self.reading()
+        collector = self.collector()
         skus = list(self._skus(COMPUTE_ENGINE))
-        with part_of(reading, f"service {CLOUD_TPU}"):
+        with isolate_part(collector, f"service {CLOUD_TPU}"):
             skus += self._skus(CLOUD_TPU)
-        return parse(skus, reading)
+        return parse(skus, collector)
 
     def _skus(self, service: str) -> Iterator[Any]:
         key = {"X-Goog-Api-Key": self.credential("GOOGLE_API_KEY")}
         asked, token = set[str](), ""
-        while token not in asked and len(asked) < MOST_PAGES:
+        while token not in asked and len(asked) < MAX_PAGES:
             asked.add(token)
             params = {"currencyCode": "USD", "pageSize": str(PAGE_SIZE), **({"pageToken": token} if token else {})}
             page = self.http.get_json(f"{self.url}/v1/services/{service}/skus", headers=key, params=params)
@@ -57,19 +57,19 @@ class GoogleCloud(RemoteProvider):
 
 def skus_of(page: object) -> tuple[list[Any], str]:
     """The prices of one page and the token of the next, empty on the last. Raises ProviderError."""
-    answer = mapping(page, "the page")
+    answer = expect_object(page, "the page")
     if "error" in answer:
-        error = mapping(answer["error"], "error")
+        error = expect_object(answer["error"], "error")
         raise ProviderError(f"gcp: {error.get('status')}: {error.get('message')}")
     token = answer.get("nextPageToken", "")
     if not isinstance(token, str):
         raise ProviderError("gcp: nextPageToken is no text")
-    return rows(answer.get("skus"), "skus"), token
+    return expect_list(answer.get("skus"), "skus"), token
 
 
-def parse(skus: list[Any], reading: Reading) -> Fetched:
+def parse(skus: list[Any], collector: OfferCollector) -> Fetched:
     """The machines and slices whose parts all have a price."""
-    prices: PartPrices = read_skus(skus, reading)
-    add_machines(prices, reading)
-    add_slices(prices, reading)
-    return reading.fetched()
+    prices: PartPrices = read_skus(skus, collector)
+    add_machines(prices, collector)
+    add_slices(prices, collector)
+    return collector.fetched()

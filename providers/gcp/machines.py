@@ -14,12 +14,12 @@ from functools import cache
 from providers.catalog_files.gcp import Host, hosts, slice_of
 from providers.gcp.skus import NANO_USD, PartPrices
 from providers.offer import PRICINGS, Pricing
-from providers.row_parsing import BadRow, Reading
-from providers.tables import table
+from providers.row_parsing import BadRow, OfferCollector
+from providers.tables import read_table
 
 
 @dataclass(frozen=True, slots=True)
-class Machine:
+class MachineParts:
     """Something sold as one: its parts with the number of units of each, the accelerators' part first."""
 
     name: str
@@ -29,35 +29,35 @@ class Machine:
     on_demand: bool = True
 
 
-def add_machines(prices: PartPrices, reading: Reading) -> None:
+def add_machines(prices: PartPrices, collector: OfferCollector) -> None:
     """Adds the offers of all GPU machines; one whose GPUs have no price anywhere is left out by its name."""
     for machine in machines():
         if not any((machine.parts[0][0], pricing) in prices for pricing in PRICINGS):
-            reading.left_out[f"{machine.name}: the list has no price of its {machine.parts[0][0]}"] += 1
-        _add(machine, prices, reading)
+            collector.skipped[f"{machine.name}: the list has no price of its {machine.parts[0][0]}"] += 1
+        _add(machine, prices, collector)
 
 
-def add_slices(prices: PartPrices, reading: Reading) -> None:
+def add_slices(prices: PartPrices, collector: OfferCollector) -> None:
     """Adds the offers of all TPU slices."""
     for machine in slices():
-        _add(machine, prices, reading)
+        _add(machine, prices, collector)
 
 
 @cache
-def machines() -> tuple[Machine, ...]:
+def machines() -> tuple[MachineParts, ...]:
     """All GPU machines."""
     return tuple(_machine(label, count, host) for (label, count), found in hosts().items() for host in found)
 
 
-def _machine(label: str, count: int, host: Host) -> Machine:
+def _machine(label: str, count: int, host: Host) -> MachineParts:
     gpus = (f"gpu {label}", Decimal(count))
     rest = () if host.host_included else _host_parts(host.name)
-    return Machine(host.name, host.accelerator, host.accelerator_count, (gpus, *rest), host.on_demand)
+    return MachineParts(host.name, host.accelerator, host.accelerator_count, (gpus, *rest), host.on_demand)
 
 
 @cache
 def _shapes() -> Mapping[str, Mapping[str, str]]:
-    return {row["machine"]: row for row in table("gcp_machines.csv")}
+    return {row["machine"]: row for row in read_table("gcp_machines.csv")}
 
 
 def _host_parts(name: str) -> tuple[tuple[str, Decimal], ...]:
@@ -68,42 +68,42 @@ def _host_parts(name: str) -> tuple[tuple[str, Decimal], ...]:
 
 
 @cache
-def slices() -> tuple[Machine, ...]:
+def slices() -> tuple[MachineParts, ...]:
     """All TPU slices. A part's price may be that of several chips."""
     return tuple(_slices())
 
 
-def _slices() -> Iterator[Machine]:
-    for row in table("gcp_tpus.csv"):
+def _slices() -> Iterator[MachineParts]:
+    for row in read_table("gcp_tpus.csv"):
         for size in row["sizes"].split():
             name = f"{row['slice']}-{size}"
             found = slice_of(name)
             if found is None:
                 raise LookupError(f"gcp_tpus.csv names {name}, whose generation is not in gcp_slices.csv")
-            yield Machine(name, *found, ((row["part"], Decimal(found[1]) / int(row["chips_per_unit"])),))
+            yield MachineParts(name, *found, ((row["part"], Decimal(found[1]) / int(row["chips_per_unit"])),))
 
 
-def _add(machine: Machine, prices: PartPrices, reading: Reading) -> None:
+def _add(machine: MachineParts, prices: PartPrices, collector: OfferCollector) -> None:
     """One offer for each kind of pricing and region in which the accelerators have a price."""
     accelerator_part = machine.parts[0][0]
     for pricing in PRICINGS:
         for region in prices.get((accelerator_part, pricing), {}):
-            with reading.row(f"{region} {machine.name} {pricing}"):
-                _offer(machine, pricing, region, prices, reading)
+            with collector.row(f"{region} {machine.name} {pricing}"):
+                _offer(machine, pricing, region, prices, collector)
 
 
-def _offer(machine: Machine, pricing: Pricing, region: str, prices: PartPrices, reading: Reading) -> None:
+def _offer(machine: MachineParts, pricing: Pricing, region: str, prices: PartPrices, collector: OfferCollector) -> None:
     if pricing == "on_demand" and not machine.on_demand:
-        reading.left_out[f"{machine.name}: listed, but cannot be bought on demand"] += 1
+        collector.skipped[f"{machine.name}: listed, but cannot be bought on demand"] += 1
         return
-    accelerator = reading.accelerator(machine.accelerator)
+    accelerator = collector.accelerator(machine.accelerator)
     missing = [part for part, _ in machine.parts if region not in prices.get((part, pricing), {})]
     if missing:
-        reading.left_out[f"{machine.name}: its {pricing} price lacks {' and '.join(missing)} in some regions"] += 1
+        collector.skipped[f"{machine.name}: its {pricing} price lacks {' and '.join(missing)} in some regions"] += 1
         return
     price = _total(machine, pricing, region, prices)
     _check(machine, price, pricing, region, prices)
-    reading.add(
+    collector.add(
         region=region,
         instance_type=machine.name,
         accelerator=accelerator,
@@ -113,13 +113,13 @@ def _offer(machine: Machine, pricing: Pricing, region: str, prices: PartPrices, 
     )
 
 
-def _total(machine: Machine, pricing: Pricing, region: str, prices: PartPrices) -> Decimal:
+def _total(machine: MachineParts, pricing: Pricing, region: str, prices: PartPrices) -> Decimal:
     """USD an hour; parts are exact but for disks, whose month is shared out over its hours."""
     total = sum((amount * prices[part, pricing][region] for part, amount in machine.parts), Decimal(0))
     return total.quantize(NANO_USD)
 
 
-def _check(machine: Machine, price: Decimal, pricing: Pricing, region: str, prices: PartPrices) -> None:
+def _check(machine: MachineParts, price: Decimal, pricing: Pricing, region: str, prices: PartPrices) -> None:
     """Raises BadRow for a price that another price of the same thing shows to be wrong."""
     other: Pricing = "reserved_1y" if pricing == "on_demand" else "on_demand"
     if any(region not in prices.get((part, other), {}) for part, _ in machine.parts):

@@ -9,11 +9,11 @@ from decimal import Decimal
 from functools import cache
 from types import MappingProxyType
 
-from providers.catalog_files.model import MOST_USD
-from providers.common import texts
+from providers.catalog_files.model import MAX_USD
+from providers.common import get_texts
 from providers.offer import Pricing
-from providers.row_parsing import BadRow, NotForUs, Reading, decimal, part, parts, text, usd
-from providers.tables import table
+from providers.row_parsing import BadRow, OfferCollector, SkippedRow, get_list, get_object, get_text, parse_decimal, parse_usd
+from providers.tables import read_table
 
 PartPrices = Mapping[tuple[str, Pricing], Mapping[str, Decimal]]
 """USD an hour of one unit of a part (core, GiB, device, chip) by part and pricing, then by region."""
@@ -35,38 +35,38 @@ NANO_USD = Decimal("1e-9")
 NANOS_A_UNIT = 10**9
 
 
-def read_skus(skus: Iterable[object], reading: Reading) -> PartPrices:
+def read_skus(skus: Iterable[object], collector: OfferCollector) -> PartPrices:
     """The prices of all parts that machines are composed of. Of two prices of one part in one region the higher holds."""
     prices: dict[tuple[str, Pricing], dict[str, Decimal]] = defaultdict(dict)
     for sku in skus:
         description = sku.get("description") if isinstance(sku, dict) else sku
-        with reading.row(description):
+        with collector.row(description):
             key = _part(sku)
             if key is None:
                 continue
             price = _usd(sku)
-            for region in texts(sku, "serviceRegions"):
+            for region in get_texts(sku, "serviceRegions"):
                 prices[key][region] = max(price, prices[key].get(region, price))
     return MappingProxyType(prices)
 
 
 @cache
 def _names() -> Mapping[str, str]:
-    return {row["name"].lower(): row["part"] for row in table("gcp_parts.csv")}
+    return {row["name"].lower(): row["part"] for row in read_table("gcp_parts.csv")}
 
 
 def _part(sku: object) -> tuple[str, Pricing] | None:
     """The part and its pricing, or None for the thousands of SKUs of other things. Raises NotForUs for an accelerator without part."""
-    description = text(sku, "description")
+    description = get_text(sku, "description")
     found = DESCRIPTION.fullmatch(description)
     if found is None or NOT_THESE.search(description):
         return None
     name = _names().get(found["name"].lower())
     if name is None:
-        if part(sku, "category").get("resourceGroup") in ("GPU", "TPU"):
-            raise NotForUs(f"no machine known that is composed of: {found['name']}")
+        if get_object(sku, "category").get("resourceGroup") in ("GPU", "TPU"):
+            raise SkippedRow(f"no machine known that is composed of: {found['name']}")
         return None
-    return name, _pricing(found, text(part(sku, "category"), "usageType"))
+    return name, _pricing(found, get_text(get_object(sku, "category"), "usageType"))
 
 
 def _pricing(found: re.Match[str], usage: str) -> Pricing:
@@ -78,30 +78,30 @@ def _pricing(found: re.Match[str], usage: str) -> Pricing:
     if found["spot"] or found["spot_vm"]:
         return "spot"
     if usage not in USAGE:
-        raise NotForUs(f"usage type {usage}")
+        raise SkippedRow(f"usage type {usage}")
     return USAGE[usage]
 
 
 def _usd(sku: object) -> Decimal:
     """USD an hour of one unit, exactly as listed: units and billionths. Raises BadRow."""
-    expression = part(_first(sku, "pricingInfo"), "pricingExpression")
-    unit = text(expression, "usageUnit")
+    expression = get_object(_first(sku, "pricingInfo"), "pricingExpression")
+    unit = get_text(expression, "usageUnit")
     if unit not in UNITS_PER_HOUR:
         raise BadRow(f"the unit {unit} where one an hour or a month was expected")
-    money = part(_first(expression, "tieredRates"), "unitPrice")
-    if text(money, "currencyCode") != "USD":
-        raise BadRow(f"a price in {text(money, 'currencyCode')} where USD was asked for")
-    units, nanos = decimal(money.get("units", "0"), "units"), decimal(money.get("nanos", 0), "nanos")
+    money = get_object(_first(expression, "tieredRates"), "unitPrice")
+    if get_text(money, "currencyCode") != "USD":
+        raise BadRow(f"a price in {get_text(money, 'currencyCode')} where USD was asked for")
+    units, nanos = parse_decimal(money.get("units", "0"), "units"), parse_decimal(money.get("nanos", 0), "nanos")
     if not 0 <= nanos < NANOS_A_UNIT:
         raise BadRow(f"nanos is {nanos}: no billionths of a dollar")
-    listed = usd(units + nanos * NANO_USD, "unitPrice")
-    if listed > MOST_USD:
+    listed = parse_usd(units + nanos * NANO_USD, "unitPrice")
+    if listed > MAX_USD:
         raise BadRow(f"unitPrice is {listed}: no price of an hour")
     return listed / UNITS_PER_HOUR[unit]
 
 
 def _first(row: object, name: str) -> object:
-    found = parts(row, name)
+    found = get_list(row, name)
     if not found:
         raise BadRow(f"{name} is empty")
     return found[0]

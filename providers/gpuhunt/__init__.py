@@ -16,10 +16,10 @@ from datetime import UTC, datetime, timedelta
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from providers.gpuhunt.items import Cloud, read
+from providers.gpuhunt.items import CatalogCloud, read
 from providers.offer import Fetched, Provider, ProviderError, Rejected
-from providers.row_parsing import Reading
-from providers.tables import table
+from providers.row_parsing import OfferCollector
+from providers.tables import read_table
 
 if TYPE_CHECKING:
     from providers.base import Context
@@ -44,7 +44,7 @@ class Gpuhunt(Provider):
 
     def _fetched(self) -> Fetched:
         catalog, failures = _catalog()
-        reading = Reading(self.name, self.name, self.context.clock(), self.context.canonical)
+        collector = OfferCollector(self.name, self.name, self.context.clock(), self.context.canonical)
         loaded = {provider.NAME for provider in catalog.providers}
         for cloud in clouds():
             if cloud.live and cloud.key not in loaded:
@@ -52,10 +52,10 @@ class Gpuhunt(Provider):
             try:
                 items = catalog.query(provider=cloud.key, min_gpu_count=1)
             except failures as error:
-                reading.rejected.append(Rejected(cloud.provider, f"the library cannot read it: {error}"))
+                collector.rejected.append(Rejected(cloud.provider, f"the library cannot read it: {error}"))
                 continue
-            read(cloud, items, _published(catalog, cloud, reading.at), reading)
-        return reading.fetched()
+            read(cloud, items, _published(catalog, cloud, collector.at), collector)
+        return collector.fetched()
 
 
 @contextmanager
@@ -69,10 +69,10 @@ def _no_endless_wait() -> Iterator[None]:
         socket.setdefaulttimeout(before)
 
 
-def clouds() -> Iterable[Cloud]:
+def clouds() -> Iterable[CatalogCloud]:
     """All clouds that are read."""
-    for row in table("gpuhunt_clouds.csv"):
-        yield Cloud(row["gpuhunt"], row["provider"], row["asked"] == "live")
+    for row in read_table("gpuhunt_clouds.csv"):
+        yield CatalogCloud(row["gpuhunt"], row["provider"], row["asked"] == "live")
 
 
 def _catalog() -> tuple[Any, tuple[type[Exception], ...]]:
@@ -88,7 +88,7 @@ def _catalog() -> tuple[Any, tuple[type[Exception], ...]]:
         raise ProviderError(f"gpuhunt's catalogue cannot be loaded: {error}") from error
 
 
-def _published(catalog: Any, cloud: Cloud, now: datetime) -> datetime:
+def _published(catalog: Any, cloud: CatalogCloud, now: datetime) -> datetime:
     """The day on which the library published this cloud's catalogue, as its version tells, or now."""
     published = catalog.catalog.get(cloud.key)
     try:

@@ -32,7 +32,7 @@ class Job:
     sent_at: datetime | None
     created_at: datetime
     updated_at: datetime
-    single: str | None
+    dedup_key: str | None
 
 
 @dataclass(frozen=True, slots=True)

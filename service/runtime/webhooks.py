@@ -22,8 +22,8 @@ from requests.utils import DEFAULT_CA_BUNDLE_PATH
 from urllib3 import Timeout
 from urllib3.exceptions import ConnectTimeoutError, HTTPError, NewConnectionError
 
-from providers.error_text import told
-from providers.transport import POOLS, ending_at
+from providers.error_text import describe_error
+from providers.transport import POOLS, deadline_at
 from service.domain.tracking.alerts import MOST_URL
 
 CONNECT_S = 3.0
@@ -189,7 +189,7 @@ def _first_answer(to: Destination, addresses: Sequence[Address], body: bytes, he
             continue
         except (OSError, HTTPError) as error:
             late = time.monotonic() >= deadline
-            what = f"no answer within {TOTAL_S:g} s in all" if late else told(error, CONNECT_S, READ_S)
+            what = f"no answer within {TOTAL_S:g} s in all" if late else describe_error(error, CONNECT_S, READ_S)
             raise Undelivered(f"{to.name}: {what}") from None
     raise Undelivered(f"{to.name}: no connection")
 
@@ -197,7 +197,7 @@ def _first_answer(to: Destination, addresses: Sequence[Address], body: bytes, he
 def _answer(to: Destination, address: Address, body: bytes, headers: Mapping[str, str], deadline: float) -> int:
     """The status of the answer; its body is not read."""
     timeout = Timeout(connect=CONNECT_S, read=READ_S)
-    with ending_at(deadline), POOLS[to.scheme](str(address), to.port, timeout=timeout, **_tls(to)) as pool:
+    with deadline_at(deadline), POOLS[to.scheme](str(address), to.port, timeout=timeout, **_tls(to)) as pool:
         answer = pool.urlopen("POST", to.path, body=body, headers=headers, retries=False, redirect=False, preload_content=False)
         try:
             return int(answer.status)

@@ -37,13 +37,13 @@ class JobRows(Database):
             connection.execute(insert(jobs).values(values))
             return _job(connection.execute(select(jobs).where(jobs.c.id == values["id"])).mappings().one())
 
-    def create_single_job(self, kind: str, payload: Mapping[str, Any], now: datetime, single: str) -> tuple[Job, bool]:
-        """The open job about `single`, and whether it is a new one: however many ask at once, in however many processes, one is made."""
-        values = _new_job(kind, payload, now) | {"single": single}
+    def create_single_job(self, kind: str, payload: Mapping[str, Any], now: datetime, dedup_key: str) -> tuple[Job, bool]:
+        """The open job about `dedup_key`, and whether it is a new one: however many ask at once, in however many processes, one is made."""
+        values = _new_job(kind, payload, now) | {"dedup_key": dedup_key}
         with self._write() as connection:
             new = insert_into(connection, jobs).values(values)
             # the update that changes nothing is what makes the database return the row that stood in the way
-            kept = new.on_conflict_do_update(index_elements=["single"], set_={"single": single}).returning(jobs)
+            kept = new.on_conflict_do_update(index_elements=["dedup_key"], set_={"dedup_key": dedup_key}).returning(jobs)
             job = _job(connection.execute(kept).mappings().one())
         return job, job.id == values["id"]
 
@@ -107,7 +107,7 @@ class JobRows(Database):
 
     def request_cancel(self, job_id: str, now: datetime) -> Job | None:
         """Ask for the end of a job: at once while it is queued, by its holder while it runs. Returns the job, None if unknown."""
-        over = {"state": "cancelled", "cancel_requested": True, "updated_at": now, "single": None}
+        over = {"state": "cancelled", "cancel_requested": True, "updated_at": now, "dedup_key": None}
         with self._write() as connection:
             connection.execute(update(jobs).where(jobs.c.id == job_id, jobs.c.state == "queued").values(over))
             asked = update(jobs).where(jobs.c.id == job_id, jobs.c.state == "running")
@@ -128,7 +128,7 @@ class JobRows(Database):
         """End the unheld jobs that were cancelled or have no attempt left; returns how many."""
         reason = func.coalesce(jobs.c.error, f"its worker died or hung in each of {ATTEMPT_CAP} attempts")
         with self._write() as connection:
-            over = {"updated_at": now, "single": None}
+            over = {"updated_at": now, "dedup_key": None}
             cancelled = update(jobs).where(_expired(now), jobs.c.cancel_requested).values(state="cancelled", **over)
             failed = update(jobs).where(_expired(now), ~_attempts_left()).values(state="failed", error=reason, **over)
             return connection.execute(cancelled).rowcount + connection.execute(failed).rowcount
@@ -172,7 +172,7 @@ class JobRows(Database):
             return connection.execute(delete(jobs).where(over)).rowcount
 
     def _end(self, job: Job, now: datetime, **values: object) -> bool:
-        over = {"lease_owner": None, "lease_expires_at": None, "sent_at": None, "updated_at": now, "single": None}
+        over = {"lease_owner": None, "lease_expires_at": None, "sent_at": None, "updated_at": now, "dedup_key": None}
         return self._change(job, {**over, **values})
 
     def _let_go(self, job: Job, now: datetime, **values: object) -> bool:

@@ -25,7 +25,7 @@ from sqlalchemy import (
     TypeDecorator,
 )
 
-HEAD = "0006"
+HEAD = "0007"
 """The newest migration: what `Store.check_head` asks of the database without loading Alembic. A test holds it to the files."""
 
 
@@ -94,8 +94,8 @@ jobs = Table(
     Column("sent_at", UtcTime),
     Column("created_at", UtcTime, nullable=False),
     Column("updated_at", UtcTime, nullable=False),
-    Column("single", String(200)),  # what only one open job may be about; null once the job is over
-    Index("jobs_single", "single", unique=True),
+    Column("dedup_key", String(200)),  # what only one open job may be about; null once the job is over
+    Index("jobs_dedup_key", "dedup_key", unique=True),
     Index("jobs_by_state", "state", "lease_expires_at"),
     Index("jobs_by_kind", "kind", "created_at"),
 )
@@ -156,11 +156,11 @@ provider_states = Table(
     Column("offers", Integer, nullable=False),
     Column("rejected_count", Integer, nullable=False),
     Column("rejected", JSON, nullable=False),
-    Column("left_out", JSON, nullable=False),
+    Column("skipped", JSON, nullable=False),
     Column("quarantined_count", Integer, nullable=False),
     Column("quarantined", JSON, nullable=False),
-    Column("doubted_count", Integer, nullable=False),
-    Column("doubted", JSON, nullable=False),
+    Column("suspicious_count", Integer, nullable=False),
+    Column("suspicious", JSON, nullable=False),
     Column("warnings", JSON, nullable=False),
     Column("configuration", String(64)),
 )
@@ -190,8 +190,8 @@ team_prices = Table(
     Column("offers", Integer, nullable=False),
     Column("rejected_count", Integer, nullable=False),
     Column("rejected", JSON, nullable=False),
-    Column("doubted_count", Integer, nullable=False),
-    Column("doubted", JSON, nullable=False),
+    Column("suspicious_count", Integer, nullable=False),
+    Column("suspicious", JSON, nullable=False),
     Column("warnings", JSON, nullable=False),
 )
 

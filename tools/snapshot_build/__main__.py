@@ -30,7 +30,7 @@ def main(source_dir: Path, out: Path | None, *, rejected: bool) -> None:
     if rejected:
         for row in result.rejected:
             click.echo(f"{row.row}: {row.reason}")
-    click.echo(f"{result.rows} offers, {len(result.rejected)} rows rejected, {sum(result.left_out.values())} left out -> {folder}")
+    click.echo(f"{result.rows} offers, {len(result.rejected)} rows rejected, {sum(result.skipped.values())} left out -> {folder}")
     for missing in result.missing:
         click.echo(f"not found: {missing}", err=True)
 

@@ -11,8 +11,8 @@ from types import MappingProxyType
 
 from providers.catalog_files import READERS as LIVE_READERS
 from providers.catalog_files import Reader, checks
-from providers.catalog_files.model import Log, Quote, Source
-from providers.catalog_files.naming import Canonical, named
+from providers.catalog_files.model import ParseLog, Quote, Source
+from providers.catalog_files.naming import Canonical, with_canonical_names
 from providers.offer import Rejected
 from tools.snapshot_build import tables
 from tools.snapshot_build.precedence import newest
@@ -38,7 +38,7 @@ READERS: Mapping[str, Reader] = {
 class BuildResult:
     """A snapshot: its two files as text, the number of rows, and what was left out.
 
-    `rejected` names single rows with their reason; `left_out` counts by reason what is left out on purpose;
+    `rejected` names single rows with their reason; `skipped` counts by reason what is left out on purpose;
     `missing` lists the known files that the folder does not hold.
     """
 
@@ -46,7 +46,7 @@ class BuildResult:
     sources_csv: str
     rows: int
     rejected: tuple[Rejected, ...]
-    left_out: MappingProxyType[str, int]
+    skipped: MappingProxyType[str, int]
     missing: tuple[str, ...]
 
     def write(self, folder: Path) -> None:
@@ -61,18 +61,18 @@ def build(source_dir: Path, canonical: Canonical) -> BuildResult:
     `canonical` takes a vendor's label and the memory of one device in GB (or None) and returns the canonical accelerator name
     or None. Raises FileNotFoundError when the folder holds none of the known files.
     """
-    log = Log()
+    log = ParseLog()
     present = [source for source in sources() if not source.path or (source_dir / source.path).is_file()]
     if not any(source.path for source in present):
         raise FileNotFoundError(f"{source_dir} holds none of the price files that the build knows")
-    quotes = [quote for source in present for quote in named(_read(source, source_dir, log), canonical, log)]
+    quotes = [quote for source in present for quote in with_canonical_names(_read(source, source_dir, log), canonical, log)]
     kept = sorted(_checked(quotes, log), key=lambda quote: quote.key)
     missing = tuple(source.path for source in sources() if source not in present)
-    left_out = MappingProxyType(dict(sorted(log.left_out.items())))
-    return BuildResult(_snapshot_csv(kept), _sources_csv(kept), len(kept), tuple(log.rejected), left_out, missing)
+    skipped = MappingProxyType(dict(sorted(log.skipped.items())))
+    return BuildResult(_snapshot_csv(kept), _sources_csv(kept), len(kept), tuple(log.rejected), skipped, missing)
 
 
-def _read(source: Source, folder: Path, log: Log) -> Iterator[Quote]:
+def _read(source: Source, folder: Path, log: ParseLog) -> Iterator[Quote]:
     if not source.path:
         yield from READERS[source.reader](source, iter(()), log)
         return
@@ -80,7 +80,7 @@ def _read(source: Source, folder: Path, log: Log) -> Iterator[Quote]:
         yield from READERS[source.reader](source, csv.DictReader(lines), log)
 
 
-def _checked(quotes: list[Quote], log: Log) -> list[Quote]:
+def _checked(quotes: list[Quote], log: ParseLog) -> list[Quote]:
     """The rows of the snapshot. Spot is held against on-demand twice: in its own source, and against newer on-demand prices."""
     real = checks.without_placeholders(quotes, log)
     plausible = checks.without_outliers(real, log)

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Hashable
 from datetime import date
 
-from providers.catalog_files.model import Log, Quote
-from providers.quarantine import grouped
+from providers.catalog_files.model import ParseLog, Quote
+from providers.quarantine import group_by
 
 # List prices of AWS fell by 40 % in June 2025: a row a year older than what newer data cover for the same provider, accelerator and
 # pricing is no price any more.
 SUPERSEDED_AFTER_DAYS = 365
 
 
-def newest(quotes: list[Quote], log: Log) -> list[Quote]:
+def newest(quotes: list[Quote], log: ParseLog) -> list[Quote]:
     """The newest quote of each key, without rows a year older than what newer data cover.
 
     A row is superseded when the same provider, accelerator and pricing stand in a source newer by more than
@@ -21,11 +21,11 @@ def newest(quotes: list[Quote], log: Log) -> list[Quote]:
     """
     latest = _latest_dates(quotes)
     kept: list[Quote] = []
-    for group in grouped(quotes, lambda q: q.key).values():
+    for group in group_by(quotes, lambda q: q.key).values():
         best = max(group, key=lambda q: (q.source.observed_at, q.source.key))
-        log.left_out["replaced by a newer source's price of the same thing"] += len(group) - 1
+        log.skipped["replaced by a newer source's price of the same thing"] += len(group) - 1
         if (latest[_coverage(best)] - best.source.observed_at).days > SUPERSEDED_AFTER_DAYS:
-            log.left_out["superseded: a year older than the same provider's newer prices of this accelerator"] += 1
+            log.skipped["superseded: a year older than the same provider's newer prices of this accelerator"] += 1
         else:
             kept.append(best)
     return kept

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from decimal import Decimal
 
-from providers.catalog_files.model import Log, Quote, Source, Unusable, usd
-from providers.catalog_files.naming import Machine, accelerator_of
+from providers.catalog_files.model import ParseLog, Quote, Source, UnusableField, parse_usd
+from providers.catalog_files.naming import MachineRow, accelerator_of
 from providers.offer import Pricing
 from tools.snapshot_build.sources import table
 
@@ -15,13 +15,13 @@ ON_DEMAND: Mapping[str, Pricing] = {"OnDemandUSDPerHour": "on_demand"}
 WITH_RESERVED: Mapping[str, Pricing] = {**ON_DEMAND, "ReservedUSDPerHour": "reserved_1y"}
 
 
-def read_karpenter(source: Source, rows: Iterator[Row], log: Log) -> Iterator[Quote]:
+def read_karpenter(source: Source, rows: Iterator[Row], log: ParseLog) -> Iterator[Quote]:
     """Quotes of an on-demand table that names instance types and no accelerators."""
     for row in rows:
         yield from _quotes(source, row, ON_DEMAND, log)
 
 
-def read_reserved(source: Source, rows: Iterator[Row], log: Log) -> Iterator[Quote]:
+def read_reserved(source: Source, rows: Iterator[Row], log: ParseLog) -> Iterator[Quote]:
     """Quotes of a table with on-demand prices beside those of a reservation of one year without upfront payment.
 
     The table names no term. It comes from instances.vantage.sh, whose preset is one year, no upfront, standard class, and its
@@ -31,15 +31,15 @@ def read_reserved(source: Source, rows: Iterator[Row], log: Log) -> Iterator[Quo
         yield from _quotes(source, row, WITH_RESERVED, log)
 
 
-def read_yuan(source: Source, rows: Iterator[Row], log: Log) -> Iterator[Quote]:
+def read_yuan(source: Source, rows: Iterator[Row], log: ParseLog) -> Iterator[Quote]:
     """No quotes: AWS bills its China regions in CNY, and the table carries those figures in a column called USD."""
     for row in rows:
-        if accelerator_of(Machine(source.provider, row["InstanceType"]), Log()) is not None:
+        if accelerator_of(MachineRow(source.provider, row["InstanceType"]), ParseLog()) is not None:
             log.reject(f"{source.key}: {row['Region']} {row['InstanceType']}", "price in CNY under the name USD")
     yield from ()
 
 
-def read_listed(source: Source, _: Iterator[Row], log: Log) -> Iterator[Quote]:
+def read_listed(source: Source, _: Iterator[Row], log: ParseLog) -> Iterator[Quote]:
     """Quotes of `listed.csv` under this source's key: single published prices, each read and dated on its own."""
     for row in table("listed.csv"):
         if row["source"] != source.key:
@@ -51,13 +51,13 @@ def read_listed(source: Source, _: Iterator[Row], log: Log) -> Iterator[Quote]:
             yield Quote(source, row["region"], "", row["instance_type"], row["accelerator"], count, pricing, price)
 
 
-def _quotes(source: Source, row: Row, columns: Mapping[str, Pricing], log: Log) -> Iterator[Quote]:
+def _quotes(source: Source, row: Row, columns: Mapping[str, Pricing], log: ParseLog) -> Iterator[Quote]:
     instance_type = (row.get("InstanceType") or row.get("ArmSkuName") or "").strip()
     where = f"{source.key}: {row.get('Region')} {instance_type}"
     if not row.get("Region") or not instance_type:
         log.reject(where, "row without region or instance type")
         return
-    found = accelerator_of(Machine(source.provider, instance_type), log)
+    found = accelerator_of(MachineRow(source.provider, instance_type), log)
     if found is None:
         return
     for column, pricing in columns.items():
@@ -66,9 +66,9 @@ def _quotes(source: Source, row: Row, columns: Mapping[str, Pricing], log: Log) 
             yield Quote(source, row["Region"], "", instance_type, *found, pricing, price)
 
 
-def _price(text: str | None, where: str, log: Log) -> Decimal | None:
+def _price(text: str | None, where: str, log: ParseLog) -> Decimal | None:
     try:
-        return usd(text)
-    except Unusable as error:
+        return parse_usd(text)
+    except UnusableField as error:
         log.reject(where, str(error))
         return None

@@ -20,11 +20,11 @@ _TEXTS = ("last_error", "unconfigured")
 
 @dataclass(frozen=True, slots=True)
 class ProviderState:
-    """What came of asking a provider. Times are UTC.
+    """Outcome of the refreshes of a provider. Times are UTC.
 
-    `snapshot` is its newest good one, `verified_at` when that was last seen to hold, `failures` those in a row since, `retry_at` until
-    when it is left alone, `unconfigured` what it lacks to be asked. The counts and examples are those of the newest good answer; `doubted`
-    prices are served, quarantined ones are not. `configuration` is a digest of what the last attempt was told to read.
+    `snapshot` is the newest good one, `verified_at` when it was last seen to hold, `failures` the consecutive ones since, `retry_at` the
+    end of the backoff, `unconfigured` what is missing to fetch. Counts and examples are those of the newest good answer; `suspicious`
+    prices are served, quarantined ones are not. `configuration` is a digest of the settings of the last attempt.
     """
 
     provider: str
@@ -40,11 +40,11 @@ class ProviderState:
     offers: int = 0
     rejected_count: int = 0
     rejected: Sequence[Mapping[str, Any]] = ()
-    left_out: Mapping[str, int] = field(default_factory=dict)
+    skipped: Mapping[str, int] = field(default_factory=dict)
     quarantined_count: int = 0
     quarantined: Sequence[Mapping[str, Any]] = ()
-    doubted_count: int = 0
-    doubted: Sequence[Mapping[str, Any]] = ()
+    suspicious_count: int = 0
+    suspicious: Sequence[Mapping[str, Any]] = ()
     warnings: Sequence[str] = ()
     configuration: str | None = None
 

@@ -21,8 +21,8 @@ class TeamPrices:
     offers: int = 0
     rejected_count: int = 0
     rejected: Sequence[Mapping[str, Any]] = ()
-    doubted_count: int = 0
-    doubted: Sequence[Mapping[str, Any]] = ()
+    suspicious_count: int = 0
+    suspicious: Sequence[Mapping[str, Any]] = ()
     warnings: Sequence[str] = ()
 
 

@@ -17,7 +17,7 @@ CHUNK_ATTEMPTS = 3
 AT = bindparam("at", type_=UtcTime)
 HELD = exists(
     select(jobs.c.id)
-    .where(jobs.c.single == scenario_chunks.c.claimed_by, jobs.c.state == "running", jobs.c.lease_expires_at > AT)
+    .where(jobs.c.dedup_key == scenario_chunks.c.claimed_by, jobs.c.state == "running", jobs.c.lease_expires_at > AT)
     .correlate(scenario_chunks)
 )
 """Whether the job that claimed a chunk is still being worked on."""

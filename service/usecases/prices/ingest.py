@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import Any
 
 from providers.offer import FILE, UNREAD_SINCE, Discount, Fetched, Offer, Provider, ProviderError, Rejected
-from providers.quarantine import Checked, Identity, Quarantined, accept, doubts, identity
+from providers.quarantine import CheckedOffers, Identity, Quarantined, check_offers, find_suspicious, identity
 from service.context import AppContext
 from service.domain.jobs import Step
 from service.prices.book import BUILT_IN_PROVIDER, NEVER
@@ -46,7 +46,7 @@ class _Part:
     `before` is what was known; where the answer says the same `is_news` is False, and the name the old one.
     """
 
-    checked: Checked
+    checked: CheckedOffers
     before: Mapping[Identity, Offer]
     snapshot: str | None
     is_news: bool
@@ -150,8 +150,10 @@ def _owned(at: _Keeping, shared: Fetched) -> Owned:
             continue
         part = _part(at, fetched, has.snapshot if has else None, team)
         told = TeamPrices(team, str(part.snapshot), len(part.checked.offers), warnings=_idle(at.context, fetched.discounts))
-        doubted = {"doubted_count": has.doubted_count, "doubted": has.doubted} if has and not part.is_news else _doubted(at, part)
-        prices.append(replace(told, **_rejected(fetched), **doubted))
+        suspicious = (
+            {"suspicious_count": has.suspicious_count, "suspicious": has.suspicious} if has and not part.is_news else _doubted(at, part)
+        )
+        prices.append(replace(told, **_rejected(fetched), **suspicious))
         history[team] = _changed(at, part)
     return Owned(prices, history)
 
@@ -188,18 +190,18 @@ def _misfit(offer: Offer) -> str | None:
     return f"{found} is no text that can be kept" if found else None
 
 
-def _checked(attempt: Attempt, fetched: Fetched, before: Mapping[Identity, Offer], now: datetime) -> Checked:
+def _checked(attempt: Attempt, fetched: Fetched, before: Mapping[Identity, Offer], now: datetime) -> CheckedOffers:
     """What may be served, with its date and since when it is as available as it is.
 
     The shipped prices were checked when built; those of price files are their owner's word.
     """
     if attempt.provider.name == BUILT_IN_PROVIDER:
-        return Checked(fetched.offers, ())
+        return CheckedOffers(fetched.offers, ())
     dated = tuple(replace(offer, observed_at=now) if offer.observed_at >= attempt.began else offer for offer in fetched.offers)
     if attempt.provider.name == FILES:
-        checked = Checked(dated, ())
+        checked = CheckedOffers(dated, ())
     else:
-        checked = accept(replace(fetched, offers=dated), before, attempt.known, accept_jumps=attempt.accept_jumps)
+        checked = check_offers(replace(fetched, offers=dated), before, attempt.known, accept_jumps=attempt.accept_jumps)
     return replace(checked, offers=tuple(_with_since(offer, before.get(identity(offer)), now) for offer in checked.offers))
 
 
@@ -210,7 +212,7 @@ def _with_since(offer: Offer, before: Offer | None, now: datetime) -> Offer:
     return replace(offer, available_since=before.available_since or before.observed_at if before is not None and same else now)
 
 
-def _told(attempt: Attempt, fetched: Fetched, checked: Checked, now: datetime) -> ProviderState:
+def _told(attempt: Attempt, fetched: Fetched, checked: CheckedOffers, now: datetime) -> ProviderState:
     """The state after a good answer."""
     bad = _rows(checked.quarantined, now)
     return replace(
@@ -225,7 +227,7 @@ def _told(attempt: Attempt, fetched: Fetched, checked: Checked, now: datetime) -
         unconfigured=None,
         offers=len(checked.offers),
         **_rejected(fetched),
-        left_out=_most_common(fetched.left_out),
+        skipped=_most_common(fetched.skipped),
         quarantined_count=len(bad),
         quarantined=bad[:EXAMPLES],
     )
@@ -242,8 +244,8 @@ def _doubted(at: _Keeping, part: _Part) -> dict[str, Any]:
     """The state's fields about prices that look wrong; none where nothing is news, for what was doubted still is."""
     if not part.is_news:
         return {}
-    found = _rows(doubts(part.checked.offers, part.before, at.attempt.known), at.now)
-    return {"doubted_count": len(found), "doubted": found[:EXAMPLES]}
+    found = _rows(find_suspicious(part.checked.offers, part.before, at.attempt.known), at.now)
+    return {"suspicious_count": len(found), "suspicious": found[:EXAMPLES]}
 
 
 def _rejected(fetched: Fetched) -> dict[str, Any]:
@@ -267,9 +269,9 @@ def _aim(discount: Discount) -> str:
     return f": {', '.join(named)}" if named else ""
 
 
-def _most_common(left_out: Mapping[str, int]) -> dict[str, int]:
+def _most_common(skipped: Mapping[str, int]) -> dict[str, int]:
     """The commonest reasons; the labels in them are the source's own, and there may be thousands."""
-    ordered = sorted(left_out.items(), key=lambda item: (-item[1], item[0]))
+    ordered = sorted(skipped.items(), key=lambda item: (-item[1], item[0]))
     shown = {storable(reason[:MOST_SAID]): count for reason, count in ordered[:EXAMPLES]}
     rest = sum(count for _, count in ordered[EXAMPLES:])
     return shown | ({OTHER_REASONS: rest} if rest else {})

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from datetime import datetime, timedelta
 
-from providers.error_text import SHORTEST_SECRET, without
+from providers.error_text import MIN_SECRET_CHARS, redact
 from providers.offer import Provider, ProviderError
 from providers.registry import UnknownProvider
 from service.context import AppContext
@@ -63,7 +63,7 @@ def discreet(context: AppContext, text: str) -> str:
     those a key; and without halves of characters, which neither a log nor a database takes.
     """
     env = context.providers.env
-    return without(storable(text), (value for name, value in env.items() if CREDENTIAL.search(name) and len(value) >= SHORTEST_SECRET))
+    return redact(storable(text), (value for name, value in env.items() if CREDENTIAL.search(name) and len(value) >= MIN_SECRET_CHARS))
 
 
 def load(context: AppContext, name: str) -> Provider:

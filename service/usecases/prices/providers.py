@@ -21,7 +21,7 @@ from service.usecases.prices.refresh import KIND, refresh_prices, request_refres
 Condition = Literal["ok", "stale", "failing", "not_configured", "offline", "never_asked", "off"]
 CONDITIONS: tuple[Condition, ...] = ("ok", "stale", "failing", "not_configured", "offline", "never_asked", "off")
 EXAMPLES_SHOWN = 20
-ROW_KINDS = ("rejected", "quarantined", "doubted")
+ROW_KINDS = ("rejected", "quarantined", "suspicious")
 """Rows of an answer that are not offers, or are to be looked at again."""
 NOT_TOLD = "its files cannot all be read; `outlay prices show` says why"
 """Of price files: the error names the file, which may be some team's, and may quote it."""
@@ -68,9 +68,9 @@ class ProviderEntry:
     breaker_open_until: datetime | None
     refresh: str | None
     rejected: Counted
-    left_out: Mapping[str, int]
+    skipped: Mapping[str, int]
     quarantined: Counted
-    doubted: Counted
+    suspicious: Counted
     warnings: Sequence[str]
 
 
@@ -124,7 +124,7 @@ def refresh_in_process(context: AppContext, name: str, *, accept_jumps: bool = F
     rows = {f"{kind}_rows": [row for one in (state, *owned.values()) for row in getattr(one, kind, ())] for kind in ROW_KINDS}
     warnings = [*result.get("warnings", ()), *(said for prices in owned.values() for said in prices.warnings), *unheld(context, owned)]
     teams = {"teams": {team: prices.offers for team, prices in owned.items()}} if owned else {}
-    return result | rows | teams | {"left_out": dict(state.left_out)} | ({"warnings": warnings} if warnings else {})
+    return result | rows | teams | {"skipped_rows": dict(state.skipped)} | ({"warnings": warnings} if warnings else {})
 
 
 def _check_askable(context: AppContext, name: str) -> None:
@@ -173,7 +173,7 @@ def _seen(context: AppContext, entry: ProviderEntry, *, operator: bool) -> Provi
         entry,
         offers=entry.offers + sum(prices.offers for prices in own),
         rejected=_together(entry.rejected, [Counted(prices.rejected_count, prices.rejected) for prices in own]),
-        doubted=_together(entry.doubted, [Counted(prices.doubted_count, prices.doubted) for prices in own]),
+        suspicious=_together(entry.suspicious, [Counted(prices.suspicious_count, prices.suspicious) for prices in own]),
         warnings=[
             *entry.warnings,
             *(said for prices in own for said in prices.warnings),
@@ -223,9 +223,9 @@ def _shown(state: ProviderState, condition: Condition, refresh: str | None, *, l
         last_error_at=state.last_error_at,
         refresh=refresh,
         rejected=Counted(state.rejected_count, state.rejected[:EXAMPLES_SHOWN]),
-        left_out=state.left_out,
+        skipped=state.skipped,
         quarantined=Counted(state.quarantined_count, state.quarantined[:EXAMPLES_SHOWN]),
-        doubted=Counted(state.doubted_count, state.doubted[:EXAMPLES_SHOWN]),
+        suspicious=Counted(state.suspicious_count, state.suspicious[:EXAMPLES_SHOWN]),
         warnings=state.warnings,
         **known,
     )

@@ -66,8 +66,8 @@ def refresh_prices(context: AppContext, payload: Given, step: Step) -> dict[str,
 def request_refresh(context: AppContext, provider: str, *, by_hand: bool = False, accept_jumps: bool = False) -> Job:
     """A refresh of one provider: the one that is under way already, or a new one. Many who ask at once, anywhere, get the same."""
     said = {name: True for name, true in (("by_hand", by_hand), ("accept_jumps", accept_jumps)) if true}
-    single = f"{KIND}:{provider}" + (":accept_jumps" if accept_jumps else "")
-    job, new = context.store.create_single_job(KIND, {"provider": provider, **said}, context.clock(), single)
+    dedup_key = f"{KIND}:{provider}" + (":accept_jumps" if accept_jumps else "")
+    job, new = context.store.create_single_job(KIND, {"provider": provider, **said}, context.clock(), dedup_key)
     if new:
         context.queue.send(job.id)
     return job
@@ -145,7 +145,7 @@ def _asked(context: AppContext, provider: Provider, state: ProviderState, payloa
         fetched = provider.fetch()
     told = _kept(context, attempt, _discreet(context, fetched), step)
     counts = {"offers": told.offers, "rejected": told.rejected_count, "quarantined": told.quarantined_count}
-    counts |= {"doubted": told.doubted_count} if provider.name == FILES else {}
+    counts |= {"suspicious": told.suspicious_count} if provider.name == FILES else {}
     warnings = [*told.warnings, *_unread(told, state)]
     warned = {"warnings": warnings} if warnings else {}
     return {"provider": provider.name, "snapshot": told.snapshot, "new": told.snapshot != state.snapshot, **counts, **warned}

@@ -133,7 +133,7 @@ class TestProviders:
         entry = got(client, "/v1/providers/nimbus")
         assert (entry["state"], entry["offers"], entry["last_success_at"]) == ("ok", 1, "2027-01-04T12:00:00Z")
         assert "2027-01-04T12:48" <= entry["next_refresh_at"] <= "2027-01-04T13:00:00Z"
-        assert entry["rejected"] == entry["quarantined"] == entry["doubted"] == {"count": 0, "examples": []}
+        assert entry["rejected"] == entry["quarantined"] == entry["suspicious"] == {"count": 0, "examples": []}
         assert entry["warnings"] == []
 
     def test_states_follow_what_happens(self, client: FlaskClient, context: AppContext, world: World) -> None:

@@ -55,7 +55,7 @@ class TestStates:
     def test_a_state_comes_back_as_it_was_kept_last(self, store: Store) -> None:
         """All of it; a provider that was never asked has an empty one."""
         state = ProviderState("aws", None, 3600, NOW, NOW, 2, "down", NOW, NOW + HOUR, "no key", 7, 1, [{"row": "r"}], {"cpu": 3}, 1, [{}])
-        state = replace(state, doubted_count=1, doubted=[{"row": "s"}], warnings=["look"], configuration="d" * 64)
+        state = replace(state, suspicious_count=1, suspicious=[{"row": "s"}], warnings=["look"], configuration="d" * 64)
         store.save_state(ProviderState("aws"), NOW)
         store.save_state(state, NOW)
         assert store.provider_state("aws") == state
@@ -68,7 +68,7 @@ class TestStates:
         with store.engine.begin() as connection:
             connection.execute(text(old + " VALUES ('aws', 0, 0, 0, '[]', '{}', 0, '[]')"))
         state = store.provider_state("aws")
-        assert (state.doubted_count, state.doubted, state.warnings, state.configuration) == (0, [], [], None)
+        assert (state.suspicious_count, state.suspicious, state.warnings, state.configuration) == (0, [], [], None)
 
     def test_a_state_that_was_judged_by_an_older_one_is_not_kept(self, store: Store) -> None:
         """Nor its history; a failure in between changes nothing that it was judged by."""
@@ -265,7 +265,7 @@ class TestTeamsOwn:
             "speech": ("file", "file-speech", 3600),
             "vision": ("file", "file-vision", 3600),
         }
-        assert store.team_prices()["vision"] == TeamPrices("vision", "file-vision", 1, rejected=[], doubted=[], warnings=[])
+        assert store.team_prices()["vision"] == TeamPrices("vision", "file-vision", 1, rejected=[], suspicious=[], warnings=[])
         assert (set(store.team_prices("speech")), store.team_prices("plain")) == ({"speech"}, {})
         assert [snapshot.name for snapshot in store.snapshots()] == ["snapshot-1"]
 

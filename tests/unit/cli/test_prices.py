@@ -96,12 +96,12 @@ def test_what_the_owner_of_price_files_should_know_is_said(environment: dict[str
     environment |= {"OUTLAY_PRICE_FILES": f"{tmp_path}/book.json,{tmp_path}/team.json"}
     said = outlay(environment, "refresh", "file").stdout
     assert "file      new  1       0         0" in said
-    assert "file doubted: aws us-east-1 p5.48xlarge 8x NVIDIA-H100-80GB-SXM on_demand: 0.0375 USD" in said
+    assert "file suspicious: aws us-east-1 p5.48xlarge 8x NVIDIA-H100-80GB-SXM on_demand: 0.0375 USD" in said
     assert "file warning: discount typo matched no offer: provider awss" in said
     assert "file: team vision has 1 of its own" in said
     assert "file warning: no usable API key is of a team called vision: nobody has the prices of its book" in said
     shown = {entry["name"]: entry for entry in json.loads(outlay(environment, "show", "--json").stdout)}["file"]
-    assert (shown["offers"], shown["doubted"]["count"], len(shown["warnings"])) == (2, 2, 2)
+    assert (shown["offers"], shown["suspicious"]["count"], len(shown["warnings"])) == (2, 2, 2)
 
 
 def test_a_price_file_that_cannot_be_read_is_named_beside_those_that_count(environment: dict[str, str], tmp_path: Path) -> None:

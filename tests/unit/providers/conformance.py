@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from providers.testing import Answer, ProviderConformance
+from providers.testing import ProviderConformance, RecordedAnswer
 from service.presets.hardware.accelerators import canonical_accelerator
 
-__all__ = ["Answer", "Conformance"]
+__all__ = ["Conformance", "RecordedAnswer"]
 
 
 class Conformance(ProviderConformance):

@@ -9,8 +9,8 @@ import pytest
 from providers.http import Http, Limits
 from tests.unit.providers.misbehaving_server import Server, listening
 
-QUICK = Limits(connect_s=0.2, read_s=0.15, total_s=60, most_bytes=100_000)
-PATIENT = Limits(most_bytes=100_000)
+QUICK = Limits(connect_s=0.2, read_s=0.15, total_s=60, max_bytes=100_000)
+PATIENT = Limits(max_bytes=100_000)
 """For what must not fail by time: a test machine may be slow."""
 
 

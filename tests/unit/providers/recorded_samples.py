@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from providers.row_parsing import Reading
+from providers.row_parsing import OfferCollector
 from service.presets.hardware.accelerators import canonical_accelerator
 
 FOLDER = Path(__file__).parents[4] / "shared" / "prices"
@@ -29,6 +29,6 @@ def recorded(path: str) -> Any:
     return json.loads(sample(f"recorded/{path}").read_text(encoding="utf-8"), parse_float=Decimal)
 
 
-def reading(provider: str) -> Reading:
+def collector(provider: str) -> OfferCollector:
     """An empty reading of a sample."""
-    return Reading(provider, "sample", AT, canonical_accelerator)
+    return OfferCollector(provider, "sample", AT, canonical_accelerator)

@@ -16,15 +16,15 @@ from providers.aws import Aws, regions
 from providers.offer import Fetched, ProviderError
 from providers.registry import load_provider
 from tests.unit.providers.aws_samples import INDEX, index, list_url, price_list, reserved, row, xml
-from tests.unit.providers.conformance import Answer, Conformance
+from tests.unit.providers.conformance import Conformance, RecordedAnswer
 
 KEYS = {"AWS_ACCESS_KEY_ID": "AKIAEXAMPLE", "AWS_SECRET_ACCESS_KEY": "secret"}
 VIRGINIA = price_list(row(), *reserved("1yr", "No Upfront", {"Hrs": "35.5"}), row(Instance_Type="p7.48xlarge", PricePerUnit="99"))
 STOCKHOLM = price_list(row(Region_Code="eu-north-1", PricePerUnit="60.1"))
 ANSWERS = (
-    Answer(INDEX, index("us-east-1", "eu-north-1")),
-    Answer(list_url("us-east-1"), VIRGINIA),
-    Answer(list_url("eu-north-1"), STOCKHOLM),
+    RecordedAnswer(INDEX, index("us-east-1", "eu-north-1")),
+    RecordedAnswer(list_url("us-east-1"), VIRGINIA),
+    RecordedAnswer(list_url("eu-north-1"), STOCKHOLM),
 )
 
 
@@ -45,7 +45,7 @@ class TestAws(Conformance):
 
     def test_a_gpu_that_nobody_knows_is_counted_by_its_type(self) -> None:
         """So that the table of instance types is found wanting."""
-        assert self.fetched().left_out == {"accelerator not known: p7.48xlarge": 1}
+        assert self.fetched().skipped == {"accelerator not known: p7.48xlarge": 1}
 
     def test_one_region_that_fails_costs_no_other(self) -> None:
         """It is named with what happened."""
@@ -110,7 +110,7 @@ TOLD: dict[str, dict[str, Any]] = {
 }
 
 
-def fetched(told: Mapping[str, Mapping[str, Any]], answers: tuple[Answer, ...] = ANSWERS) -> Fetched:
+def fetched(told: Mapping[str, Mapping[str, Any]], answers: tuple[RecordedAnswer, ...] = ANSWERS) -> Fetched:
     """A fetch with an account, to which EC2 tells this."""
     with responses.RequestsMock(assert_all_requests_are_fired=False) as mock:
         for answer in answers:
@@ -129,7 +129,7 @@ class TestAwsWithAccount:
         assert offers["us-east-1", "p7.48xlarge", "on_demand"].accelerator == "NVIDIA-B300-SXM"
         assert offers["eu-north-1", "p5.48xlarge", "on_demand"].availability == "listed"
         assert not [each for each in fetched(TOLD).rejected if each.row.startswith("eu-north-1")]
-        assert fetched(TOLD).left_out["region not enabled for the account: list prices only"] == len(regions()) - 1
+        assert fetched(TOLD).skipped["region not enabled for the account: list prices only"] == len(regions()) - 1
 
     def test_a_type_that_can_be_ordered_is_offered(self) -> None:
         """In which zones, by the identifiers that mean the same in every account."""
@@ -145,7 +145,7 @@ class TestAwsWithAccount:
         (offer,) = (o for o in found.offers if (o.region, o.instance_type, o.pricing) == ("us-east-1", "p5.48xlarge", "on_demand"))
         assert offer.usd_per_hour == Decimal("55.04")
         assert offer.extras["capacity_block_usd_per_hour"] == "37.5000"
-        assert any(reason.startswith("capacity block") for reason in found.left_out)
+        assert any(reason.startswith("capacity block") for reason in found.skipped)
 
     def test_spot_above_on_demand_is_rejected(self) -> None:
         """It is a misread row."""

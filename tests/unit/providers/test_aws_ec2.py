@@ -11,13 +11,13 @@ import pytest
 import responses
 
 from providers.aws import capacity_blocks, instance_types, spot
-from providers.aws.ec2 import VERSION, Account, from_xml
+from providers.aws.ec2 import VERSION, Account, parse_xml
 from providers.http import Http
 from providers.offer import ProviderError
-from providers.row_parsing import NotForUs, Reading
-from providers.testing import mutations
+from providers.row_parsing import OfferCollector, SkippedRow
+from providers.testing import mutate
 from tests.unit.providers.aws_samples import xml
-from tests.unit.providers.recorded_samples import reading
+from tests.unit.providers.recorded_samples import collector
 
 URL = "https://ec2.eu-north-1.amazonaws.com/"
 
@@ -102,7 +102,7 @@ class TestCalls:
 
     def test_an_empty_list_is_a_list(self) -> None:
         """XML writes it as an element without children."""
-        assert from_xml(xml("DescribeSpotPriceHistory", {"SpotPriceHistorySet": []}))["SpotPriceHistory"] == []
+        assert parse_xml(xml("DescribeSpotPriceHistory", {"SpotPriceHistorySet": []}))["SpotPriceHistory"] == []
 
 
 class TestHardware:
@@ -113,8 +113,8 @@ class TestHardware:
         """The same from the SDK's shape and from XML."""
         rows = [described(), {"InstanceType": "m9.large", "SupportedUsageClasses": ["on-demand"]}]
         if as_xml:
-            rows = from_xml(xml("DescribeInstanceTypes", {"InstanceTypeSet": rows}))["InstanceTypes"]
-        notes = reading("aws")
+            rows = parse_xml(xml("DescribeInstanceTypes", {"InstanceTypeSet": rows}))["InstanceTypes"]
+        notes = collector("aws")
         found = instance_types.parse(rows, notes)
         assert found.keys() == {"p7.48xlarge"}
         assert found["p7.48xlarge"].has_capacity_blocks
@@ -122,42 +122,42 @@ class TestHardware:
 
     def test_the_memory_of_one_device_tells_parts_of_one_name_apart(self) -> None:
         """An A100 has 40 or 80 GB."""
-        notes = reading("aws")
+        notes = collector("aws")
         found = instance_types.parse([described("p9.48xlarge", "A100", mib=81920)], notes)
         assert instance_types.accelerator_of("p9.48xlarge", found, notes) == ("NVIDIA-A100-80GB-SXM", 8)
 
     def test_the_table_stands_above_the_description(self) -> None:
         """p5e has called its GPU `NVIDIA`, without a model."""
-        notes = reading("aws")
+        notes = collector("aws")
         found = instance_types.parse([described("p5e.48xlarge", "NVIDIA", mib=144384)], notes)
         assert instance_types.accelerator_of("p5e.48xlarge", found, notes) == ("NVIDIA-H200-141GB-SXM", 8)
 
     @pytest.mark.parametrize("count", [0, 1])
     def test_a_fraction_of_a_gpu_is_left_out(self, count: int) -> None:
         """g6f holds an eighth to a half of an L4, and is described with none or with one."""
-        notes = reading("aws")
+        notes = collector("aws")
         found = instance_types.parse([described("g6f.xlarge", "L4", count, 2861)], notes)
-        with pytest.raises(NotForUs, match="fractional"):
+        with pytest.raises(SkippedRow, match="fractional"):
             instance_types.accelerator_of("g6f.xlarge", found, notes)
 
     def test_the_memory_stated_for_trainium_is_not_used(self) -> None:
         """It is five times too large."""
         devices = [{"Name": "Trainium2", "Count": 1, "MemoryInfo": {"SizeInMiB": 524288}}]
         row = {"InstanceType": "trn2.9xlarge", "SupportedUsageClasses": [], "NeuronInfo": {"NeuronDevices": devices}}
-        notes = reading("aws")
+        notes = collector("aws")
         assert instance_types.accelerator_of("trn2.9xlarge", instance_types.parse([row], notes), notes) == ("AWS-Trainium2", 1)
 
     @pytest.mark.parametrize("row", [described(count=0), described(gpu=""), described() | {"GpuInfo": {"Gpus": []}}, [], 17])
     def test_a_description_that_cannot_be_read_is_named(self, row: Any) -> None:
         """And the next one is read; a row that describes nothing is no type."""
-        notes = reading("aws")
+        notes = collector("aws")
         assert instance_types.parse([row, described("p8.48xlarge")], notes).keys() == {"p8.48xlarge"}
         assert len(notes.rejected) == (1 if isinstance(row, dict) else 0)
 
     def test_zones_by_type(self) -> None:
         """Where it can be ordered, each zone once and in order."""
         rows = [{"InstanceType": "p5.48xlarge", "Location": zone} for zone in ("use1-az4", "use1-az1", "use1-az4")]
-        assert instance_types.parse_offerings(rows, reading("aws")) == {"p5.48xlarge": ("use1-az1", "use1-az4")}
+        assert instance_types.parse_offerings(rows, collector("aws")) == {"p5.48xlarge": ("use1-az1", "use1-az4")}
 
 
 class TestSpot:
@@ -174,8 +174,8 @@ class TestSpot:
             zone_price("d", "25.0"),
         ]
         if as_xml:
-            rows = from_xml(xml("DescribeSpotPriceHistory", {"SpotPriceHistorySet": rows}))["SpotPriceHistory"]
-        (price,) = spot.parse(rows, reading("aws"))
+            rows = parse_xml(xml("DescribeSpotPriceHistory", {"SpotPriceHistorySet": rows}))["SpotPriceHistory"]
+        (price,) = spot.parse(rows, collector("aws"))
         assert (price.pricing, price.usd_per_hour, price.extras) == ("spot", Decimal("23.75"), {"zones_with_spot_price": "4"})
 
     @pytest.mark.parametrize(
@@ -190,15 +190,15 @@ class TestSpot:
     )
     def test_a_bad_row_costs_its_zone(self, bad: Any) -> None:
         """It is named."""
-        notes = reading("aws")
+        notes = collector("aws")
         (price,) = spot.parse([bad, zone_price("a", "20.0")], notes)
         assert (price.usd_per_hour, len(notes.rejected)) == (Decimal(20), 1)
 
     def test_other_operating_systems_are_left_out(self) -> None:
         """Windows costs more."""
-        notes = reading("aws")
+        notes = collector("aws")
         assert spot.parse([zone_price("a", "30", ProductDescription="Windows")], notes) == ()
-        assert dict(notes.left_out) == {"spot price of another operating system": 1}
+        assert dict(notes.skipped) == {"spot price of another operating system": 1}
 
 
 class TestCapacityBlocks:
@@ -209,20 +209,20 @@ class TestCapacityBlocks:
         """1536 dollars for 24 hours of two instances of eight: 4 dollars a GPU and hour."""
         rows = [block()]
         if as_xml:
-            rows = from_xml(xml("DescribeCapacityBlockOfferings", {"CapacityBlockOfferingSet": rows}))["CapacityBlockOfferings"]
-        (found,) = capacity_blocks.parse(rows, reading("aws"))
+            rows = parse_xml(xml("DescribeCapacityBlockOfferings", {"CapacityBlockOfferingSet": rows}))["CapacityBlockOfferings"]
+        (found,) = capacity_blocks.parse(rows, collector("aws"))
         assert (found.usd_per_hour, found.usd_per_hour / 8) == (Decimal(32), Decimal(4))
 
     def test_minutes_come_on_top_of_the_hours(self) -> None:
         """A block that starts at once ends at 11:30 and covers part of a day."""
-        (found,) = capacity_blocks.parse([block(CapacityBlockDurationHours=6, CapacityBlockDurationMinutes=24)], reading("aws"))
+        (found,) = capacity_blocks.parse([block(CapacityBlockDurationHours=6, CapacityBlockDurationMinutes=24)], collector("aws"))
         assert (found.hours, found.usd_per_hour) == (Decimal("6.4"), Decimal(120))
 
     def test_the_cheapest_of_a_type_and_of_equal_ones_the_earliest(self) -> None:
         """What a reader wants to know first."""
         rows = [block(UpfrontFee="1600"), block(StartDate="2026-12-05T11:30:00Z"), block()]
-        found = capacity_blocks.cheapest(capacity_blocks.parse(rows, reading("aws")))
-        assert dict(capacity_blocks.extras(found["p5.48xlarge"])) == {
+        found = capacity_blocks.cheapest_by_type(capacity_blocks.parse(rows, collector("aws")))
+        assert dict(capacity_blocks.offer_extras(found["p5.48xlarge"])) == {
             "capacity_block_usd_per_hour": "32.0000",
             "capacity_block_hours": "24",
             "capacity_block_starts": "2026-12-01T11:30:00+00:00",
@@ -243,15 +243,15 @@ class TestCapacityBlocks:
     )
     def test_a_bad_block_is_named(self, bad: Any) -> None:
         """And the next is read."""
-        notes = reading("aws")
+        notes = collector("aws")
         assert len(capacity_blocks.parse([bad, block()], notes)) == 1
         assert len(notes.rejected) == 1
 
     def test_whole_ultraservers_are_left_out(self) -> None:
         """Their fee covers another number of instances."""
-        notes = reading("aws")
+        notes = collector("aws")
         assert capacity_blocks.parse([block(UltraserverType="u-p6e-gb200x72")], notes) == []
-        assert dict(notes.left_out) == {"capacity block of a whole UltraServer": 1}
+        assert dict(notes.skipped) == {"capacity block of a whole UltraServer": 1}
 
 
 @pytest.mark.parametrize(
@@ -263,9 +263,9 @@ class TestCapacityBlocks:
         (capacity_blocks.parse, block()),
     ],
 )
-def test_a_wrong_value_anywhere_costs_its_row_at_most(parse: Callable[[list[Any], Reading], Any], row: dict[str, Any]) -> None:
+def test_a_wrong_value_anywhere_costs_its_row_at_most(parse: Callable[[list[Any], OfferCollector], Any], row: dict[str, Any]) -> None:
     """Every field is put wrong in turn: nothing but a row that is passed over, and no other error."""
-    for wrong in mutations([row]):
-        notes = reading("aws")
+    for wrong in mutate([row]):
+        notes = collector("aws")
         assert isinstance(wrong, list)
-        assert len(parse(wrong, notes)) + len(notes.rejected) + sum(notes.left_out.values()) <= 1
+        assert len(parse(wrong, notes)) + len(notes.rejected) + sum(notes.skipped.values()) <= 1

@@ -11,8 +11,8 @@ import responses
 
 from providers.azure import Azure, parse
 from providers.offer import ProviderError
-from tests.unit.providers.conformance import Answer, Conformance
-from tests.unit.providers.recorded_samples import reading
+from tests.unit.providers.conformance import Conformance, RecordedAnswer
+from tests.unit.providers.recorded_samples import collector
 
 URL = "https://prices.azure.com/api/retail/prices"
 H100 = "Standard_ND96isr_H100_v5"
@@ -53,8 +53,8 @@ class TestAzure(Conformance):
 
     provider = Azure
     answers = (
-        Answer(URL, page(item(), reserved("1 Year", 551_880), link="https://prices.azure.com:443/api/retail/prices?page=2")),
-        Answer("https://prices.azure.com:443/api/retail/prices?page=2", page(item(price=18.169536, meter="ND96isrH100v5 Spot"))),
+        RecordedAnswer(URL, page(item(), reserved("1 Year", 551_880), link="https://prices.azure.com:443/api/retail/prices?page=2")),
+        RecordedAnswer("https://prices.azure.com:443/api/retail/prices?page=2", page(item(price=18.169536, meter="ND96isrH100v5 Spot"))),
     )
 
     def test_the_link_to_the_next_page_is_followed(self) -> None:
@@ -74,7 +74,7 @@ class TestAzure(Conformance):
     @pytest.mark.parametrize("link", ["https://prices.example.com/2", "http://prices.azure.com/2", "https://[", 17, ""])
     def test_a_link_to_another_host_is_not_followed(self, link: object) -> None:
         """What came is kept, and the missing rest is named."""
-        fetched = self.fetched((Answer(URL, page(item(), link=link)),))
+        fetched = self.fetched((RecordedAnswer(URL, page(item(), link=link)),))
         assert [offer.usd_per_hour for offer in fetched.offers] == [Decimal("98.32")]
         assert "NextPageLink" in fetched.rejected[0].reason or "no address" in fetched.rejected[0].reason
 
@@ -88,19 +88,19 @@ class TestAzure(Conformance):
 
     def test_pages_without_end_are_given_up(self) -> None:
         """A link that leads back to its own page would never end."""
-        fetched = self.fetched((Answer(URL, page(item(), link=URL)),))
+        fetched = self.fetched((RecordedAnswer(URL, page(item(), link=URL)),))
         assert len(fetched.offers) == 1
         assert "more than 200 pages" in fetched.rejected[0].reason
 
     def test_an_answer_without_rows_is_an_error(self) -> None:
         """A filter that no longer fits must not empty the catalogue."""
         with pytest.raises(ProviderError, match="without rows"):
-            self.fetched((Answer(URL, page()),))
+            self.fetched((RecordedAnswer(URL, page()),))
 
 
 def read(*items: dict[str, Any]) -> Any:
     """What these rows become."""
-    return parse(page(*items), reading("azure"))
+    return parse(page(*items), collector("azure"))
 
 
 @pytest.mark.parametrize(
@@ -122,7 +122,7 @@ def read(*items: dict[str, Any]) -> Any:
 def test_rows_that_are_not_for_us_are_counted(row: dict[str, Any], reason: str) -> None:
     """Each by its reason; none becomes a price."""
     fetched = read(row)
-    assert (fetched.offers, dict(fetched.left_out)) == ((), {reason: 1})
+    assert (fetched.offers, dict(fetched.skipped)) == ((), {reason: 1})
 
 
 @pytest.mark.parametrize(
@@ -152,7 +152,7 @@ def test_savings_plans_are_counted_and_make_no_offer() -> None:
     """They commit to dollars an hour, not to a size."""
     fetched = read(item(savingsPlan=[{"term": "1 Year", "retailPrice": 68.8}, {"term": "3 Years", "retailPrice": 54.1}]))
     assert [offer.pricing for offer in fetched.offers] == ["on_demand"]
-    assert fetched.left_out["savings plan"] == 2
+    assert fetched.skipped["savings plan"] == 2
 
 
 def test_spot_above_on_demand_is_rejected() -> None:

@@ -7,8 +7,8 @@ from decimal import Decimal
 from typing import Any
 
 from providers.digitalocean import DigitalOcean
-from providers.testing import answering
-from tests.unit.providers.conformance import Answer, Conformance
+from providers.testing import mock_answers
+from tests.unit.providers.conformance import Conformance, RecordedAnswer
 
 URL = "https://api.digitalocean.com/v2/sizes"
 
@@ -35,7 +35,7 @@ class TestDigitalOcean(Conformance):
 
     provider = DigitalOcean
     env = {"DIGITALOCEAN_TOKEN": "token"}
-    answers = (Answer(URL, {"sizes": SIZES, "links": {}, "meta": {"total": len(SIZES)}}),)
+    answers = (RecordedAnswer(URL, {"sizes": SIZES, "links": {}, "meta": {"total": len(SIZES)}}),)
 
     def test_a_droplet_can_be_ordered_in_its_regions(self) -> None:
         """The price is for all GPUs, and so is the memory."""
@@ -53,21 +53,21 @@ class TestDigitalOcean(Conformance):
 
     def test_processors_alone_and_contracts_are_left_out(self) -> None:
         """The one trains nothing, the other is not for everybody."""
-        assert self.fetched().left_out == {"no accelerator": 1, "sold by contract only": 1}
+        assert self.fetched().skipped == {"no accelerator": 1, "sold by contract only": 1}
 
     def test_further_pages_are_asked_for_at_the_same_place(self) -> None:
         """The token goes nowhere else, whatever the link to the next page says."""
         links = {"pages": {"next": "https://elsewhere.example/v2/sizes?page=2"}}
         pages = ({"sizes": SIZES[:2], "links": links}, {"sizes": SIZES[2:], "links": {"pages": {"prev": "x"}}})
-        answers = tuple(Answer(f"{URL}?per_page=200&page={number}", body) for number, body in enumerate(pages, 1))
-        with answering(answers) as mock:
+        answers = tuple(RecordedAnswer(f"{URL}?per_page=200&page={number}", body) for number, body in enumerate(pages, 1))
+        with mock_answers(answers) as mock:
             fetched = self.make().fetch()
             assert [call.request.headers["Authorization"] for call in mock.calls] == ["Bearer token"] * 2
         assert len(fetched.offers) == 4
 
     def test_a_later_page_that_fails_is_named(self) -> None:
         """What the earlier pages brought stays."""
-        first = Answer(URL, {"sizes": SIZES, "links": {"pages": {"next": f"{URL}?page=2"}}})
+        first = RecordedAnswer(URL, {"sizes": SIZES, "links": {"pages": {"next": f"{URL}?page=2"}}})
         fetched = self.fetched((first, replace(first, status=500, body="oops")))
         assert [rejected.row for rejected in fetched.rejected] == ["further pages"]
         assert len(fetched.offers) == 4

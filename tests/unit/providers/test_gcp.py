@@ -11,8 +11,8 @@ import pytest
 from providers.gcp import GoogleCloud
 from providers.gcp.machines import machines
 from providers.offer import Offer, ProviderError
-from providers.testing import answering
-from tests.unit.providers.conformance import Answer, Conformance
+from providers.testing import mock_answers
+from tests.unit.providers.conformance import Conformance, RecordedAnswer
 
 COMPUTE = re.compile(r"https://cloudbilling\.googleapis\.com/v1/services/6F81-5844-456A/skus\?.*")
 TPU = re.compile(r"https://cloudbilling\.googleapis\.com/v1/services/E000-3F24-B8AA/skus\?.*")
@@ -54,9 +54,9 @@ A3_PLUS = (
 )
 
 
-def pages(*skus: dict[str, Any]) -> tuple[Answer, ...]:
+def pages(*skus: dict[str, Any]) -> tuple[RecordedAnswer, ...]:
     """One page of Compute Engine's prices, and none of the old TPUs'."""
-    return (Answer(COMPUTE, {"skus": list(skus), "nextPageToken": ""}), Answer(TPU, {"skus": [], "nextPageToken": ""}))
+    return (RecordedAnswer(COMPUTE, {"skus": list(skus), "nextPageToken": ""}), RecordedAnswer(TPU, {"skus": [], "nextPageToken": ""}))
 
 
 class TestGoogleCloud(Conformance):
@@ -86,9 +86,9 @@ class TestGoogleCloud(Conformance):
         """A host without its GPUs is no price, and neither are GPUs without their host."""
         fetched = self.fetched(pages(*A100, *H100[1:]))
         assert not [offer for offer in fetched.offers if offer.instance_type.startswith("a3")]
-        assert fetched.left_out["a3-highgpu-8g: the list has no price of its gpu H100"] == 1
+        assert fetched.skipped["a3-highgpu-8g: the list has no price of its gpu H100"] == 1
         fetched = self.fetched(pages(*A100, H100[0]))
-        assert fetched.left_out["a3-highgpu-8g: its on_demand price lacks core a3 and ram a3 and local ssd in some regions"] == 1
+        assert fetched.skipped["a3-highgpu-8g: its on_demand price lacks core a3 and ram a3 and local ssd in some regions"] == 1
 
     @pytest.mark.parametrize("name", ["Nvidia H100 80GB Mega GPU", "Nvidia H100 Mega 80GB GPU", "Nvidia H100 80GB Plus GPU"])
     def test_mega_and_plus_are_names_of_the_same_gpu(self, name: str) -> None:
@@ -107,7 +107,7 @@ class TestGoogleCloud(Conformance):
         """A4 is sold as spot, by commitment and in calendar mode."""
         fetched = self.fetched(pages(*A100, sku("A4 Nvidia B200 (1 gpu slice) running in Americas", "16.11")))
         assert {offer.accelerator for offer in fetched.offers} == {"NVIDIA-A100-40GB-SXM"}
-        assert fetched.left_out["a4-highgpu-8g: listed, but cannot be bought on demand"] == 1
+        assert fetched.skipped["a4-highgpu-8g: listed, but cannot be bought on demand"] == 1
 
     def test_commitments_are_reserved_prices_where_all_parts_have_one(self) -> None:
         """A commitment names cores as Cpu; three years have cores only here."""
@@ -141,7 +141,7 @@ class TestGoogleCloud(Conformance):
     def test_gpus_of_no_known_machine_are_counted(self) -> None:
         """A new GPU is seen before it is known."""
         fetched = self.fetched(pages(*A100, sku("Nvidia Z9000 GPU running in Americas", "1.0")))
-        assert fetched.left_out["no machine known that is composed of: Nvidia Z9000 GPU"] == 1
+        assert fetched.skipped["no machine known that is composed of: Nvidia Z9000 GPU"] == 1
 
     def test_spot_above_on_demand_is_rejected(self) -> None:
         """A misread row must not stand as a price."""
@@ -186,7 +186,7 @@ class TestGoogleCloud(Conformance):
     def test_old_tpus_are_priced_by_eight_cores_and_dearer_in_a_pod(self) -> None:
         """v2-8 at 4.50 has four chips; 32 cores of a pod cost four times 6.00."""
         old = [sku("Tpu-v2 Accelerator USA", "4.5"), sku("Tpu-v2 Pod USA", "6.0"), sku("Preemptible Tpu-v4 Pod USA", "5.0", "Preemptible")]
-        answers = (pages()[0], Answer(TPU, {"skus": old, "nextPageToken": ""}))
+        answers = (pages()[0], RecordedAnswer(TPU, {"skus": old, "nextPageToken": ""}))
         found = {(offer.instance_type, offer.pricing): offer for offer in self.fetched(answers).offers}
         assert (found["tpu-v2-8", "on_demand"].usd_per_hour, found["tpu-v2-8", "on_demand"].accelerator_count) == (Decimal("4.5"), 4)
         assert (found["tpu-v2-32", "on_demand"].usd_per_hour, found["tpu-v2-32", "on_demand"].accelerator_count) == (Decimal(24), 16)
@@ -201,9 +201,9 @@ class TestGoogleCloud(Conformance):
 
     def test_pages_are_followed_to_the_last(self) -> None:
         """By their tokens, with the key in a header, where no message can show it."""
-        one = Answer(COMPUTE, {"skus": [A100[0]], "nextPageToken": "two"})
-        two = Answer(re.compile(COMPUTE.pattern + "pageToken=two"), {"skus": list(A100[1:]), "nextPageToken": ""})
-        with answering((one, two, Answer(TPU, {"skus": []}))) as mock:
+        one = RecordedAnswer(COMPUTE, {"skus": [A100[0]], "nextPageToken": "two"})
+        two = RecordedAnswer(re.compile(COMPUTE.pattern + "pageToken=two"), {"skus": list(A100[1:]), "nextPageToken": ""})
+        with mock_answers((one, two, RecordedAnswer(TPU, {"skus": []}))) as mock:
             offers = self.make().fetch().offers
             assert ["pageToken=two" in str(call.request.url) for call in mock.calls] == [False, True, False]
             assert {call.request.headers["X-Goog-Api-Key"] for call in mock.calls} == {"key"}
@@ -212,17 +212,17 @@ class TestGoogleCloud(Conformance):
     def test_pages_without_end_are_an_error(self) -> None:
         """A token that comes back would be followed for ever."""
         with pytest.raises(ProviderError, match="do not end"):
-            self.fetched((Answer(COMPUTE, {"skus": [], "nextPageToken": "again"}), self.answers[1]))
+            self.fetched((RecordedAnswer(COMPUTE, {"skus": [], "nextPageToken": "again"}), self.answers[1]))
 
     def test_an_invalid_key_is_a_provider_error_with_googles_words(self) -> None:
         """Also where a proxy makes a 200 of it."""
         error = {"error": {"code": 400, "message": "API key not valid.", "status": "INVALID_ARGUMENT"}}
         with pytest.raises(ProviderError, match="INVALID_ARGUMENT: API key not valid"):
-            self.fetched((Answer(COMPUTE, error), self.answers[1]))
+            self.fetched((RecordedAnswer(COMPUTE, error), self.answers[1]))
 
     def test_old_tpus_that_cannot_be_read_cost_nothing_else(self) -> None:
         """Their service is named among what was rejected."""
-        fetched = self.fetched((self.answers[0], Answer(TPU, {}, status=500)))
+        fetched = self.fetched((self.answers[0], RecordedAnswer(TPU, {}, status=500)))
         assert len(fetched.offers) == 5
         assert [rejected.row for rejected in fetched.rejected] == ["service E000-3F24-B8AA"]
 

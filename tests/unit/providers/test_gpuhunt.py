@@ -16,8 +16,8 @@ import pytest
 
 from providers.gpuhunt import Gpuhunt
 from providers.offer import Offer, ProviderError
-from providers.testing import answering
-from tests.unit.providers.conformance import Answer, Conformance
+from providers.testing import mock_answers
+from tests.unit.providers.conformance import Conformance, RecordedAnswer
 from tests.unit.providers.misbehaving_server import Server, listening
 
 COLUMNS = (
@@ -142,7 +142,7 @@ class TestGpuhunt(Conformance):
 
     def test_what_is_not_taken_is_counted_with_its_reason(self) -> None:
         """Other products under the same names, fractions, and accelerators nobody plans with here."""
-        assert dict(self.fetched().left_out) == {
+        assert dict(self.fetched().skipped) == {
             "aws: fractional GPU": 1,
             "gcp: calendar mode: a price for days that are booked ahead": 1,
             "no canonical name: n150": 1,
@@ -164,7 +164,7 @@ class TestGpuhunt(Conformance):
         """Hot Aisle cannot be reached."""
         monkeypatch.setenv("HOTAISLE_API_KEY", "key")
         monkeypatch.setenv("HOTAISLE_TEAM_HANDLE", "team")
-        fetched = self.fetched((Answer("https://admin.hotaisle.app/", {}, status=500),))
+        fetched = self.fetched((RecordedAnswer("https://admin.hotaisle.app/", {}, status=500),))
         assert "hotaisle" in {rejected.row for rejected in fetched.rejected}
         assert len(fetched.offers) == len(self.found())
 
@@ -178,5 +178,5 @@ class TestGpuhunt(Conformance):
 def test_without_the_library_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     """The library is an extra."""
     monkeypatch.setitem(sys.modules, "gpuhunt", None)
-    with answering(()), pytest.raises(ProviderError, match=r"pip install outlay\[gpuhunt\]"):
+    with mock_answers(()), pytest.raises(ProviderError, match=r"pip install outlay\[gpuhunt\]"):
         TestGpuhunt().make().fetch()

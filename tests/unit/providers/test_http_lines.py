@@ -6,7 +6,7 @@ import gzip
 
 import pytest
 
-from providers.http import BULK_LIMITS, DEFAULT_LIMITS, MOST_LINE_CHARACTERS, Http, Limits
+from providers.http import BULK_LIMITS, DEFAULT_LIMITS, MAX_LINE_CHARS, Http, Limits
 from providers.offer import ProviderError
 from tests.unit.providers.misbehaving_server import Handler, Server
 
@@ -27,10 +27,10 @@ def test_lines_come_before_the_file_is_complete(server: Server, http: Http) -> N
 def test_lines_are_more_than_a_call_may_bring_and_have_limits_of_their_own(server: Server, http: Http) -> None:
     """The bulk limits allow what the usual ones refuse; stated ones hold."""
     url = server.serving(gzip.compress(b"0123456789\n" * 20_000), Content_Encoding="gzip")
-    assert BULK_LIMITS.most_bytes > DEFAULT_LIMITS.most_bytes
+    assert BULK_LIMITS.max_bytes > DEFAULT_LIMITS.max_bytes
     assert sum(1 for _ in http.lines(url)) == 20_000
     with pytest.raises(ProviderError, match="more than the 100000 bytes"):
-        list(http.lines(url, limits=Limits(most_bytes=100_000)))
+        list(http.lines(url, limits=Limits(max_bytes=100_000)))
 
 
 def test_a_file_that_breaks_off_is_an_error_midway(server: Server, http: Http) -> None:
@@ -48,8 +48,8 @@ def test_a_file_that_breaks_off_is_an_error_midway(server: Server, http: Http) -
 
 def test_a_file_without_line_ends_is_refused(server: Server, http: Http) -> None:
     """It would fill the memory as one line."""
-    url = server.serving(b"x" * (MOST_LINE_CHARACTERS + 2**17))
-    with pytest.raises(ProviderError, match=f"a line of more than {MOST_LINE_CHARACTERS} characters"):
+    url = server.serving(b"x" * (MAX_LINE_CHARS + 2**17))
+    with pytest.raises(ProviderError, match=f"a line of more than {MAX_LINE_CHARS} characters"):
         list(http.lines(url))
 
 

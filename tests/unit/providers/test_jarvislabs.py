@@ -6,7 +6,7 @@ from decimal import Decimal
 
 from providers.jarvislabs import JarvisLabs
 from providers.offer import Fetched
-from tests.unit.providers.conformance import Answer, Conformance
+from tests.unit.providers.conformance import Conformance, RecordedAnswer
 
 URL = "https://backendn.jarvislabs.net/misc/server_meta"
 
@@ -31,11 +31,11 @@ class TestJarvisLabs(Conformance):
 
     provider = JarvisLabs
     env = {"JL_API_KEY": "key"}
-    answers = (Answer(URL, {"server_meta": ROWS}),)
+    answers = (RecordedAnswer(URL, {"server_meta": ROWS}),)
 
     def brought(self, *rows: dict[str, object]) -> Fetched:
         """What these rows become."""
-        return self.fetched((Answer(URL, {"server_meta": list(rows)}),))
+        return self.fetched((RecordedAnswer(URL, {"server_meta": list(rows)}),))
 
     def test_the_price_of_one_device_is_multiplied_exactly(self) -> None:
         """Instances of one, two and four are listed where four is the most."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from decimal import Decimal
 
 from providers.lambda_cloud import LambdaCloud
-from tests.unit.providers.conformance import Answer, Conformance
+from tests.unit.providers.conformance import Conformance, RecordedAnswer
 
 URL = "https://cloud.lambda.ai/api/v1/instance-types"
 
@@ -30,7 +30,7 @@ class TestLambda(Conformance):
 
     provider = LambdaCloud
     env = {"LAMBDA_API_KEY": "key"}
-    answers = (Answer(URL, {"data": TYPES}),)
+    answers = (RecordedAnswer(URL, {"data": TYPES}),)
 
     def test_an_instance_with_stock_is_one_live_offer_a_region(self) -> None:
         """Cents of the whole instance become dollars of the whole instance."""
@@ -49,7 +49,7 @@ class TestLambda(Conformance):
 
     def test_an_accelerator_without_a_canonical_name_is_counted_as_left_out(self) -> None:
         """Nothing is dropped silently."""
-        assert dict(self.fetched().left_out) == {"no canonical name: Z9000": 1}
+        assert dict(self.fetched().skipped) == {"no canonical name: Z9000": 1}
 
     def test_old_answers_without_specs_gpus_are_read_from_the_description(self) -> None:
         """Answers before 2024 lack specs.gpus."""
@@ -57,5 +57,5 @@ class TestLambda(Conformance):
         kind = old["instance_type"]
         assert isinstance(kind, dict)
         kind["specs"] = {"vcpus": 24}
-        fetched = self.fetched((Answer(URL, {"data": {"gpu_1x_a100_sxm4": old}}),))
+        fetched = self.fetched((RecordedAnswer(URL, {"data": {"gpu_1x_a100_sxm4": old}}),))
         assert [offer.accelerator_count for offer in fetched.offers] == [1]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from decimal import Decimal
 
 from providers.oci import OracleCloud
-from tests.unit.providers.conformance import Answer, Conformance
+from tests.unit.providers.conformance import Conformance, RecordedAnswer
 
 URL = "https://apexapps.oracle.com/pls/apex/cetools/api/v1/products/"
 
@@ -33,7 +33,7 @@ class TestOracle(Conformance):
     """What the list's parts become."""
 
     provider = OracleCloud
-    answers = (Answer(URL, {"items": [H100, V100, A10, OCPU]}),)
+    answers = (RecordedAnswer(URL, {"items": [H100, V100, A10, OCPU]}),)
 
     def test_a_shape_costs_its_gpus_in_every_region(self) -> None:
         """The price of a GPU includes its host's share."""
@@ -58,15 +58,15 @@ class TestOracle(Conformance):
 
     def test_parts_that_are_no_gpus_and_gpus_without_known_shape_are_counted(self) -> None:
         """Nothing is dropped silently."""
-        fetched = self.fetched((Answer(URL, {"items": [H100, OCPU, item("B00001", "Compute - GPU - X1", 3)]}),))
-        assert dict(fetched.left_out) == {
+        fetched = self.fetched((RecordedAnswer(URL, {"items": [H100, OCPU, item("B00001", "Compute - GPU - X1", 3)]}),))
+        assert dict(fetched.skipped) == {
             "not sold by the GPU and hour": 1,
             "no shape known for the part B00001: Compute - GPU - X1": 1,
         }
 
     def test_a_price_in_another_currency_is_no_price(self) -> None:
         """Dollars were asked for."""
-        fetched = self.fetched((Answer(URL, {"items": [H100, item("B89734", "V2", 2.95, currency="EUR")]}),))
+        fetched = self.fetched((RecordedAnswer(URL, {"items": [H100, item("B89734", "V2", 2.95, currency="EUR")]}),))
         assert [rejected.reason for rejected in fetched.rejected] == ["0 pay-as-you-go prices in USD where one was expected"]
 
     def test_prices_by_quantity_are_not_taken_for_one(self) -> None:
@@ -75,5 +75,5 @@ class TestOracle(Conformance):
         tiered["currencyCodeLocalizations"] = [
             {"currencyCode": "USD", "prices": [{"model": "PAY_AS_YOU_GO", "value": value} for value in (0, 2)]}
         ]
-        fetched = self.fetched((Answer(URL, {"items": [H100, tiered]}),))
+        fetched = self.fetched((RecordedAnswer(URL, {"items": [H100, tiered]}),))
         assert [rejected.reason for rejected in fetched.rejected] == ["2 pay-as-you-go prices in USD where one was expected"]

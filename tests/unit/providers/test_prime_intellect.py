@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from providers.prime_intellect import PAGE, PrimeIntellect
-from tests.unit.providers.conformance import Answer, Conformance
+from tests.unit.providers.conformance import Conformance, RecordedAnswer
 
 URL = "https://api.primeintellect.ai/api/v1/availability/gpus"
 
@@ -47,9 +47,9 @@ MACHINES = [
 ]
 
 
-def answers(*machines: dict[str, Any]) -> tuple[Answer]:
+def answers(*machines: dict[str, Any]) -> tuple[RecordedAnswer]:
     """One page with these machines."""
-    return (Answer(URL, {"items": list(machines), "totalCount": len(machines)}),)
+    return (RecordedAnswer(URL, {"items": list(machines), "totalCount": len(machines)}),)
 
 
 class TestPrimeIntellect(Conformance):
@@ -94,7 +94,7 @@ class TestPrimeIntellect(Conformance):
 
     def test_what_is_paid_in_advance_is_left_out(self) -> None:
         """A month's commitment is no price by the hour."""
-        assert self.fetched().left_out == {"paid in advance": 1}
+        assert self.fetched().skipped == {"paid in advance": 1}
 
     @pytest.mark.parametrize("wrong", [{"currency": "EUR"}, {"onDemand": None}])
     def test_a_price_that_is_no_dollars_is_rejected(self, wrong: dict[str, object]) -> None:
@@ -107,11 +107,11 @@ class TestPrimeIntellect(Conformance):
         """Until one is not full."""
         full = [machine(f"m{number}", 2.0) for number in range(PAGE)]
         pages = [{"items": full, "totalCount": PAGE + 1}, {"items": [machine("last", 2.0)], "totalCount": PAGE + 1}]
-        fetched = self.fetched(tuple(Answer(f"{URL}?page={number}&page_size={PAGE}", body) for number, body in enumerate(pages, 1)))
+        fetched = self.fetched(tuple(RecordedAnswer(f"{URL}?page={number}&page_size={PAGE}", body) for number, body in enumerate(pages, 1)))
         assert len(fetched.offers) == PAGE + 1
 
     def test_a_full_page_that_is_all_there_is_is_the_last(self) -> None:
         """By `totalCount`: page 2 is not asked for."""
         full = [machine(f"m{number}", 2.0) for number in range(PAGE)]
-        fetched = self.fetched((Answer(f"{URL}?page=1&page_size={PAGE}", {"items": full, "totalCount": PAGE}),))
+        fetched = self.fetched((RecordedAnswer(f"{URL}?page=1&page_size={PAGE}", {"items": full, "totalCount": PAGE}),))
         assert (len(fetched.offers), fetched.rejected) == (PAGE, ())

@@ -18,10 +18,10 @@ import pytest
 from providers.base import Context
 from providers.file import DISCOUNT_FIELDS, PRICE_FIELDS, PriceFiles
 from providers.file.sheets import BOOK_FIELDS
-from providers.http import BULK_LIMITS, DEFAULT_LIMITS, REPEATED_AFTER
+from providers.http import BULK_LIMITS, DEFAULT_LIMITS, RETRIED_STATUSES
 from providers.offer import PRICINGS, Availability, Fetched, Provider
 from providers.registry import BUILT_IN, ENTRY_POINT_GROUP, load_provider
-from providers.testing import TROUBLES
+from providers.testing import FAILURES
 from service.presets.hardware.accelerators import canonical_accelerator
 
 ROOT = Path(__file__).parents[3]
@@ -69,11 +69,11 @@ def test_the_limits_in_the_text_are_those_of_the_session() -> None:
     limits = DEFAULT_LIMITS
     text = " ".join(TEXT.split())
     assert f"{limits.connect_s:g} s to connect, {limits.read_s:g} s between two reads and {limits.total_s:g} s in all" in text
-    assert f"{limits.most_bytes // 2**20} MiB unpacked (`lines`: {BULK_LIMITS.total_s:g} s, {BULK_LIMITS.most_bytes // 2**30} GiB)" in text
-    *first, last = sorted(REPEATED_AFTER)
+    assert f"{limits.max_bytes // 2**20} MiB unpacked (`lines`: {BULK_LIMITS.total_s:g} s, {BULK_LIMITS.max_bytes // 2**30} GiB)" in text
+    *first, last = sorted(RETRIED_STATUSES)
     assert f"repeats a GET twice after {', '.join(map(str, first))}, {last} or a reset connection" in text
     assert limits.retries == 2
-    assert len(TROUBLES) >= 10
+    assert len(FAILURES) >= 10
 
 
 def test_every_field_of_a_price_file_is_described() -> None:

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from providers.offer import Fetched, Offer, Rejected
-from providers.quarantine import Checked, accept, identity, rules
+from providers.quarantine import CheckedOffers, check_offers, identity, rules
 
 NOW = datetime(2027, 1, 4, tzinfo=UTC)
 
@@ -31,11 +31,11 @@ def offer(usd: str | Decimal = "40", **changes: Any) -> Offer:
     return Offer(**row | changes)
 
 
-def checked(*offers: Offer, before: tuple[Offer, ...] = (), accept_jumps: bool = False) -> Checked:
-    return accept(Fetched(offers, "s"), {identity(old): old for old in before}, accept_jumps=accept_jumps)
+def checked(*offers: Offer, before: tuple[Offer, ...] = (), accept_jumps: bool = False) -> CheckedOffers:
+    return check_offers(Fetched(offers, "s"), {identity(old): old for old in before}, accept_jumps=accept_jumps)
 
 
-def reasons(found: Checked) -> list[str]:
+def reasons(found: CheckedOffers) -> list[str]:
     return [each.reason for each in found.quarantined]
 
 
@@ -63,15 +63,15 @@ def test_the_first_prices_of_a_source_are_measured_by_those_of_others(usd: str, 
     """A feed in cents or in thousands has nothing of its own to be measured by; an honest bargain is far from a wrong unit."""
     known = tuple(offer(price, provider="cirrus", region=price) for price in ("38", "40", "42"))
     first = Fetched((offer(usd), offer("7", accelerator="Unheard-Of")), "s")
-    found = accept(first, {}, known)
+    found = check_offers(first, {}, known)
     assert (first.offers[0] in found.offers, len(found.quarantined)) == (believed, 0 if believed else 1)
-    assert accept(first, {}, known, accept_jumps=True).offers == first.offers
-    assert accept(first, {identity(o): o for o in first.offers}, known).offers == first.offers
+    assert check_offers(first, {}, known, accept_jumps=True).offers == first.offers
+    assert check_offers(first, {identity(o): o for o in first.offers}, known).offers == first.offers
 
 
 def test_an_operator_may_believe_it() -> None:
     """The other rules hold all the same."""
-    assert checked(offer("400"), before=(offer("40"),), accept_jumps=True) == Checked((offer("400"),), ())
+    assert checked(offer("400"), before=(offer("40"),), accept_jumps=True) == CheckedOffers((offer("400"),), ())
     spot = offer("500", pricing="spot")
     assert checked(offer("400"), spot, before=(offer("40"),), accept_jumps=True).offers == (offer("400"),)
 
@@ -118,7 +118,7 @@ def test_rows_that_could_not_be_read_keep_their_last_prices() -> None:
     """Named by provider, region or instance type; those that were read and are gone are gone."""
     before = (offer(), offer(region="west"), offer(instance_type="b200x8"), offer(provider="cirrus"), offer(region="south"))
     unread = (Rejected("west", "timed out"), Rejected("b200x8", "price is null"), Rejected("cirrus", "cannot be read"))
-    found = accept(Fetched((offer("41"),), "s", unread), {identity(old): old for old in before})
+    found = check_offers(Fetched((offer("41"),), "s", unread), {identity(old): old for old in before})
     assert set(found.offers) == {offer("41"), *before[1:4]}
 
 
@@ -126,7 +126,7 @@ def test_where_a_part_could_not_be_read_nothing_is_gone() -> None:
     """A page that failed may have held any of them; those that came are as they came."""
     before = (offer(), offer(region="west"), offer(instance_type="b200x8"))
     unread = (Rejected("further pages", "timed out"),)
-    found = accept(Fetched((offer("41"),), "s", unread, partial=True), {identity(old): old for old in before})
+    found = check_offers(Fetched((offer("41"),), "s", unread, partial=True), {identity(old): old for old in before})
     assert set(found.offers) == {offer("41"), *before[1:]}
 
 

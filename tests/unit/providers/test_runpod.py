@@ -8,8 +8,8 @@ import pytest
 
 from providers.offer import Offer, ProviderError
 from providers.runpod import RunPod
-from providers.testing import answering
-from tests.unit.providers.conformance import Answer, Conformance
+from providers.testing import mock_answers
+from tests.unit.providers.conformance import Conformance, RecordedAnswer
 
 URL = "https://api.runpod.io/graphql"
 H100 = {
@@ -44,12 +44,12 @@ CENTERS = [
 ]
 
 
-def types(*rows: dict[str, object]) -> Answer:
+def types(*rows: dict[str, object]) -> RecordedAnswer:
     """The answer to the first question."""
-    return Answer(URL, {"data": {"gpuTypes": list(rows)}}, method="POST")
+    return RecordedAnswer(URL, {"data": {"gpuTypes": list(rows)}}, method="POST")
 
 
-STOCK = Answer(URL, {"data": {"dataCenters": CENTERS}}, method="POST")
+STOCK = RecordedAnswer(URL, {"data": {"dataCenters": CENTERS}}, method="POST")
 
 
 class TestRunPod(Conformance):
@@ -99,9 +99,9 @@ class TestRunPod(Conformance):
 
     def test_what_is_not_sold_in_a_way_is_counted(self) -> None:
         """Nothing is dropped silently, and null is no price."""
-        left_out = self.fetched().left_out
-        assert left_out["no community spot price"] == 2
-        assert left_out["no canonical name: NVIDIA GeForce RTX 3070"] == 1
+        skipped = self.fetched().skipped
+        assert skipped["no community spot price"] == 2
+        assert skipped["no canonical name: NVIDIA GeForce RTX 3070"] == 1
 
     @pytest.mark.parametrize("field", ["secureSpotPrice", "oneYearPrice"])
     def test_a_price_above_on_demand_is_rejected_alone(self, field: str) -> None:
@@ -113,17 +113,17 @@ class TestRunPod(Conformance):
     def test_an_error_with_status_200_is_raised_with_its_message(self) -> None:
         """GraphQL answers so."""
         with pytest.raises(ProviderError, match="Something went wrong"):
-            self.fetched((Answer(URL, {"errors": [{"message": "Something went wrong"}]}, method="POST"),))
+            self.fetched((RecordedAnswer(URL, {"errors": [{"message": "Something went wrong"}]}, method="POST"),))
 
     def test_prices_stay_without_stock_where_it_cannot_be_read(self) -> None:
         """The second question's failure is named and costs the stock alone."""
-        fetched = self.fetched((types(H100), Answer(URL, "oops", method="POST", status=500)))
+        fetched = self.fetched((types(H100), RecordedAnswer(URL, "oops", method="POST", status=500)))
         assert [rejected.row for rejected in fetched.rejected] == ["stock by data center"]
         assert {offer.region for offer in fetched.offers} == {"any"}
 
     def test_a_key_is_sent_where_it_is_set(self) -> None:
         """Prices are told without one too."""
         for env, sent in (({}, None), ({"RUNPOD_API_KEY": "secret"}, "Bearer secret")):
-            with answering(self.answers) as mock:
+            with mock_answers(self.answers) as mock:
                 self.make(env=env).fetch()
                 assert {call.request.headers.get("Authorization") for call in mock.calls} == {sent}

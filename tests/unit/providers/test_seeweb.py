@@ -8,7 +8,7 @@ import pytest
 
 from providers.offer import Fetched, ProviderError
 from providers.seeweb import ECB, Seeweb
-from tests.unit.providers.conformance import Answer, Conformance
+from tests.unit.providers.conformance import Conformance, RecordedAnswer
 
 URL = "https://api.seeweb.it/ecs/v2/plans"
 RATES = """<?xml version="1.0" encoding="UTF-8"?>
@@ -45,11 +45,11 @@ class TestSeeweb(Conformance):
 
     provider = Seeweb
     env = {"SEEWEB_API_TOKEN": "token"}
-    answers = (Answer(URL, {"status": "ok", "plans": PLANS}), Answer(ECB, RATES))
+    answers = (RecordedAnswer(URL, {"status": "ok", "plans": PLANS}), RecordedAnswer(ECB, RATES))
 
     def brought(self, *plans: dict[str, object]) -> Fetched:
         """What these plans become."""
-        return self.fetched((Answer(URL, {"status": "ok", "plans": list(plans)}), Answer(ECB, RATES)))
+        return self.fetched((RecordedAnswer(URL, {"status": "ok", "plans": list(plans)}), RecordedAnswer(ECB, RATES)))
 
     def test_euros_become_dollars_once_and_exactly(self) -> None:
         """The price in euros and the rate stay with the offer."""
@@ -66,19 +66,19 @@ class TestSeeweb(Conformance):
     def test_a_plan_without_accelerator_is_left_out(self) -> None:
         """It is no misread row."""
         fetched = self.fetched()
-        assert (dict(fetched.left_out), fetched.rejected) == ({"no accelerator": 1}, ())
+        assert (dict(fetched.skipped), fetched.rejected) == ({"no accelerator": 1}, ())
 
     def test_a_plan_that_is_not_sold_is_left_out(self) -> None:
         """Its price is of the past."""
         fetched = self.brought(PLANS[0], plan("ECS8GPU1", "8", "H100 80GB", 20, "it-fr2", available=False))
-        assert dict(fetched.left_out) == {"the plan is not sold": 1}
+        assert dict(fetched.skipped) == {"the plan is not sold": 1}
 
     def test_another_status_is_an_error_with_its_message(self) -> None:
         """Even in an answer of status 200."""
         with pytest.raises(ProviderError, match="seeweb answered error: token expired"):
-            self.fetched((Answer(URL, {"status": "error", "message": "token expired"}), Answer(ECB, RATES)))
+            self.fetched((RecordedAnswer(URL, {"status": "error", "message": "token expired"}), RecordedAnswer(ECB, RATES)))
 
     def test_without_the_rate_there_are_no_prices(self) -> None:
         """A euro is not taken for a dollar."""
         with pytest.raises(ProviderError, match="reference rates has none of the dollar"):
-            self.fetched((self.answers[0], Answer(ECB, RATES.replace("USD", "CHF"))))
+            self.fetched((self.answers[0], RecordedAnswer(ECB, RATES.replace("USD", "CHF"))))

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from providers.shadeform import Shadeform
-from tests.unit.providers.conformance import Answer, Conformance
+from tests.unit.providers.conformance import Conformance, RecordedAnswer
 
 URL = "https://api.shadeform.ai/v1/instances/types"
 
@@ -45,7 +45,7 @@ class TestShadeform(Conformance):
 
     provider = Shadeform
     env = {"SHADEFORM_API_KEY": "key"}
-    answers = (Answer(URL, {"instance_types": TYPES}),)
+    answers = (RecordedAnswer(URL, {"instance_types": TYPES}),)
 
     def test_outside_are_cents_and_within_dollars_as_a_text(self) -> None:
         """5352 and "26.76" in one row are 53.52 and 26.76 dollars."""
@@ -73,18 +73,18 @@ class TestShadeform(Conformance):
     def test_without_a_configuration_its_fields_stand_in_the_row(self) -> None:
         """Both shapes are answered."""
         flat = {name: value for name, value in B200.items() if name != "configuration"} | B200["configuration"]
-        assert len(self.fetched((Answer(URL, {"instance_types": [flat]}),)).offers) == 2
+        assert len(self.fetched((RecordedAnswer(URL, {"instance_types": [flat]}),)).offers) == 2
 
     @pytest.mark.parametrize(("price", "reason"), [(2676, "no text"), ("99", "above"), (None, "no text")])
     def test_a_spot_price_in_an_unknown_unit_or_above_on_demand_is_rejected_alone(self, price: object, reason: str) -> None:
         """The price on demand stays."""
         places = (place("us"), place("us", rental_type="spot", hourly_price=price))
         row = kind("lambdalabs", "B200x8", 5352, B200["configuration"], *places)
-        fetched = self.fetched((Answer(URL, {"instance_types": [row]}),))
+        fetched = self.fetched((RecordedAnswer(URL, {"instance_types": [row]}),))
         assert [offer.pricing for offer in fetched.offers] == ["on_demand"]
         assert reason in fetched.rejected[0].reason
 
     def test_other_ways_of_renting_are_counted(self) -> None:
         """Nothing is dropped silently."""
         row = kind("x", "H100", 190, H100, place("us"), place("us", rental_type="reserved"))
-        assert self.fetched((Answer(URL, {"instance_types": [row]}),)).left_out == {"rental type reserved": 1}
+        assert self.fetched((RecordedAnswer(URL, {"instance_types": [row]}),)).skipped == {"rental type reserved": 1}

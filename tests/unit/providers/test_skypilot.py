@@ -12,8 +12,8 @@ from providers.catalog_files import READERS
 from providers.offer import Fetched, Offer, ProviderError
 from providers.skypilot import SkyPilotCatalog, clouds, parse
 from providers.testing import WRONG_VALUES
-from tests.unit.providers.conformance import Answer, Conformance
-from tests.unit.providers.recorded_samples import reading
+from tests.unit.providers.conformance import Conformance, RecordedAnswer
+from tests.unit.providers.recorded_samples import collector
 
 HOME = "https://raw.githubusercontent.com/skypilot-org/skypilot-catalog/master/catalogs/v8"
 CLOUDS = {cloud.name: cloud for cloud in clouds()}
@@ -59,7 +59,7 @@ Standard_NC40ads_H100_v5,H100,1.0,40.0,320.0,H100,0.0,,eastus,V2
 
 def read(cloud: str, text: str) -> Fetched:
     """What one cloud's file becomes."""
-    return parse(CLOUDS[cloud], text, reading("skypilot"))
+    return parse(CLOUDS[cloud], text, collector("skypilot"))
 
 
 def offers(cloud: str, text: str) -> list[Offer]:
@@ -83,9 +83,9 @@ class TestSkyPilot(Conformance):
 
     provider = SkyPilotCatalog
     answers = (
-        Answer(f"{HOME}/nebius/vms.csv", NEBIUS),
-        Answer(f"{HOME}/verda/vms.csv", VERDA),
-        Answer(re.compile(rf"{re.escape(HOME)}/.*"), "404: Not Found", status=404),
+        RecordedAnswer(f"{HOME}/nebius/vms.csv", NEBIUS),
+        RecordedAnswer(f"{HOME}/verda/vms.csv", VERDA),
+        RecordedAnswer(re.compile(rf"{re.escape(HOME)}/.*"), "404: Not Found", status=404),
     )
 
     def test_offers_are_those_of_the_cloud_and_name_the_catalogue(self) -> None:

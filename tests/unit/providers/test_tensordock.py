@@ -6,7 +6,7 @@ from decimal import Decimal
 from typing import Any
 
 from providers.tensordock import TensorDock
-from tests.unit.providers.conformance import Answer, Conformance
+from tests.unit.providers.conformance import Conformance, RecordedAnswer
 
 URL = "https://dashboard.tensordock.com/api/v2/locations"
 
@@ -34,9 +34,9 @@ LOCATIONS = [
 ]
 
 
-def answers(*locations: dict[str, Any]) -> tuple[Answer]:
+def answers(*locations: dict[str, Any]) -> tuple[RecordedAnswer]:
     """The one answer."""
-    return (Answer(URL, {"data": {"locations": list(locations)}}),)
+    return (RecordedAnswer(URL, {"data": {"locations": list(locations)}}),)
 
 
 class TestTensorDock(Conformance):
@@ -66,7 +66,7 @@ class TestTensorDock(Conformance):
     def test_counts_for_which_the_host_has_no_memory_are_left_out(self) -> None:
         """16 GB are enough for four."""
         assert {o.accelerator_count for o in self.fetched().offers if "a100" in o.instance_type} == {1, 2, 4}
-        assert self.fetched().left_out["max_ram_gb is below 32"] == 1
+        assert self.fetched().skipped["max_ram_gb is below 32"] == 1
 
     def test_two_locations_of_one_city_have_one_price(self) -> None:
         """The first; the other is named with both prices."""

@@ -8,9 +8,9 @@ from decimal import Decimal
 import pytest
 
 from providers.offer import ProviderError
-from providers.testing import answering
+from providers.testing import mock_answers
 from providers.vast import Vast
-from tests.unit.providers.conformance import Answer, Conformance
+from tests.unit.providers.conformance import Conformance, RecordedAnswer
 
 URL = "https://console.vast.ai/api/v0/bundles/"
 
@@ -38,9 +38,9 @@ PRICES = (14.94, 15.2, 16.0, 17.5, 40.0)
 MACHINES = [machine(number, base) for number, base in enumerate(PRICES)]
 
 
-def answer(*machines: dict[str, object], **around: object) -> tuple[Answer]:
+def answer(*machines: dict[str, object], **around: object) -> tuple[RecordedAnswer]:
     """The one answer."""
-    return (Answer(URL, {"offers": list(machines), **around}, method="POST"),)
+    return (RecordedAnswer(URL, {"offers": list(machines), **around}, method="POST"),)
 
 
 class TestVast(Conformance):
@@ -67,7 +67,7 @@ class TestVast(Conformance):
         """They are counted, and no price is made of them."""
         fetched = self.fetched(answer(*MACHINES, *(machine(10 + n, 20, "Norway") for n in range(4))))
         assert {offer.region for offer in fetched.offers} == {"VN"}
-        assert fetched.left_out["fewer than 5 machines of a kind"] == 8
+        assert fetched.skipped["fewer than 5 machines of a kind"] == 8
 
     @pytest.mark.parametrize(
         ("geolocation", "region"),
@@ -95,7 +95,7 @@ class TestVast(Conformance):
     @pytest.mark.parametrize("changed", [{"rented": True}, {"rentable": False}])
     def test_what_is_rented_is_no_offer(self, changed: dict[str, object]) -> None:
         """Even where the filter let it through."""
-        assert self.fetched(answer(*MACHINES, machine(9, 1.0, **changed))).left_out == {"rented": 1}
+        assert self.fetched(answer(*MACHINES, machine(9, 1.0, **changed))).skipped == {"rented": 1}
 
     def test_a_truncated_answer_is_said(self) -> None:
         """The medians are then of what Vast ranks first."""
@@ -104,13 +104,13 @@ class TestVast(Conformance):
 
     def test_an_error_with_status_200_is_raised_with_its_message(self) -> None:
         """`success` is false."""
-        wrong = Answer(URL, {"success": False, "error": "bad_request", "msg": "q must be valid JSON"}, method="POST")
+        wrong = RecordedAnswer(URL, {"success": False, "error": "bad_request", "msg": "q must be valid JSON"}, method="POST")
         with pytest.raises(ProviderError, match="q must be valid JSON"):
             self.fetched((wrong,))
 
     def test_machines_are_asked_for_that_can_be_rented_in_an_order_that_is_not_the_price(self) -> None:
         """The cheapest of a truncated list would be a wrong market."""
-        with answering(self.answers) as mock:
+        with mock_answers(self.answers) as mock:
             self.make().fetch()
             asked = json.loads(mock.calls[0].request.body or "")
         assert (asked["rentable"], asked["rented"], asked["order"]) == ({"eq": True}, {"eq": False}, [["score", "desc"]])

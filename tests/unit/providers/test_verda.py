@@ -9,9 +9,9 @@ from decimal import Decimal
 import pytest
 
 from providers.offer import ProviderError
-from providers.testing import answering
+from providers.testing import mock_answers
 from providers.verda import Verda
-from tests.unit.providers.conformance import Answer, Conformance
+from tests.unit.providers.conformance import Conformance, RecordedAnswer
 
 URL = "https://api.verda.com/v1"
 
@@ -35,14 +35,14 @@ TYPES = [
     kind("8B200.240V", "B200 SXM6 180GB", 8, 1440, "30.32", None),
     kind("CPU.4V.16G", "AMD EPYC", 0, 0, "0.10", "0.03"),
 ]
-TOKEN = Answer(f"{URL}/oauth2/token", {"access_token": "token", "token_type": "Bearer", "expires_in": 3600}, method="POST")
-INSTANCES = Answer(f"{URL}/instance-types", TYPES)
-ON_DEMAND = Answer(
+TOKEN = RecordedAnswer(f"{URL}/oauth2/token", {"access_token": "token", "token_type": "Bearer", "expires_in": 3600}, method="POST")
+INSTANCES = RecordedAnswer(f"{URL}/instance-types", TYPES)
+ON_DEMAND = RecordedAnswer(
     f"{URL}/instance-availability?is_spot=false",
     [{"location_code": place, "availabilities": ["8H100.80S.176V", "CPU.4V.16G"]} for place in ("FIN-01", "ICE-01")],
 )
-SPOT = Answer(f"{URL}/instance-availability?is_spot=true", [{"location_code": "FIN-02", "availabilities": ["8H100.80S.176V"]}])
-LOCATIONS = Answer(f"{URL}/locations", [{"code": "FIN-01", "name": "Finland 1", "country_code": "FI"}])
+SPOT = RecordedAnswer(f"{URL}/instance-availability?is_spot=true", [{"location_code": "FIN-02", "availabilities": ["8H100.80S.176V"]}])
+LOCATIONS = RecordedAnswer(f"{URL}/locations", [{"code": "FIN-01", "name": "Finland 1", "country_code": "FI"}])
 
 
 class TestVerda(Conformance):
@@ -77,7 +77,7 @@ class TestVerda(Conformance):
 
     def test_processors_alone_are_left_out(self) -> None:
         """They train nothing."""
-        assert self.fetched().left_out["no accelerator"] == 1
+        assert self.fetched().skipped["no accelerator"] == 1
 
     def test_another_currency_is_no_price_in_dollars(self) -> None:
         """A number in euros would be a wrong number."""
@@ -99,7 +99,7 @@ class TestVerda(Conformance):
 
     def test_the_secret_goes_for_a_token_and_the_token_with_every_question(self) -> None:
         """OAuth 2 client credentials."""
-        with answering(self.answers) as mock:
+        with mock_answers(self.answers) as mock:
             self.make().fetch()
             first, *others = mock.calls
         assert json.loads(first.request.body or "") == {

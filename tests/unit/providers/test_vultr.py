@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from providers.offer import Offer
-from providers.tables import table
+from providers.tables import read_table
 from providers.vultr import Vultr
 from service.presets.hardware.accelerators import canonical_accelerator
-from tests.unit.providers.conformance import Answer, Conformance
+from tests.unit.providers.conformance import Conformance, RecordedAnswer
 
 URL = "https://api.vultr.com/v2"
 
@@ -28,7 +28,7 @@ def metal(name: str, cost: float, spot: float, locations: tuple[str, ...] = (), 
     return plan | changed
 
 
-PLANS = Answer(
+PLANS = RecordedAnswer(
     f"{URL}/plans",
     {
         "plans": [
@@ -41,7 +41,7 @@ PLANS = Answer(
         "meta": {"total": 5, "links": {"next": "", "prev": ""}},
     },
 )
-METAL = Answer(
+METAL = RecordedAnswer(
     f"{URL}/plans-metal",
     {
         "plans_metal": [
@@ -73,7 +73,7 @@ class TestVultr(Conformance):
     def test_a_fraction_of_a_gpu_is_left_out(self) -> None:
         """40 GB of an A100 of 80 GB are no A100 of 40 GB."""
         assert self.sold("vcg-a100-6c-60g-40vram") == []
-        assert self.fetched().left_out["a fraction of a GPU"] == 1
+        assert self.fetched().skipped["a fraction of a GPU"] == 1
 
     def test_the_memory_of_a_plan_says_how_many_gpus_it_has(self) -> None:
         """192 GB are four L40S of 48 GB; without a place the price is listed."""
@@ -97,7 +97,7 @@ class TestVultr(Conformance):
 
     def test_the_free_plan_and_other_processors_are_left_out(self) -> None:
         """They train nothing, and nothing is free."""
-        assert self.fetched().left_out["no accelerator"] == 2
+        assert self.fetched().skipped["no accelerator"] == 2
 
     @pytest.mark.parametrize(
         "plan",
@@ -127,6 +127,6 @@ class TestVultr(Conformance):
 
     def test_every_plan_of_the_table_has_a_canonical_accelerator(self) -> None:
         """All but the A16, which nobody trains on."""
-        models = {row["gpu_type"]: canonical_accelerator(row["model"], float(row["memory_gb"])) for row in table("vultr_models.csv")}
+        models = {row["gpu_type"]: canonical_accelerator(row["model"], float(row["memory_gb"])) for row in read_table("vultr_models.csv")}
         assert [gpu_type for gpu_type, name in models.items() if name is None] == ["NVIDIA_A16"]
-        assert {row["gpu_type"] for row in table("vultr_plans.csv")} <= models.keys()
+        assert {row["gpu_type"] for row in read_table("vultr_plans.csv")} <= models.keys()

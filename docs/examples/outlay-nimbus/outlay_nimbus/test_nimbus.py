@@ -6,7 +6,7 @@ from decimal import Decimal
 from typing import ClassVar
 
 from outlay_nimbus import Nimbus
-from providers.testing import Answer, ProviderConformance
+from providers.testing import ProviderConformance, RecordedAnswer
 from service.presets.hardware.accelerators import canonical_accelerator
 
 H100 = {"type": "n8", "region": "north", "gpu": "H100 SXM", "gpu_memory_gb": 80, "gpus": 8, "cents_per_hour": 1999, "free": 3}
@@ -18,7 +18,7 @@ class TestNimbus(ProviderConformance):
 
     provider = Nimbus
     env: ClassVar = {"NIMBUS_API_KEY": "key"}
-    answers = (Answer(URL, {"machines": [H100, {**H100, "region": "south", "free": 0}, {**H100, "os": "windows"}]}),)
+    answers = (RecordedAnswer(URL, {"machines": [H100, {**H100, "region": "south", "free": 0}, {**H100, "os": "windows"}]}),)
 
     @staticmethod
     def canonical(label: str, memory_gb: float | None) -> str | None:

@@ -42,7 +42,7 @@ EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 MICROSECOND = timedelta(microseconds=1)
 
 
-class CountedSchema(Schema):
+class RowCountSchema(Schema):
     """Rows of the newest answer that did not become offers."""
 
     count = Count(required=True, minimum=0, suffixes=False)
@@ -71,10 +71,12 @@ class ProviderSchema(Schema):
     next_refresh_at = Moment(required=True, allow_none=True, description="When it is asked next; null where it is not asked at all")
     breaker_open_until = Moment(required=True, allow_none=True, description="It failed and is left alone until then")
     refresh = Choice(("queued", "running"), required=True, allow_none=True, description="A refresh that is under way")
-    rejected = Part(CountedSchema, required=True, description="Rows that could not be read")
-    left_out = FreeObject(required=True, description="Rows that were read and are not for us, by reason")
-    quarantined = Part(CountedSchema, required=True, description="Prices that are not believed: jumps, placeholders, spot above on-demand")
-    doubted = Part(CountedSchema, required=True, description="Prices of your own files that look the same way: they are served, look again")
+    rejected = Part(RowCountSchema, required=True, description="Rows that could not be read")
+    skipped = FreeObject(required=True, description="Rows that were read and are not for us, by reason")
+    quarantined = Part(RowCountSchema, required=True, description="Prices that are not believed: jumps, placeholders, spot above on-demand")
+    suspicious = Part(
+        RowCountSchema, required=True, description="Prices of your own files that look the same way: they are served, look again"
+    )
     warnings = Items(Text(max_length=1000), max_items=100, required=True, description="Discounts that match no offer")
 
 

@@ -10,13 +10,13 @@ from typing import Any
 import pytest
 
 from providers.aws import capacity_blocks, instance_types, price_list, spot
-from providers.aws.ec2 import from_xml
+from providers.aws.ec2 import parse_xml
 from providers.aws.model import Price
 from providers.catalog_files.naming import shape_of
 from tests.unit.providers.aws_samples import price_list as as_price_list
 from tests.unit.providers.aws_samples import row as list_row
 from tests.unit.providers.aws_samples import xml
-from tests.unit.providers.recorded_samples import reading, recorded, sample
+from tests.unit.providers.recorded_samples import collector, recorded, sample
 
 KARPENTER = "karpenter-pricing/aws_ondemand_linux_2026-07-20.csv"
 VANTAGE = "aws-gpu-2025-11-30/aws_gpu_instances.csv"
@@ -34,8 +34,8 @@ def test_ec2_and_the_table_agree_on_what_a_type_holds(as_xml: bool) -> None:
     """82 accelerated types; where both know one, they say the same. The same from the SDK's shape and from XML."""
     rows = recorded("aws/ec2_DescribeInstanceTypes_accelerated.json")["InstanceTypes"]
     if as_xml:
-        rows = from_xml(xml("DescribeInstanceTypes", {"InstanceTypeSet": rows}))["InstanceTypes"]
-    notes = reading("aws")
+        rows = parse_xml(xml("DescribeInstanceTypes", {"InstanceTypeSet": rows}))["InstanceTypes"]
+    notes = collector("aws")
     described = instance_types.parse(rows, notes)
     compared = 0
     for name, hardware in described.items():
@@ -53,7 +53,7 @@ def test_ec2_and_the_table_agree_on_what_a_type_holds(as_xml: bool) -> None:
 
 def test_types_without_accelerator_are_passed_over() -> None:
     """25 processor types hold none; of t3.micro and p3.16xlarge only the latter does."""
-    notes = reading("aws")
+    notes = collector("aws")
     assert instance_types.parse(recorded("aws/ec2_DescribeInstanceTypes_25.json")["InstanceTypes"], notes) == {}
     found = instance_types.parse(recorded("aws/ec2_DescribeInstanceTypes_t3.micro_p3.16xlarge.json")["InstanceTypes"], notes)
     assert [(name, held.label, held.memory_gib, held.count) for name, held in found.items()] == [("p3.16xlarge", "V100", 16.0, 8)]
@@ -62,7 +62,7 @@ def test_types_without_accelerator_are_passed_over() -> None:
 
 def test_offerings_by_zone() -> None:
     """By zone name of one account, and by zone identifier, which means the same in all."""
-    notes = reading("aws")
+    notes = collector("aws")
     by_name = instance_types.parse_offerings(
         recorded("aws/ec2_DescribeInstanceTypeOfferings_us-east-2a.json")["InstanceTypeOfferings"], notes
     )
@@ -78,15 +78,15 @@ def test_spot_prices_of_five_zones(as_xml: bool) -> None:
     """250 prices; the newest of the zones are .0381, .0389, .0423, .0431 and .0437."""
     rows = recorded("aws/ec2_DescribeSpotPriceHistory_m5.large.json")["SpotPriceHistory"]
     if as_xml:
-        rows = from_xml(xml("DescribeSpotPriceHistory", {"SpotPriceHistorySet": rows}))["SpotPriceHistory"]
-    (price,) = spot.parse(rows, reading("aws"))
+        rows = parse_xml(xml("DescribeSpotPriceHistory", {"SpotPriceHistorySet": rows}))["SpotPriceHistory"]
+    (price,) = spot.parse(rows, collector("aws"))
     assert (price.instance_type, price.usd_per_hour, price.extras) == ("m5.large", Decimal("0.0423"), {"zones_with_spot_price": "5"})
 
 
 def test_a_capacity_block_of_a_day() -> None:
     """4500 dollars for 24 hours of eight GPUs: 23.4375 a GPU and hour."""
     rows = recorded("aws/ec2_DescribeCapacityBlockOfferings_fixture.json")["CapacityBlockOfferings"]
-    (block,) = capacity_blocks.parse(rows, reading("aws"))
+    (block,) = capacity_blocks.parse(rows, collector("aws"))
     assert (block.instance_type, block.zone, block.usd_per_hour / 8) == ("p5.48xlarge", "us-east-1a", Decimal("23.4375"))
 
 
@@ -113,7 +113,7 @@ def product_rows(options: tuple[str, ...]) -> Iterator[dict[str, str]]:
 def read(options: tuple[str, ...]) -> dict[str, Price]:
     """What those rows become, by kind of pricing."""
     text = as_price_list(*product_rows(options))
-    return {price.pricing: price for price in price_list.parse(text.splitlines(), "us-east-1", {}, reading("aws"))}
+    return {price.pricing: price for price in price_list.parse(text.splitlines(), "us-east-1", {}, collector("aws"))}
 
 
 def test_a_product_with_all_its_terms() -> None:

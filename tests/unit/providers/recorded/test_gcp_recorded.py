@@ -9,13 +9,13 @@ import pytest
 
 from providers.gcp import parse, skus_of
 from providers.offer import ProviderError
-from tests.unit.providers.recorded_samples import reading, recorded, sample
+from tests.unit.providers.recorded_samples import collector, recorded, sample
 
 
 def test_the_excerpt_of_2023_composes_the_a2_machines() -> None:
     """Seven prices: A100, A2 core and memory in three regions, and four of other machines in rupiah, which do not matter."""
     skus, token = skus_of(recorded("gcp/cloudbilling_skus_opencost.json"))
-    fetched = parse(skus, reading("gcp"))
+    fetched = parse(skus, collector("gcp"))
     assert len(skus) == 7
     assert token.startswith("APKCS1HVa0Ypwgy")
     assert {(o.instance_type, o.accelerator_count, o.usd_per_hour) for o in fetched.offers} == {
@@ -27,7 +27,7 @@ def test_the_excerpt_of_2023_composes_the_a2_machines() -> None:
     }
     assert {o.region for o in fetched.offers} == {"us-central1", "us-east1", "us-west1"}
     assert fetched.rejected == ()
-    assert fetched.left_out["a3-ultragpu-8g: the list has no price of its gpu H200"] == 1
+    assert fetched.skipped["a3-ultragpu-8g: the list has no price of its gpu H200"] == 1
 
 
 def test_it_agrees_with_the_catalogue_of_2026() -> None:
@@ -37,7 +37,7 @@ def test_it_agrees_with_the_catalogue_of_2026() -> None:
     host = next(Decimal(row["Price"]) for row in zone if row["InstanceType"] == "a2-megagpu-16g")
     gpus = next(Decimal(row["Price"]) for row in zone if (row["AcceleratorName"], row["AcceleratorCount"]) == ("A100", "16"))
     skus, _ = skus_of(recorded("gcp/cloudbilling_skus_opencost.json"))
-    ours = {(o.region, o.instance_type): o.usd_per_hour for o in parse(skus, reading("gcp")).offers}
+    ours = {(o.region, o.instance_type): o.usd_per_hour for o in parse(skus, collector("gcp")).offers}
     assert abs(ours["us-central1", "a2-megagpu-16g"] - (host + gpus)) < Decimal("0.0001")
 
 

@@ -9,14 +9,14 @@ import pytest
 
 from providers.hyperstack import parse
 from providers.offer import Offer, ProviderError
-from tests.unit.providers.recorded_samples import reading, recorded, sample
+from tests.unit.providers.recorded_samples import collector, recorded, sample
 
 FLAVORS, PRICES = "hyperstack/core_flavors_fixture.json", "hyperstack/pricebook_fixture.json"
 
 
 def offer() -> Offer:
     """The one offer of both samples."""
-    (only,) = parse(recorded(FLAVORS), recorded(PRICES), reading("hyperstack")).offers
+    (only,) = parse(recorded(FLAVORS), recorded(PRICES), collector("hyperstack")).offers
     return only
 
 
@@ -38,4 +38,4 @@ def test_an_error_with_status_200_is_raised_with_its_message() -> None:
     """It is no price list."""
     wrong = recorded("hyperstack/error_status_false_in_200_fixture.json")
     with pytest.raises(ProviderError, match="Insufficient resources"):
-        parse(wrong, recorded(PRICES), reading("hyperstack"))
+        parse(wrong, recorded(PRICES), collector("hyperstack"))

@@ -5,12 +5,12 @@ from __future__ import annotations
 from decimal import Decimal
 
 from providers.jarvislabs import parse
-from tests.unit.providers.recorded_samples import reading, recorded
+from tests.unit.providers.recorded_samples import collector, recorded
 
 
 def test_server_meta() -> None:
     """Seven rows: the L4 twice, two spellings of the RTX PRO 6000, a spot price of null, no num_gpus for the H100."""
-    fetched = parse(recorded("jarvislabs/misc_server_meta.json"), reading("jarvislabs"))
+    fetched = parse(recorded("jarvislabs/misc_server_meta.json"), collector("jarvislabs"))
     found = {(o.instance_type, o.region, o.pricing): (o.accelerator, o.usd_per_hour, o.availability) for o in fetched.offers}
     assert fetched.rejected == ()
     assert len(found) == len(fetched.offers) == 8 + 6 + 8 + 4 + 1 + 1

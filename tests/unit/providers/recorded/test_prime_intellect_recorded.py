@@ -6,8 +6,8 @@ import json
 
 import pytest
 
-from providers.common import in_form
-from tests.unit.providers.recorded_samples import reading, sample
+from providers.common import accelerator_in_form
+from tests.unit.providers.recorded_samples import collector, sample
 
 
 @pytest.mark.parametrize(
@@ -26,7 +26,7 @@ def test_its_labels_are_understood(name: str, accelerator: str) -> None:
     """Its `gpuType` and `socket`, as they stand in half a year of summaries."""
     lines = sample(f"recorded/prime-intellect/{name}_daily.jsonl").read_text(encoding="utf-8").splitlines()
     labels = {(row["gpu_type"], row["socket_type"] or "") for row in map(json.loads, lines)}
-    assert {in_form(reading("prime_intellect"), model, socket) for model, socket in labels} == {accelerator}
+    assert {accelerator_in_form(collector("prime_intellect"), model, socket) for model, socket in labels} == {accelerator}
 
 
 def test_its_prices_are_those_of_whole_machines() -> None:

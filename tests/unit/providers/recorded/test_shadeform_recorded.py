@@ -7,12 +7,12 @@ from decimal import Decimal
 
 from providers.offer import Fetched
 from providers.shadeform import parse
-from tests.unit.providers.recorded_samples import reading, recorded, sample
+from tests.unit.providers.recorded_samples import collector, recorded, sample
 
 
 def fetched(name: str) -> Fetched:
     """What a sample becomes."""
-    return parse(recorded(f"shadeform/{name}.json"), reading("shadeform"))
+    return parse(recorded(f"shadeform/{name}.json"), collector("shadeform"))
 
 
 def test_types_with_and_without_stock() -> None:

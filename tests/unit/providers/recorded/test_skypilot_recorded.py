@@ -9,8 +9,8 @@ from decimal import Decimal
 import pytest
 
 from providers.offer import Fetched
-from providers.skypilot import Cloud, clouds, parse
-from tests.unit.providers.recorded_samples import reading, sample
+from providers.skypilot import SkyPilotCloud, clouds, parse
+from tests.unit.providers.recorded_samples import collector, sample
 
 CLOUDS = {cloud.name: cloud for cloud in clouds()}
 
@@ -18,7 +18,7 @@ CLOUDS = {cloud.name: cloud for cloud in clouds()}
 def read(folder: str, cloud: str) -> Fetched:
     """What a file becomes; clouds that the newest schema lacks are read like any other."""
     text = sample(f"{folder}/{cloud}/vms.csv").read_text(encoding="utf-8")
-    return parse(CLOUDS.get(cloud, Cloud(cloud, cloud, "catalogue", "device", crossed=False)), text, reading("skypilot"))
+    return parse(CLOUDS.get(cloud, SkyPilotCloud(cloud, cloud, "catalogue", "device", crossed=False)), text, collector("skypilot"))
 
 
 @pytest.mark.parametrize(

@@ -7,12 +7,12 @@ from decimal import Decimal
 
 from providers.offer import Fetched
 from providers.verda import parse, parse_locations, parse_stock
-from tests.unit.providers.recorded_samples import reading, recorded, sample
+from tests.unit.providers.recorded_samples import collector, recorded, sample
 
 
 def fetched() -> Fetched:
     """All three samples, of which that of the stock is for spot."""
-    empty = reading("verda")
+    empty = collector("verda")
     stock = parse_stock(recorded("verda/v1_instance-availability_spot.json"), empty)
     places = parse_locations(recorded("verda/v1_locations.json"), empty)
     return parse(recorded("verda/v1_instance-types.json"), {"spot": stock}, places, empty)
@@ -31,7 +31,7 @@ def test_types_with_stock_and_countries() -> None:
         ("1V100.6V", "spot", "FIN-01", "NVIDIA-V100-16GB-SXM2", 1, Decimal("0.25"), "live"),
     }
     assert {o.extras.get("country") for o in fetched().offers if o.region == "FIN-01"} == {"FI"}
-    assert (fetched().rejected, fetched().left_out) == ((), {"no accelerator": 1})
+    assert (fetched().rejected, fetched().skipped) == ((), {"no accelerator": 1})
 
 
 def test_a_catalogue_of_2026_has_the_same_instances_at_lower_prices() -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from providers.catalog_files.model import Unusable, usd, whole_count
+from providers.catalog_files.model import UnusableField, parse_count, parse_usd
 from providers.snapshot import parse
 from service.presets.hardware.accelerators import canonical_accelerator
 from tools.snapshot_build.build import READERS, BuildResult, build
@@ -49,28 +49,28 @@ class TestFigures:
     @pytest.mark.parametrize("text", ["", "  ", None])
     def test_an_empty_price_is_not_offered(self, text: str | None) -> None:
         """It is neither an error nor a price."""
-        assert usd(text) is None
+        assert parse_usd(text) is None
 
     @pytest.mark.parametrize("text", ["0", "0.00", "-1", "NaN", "inf", "on request"])
     def test_zero_and_unreadable_prices_are_unknown_never_free(self, text: str) -> None:
         """The reason travels with the error."""
-        with pytest.raises(Unusable, match=r"unknown, not free|not a number"):
-            usd(text)
+        with pytest.raises(UnusableField, match=r"unknown, not free|not a number"):
+            parse_usd(text)
 
     def test_a_price_keeps_its_digits_down_to_a_millionth(self) -> None:
         """Floating-point dust of a feed goes."""
-        assert usd("4.760000000100001") == Decimal("4.76")
-        assert usd("21.957642") == Decimal("21.957642")
+        assert parse_usd("4.760000000100001") == Decimal("4.76")
+        assert parse_usd("21.957642") == Decimal("21.957642")
 
     @pytest.mark.parametrize("text", ["0.167", "0", "", None, "NaN", "two"])
     def test_a_fraction_of_an_accelerator_is_no_count(self, text: str | None) -> None:
         """A sixth of an A10 trains nothing by the hour of a whole one."""
-        with pytest.raises(Unusable):
-            whole_count(text)
+        with pytest.raises(UnusableField):
+            parse_count(text)
 
     def test_a_count_may_be_written_as_a_decimal(self) -> None:
         """Catalogues write 8 and 8.0."""
-        assert whole_count("8.0") == 8
+        assert parse_count("8.0") == 8
 
 
 class TestAws:
@@ -109,12 +109,12 @@ class TestAws:
         """16 K80 of the catalogue are 8 boards, and half a board is no offer."""
         assert {row["accelerator_count"] for row in select(rows, instance_type="p2.16xlarge")} == {"8"}
         assert select(rows, instance_type="p2.xlarge") == []
-        assert result.left_out["aws: half a K80 board"] == 1
+        assert result.skipped["aws: half a K80 board"] == 1
 
     def test_inference_chips_and_fractions_are_counted_and_left_out(self, result: BuildResult) -> None:
         """Nothing disappears without a reason."""
-        assert result.left_out["aws: no training accelerator"] == 1
-        assert result.left_out["aws: fractional GPU"] == 2
+        assert result.skipped["aws: no training accelerator"] == 1
+        assert result.skipped["aws: fractional GPU"] == 2
 
     def test_prices_of_china_are_yuan_and_rejected(self, result: BuildResult, rows: list[dict[str, str]]) -> None:
         """The column is called USD; p3.2xlarge at 36.078 is CNY."""
@@ -158,9 +158,9 @@ class TestAzure:
 
     def test_what_is_fractional_or_not_known_for_certain_is_left_out(self, result: BuildResult) -> None:
         """A sixth of an A10, and a new type whose GPU count no source states."""
-        assert result.left_out["azure: fractional GPU"] == 1
-        assert result.left_out["azure: accelerator of this type is not known for certain"] == 1
-        assert result.left_out["azure: no training accelerator"] == 2
+        assert result.skipped["azure: fractional GPU"] == 1
+        assert result.skipped["azure: accelerator of this type is not known for certain"] == 1
+        assert result.skipped["azure: no training accelerator"] == 2
 
     def test_an_old_row_stays_where_nothing_newer_covers_it(self, rows: list[dict[str, str]]) -> None:
         """K80 of 2024, with its own date."""
@@ -218,13 +218,13 @@ class TestGcp:
 
     def test_slices_between_powers_of_two_and_unknown_generations_are_counted(self, result: BuildResult) -> None:
         """They are left out on purpose."""
-        assert result.left_out["TPU slices between powers of two, at the same price a chip"] == 1
-        assert result.left_out["no canonical name: tpu-v7x-8"] == 1
+        assert result.skipped["TPU slices between powers of two, at the same price a chip"] == 1
+        assert result.skipped["no canonical name: tpu-v7x-8"] == 1
 
     def test_a_single_k80_device_has_no_host(self, result: BuildResult, rows: list[dict[str, str]]) -> None:
         """Two devices make the board that is sold."""
         assert only(rows, provider="gcp", accelerator="NVIDIA-K80", pricing="on_demand")["usd_per_hour"] == "1.28"
-        assert result.left_out["gcp: no host known for 1.0 K80"] == 1
+        assert result.skipped["gcp: no host known for 1.0 K80"] == 1
 
 
 class TestSmallClouds:
@@ -290,7 +290,7 @@ class TestSmallClouds:
 
     def test_parts_without_canonical_name_are_counted(self, result: BuildResult) -> None:
         """By the vendor's label."""
-        assert result.left_out["no canonical name: RTX-A4000"] == 1
+        assert result.skipped["no canonical name: RTX-A4000"] == 1
 
 
 class TestResult:

@@ -64,8 +64,8 @@ class TestPriceFiles:
         world.brings(offer(usd, provider="aws"))
         for _ in range(2):
             told = read(sheets)
-            assert (told["offers"], told["quarantined"], told["doubted"]) == (1, 0, 1)
-            assert "median of all known" in find_provider(sheets, "file").doubted.examples[0]["reason"]
+            assert (told["offers"], told["quarantined"], told["suspicious"]) == (1, 0, 1)
+            assert "median of all known" in find_provider(sheets, "file").suspicious.examples[0]["reason"]
         book = sheets.catalog.book(sheets.store.current_heads().book)
         assert [row.usd_per_hour for row in book.offers if row.provider == "aws"] == [Decimal(usd)]
 
@@ -74,14 +74,14 @@ class TestPriceFiles:
         for usd in ("40", "400"):
             world.brings(offer(usd, provider="aws"))
             told = read(sheets)
-        assert (told["quarantined"], told["doubted"]) == (0, 1)
-        assert "jumped from 5.0000 to 50.0000" in find_provider(sheets, "file").doubted.examples[0]["reason"]
+        assert (told["quarantined"], told["suspicious"]) == (0, 1)
+        assert "jumped from 5.0000 to 50.0000" in find_provider(sheets, "file").suspicious.examples[0]["reason"]
         assert sheets.store.load_snapshot(told["snapshot"]).offers[0].usd_per_hour == 400  # type: ignore[union-attr]
 
     def test_prices_that_look_right_are_not_doubted(self, sheets: AppContext, world: World) -> None:
         """Nor is anything warned of."""
         world.brings(offer("40", provider="aws"))
-        assert (read(sheets)["doubted"], find_provider(sheets, "file").warnings) == (0, [])
+        assert (read(sheets)["suspicious"], find_provider(sheets, "file").warnings) == (0, [])
 
     def test_a_discount_that_is_taken_off_nothing_is_told(self, sheets: AppContext, world: World) -> None:
         """A slip in a name would quietly cost what was agreed on; prices that a file states itself are final and count for nothing."""

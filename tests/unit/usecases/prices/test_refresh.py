@@ -101,27 +101,27 @@ class TestAGoodAnswer:
 
     def test_what_was_rejected_and_left_out_is_counted_and_shown(self, context: AppContext, world: World) -> None:
         """The first hundred of each."""
-        world.brings(offer(), rejected=tuple(Rejected(f"row {n}", "no price") for n in range(150)), left_out={"CPU only": 7})
+        world.brings(offer(), rejected=tuple(Rejected(f"row {n}", "no price") for n in range(150)), skipped={"CPU only": 7})
         refresh(context)
         state = context.store.provider_state("nimbus")
         assert (state.rejected_count, len(state.rejected), state.rejected[0]) == (150, 100, {"row": "row 0", "reason": "no price"})
-        assert state.left_out == {"CPU only": 7}
+        assert state.skipped == {"CPU only": 7}
 
     def test_of_a_thousand_reasons_the_commonest_are_told(self, context: AppContext, world: World) -> None:
         """The labels in them are the source's own; the others are one number."""
-        world.brings(offer(), left_out={f"no canonical name: {n} " + "x" * 1000: n for n in range(1, 1001)})
+        world.brings(offer(), skipped={f"no canonical name: {n} " + "x" * 1000: n for n in range(1, 1001)})
         refresh(context)
-        told = context.store.provider_state("nimbus").left_out
+        told = context.store.provider_state("nimbus").skipped
         assert (len(told), sum(told.values()), told["other reasons"]) == (101, 500_500, 405_450)
         assert next(iter(told)) == ("no canonical name: 1000 " + "x" * 1000)[:300]
 
     def test_texts_of_a_source_that_are_no_texts_can_be_told(self, context: AppContext, world: World) -> None:
         """JSON may hold half of a character; the database takes none, and neither does an answer."""
         half = "half \ud800"
-        world.brings(offer(), rejected=(Rejected(half, half),), left_out={half: 1})
+        world.brings(offer(), rejected=(Rejected(half, half),), skipped={half: 1})
         refresh(context)
         state = context.store.provider_state("nimbus")
-        assert (state.rejected, state.left_out) == ([{"row": "half ?", "reason": "half ?"}], {"half ?": 1})
+        assert (state.rejected, state.skipped) == ([{"row": "half ?", "reason": "half ?"}], {"half ?": 1})
         world.answer = ProviderError(half)
         assert "error" in refresh(context)
         assert context.store.provider_state("nimbus").last_error == "half ?"
