@@ -26,7 +26,7 @@ import pytest
 
 from service.domain.serving.requirements import AchievedRates, MeanRequest, Replicas, ServingMachine
 from service.engine.serving.model import ServingSetup, describe_served_model, largest_batch
-from service.engine.serving.roofline import decode_roofline_s, prefill_s, speed, step_time, throughput_spread
+from service.engine.serving.roofline import decode_roofline_s, prefill_s, replica_speed, throughput_spread, time_step
 from service.presets.hardware.accelerators import find_accelerator
 from service.presets.serving import BORROWED, find_format, load_achieved, serving_machine
 from service.presets.training.models import find_model
@@ -69,7 +69,7 @@ def throughput_ratio(row: Row, machine: ServingMachine | None = None) -> float:
     at = loaded(row, one)
     if at.batch == 0:
         return np.nan
-    return float(row["output_tokens_per_s"]) / float(speed(one, at).output_tokens_per_s)
+    return float(row["output_tokens_per_s"]) / float(replica_speed(one, at).output_tokens_per_s)
 
 
 def latency_ratio(row: Row, machine: ServingMachine | None = None) -> float:
@@ -78,7 +78,7 @@ def latency_ratio(row: Row, machine: ServingMachine | None = None) -> float:
     at = Replicas(float(row["tensor"]), float(row["tensor"]), float(row["batch"]))
     if float(row["output_tokens"]) == 1:
         return float(prefill_s(one, at)) / float(row["seconds"])
-    return one.requests.output_tokens * float(speed(one, at).tpot_s) / float(row["seconds"])
+    return one.request.output_tokens * float(replica_speed(one, at).tpot_s) / float(row["seconds"])
 
 
 def ratios(documents: Iterable[str], keep: Callable[[Row], bool] = lambda _: True, machine: ServingMachine | None = None) -> np.ndarray:
@@ -178,8 +178,8 @@ def test_online_latencies_are_predicted() -> None:
     times, firsts = [], []
     for row in rows("online"):
         one = service(row)
-        in_flight = float(row["requests_per_s"]) * (float(row["ttft_ms"]) + one.requests.output_tokens * float(row["tpot_ms"])) / 1e3
-        found = speed(one, Replicas(float(row["tensor"]), float(row["tensor"]), in_flight))
+        in_flight = float(row["requests_per_s"]) * (float(row["ttft_ms"]) + one.request.output_tokens * float(row["tpot_ms"])) / 1e3
+        found = replica_speed(one, Replicas(float(row["tensor"]), float(row["tensor"]), in_flight))
         times.append(1e3 * float(found.tpot_s) / float(row["tpot_ms"]))
         firsts.append(1e3 * float(found.ttft_s) / float(row["ttft_ms"]))
     assert np.median(np.abs(np.array(times) - 1)) < 0.15
@@ -214,7 +214,7 @@ def test_deepseeks_own_decoding() -> None:
     """
     batches = np.arange(1.0, 200.0) * 144
     one, at = deepseek("H800", 144.0, 1.0, 4989.0)
-    found = speed(one, Replicas(np.full_like(batches, 144.0), np.ones_like(batches), batches))
+    found = replica_speed(one, Replicas(np.full_like(batches, 144.0), np.ones_like(batches), batches))
     chosen = int(np.argmin(np.abs(np.asarray(found.tpot_s) - 1 / 21)))
     per_node = float(np.asarray(found.output_tokens_per_s)[chosen]) / 18
     assert batches[chosen] <= float(largest_batch(one, at))
@@ -224,7 +224,7 @@ def test_deepseeks_own_decoding() -> None:
 def test_sglangs_decoding() -> None:
     """LMSYS, 2025-05-05: 22.3k output tokens a second and node of 8 H100, on 9 nodes at 256 sequences each GPU, prompts of 2,000."""
     one, at = deepseek("H100-80GB-SXM", 72.0, 256.0 * 72, 2000.0)
-    assert bracketed(one, float(speed(one, at).output_tokens_per_s) / 9, 22_300)
+    assert bracketed(one, float(replica_speed(one, at).output_tokens_per_s) / 9, 22_300)
 
 
 def test_prefill_lies_between_deepseeks_and_sglangs() -> None:
@@ -232,8 +232,8 @@ def test_prefill_lies_between_deepseeks_and_sglangs() -> None:
     reaches 52.3k at full load.
     """
     one, at = deepseek("H800", 32.0, 0.0, 2048.0)
-    alone = replace(one, requests=MeanRequest(2048.0, 1.0))
-    step = step_time(alone, replace(at, batch=np.asarray(0.0)), np.asarray(16_384.0))
+    alone = replace(one, request=MeanRequest(2048.0, 1.0))
+    step = time_step(alone, replace(at, batch=np.asarray(0.0)), np.asarray(16_384.0))
     per_node = 8 * 16_384 / float(step.seconds)
     assert 73_700 * (1 - 0.563) < per_node < 52_300
     assert bracketed(alone, per_node, 73_700 * (1 - 0.563))

@@ -1,7 +1,7 @@
-"""Fleets: which configuration of a replica carries requests for the least money, where whole instances are rented for whole replicas.
+"""Fleets of replicas: the cheapest configuration where whole instances are rented for whole replicas.
 
-Speeds here are at the median of what engines reach of the roofline's prediction (`throughput_spread`), so that limits and bills are kept
-by the middle of the range that is told.
+Speeds here are at the median of measured over predicted throughput (`throughput_spread`), so that limits and bills hold at the middle
+of the reported range.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 
 from service.domain.quantities import Range
 from service.domain.serving.requirements import Replicas
-from service.engine.serving.configurations import SECONDS_PER_HOUR, Rented, TokenCosts, costs, list_configurations
+from service.engine.serving.configurations import SECONDS_PER_HOUR, TokenCosts, list_configurations, meets_latency, token_costs
 from service.engine.serving.model import ServingSetup
-from service.engine.serving.roofline import ReplicaSpeed, prefill_s, speed, throughput_spread
+from service.engine.serving.roofline import ReplicaSpeed, prefill_s, replica_speed, throughput_spread
 
 if TYPE_CHECKING:
     from service.domain.serving.requirements import Amount
@@ -29,9 +29,16 @@ HOURS_PER_MONTH = 730.0
 
 @dataclass(frozen=True, slots=True)
 class ServingDemand:
-    """What is to be carried. `requests_per_s`: the mean rate, None where it is not known and replicas are taken to be many.
+    """Load to be served.
 
-    `load_factor`: mean over full load; `counts`: accelerators that a replica may have, None: any that are tried.
+    Attributes
+    ----------
+    requests_per_s : float or None
+        Mean rate [1/s]; None where it is not known and many replicas are assumed.
+    load_factor : float
+        Mean over full load [1].
+    counts : collection of int or None
+        Accelerators that a replica may have; None: any that are tried.
     """
 
     requests_per_s: float | None
@@ -41,141 +48,230 @@ class ServingDemand:
 
 @dataclass(frozen=True, slots=True)
 class RentalUnit:
-    """How accelerators are rented: how many at once, and how many of them are joined, which no replica may exceed."""
+    """How accelerators are rented.
 
-    instance: int
-    joined: float
+    Attributes
+    ----------
+    accelerators_per_instance : int
+    linked_accelerators : float
+        Accelerators with known links to each other, which no replica may exceed.
+    """
+
+    accelerators_per_instance: int
+    linked_accelerators: float
 
 
 @dataclass(frozen=True, slots=True)
 class TimedReplicas:
-    """Every configuration of a service that fits, one element each. `relative`: percentiles of throughput over its median."""
+    """Every configuration of a setup that fits, with its speed.
 
-    service: ServingSetup
+    Attributes
+    ----------
+    setup : ServingSetup
+    replicas : Replicas
+        Arrays of shape (configurations,).
+    speed : ReplicaSpeed
+        At the median, of the same shape.
+    relative : Range
+        Percentiles of throughput over its median [1].
+    """
+
+    setup: ServingSetup
     replicas: Replicas
     speed: ReplicaSpeed
     relative: Range
 
-    def some(self, at: int | NDArray[np.int64]) -> TimedReplicas:
-        """Those of the configurations that stand at these positions, or the one at this."""
-        return TimedReplicas(self.service, _taken(self.replicas, at), _taken(self.speed, at), self.relative)
+    def select(self, at: int | NDArray[np.int64]) -> TimedReplicas:
+        """The configurations at these positions, or the one at this position."""
+        return TimedReplicas(self.setup, _select_rows(self.replicas, at), _select_rows(self.speed, at), self.relative)
 
 
 @dataclass(frozen=True, slots=True)
 class FleetSize:
-    """Replicas that are needed, accelerators paid for, and the requests a second that they are paid for."""
+    """A fleet.
+
+    Attributes
+    ----------
+    replicas, accelerators : float or float array
+        Replicas needed and accelerators paid for.
+    requests_per_s : float or float array
+        Rate that they are paid for [1/s].
+    """
 
     replicas: Amount
     accelerators: Amount
     requests_per_s: Amount
 
 
-def time_replicas(service: ServingSetup) -> TimedReplicas:
-    """All configurations that fit, with their speed; none where the model does not."""
-    all_of_them = list_configurations(service)
-    fitting = np.flatnonzero(np.greater(all_of_them.batch, 0))
-    replicas, spread = _taken(all_of_them, fitting), throughput_spread(service)
-    relative = Range(spread.p10 / spread.p50, 1.0, spread.p90 / spread.p50)
-    return TimedReplicas(service, replicas, _at_share(speed(service, replicas), spread.p50), relative)
+def time_replicas(setup: ServingSetup) -> TimedReplicas:
+    """Speed of all configurations that fit; none where the model does not fit.
 
+    Parameters
+    ----------
+    setup : ServingSetup
 
-def replica_sizes(service: ServingSetup) -> frozenset[int]:
-    """Accelerators that replicas of a service are tried with, whether it fits them or not."""
-    return frozenset(int(size) for size in np.unique(list_configurations(service).accelerators))
-
-
-def select_allowed(found: TimedReplicas, demand: ServingDemand, rent: RentalUnit) -> NDArray[np.bool_]:
-    """Configurations of a size that is asked for and that the instances have links for."""
-    accelerators = np.asarray(found.replicas.accelerators)
-    named = np.isin(accelerators, list(demand.counts)) if demand.counts is not None else np.ones(accelerators.shape, dtype=bool)
-    return np.asarray(named & np.less_equal(accelerators, rent.joined))
-
-
-def select_in_time(found: TimedReplicas) -> NDArray[np.bool_]:
-    """Configurations that keep the latencies of their requests."""
-    asked = found.service.requests
-    first = np.less_equal(found.speed.ttft_s, np.inf if asked.ttft_s is None else asked.ttft_s)
-    return np.asarray(first & np.less_equal(found.speed.tpot_s, np.inf if asked.tpot_s is None else asked.tpot_s))
-
-
-def cheapest_configuration(found: TimedReplicas, demand: ServingDemand, rent: RentalUnit) -> TimedReplicas | None:
-    """The configuration for which the least is paid a request; of equals the one with the shortest time for each output token.
-
-    It is the same at every price. None where no configuration is allowed and in time.
+    Returns
+    -------
+    TimedReplicas
     """
-    possible = np.flatnonzero(select_allowed(found, demand, rent) & select_in_time(found))
+    replicas_tried = list_configurations(setup)
+    fitting = np.flatnonzero(np.greater(replicas_tried.batch, 0))
+    replicas, spread = _select_rows(replicas_tried, fitting), throughput_spread(setup)
+    relative = Range(spread.p10 / spread.p50, 1.0, spread.p90 / spread.p50)
+    return TimedReplicas(setup, replicas, _scale_speed(replica_speed(setup, replicas), spread.p50), relative)
+
+
+def replica_sizes(setup: ServingSetup) -> frozenset[int]:
+    """Accelerators of the replicas that are tried, whether the model fits or not."""
+    return frozenset(int(size) for size in np.unique(list_configurations(setup).accelerators))
+
+
+def select_allowed(timed: TimedReplicas, demand: ServingDemand, rent: RentalUnit) -> NDArray[np.bool_]:
+    """Configurations of an accepted size for which the rented instances have links.
+
+    Parameters
+    ----------
+    timed : TimedReplicas
+    demand : ServingDemand
+    rent : RentalUnit
+
+    Returns
+    -------
+    (configurations,) bool array
+    """
+    accelerators = np.asarray(timed.replicas.accelerators)
+    of_size = np.isin(accelerators, list(demand.counts)) if demand.counts is not None else np.ones(accelerators.shape, dtype=bool)
+    return np.asarray(of_size & np.less_equal(accelerators, rent.linked_accelerators))
+
+
+def cheapest_configuration(timed: TimedReplicas, demand: ServingDemand, rent: RentalUnit) -> TimedReplicas | None:
+    """The configuration with the lowest cost per request at any price; of equals the one with the shortest time per output token.
+
+    Parameters
+    ----------
+    timed : TimedReplicas
+    demand : ServingDemand
+    rent : RentalUnit
+
+    Returns
+    -------
+    TimedReplicas or None
+        One configuration; None where none is allowed and keeps the latencies.
+    """
+    possible = np.flatnonzero(select_allowed(timed, demand, rent) & meets_latency(timed.setup.request, timed.speed))
     if not len(possible):
         return None
-    paid = size_fleet(found, demand, rent)
-    each = np.asarray(paid.accelerators / paid.requests_per_s)[possible]
-    order = np.lexsort((np.asarray(found.speed.tpot_s)[possible], each))
-    return found.some(int(possible[order[0]]))
+    fleet = size_fleet(timed, demand, rent)
+    cost_weight = np.asarray(fleet.accelerators / fleet.requests_per_s)[possible]
+    order = np.lexsort((np.asarray(timed.speed.tpot_s)[possible], cost_weight))
+    return timed.select(int(possible[order[0]]))
 
 
-def size_fleet(found: TimedReplicas, demand: ServingDemand, rent: RentalUnit, share: float = 1.0) -> FleetSize:
-    """What is paid for where replicas reach `share` of their median throughput.
+def size_fleet(timed: TimedReplicas, demand: ServingDemand, rent: RentalUnit, share: float = 1.0) -> FleetSize:
+    """Replicas and instances for the demand.
 
-    Without a rate of requests that of as many replicas as fill their instances, all at the load factor.
+    Parameters
+    ----------
+    timed : TimedReplicas
+    demand : ServingDemand
+        Without a rate: that of as many replicas as fill their instances, at the load factor.
+    rent : RentalUnit
+    share : float
+        Throughput reached over its median [1].
+
+    Returns
+    -------
+    FleetSize
+        Of the replicas' shape.
     """
-    able = found.speed.requests_per_s * share * demand.load_factor
-    accelerators = np.asarray(found.replicas.accelerators)
+    capacity_per_s = timed.speed.requests_per_s * share * demand.load_factor
+    accelerators = np.asarray(timed.replicas.accelerators)
     if demand.requests_per_s is None:
-        replicas = np.maximum(np.floor(rent.instance / accelerators), 1.0)
-        return FleetSize(replicas, paid_accelerators(accelerators, replicas, rent.instance), replicas * able)
-    replicas = np.ceil(demand.requests_per_s / able)
-    carried = np.full_like(accelerators, demand.requests_per_s, dtype=np.float64)
-    return FleetSize(replicas, paid_accelerators(accelerators, replicas, rent.instance), carried)
+        replicas = np.maximum(np.floor(rent.accelerators_per_instance / accelerators), 1.0)
+        return FleetSize(replicas, paid_accelerators(accelerators, replicas, rent.accelerators_per_instance), replicas * capacity_per_s)
+    replicas = np.ceil(demand.requests_per_s / capacity_per_s)
+    served_rate = np.full_like(accelerators, demand.requests_per_s, dtype=np.float64)
+    return FleetSize(replicas, paid_accelerators(accelerators, replicas, rent.accelerators_per_instance), served_rate)
 
 
 def paid_accelerators(accelerators: Amount, replicas: Amount, instance: int) -> Amount:
-    """Accelerators of the instances that replicas of so many take: several replicas to an instance, or several instances to a replica."""
-    an_instance = np.floor(instance / np.asarray(accelerators, dtype=np.float64))
-    shared = np.ceil(replicas / np.maximum(an_instance, 1.0))
-    whole = replicas * np.ceil(np.asarray(accelerators, dtype=np.float64) / instance)
-    return np.asarray(instance * np.where(an_instance >= 1, shared, whole))
+    """Accelerators of the instances for a number of replicas: several replicas on an instance, or several instances for a replica.
+
+    Parameters
+    ----------
+    accelerators : float or float array
+        Of a replica.
+    replicas : float or float array
+    instance : int
+        Accelerators of an instance.
+
+    Returns
+    -------
+    float array
+    """
+    replicas_per_instance = np.floor(instance / np.asarray(accelerators, dtype=np.float64))
+    shared = np.ceil(replicas / np.maximum(replicas_per_instance, 1.0))
+    instances_per_replica = replicas * np.ceil(np.asarray(accelerators, dtype=np.float64) / instance)
+    return np.asarray(instance * np.where(replicas_per_instance >= 1, shared, instances_per_replica))
 
 
 def fleet_token_costs(
-    found: TimedReplicas, demand: ServingDemand, rent: RentalUnit, usd_per_accelerator_hour: float, share: float = 1.0
+    timed: TimedReplicas, demand: ServingDemand, rent: RentalUnit, usd_per_accelerator_hour: float, share: float = 1.0
 ) -> TokenCosts:
-    """USD of tokens and requests of one configuration, all that is paid divided among those that are served."""
-    paid = size_fleet(found, demand, rent, share)
-    able = found.speed.requests_per_s * share
-    used = found.replicas.accelerators * paid.requests_per_s / (able * demand.load_factor)
-    price = usd_per_accelerator_hour * float(paid.accelerators / used)
-    reached = replace(found.speed, requests_per_s=able)
-    return costs(Rented(found.service, price, demand.load_factor), reached, found.replicas)
+    """Cost of tokens and requests of one configuration, with all that is paid divided among the requests served.
+
+    Parameters
+    ----------
+    timed : TimedReplicas
+        One configuration.
+    demand : ServingDemand
+    rent : RentalUnit
+    usd_per_accelerator_hour : float
+        Price [USD/h].
+    share : float
+        Throughput reached over its median [1].
+
+    Returns
+    -------
+    TokenCosts
+    """
+    fleet = size_fleet(timed, demand, rent, share)
+    capacity_per_s = timed.speed.requests_per_s * share
+    used_accelerators = timed.replicas.accelerators * fleet.requests_per_s / (capacity_per_s * demand.load_factor)
+    price = usd_per_accelerator_hour * float(fleet.accelerators / used_accelerators)
+    scaled_speed = replace(timed.speed, requests_per_s=capacity_per_s)
+    return token_costs(timed.setup, timed.replicas, scaled_speed, price, demand.load_factor)
 
 
-def usd_per_month(paid: FleetSize, usd_per_accelerator_hour: float) -> float:
-    """USD of a month of all accelerators paid for."""
-    return float(paid.accelerators) * usd_per_accelerator_hour * HOURS_PER_MONTH
+def usd_per_month(fleet: FleetSize, usd_per_accelerator_hour: float) -> float:
+    """Cost of a month of all accelerators paid for [USD]."""
+    return float(fleet.accelerators) * usd_per_accelerator_hour * HOURS_PER_MONTH
 
 
 def mean_requests_per_s(tokens_per_month: float, tokens_a_request: float) -> float:
-    """Mean requests a second that make so many tokens a month, prompts and answers together."""
+    """Mean rate of requests [1/s] that makes `tokens_per_month`, prompts and answers together."""
     return tokens_per_month / tokens_a_request / (HOURS_PER_MONTH * SECONDS_PER_HOUR)
 
 
-def prefill_tokens_per_s(found: TimedReplicas) -> float:
-    """Tokens a second of one prompt that has a replica to itself, those found in a cache not counted."""
-    asked = found.service.requests
-    computed = max(asked.prompt_tokens * (1 - asked.cached_share), 1.0)
-    return computed / float(prefill_s(found.service, found.replicas)) * throughput_spread(found.service).p50
+def prefill_tokens_per_s(timed: TimedReplicas) -> float:
+    """Rate of one prompt that has a replica to itself [tokens/s]; cached tokens do not count."""
+    request = timed.setup.request
+    computed = max(request.prompt_tokens * (1 - request.cached_share), 1.0)
+    return computed / float(prefill_s(timed.setup, timed.replicas)) * throughput_spread(timed.setup).p50
 
 
-def _at_share(found: ReplicaSpeed, share: float) -> ReplicaSpeed:
-    """Speed where engines reach `share` of it."""
+def _scale_speed(speed: ReplicaSpeed, share: float) -> ReplicaSpeed:
+    """Speed at a share of the predicted throughput."""
     return replace(
-        found,
-        output_tokens_per_s=found.output_tokens_per_s * share,
-        input_tokens_per_s=found.input_tokens_per_s * share,
-        requests_per_s=found.requests_per_s * share,
-        ttft_s=found.ttft_s / share,
-        tpot_s=found.tpot_s / share,
+        speed,
+        output_tokens_per_s=speed.output_tokens_per_s * share,
+        input_tokens_per_s=speed.input_tokens_per_s * share,
+        requests_per_s=speed.requests_per_s * share,
+        ttft_s=speed.ttft_s / share,
+        tpot_s=speed.tpot_s / share,
     )
 
 
-def _taken(rows: Rows, at: int | NDArray[np.int64]) -> Rows:
-    """Some elements of every field."""
-    return replace(rows, **{each.name: np.asarray(getattr(rows, each.name))[at] for each in fields(rows)})
+def _select_rows(rows: Rows, at: int | NDArray[np.int64]) -> Rows:
+    """The elements at these positions, of every field."""
+    return replace(rows, **{field.name: np.asarray(getattr(rows, field.name))[at] for field in fields(rows)})

@@ -1,13 +1,12 @@
-"""What serving needs to know of a model, and the memory it takes: weights, cache of keys and values, activations.
+"""Quantities of a served model and the memory it takes: weights, cache of keys and values, activations.
 
-Everything broadcasts: configurations along a row, model sizes down a column. Decoder-only transformers alone.
+Configurations are arrays of one shape. Decoder-only transformers only.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -16,7 +15,6 @@ from service.domain.serving.requirements import MeanRequest, Replicas, ServingMa
 from service.domain.training.model import Transformer
 from service.engine.training.flops import attention_width
 from service.engine.training.parameters import count_parameters, expert_layer_count
-from service.engine.training.shape import infer_shape
 
 if TYPE_CHECKING:
     from service.domain.serving.requirements import Amount
@@ -27,12 +25,26 @@ LOGIT_BYTES = 4.0
 
 @dataclass(frozen=True, slots=True)
 class ServedModel:
-    """A model's quantities: figures, or columns of them, one for each size.
+    """Quantities of a model in service.
 
-    Weights: `dense` of the layers that every token meets, `routed` of all experts, `embedding` and `head` (0 where tied to it).
-    FLOPs a token: `matrix_flops` of the layers' matrices, `routed_flops` of them the experts', `head_flops`; for each token attended to,
-    over all layers: `prefill_flops`, and `decode_flops`, which differ for latent attention. `cache_elements` a token leaves over all
-    layers; `cache_split`: parts it divides into. `global_share` of the layers see everything, the others the last `window` tokens.
+    Attributes
+    ----------
+    total : float
+        Parameters.
+    layers, hidden_size, inner_size, vocab_size : float
+        Shape; `inner_size` is the feed-forward width that a token meets.
+    dense, routed, embedding, head : float
+        Weights of the layers that every token meets, of all experts, of the embedding, and of the head (0 where tied to the embedding).
+    matrix_flops, routed_flops, head_flops : float
+        Compute of a token in the layers' matrices, of which the experts', and in the head [FLOP].
+    prefill_flops, decode_flops : float
+        Attention compute for each token attended to, over all layers [FLOP]; the two differ for latent attention.
+    cache_elements, cache_split : float
+        Cache elements that a token leaves over all layers, and the parts they divide into.
+    window, global_share : float
+        Sliding window [tokens] and the share of layers that attend to everything [1].
+    experts, experts_per_token, expert_layers : float
+        0 for a dense model.
     """
 
     total: Amount
@@ -59,22 +71,36 @@ class ServedModel:
 
     @property
     def table(self) -> Amount:
-        """Weights of the output's matrix, be it tied or not."""
+        """Weights of the output matrix, tied or not."""
         return self.head + (self.head == 0) * self.embedding
 
 
 @dataclass(frozen=True, slots=True)
 class ServingSetup:
-    """What is served, how it is stored, on what, and to which requests."""
+    """A model, its weight format, the machine and the mean request."""
 
     model: ServedModel
-    stored: WeightFormat
+    weight_format: WeightFormat
     machine: ServingMachine
-    requests: MeanRequest
+    request: MeanRequest
 
 
 def describe_served_model(model: Transformer) -> ServedModel:
-    """The quantities of one model. Raises InvalidRequest for other networks than decoder-only transformers."""
+    """The quantities of a model.
+
+    Parameters
+    ----------
+    model : Transformer
+
+    Returns
+    -------
+    ServedModel
+
+    Raises
+    ------
+    InvalidRequest
+        For networks other than decoder-only transformers.
+    """
     if not isinstance(model, Transformer) or model.kind != "transformer":
         raise InvalidRequest("serving is counted for decoder-only transformers; state one by its shape, size or preset", "/model")
     counts, experts = count_parameters(model), model.experts
@@ -103,22 +129,28 @@ def describe_served_model(model: Transformer) -> ServedModel:
     )
 
 
-def served_sizes(sizes: Sequence[float], shape: Mapping[str, Any]) -> ServedModel:
-    """Quantities of models of `sizes` parameters in a column, of the field's proportions but for the fields of `shape`."""
-    rows = [describe_served_model(_of_size(size, shape)) for size in sizes]
-    return ServedModel(**{field.name: np.array([[getattr(row, field.name)] for row in rows]) for field in fields(ServedModel)})
-
-
 def cached_tokens(model: ServedModel, tokens: Amount) -> Amount:
-    """Tokens of a sequence of `tokens` whose keys and values are kept, averaged over layers: a window keeps its own."""
+    """Tokens of a sequence whose keys and values are in the cache, averaged over layers.
+
+    Parameters
+    ----------
+    model : ServedModel
+    tokens : float or float array
+        Length of the sequence.
+
+    Returns
+    -------
+    float or float array
+        Layers with a sliding window hold at most that window.
+    """
     return model.global_share * tokens + (1 - model.global_share) * np.minimum(tokens, model.window)
 
 
-def attended_tokens(service: ServingSetup) -> Amount:
+def attended_tokens(setup: ServingSetup) -> Amount:
     """Tokens that an output token attends to, averaged over layers and the output's length."""
-    asked = service.requests
-    middles = asked.prompt_tokens + asked.output_tokens * np.linspace(1 / 16, 15 / 16, 8)
-    return sum(cached_tokens(service.model, float(middle)) for middle in middles) / len(middles)
+    request = setup.request
+    positions = request.prompt_tokens + request.output_tokens * np.linspace(1 / 16, 15 / 16, 8)
+    return sum(cached_tokens(setup.model, float(position)) for position in positions) / len(positions)
 
 
 def tensor_groups(replicas: Replicas) -> Amount:
@@ -127,71 +159,107 @@ def tensor_groups(replicas: Replicas) -> Amount:
 
 
 def pipeline_stages(model: ServedModel, replicas: Replicas) -> Amount:
-    """Pipeline stages: a dense model's groups."""
+    """Pipeline stages: the groups of a dense model, 1 for mixtures of experts."""
     return np.where(np.greater(model.routed, 0), 1.0, tensor_groups(replicas))
 
 
-def memory_by_part(service: ServingSetup, replicas: Replicas) -> dict[str, Amount]:
-    """Bytes on the fullest accelerator by part, every sequence in flight at its full length; they add up to what is taken."""
+def memory_by_part(setup: ServingSetup, replicas: Replicas) -> dict[str, Amount]:
+    """Memory of the fullest accelerator by part, every sequence in flight at its full length.
+
+    Parameters
+    ----------
+    setup : ServingSetup
+    replicas : Replicas
+
+    Returns
+    -------
+    dict of str to float or float array
+        Parts "weights", "kv_cache", "activations" and "reserve" [B]; they add up to the total.
+    """
     return {
-        "weights": weight_memory(service, replicas),
-        "kv_cache": replicas.batch * sequence_bytes(service, replicas),
-        "activations": activation_memory(service, replicas),
-        "reserve": service.machine.limits.reserve_bytes * np.ones_like(replicas.batch),
+        "weights": weight_memory(setup, replicas),
+        "kv_cache": replicas.batch * sequence_bytes(setup, replicas),
+        "activations": activation_memory(setup, replicas),
+        "reserve": setup.machine.limits.reserve_bytes * np.ones_like(replicas.batch),
     }
 
 
-def weight_memory(service: ServingSetup, replicas: Replicas) -> Amount:
-    """Bytes of weights on one accelerator: layers divided over tensor ranks and stages, experts over all accelerators.
+def weight_memory(setup: ServingSetup, replicas: Replicas) -> Amount:
+    """Weights on one accelerator: layers divided over tensor ranks and stages, experts over all accelerators.
 
-    Embedding and head stay in wider elements and lie on the first and the last stage.
+    Parameters
+    ----------
+    setup : ServingSetup
+    replicas : Replicas
+
+    Returns
+    -------
+    float or float array
+        Memory [B]. Embedding and head keep wider elements and lie on the first and the last stage.
     """
-    model, stored = service.model, service.stored
-    deep = pipeline_stages(model, replicas)
-    tables = np.where(deep > 1, np.maximum(model.embedding, model.table), model.embedding + model.head)
-    layers = stored.weight_bytes * (model.dense / (replicas.tensor * deep) + model.routed / replicas.accelerators)
+    model, stored = setup.model, setup.weight_format
+    stages = pipeline_stages(model, replicas)
+    tables = np.where(stages > 1, np.maximum(model.embedding, model.table), model.embedding + model.head)
+    layers = stored.weight_bytes * (model.dense / (replicas.tensor * stages) + model.routed / replicas.accelerators)
     return layers + stored.table_bytes * tables / replicas.tensor
 
 
-def sequence_bytes(service: ServingSetup, replicas: Replicas) -> Amount:
-    """Bytes of one sequence's keys and values at its full length, on each accelerator, averaged over groups.
+def sequence_bytes(setup: ServingSetup, replicas: Replicas) -> Amount:
+    """Keys and values of one sequence at its full length on each accelerator, averaged over groups.
 
-    Heads divide over tensor ranks as far as there are any; a latent cache is whole on each (DeepSeek-V2, arXiv 2405.04434, 2.1).
+    Parameters
+    ----------
+    setup : ServingSetup
+    replicas : Replicas
+
+    Returns
+    -------
+    float or float array
+        Memory [B]. Heads divide over tensor ranks as far as there are any; a latent cache is whole on each.
+
+    References
+    ----------
+    DeepSeek-V2 (arXiv 2405.04434), section 2.1.
     """
-    full = cached_tokens(service.model, service.requests.prompt_tokens + service.requests.output_tokens)
-    return token_cache_bytes(service) * full / (cache_parts(service, replicas) * tensor_groups(replicas))
+    cached = cached_tokens(setup.model, setup.request.prompt_tokens + setup.request.output_tokens)
+    return token_cache_bytes(setup) * cached / (cache_parts(setup, replicas) * tensor_groups(replicas))
 
 
-def token_cache_bytes(service: ServingSetup) -> Amount:
-    """Bytes of keys and values of one token over all layers."""
-    return service.stored.kv_bytes * service.model.cache_elements
+def token_cache_bytes(setup: ServingSetup) -> Amount:
+    """Keys and values of one token over all layers [B]."""
+    return setup.weight_format.kv_bytes * setup.model.cache_elements
 
 
-def cache_parts(service: ServingSetup, replicas: Replicas) -> Amount:
-    """Parts that a group's tensor ranks divide a sequence's cache into."""
-    return np.minimum(replicas.tensor, service.model.cache_split)
+def cache_parts(setup: ServingSetup, replicas: Replicas) -> Amount:
+    """Parts into which a group's tensor ranks divide a sequence's cache."""
+    return np.minimum(replicas.tensor, setup.model.cache_split)
 
 
-def activation_memory(service: ServingSetup, replicas: Replicas) -> Amount:
-    """Bytes of one layer's activations for a step's tokens, and of the logits of a full batch: nothing is kept for a backward pass."""
-    model, limits = service.model, service.machine.limits
-    a_token = ACTIVATION_BYTES * (4 * model.hidden_size + 2 * model.inner_size / replicas.tensor)
-    return limits.chunk_tokens * a_token + LOGIT_BYTES * limits.max_batch * model.vocab_size / replicas.tensor
+def activation_memory(setup: ServingSetup, replicas: Replicas) -> Amount:
+    """Activations of one layer for a step's tokens and the logits of a full batch [B]; no backward pass."""
+    model, limits = setup.model, setup.machine.limits
+    bytes_per_token = ACTIVATION_BYTES * (4 * model.hidden_size + 2 * model.inner_size / replicas.tensor)
+    return limits.chunk_tokens * bytes_per_token + LOGIT_BYTES * limits.max_batch * model.vocab_size / replicas.tensor
 
 
-def largest_batch(service: ServingSetup, replicas: Replicas) -> Amount:
-    """Sequences that a replica holds at their full length, 0 where not even the weights fit; `replicas.batch` is not read.
+def largest_batch(setup: ServingSetup, replicas: Replicas) -> Amount:
+    """Sequences that a replica holds at their full length.
 
-    No sequence is ever evicted, so the cache has room for all of them at their end.
+    Parameters
+    ----------
+    setup : ServingSetup
+    replicas : Replicas
+        Its batch is not read.
+
+    Returns
+    -------
+    float or float array
+        Sequences, 0 where not even the weights fit. No sequence is evicted, so the cache has room for all of them at their end.
     """
-    limits = service.machine.limits
-    taken = weight_memory(service, replicas) + activation_memory(service, replicas) + limits.reserve_bytes
-    free = limits.cache_share * (service.machine.accelerator.usable_memory_bytes - taken)
-    return np.clip(np.floor(free / sequence_bytes(service, replicas)), 0.0, limits.max_batch * tensor_groups(replicas))
-
-
-def _of_size(size: float, shape: Mapping[str, Any]) -> Transformer:
-    return infer_shape({"params": size, **shape}).model
+    limits = setup.machine.limits
+    used_bytes = weight_memory(setup, replicas) + activation_memory(setup, replicas) + limits.reserve_bytes
+    cache_bytes = limits.cache_share * (setup.machine.accelerator.usable_memory_bytes - used_bytes)
+    return np.clip(np.floor(cache_bytes / sequence_bytes(setup, replicas)), 0.0, limits.max_batch * tensor_groups(replicas))
 
 
 def _cache_width(model: Transformer) -> int:
@@ -201,8 +269,8 @@ def _cache_width(model: Transformer) -> int:
 
 
 def _decode_width(model: Transformer) -> float:
-    """As `attention_width`; with latent attention every head works on the latent itself, its own projections being absorbed into those
-    of queries and outputs (DeepSeek-V2, arXiv 2405.04434, section 2.1.2).
+    """As `attention_width`; with latent attention every head works on the latent itself, with its projections absorbed into those of
+    queries and outputs (DeepSeek-V2, arXiv 2405.04434, section 2.1.2).
     """
     if model.latent is None:
         return attention_width(model)
@@ -210,7 +278,7 @@ def _decode_width(model: Transformer) -> float:
 
 
 def _inner_size(model: Transformer) -> float:
-    """Width of the feed-forward that a token meets."""
+    """Feed-forward width that a token meets."""
     if model.experts is None:
         return float(model.ffn_hidden_size)
     shared = model.experts.shared_experts * (model.experts.shared_ffn_hidden_size or model.experts.ffn_hidden_size)

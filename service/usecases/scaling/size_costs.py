@@ -17,7 +17,7 @@ from service.domain.training.model import Transformer
 from service.domain.training.run import Cluster
 from service.engine.scaling.laws import Floats
 from service.engine.scaling.optimum import interpolate_cost
-from service.engine.serving.configurations import Rented, costs_of_sizes
+from service.engine.serving.configurations import cheapest_usd_per_request
 from service.engine.serving.model import ServingSetup, describe_served_model
 from service.engine.serving.roofline import throughput_spread
 from service.engine.training.cost import total_usd
@@ -131,9 +131,9 @@ class LifetimeServing:
 
     def usd_per_request(self, model: Transformer, requests: MeanRequest | None = None) -> Range:
         """Dollars of a request, infinite where no replica that is searched holds the model. InvalidRequest for other networks."""
-        service = ServingSetup(describe_served_model(model), self.stored, self.machine, requests or self.requests)
-        usd = float(costs_of_sizes(Rented(service, self.price.usd_per_accelerator_hour, self.load_factor)).usd_per_request)
-        speed = throughput_spread(service)
+        setup = ServingSetup(describe_served_model(model), self.stored, self.machine, requests or self.requests)
+        usd = cheapest_usd_per_request(setup, self.price.usd_per_accelerator_hour, self.load_factor)
+        speed = throughput_spread(setup)
         return Range(usd / speed.p90, usd / speed.p50, usd / speed.p10)
 
     def usd(self, model: Transformer) -> float:

@@ -49,8 +49,8 @@ def explain_infeasible(request: Given, failed: InfeasibleSearch, book: PriceBook
 def _sizes(failed: InfeasibleSearch) -> set[int]:
     """Sizes of replica that are tried on any of the lots."""
     stored = failed.asked.formats[0]
-    services = [(lot, replicas_on(failed.asked, lot.accelerator, stored, failed.tries).service) for lot in _kinds(failed)]
-    return {size for lot, service in services for size in replica_sizes(service) if size <= lot.rent.joined}
+    services = [(lot, replicas_on(failed.asked, lot.accelerator, stored, failed.tries).setup) for lot in _kinds(failed)]
+    return {size for lot, service in services for size in replica_sizes(service) if size <= lot.rent.linked_accelerators}
 
 
 def _fitting(failed: InfeasibleSearch) -> list[TimedReplicas]:
@@ -59,13 +59,13 @@ def _fitting(failed: InfeasibleSearch) -> list[TimedReplicas]:
     for lot, stored in itertools.product(_kinds(failed), failed.asked.formats):
         everything = replicas_on(failed.asked, lot.accelerator, stored, failed.tries)
         at = np.flatnonzero(select_allowed(everything, failed.asked.demand, lot.rent))
-        found += [everything.some(at)] if len(at) else []
+        found += [everything.select(at)] if len(at) else []
     return found
 
 
 def _kinds(failed: InfeasibleSearch) -> list[PricedAccelerator]:
     """One lot of each accelerator with the same links."""
-    return list({(lot.accelerator.name, lot.rent.joined): lot for lot in failed.lots}.values())
+    return list({(lot.accelerator.name, lot.rent.linked_accelerators): lot for lot in failed.lots}.values())
 
 
 def _would(request: Given, failed: InfeasibleSearch, book: PriceBook) -> list[str]:

@@ -13,7 +13,7 @@ from service.domain.serving.requirements import CompressionMethod
 from service.domain.training.model import Transformer
 from service.engine.serving.configurations import SECONDS_PER_HOUR, lever_flops, payback_tokens
 from service.engine.serving.model import ServedModel, describe_served_model
-from service.engine.serving.roofline import arithmetic_peak
+from service.engine.serving.roofline import arithmetic_peak_flop_per_s
 from service.presets.serving import load_compression_methods, load_formats, serving_defaults
 from service.usecases.resolution.assumption_log import AssumptionLog
 from service.usecases.serving.options import usd_per_million_tokens
@@ -92,9 +92,9 @@ def _lever(base: LeverBaseline, kind: CompressionMethod, change: dict[str, Any],
 
 def _training_usd(base: LeverBaseline, kind: CompressionMethod, other: ServingResult) -> float:
     """The lever's FLOPs at the share of the 16-bit peak that training reaches, at the best option's price."""
-    flops = lever_flops(kind, _forward_flops(other.chosen.service.model), _forward_flops(base.asked.model), kind.tokens)
-    wide = replace(base.best.chosen.service, stored=load_formats()["bf16"])
-    rate = arithmetic_peak(wide) * serving_defaults()["training_share"].value
+    flops = lever_flops(kind, _forward_flops(other.chosen.setup.model), _forward_flops(base.asked.model), kind.tokens)
+    wide = replace(base.best.chosen.setup, weight_format=load_formats()["bf16"])
+    rate = arithmetic_peak_flop_per_s(wide) * serving_defaults()["training_share"].value
     return flops / rate / SECONDS_PER_HOUR * base.best.lot.usd_per_accelerator_hour
 
 

@@ -61,7 +61,7 @@ def option_price(found: ServingResult, book: PriceBook, now: datetime) -> Price:
 
 def usd_per_million_tokens(found: ServingResult) -> float:
     """All that is paid over prompt and output tokens together, at the median."""
-    requests = found.chosen.service.requests
+    requests = found.chosen.setup.request
     return 1e6 * found.usd_per_request / (requests.prompt_tokens + requests.output_tokens)
 
 
@@ -72,7 +72,7 @@ def format_quality_loss(stored: WeightFormat) -> Range | None:
 
 
 def _configuration(found: ServingResult) -> ServingConfiguration:
-    replicas, model = found.chosen.replicas, found.chosen.service.model
+    replicas, model = found.chosen.replicas, found.chosen.setup.model
     accelerators, tensor, pipeline = (int(size) for size in (replicas.accelerators, replicas.tensor, pipeline_stages(model, replicas)))
     experts = {"expert": accelerators} if np.greater(model.routed, 0) else {}
     return ServingConfiguration(
@@ -87,7 +87,7 @@ def _configuration(found: ServingResult) -> ServingConfiguration:
 
 
 def _memory(found: ServingResult) -> ServingMemory:
-    parts = {name: float(size) / GB for name, size in memory_by_part(found.chosen.service, found.chosen.replicas).items()}
+    parts = {name: float(size) / GB for name, size in memory_by_part(found.chosen.setup, found.chosen.replicas).items()}
     taken, capacity = sum(parts.values()), found.lot.accelerator.usable_memory_bytes / GB
     return ServingMemory(taken, capacity, taken <= capacity, parts)
 
@@ -107,7 +107,7 @@ def _throughput(found: ServingResult) -> ServingThroughput:
 
 def _latency(found: ServingResult) -> ServingLatency:
     first, each, slower = float(found.chosen.speed.ttft_s), float(found.chosen.speed.tpot_s), inverse(found.chosen.relative)
-    whole = first + each * (found.chosen.service.requests.output_tokens - 1)
+    whole = first + each * (found.chosen.setup.request.output_tokens - 1)
     return ServingLatency(slower.scaled(first), slower.scaled(1000 * each), slower.scaled(whole))
 
 
@@ -122,7 +122,7 @@ def _fleet(found: ServingResult, asked: ServingRequest) -> ServingFleet | None:
 
 
 def _cost(found: ServingResult, asked: ServingRequest) -> ServingCost:
-    requests, lot = found.chosen.service.requests, found.lot
+    requests, lot = found.chosen.setup.request, found.lot
     tokens = requests.prompt_tokens + requests.output_tokens
 
     def costs(share: float) -> TokenCosts:

@@ -39,7 +39,7 @@ class ServingResult:
     @property
     def format(self) -> WeightFormat:
         """How weights are stored."""
-        return self.chosen.service.stored
+        return self.chosen.setup.weight_format
 
 
 def search_configurations(asked: ServingRequest, lots: Sequence[PricedAccelerator], tries: ReplicaCache) -> list[ServingResult]:

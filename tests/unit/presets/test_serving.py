@@ -10,7 +10,7 @@ from service.domain.errors import UnknownName
 from service.domain.serving.requirements import MeanRequest, Replicas
 from service.domain.training.hardware import Accelerator
 from service.engine.serving.model import ServingSetup, describe_served_model
-from service.engine.serving.roofline import arithmetic_peak, speed
+from service.engine.serving.roofline import arithmetic_peak_flop_per_s, replica_speed
 from service.presets.hardware.accelerators import load_accelerators
 from service.presets.serving import (
     BORROWED,
@@ -72,7 +72,7 @@ def test_arithmetic_is_the_formats_where_the_machine_has_it() -> None:
     """fp8 multiplies in fp8 on an H100 and in 16 bit on an A100; int4's weights are widened on both."""
     model, asked = describe_served_model(find_model("llama-3.1-8b").model), MeanRequest(1000, 500)
     rates = {
-        (part.name, name): arithmetic_peak(ServingSetup(model, find_format(name), serving_machine(part), asked))
+        (part.name, name): arithmetic_peak_flop_per_s(ServingSetup(model, find_format(name), serving_machine(part), asked))
         for part in (H100, A100)
         for name in ("fp8", "int4")
     }
@@ -91,7 +91,7 @@ def test_every_accelerator_can_serve(part: Accelerator) -> None:
     model = describe_served_model(find_model("llama-3.2-1b").model)
     for stored in load_formats().values():
         one = ServingSetup(model, stored, serving_machine(part), MeanRequest(100, 100))
-        assert 1 < speed(one, Replicas(1.0, 1.0, 1.0)).output_tokens_per_s < 1e5
+        assert 1 < replica_speed(one, Replicas(1.0, 1.0, 1.0)).output_tokens_per_s < 1e5
 
 
 @pytest.mark.parametrize(("name", "lever"), load_compression_methods().items())

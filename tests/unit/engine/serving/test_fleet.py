@@ -27,7 +27,7 @@ from service.engine.serving.fleet import (
     usd_per_month,
 )
 from service.engine.serving.model import ServingSetup, describe_served_model
-from service.engine.serving.roofline import prefill_s, speed
+from service.engine.serving.roofline import prefill_s, replica_speed
 from tests.unit.engine.builders import H100
 
 USUAL = AchievedRates("hopper", 0.8, 0.5, 0.7, 0.6, 1e-5, 1e-5, 1e-3, Range(0.8, 1.0, 1.2), Range(0.4, 0.8, 1.2), "")
@@ -60,7 +60,7 @@ def test_whole_instances_are_paid_for(accelerators: int, replicas: int, instance
 def test_a_rate_is_carried_by_whole_replicas_at_the_load_factor() -> None:
     """Just above what two replicas of 2 carry takes three, in one instance of 8; the bill is that instance's."""
     found = time_replicas(service())
-    two = found.some(int(np.flatnonzero((found.replicas.accelerators == 2) & (found.replicas.tensor == 2))[0]))
+    two = found.select(int(np.flatnonzero((found.replicas.accelerators == 2) & (found.replicas.tensor == 2))[0]))
     able = 0.6 * float(two.speed.requests_per_s)
     demand = ServingDemand(2.01 * able, 0.6)
     paid = size_fleet(two, demand, NODES)
@@ -99,14 +99,14 @@ def test_speeds_are_at_the_median_of_what_is_reached() -> None:
     """Mixtures whose median lies at 0.8 of the prediction serve 0.8 of it and wait 1 / 0.8 as long."""
     one = service(MIXTRAL)
     found = time_replicas(one)
-    predicted = speed(one, found.replicas)
+    predicted = replica_speed(one, found.replicas)
     assert found.speed.output_tokens_per_s == pytest.approx(0.8 * np.asarray(predicted.output_tokens_per_s))
     assert found.speed.input_tokens_per_s == pytest.approx(0.8 * np.asarray(predicted.input_tokens_per_s))
     assert found.speed.requests_per_s == pytest.approx(0.8 * np.asarray(predicted.requests_per_s))
     assert found.speed.tpot_s == pytest.approx(np.asarray(predicted.tpot_s) / 0.8)
     assert found.speed.ttft_s == pytest.approx(np.asarray(predicted.ttft_s) / 0.8)
     assert (found.relative.p10, found.relative.p50, found.relative.p90) == pytest.approx((0.5, 1.0, 1.5))
-    first = found.some(0)
+    first = found.select(0)
     alone = Replicas(first.replicas.accelerators, first.replicas.tensor, first.replicas.batch)
     assert prefill_tokens_per_s(first) == pytest.approx(0.8 * 1000 / float(prefill_s(one, alone)))
 

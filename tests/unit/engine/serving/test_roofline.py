@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.domain.errors import DoesNotFit, InvalidRequest
+from service.domain.errors import InvalidRequest
 from service.domain.quantities import Range
 from service.domain.serving.requirements import (
     AchievedRates,
@@ -23,15 +23,12 @@ from service.domain.serving.requirements import (
 )
 from service.domain.training.model import Experts, LatentAttention, Transformer
 from service.engine.serving.configurations import (
-    Rented,
-    cheapest,
-    costs,
-    costs_of_sizes,
+    cheapest_usd_per_request,
     lever_flops,
-    lifetime_usd,
     list_configurations,
+    meets_latency,
     payback_tokens,
-    replicas_needed,
+    token_costs,
 )
 from service.engine.serving.model import (
     ServingSetup,
@@ -41,7 +38,6 @@ from service.engine.serving.model import (
     largest_batch,
     memory_by_part,
     sequence_bytes,
-    served_sizes,
     token_cache_bytes,
     weight_memory,
 )
@@ -50,11 +46,12 @@ from service.engine.serving.roofline import (
     decode_roofline_s,
     expert_exchange_s,
     prefill_s,
-    speed,
+    replica_speed,
     tensor_exchange_s,
     throughput_spread,
-    touched_experts,
+    visited_experts,
 )
+from service.engine.training.shape import infer_shape
 from tests.unit.engine.builders import H100, accelerator, gpt
 
 BF16 = WeightFormat("bf16", 16, 2.0, 2.0, 2.0, ("bf16",), "")
@@ -95,11 +92,11 @@ def on(part: Any, one: ServingSetup) -> ServingSetup:
 
 
 def tokens_per_s(one: ServingSetup, at: Replicas) -> float:
-    return float(np.ravel(speed(one, at).output_tokens_per_s)[0])
+    return float(np.ravel(replica_speed(one, at).output_tokens_per_s)[0])
 
 
 def step_s(one: ServingSetup, at: Replicas) -> float:
-    return float(np.ravel(speed(one, at).tpot_s)[0])
+    return float(np.ravel(replica_speed(one, at).tpot_s)[0])
 
 
 # What is read and stored
@@ -193,7 +190,7 @@ def test_other_networks_are_refused() -> None:
 def test_large_batches_are_bound_by_arithmetic() -> None:
     """With shares of 1 and short requests, throughput nears the peak over the FLOPs of a token."""
     one = service(stored=BF16, achieved=PERFECT, prompt_tokens=0.0, output_tokens=1.0)
-    found = speed(one, replicas(batch=100_000))
+    found = replica_speed(one, replicas(batch=100_000))
     assert not found.memory_bound[0]
     assert tokens_per_s(one, replicas(batch=100_000)) == pytest.approx(989.4e12 / (2 * 7.5e9), rel=0.05)
 
@@ -220,10 +217,10 @@ def test_long_prompts_come_in_chunks() -> None:
 
 def test_experts_met_by_a_batch() -> None:
     """One token meets 2 of 8; 8 tokens 1 - 0.75^8 of them; a draw agrees."""
-    assert touched_experts(8.0, 2.0, np.array([1.0, 8.0])) == pytest.approx([0.25, 1 - 0.75**8])
+    assert visited_experts(8.0, 2.0, np.array([1.0, 8.0])) == pytest.approx([0.25, 1 - 0.75**8])
     generator = np.random.default_rng(7)
     drawn = np.mean([len(set(np.concatenate([generator.choice(64, 6, replace=False) for _ in range(10)]))) for _ in range(2000)])
-    assert float(touched_experts(64.0, 6.0, 10.0)) * 64 == pytest.approx(drawn, rel=0.01)
+    assert float(visited_experts(64.0, 6.0, 10.0)) * 64 == pytest.approx(drawn, rel=0.01)
 
 
 def test_all_reduces_of_tensor_ranks() -> None:
@@ -268,9 +265,9 @@ def test_no_step_is_faster_than_the_roofline(
     """Whatever is served: neither the data sheet's bandwidth nor its peak is ever exceeded."""
     one = service(model, stored, prompt_tokens=float(prompt), output_tokens=float(output))
     at = replicas(8, ranks, batch)
-    assert np.all(speed(one, at).tpot_s >= decode_roofline_s(one, at) * (1 - 1e-12))
+    assert np.all(replica_speed(one, at).tpot_s >= decode_roofline_s(one, at) * (1 - 1e-12))
     assert np.all(
-        speed(replace(one, machine=replace(one.machine, achieved=PERFECT)), at).tpot_s >= decode_roofline_s(one, at) * (1 - 1e-12)
+        replica_speed(replace(one, machine=replace(one.machine, achieved=PERFECT)), at).tpot_s >= decode_roofline_s(one, at) * (1 - 1e-12)
     )
 
 
@@ -301,7 +298,7 @@ def test_longer_contexts_are_never_faster(batch: int, prompt: int, more: int) ->
 @given(batch=st.integers(1, 2000), more=st.integers(1, 2000))
 def test_larger_batches_serve_more_and_wait_longer(batch: int, more: int) -> None:
     """Throughput and time for each token both rise with the batch."""
-    small, large = (speed(service(), replicas(batch=size)) for size in (batch, batch + more))
+    small, large = (replica_speed(service(), replicas(batch=size)) for size in (batch, batch + more))
     assert small.output_tokens_per_s[0] <= large.output_tokens_per_s[0] * (1 + 1e-9)
     assert small.tpot_s[0] <= large.tpot_s[0]
 
@@ -309,74 +306,63 @@ def test_larger_batches_serve_more_and_wait_longer(batch: int, more: int) -> Non
 # Cost and choice
 
 
-def rented(one: ServingSetup, usd: float = 2.5, load: float = 0.6) -> Rented:
-    return Rented(one, usd, load)
+USD, LOAD = 2.5, 0.6
 
 
 def test_tokens_cost_what_their_request_does() -> None:
     """Input and output prices of a request's tokens add up to it: paid hours over requests at the load."""
     one = service()
-    found = speed(one, replicas(batch=64))
-    priced = costs(rented(one), found, replicas(batch=64))
+    found = replica_speed(one, replicas(batch=64))
+    priced = token_costs(one, replicas(batch=64), found, USD, LOAD)
     request = priced.usd_per_million_input * 1000 / 1e6 + priced.usd_per_million_output * 500 / 1e6
     assert request[0] == pytest.approx(priced.usd_per_request[0])
-    assert priced.usd_per_request[0] == pytest.approx(2.5 / 3600 / (0.6 * found.requests_per_s[0]))
-    assert lifetime_usd(priced, 2e9, 1e9)[0] == pytest.approx(2e6 * priced.usd_per_request[0])
+    assert priced.usd_per_request[0] == pytest.approx(USD / 3600 / (LOAD * found.requests_per_s[0]))
 
 
-def test_replicas_are_whole() -> None:
-    """A rate just above one replica's at the load factor needs two."""
-    one = service()
-    found = speed(one, replicas(batch=64))
-    able = 0.6 * float(found.requests_per_s[0])
-    assert replicas_needed(rented(one), found, np.array([0.99 * able, 1.01 * able])) == pytest.approx([1, 2])
-
-
-def test_the_cheapest_is_the_least_of_all_tried() -> None:
-    """No configuration that fits is cheaper, in either format."""
-    choices = [rented(service(LLAMA_70B, stored)) for stored in (BF16, FP8)]
-    plan = cheapest(choices)
-    assert plan.rented.service.stored is FP8
-    for choice in choices:
-        tried = list_configurations(choice.service)
-        fits = np.greater(tried.batch, 0)
-        kept = Replicas(*(np.asarray(getattr(tried, name))[fits] for name in ("accelerators", "tensor", "batch")))
-        priced = costs(choice, speed(choice.service, kept), kept)
-        assert float(plan.costs.usd_per_request) <= float(np.min(priced.usd_per_request)) * (1 + 1e-12)
-    assert sum(plan.memory_bytes.values()) <= H100.usable_memory_bytes
+@pytest.mark.parametrize("limits", [{}, {"tpot_s": 0.02, "ttft_s": 0.2}])
+@pytest.mark.parametrize("stored", [BF16, FP8])
+def test_the_cheapest_is_the_least_of_all_that_fit_in_time(stored: WeightFormat, limits: dict[str, float]) -> None:
+    """No configuration that fits and keeps the latencies is cheaper, and one costs as much."""
+    one = service(LLAMA_70B, stored, **limits)
+    tried = list_configurations(one)
+    fits = np.greater(tried.batch, 0)
+    kept = Replicas(*(np.asarray(getattr(tried, name))[fits] for name in ("accelerators", "tensor", "batch")))
+    found = replica_speed(one, kept)
+    usd = np.asarray(token_costs(one, kept, found, USD, LOAD).usd_per_request)[meets_latency(one.request, found)]
+    assert cheapest_usd_per_request(one, USD, LOAD) == pytest.approx(float(usd.min()), rel=1e-12)
 
 
 def test_latency_is_kept_and_costs() -> None:
-    """Tighter limits are kept and never cheaper."""
-    free = cheapest([rented(service(LLAMA_70B, FP8))])
-    fast = cheapest([rented(service(LLAMA_70B, FP8, tpot_s=0.02, ttft_s=0.2))])
-    assert float(fast.speed.tpot_s) <= 0.02
-    assert float(fast.speed.ttft_s) <= 0.2
-    assert float(fast.costs.usd_per_request) > float(free.costs.usd_per_request)
-    assert fast.tensor > free.tensor
+    """Tighter limits are never cheaper, and every configuration within them keeps them."""
+    tight = service(LLAMA_70B, FP8, tpot_s=0.02, ttft_s=0.2)
+    tried = list_configurations(tight)
+    found = replica_speed(tight, replace(tried, batch=np.maximum(tried.batch, tried.accelerators)))
+    in_time = meets_latency(tight.request, found)
+    assert 0 < in_time.sum() < in_time.size
+    assert (np.asarray(found.tpot_s)[in_time] <= 0.02).all()
+    assert (np.asarray(found.ttft_s)[in_time] <= 0.2).all()
+    assert cheapest_usd_per_request(tight, USD, LOAD) > cheapest_usd_per_request(service(LLAMA_70B, FP8), USD, LOAD)
 
 
-def test_what_nobody_can_serve_is_refused_with_a_reason() -> None:
-    """Too large names machine and format; too fast says how near it comes; nothing to choose from says so."""
+def test_fewer_bits_are_cheaper_to_serve() -> None:
+    """8 bits need fewer accelerators and read fewer bytes."""
+    assert cheapest_usd_per_request(service(LLAMA_70B, FP8), USD, LOAD) < cheapest_usd_per_request(service(LLAMA_70B, BF16), USD, LOAD)
+
+
+def test_what_cannot_be_served_costs_infinitely_much() -> None:
+    """A model that does not fit, and a latency that nothing keeps."""
     small = on(accelerator(memory_gb=16, usable_memory_bytes=16e9, accelerators_per_node=1), service(gpt(96, 12_288, 96)))
     lone = replace(small, machine=replace(small.machine, limits=replace(LIMITS, max_accelerators=1)))
-    with pytest.raises(DoesNotFit, match="A100-80GB-SXM in bf16"):
-        cheapest([rented(lone)])
-    with pytest.raises(InvalidRequest, match="soonest first token takes"):
-        cheapest([rented(service(LLAMA_70B, tpot_s=1e-4))])
-    with pytest.raises(InvalidRequest, match="state a machine"):
-        cheapest([])
+    assert cheapest_usd_per_request(lone, USD, LOAD) == np.inf
+    assert cheapest_usd_per_request(service(LLAMA_70B, tpot_s=1e-4), USD, LOAD) == np.inf
 
 
-def test_costs_of_many_sizes_at_once() -> None:
-    """A column of sizes costs what each costs alone; four times the size costs more; what does not fit is infinite."""
-    sizes = [1e9, 8e9, 64e9, 1e15]
-    base = service(stored=FP8)
-    column = costs_of_sizes(rented(replace(base, model=served_sizes(sizes, {"kv_heads": 8}))))
-    alone = [costs_of_sizes(rented(replace(base, model=served_sizes([size], {"kv_heads": 8})))).usd_per_request[0] for size in sizes]
-    assert column.usd_per_request == pytest.approx(alone)
-    assert np.all(np.diff(column.usd_per_request[:3]) > 0)
-    assert column.usd_per_million_output[3] == np.inf
+def test_larger_models_cost_more() -> None:
+    """Eight times the parameters cost more; what does not fit is infinite."""
+    models = [infer_shape({"params": size, "kv_heads": 8}).model for size in (1e9, 8e9, 64e9, 1e15)]
+    usd = [cheapest_usd_per_request(service(model, FP8), USD, LOAD) for model in models]
+    assert np.all(np.diff(usd[:3]) > 0)
+    assert usd[3] == np.inf
 
 
 def test_levers_cost_their_passes() -> None:
@@ -396,7 +382,7 @@ def test_a_lever_pays_back_with_what_it_saves() -> None:
 def test_speed_has_a_figure_for_every_configuration() -> None:
     """A search's row of configurations comes back as rows."""
     tried = list_configurations(service())
-    found: ReplicaSpeed = speed(service(), replace(tried, batch=np.maximum(tried.batch, tried.accelerators)))
+    found: ReplicaSpeed = replica_speed(service(), replace(tried, batch=np.maximum(tried.batch, tried.accelerators)))
     assert np.shape(found.ttft_s) == np.shape(tried.batch)
     assert np.all(np.asarray(found.prompt_share) > 0)
     assert np.all(np.asarray(found.prompt_share) < 1)
