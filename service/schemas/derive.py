@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields, is_dataclass, replace
 from datetime import date, datetime
 from decimal import Decimal
-from types import NoneType, UnionType
+from types import MappingProxyType, NoneType, UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from marshmallow.fields import Field
@@ -22,20 +22,27 @@ SIMPLE: Mapping[Any, type[Field[Any]]] = {bool: Flag, date: Day, datetime: Momen
 # Names that mean something else on a marshmallow schema.
 TAKEN_NAMES = frozenset({*dir(Schema), "unknown", "fields", "context"})
 
+EMPTY: Mapping[str, Any] = MappingProxyType({})
+
 _derived: dict[type, type[Schema]] = {}
 
 
-def derive(kind: type, name: str, *, ranges: type[Schema] = RangeSchema, max_items: Mapping[str, int] | None = None) -> type[Schema]:
+Limits = Mapping[str, Mapping[str, Any]]
+"""By field, values of its Doc that follow from what a request may ask for, such as `{"options": {"max_items": 100}}`."""
+Parts = Mapping[str, type[Schema]]
+"""By field, the schema of what the dataclass has as a mapping."""
+
+
+def derive(kind: type, name: str, *, ranges: type[Schema] = RangeSchema, limits: Limits = EMPTY, parts: Parts = EMPTY) -> type[Schema]:
     """The schema of a dataclass, called `name` in the specification and described by the dataclass's docstring.
 
-    Dataclasses below it have the schema that was derived of them before. `ranges` is the schema of its ranges, `max_items` the most entries
-    of lists, by field, where that follows from what a request may ask for. Raises TypeError for a type that has no form in JSON, and for
-    a dataclass below of which no schema was derived.
+    Dataclasses below it have the schema that was derived of them before, its ranges have `ranges`. Raises TypeError for a type that has no
+    form in JSON, and for a dataclass below of which no schema was derived.
     """
     members: dict[str, Field[Any]] = {}
     for field, hint, doc in _members(kind):
-        most = (max_items or {}).get(field) or doc.max_items
-        made = _field(hint, replace(doc, max_items=most), ranges, required=not doc.optional)
+        known = replace(doc, **limits.get(field, EMPTY))
+        made = _field(hint, known, ranges, parts.get(field), required=not doc.optional)
         if doc.text:
             made.metadata = {"description": doc.description}
         if field in TAKEN_NAMES:
@@ -58,8 +65,8 @@ def _members(kind: type) -> Iterator[tuple[str, Any, Doc]]:
             yield field.name, hint, next((mark for mark in marks if isinstance(mark, Doc)), NOT_DOCUMENTED)
 
 
-def _field(hint: Any, doc: Doc, ranges: type[Schema], **options: Any) -> Field[Any]:
-    """The field of a type; `options` are marshmallow's."""
+def _field(hint: Any, doc: Doc, ranges: type[Schema], part: type[Schema] | None = None, **options: Any) -> Field[Any]:
+    """The field of a type; `part` is the schema of a mapping where there is one, `options` are marshmallow's."""
     if get_origin(hint) in (Union, UnionType):
         kinds = [kind for kind in get_args(hint) if kind is not NoneType]
         if len(kinds) < len(get_args(hint)) and not doc.optional:
@@ -73,8 +80,9 @@ def _field(hint: Any, doc: Doc, ranges: type[Schema], **options: Any) -> Field[A
         return Items(entry, max_items=doc.max_items or MAX_ITEMS, **options)
     if kind is Range:
         return Part(ranges, **options)
-    if kind in _derived:
-        return Part(_derived[kind], **options)
+    schema = part or _derived.get(kind)
+    if schema is not None:
+        return Part(schema, **options)
     return _leaf(kind, doc, options)
 
 

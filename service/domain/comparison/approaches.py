@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
+from service.domain.answer_fields import Doc
 from service.domain.quantities import Range
 
 APPROACHES = ("prompting", "lora", "full_finetune", "continued_pretrain", "distillation", "pretraining")
@@ -30,34 +31,34 @@ class Approach:
 class ApproachNeeds:
     """What an approach needs, in words, and in figures: tokens trained on, accelerators and the memory of one, hours of people."""
 
-    data: str
-    accelerators: str
-    people: str
-    trained_tokens: float
-    accelerator_count: int
-    memory_gb: float | None
-    people_hours: float
+    data: Annotated[str, Doc("Data it needs, in words", max_length=1000)]
+    accelerators: Annotated[str, Doc("Accelerators it needs, in words", max_length=1000)]
+    people: Annotated[str, Doc("People it needs, in words", max_length=1000)]
+    trained_tokens: Annotated[float, Doc("Tokens trained on, with every epoch", "tokens", maximum=1e40)]
+    accelerator_count: Annotated[int, Doc("Accelerators of the training run")]
+    memory_gb: Annotated[float | None, Doc("Memory needed on the fullest accelerator in training; null without training", "GB")]
+    people_hours: Annotated[float, Doc("Work of people", "h")]
 
 
 @dataclass(frozen=True, slots=True)
 class ApproachTraining:
     """The run of an approach. `request` is the estimate's, to be sent to POST /v1/estimate; its bill holds the people's hours, too."""
 
-    usd: Range
-    accelerator_hours: Range
-    wall_clock_hours: Range
-    request: dict[str, Any]
+    usd: Annotated[Range, Doc("Cost of the run, with its people", "USD")]
+    accelerator_hours: Annotated[Range, Doc("Accelerators times the hours they are held", "accelerator-hours")]
+    wall_clock_hours: Annotated[Range, Doc("Time on the clock, interruptions included", "h")]
+    request: Annotated[dict[str, Any], Doc("Request of the run, as POST /v1/estimate takes it")]
 
 
 @dataclass(frozen=True, slots=True)
 class ApproachServing:
     """The lifetime's tokens. `prompt_tokens` of a request with demonstrations; `hosted`: at the caller's price of an interface."""
 
-    usd: Range
-    usd_per_request: Range
-    prompt_tokens: float
-    params: float | None
-    hosted: bool
+    usd: Annotated[Range, Doc("Cost of serving the lifetime's requests", "USD")]
+    usd_per_request: Annotated[Range, Doc("Cost of one request", "USD per request")]
+    prompt_tokens: Annotated[float, Doc("Tokens of a prompt, with demonstrations", "tokens")]
+    params: Annotated[float | None, Doc("Parameters of the served model; null for a hosted one", "parameters")]
+    hosted: Annotated[bool, Doc("Whether it is served at the caller's price of a hosted model")]
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,17 +68,20 @@ class CostedApproach:
     `pays_back_at_tokens`: tokens served from which on it is cheaper than prompting, None where it never is.
     """
 
-    rank: int
-    approach: str
-    title: str
-    feasible: bool
-    reasons: tuple[str, ...]
-    total_usd: Range | None
-    training: ApproachTraining | None
-    people_usd: float
-    serving: ApproachServing | None
-    pays_back_at_tokens: float | None
-    needs: ApproachNeeds
-    gives: str
-    risk: str
-    source: str
+    rank: Annotated[int, Doc("Place in the order, 1 the cheapest", minimum=1)]
+    approach: Annotated[str, Doc("Name of the approach", choices=APPROACHES)]
+    title: Annotated[str, Doc("Its name in words")]
+    feasible: Annotated[bool, Doc("Whether it can be done")]
+    reasons: Annotated[tuple[str, ...], Doc("Why it cannot be done", max_items=10, max_length=5000)]
+    total_usd: Annotated[Range | None, Doc("Training with its people, and serving; null where it cannot be done", "USD")]
+    training: Annotated[ApproachTraining | None, Doc("Training; null without a run")]
+    people_usd: Annotated[float, Doc("Cost of the people", "USD")]
+    serving: Annotated[ApproachServing | None, Doc("Serving over the lifetime; null where it cannot be done")]
+    pays_back_at_tokens: Annotated[
+        float | None,
+        Doc("Tokens served from which on it is cheaper than prompting; null: never, or prompting is not compared", "tokens", maximum=1e40),
+    ]
+    needs: Annotated[ApproachNeeds, Doc("What it needs")]
+    gives: Annotated[str, Doc("What it gives, in words", max_length=1000)]
+    risk: Annotated[str, Doc("What may go wrong", max_length=1000)]
+    source: Annotated[str, Doc("Where this comes from", max_length=1000)]

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import date, datetime
-from typing import Literal
+from typing import Annotated, Literal
 
+from providers.offer import AVAILABILITIES, MARKETS, PRICINGS
+from service.domain.answer_fields import Doc, share
 from service.domain.quantities import Range
 from service.domain.training.estimate import FinishDates
 
@@ -37,94 +39,98 @@ class Constraints:
 class OptionOffer:
     """What is rented, or owned: then `pricing` is owned and nothing was observed."""
 
-    provider: str
-    region: str
-    instance_type: str
-    accelerator: str
-    accelerators_per_instance: int
-    pricing: str
-    usd_per_accelerator_hour: float
-    market: str
-    availability: str
-    available_since: datetime | None
-    observed_at: datetime | None
-    source: str
-    stale: bool
+    provider: Annotated[str, Doc("Name of the provider; of owned hardware on_prem")]
+    region: Annotated[str, Doc("Region as the provider names it")]
+    instance_type: Annotated[str, Doc("Instance type as the provider names it")]
+    accelerator: Annotated[str, Doc("Canonical name of the accelerator")]
+    accelerators_per_instance: Annotated[int, Doc("Accelerators of one instance", minimum=1)]
+    pricing: Annotated[str, Doc("Kind of pricing; owned for owned hardware", choices=(*PRICINGS, "owned"))]
+    usd_per_accelerator_hour: Annotated[
+        float, Doc("Price of one accelerator for an hour; of owned hardware, of an hour in which it computes", "USD per accelerator-hour")
+    ]
+    market: Annotated[str, Doc("Kind of market", choices=MARKETS)]
+    availability: Annotated[str, Doc("What is known of its availability", choices=AVAILABILITIES)]
+    available_since: Annotated[datetime | None, Doc("When this availability was first seen; null where unknown")]
+    observed_at: Annotated[datetime | None, Doc("When the price was read; null for owned hardware")]
+    source: Annotated[str, Doc("Where this comes from", max_length=1000)]
+    stale: Annotated[bool, Doc("Whether the price is older than its provider promises")]
 
 
 @dataclass(frozen=True, slots=True)
 class OptionThroughput:
     """How fast the option's machine is; `inter_node_gbps` is what joins its nodes, None where it is one node."""
 
-    tokens_per_s_per_accelerator: Range
-    mfu: Range
-    step_time_s: float
-    sustained_share: float
-    inter_node_gbps: float | None
-    bound_by: str
-    parallelism: dict[str, int | str]
+    tokens_per_s_per_accelerator: Annotated[Range, Doc("Training speed of one accelerator", "tokens/s per accelerator")]
+    mfu: Annotated[Range, Doc("Model FLOPs utilisation: model arithmetic over the dense peak", "1")]
+    step_time_s: Annotated[float, Doc("Time of one optimizer step, median", "s")]
+    sustained_share: Annotated[float, Doc("What a whole run sustains of this speed, interruptions apart", "1")]
+    inter_node_gbps: Annotated[float | None, Doc("Network of one node, all its cards together, one direction; null: one node", "Gbit/s")]
+    bound_by: Annotated[str, Doc("What takes most of a step's time")]
+    parallelism: Annotated[dict[str, int | str], Doc("Layout taken: sizes of the axes, micro-batch, ZeRO stage, recomputation")]
 
 
 @dataclass(frozen=True, slots=True)
 class OptionTime:
     """How long it takes; `finish` where there is a start, `deadline_probability` where there is a deadline."""
 
-    wall_clock_hours: Range
-    accelerator_hours: Range
-    goodput: float
-    expected_interruptions: float
-    finish: FinishDates | None
-    deadline_probability: float | None
+    wall_clock_hours: Annotated[Range, Doc("Time on the clock, interruptions included", "h")]
+    accelerator_hours: Annotated[Range, Doc("Accelerators times the hours they are held", "accelerator-hours")]
+    goodput: Annotated[float, Doc("Part of the wall clock that ends in progress", "1")]
+    expected_interruptions: Annotated[float, Doc("Interruptions in the median hours, mean", "count")]
+    finish: Annotated[FinishDates | None, Doc("Day on which it ends; null without a start")]
+    deadline_probability: Annotated[
+        float | None, share("Probability that it ends by the end of the deadline's day; null without a deadline")
+    ]
 
 
 @dataclass(frozen=True, slots=True)
 class OptionEnergy:
     """Energy at the meter and carbon."""
 
-    mwh: float
-    tco2e: float
+    mwh: Annotated[float, Doc("Energy at the meter, at the median hours", "MWh")]
+    tco2e: Annotated[float, Doc("Emissions, in tonnes of CO2 equivalent", "t CO2e")]
 
 
 @dataclass(frozen=True, slots=True)
 class Commitment:
     """A reservation's bill: what is paid in whole terms, and which share of it the run and the work around it use."""
 
-    term_hours: float
-    paid_hours: float
-    used_share: float
+    term_hours: Annotated[float, Doc("Hours of one term", "h")]
+    paid_hours: Annotated[float, Doc("Hours of all terms that are paid for", "h")]
+    used_share: Annotated[float, Doc("Hours of the run and the work around it over those paid for", "1")]
 
 
 @dataclass(frozen=True, slots=True)
 class Option:
     """One way to run the workload. Figures are None where it cannot run. `spare_accelerators` are paid for beside the `nodes`."""
 
-    rank: int
-    id: str
-    variant: str | None
-    offer: OptionOffer
-    count: int
-    nodes: int
-    spare_accelerators: int
-    throughput: OptionThroughput | None
-    time: OptionTime | None
-    cost_usd: Range | None
-    commitment: Commitment | None
-    energy: OptionEnergy | None
-    feasible: bool
-    reasons: tuple[str, ...]
-    on_pareto_front: bool
+    rank: Annotated[int, Doc("Place in the order, 1 the best", minimum=1)]
+    id: Annotated[str, Doc("Id of the option, unique in the answer", max_length=1000)]
+    variant: Annotated[str | None, Doc("Name of the variant; null without variants")]
+    offer: Annotated[OptionOffer, Doc("What is rented or owned")]
+    count: Annotated[int, Doc("Accelerators the run takes", minimum=1)]
+    nodes: Annotated[int, Doc("Instances rented, spares apart", minimum=1)]
+    spare_accelerators: Annotated[int, Doc("Accelerators paid for as spares, by failures.spare_share in whole nodes")]
+    throughput: Annotated[OptionThroughput | None, Doc("Training speed; null where it cannot run")]
+    time: Annotated[OptionTime | None, Doc("How long it takes; null where it cannot run")]
+    cost_usd: Annotated[Range | None, Doc("Cost of the run; null where it cannot run", "USD")]
+    commitment: Annotated[Commitment | None, Doc("Terms paid for; null but for reservations")]
+    energy: Annotated[OptionEnergy | None, Doc("Energy and emissions; null where it cannot run")]
+    feasible: Annotated[bool, Doc("Whether it runs and keeps all constraints")]
+    reasons: Annotated[tuple[str, ...], Doc("What rules it out", max_items=20, max_length=5000)]
+    on_pareto_front: Annotated[bool, Doc("No feasible option is as good in cost, finish and carbon and better in one")]
 
 
 @dataclass(frozen=True, slots=True)
 class VariantSummary:
     """The best option of a variant, its p50 figures, how many of its options are feasible, and a reason where none is."""
 
-    name: str
-    best: str | None
-    cost_usd: float | None
-    wall_clock_hours: float | None
-    feasible: int
-    reason: str | None
+    name: Annotated[str, Doc("Name of the variant")]
+    best: Annotated[str | None, Doc("The id of its best feasible option; null: none", max_length=1000)]
+    cost_usd: Annotated[float | None, Doc("Median cost of that option; null: none", "USD")]
+    wall_clock_hours: Annotated[float | None, Doc("Median wall-clock time of that option; null: none", "h")]
+    feasible: Annotated[int, Doc("How many of its options are feasible")]
+    reason: Annotated[str | None, Doc("What rules its nearest option out, where none is feasible", max_length=5000)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,11 +141,19 @@ class InputSensitivity:
     percentile change the rent at which both cost the same.
     """
 
-    input: str
-    value: float
-    flips_at: float | None
-    low_usd_per_hour: float | None
-    high_usd_per_hour: float | None
+    input: Annotated[str, Doc("Field of the entry of on_prem")]
+    value: Annotated[float, Doc("Value as it is, in the field's unit", "unit of the field")]
+    flips_at: Annotated[
+        float | None, Doc("Value at which buying and renting cost the same; null: at no plausible value", "unit of the field")
+    ]
+    low_usd_per_hour: Annotated[
+        float | None,
+        Doc("By how much its 10th percentile changes usd_per_accelerator_hour, a difference; null: no range is known", "USD per hour"),
+    ]
+    high_usd_per_hour: Annotated[
+        float | None,
+        Doc("By how much its 90th percentile changes usd_per_accelerator_hour, a difference; null: no range is known", "USD per hour"),
+    ]
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,34 +165,47 @@ class BreakEvenVerdict:
     best option on demand or reserved, against spot only where there is nothing else.
     """
 
-    on_prem: str
-    variant: str | None
-    against: str
-    pricing: str
-    utilisation: float | None
-    months: float | None
-    usd_per_accelerator_hour: float
-    against_usd_per_accelerator_hour: float
-    npv_saved_usd: float
-    probability_buying_wins: float
-    sensitivity: tuple[InputSensitivity, ...] | None
+    on_prem: Annotated[str, Doc("Name of the entry of on_prem")]
+    variant: Annotated[str | None, Doc("Name of the variant; null without variants")]
+    against: Annotated[str, Doc("Id of the rented option", max_length=1000)]
+    pricing: Annotated[str, Doc("Kind of pricing of the rented option", choices=PRICINGS)]
+    utilisation: Annotated[float | None, Doc("Utilisation from which on owning is cheaper; null: never", "1")]
+    months: Annotated[float | None, Doc("From the order until capital is paid back; null: not in its life", "months")]
+    usd_per_accelerator_hour: Annotated[
+        float, Doc("Rent of a used accelerator-hour at which both cost the same", "USD per accelerator-hour")
+    ]
+    against_usd_per_accelerator_hour: Annotated[
+        float,
+        Doc(
+            "What the option asks for the work of a used hour of an owned accelerator, of a reservation as if its whole term were used",
+            "USD per accelerator-hour",
+        ),
+    ]
+    npv_saved_usd: Annotated[float, Doc("What owning saves over its life, discounted to the order; below 0: it loses", "USD")]
+    probability_buying_wins: Annotated[float, share("Probability that owning costs less, over the ranges of the inputs")]
+    sensitivity: Annotated[
+        tuple[InputSensitivity, ...] | None,
+        Doc("Against the best option on demand or reserved, else on spot; null against the others", max_items=100),
+    ]
 
 
 @dataclass(frozen=True, slots=True)
 class OwnedClusterCost:
     """What owned hardware costs, by year and by three kinds of hour: a calendar hour of an accelerator and of a node, a used hour."""
 
-    name: str
-    accelerator: str
-    count: int
-    capex_usd: float
-    residual_usd: float
-    annual_usd: float
-    lines_usd_per_year: dict[str, float]
-    npv_usd: float
-    usd_per_accelerator_hour: float
-    usd_per_node_hour: float
-    usd_per_delivered_accelerator_hour: float
-    fixed_usd_per_accelerator_hour: float
-    variable_usd_per_delivered_accelerator_hour: float
-    bridge_usd: float | None
+    name: Annotated[str, Doc("Name of the entry of on_prem")]
+    accelerator: Annotated[str, Doc("Canonical name of the accelerator")]
+    count: Annotated[int, Doc("Accelerators of the cluster", minimum=1)]
+    capex_usd: Annotated[float, Doc("All capital at the order: hardware, network, storage, installation", "USD")]
+    residual_usd: Annotated[float, Doc("What it is sold for in the end", "USD")]
+    annual_usd: Annotated[float, Doc("All cost of a year, capital with its interest", "USD")]
+    lines_usd_per_year: Annotated[dict[str, float], Doc("What makes up the year, by name")]
+    npv_usd: Annotated[float, Doc("All cost of its life, discounted to the order", "USD")]
+    usd_per_accelerator_hour: Annotated[float, Doc("A calendar hour of one accelerator", "USD per accelerator-hour")]
+    usd_per_node_hour: Annotated[float, Doc("A calendar hour of one node", "USD per node-hour")]
+    usd_per_delivered_accelerator_hour: Annotated[float, Doc("An hour in which one accelerator computes", "USD per accelerator-hour")]
+    fixed_usd_per_accelerator_hour: Annotated[
+        float, Doc("Of a calendar hour, what is paid whether it computes or not", "USD per accelerator-hour")
+    ]
+    variable_usd_per_delivered_accelerator_hour: Annotated[float, Doc("What computing for an hour adds", "USD per accelerator-hour")]
+    bridge_usd: Annotated[float | None, Doc("Rent until it is there; null: none is stated", "USD")]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import service.schemas.training.answer  # noqa: F401 - derives the schemas of prices and assumptions
 from service.schemas.base import NotNegative, Part, Schema, Text
 from service.schemas.derive import derive
 from service.schemas.training.request import EstimateRequestSchema
@@ -23,6 +24,6 @@ class RepriceRequestSchema(Schema):
 
 derive(usecase.EstimateSummary, "Standing")
 derive(usecase.FieldChange, "FieldChange")
-derive(usecase.MoveCause, "Cause", max_items={"changes": MAX_CHANGES})
+derive(usecase.MoveCause, "Cause", limits={"changes": {"max_items": MAX_CHANGES}})
 derive(usecase.PriceMove, "Moved")
 RepriceAnswerSchema = derive(usecase.RepriceAnswer, "RepriceAnswer")

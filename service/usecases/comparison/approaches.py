@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
 from service.context import AppContext
+from service.domain.answer_fields import Doc
 from service.domain.comparison.approaches import APPROACHES, Approach, ApproachNeeds, ApproachServing, ApproachTraining, CostedApproach
 from service.domain.errors import DoesNotFit, DomainError, InvalidRequest
 from service.domain.quantities import Assumption, Range
@@ -40,14 +41,14 @@ HOURS_PER_DAY = 24
 class ApproachesAnswer:
     """The approaches, the cheapest over the lifetime first, those that cannot be done last."""
 
-    approaches: tuple[CostedApproach, ...]
-    requests: float
-    price: Price
-    serving_price: Price
-    price_snapshot: str
-    engine_version: str
-    assumptions: tuple[Assumption, ...]
-    warnings: tuple[str, ...]
+    approaches: Annotated[tuple[CostedApproach, ...], Doc("Approaches by the median of their total, those that cannot be done last")]
+    requests: Annotated[float, Doc("Requests over the lifetime", "count")]
+    price: Annotated[Price, Doc("Price of training")]
+    serving_price: Annotated[Price, Doc("Price of serving")]
+    price_snapshot: Annotated[str, Doc("Name of the price snapshot the answer is made with")]
+    engine_version: Annotated[str, Doc("Version of the engine and its data")]
+    assumptions: Annotated[tuple[Assumption, ...], Doc("Values the caller did not state, with the reason for each", max_items=1000)]
+    warnings: Annotated[tuple[str, ...], Doc("What to check before relying on the answer", max_items=100, max_length=5000)]
 
 
 @dataclass(frozen=True, slots=True)

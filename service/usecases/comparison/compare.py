@@ -10,11 +10,12 @@ import itertools
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, datetime
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
 from service.context import AppContext
+from service.domain.answer_fields import Doc
 from service.domain.comparison.options import BreakEvenVerdict, Constraints, Objective, Option, OwnedClusterCost, VariantSummary
 from service.domain.errors import InvalidRequest, UnknownName
 from service.domain.quantities import Assumption
@@ -86,18 +87,18 @@ USUAL_OBJECTIVE: Objective = "cost"
 class Comparison:
     """The options in order, how many were considered, and what ruled the others out. `prices_as_of`: the oldest price shown."""
 
-    options: tuple[Option, ...]
-    considered: int
-    infeasible: dict[str, int]
-    variants: tuple[VariantSummary, ...]
-    on_prem: tuple[OwnedClusterCost, ...]
-    break_even: tuple[BreakEvenVerdict, ...]
-    prices_as_of: datetime | None
-    stale_providers: tuple[str, ...]
-    price_snapshot: str
-    engine_version: str
-    assumptions: tuple[Assumption, ...]
-    warnings: tuple[str, ...]
+    options: Annotated[tuple[Option, ...], Doc("Options, the best first")]
+    considered: Annotated[int, Doc("Options that were considered")]
+    infeasible: Annotated[dict[str, int], Doc("How many options each reason rules out; one may be ruled out by several")]
+    variants: Annotated[tuple[VariantSummary, ...], Doc("Empty where none are compared")]
+    on_prem: Annotated[tuple[OwnedClusterCost, ...], Doc("Cost of each owned cluster")]
+    break_even: Annotated[tuple[BreakEvenVerdict, ...], Doc("Each owned cluster against rented options")]
+    prices_as_of: Annotated[datetime | None, Doc("When the oldest price shown was read")]
+    stale_providers: Annotated[tuple[str, ...], Doc("Providers whose prices are older than they promise", max_items=1000)]
+    price_snapshot: Annotated[str, Doc("Name of the price snapshot the answer is made with")]
+    engine_version: Annotated[str, Doc("Version of the engine and its data")]
+    assumptions: Annotated[tuple[Assumption, ...], Doc("Values the caller did not state, with the reason for each", max_items=1000)]
+    warnings: Annotated[tuple[str, ...], Doc("What to check before relying on the answer", max_items=1000, max_length=5000)]
 
 
 def compare(context: AppContext, request: Given) -> Comparison:

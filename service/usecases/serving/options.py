@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Annotated
 
 import numpy as np
 
+from service.domain.answer_fields import Doc
 from service.domain.quantities import Range
 from service.domain.serving.answer import ServingConfiguration, ServingCost, ServingFleet, ServingLatency, ServingMemory, ServingThroughput
 from service.domain.serving.requirements import WeightFormat
@@ -27,14 +29,14 @@ GB = 1e9
 class ServingOption:
     """One way to serve the model."""
 
-    rank: int
-    configuration: ServingConfiguration
-    memory: ServingMemory
-    throughput: ServingThroughput
-    latency: ServingLatency
-    fleet: ServingFleet | None
-    cost: ServingCost
-    price: Price
+    rank: Annotated[int, Doc("Place in the order, 1 the cheapest", minimum=1)]
+    configuration: Annotated[ServingConfiguration, Doc("One replica")]
+    memory: Annotated[ServingMemory, Doc("Memory of the fullest accelerator")]
+    throughput: Annotated[ServingThroughput, Doc("Speed of one full replica")]
+    latency: Annotated[ServingLatency, Doc("Latency of one full replica, without queues")]
+    fleet: Annotated[ServingFleet | None, Doc("What carries the stated rate; null: no rate of requests is stated")]
+    cost: Annotated[ServingCost, Doc("What serving costs")]
+    price: Annotated[Price, Doc("Price the answer is made with")]
 
 
 def make_serving_option(rank: int, found: ServingResult, asked: ServingRequest, book: PriceBook, now: datetime) -> ServingOption:

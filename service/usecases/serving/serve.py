@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
 from service.context import AppContext
+from service.domain.answer_fields import Doc
 from service.domain.errors import DomainError, InvalidRequest
 from service.domain.quantities import Assumption, Range
 from service.domain.serving.answer import ServingLever, ServingLifetime
@@ -49,15 +50,15 @@ TOLD_APART = ("serving.load_factor", "serving.kv_heads", "serving.training_share
 class ServingAnswer:
     """The cheapest option, the others in order, and `considered` of them in all. `levers` is None where they were not asked for."""
 
-    best: ServingOption
-    lifetime: ServingLifetime | None
-    alternatives: tuple[ServingOption, ...]
-    considered: int
-    levers: tuple[ServingLever, ...] | None
-    price_snapshot: str
-    engine_version: str
-    assumptions: tuple[Assumption, ...]
-    warnings: tuple[str, ...]
+    best: Annotated[ServingOption, Doc("Cheapest option that fits and keeps the latencies")]
+    lifetime: Annotated[ServingLifetime | None, Doc("Cost over the model's life; null: no lifetime is stated")]
+    alternatives: Annotated[tuple[ServingOption, ...], Doc("Best option of each other provider, accelerator and format")]
+    considered: Annotated[int, Doc("Options that can serve, the best among them", minimum=1)]
+    levers: Annotated[tuple[ServingLever, ...] | None, Doc("null: not asked for", max_items=100)]
+    price_snapshot: Annotated[str, Doc("Name of the price snapshot the answer is made with")]
+    engine_version: Annotated[str, Doc("Version of the engine and its data")]
+    assumptions: Annotated[tuple[Assumption, ...], Doc("Values the caller did not state, with the reason for each", max_items=1000)]
+    warnings: Annotated[tuple[str, ...], Doc("What to check before relying on the answer", max_items=100, max_length=5000)]
 
 
 @dataclass(frozen=True, slots=True)
