@@ -1,4 +1,4 @@
-"""Tells Outlay what a training run does, from within its script. Standard library only; see docs/tracking-client.md."""
+"""Reports events of a training run to Outlay. Standard library only; see docs/tracking-client.md."""
 
 from outlay_client.tracker import Tracker
 

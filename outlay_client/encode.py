@@ -20,7 +20,7 @@ TROUBLES = (TypeError, ValueError, OverflowError, RuntimeError, OSError)
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """An event as it was told: `now` is when, in seconds since 1970, and `at` when it happened, if that was said."""
+    """An event as reported: `now` is the time of the call [seconds since 1970], `at` the time of the event, if given."""
 
     id: str
     kind: str
@@ -30,7 +30,7 @@ class Told:
 
 
 def event_line(told: Told) -> tuple[bytes, list[str]]:
-    """An event as a line of JSON, and the names of fields left out because their values are none."""
+    """An event as a line of JSON, and the names of fields left out because their values are invalid."""
     event: dict[str, Any] = {"id": told.id, "type": told.kind, "at": _time(told.now)}
     odd = []
     for name, value in {"at": told.at, **told.fields}.items():
@@ -62,7 +62,7 @@ def _number(value: Any) -> float:
 
 
 def _loss(value: Any) -> float | str:
-    """A loss that is no number is written as text, which JSON has no other way for."""
+    """NaN and infinities are texts: JSON has no numbers for them."""
     number = float(value)
     return number if math.isfinite(number) else str(number)
 
@@ -84,7 +84,7 @@ def _cut(text: str, most: int) -> str:
 
 
 def _bytes(value: Any) -> int:
-    """A number of bytes, or the size of a file or of all files in a folder. Raises FileNotFoundError for a path to neither."""
+    """A number of bytes, or the size of a file or of all files in a folder. Raises FileNotFoundError for any other path."""
     if not isinstance(value, str | PathLike):
         return _whole(value)
     path = Path(value)

@@ -16,9 +16,9 @@ EXIT_S = 5.0
 
 
 class OutlayCallback(TrainerCallback):  # type: ignore[misc]
-    """Tells of progress at each log, of evaluations and of checkpoints. Takes what `Tracker` takes; the world's first process tells alone.
+    """Reports progress at each log, evaluations and checkpoints. Takes the arguments of `Tracker`; only the world's first process reports.
 
-    Tokens are what the Trainer counts (`include_num_input_tokens_seen`), else the step times `tokens_per_step`.
+    Tokens are those that the Trainer counts (`include_num_input_tokens_seen`), else the step times `tokens_per_step`.
     """
 
     def __init__(self, url: str, run_id: str, key: str | None = None, *, tokens_per_step: int | None = None, **options: Any) -> None:
@@ -28,30 +28,30 @@ class OutlayCallback(TrainerCallback):  # type: ignore[misc]
         self.tracker: Tracker | None = None
 
     def on_train_begin(self, args: Any, state: Any, _control: Any, **_: Any) -> None:
-        """Open the tracker, which tells of the launch."""
+        """Open the tracker, which reports the launch."""
         if state.is_world_process_zero:
             url, run_id, key = self.arguments
             self.tracker = Tracker(url, run_id, key, **{"accelerators": args.world_size, **self.options})
 
     def on_log(self, _args: Any, state: Any, _control: Any, logs: dict[str, Any] | None = None, **_: Any) -> None:
-        """Where training stands."""
+        """Report progress."""
         if self.tracker and logs and "loss" in logs:
             self.tracker.progress(state.global_step, tokens_done=self._tokens(state), loss=logs["loss"])
 
     def on_evaluate(self, _args: Any, state: Any, _control: Any, metrics: dict[str, Any] | None = None, **_: Any) -> None:
-        """Every metric of an evaluation, its timings aside."""
+        """Report every metric of an evaluation but its timings."""
         if self.tracker:
             for name, value in (metrics or {}).items():
                 if name.startswith(EVALUATION) and not name.endswith(TIMINGS):
                     self.tracker.evaluation(name, value, step=state.global_step)
 
     def on_save(self, args: Any, state: Any, _control: Any, **_: Any) -> None:
-        """A checkpoint, with its size on disk."""
+        """Report a checkpoint, with its size on disk."""
         if self.tracker:
             self.tracker.checkpoint(Path(args.output_dir) / f"checkpoint-{state.global_step}", step=state.global_step)
 
     def on_train_end(self, _args: Any, state: Any, _control: Any, **_: Any) -> None:
-        """Where training ended, sent while there is still time."""
+        """Report the final progress, and send it."""
         if self.tracker:
             self.tracker.progress(state.global_step, tokens_done=self._tokens(state))
             self.tracker.close(EXIT_S)

@@ -16,10 +16,10 @@ EXIT_S = 5.0
 
 
 class OutlayCallback(Callback):  # type: ignore[misc]
-    """Tells of progress every few steps, of validations and checkpoints, and of an exception as an interruption.
+    """Reports progress every few steps, validations, checkpoints, and an exception as an interruption.
 
-    Takes what `Tracker` takes; the world's first process tells alone. Tokens are the step times `tokens_per_step`. The loss is the logged
-    metric named `loss`, read every `every_steps` steps, because to read it waits for the accelerator.
+    Takes the arguments of `Tracker`; only the world's first process reports. Tokens are the step times `tokens_per_step`. The loss is the
+    logged metric named `loss`, read every `every_steps` steps, because reading it synchronises with the accelerator.
     """
 
     def __init__(
@@ -44,13 +44,13 @@ class OutlayCallback(Callback):  # type: ignore[misc]
         self._checkpoint = ""
 
     def on_fit_start(self, trainer: Any, _module: Any) -> None:
-        """Open the tracker, which tells of the launch."""
+        """Open the tracker, which reports the launch."""
         if trainer.is_global_zero:
             url, run_id, key = self.arguments
             self.tracker = Tracker(url, run_id, key, **{"accelerators": trainer.world_size, **self.options})
 
     def on_train_batch_end(self, trainer: Any, *_: Any) -> None:
-        """Where training stands, every few optimizer steps, and a checkpoint where one was written since the last batch."""
+        """Report progress every few optimizer steps, and a checkpoint written since the last batch."""
         if not self.tracker:
             return
         step = trainer.global_step
@@ -60,20 +60,20 @@ class OutlayCallback(Callback):  # type: ignore[misc]
         self._tell_checkpoint(trainer)
 
     def on_validation_end(self, trainer: Any, _module: Any) -> None:
-        """Every metric of a validation."""
+        """Report every metric of a validation."""
         if self.tracker and not trainer.sanity_checking:
             for name, value in trainer.callback_metrics.items():
                 if name.startswith(("val", "eval", "test")):
                     self.tracker.evaluation(name, value, step=trainer.global_step)
 
     def on_exception(self, trainer: Any, _module: Any, exception: BaseException) -> None:
-        """Why training stopped."""
+        """Report the exception as an interruption."""
         if self.tracker:
             self.tracker.interruption(f"{type(exception).__name__}: {exception}", step=trainer.global_step)
             self.tracker.close(EXIT_S)
 
     def on_fit_end(self, trainer: Any, _module: Any) -> None:
-        """Where training ended, sent while there is still time."""
+        """Report the final progress, and send it."""
         if self.tracker:
             self._tell_checkpoint(trainer)
             self._progress(trainer)
@@ -86,7 +86,8 @@ class OutlayCallback(Callback):  # type: ignore[misc]
             self.tracker.progress(step, tokens_done=tokens, loss=trainer.callback_metrics.get(self.loss))
 
     def _tell_checkpoint(self, trainer: Any) -> None:
-        """The newest file of the Trainer's own checkpoint callback. It is written after `on_save_checkpoint`, so it is looked for later."""
+        """Report the newest file of the Trainer's checkpoint callback. It is written after `on_save_checkpoint`, and so is looked up
+        later."""
         newest = getattr(trainer.checkpoint_callback, "best_model_path", "")
         newest = getattr(trainer.checkpoint_callback, "_last_checkpoint_saved", "") or newest
         if self.tracker and newest and newest != self._checkpoint:

@@ -1,4 +1,4 @@
-"""The two threads behind a tracker: one brings events from the queue to disk, one from disk to the service."""
+"""The two threads of a tracker: one writes events from the queue to disk, one sends them from disk to the service."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ CLOSING_S = 1.0
 
 
 def default_folder(run_id: str, buffer_dir: Path | None = None) -> Path:
-    """Where a run's events wait: a folder of its own in `buffer_dir`, else in OUTLAY_BUFFER_DIR, else in the user's state directory."""
+    """Folder of a run's waiting events: in `buffer_dir`, else in OUTLAY_BUFFER_DIR, else in the user's state directory."""
     state = os.environ.get("XDG_STATE_HOME") or os.path.join(os.path.expanduser("~"), ".local", "state")  # noqa: PTH111, PTH118 - never raises
     base = buffer_dir or Path(os.environ.get("OUTLAY_BUFFER_DIR") or os.path.join(state, "outlay", "events"))  # noqa: PTH118
     return base / quote(run_id, safe="")
 
 
 class Post:
-    """Writes and sends the events of a queue. Starts threads, raises nothing, says each kind of trouble once in the log."""
+    """Writes and sends the events of a queue. Starts threads, raises nothing, logs each kind of error once."""
 
     def __init__(self, door: EventEndpoint, folder: Path, queue: SimpleQueue[Queued], most_bytes: int) -> None:
         self.dropped = 0
@@ -58,13 +58,13 @@ class Post:
             self._say("threads", f"no thread can be started ({error}): nothing is sent")
 
     def flush(self, timeout: float) -> bool:
-        """Wait until what is in the queue now is acknowledged, whatever the disk does meanwhile; whether it is."""
+        """Wait until the events now in the queue are acknowledged, also while the disk hangs; returns whether they are."""
         acknowledged = threading.Event()
         self._queue.put(acknowledged)
         return acknowledged.wait(timeout)
 
     def close(self, timeout: float) -> None:
-        """Flush, end the threads and give the files up. A disk that hangs is waited for no longer than it takes to see that it does."""
+        """Flush, end the threads and release the files. Waits for a hanging disk no longer than CLOSING_S."""
         done = self.flush(timeout)
         self._over = True
         self._queue.put(None)
@@ -84,7 +84,7 @@ class Post:
             self._changed.release()
 
     def _write(self) -> None:
-        """Thread: the queue's events to the segments, until its end."""
+        """Thread: writes the queue's events to segments, until the end."""
         with self._changed:
             self._segments.open()
         self._note_disk()
@@ -103,13 +103,13 @@ class Post:
                 return
 
     def _tell_waiting(self) -> None:
-        """Whoever waits for everything to be acknowledged, once it is."""
+        """Release all waiting callers once everything is acknowledged."""
         if not self._segments.count:
             while self._waiting:
                 self._waiting.pop().set()
 
     def _queued(self) -> list[Queued]:
-        """What is in the queue, as soon as there is something."""
+        """The contents of the queue, once it has any."""
         queued = [self._queue.get()]
         try:
             while len(queued) < MOST_LINES:
@@ -131,7 +131,7 @@ class Post:
             self._say("dropped", "the disk is too slow: progress is being dropped")
 
     def _send(self) -> None:
-        """Thread: one batch after the other, oldest first; what was not taken is tried again after a pause."""
+        """Thread: sends batches, oldest first; a batch that was not accepted is sent again after a pause."""
         failures = 0
         while True:
             with self._changed:
@@ -144,7 +144,7 @@ class Post:
                 self._pause(failures, sent)
 
     def _next(self) -> Segment | None:
-        """The next batch, when there is one that is full or has waited long enough; None when it is over."""
+        """The next batch, once it is full or has waited long enough; None at the end."""
         self._changed.wait_for(lambda: self._over or self._segments.count)
         self._changed.wait_for(lambda: self._over or self._hurry or self._segments.count >= MOST_LINES, BATCH_S)
         if self._segments.count <= MOST_LINES:
@@ -152,7 +152,7 @@ class Post:
         return None if self._over else self._segments.take()
 
     def _pause(self, failures: int, sent: Sent) -> None:
-        """Wait as long as the service asked, else twice as long each time, up to a minute; whoever is in a hurry has one try at once."""
+        """Wait as long as the service asked, else exponentially longer up to a minute; a waiting caller gets one attempt at once."""
         pause = min(MOST_PAUSE_S, FIRST_PAUSE_S * 2 ** min(failures - 1, 20)) * random.uniform(0.5, 1.0)  # noqa: S311 - spreads callers
         self._say(f"http {sent.reason[:3]}", f"events are not taken ({sent.reason}): they are kept and sent later")
         with self._changed:
@@ -161,7 +161,7 @@ class Post:
             self._hurry = False
 
     def _deliver(self, segment: Segment) -> Sent:
-        """Send a batch. One that is refused is halved until the events that the service does not take stand alone."""
+        """Send a batch. A refused batch is halved until the refused events are isolated."""
         try:
             lines = [line for line in segment.read() if _is_event(line)]
         except FileNotFoundError as error:
@@ -204,14 +204,14 @@ class Post:
         self._say("rejected", f"{len(refused)} events are not taken, the first because: {next(iter(reasons.values()))} ({kept})")
 
     def _say(self, kind: str, text: str) -> None:
-        """Once for each kind of trouble, until it is over."""
+        """Log a kind of error once, until it is over."""
         if kind not in self._said:
             self._said.add(kind)
             log.warning("%s", text)
 
 
 def _is_event(line: bytes) -> bool:
-    """Whether a line is a whole event: a power cut can leave anything behind."""
+    """Whether a line is a complete event: a power failure can leave anything behind."""
     try:
         return "id" in json.loads(line)
     except (ValueError, TypeError):

@@ -1,4 +1,4 @@
-"""One batch of events over HTTP, and what came of it."""
+"""Sends one batch of events over HTTP."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ TROUBLES = (OSError, http.client.HTTPException, ValueError)
 
 @dataclass(frozen=True, slots=True)
 class Sent:
-    """What came of a batch: `taken` when it is durable there, `refused` when it never will be; else it is tried again later.
+    """Result of a batch: `taken` when it is durable, `refused` when it never will be; otherwise it is sent again.
 
-    `rejected` are single events that were not taken, with the reason; `wait_s` is how long the service asked to be left alone.
+    `rejected` are single events that were not accepted, with the reason; `wait_s` is the pause that the service asked for [s].
     """
 
     taken: bool = False
@@ -37,14 +37,14 @@ class Sent:
 
 
 class _NoRedirect(urllib.request.HTTPRedirectHandler):
-    """A key is not carried to wherever an answer points."""
+    """Follows no redirects: a key is sent to the configured address only."""
 
     def redirect_request(self, *_: Any) -> None:
         """No request."""
 
 
 class EventEndpoint:
-    """The service's address for the events of one run."""
+    """Address of the events of one run."""
 
     def __init__(self, url: str, run_id: str, key: str | None) -> None:
         if urlsplit(url).scheme not in ("http", "https") or not urlsplit(url).hostname:
@@ -72,7 +72,7 @@ class EventEndpoint:
 
 
 def _taken(answer: Any) -> Sent:
-    """A 2xx counts when it is the service's own: what stands between might answer 200 as well."""
+    """A 2xx counts only with the service's own answer: a proxy may answer 200 as well."""
     if not isinstance(answer, dict) or not isinstance(answer.get("accepted"), int):
         return Sent(reason="the answer is not the service's: is this its address?")
     rejected = [each for each in answer.get("rejected") or () if isinstance(each, dict) and "id" in each]
@@ -85,7 +85,7 @@ def _refused(error: urllib.error.HTTPError) -> Sent:
 
 
 def _detail(error: urllib.error.HTTPError) -> str:
-    """What the problem's body says, if it is one."""
+    """Detail of a problem+json answer, if it is one."""
     try:
         problem = json.loads(error.read(MOST_ANSWER_BYTES))
     except TROUBLES:
@@ -97,7 +97,7 @@ def _detail(error: urllib.error.HTTPError) -> str:
 
 
 def _wait_s(header: str | None) -> float:
-    """Seconds of a Retry-After header, told as a number or a date; 0 where there is none."""
+    """Seconds of a Retry-After header, a number or a date; 0 without one."""
     if not header:
         return 0.0
     try:

@@ -1,7 +1,7 @@
-"""Events on disk until they are acknowledged: files of at most a thousand lines, each removed whole once the service has it.
+"""Events on disk until they are acknowledged: files of at most 1,000 lines, each removed once the service has stored it.
 
-What was written is with the operating system at once and outlives the process. It is also forced to the disk (fsync) when anything but
-plain progress is written and when a file is full; progress alone may lose what the operating system had not yet written at a power cut.
+Written lines reach the operating system at once and survive the process. They are synced to disk (fsync) when anything but progress is
+written and when a file is full; a power failure may lose progress that the operating system had not yet written.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ MOST_REJECTED_BYTES = 16 * 2**20
 
 @dataclass(slots=True, eq=False)
 class Segment:
-    """Some events in the order they came: in a file, or in memory (`lines`) where no file could be written."""
+    """Events in the order of arrival: in a file, or in memory (`lines`) where no file can be written."""
 
     count: int
     size: int
@@ -35,16 +35,16 @@ class Segment:
     lines: list[bytes] | None = None
 
     def read(self) -> list[bytes]:
-        """Its whole lines; one that was cut off when its process was killed is none. Raises OSError."""
+        """Its complete lines, without one that was cut off when its process was killed. Raises OSError."""
         if self.lines is not None or self.path is None:
             return self.lines or []
         return [line for line in self.path.read_bytes().splitlines(keepends=True) if line.endswith(b"\n")]
 
 
 class Segments:
-    """The segments of one process for one run. Not thread-safe: whoever shares them holds a lock.
+    """Segments of one process for one run. Not thread-safe: callers hold a lock.
 
-    Files that other processes of the same run have left behind are taken over; those of processes that are alive are locked.
+    Files of ended processes of the same run are taken over; files of running processes are locked.
     """
 
     def __init__(self, folder: Path, most_bytes: int) -> None:
@@ -61,16 +61,16 @@ class Segments:
 
     @property
     def count(self) -> int:
-        """Events that are waiting."""
+        """Number of waiting events."""
         return sum(segment.count for segment in (*self.sealed, *([self.active] if self.active else [])))
 
     @property
     def size(self) -> int:
-        """Bytes that are waiting."""
+        """Size of waiting events [bytes]."""
         return sum(segment.size for segment in (*self.sealed, *([self.active] if self.active else [])))
 
     def open(self) -> None:
-        """Make the folder and take over what ended processes left in it. Where it cannot be used, `trouble` says why."""
+        """Create the folder and take over files of ended processes. Where the folder cannot be used, `trouble` gives the reason."""
         try:
             self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
             self._lock = _locked(self.folder / f"{self.owner}{LOCK}")
@@ -79,27 +79,27 @@ class Segments:
             self.trouble = str(error)
 
     def append(self, lines: Sequence[bytes]) -> None:
-        """Keep events: on disk, or in memory while that cannot be written to. Thins the oldest progress above the bound."""
+        """Store events on disk, or in memory while that cannot be written. Thins the oldest progress above the size limit."""
         for begin in range(0, len(lines), MOST_LINES):
             self._append(lines[begin : begin + MOST_LINES])
         if self.size > self.most_bytes:
             self._thin()
 
     def take(self) -> Segment | None:
-        """The oldest events that wait, no longer written to; they stay until removed."""
+        """The oldest waiting events, no longer appended to; they stay until removed."""
         if not self.sealed:
             self._seal()
         self.taken = self.sealed[0] if self.sealed else None
         return self.taken
 
     def remove(self, segment: Segment) -> None:
-        """Forget what has been acknowledged."""
+        """Remove acknowledged events."""
         self.sealed.remove(segment)
         if segment.path is not None:
             _removed(segment.path)  # else it is sent once more by the next process, which the service counts once
 
     def reject(self, lines: Sequence[bytes]) -> None:
-        """Keep what the service will not take, for whoever looks into it. Raises OSError."""
+        """Store rejected events for inspection. Raises OSError."""
         path = self.folder / REJECTED
         if path.exists() and path.stat().st_size > MOST_REJECTED_BYTES:
             raise OSError(f"{path} is full")
@@ -128,7 +128,8 @@ class Segments:
         self.active.size += sum(map(len, lines))
 
     def _written(self, lines: Sequence[bytes]) -> bool:
-        """Whether the lines are in the active segment's file. One that was begun in memory stays there; the next tries the disk again."""
+        """Whether the lines were written to the active segment's file. A segment begun in memory stays there; the next one tries the disk
+        again."""
         if self._lock < 0 or (self.active is not None and self.active.path is None):
             return False
         try:
@@ -151,7 +152,7 @@ class Segments:
         self.active = Segment(0, 0, path=path)
 
     def _cut_back(self) -> None:
-        """Take back what was written in part, so that those lines stand only in memory."""
+        """Truncate a partial write, so that its lines are in memory only."""
         if self._file >= 0 and self.active is not None:
             with contextlib.suppress(OSError):  # a cut-off line is passed over, and whole ones carry ids that count once
                 os.ftruncate(self._file, self.active.size)
@@ -170,7 +171,7 @@ class Segments:
         self.active = None
 
     def _thin(self) -> None:
-        """Drop every other progress event, oldest files first, until there is room again. Other events are never dropped."""
+        """Drop every other progress event, oldest files first, until the size is within the limit. Other events are never dropped."""
         self._seal()
         for segment in list(self.sealed)[:-1]:
             if self.size <= self.most_bytes * FREED:
@@ -193,7 +194,7 @@ class Segments:
             self.remove(segment)
 
     def _adopt(self) -> None:
-        """Take over the files of processes that have ended: their locks can be had."""
+        """Take over the files of ended processes: their locks are free."""
         left = {path.name.rsplit("-", 1)[0] for path in self.folder.glob(f"*-*{LINES}")}
         left |= {path.name.removesuffix(LOCK) for path in self.folder.glob(f"*{LOCK}")}
         for owner in sorted(left - {self.owner}):
@@ -214,9 +215,9 @@ class Segments:
 
 
 def _locked(path: Path) -> int:
-    """A descriptor that holds the lock of this file, -1 where another process does. Raises OSError.
+    """File descriptor with the lock of this file, -1 where another process holds it. Raises OSError.
 
-    The lock ends with the process that has it, and with the processes it has forked.
+    The lock ends with its process and that process's forks.
     """
     while True:
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
@@ -237,13 +238,13 @@ def _removed(path: Path) -> None:
 
 
 def _write(descriptor: int, data: bytes) -> None:
-    """All of the data. Raises OSError, also after some of it."""
+    """Write all data. Raises OSError, possibly after a partial write."""
     while data:
         data = data[os.write(descriptor, data) :]
 
 
 def _thinned(lines: Sequence[bytes]) -> list[bytes]:
-    """The lines without every other one of progress, the first of two; a last single one goes too."""
+    """The lines without every other progress line: the first of two, and a last single one."""
     kept, drop = [], True
     for line in lines:
         if PROGRESS not in line:
@@ -256,7 +257,7 @@ def _thinned(lines: Sequence[bytes]) -> list[bytes]:
 
 
 def _replace(path: Path, lines: Sequence[bytes]) -> None:
-    """The file with these lines alone, whole at every moment. Raises OSError."""
+    """Replace the file's lines atomically. Raises OSError."""
     new = path.with_suffix(".new")
     with new.open("wb") as file:
         file.writelines(lines)

@@ -1,4 +1,4 @@
-"""`outlay track`: tracked programs, on the database itself. Nothing heavy is imported before a command needs it."""
+"""`outlay track`: tracked programs, directly on the database. Heavy modules are imported by the command that needs them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ JSON = click.option("--json", "as_json", is_flag=True, help="As over HTTP.")
 
 
 def place_options(command: Callable[..., None]) -> Callable[..., None]:
-    """Where imported rows go that say less."""
+    """Options for rows that name no run."""
     program = click.option("--program", metavar="ID", help="The program whose runs the rows name; left out: any of the team's.")
     run = click.option("--run", metavar="ID", help="The run that everything belongs to, whatever the rows say.")
     return program(run(command))
@@ -26,14 +26,14 @@ def place_options(command: Callable[..., None]) -> Callable[..., None]:
 
 @click.group("track")
 def track() -> None:
-    """What really happens: programs, how they stand, their reports, and what other tools know of them."""
+    """Tracked programs: status, reports, and imports from other tools."""
 
 
 @track.command("programs")
 @TEAM
 @JSON
 def programs(team: str, *, as_json: bool) -> None:
-    """The team's programs."""
+    """List the team's programs."""
     from service.cli.tracking import commands
 
     commands.programs(team, as_json=as_json)
@@ -57,7 +57,7 @@ def start(file: Path, **options: Any) -> None:
 @TEAM
 @JSON
 def show(program_id: str, **options: Any) -> None:
-    """How a program stands: spending, earned value, forecast, gate, runs."""
+    """Show a program's status: spend, earned value, forecast, gate, runs."""
     from service.cli.tracking import commands
 
     commands.show(program_id, **options)
@@ -70,7 +70,7 @@ def show(program_id: str, **options: Any) -> None:
 @AS_OF
 @TEAM
 def report(program_id: str, **options: Any) -> None:
-    """The page to send upward."""
+    """Write a program's report."""
     from service.cli.tracking import commands
 
     commands.report(program_id, **options)
@@ -83,7 +83,7 @@ def report(program_id: str, **options: Any) -> None:
 @TEAM
 @JSON
 def import_file(kind: str, file: Path, **options: Any) -> None:
-    """Take what a bill (FOCUS), Slurm, MLflow, Weights & Biases or Prometheus knows of runs; the same row counts once."""
+    """Import an invoice (FOCUS) or data of Slurm, MLflow, Weights & Biases or Prometheus; a repeated row counts once."""
     from service.cli.tracking import commands
 
     commands.import_content(kind, file.read_bytes(), **options)
@@ -96,7 +96,7 @@ def import_file(kind: str, file: Path, **options: Any) -> None:
 @TEAM
 @JSON
 def pull(url: str, experiments: tuple[str, ...], **options: Any) -> None:
-    """Take the runs of the MLflow server at URL, asked with the token of MLFLOW_TRACKING_TOKEN."""
+    """Import the runs of the MLflow server at URL, with the token of MLFLOW_TRACKING_TOKEN."""
     import json
 
     from service.cli.tracking import commands
@@ -110,7 +110,7 @@ def pull(url: str, experiments: tuple[str, ...], **options: Any) -> None:
 @click.option("--check", is_flag=True, help="Exit 1 where an hour had been otherwise.")
 @TEAM
 def rebuild(program: str | None, team: str, *, check: bool) -> None:
-    """Make all that follows from the log anew, and say how many hours differed."""
+    """Rebuild the hourly rollups from the log, and print how many hours differed."""
     from service.cli.tracking import commands
 
     commands.rebuild_hours(program, team, check=check)

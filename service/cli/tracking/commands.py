@@ -1,4 +1,4 @@
-"""What `outlay track` does: the same use cases as over HTTP, for whoever may read the database."""
+"""Commands of `outlay track`: the same use cases as over HTTP, for users with access to the database."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ MOST_PROGRAMS = 1_000_000
 
 
 def programs(team: str, *, as_json: bool) -> None:
-    """Show the team's programs."""
+    """Print the team's programs."""
     with _opened() as context:
         found = [program_body(row) for row in usecase.list_programs(context, member_of(context, team), 0, MOST_PROGRAMS)]
     click.echo(json.dumps(found, indent=2) if as_json else tables.programs(found))
@@ -48,7 +48,7 @@ def start(file: Path, *, name: str | None, team: str, as_json: bool) -> None:
 
 
 def show(program_id: str, *, as_of: str | None, team: str, as_json: bool) -> None:
-    """Show how a program stands."""
+    """Print a program's status."""
     from service.usecases.tracking.headline import headline
     from service.usecases.tracking.status import program_status
 
@@ -70,7 +70,7 @@ def report(program_id: str, *, form: str, out: Path | None, as_of: str | None, t
 
 
 def import_content(kind: str, content: bytes, *, program: str | None, run: str | None, team: str, as_json: bool) -> None:
-    """Keep what a file holds as events of the team's runs, and say what came of it."""
+    """Import a file's contents as events of the team's runs, and print the result."""
     from service.usecases.tracking.imports import ImportScope, import_file
 
     with _opened() as context, commands.readable_problems():
@@ -83,7 +83,7 @@ def import_content(kind: str, content: bytes, *, program: str | None, run: str |
 
 
 def rebuild_hours(program_id: str | None, team: str, *, check: bool) -> None:
-    """Make the hours of the runs anew from the log."""
+    """Rebuild the hourly rollups of the runs from the log."""
     from service.usecases.tracking.projection import rebuild
 
     with _opened() as context, commands.readable_problems():
@@ -105,7 +105,8 @@ def _opened() -> Iterator[AppContext]:
 
 
 def member_of(context: AppContext, team: str) -> Principal:
-    """Whoever may read the database may do all that the team may. A team is there as soon as it has, or had, a key."""
+    """A principal with all scopes of the team: whoever can read the database can do everything. A team exists once it has, or had, a
+    key."""
     keys = context.store.keys()
     known = {DEFAULT_TEAM: DEFAULT_TEAM} | {key.team_name: key.team for key in keys}
     if team not in known:

@@ -1,4 +1,4 @@
-"""What `outlay track pull` asks of an MLflow server: its runs and their histories, as POST /v1/track/imports?kind=mlflow takes them."""
+"""Client of an MLflow server for `outlay track pull`: runs and metric histories in the form of POST /v1/track/imports?kind=mlflow."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ TOKEN = "MLFLOW_TRACKING_TOKEN"  # noqa: S105 - the name of MLflow's own variabl
 
 
 def pull_mlflow(url: str, experiments: Sequence[str] = (), environment: Mapping[str, str] = os.environ) -> dict[str, Any]:
-    """The runs of the experiments of these names, or of all, with the histories of the metrics that an import knows.
+    """Runs of the named experiments, or of all, with the histories of the metrics that an import reads.
 
-    Asks with the token of MLFLOW_TRACKING_TOKEN where that is set. Raises ClickException for an experiment that is not there and for
-    every trouble with the server, which it names.
+    Uses the token of MLFLOW_TRACKING_TOKEN where that is set. Raises ClickException for an unknown experiment and for every error of the
+    server, which it names.
     """
     server = _Server(url.rstrip("/"), environment.get(TOKEN, ""))
     try:
@@ -39,7 +39,7 @@ def pull_mlflow(url: str, experiments: Sequence[str] = (), environment: Mapping[
 
 
 class _Server:
-    """An MLflow server as its REST API 2.0 is asked, page by page."""
+    """MLflow REST API 2.0, page by page."""
 
     def __init__(self, url: str, token: str) -> None:
         self.url = url
@@ -47,7 +47,7 @@ class _Server:
         self.headers = {"Authorization": f"Bearer {token}"} if token else {}
 
     def experiments(self, names: Sequence[str]) -> list[str]:
-        """Ids of the experiments of these names, or of all that are active."""
+        """Ids of the named experiments, or of all active ones."""
         given = {"max_results": str(PAGE_EXPERIMENTS)}
         ids = {
             each["name"]: each["experiment_id"] for page in self._pages("experiments/search", given) for each in page.get("experiments", ())
@@ -68,7 +68,7 @@ class _Server:
                 return
 
     def history(self, run: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-        """Every point of the metrics that an import knows."""
+        """All points of the metrics that an import reads."""
         for metric in run["data"].get("metrics", ()):
             if known(metric["key"]):
                 given = {"run_id": run["info"]["run_id"], "metric_key": metric["key"], "max_results": str(PAGE_POINTS)}
@@ -76,7 +76,7 @@ class _Server:
                     yield from page.get("metrics", ())
 
     def _pages(self, route: str, given: Mapping[str, str]) -> Iterator[dict[str, Any]]:
-        """The answers to a GET, until there is no next page."""
+        """Answers to a GET, to the last page."""
         asked = dict(given)
         for _ in range(MOST_PAGES):
             page = _object(self.http.get_json(f"{self.url}{API}/{route}", headers=self.headers, params=asked))

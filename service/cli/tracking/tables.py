@@ -1,4 +1,4 @@
-"""Tracked programs as tables for people. What is not known is shown as -; `--json` says why."""
+"""Tracked programs as tables. An unknown figure is shown as -; `--json` gives the reason."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ SHOWN = 20
 
 
 def programs(entries: Sequence[Entry]) -> str:
-    """Programs with what they are held to."""
+    """Programs with their limits."""
     head = ("id", "name", "state", "budget USD", "tokens", "start", "deadline")
     rows = [
         (
@@ -30,14 +30,14 @@ def programs(entries: Sequence[Entry]) -> str:
 
 
 def started(program: Entry) -> str:
-    """A new program, and which runs its plan knows."""
+    """A new program, and the runs of its plan."""
     planned = [f"  {run['tier']}: {run['name']}" for run in program["planned_runs"]]
     held = f"{_figure(program['budget_usd'])} USD, {_scaled(program['planned_tokens'])} tokens, {program['start']} to {program['deadline']}"
     return "\n".join([f"{program['id']}  {program['name']}: {held}", "its plan knows these runs:", *planned])
 
 
 def status(body: Entry, headline: Entry) -> str:
-    """How a program stands, its runs, and what to be careful about."""
+    """Status of a program, its runs, and warnings."""
     parts = [
         f"{body['name']}, {body['as_of']}",
         headline["text"],
@@ -102,7 +102,7 @@ def _run(run: Entry) -> tuple[str, ...]:
 
 
 def taken(import_: Entry) -> str:
-    """What came of an import; what did not go in with the reason."""
+    """Result of an import, with the rows that were not imported."""
     counts = ", ".join(f"{import_[name]:,} {name}" for name in ("accepted", "duplicates", "corrected"))
     refused = [f"rejected {each['id']}: {clipped(each['reason'])}" for each in import_["rejected"]]
     unmatched = [f"row {each['row']} unmatched: {clipped(each['reason'])}" for each in import_["unmatched"]]

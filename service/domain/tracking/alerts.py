@@ -1,4 +1,4 @@
-"""Alert rules of tracked programs: what is watched, whom it is told, and what there is to tell. Meanings: docs/alerts.md."""
+"""Alert rules of tracked programs: conditions, targets, findings and what changes between evaluations. Meanings: docs/alerts.md."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ TEST: Literal["test"] = "test"
 
 @dataclass(frozen=True, slots=True)
 class AlertTarget:
-    """Whom alerts are told: an address to POST to, and for webhooks the secret they are signed with (`whsec_` and base64)."""
+    """Address that alerts are POSTed to; webhooks have a secret for their signature (`whsec_` and base64)."""
 
     kind: TargetKind
     url: str
@@ -29,7 +29,7 @@ class AlertTarget:
 
 @dataclass(frozen=True, slots=True)
 class AlertRule:
-    """What is watched, beside which limit. `shares` are of the budget, `hours` without an event, `days` that a gate has been due."""
+    """Condition and limits of a rule. `shares` of the budget [1], `hours` without an event, `days` since the gate was due."""
 
     kind: AlertKind
     targets: tuple[AlertTarget, ...]
@@ -42,7 +42,7 @@ class AlertRule:
 
 @dataclass(frozen=True, slots=True)
 class AlertRuleFields:
-    """The fields that a kind of rule takes beside `kind` and `targets`, and those it cannot do without."""
+    """Limits that a kind of rule requires, and those it accepts."""
 
     required: tuple[str, ...] = ()
     optional: tuple[str, ...] = ()
@@ -66,7 +66,7 @@ MOST_URL = 2000
 
 @dataclass(frozen=True, slots=True)
 class SpendCaps:
-    """Where spending has to stop: of the program, of each run, and of the team over all its programs; None is nowhere."""
+    """Spending caps [USD] of the program, of each run, and of the team over all its programs; None: no cap."""
 
     program_usd: float | None = None
     run_usd: float | None = None
@@ -75,7 +75,7 @@ class SpendCaps:
 
 @dataclass(frozen=True, slots=True)
 class WatchedRun:
-    """A run's id, and whether it is open: a closed one is not expected to go on."""
+    """Id of a run, and whether it is open: a closed run is not expected to continue."""
 
     id: str
     is_open: bool
@@ -83,9 +83,9 @@ class WatchedRun:
 
 @dataclass(frozen=True, slots=True)
 class RuleInputs:
-    """What rules are judged by. `runs` are in the order of the status's; `team_usd` is spent over all programs of the team.
+    """Inputs of a rule's evaluation. `runs` are in the order of the status's runs; `team_usd` is spent over all programs of the team.
 
-    `gate_overdue`: the gate was due, and nobody had decided, as long ago as the rule says. None where the rule does not ask.
+    `gate_overdue`: the gate has been due and undecided for as long as the rule states; None where the rule does not state it.
     """
 
     status: ProgramStatus
@@ -99,7 +99,7 @@ class RuleInputs:
 
 @dataclass(frozen=True, slots=True)
 class AlertFinding:
-    """Something to tell. `subject` is what it is about, the same as long as it lasts; `text` says in one line what it means."""
+    """A finding of a rule. `subject` identifies it as long as it lasts; `text` explains it in one line."""
 
     subject: str
     title: str
@@ -109,7 +109,7 @@ class AlertFinding:
 
 @dataclass(frozen=True, slots=True)
 class PreviousAlert:
-    """What was told of a subject last, and since when it holds no more; None while it does."""
+    """The last alert of a subject; `ended_at` is None while it lasts."""
 
     subject: str
     ended_at: datetime | None
@@ -117,7 +117,7 @@ class PreviousAlert:
 
 @dataclass(frozen=True, slots=True)
 class AlertChanges:
-    """What a judgement changes: findings to tell, subjects that hold again before they were over, and subjects that hold no more."""
+    """Changes by an evaluation: new findings, subjects that resume soon after their end, and subjects that end."""
 
     new: tuple[AlertFinding, ...] = ()
     resumed: tuple[str, ...] = ()

@@ -1,4 +1,4 @@
-"""What really happens: events of runs, what was planned of them, and what a program's state is made of. Definitions: docs/tracking.md."""
+"""Events of tracked runs, and the baselines they are compared with. Definitions: docs/tracking.md."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ Recommendation = Literal["continue", "pivot", "stop", "not_due"]
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """Something that happened to a run, as its training script or an import told it. Never changed once it is kept.
+    """An event of a run, as its training script or an import sent it. Immutable once stored.
 
-    `at` is when it happened, in UTC. `accelerator_hours` and `cost_micro_usd` are running totals of the run, `tokens_done` is the position
-    in the plan. `loss` may be not a number. `mfu` and `share` (of the accelerators' time in use) lie between 0 and 1; `billed_until` is the
-    end of the time that a billed cost pays for.
+    `at` is the time of the event, UTC. `accelerator_hours` and `cost_micro_usd` are running totals of the run, `tokens_done` is the
+    position in the plan. `loss` may be NaN or infinite. `mfu` and `share` (of the accelerators' time in use) lie between 0 and 1;
+    `billed_until` is the end of the period that an invoiced cost pays for.
     """
 
     id: str
@@ -66,7 +66,7 @@ class Event:
 
 @dataclass(frozen=True, slots=True)
 class EventFields:
-    """The fields an event type takes beside `id`, `type` and `at`, and those it cannot do without; `any_of`: at least one of them."""
+    """Fields of an event type besides `id`, `type` and `at`: all, those required, and those of which at least one is required."""
 
     takes: tuple[str, ...]
     required: tuple[str, ...] = ()
@@ -115,13 +115,12 @@ EVENT_FIELDS: Mapping[EventType, EventFields] = {
 
 @dataclass(frozen=True, slots=True)
 class RunBaseline:
-    """What was planned of one run; None is what nobody said. `mfu` to `loss` come of the plan's estimate, where the program has a plan.
+    """Plan of one run; None is not planned. `mfu` to `loss` come from the plan's estimate, where the program has a plan.
 
-    `tokens_per_s` is what the whole run sustains while it goes, `mfu` its steps', and `sustained_share` the one over the other.
+    `tokens_per_s` is the throughput of the whole run while it is up, `mfu` that of its steps, and `sustained_share` the ratio of the two.
 
-    `usd_per_accelerator_hour` prices the accelerator-hours; `interruptions` is the failure budget; `flops_per_token` counts the model's own
-    arithmetic and `peak_tflops` is the accelerator's dense peak at the run's precision, so that MFU can be told from tokens. `closed`: no
-    more is to come of it.
+    `usd_per_accelerator_hour` prices the accelerator-hours; `interruptions` is the failure budget; `flops_per_token` are model FLOPs and
+    `peak_tflops` is the accelerator's dense peak at the run's precision, for MFU from tokens. `closed`: the run does not continue.
     """
 
     name: str
@@ -147,7 +146,7 @@ class RunBaseline:
 
 @dataclass(frozen=True, slots=True)
 class PlannedWeek:
-    """A week of the burn plan: what is planned to be spent and trained from its Monday to its Sunday."""
+    """A week of the burn plan, from Monday to Sunday."""
 
     week: date
     usd: float
@@ -158,11 +157,10 @@ class PlannedWeek:
 
 @dataclass(frozen=True, slots=True)
 class ProgramBaseline:
-    """What was planned of a program. `weeks` is empty without a burn plan: planned value then grows evenly from `start` to `deadline`.
+    """Plan of a program. Without `weeks`, planned value grows evenly from `start` to `deadline`.
 
-    `reserve_share` of the budget is held back for what nobody planned, `around_share` is planned for what stands around the runs: people,
-    storage, overheads. `original_tokens` is what the first baseline planned: scope has moved where it is not `planned_tokens`. `closed`: no
-    more is to come of it, nor of any of its runs.
+    `reserve_share` of the budget is the reserve, `around_share` is planned for people, storage and overheads around the runs.
+    `original_tokens` is the scope of the first plan, to compare with `planned_tokens`. `closed`: neither the program nor its runs continue.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""What a team's finished runs teach its later estimates."""
+"""Outcomes of a team's finished runs, and the factors that later estimates take from them."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True, slots=True)
 class RunOutcome:
-    """A finished run, against what was modelled of it.
+    """A finished run against its plan.
 
-    `throughput_ratio`: its MFU while it ran over the modelled one, None where no plan had one. `accelerator_hours` are those it ran,
-    `interruptions` those in them. `overhead`: what evaluation, debugging and re-runs cost over its compute, of those that were told.
+    `throughput_ratio`: its MFU while up over the modelled one, None without a plan. `accelerator_hours` [hours] and `interruptions` are
+    totals. `overhead`: reported cost of evaluation, debugging and re-runs as shares of its compute cost [1].
     """
 
     run: str
@@ -24,7 +24,7 @@ class RunOutcome:
 
 @dataclass(frozen=True, slots=True)
 class FeedbackRules:
-    """How much finished runs say: the modelled figures count as `prior_runs` runs; shorter ones than `min_hours` teach nothing."""
+    """Weight of the model, as `prior_runs` runs; shorter runs than `min_hours` are ignored."""
 
     prior_runs: float
     min_hours: float
@@ -33,7 +33,7 @@ class FeedbackRules:
 
 @dataclass(frozen=True, slots=True)
 class FeedbackFactors:
-    """What the lessons come to for an accelerator; None where none tells. The counts are of the runs that each rests on."""
+    """Factors for an accelerator; None where no run is informative. The counts are of the runs behind each factor."""
 
     throughput_ratio: float | None
     throughput_runs: int

@@ -1,4 +1,4 @@
-"""What an import brings: events with what their rows say of the run they belong to, and the rows that brought none, with the reason."""
+"""Contents of an import: events with references to their runs, and rows without an event with the reason."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ DIGEST_CHARACTERS = 32
 
 @dataclass(frozen=True, slots=True, order=True)
 class RunReference:
-    """What a row says of where it belongs: ids or names of a run and of its program; empty is what it does not say."""
+    """Ids or names of a run and of its program that a row states; empty where it states none."""
 
     run: str = ""
     program: str = ""
 
     @property
     def is_stated(self) -> bool:
-        """Whether it says anything."""
+        """Whether the row states a run or a program."""
         return bool(self.run or self.program)
 
 
@@ -30,7 +30,7 @@ class RunReference:
 class ImportedEvent:
     """An event and the row it came from.
 
-    Rows are numbered as a spreadsheet shows them: a header is row 1. Where a file has no header, its first row is row 1.
+    Rows are numbered as in a spreadsheet: a header is row 1. In a file without a header, the first row is row 1.
     """
 
     row: int
@@ -40,7 +40,7 @@ class ImportedEvent:
 
 @dataclass(frozen=True, slots=True)
 class UnmatchedRow:
-    """A row that brought no event, and why."""
+    """A row without an event, and the reason."""
 
     row: int
     reason: str
@@ -48,10 +48,9 @@ class UnmatchedRow:
 
 @dataclass(frozen=True, slots=True)
 class ImportedFile:
-    """What a file holds. Event ids are the same whenever the same thing is told again, in whatever order of rows and file.
+    """Contents of a file. Event ids depend on the thing that is described, not on its figures or on the order of rows.
 
-    An id names the thing and not its figures: where an event of this id is kept with other content, the source has restated it, and
-    `make_restatement` says so. `notes` are what was taken for granted or left out.
+    A known id with other content is therefore a restatement by the source. `notes` state what was assumed or left out.
     """
 
     events: tuple[ImportedEvent, ...]
@@ -60,22 +59,22 @@ class ImportedFile:
 
 
 def drop_foreign_fields(event: Event, kept: EventType) -> Event:
-    """The event without what an event of the type that is kept does not take: a correction has no more than that."""
+    """The event without fields that the stored event's type does not have: a correction takes no others."""
     without: dict[str, Any] = dict.fromkeys(_foreign(event, kept))
     return replace(event, **without)
 
 
 def foreign_fields_text(event: Event, kept: EventType) -> str:
-    """What `drop_foreign_fields` leaves out; empty where it leaves out nothing."""
+    """Names the fields that `drop_foreign_fields` drops; empty where there are none."""
     names = ", ".join(sorted(API_NAMES.get(name, name) for name in _foreign(event, kept)))
     return f"{names} of what was kept as {kept}, which takes no such field" if names else ""
 
 
 def make_restatement(event: Event, stored: Event) -> Event | None:
-    """The correction that turns what is kept into what the source says now; None where they say the same, or the source says nothing.
+    """The correction that turns the stored content into the source's present content; None where they agree, or the source has no content.
 
-    `stored` is the newest kept word on this event: the event itself or its newest correction, which the new correction supersedes. Its id
-    follows from both, so the same restatement told twice is one. It happened when the event happened.
+    `stored` is the latest revision of the event, which the correction supersedes. Its id follows from both contents, so that a repeated
+    import makes the same correction. It has the time of the event.
     """
     words = _words(event)
     if not words or words == _words(stored):  # a correction without words would take back what is kept
@@ -84,7 +83,7 @@ def make_restatement(event: Event, stored: Event) -> Event | None:
 
 
 def make_retraction(stored: Event) -> Event:
-    """The correction that takes a kept event back, as where a bill's row has been tagged with another run since."""
+    """The correction that retracts a stored event, for example where an invoice row was moved to another run."""
     return Event(f"withdrawn-{digest(stored.id)}", "correction", stored.at, supersedes=stored.id)
 
 
@@ -100,6 +99,6 @@ def _words(event: Event) -> str:
 
 
 def digest(*parts: str) -> str:
-    """A name for these texts in this order; 128 bits of SHA-256, so that no two are ever the same by chance."""
+    """128 bits of SHA-256 over texts, as hexadecimal digits."""
     joined = "\x1f".join(part.replace("\x1f", " ") for part in parts)
     return hashlib.sha256(joined.encode()).hexdigest()[:DIGEST_CHARACTERS]

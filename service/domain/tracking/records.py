@@ -15,7 +15,7 @@ Body = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class ProgramRecord:
-    """A tracked program as it stands. `number` counts a team's programs, `version` the changes of this one; times are UTC."""
+    """A tracked program as stored. `number` counts a team's programs, `version` its changes."""
 
     id: str
     team: str
@@ -28,7 +28,8 @@ class ProgramRecord:
 
 @dataclass(frozen=True, slots=True)
 class RunRecord:
-    """A tracked run. `key` stands for it in the log, `position` is its newest event's number, `folded` that up to which hours are made."""
+    """A tracked run as stored. `key` is its key in the log, `position` the number of its newest event, `folded` that of the newest
+    projected one."""
 
     key: int
     id: str
@@ -46,7 +47,7 @@ class RunRecord:
 
 @dataclass(frozen=True, slots=True)
 class AlertRuleRecord:
-    """An alert rule of a program; `number` counts those of the program. Times are UTC."""
+    """An alert rule of a program as stored; `number` counts those of the program."""
 
     id: str
     team: str
@@ -59,7 +60,7 @@ class AlertRuleRecord:
 
 @dataclass(frozen=True, slots=True)
 class AlertRecord:
-    """An alert: what was found of a subject, when, and since when it holds no more. `episode` counts its coming up again."""
+    """An alert as stored: the finding, its time, and its end. `episode` counts repetitions of the subject."""
 
     id: str
     program: str
@@ -74,7 +75,7 @@ class AlertRecord:
 
 @dataclass(frozen=True, slots=True)
 class DeliveryRecord:
-    """An alert on its way to one of its rule's targets. `attempts` counts those begun; `due_at` is when the next one is."""
+    """Delivery of an alert to one of its rule's targets. `attempts` counts those begun; `due_at` is the time of the next one."""
 
     id: str
     alert: str
@@ -89,7 +90,7 @@ class DeliveryRecord:
 
 @dataclass(frozen=True, slots=True)
 class LoggedEvent:
-    """An event in its place in the log."""
+    """An event with its position in the log."""
 
     position: int
     event: Event

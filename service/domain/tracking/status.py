@@ -1,6 +1,6 @@
-"""A program's state as it is tracked: what is spent, earned and foretold, and what is to be decided. The names are the contract's.
+"""Status of a tracked program: spend, earned value, forecast, drift, failures, gate. The names are the contract's.
 
-A figure that can't be known is None, never 0, and an `UnknownFigure` says why. Definitions: docs/tracking.md.
+An unknown figure is None, never 0, and an `UnknownFigure` gives the reason. Definitions: docs/tracking.md.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class UnknownFigure:
 
 @dataclass(frozen=True, slots=True)
 class SpendLine:
-    """What is spent on a line: `compute`, or what a `cost` event names."""
+    """Spend by line: `compute`, or the line of a `cost` event."""
 
     line: str
     usd: float
@@ -40,10 +40,10 @@ class SpendLine:
 
 @dataclass(frozen=True, slots=True)
 class Spend:
-    """What is spent to date, relaunches summed. `tokens` are those earned, that count in the surviving line.
+    """Spend to date, relaunches summed. `tokens` are those on the surviving line.
 
-    `usd` is the sum of what is known, `complete` False where a run's cost is not. `remaining_usd` are the funds left of the budget, below 0
-    where they are overspent.
+    `usd` is the sum of what is known, `complete` is False where the cost of a run is unknown. `remaining_usd` is budget less spend,
+    negative when overspent.
     """
 
     usd: float | None
@@ -57,7 +57,7 @@ class Spend:
 
 @dataclass(frozen=True, slots=True)
 class BurnWindow:
-    """What is used up a day over a window of `hours` hours; `whole` is from the first event to the last, the others end now."""
+    """Use a day over a window of `hours` hours; `whole` is from the first event to the last, the others end now."""
 
     window: WindowName
     hours: float
@@ -69,7 +69,7 @@ class BurnWindow:
 
 @dataclass(frozen=True, slots=True)
 class BurnRate:
-    """What is used up a day, from the first event to the last; `windows` has the same of the last days. None before time has passed."""
+    """Use a day from the first event to the last; `windows` has recent windows. None before time has passed."""
 
     usd_per_day: float | None
     accelerator_hours_per_day: float | None
@@ -82,7 +82,7 @@ class BurnRate:
 class EarnedValue:
     """Earned value by ANSI/EIA-748 and the PMI's Standard for Earned Value Management, with tokens as the measure of progress.
 
-    `bac_usd` is the budget at completion, `tokens_share` the share of the planned tokens that is earned, `basis` how they are weighed.
+    `bac_usd` is the budget at completion, `tokens_share` the share of the planned tokens that is done, `basis` how runs are weighted.
     """
 
     pv_usd: float | None
@@ -103,7 +103,7 @@ class EarnedValue:
 
 @dataclass(frozen=True, slots=True)
 class CompletionForecast:
-    """Cost at completion and the day it is done, p10-p50-p90, from the run's own history as far as there is one, and what is left."""
+    """Cost at completion and finish date as p10, p50, p90, and what is left, from the history and the plan."""
 
     cost_usd: Range | None
     finish: FinishDates | None
@@ -116,7 +116,7 @@ class CompletionForecast:
 
 @dataclass(frozen=True, slots=True)
 class Drift:
-    """A lasting change of a run's rate: `change` is the signed share (-0.15: 15 % less), seen since `since`."""
+    """A lasting change of a run's rate: `change` is a signed share (-0.15: 15 % less), present since `since`."""
 
     run: str
     quantity: DriftQuantity
@@ -127,10 +127,10 @@ class Drift:
 
 @dataclass(frozen=True, slots=True)
 class InterruptionSummary:
-    """Failures against their budget. `budgeted` is of the whole plan, `expected` what of it belongs to the work done so far.
+    """Interruptions against the failure budget. `budgeted` is of the whole plan, `expected` for the work done so far.
 
-    `probability` is that of so many or more by the budget's rate (Poisson). `downtime_hours` are run-hours, `lost_tokens` trained twice or
-    left behind.
+    `probability` is the Poisson probability of at least this count. `downtime_hours` are run-hours, `lost_tokens` trained tokens that no
+    longer count.
     """
 
     count: int
@@ -144,7 +144,7 @@ class InterruptionSummary:
 
 @dataclass(frozen=True, slots=True)
 class GateStatus:
-    """The half-spend gate. `due_usd` is the spend it is due at; `decided` a decision that closed it; `reasons` are in figures."""
+    """The half-spend gate. `due_usd` is the spend at which it is due; `decided` a decision that closed it; `reasons` hold figures."""
 
     due: bool
     recommendation: Recommendation
@@ -158,7 +158,7 @@ class GateStatus:
 
 @dataclass(frozen=True, slots=True)
 class CostDriver:
-    """What one cause adds to the cost, or saves (below 0), in whole cents."""
+    """Contribution of a cause to the cost [USD], in whole cents; negative where it saves."""
 
     cause: str
     usd: Decimal
@@ -166,7 +166,7 @@ class CostDriver:
 
 @dataclass(frozen=True, slots=True)
 class CostDrivers:
-    """Why the cost moved: `parts`, the largest first, add up to `usd` exactly. `comparison` says what is compared with what."""
+    """Contributions to a cost difference, largest first; they add up to `usd` exactly. `comparison` names what is compared."""
 
     comparison: str
     usd: Decimal
@@ -176,7 +176,7 @@ class CostDrivers:
 
 @dataclass(frozen=True, slots=True)
 class UtilisationStatus:
-    """What the accelerators did against the plan, shares of 1. `share`: of their time in use, as utilisation events tell it."""
+    """Utilisation against the plan [1]. `share`: of the accelerators' time in use, from utilisation events."""
 
     mfu: float | None
     planned_mfu: float | None
@@ -188,8 +188,7 @@ class UtilisationStatus:
 
 @dataclass(frozen=True, slots=True)
 class CheckpointCadence:
-    """Checkpoints against the plan's interval, downtime left out. `on_schedule` is None where no interval is planned or it is too early to
-    say."""
+    """Checkpoints against the planned interval, without downtime. `on_schedule` is None without a plan or when it is too early."""
 
     count: int
     bytes: int
@@ -202,7 +201,7 @@ class CheckpointCadence:
 
 @dataclass(frozen=True, slots=True)
 class LossAlarm:
-    """Something wrong with the loss, in figures in `text`."""
+    """A problem of the loss, with figures in `text`."""
 
     finding: LossFinding
     at: datetime
@@ -211,7 +210,7 @@ class LossAlarm:
 
 @dataclass(frozen=True, slots=True)
 class LossProjection:
-    """Where the loss will end at the planned tokens, by the extrapolation of `/v1/loss-curves`, against a planned loss if there is one."""
+    """Projected final loss at the planned tokens, by the extrapolation of `/v1/loss-curves`, against a planned loss if there is one."""
 
     loss: Range
     planned_loss: float | None
@@ -221,7 +220,7 @@ class LossProjection:
 
 @dataclass(frozen=True, slots=True)
 class LossStatus:
-    """The run's loss: the newest finite one [nats a token], its lowest hourly median, what is wrong with it, and where it will end."""
+    """Loss of a run: last finite one [nats per token], lowest hourly median, alarms, and projected final loss."""
 
     last: float | None
     lowest: float | None
@@ -232,7 +231,7 @@ class LossStatus:
 
 @dataclass(frozen=True, slots=True)
 class RunStatus:
-    """A run's own part of the program's status."""
+    """Status of one run."""
 
     name: str
     tier: TierName | None
@@ -256,7 +255,7 @@ class RunStatus:
 
 @dataclass(frozen=True, slots=True)
 class ProgramStatus:
-    """The program as of `as_of` (inclusive). `goodput` is useful time over the runs' wall-clock time, weighed by their time."""
+    """Status of a program as of `as_of` (inclusive). `goodput` is useful time over wall-clock time of the runs [1]."""
 
     name: str
     as_of: datetime

@@ -27,7 +27,7 @@ GPU_LABELS = ("UUID", "Hostname", "instance", "gpu", "device", "GPU_I_ID")
 
 @dataclass(slots=True)
 class Hour:
-    """Samples of one run, metric and clock hour: `row` is the first series among them."""
+    """Samples of one run, metric and clock hour; `row` is that of the first series."""
 
     row: int
     total: float = 0.0
@@ -39,10 +39,10 @@ Key = tuple[RunReference, str, datetime]
 
 
 def read_dcgm(content: bytes) -> ImportedFile:
-    """For each run and clock hour the mean over all samples of all its GPUs, and how many GPUs those are.
+    """For each run and clock hour the mean over all samples of its GPUs, and the number of these GPUs.
 
-    The run is what the label `outlay_run` of a series says, else its Slurm job (`hpc_job`) or pod. Series are numbered as in `result`.
-    Raises InvalidRequest for what is no answer of query_range.
+    The run is named by the label `outlay_run`, else by the Slurm job (`hpc_job`) or pod. Series are numbered as in `result`.
+    Raises InvalidRequest for anything but an answer of query_range.
     """
     hours: dict[Key, Hour] = {}
     unmatched: list[UnmatchedRow] = []
@@ -94,7 +94,7 @@ def _reference(labels: Mapping[str, Any]) -> RunReference:
 
 
 def _sample(sample: Any, name: str) -> tuple[datetime, float]:
-    """Time and share of one value `[seconds since 1970, "text"]`; not a number where the exporter was away."""
+    """Time and share of one value `[seconds since 1970, "text"]`; NaN where the exporter was down."""
     at, value = (measured(part) for part in sample) if isinstance(sample, list) and len(sample) == 2 else (None, None)
     if at is None or value is None or value < 0 or value > WHOLE[name]:
         raise RowRefused(f"a value is {str(sample)[:60]}; it has to be a time and a number from 0 to {WHOLE[name]:g}")

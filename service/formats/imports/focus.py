@@ -1,8 +1,8 @@
-"""Cloud bills in the columns of FOCUS as `cost` events of the runs that their tags name.
+"""FOCUS invoices as `cost` events of the runs that their tags name.
 
-FOCUS (FinOps Open Cost and Usage Specification, CC BY 4.0), versions 1.0 (June 2024) to 1.4: only columns that all of them have are
-needed, and what later ones add (allocated tags and resources of 1.3, capacity reservations of 1.1) is read where it is there. Read as CSV
-or Parquet; column names case-blind, because query engines lower them.
+FOCUS (FinOps Open Cost and Usage Specification, CC BY 4.0), versions 1.0 (June 2024) to 1.4: required are only columns that all of them
+have; later additions (allocated tags and resources of 1.3, capacity reservations of 1.1) are read where present. CSV or Parquet; column
+names are case-insensitive, because query engines lower them.
 """
 
 from __future__ import annotations
@@ -42,9 +42,9 @@ USD = "USD"
 
 @dataclass(frozen=True, slots=True)
 class Charge:
-    """A row of a bill: whose it is, what makes it the same charge again, and what it costs in millionths of a dollar.
+    """A row of an invoice: its run, its identity, and its cost in micro-USD.
 
-    `until` is the end of the use that is paid for; None for purchases, taxes and credits, which are for no use of their own.
+    `until` is the end of the use that is paid for; None for purchases, taxes and credits.
     """
 
     row: int
@@ -58,11 +58,11 @@ class Charge:
 
 
 def read_focus(content: bytes, basis: CostBasis = "effective") -> ImportedFile:
-    """The charges of a bill, each at the start of its charge period; of use, `billed_until` is that period's end. Credits are negative.
+    """Charges of an invoice, each at the start of its charge period; usage has `billed_until`, the period's end. Credits are negative.
 
-    `effective` sums EffectiveCost, the cost of use with commitments spread over what they cover; their purchases then cost nothing.
-    `billed` sums BilledCost, what invoices say. Never both. Rows without a tag `outlay_run` or `outlay_program` refer to nothing; those in
-    other currencies than USD or with cells that cannot be read are named with the reason. Raises InvalidRequest for what is no such bill.
+    `effective` sums EffectiveCost, where commitments are spread over what they cover and their purchases cost nothing. `billed` sums
+    BilledCost, the invoiced amounts. Rows without a tag `outlay_run` or `outlay_program` have no reference; rows in other currencies than
+    USD or with unreadable cells are listed with the reason. Raises InvalidRequest for a file that is no such invoice.
     """
     cost = COST_COLUMNS[basis]
     charges: list[Charge] = []
@@ -96,7 +96,7 @@ def _charge(row: Row, basis: CostBasis) -> Charge:
 
 
 def _usd(cells: Mapping[str, Any], basis: CostBasis) -> int:
-    """Millionths of a dollar. A commitment's purchase is in the effective cost of what it covers, and nothing of its own there."""
+    """Micro-USD. A commitment's purchase is part of the effective cost of what it covers."""
     column = COST_COLUMNS[basis]
     usd = exact(cells[column], column)
     if abs(usd) > LARGEST_USD:
@@ -110,7 +110,7 @@ def _identity(cells: Mapping[str, Any]) -> str:
 
 
 def _same(name: str, value: Any) -> str:
-    """A cell as text that is the same in every export of it: times in one form."""
+    """A cell as text that is equal in every export: times in one form."""
     if name in TIMES and said(value):
         return moment(value, name).isoformat()
     return said(value)
@@ -125,14 +125,14 @@ def _line(cells: Mapping[str, Any]) -> str:
 
 
 def _text(cells: Mapping[str, Any]) -> str | None:
-    """Service, kind of charge where it is not use, and description."""
+    """Service, kind of charge unless usage, and description."""
     kind = said(cells["ChargeClass"]) or said(cells["ChargeCategory"])
     parts = (said(cells["ServiceName"]), "" if kind == "Usage" else kind, said(cells["ChargeDescription"]))
     return " ".join(" · ".join(part for part in parts if part).split())[:MOST_TEXT] or None
 
 
 def _numbered(charges: Sequence[Charge]) -> Iterator[ImportedEvent]:
-    """The charges as events in the order of rows. Among equal charges the number follows from owner and cost, not from the file's order."""
+    """Charges as events in the order of rows. Equal charges are numbered by reference and cost, independent of the file's order."""
     alike: dict[str, list[Charge]] = defaultdict(list)
     for charge in charges:
         alike[charge.identity].append(charge)

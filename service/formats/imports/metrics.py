@@ -1,4 +1,4 @@
-"""Logged metrics of experiment trackers as events: which names mean what, and which points belong to one moment of training."""
+"""Logged metrics of experiment trackers as events: names of metrics, and the points of one training step."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ MOST = {"mfu": 1.0, "accelerators": 1e7, "accelerator_hours": 1e12, "cost_micro_
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """A value that was logged: `name` as it was logged, `value` perhaps not finite."""
+    """A logged value: `name` as logged; `value` may not be finite."""
 
     at: datetime
     step: int | None
@@ -57,7 +57,7 @@ class Point:
 
 @dataclass(slots=True)
 class Moment:
-    """Fields of one progress event being put together."""
+    """Fields of a progress event under construction."""
 
     at: datetime
     step: int | None
@@ -65,10 +65,10 @@ class Moment:
 
 
 def events_of(points: Sequence[Point], key: str) -> Iterator[Event]:
-    """Progress of the metrics that are known and an evaluation of each that is named like one; the rest is passed over.
+    """Progress of the known metrics, and an evaluation for each metric named like one; other metrics are ignored.
 
-    Points of one step make one progress event at the time of the first, until a metric comes again. Event ids follow from `key`, step and
-    time, so that a longer history of the same run tells the same events again.
+    Points of one step make one progress event at the time of the first, until a metric repeats. Event ids follow from `key`, step and time,
+    so that a longer history of the same run repeats the same events.
     """
     ordered = sorted(points, key=lambda point: (point.at, point.name))
     for point in ordered:
@@ -90,7 +90,7 @@ def _plain(name: str) -> str:
 
 
 def _metric(point: Point) -> str:
-    """The field a point fills; `evaluation` for one, empty for what is not known or impossible."""
+    """The field of a point; `evaluation` for an evaluation, empty for unknown metrics and impossible values."""
     name = _plain(point.name)
     target = "evaluation" if EVALUATION.fullmatch(name) else FIELDS.get(name, "")
     if target == "evaluation":

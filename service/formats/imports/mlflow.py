@@ -1,7 +1,7 @@
-"""Runs of MLflow, as its REST interface gives them, as events.
+"""Runs of MLflow, as its REST API returns them, as events.
 
-The document is `{"runs": […], "histories": {"<run_id>": […]}}`: `runs` of runs/search as they are, and for each run the `metrics` of
-metrics/get-history of all its metrics (MLflow REST API 2.0). Without a history a run's newest values are taken.
+The document is `{"runs": […], "histories": {"<run_id>": […]}}`: `runs` of runs/search unchanged, and for each run the `metrics` of
+metrics/get-history of all its metrics (MLflow REST API 2.0). Without a history a run's latest values are used.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ MOST_ID = 64
 
 
 def read_mlflow(content: bytes) -> ImportedFile:
-    """A restart where an MLflow run starts, its known metrics as progress and evaluations, and an interruption where it failed.
+    """A restart at the start of each MLflow run, its known metrics as progress and evaluations, and an interruption if it failed.
 
-    The run is what the tag `outlay_run` says, else MLflow's name of the run. Rows are numbered as in `runs`. Raises InvalidRequest for what
-    is no such document.
+    The run is named by the tag `outlay_run`, else by MLflow's run name. Rows are numbered as in `runs`. Raises InvalidRequest for any other
+    document.
     """
     document = json_value(content, "the document")
     if not isinstance(document, dict) or "runs" not in document:
@@ -81,7 +81,7 @@ def _reference(info: Mapping[str, Any], data: Mapping[str, Any]) -> RunReference
 
 
 def _bounds(run_id: str, info: Mapping[str, Any]) -> Iterator[Event]:
-    """Start and end. A killed run may have been stopped on purpose or not: that is a note."""
+    """Start and end. A killed run is a note: it may have been stopped on purpose."""
     status = said(info.get("status"))
     if said(info.get("start_time")):
         yield Event(f"mlflow-{run_id}-start", "restart", _at(info["start_time"], "start_time"), text=f"MLflow run {run_id} started")

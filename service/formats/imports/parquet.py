@@ -1,7 +1,7 @@
 """Rows of Parquet files, read by a process of their own.
 
-The library aborts its process on some damaged files, and a small file may unpack to any size: neither is to cost the service more than one
-import. The reader is `track_parquet_reader`, with bounds on memory, time and what it may say.
+The library aborts its process on some damaged files, and a small file may decompress to any size; neither may harm the service. The reader
+is `parquet_reader`, with limits on memory, time and output.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ READER = "service.formats.imports.parquet_reader"
 
 
 def is_parquet(content: bytes) -> bool:
-    """Whether these bytes begin as a Parquet file does."""
+    """Whether the bytes begin with the magic number of Parquet."""
     return content.startswith(MAGIC)
 
 
 def parquet_rows(content: bytes, needed: Collection[str], wanted: Collection[str]) -> Iterator[Row]:
-    """The wanted columns of a Parquet file, by their names in lower case. Raises InvalidRequest for a broken file and above the limits."""
+    """The wanted columns of a Parquet file, by lower-case name. Raises InvalidRequest for a damaged file and above the limits."""
     lines = iter(_read(content, wanted).splitlines())
     names: list[str] = json.loads(next(lines))
     check_columns(names, needed)
@@ -41,7 +41,7 @@ def parquet_rows(content: bytes, needed: Collection[str], wanted: Collection[str
 
 
 def _read(content: bytes, wanted: Collection[str]) -> bytes:
-    """What the reader says: the columns' names and then each row's cells, a JSON list a line."""
+    """Output of the reader: the columns' names, then each row's cells, a JSON list a line."""
     asked = {
         "wanted": sorted(name.lower() for name in wanted),
         "most_rows": rows.MOST_ROWS,

@@ -1,4 +1,4 @@
-"""`python -m service.formats.imports.parquet_reader ASKED < FILE`: the rows of a Parquet file as JSON lines, within bounds."""
+"""`python -m service.formats.imports.parquet_reader REQUEST < FILE`: rows of a Parquet file as JSON lines, within limits."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ MOST_BATCH_ROWS = 1024
 
 
 class RefusedFile(Exception):
-    """The file cannot be taken; the text says why."""
+    """The file cannot be read; the text gives the reason."""
 
 
 def main() -> None:
-    """Read the file of the standard input and write its columns' names and rows, or why it cannot be taken."""
+    """Read the file from standard input and write its columns' names and rows, or the reason why it cannot be read."""
     resource.setrlimit(resource.RLIMIT_AS, (MOST_MEMORY_BYTES, MOST_MEMORY_BYTES))
     resource.setrlimit(resource.RLIMIT_CPU, (MOST_SECONDS, MOST_SECONDS))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
@@ -66,7 +66,7 @@ def _check(metadata: pq.FileMetaData, schema: pa.Schema, most_rows: int) -> None
 
 
 def _is_flat(schema: pa.Schema, name: str) -> bool:
-    """Whether a column's cells are plain texts."""
+    """Whether a column's cells are texts."""
     import pyarrow as pa
 
     kind = schema.field(name).type
@@ -74,9 +74,9 @@ def _is_flat(schema: pa.Schema, name: str) -> bool:
 
 
 def _batch_rows(metadata: pq.FileMetaData, schema: pa.Schema, columns: Collection[str], most_bytes: int) -> int:
-    """Rows to unpack at a time, so that a batch is small even where each of its cells is as long as its whole column.
+    """Rows to decompress at a time, so that a batch is small even where each cell is as long as its whole column.
 
-    Flat texts stay a dictionary and are not repeated. Raises RefusedFile for a file that unpacks to more than is taken.
+    Flat texts stay dictionary-encoded. Raises RefusedFile for a file that decompresses to more than the limit.
     """
     unpacked = nested = 0
     for group in range(metadata.num_row_groups):
@@ -119,7 +119,7 @@ def _say(lines: Iterator[list[Any]]) -> None:
 
 
 def _plain(value: object) -> str:
-    """What JSON has no form for, as CSV would have it: decimals exactly, times in ISO 8601."""
+    """Text of a value that JSON has no type for: decimals exactly, times in ISO 8601."""
     if isinstance(value, bytes):
         return value.decode(errors="replace")
     return value.isoformat() if isinstance(value, date) else str(value)

@@ -1,4 +1,4 @@
-"""Rows of imported files: text in columns, JSON, and single values out of their cells, each bounded."""
+"""Rows of imported files: delimited text, JSON, and values of cells, all within limits."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ NUMBER = re.compile(r"[+-]?(?:\d{1,30}(?:\.\d{0,30})?|\.\d{1,30})(?:[eE][+-]?\d{
 
 
 class RowRefused(ValueError):
-    """A row brings no event; the text is the reason."""
+    """A row that makes no event; the text gives the reason."""
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A row's number and its cells by column name; `trouble` says why there are none."""
+    """A row's number and its cells by column name; `trouble` gives the reason where there are none."""
 
     number: int
     cells: Mapping[str, Any]
@@ -51,11 +51,11 @@ def decoded(content: bytes) -> str:
 
 
 def table(content: bytes, needed: Collection[str], delimiter: str = ",", *, quoted: bool = True, lower: bool = True) -> Iterator[Row]:
-    """The rows below a header line, as they are read. Lines may end in CRLF, and a quoted cell may hold line ends.
+    """Rows below a header line, as they are read. Lines may end in CRLF, and a quoted cell may contain line ends.
 
-    Column names are made lower case, so that they are found however they are written, unless they say something themselves.
+    Column names are made lower case unless `lower` is False.
 
-    Raises InvalidRequest for a file without header, without a needed column, with quotes that do not close or above the limits.
+    Raises InvalidRequest for a file without a header, without a needed column, with unclosed quotes or above the limits.
     """
     lines = io.StringIO(decoded(content), newline="")
     if quoted:
@@ -97,7 +97,7 @@ def _header(cells: list[str], needed: Collection[str]) -> list[str]:
 
 
 def check_columns(header: Collection[str], needed: Collection[str]) -> None:
-    """Raises InvalidRequest where a needed column is missing or there twice, case-blind."""
+    """Raises InvalidRequest where a needed column is missing or repeated, case-insensitively."""
     names = [name.lower() for name in header]
     missing = [name for name in needed if name.lower() not in names]
     if missing:
@@ -116,7 +116,7 @@ def _row(number: int, header: list[str], cells: list[str]) -> Row:
 
 
 def json_value(content: bytes, what: str) -> Any:
-    """The value of a JSON text, in which NaN and infinities may stand. Raises InvalidRequest."""
+    """The value of a JSON text, in which NaN and infinities are allowed. Raises InvalidRequest."""
     try:
         return json.loads(decoded(content))
     except (ValueError, RecursionError) as error:
@@ -124,7 +124,7 @@ def json_value(content: bytes, what: str) -> Any:
 
 
 def listed(value: Any, what: str) -> list[Any]:
-    """A list of at most as many entries as a file may have rows. Raises InvalidRequest."""
+    """A list of at most MOST_ROWS entries. Raises InvalidRequest."""
     if not isinstance(value, list):
         raise InvalidRequest(f"{what} has to be a list")
     check_rows(len(value))
@@ -132,13 +132,13 @@ def listed(value: Any, what: str) -> list[Any]:
 
 
 def said(value: object) -> str:
-    """The text of a cell; empty where it is null or one of the words for it."""
+    """Text of a cell; empty for null and its synonyms."""
     text = "" if value is None else str(value).strip()
     return "" if text.lower() in NULLS else text
 
 
 def name_of(value: object) -> str:
-    """The name or id that a cell holds, or nothing. Raises RowRefused for one longer than names are."""
+    """Name or id in a cell, empty if there is none. Raises RowRefused for one that is too long."""
     text = said(value)
     if len(text) > MOST_NAME_CHARACTERS or not text.isprintable():
         raise RowRefused(f"{text[:40]!r}… is no name: at most {MOST_NAME_CHARACTERS} printable characters")
@@ -146,7 +146,7 @@ def name_of(value: object) -> str:
 
 
 def exact(value: object, what: str) -> Decimal:
-    """A finite number, exactly as it is written. Raises RowRefused."""
+    """A finite number, as a decimal. Raises RowRefused."""
     text = said(value)
     if isinstance(value, bool) or not NUMBER.fullmatch(text) or abs(Decimal(text)) > LARGEST:
         raise RowRefused(f"{what} is {text[:40]!r}, which is no number that can be taken")
@@ -154,7 +154,7 @@ def exact(value: object, what: str) -> Decimal:
 
 
 def measured(value: object) -> float | None:
-    """A measured value, perhaps not finite (then told as text by some sources, or as the largest double); None where there is none."""
+    """A measured value, possibly not finite (some sources write text, or the largest double); None where there is none."""
     if isinstance(value, bool) or not isinstance(value, int | float | str):
         return None
     try:

@@ -1,4 +1,4 @@
-"""What Slurm's accounting tells of jobs, as launches of runs with their accelerator-hours.
+"""Slurm's job accounting as launches of runs with their accelerator-hours.
 
 Input: `TZ=UTC sacct --parsable2 --duplicates --format=JobID,JobName,State,Start,End,ElapsedRaw,AllocTRES,Comment,WCKey` with its header
 line. Formats of fields and names of states: the manual page of sacct, Slurm 25.05.
@@ -31,7 +31,7 @@ SECONDS_PER_HOUR = 3600
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """One launch of a job: `hours` are its accelerator-hours, from its elapsed time, in which it was not suspended."""
+    """One launch of a job: `hours` are accelerator-hours, from its elapsed time without suspensions."""
 
     row: int
     reference: RunReference
@@ -44,7 +44,7 @@ class Job:
 
     @property
     def key(self) -> str:
-        """A requeued job keeps its number: its start tells its launches apart."""
+        """Number and start: a requeued job keeps its number."""
         return f"sacct-{self.id}-{self.start:%Y%m%dT%H%M%S}"
 
     def hours_by(self, at: datetime) -> float:
@@ -55,11 +55,11 @@ class Job:
 
 
 def read_sacct(content: bytes) -> ImportedFile:
-    """A restart where a job starts, and where it ends its accelerator-hours, as an interruption if it failed and else as progress.
+    """A restart at the start of each job; at its end its accelerator-hours, as an interruption if it failed, else as progress.
 
-    The run's accelerator-hours begin again at zero with each job that starts while no other of its run lasts; jobs that overlap are summed.
-    The run is what `outlay_run=` in the job's comment, administrator's comment or WCKey says, else the job's name. Steps are left out,
-    because their job's row has their time. Raises InvalidRequest for what is no such table.
+    A run's accelerator-hours begin at zero with each job that starts while no other job of the run lasts; overlapping jobs are summed.
+    The run is named by `outlay_run=` in comment, administrator's comment or WCKey, else by the job's name. Steps are left out, because the
+    job's row includes their time. Raises InvalidRequest for any other table.
     """
     jobs: list[Job] = []
     unmatched: list[UnmatchedRow] = []
@@ -85,7 +85,7 @@ def _has_zone(row: Row) -> bool:
 
 
 def _left_out(row: Row) -> str:
-    """Why a row that is no mistake brings nothing; empty where it brings something."""
+    """Why a valid row makes no event; empty where it makes one."""
     if row.trouble:
         raise RowRefused(row.trouble)
     if STEP.fullmatch(said(row.cells["jobid"])):
@@ -122,7 +122,7 @@ def _elapsed(row: Row) -> timedelta:
 
 
 def _gpus(tres: str) -> int:
-    """The GPUs of `gres/gpu`, of all types together; without that entry, of its types."""
+    """GPUs of `gres/gpu`, of all types; without that entry, the sum over its types."""
     entries = tres.split(",")
     whole = [int(found[1]) for entry in entries if (found := GPUS.match(entry))]
     gpus = sum(whole) or sum(int(found[1]) for entry in entries if (found := TYPED_GPUS.match(entry)))
@@ -148,7 +148,7 @@ def _launches(jobs: Sequence[Job]) -> Iterator[ImportedEvent]:
 
 
 def _overlapping(jobs: Sequence[Job]) -> Iterator[list[Job]]:
-    """Jobs in the order of their starts, in groups that follow one another without a break."""
+    """Jobs in the order of their starts, in groups without a gap in time."""
     together: list[Job] = []
     until = datetime.min.replace(tzinfo=UTC)
     for job in jobs:
@@ -168,7 +168,7 @@ def _started(job: Job, together: Sequence[Job]) -> Event:
 
 
 def _ended(job: Job, together: Sequence[Job]) -> Event:
-    """The end; of a job that lasts, where it stands, by an id of its own for each look at it."""
+    """The end of a job; of a running job its present state, with an id for each import."""
     hours, gpus = _standing(job.end, together)
     accelerators = gpus or job.gpus
     if job.state in LASTING:
@@ -180,6 +180,6 @@ def _ended(job: Job, together: Sequence[Job]) -> Event:
 
 
 def _standing(at: datetime, together: Sequence[Job]) -> tuple[float, int]:
-    """Accelerator-hours of jobs that overlap, up to a time, and the accelerators that are theirs from then on."""
+    """Accelerator-hours of overlapping jobs up to a time, and their accelerators from then on."""
     hours = sum(job.hours_by(at) for job in together)
     return round(hours, 6), sum(job.gpus for job in together if job.start <= at < job.end)

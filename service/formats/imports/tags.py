@@ -1,4 +1,4 @@
-"""Tags and labels that name the run or the program a row belongs to."""
+"""Tags and labels that name the run or program of a row."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ SEPARATORS = re.compile(r"[-.:/ ]")
 
 
 def reference_of(*tags: object) -> RunReference:
-    """The run and program that tags name; the first of several sets of tags that names one, and nothing where none does.
+    """The run and program that tags name; of several sets of tags the first that names one.
 
-    Tags are an object, a list of pairs, or JSON text of either. Keys are read case-blind, behind a provider's prefix (`user:`), with any
-    of `_ - . : /` between the words.
+    Tags are an object, a list of pairs, or JSON text of either. Keys are case-insensitive, with or without a provider's prefix (`user:`),
+    and with any of `_ - . : /` between the words.
     """
     for given in tags:
         named = {_key(key): value for key, value in _pairs(given)}
@@ -45,7 +45,7 @@ def _pairs(tags: object) -> Sequence[tuple[Any, Any]]:
 
 
 def _pair(entry: object) -> tuple[Any, Any]:
-    """One tag of a list: Parquet's maps come as pairs, some exports as `{"key": …, "value": …}`."""
+    """One tag of a list: Parquet's maps are pairs, some exports are `{"key": …, "value": …}`."""
     if isinstance(entry, Mapping):
         lower = {str(key).lower(): value for key, value in entry.items()}
         return lower.get("key"), lower.get("value")

@@ -1,7 +1,7 @@
-"""Histories that Weights & Biases exports, as events: CSV of a run's `history()`, or JSON lines.
+"""Run histories of Weights & Biases as events: CSV of a run's `history()`, or JSON lines.
 
-A row is what was logged at a step: `_step`, `_timestamp` (seconds since 1970, or a time of ISO 8601) and the metrics by name. The charts'
-own CSV export has no times and cannot be read.
+A row holds what was logged at a step: `_step`, `_timestamp` (seconds since 1970, or ISO 8601) and metrics by name. The CSV export of charts
+has no times and cannot be read.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ RUN_COLUMNS = ("outlay_run", "run_id", "run_name", "run")
 
 
 def read_wandb(content: bytes, run: str = "") -> ImportedFile:
-    """The known metrics as progress and evaluations of the run that a row names in `outlay_run`, `run_id`, `run_name` or `run`.
+    """Known metrics as progress and evaluations of the run that a row names in `outlay_run`, `run_id`, `run_name` or `run`.
 
-    Rows that name none are of the run `run`, where one is given. Raises InvalidRequest for a table without `_timestamp` and for what is
-    neither CSV nor JSON lines.
+    Rows without a name belong to `run`, where given. Raises InvalidRequest for a table without `_timestamp` and for anything but CSV or
+    JSON lines.
     """
     points: dict[RunReference, list[tuple[int, Point]]] = defaultdict(list)
     unmatched: list[UnmatchedRow] = []
@@ -43,7 +43,7 @@ def _rows(content: bytes) -> Iterable[Row]:
 
 
 def _table(content: bytes) -> Iterator[Row]:
-    """Rows of CSV without their empty cells: an export writes them, and NaN, where nothing was logged."""
+    """Rows of CSV without empty cells: an export writes them, and NaN, where nothing was logged."""
     for row in table(content, (TIME,), lower=False):
         cells = {name: value for name, value in row.cells.items() if said(value)}
         yield Row(row.number, cells, row.trouble)

@@ -1,1 +1,1 @@
-"""Thresholds of tracking."""
+"""Thresholds of tracking, with their sources."""

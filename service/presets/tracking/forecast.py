@@ -1,4 +1,4 @@
-"""What forecasts and drift of tracked runs lean on. The data and their sources are in `data/tracking.toml`."""
+"""Rules of forecasts and drift tests of tracked runs. Data and sources: `data/tracking.toml`."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ _FILE = Path(__file__).parents[1] / "data" / "tracking.toml"
 
 @functools.cache
 def forecast_rules() -> ForecastRules:
-    """What a forecast leans on where a run is silent."""
+    """Rules of forecasts."""
     return ForecastRules(**_document()["forecast"])
 
 
 @functools.cache
 def drift_rules() -> DriftRules:
-    """How much is a change, and how often a run on its plan shows one."""
+    """Rules of drift tests, with calibrated thresholds."""
     rows = dict(_document()["drift"])
     limits = {name: _limits(rows.pop(name)) for name in SPLIT}
     return DriftRules(**rows | {"splits": SplitRules(**rows["splits"]), "limits": limits, "failures": _failures(rows["failures"])})

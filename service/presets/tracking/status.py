@@ -1,4 +1,4 @@
-"""What a status leans on where nobody decided otherwise. The data and their sources are in `data/tracking_status.toml`."""
+"""Default rules of a status. Data and sources: `data/tracking_status.toml`."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def status_rules() -> StatusRules:
 
 @functools.cache
 def feedback_rules() -> FeedbackRules:
-    """How much finished runs say of later ones."""
+    """Weight of finished runs in later estimates."""
     return FeedbackRules(**_document()["feedback"])
 
 

@@ -20,7 +20,7 @@ MOST_USD = 1e12
 
 
 class NewAlertTargetSchema(Schema):
-    """Whom alerts are told: a webhook, or a Slack incoming webhook."""
+    """A target of alerts: a webhook, or a Slack incoming webhook."""
 
     webhook = Text(max_length=MOST_URL, description="https address that alerts are POSTed to, signed as Standard Webhooks says")
     secret = Text(description="webhook: `whsec_` and the base64 of 24 to 64 random bytes; left out: one is made and shown once")
@@ -35,7 +35,7 @@ class NewAlertTargetSchema(Schema):
 
 
 class NewAlertRuleSchema(Schema):
-    """A rule: what is watched, beside which limit, and who is told."""
+    """A rule: condition, limits and targets."""
 
     kind = Choice(KINDS, required=True)
     shares = Items(Number(above=0.0, maximum=10.0), min_items=1, max_items=MOST_SHARES, description="budget: of the budget, such as 0.8")
@@ -56,7 +56,7 @@ class NewAlertRuleSchema(Schema):
 
 
 class AlertTargetSchema(Schema):
-    """Whom alerts are told. Addresses often hold a secret, so that no more than their host is shown."""
+    """A target of alerts. Addresses often contain a secret: only the host is shown."""
 
     kind = Choice(get_args(TargetKind), required=True)
     host = Text(required=True, max_length=MOST_URL)
@@ -64,7 +64,7 @@ class AlertTargetSchema(Schema):
 
 
 class AlertRuleSchema(Schema):
-    """An alert rule in force."""
+    """An active alert rule."""
 
     id = Text(required=True)
     program = Text(required=True)
@@ -79,14 +79,14 @@ class AlertRuleSchema(Schema):
 
 
 class AlertRulePageSchema(Schema):
-    """A page of rules in force, in the order in which they were made."""
+    """A page of active rules, in the order of creation."""
 
     items = Items(Part(AlertRuleSchema), required=True, max_items=1000)
     next_cursor = Text(required=True, allow_none=True, max_length=1000)
 
 
 class DeliverySchema(Schema):
-    """An alert on its way to one target. `failed`: given up, after eight attempts in 28 hours or because it is not wanted any more."""
+    """Delivery of an alert to one target. `failed`: given up, after eight attempts in 28 hours or because the rule has ended."""
 
     id = Text(required=True, description="The webhook-id of its messages, the same at every attempt")
     target = Count(required=True, minimum=0, suffixes=False, description="Its place among the rule's targets")
@@ -100,7 +100,7 @@ class DeliverySchema(Schema):
 
 
 class AlertSchema(Schema):
-    """Something that was told, once for as long as it lasts."""
+    """An alert, sent once for as long as its finding lasts."""
 
     id = Text(required=True)
     program = Text(required=True)
@@ -115,14 +115,14 @@ class AlertSchema(Schema):
 
 
 class AlertPageSchema(Schema):
-    """A page of alerts, in the order in which they were told."""
+    """A page of alerts, in the order of creation."""
 
     items = Items(Part(AlertSchema), required=True, max_items=1000)
     next_cursor = Text(required=True, allow_none=True, max_length=1000)
 
 
 class TestAlertSchema(Schema):
-    """An alert that is on its way to all targets of a rule."""
+    """A test alert, queued for all targets of a rule."""
 
     alert = Text(required=True, description="Its id in the program's alerts, where its deliveries are told of")
     program = Text(required=True)

@@ -1,4 +1,4 @@
-"""Events as they come and go: JSON <-> domain."""
+"""Events: JSON to domain and back."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _SETS = {
 
 
 class LossField(Number):
-    """A number, or the name of what is none: JSON has no other way to say that training has diverged."""
+    """A number, or the name of a value that JSON cannot write: NaN and infinities."""
 
     def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> float:
         if isinstance(value, str):
@@ -45,12 +45,12 @@ class LossField(Number):
         return super()._deserialize(value, attr, data, **kwargs)
 
     def openapi(self) -> dict[str, Any]:
-        """A number or one of three words."""
+        """A number or one of three texts."""
         return {"anyOf": [super().openapi(), {"type": "string", "enum": list(NOT_FINITE)}]}
 
 
 class EventSchema(Schema):
-    """Something that happened to a run."""
+    """An event of a run."""
 
     id = Text(required=True, description="The sender's own name for it: the same id of a run counts once, however often it is sent")
     type = Choice(get_args(EventType), required=True)
@@ -102,7 +102,7 @@ class EventSchema(Schema):
 
 
 class EventPart(Part):
-    """An event of a batch. Most are good, and are read in a quarter of the time that marshmallow takes, which then says what is wrong."""
+    """An event of a batch. Valid events are read directly, in a quarter of the time; marshmallow reports what is wrong with the others."""
 
     def _bind_to_schema(self, field_name: str, parent: Any) -> None:
         super()._bind_to_schema(field_name, parent)
@@ -115,7 +115,7 @@ class EventPart(Part):
         return self._good(value) or super().deserialize(value, *args, **kwargs)
 
     def _good(self, given: Any) -> Event | None:
-        """The event, None where something is wrong with it: fields are asked only for what was given."""
+        """The event, None where it is invalid."""
         if not isinstance(given, dict):
             return None
         try:
@@ -134,14 +134,14 @@ class EventsSchema(Schema):
 
 
 class RejectedEventSchema(Schema):
-    """An event that was not kept."""
+    """An event that was not stored."""
 
     id = Text(required=True)
     reason = Text(required=True, max_length=1000)
 
 
 class AppendResultSchema(Schema):
-    """What became of a batch. What is accepted or a duplicate is durable."""
+    """Result of a batch. Accepted events and duplicates are durable."""
 
     accepted = Count(required=True, minimum=0, suffixes=False)
     duplicates = Count(required=True, minimum=0, suffixes=False)
@@ -149,7 +149,7 @@ class AppendResultSchema(Schema):
 
 
 def event_body(logged: LoggedEvent) -> dict[str, Any]:
-    """A kept event as its JSON object, without the fields that nobody stated."""
+    """A logged event as its JSON object, without absent fields."""
     given = {f.name: value for f in fields(Event) if (value := getattr(logged.event, f.name)) is not None}
     for domain, name in API_NAMES.items():
         if domain in given:
@@ -160,7 +160,7 @@ def event_body(logged: LoggedEvent) -> dict[str, Any]:
 
 
 class LoggedEventSchema(EventSchema):
-    """An event as it is kept."""
+    """An event in the log."""
 
     position = Count(required=True, suffixes=False, description="Its place in the run's log, in the order in which events were kept")
     received_at = Moment(required=True)

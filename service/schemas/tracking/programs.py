@@ -1,4 +1,4 @@
-"""Tracked programs and runs: JSON <-> domain."""
+"""Tracked programs and runs: JSON to domain and back."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ GATE = (
 
 
 class CapsSchema(Schema):
-    """Where spending has to stop: what alerts and status hold it to."""
+    """Spending caps, for alerts."""
 
     program_usd = NotNegative(maximum=MOST_USD)
     run_usd = NotNegative(maximum=MOST_USD, description="Of every run")
 
 
 class ProgramChangeSchema(Schema):
-    """What can be changed of a program; every version is kept."""
+    """Changeable fields of a program; every version is kept."""
 
     name = Text()
     budget_usd = Positive(maximum=MOST_USD)
@@ -36,7 +36,7 @@ class ProgramChangeSchema(Schema):
 
 
 class NewProgramSchema(Schema):
-    """A program to track. What is stated here stands above what the plan says."""
+    """A program to track. Stated values take precedence over the plan's."""
 
     name = Text(required=True)
     plan = FreeObject(description="A request of POST /v1/estimate/program, or its answer")
@@ -69,16 +69,16 @@ class TrackedProgramSchema(Schema):
 
 
 class ProgramPageSchema(Schema):
-    """A page of programs, in the order in which they were made."""
+    """A page of programs, in the order of creation."""
 
     items = Items(Part(TrackedProgramSchema), required=True, max_items=1000)
     next_cursor = Text(required=True, allow_none=True, max_length=1000)
 
 
 class PlannedSchema(Schema):
-    """What is planned of a run; stands above what the program's plan says of the run of its tier and name.
+    """Plan of a run; takes precedence over the program's plan for the run of its tier and name.
 
-    Amounts are above 0: what is not planned is left out.
+    Amounts are above 0: leave out what is not planned.
     """
 
     tokens = Count()
@@ -92,7 +92,7 @@ class PlannedSchema(Schema):
 
 
 class PlannedAnswerSchema(Schema):
-    """What is planned of a run, from the plan or as stated; null is what nobody said."""
+    """Plan of a run, from the program's plan or as stated; null is not planned."""
 
     tokens = Number(required=True, allow_none=True)
     accelerator_hours = Number(required=True, allow_none=True)
@@ -105,7 +105,7 @@ class PlannedAnswerSchema(Schema):
 
 
 class RunChangeSchema(Schema):
-    """What can be changed of a run; every version is kept. Closing a finished run lets later estimates learn from it."""
+    """Changeable fields of a run; every version is kept. A closed run changes the team's later estimates."""
 
     name = Text()
     tier = Choice(TIERS)
@@ -139,7 +139,7 @@ class TrackedRunSchema(Schema):
 
 
 class RunPageSchema(Schema):
-    """A page of runs, in the order in which they were made."""
+    """A page of runs, in the order of creation."""
 
     items = Items(Part(TrackedRunSchema), required=True, max_items=1000)
     next_cursor = Text(required=True, allow_none=True, max_length=1000)

@@ -1,4 +1,4 @@
-"""The report of a tracked program, as the specification has it."""
+"""Schema of a tracked program's report."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from service.usecases.tracking.report import LOG_TYPES, SHOWN
 
 
 class TrackReportHeadlineSchema(Schema):
-    """How the program stands, in a sentence."""
+    """The program's health in a sentence."""
 
     health = Choice(
         ("on_track", "at_risk", "off_track", "unknown"),
@@ -24,7 +24,7 @@ class TrackReportHeadlineSchema(Schema):
 
 
 class TrackReportProgramSchema(Schema):
-    """What the program was planned to be."""
+    """The program's plan."""
 
     id = Text(required=True)
     name = Text(required=True)
@@ -36,7 +36,7 @@ class TrackReportProgramSchema(Schema):
 
 
 class TrackReportMomentSchema(Schema):
-    """Sums by a moment; what happened is null after now, and where it is not known."""
+    """Sums until a time; actual ones are null after now, and where unknown."""
 
     at = Moment(required=True)
     planned_usd = Number(required=True, allow_none=True)
@@ -64,7 +64,7 @@ class TrackReportInterruptionSchema(Schema):
 
 
 class TrackReportLogSchema(Schema):
-    """What was decided, noted or done by hand."""
+    """A decision, note, branch or rollback."""
 
     at = Moment(required=True)
     run = Text(required=True, max_length=1000)
@@ -73,7 +73,7 @@ class TrackReportLogSchema(Schema):
 
 
 class TrackReportUnknownSchema(Schema):
-    """A figure that nobody knows."""
+    """An unknown figure."""
 
     run = Text(required=True, allow_none=True, max_length=1000, description="null: of the program")
     field = Text(required=True, max_length=1000, description="Its name in the status")
@@ -81,7 +81,7 @@ class TrackReportUnknownSchema(Schema):
 
 
 class TrackReportSchema(Schema):
-    """The report: the status, and what a reader needs beside it to believe and to decide."""
+    """The report: the status, with headline, series, log, unknown figures and assumptions."""
 
     headline = Part(TrackReportHeadlineSchema, required=True)
     program = Part(TrackReportProgramSchema, required=True)

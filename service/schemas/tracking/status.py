@@ -1,4 +1,4 @@
-"""The status of a tracked program, as the specification has it; `service.domain.tracking.status` holds the same fields."""
+"""Schema of a tracked program's status; `service.domain.tracking.status` has the same fields."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ LOSS_STATES = ("falling", "flat", "diverging")
 
 
 class StatusCostLineSchema(Schema):
-    """What is spent on a line."""
+    """Spend on a line."""
 
     line = Text(required=True, description="compute, or what a cost event names")
     usd = Number(required=True, description="Credits are below 0")
 
 
 class StatusSpendSchema(Schema):
-    """What is spent to date, with all relaunches."""
+    """Spend to date, relaunches summed."""
 
     usd = Number(required=True, allow_none=True, description="The sum of what is known; null where nothing is")
     accelerator_hours = Number(required=True, allow_none=True)
@@ -35,7 +35,7 @@ class StatusSpendSchema(Schema):
 
 
 class StatusBurnWindowSchema(Schema):
-    """What is used up a day, over a window."""
+    """Use a day, over a window."""
 
     window = Choice(get_args(WindowName), required=True, description="whole: from the first event to the last; the others end now")
     hours = Number(required=True, description="How long the window is: shorter than its name where the program is younger")
@@ -46,7 +46,7 @@ class StatusBurnWindowSchema(Schema):
 
 
 class StatusBurnRateSchema(Schema):
-    """What is used up a day from the first event to the last; null before time has passed."""
+    """Use a day from the first event to the last; null before time has passed."""
 
     usd_per_day = Number(required=True, allow_none=True)
     accelerator_hours_per_day = Number(required=True, allow_none=True)
@@ -63,7 +63,7 @@ class StatusUnknownSchema(Schema):
 
 
 class StatusEarnedValueSchema(Schema):
-    """Earned value (ANSI/EIA-748) with tokens as the measure of progress; null where it is not known, and `unknown` says why."""
+    """Earned value (ANSI/EIA-748) with tokens as the measure of progress; null where unknown, and `unknown` gives the reason."""
 
     pv_usd = Number(required=True, allow_none=True, description="Planned value: what was to be spent by now")
     ev_usd = Number(required=True, allow_none=True, description="Earned value: the budget's share for the work that is done")
@@ -82,7 +82,7 @@ class StatusEarnedValueSchema(Schema):
 
 
 class StatusForecastSchema(Schema):
-    """What it will cost and when it will be done, from the runs' own histories as far as there are any, else from the plan."""
+    """Cost at completion and finish, from the runs' histories and the plan."""
 
     cost_usd = Part(RangeSchema, required=True, allow_none=True, description="At completion, what is spent included")
     finish = Part(FinishSchema, required=True, allow_none=True)
@@ -116,7 +116,7 @@ class StatusInterruptionsSchema(Schema):
 
 
 class StatusGateSchema(Schema):
-    """The half-spend gate, judged by the criteria that were decided up front."""
+    """The half-spend gate, assessed by criteria decided up front."""
 
     due = Flag(required=True)
     recommendation = Choice(get_args(Recommendation), required=True)
@@ -129,14 +129,14 @@ class StatusGateSchema(Schema):
 
 
 class StatusWhyPartSchema(Schema):
-    """What one cause adds to the cost."""
+    """Contribution of one cause to the cost."""
 
     cause = Text(required=True)
     usd = Number(required=True, description="In whole cents; below 0 it saves")
 
 
 class StatusWhySchema(Schema):
-    """Why the cost moved."""
+    """Contributions to a cost difference."""
 
     comparison = Text(required=True, max_length=1000, description="What is compared with what")
     usd = Number(required=True)
@@ -147,7 +147,7 @@ class StatusWhySchema(Schema):
 
 
 class StatusUtilisationSchema(Schema):
-    """What the accelerators did against the plan, in shares of 1."""
+    """Utilisation of the accelerators against the plan, in shares of 1."""
 
     mfu = Number(required=True, allow_none=True, description="Model FLOPs utilisation")
     planned_mfu = Number(
@@ -160,7 +160,7 @@ class StatusUtilisationSchema(Schema):
 
 
 class StatusCheckpointsSchema(Schema):
-    """Checkpoints against the planned interval; time in which the run was down does not count."""
+    """Checkpoints against the planned interval, without downtime."""
 
     count = Count(required=True, minimum=0, suffixes=False)
     bytes = Count(required=True, minimum=0, suffixes=False, description="Of those whose size was told")
@@ -172,7 +172,7 @@ class StatusCheckpointsSchema(Schema):
 
 
 class StatusLossAlarmSchema(Schema):
-    """Something wrong with the loss."""
+    """A problem of the loss."""
 
     finding = Choice(get_args(LossFinding), required=True)
     at = Moment(required=True)
@@ -180,7 +180,7 @@ class StatusLossAlarmSchema(Schema):
 
 
 class StatusLossEndSchema(Schema):
-    """Where the loss will end at the planned tokens, by the extrapolation of /v1/loss-curves."""
+    """Projected final loss at the planned tokens, by the extrapolation of /v1/loss-curves."""
 
     loss = Part(RangeSchema, required=True, description="Nats a token")
     planned_loss = Number(required=True, allow_none=True)
@@ -199,7 +199,7 @@ class StatusLossSchema(Schema):
 
 
 class RunStatusSchema(Schema):
-    """A run's own part."""
+    """Status of a run."""
 
     id = Text(required=True)
     name = Text(required=True)
@@ -223,7 +223,7 @@ class RunStatusSchema(Schema):
 
 
 class ProgramStatusSchema(Schema):
-    """How a program stands. A figure that cannot be known is null, never 0; docs/tracking.md defines each."""
+    """Status of a program. An unknown figure is null, never 0; docs/tracking.md defines each."""
 
     name = Text(required=True)
     as_of = Moment(required=True, description="What had happened by then, that moment included")

@@ -1,4 +1,4 @@
-"""Alert rules, what they have told, and the outbox of deliveries. An alert and its deliveries are kept in one commit, then sent."""
+"""Alert rules, alerts, and the outbox of deliveries. An alert and its deliveries are stored in one commit, then sent."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ MOST_ERROR = 2000
 
 @dataclass(frozen=True, slots=True)
 class ClaimedDelivery:
-    """A claimed delivery with what is to be sent, and the rule that says to whom."""
+    """A claimed delivery with its alert and rule."""
 
     delivery: DeliveryRecord
     alert: AlertRecord
@@ -37,7 +37,7 @@ class ClaimedDelivery:
 
 @dataclass(frozen=True, slots=True)
 class DueEvaluation:
-    """A program that is to be judged: how many events it has now, and when it was judged last."""
+    """A program to evaluate: its number of events, and the time of the last evaluation."""
 
     program: ProgramRecord
     events: int
@@ -51,10 +51,11 @@ _PROGRAM = tuple(track_programs.c[name] for name in ProgramRecord.__dataclass_fi
 
 
 class AlertRows(Database):
-    """The part of the store that remembers alert rules, alerts and their deliveries."""
+    """Storage of alert rules, alerts and deliveries."""
 
     def create_rule(self, program: ProgramRecord, body: Body, now: datetime, kept: IdempotencyRecord | None = None) -> AlertRuleRecord:
-        """A new rule of a program, which is judged at once. Raises Repeated and IdempotencyKeyReused where `kept` was met before."""
+        """A new rule of a program, which is then evaluated at once. Raises IdempotentReplay and IdempotencyKeyReused for a known
+        idempotency key."""
         with self._write() as connection:
             remembered = remember(connection, kept)
             _lock(connection, program.id)
@@ -66,20 +67,20 @@ class AlertRows(Database):
         return made
 
     def rule(self, team: str, rule_id: str) -> AlertRuleRecord | None:
-        """A team's rule that is in force, None where the team has none of that id."""
+        """An active rule of a team, None where the team has none of that id."""
         query = select(*_RULE).where(alert_rules.c.id == rule_id, alert_rules.c.team == team, alert_rules.c.ended_at.is_(None))
         with self._read() as connection:
             found = connection.execute(query).mappings().first()
             return AlertRuleRecord(**found) if found else None
 
     def rules(self, program_id: str, after: int = 0, limit: int | None = None) -> list[AlertRuleRecord]:
-        """A program's rules in force, in the order in which they were made, those after a number."""
+        """Active rules of a program in the order of creation, those after a number."""
         query = select(*_RULE).where(alert_rules.c.program == program_id, alert_rules.c.number > after, alert_rules.c.ended_at.is_(None))
         with self._read() as connection:
             return [AlertRuleRecord(**row) for row in connection.execute(query.order_by(alert_rules.c.number).limit(limit)).mappings()]
 
     def end_rule(self, rule: AlertRuleRecord, now: datetime) -> None:
-        """The rule is in force no more, and what it has told is not sent any further. Its alerts stay."""
+        """End a rule and drop its pending deliveries. Its alerts stay."""
         told = select(alerts.c.id).where(alerts.c.rule == rule.id)
         waiting = and_(alert_deliveries.c.state == "pending", alert_deliveries.c.alert.in_(told))
         with self._write() as connection:
@@ -89,7 +90,7 @@ class AlertRows(Database):
             connection.execute(update(alert_deliveries).where(waiting).values(state="failed", last_error=ENDED, claimed_until=None))
 
     def due_evaluations(self, before: datetime, limit: int) -> list[DueEvaluation]:
-        """Programs with rules that have new events or were not judged since `before`; those first that wait the longest."""
+        """Programs with rules that have new events or were not evaluated since `before`; the longest waiting first."""
         events = select(func.coalesce(func.sum(track_runs.c.position), 0)).where(track_runs.c.program == track_programs.c.id)
         count, judged = events.scalar_subquery(), track_programs.c.judged_at
         ruled = select(alert_rules.c.id).where(alert_rules.c.program == track_programs.c.id, alert_rules.c.ended_at.is_(None)).exists()
@@ -104,17 +105,17 @@ class AlertRows(Database):
             ]
 
     def claim_evaluation(self, judgement: DueEvaluation, now: datetime) -> bool:
-        """Whether it is for the caller to judge: of several that ask for the same, one gets it."""
+        """Whether the caller may evaluate: of several concurrent callers one may."""
         held = track_programs.c.judged_at == judgement.judged_at if judgement.judged_at else track_programs.c.judged_at.is_(None)
         claim = update(track_programs).where(track_programs.c.id == judgement.program.id, held)
         with self._write() as connection:
             return connection.execute(claim.values(judged_at=now, judged_events=judgement.events)).rowcount == 1
 
     def record_alerts(self, rule: AlertRuleRecord, decide: Decide, now: datetime, since: datetime) -> list[AlertRecord]:
-        """Keep what is news of a rule, with a delivery to each of its targets, and note what holds no more; returns the new alerts.
+        """Store the new alerts of a rule with a delivery to each target, and the ends of others; returns the new alerts.
 
-        `decide` is given what was told and holds, or ended after `since`; it decides under a lock on the program, so that of two
-        judgements at once one finds what the other has told.
+        `decide` gets the alerts that are active, or ended after `since`. It runs under a lock on the program, so that of two concurrent
+        evaluations the second sees the alerts of the first.
         """
         with self._read() as connection:
             if not decide(_told(connection, rule, since)):
@@ -127,13 +128,13 @@ class AlertRows(Database):
             return [_insert(connection, rule, finding.subject, asdict(finding), now) for finding in changes.new]
 
     def record_test_alert(self, rule: AlertRuleRecord, finding: AlertFinding, now: datetime) -> AlertRecord:
-        """Keep an alert that nothing has happened for, on its way to every target of the rule; over as soon as it is told."""
+        """Store a test alert with a delivery to each target of the rule; it ends at once."""
         with self._write() as connection:
             _lock(connection, rule.program)
             return _insert(connection, rule, TEST, asdict(finding), now, now)
 
     def alerts(self, program_id: str, after: int, limit: int) -> list[tuple[AlertRecord, AlertRuleRecord, list[DeliveryRecord]]]:
-        """A program's alerts in the order in which they were told, those after a number, each with its rule and its deliveries."""
+        """A program's alerts in the order of creation, those after a number, each with its rule and deliveries."""
         query = select(*_ALERT).where(alerts.c.program == program_id, alerts.c.number > after).order_by(alerts.c.number).limit(limit)
         with self._snapshot() as connection:
             found = [AlertRecord(**row) for row in connection.execute(query).mappings()]
@@ -142,9 +143,9 @@ class AlertRows(Database):
             return [(alert, rules[alert.rule], sent[alert.id]) for alert in found]
 
     def claim_deliveries(self, now: datetime, lease: timedelta, most: int, most_attempts: int) -> list[ClaimedDelivery]:
-        """Deliveries that are due and that nobody else has, theirs who ask until the lease is over; an attempt is counted for each.
+        """Claim due deliveries until the lease ends; an attempt is counted for each.
 
-        One whose last attempt was lost with its process has failed.
+        A delivery whose last attempt was lost with its process has failed.
         """
         free = and_(alert_deliveries.c.state == "pending", _unclaimed(now))
         due = and_(free, alert_deliveries.c.due_at <= now)
@@ -164,7 +165,7 @@ class AlertRows(Database):
     def settle_delivery(
         self, delivery: DeliveryRecord, state: DeliveryState, now: datetime, *, error: str | None = None, due_at: datetime | None = None
     ) -> bool:
-        """Note how an attempt went, unless the delivery has gone to another process or its rule has ended meanwhile."""
+        """Store the result of an attempt, unless the delivery was claimed by another process or its rule has ended."""
         ours = and_(
             alert_deliveries.c.id == delivery.id,
             alert_deliveries.c.state == "pending",
@@ -177,7 +178,7 @@ class AlertRows(Database):
 
 
 def _lock(connection: Connection, program: str) -> None:
-    """Numbers are given, and news decided on, one at a time: PostgreSQL waits on the program, SQLite has one writer anyway."""
+    """Numbers and decisions are serialised: PostgreSQL locks the program's row, SQLite has one writer."""
     connection.execute(select(track_programs.c.id).where(track_programs.c.id == program).with_for_update())
 
 
@@ -192,7 +193,7 @@ def _told(connection: Connection, rule: AlertRuleRecord, since: datetime) -> lis
 
 
 def _end(connection: Connection, rule: AlertRuleRecord, subjects: Sequence[str], at: datetime | None) -> None:
-    """Set since when the newest alert of each subject holds no more; None: it holds."""
+    """Set the end of each subject's newest alert; None: it is active again."""
     other = alerts.alias()
     newest = select(func.max(other.c.episode)).where(other.c.rule == rule.id, other.c.subject == alerts.c.subject).scalar_subquery()
     for subject in subjects:
@@ -230,7 +231,7 @@ def _rules_of(connection: Connection, ids: set[str]) -> dict[str, AlertRuleRecor
 
 
 def _deliveries_of(connection: Connection, program_id: str, after: int, found: Sequence[AlertRecord]) -> dict[str, list[DeliveryRecord]]:
-    """The deliveries of a page of alerts, by alert."""
+    """Deliveries of a page of alerts, by alert."""
     upto = found[-1].number if found else after
     page = select(alerts.c.id).where(alerts.c.program == program_id, alerts.c.number > after, alerts.c.number <= upto)
     query = select(*_DELIVERY).where(alert_deliveries.c.alert.in_(page)).order_by(alert_deliveries.c.target)

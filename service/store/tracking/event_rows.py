@@ -1,4 +1,4 @@
-"""Events as rows of the log: one event, one text. Equal events make equal texts, so that a repeat can be told from a conflict."""
+"""Rows of the event log. Equal events have equal texts, so that a repeat can be told from a conflict."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _encode = json.JSONEncoder(allow_nan=False).encode
 
 
 class EventRow(NamedTuple):
-    """The columns of an event, those that its place in the log gives aside; `at` counts microseconds since 1970."""
+    """Columns of an event apart from its place in the log; `at` counts microseconds since 1970."""
 
     event: str
     type: str
@@ -42,12 +42,12 @@ def micros(at: datetime) -> int:
 
 
 def utc_datetime(at_micros: int) -> datetime:
-    """The time, in UTC, so many microseconds after 1970."""
+    """The UTC time of microseconds since 1970."""
     return EPOCH + at_micros * MICROSECOND
 
 
 def is_retraction(event: Event) -> bool:
-    """Whether this is a correction that leaves nothing of what it names."""
+    """Whether this is a correction without fields."""
     return event.type == "correction" and body_text(event) == "{}"
 
 
@@ -57,7 +57,7 @@ def event_row(event: Event) -> EventRow:
 
 
 def body_text(event: Event) -> str:
-    """Everything but the columns, as JSON; a loss that is no number is written as text, which JSON has no other way for."""
+    """Everything but the columns, as JSON; NaN and infinities are texts."""
     values = list(_body_of(event))
     if event.loss is not None and not math.isfinite(event.loss):
         values[_LOSS] = str(event.loss)

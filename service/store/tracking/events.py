@@ -1,6 +1,6 @@
-"""The log of events: append-only, each event once. What is made of it: `hours`.
+"""The event log: append-only, each event once. Its projections: `projections`.
 
-A run's events are numbered without gaps under a lock on the run, so that whoever reads up to a position has seen everything before it.
+Positions of a run's events have no gaps and are assigned under a lock on the run: a reader up to a position has seen everything before it.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ _IN_POSTGRESQL = text(
 
 @dataclass(frozen=True, slots=True)
 class AppendedEvents:
-    """What became of a batch: which ids are new, which were there already, and which are there with another content."""
+    """Ids of a batch: new ones, known ones, and known ones with another content."""
 
     accepted: tuple[str, ...]
     duplicates: tuple[str, ...]
@@ -53,12 +53,12 @@ class AppendedEvents:
 
 
 class EventRows(Database):
-    """The part of the store that keeps events."""
+    """Storage of events."""
 
     def append_events(self, run: RunRecord, events: Sequence[Event], now: datetime) -> AppendedEvents:
-        """Keep those that are not there yet, all in one commit: what is accepted or a duplicate is durable when this returns.
+        """Append new events in one commit: accepted events and duplicates are durable when this returns.
 
-        Raises IntegrityError, and keeps nothing, where the log holds events beyond the run's last number, as after a mixed restore.
+        Raises IntegrityError, and stores nothing, where the log holds events beyond the run's last position, as after a partial restore.
         """
         rows = [event_row(event) for event in events]
         received = micros(now)
@@ -73,7 +73,7 @@ class EventRows(Database):
         return added
 
     def _all_added(self, run: int, rows: Sequence[EventRow], received: int) -> bool:
-        """Keep the rows if none is there yet, as is usual, without a look at what is there; if one is, nothing is done."""
+        """Append the rows if all are new, the usual case, without a read; otherwise nothing is done."""
         with self._write() as connection:
             whole = _append(connection, run, rows, received) == len(rows)
             if not whole:
@@ -81,7 +81,7 @@ class EventRows(Database):
         return whole
 
     def events(self, run: RunRecord, after: int, limit: int) -> list[LoggedEvent]:
-        """A run's events in the order in which they were kept, those after a position."""
+        """A run's events after a position, in the order of arrival."""
         columns = (*EVENT, track_events.c.position, track_events.c.received_at)
         query = select(*columns).where(track_events.c.run == run.key, track_events.c.position > after)
         with self._read() as connection:
@@ -89,12 +89,12 @@ class EventRows(Database):
             return [LoggedEvent(row.position, event_of(row), utc_datetime(row.received_at)) for row in rows]
 
     def find_events(self, run: RunRecord, ids: Sequence[str]) -> dict[str, Event]:
-        """Those of the ids that the log holds, with their events."""
+        """Stored events of these ids, by id."""
         with self._read() as connection:
             return {row.event: event_of(row) for row in rows_of(connection, run.key, ids)}
 
     def latest_revisions(self, run: RunRecord, ids: Sequence[str]) -> dict[str, Event]:
-        """By the id of each event that is kept: the event itself, or the newest kept correction of it."""
+        """By event id: the event itself, or the latest correction of it."""
         with self._snapshot() as connection:
             newest = {row.event: event_of(row) for row in rows_of(connection, run.key, ids)}
             words = dict(newest)
@@ -106,7 +106,7 @@ class EventRows(Database):
             return newest
 
     def latest_revisions_elsewhere(self, runs: Sequence[RunRecord], ids: Sequence[str]) -> list[tuple[RunRecord, Event]]:
-        """Of the events of these ids, those that other runs hold and have not taken back."""
+        """Latest revisions of events of these ids in other runs, retracted ones left out."""
         by_key = {run.key: run for run in runs}
         held: dict[int, list[str]] = defaultdict(list)
         with self._read() as connection:
@@ -120,7 +120,7 @@ class EventRows(Database):
 
 
 def _append(connection: Connection, run: int, rows: Sequence[EventRow], received: int) -> int:
-    """Number the rows on from the run's last, whose lock this takes, and keep them; returns how many were not there yet."""
+    """Append rows after the run's last position, which this locks; returns the number of new rows."""
     if not rows:
         return 0
     last = connection.execute(_NUMBERS, {"run_key": run, "count": len(rows)}).scalar_one() - len(rows)
@@ -136,14 +136,14 @@ def _kept(connection: Connection, run: int, ids: Sequence[str]) -> dict[str, Eve
 
 
 def rows_of(connection: Connection, run: int, ids: Sequence[str]) -> Iterator[Row[Any]]:
-    """Those of the ids that the run's log holds, with the columns EVENT."""
+    """Rows of the log with these ids, with the columns EVENT."""
     for chunk in chunks(ids, PARAMETERS):
         query = select(*EVENT).where(track_events.c.run == run, _one_of(connection, track_events.c.event, chunk))
         yield from connection.execute(query)
 
 
 def _one_of(connection: Connection, column: ColumnElement[str], names: Sequence[str]) -> ColumnElement[bool]:
-    """PostgreSQL gets the names as one array: the statement is the same however many there are, and is prepared once."""
+    """PostgreSQL gets the names as one array, so that the statement is the same for any number of names and is prepared once."""
     if connection.dialect.name == "postgresql":
         return column == any_(literal(names, ARRAY(String)))
     return column.in_(names)
@@ -164,7 +164,7 @@ def _sorted_out(rows: Sequence[EventRow], kept: dict[str, EventRow]) -> tuple[Ap
 
 
 def _corrections_of(connection: Connection, run: int, ids: Sequence[str]) -> list[Event]:
-    """Corrections that supersede one of the ids, the oldest first."""
+    """Corrections that supersede one of the ids, oldest first."""
     found: list[Event] = []
     for chunk in chunks(ids, PARAMETERS):
         query = select(*EVENT).where(track_events.c.run == run, _one_of(connection, track_events.c.supersedes, chunk))

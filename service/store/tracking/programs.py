@@ -1,4 +1,4 @@
-"""Tracked programs and their runs. Nothing is lost when one changes: every version stays in `track_revisions`."""
+"""Tracked programs and runs. Every version is kept in `track_revisions`."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ _RUN = tuple(track_runs.c[name] for name in RunRecord.__dataclass_fields__)
 
 
 class TrackRows(Database):
-    """The part of the store that remembers programs and runs. Every read names the team: another's is not there."""
+    """Storage of programs and runs. Every read names the team: records of other teams are not found."""
 
     def create_program(
         self, team: str, body: Body, plan: Body | None, now: datetime, kept: IdempotencyRecord | None = None
     ) -> ProgramRecord:
-        """A new program of a team. Raises Repeated and IdempotencyKeyReused where `kept` was met before."""
+        """A new program of a team. Raises IdempotentReplay and IdempotencyKeyReused for a known idempotency key."""
         with self._write() as connection:
             remembered = remember(connection, kept)
             if team == DEFAULT_TEAM:
@@ -53,20 +53,20 @@ class TrackRows(Database):
             return _program(found) if found else None
 
     def program_plan(self, team: str, program_id: str) -> Body | None:
-        """The plan a program came with, request and answer; None where it came without one."""
+        """The plan of a program, request and answer; None where it has none."""
         with self._read() as connection:
             query = select(track_programs.c.plan).where(track_programs.c.id == program_id, track_programs.c.team == team)
             plan: Body | None = connection.scalar(query)
             return plan
 
     def programs(self, team: str, after: int, limit: int) -> list[ProgramRecord]:
-        """A team's programs in the order in which they were made, those after a number."""
+        """A team's programs in the order of creation, those after a number."""
         query = select(*_PROGRAM).where(track_programs.c.team == team, track_programs.c.number > after)
         with self._read() as connection:
             return [_program(row) for row in connection.execute(query.order_by(track_programs.c.number).limit(limit)).mappings()]
 
     def change_program(self, program: ProgramRecord, body: Body, now: datetime, by: str | None) -> ProgramRecord:
-        """The program with another body. Raises Moved where `program` is not its newest version."""
+        """The program with a new body. Raises VersionConflictError where `program` is not its newest version."""
         return _program(self._revised(track_programs, program, {"body": dict(body)}, now, by))
 
     def create_run(self, program: ProgramRecord, name: str, body: Body, now: datetime, kept: IdempotencyRecord | None = None) -> RunRecord:
@@ -106,11 +106,11 @@ class TrackRows(Database):
             return [_run(row) for row in connection.execute(select(*_RUN).where(track_runs.c.team == team)).mappings()]
 
     def change_run(self, run: RunRecord, body: Body, now: datetime, by: str | None) -> RunRecord:
-        """The run with another body. Raises Moved where `run` is not its newest version."""
+        """The run with a new body. Raises VersionConflictError where `run` is not its newest version."""
         return _run(self._revised(track_runs, run, {"body": dict(body), "name": body["name"]}, now, by))
 
     def first_body(self, object_id: str) -> Body:
-        """What a program or run was when it was made."""
+        """The first version of a program or run."""
         query = select(track_revisions.c.body).where(track_revisions.c.id == object_id, track_revisions.c.version == 1)
         with self._read() as connection:
             body: Body = connection.execute(query).scalar_one()
@@ -135,7 +135,7 @@ def _new(body: Body, now: datetime) -> dict[str, Any]:
 
 
 def _lock(connection: Connection, table: Table, which: Any) -> None:
-    """Numbers are given one at a time: PostgreSQL waits on the row above, SQLite has one writer anyway."""
+    """Numbers are assigned one at a time: PostgreSQL locks the parent's row, SQLite has one writer."""
     connection.execute(select(table.c.id).where(which).with_for_update())
 
 

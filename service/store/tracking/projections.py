@@ -1,6 +1,4 @@
-"""The hours made of the log of events: a projection, for each follows from the events that happened in it alone. They can be thrown away
-and made again.
-"""
+"""Hourly rollups of the event log: a projection that follows from the events of each hour and can be deleted and rebuilt."""
 
 from __future__ import annotations
 
@@ -26,7 +24,7 @@ RollUpHour = Callable[[Sequence[Event], Sequence[Event]], str]
 
 @dataclass(frozen=True, slots=True)
 class RunLog:
-    """A run at one moment: the text of every hour that is made, the events of those that are to be made again, and its corrections."""
+    """A run at one moment: the text of every projected hour, the events of hours to project again, and the run's corrections."""
 
     run: RunRecord
     hours: Mapping[int, str]
@@ -43,10 +41,10 @@ class _Stretch(NamedTuple):
 
 
 class ProjectionRows(Database):
-    """The part of the store that keeps hours."""
+    """Storage of hourly rollups."""
 
     def run_logs(self, runs: Sequence[RunRecord]) -> list[RunLog]:
-        """The runs with all that is known of them, all of one moment."""
+        """The runs with all that is known of them, in one snapshot."""
         keys = [run.key for run in runs]
         with self._snapshot() as connection:
             fresh = {
@@ -61,7 +59,7 @@ class ProjectionRows(Database):
             return [RunLog(fresh[key], made[key], touched[key], corrections[key]) for key in keys]
 
     def events_of_hour(self, runs: Sequence[RunRecord], hour: int) -> list[tuple[list[Event], list[Event]]]:
-        """The events of each run that happened in one hour, and its corrections."""
+        """Events of each run in one hour, and its corrections."""
         keys = [run.key for run in runs]
         with self._snapshot() as connection:
             corrections = _corrections(connection, keys)
@@ -69,16 +67,16 @@ class ProjectionRows(Database):
         return [(found[key][hour], corrections[key]) for key in keys]
 
     def runs_to_project(self, limit: int) -> list[RunRecord]:
-        """Runs with events that no hour is made of yet."""
+        """Runs with events that are not projected yet."""
         with self._read() as connection:
             query = _run_rows().where(track_runs.c.position > track_runs.c.folded).limit(limit)
             return [RunRecord(**row) for row in connection.execute(query).mappings()]
 
     def project_hours(self, run: RunRecord, fold: RollUpHour, most: int) -> int:
-        """Make the hours that the next `most` unfolded events touch; returns how many of them are left.
+        """Project the hours that the next `most` events touch; returns the number of events left.
 
-        The work is done outside any lock: where another process was faster nothing is changed, and events that came meanwhile stay
-        unfolded and touch their hours again.
+        The work is done outside any lock: where another process was faster nothing changes, and events that arrive meanwhile are projected
+        later.
         """
         with self._snapshot() as connection:
             now = RunRecord(**connection.execute(_run_rows().where(track_runs.c.key == run.key)).mappings().one())
@@ -104,7 +102,7 @@ class ProjectionRows(Database):
             connection.execute(put, texts)
 
     def delete_hours(self, run: RunRecord) -> None:
-        """Throw the run's hours away; the log stays, and they are made again."""
+        """Delete the run's hours; the log stays, and they are projected again."""
         with self._write() as connection:
             connection.execute(update(track_runs).where(track_runs.c.key == run.key).values(folded=0))
             connection.execute(delete(track_hours).where(track_hours.c.run == run.key))
@@ -115,7 +113,7 @@ def _run_rows() -> Any:
 
 
 def _made(connection: Connection, runs: Sequence[int]) -> dict[int, dict[int, str]]:
-    """By run the texts of its hours."""
+    """Texts of the projected hours, by run."""
     made: dict[int, dict[int, str]] = defaultdict(dict)
     for chunk in chunks(runs, PARAMETERS):
         query = select(track_hours.c.run, track_hours.c.hour, track_hours.c.body).where(track_hours.c.run.in_(chunk))
@@ -125,7 +123,7 @@ def _made(connection: Connection, runs: Sequence[int]) -> dict[int, dict[int, st
 
 
 def _corrections(connection: Connection, runs: Sequence[int]) -> dict[int, list[Event]]:
-    """By run its corrections, in the order in which they were kept."""
+    """Corrections by run, in the order of arrival."""
     found: dict[int, list[Event]] = defaultdict(list)
     for chunk in chunks(runs, PARAMETERS):
         query = select(track_events.c.run, *EVENT).where(track_events.c.run.in_(chunk), track_events.c.supersedes.is_not(None))
@@ -135,7 +133,7 @@ def _corrections(connection: Connection, runs: Sequence[int]) -> dict[int, list[
 
 
 def _touched(connection: Connection, stretches: Sequence[_Stretch], corrections: Mapping[int, Sequence[Event]]) -> dict[int, list[int]]:
-    """By run the hours that must be made again for stretches of the log: a correction's is that of what it corrects."""
+    """Hours to project again for stretches of the log, by run: a correction touches the hour of the event it corrects."""
     hours: dict[int, set[int]] = defaultdict(set)
     corrected: dict[int, list[str]] = defaultdict(list)
     position = track_events.c.position
@@ -154,7 +152,7 @@ def _touched(connection: Connection, stretches: Sequence[_Stretch], corrections:
 
 
 def _roots(corrected: Iterable[str], supersedes: Mapping[str, str]) -> set[str]:
-    """What the corrections, or the corrections they correct, are about in the end; a circle is about nothing."""
+    """The events that corrections, or corrections of corrections, apply to; a cycle applies to nothing."""
     roots = set()
     for event in corrected:
         seen, root = set(), event
@@ -168,7 +166,7 @@ def _roots(corrected: Iterable[str], supersedes: Mapping[str, str]) -> set[str]:
 def _events_of(
     connection: Connection, hours: Mapping[int, Sequence[int]], made: Mapping[int, Iterable[int]]
 ) -> dict[int, dict[int, list[Event]]]:
-    """By run and hour the events that happened in it, corrections aside. `made`: by run the hours that were made before."""
+    """Events by run and hour, without corrections. `made`: projected hours by run."""
     found: dict[int, dict[int, list[Event]]] = defaultdict(dict)
     found.update({run: {hour: [] for hour in each} for run, each in hours.items()})
     places = (place for run, each in hours.items() for place in _in_hours(run, each, sorted(made.get(run, ()))))
@@ -182,7 +180,7 @@ def _events_of(
 
 
 def _in_hours(run: int, hours: Sequence[int], made: Iterable[int]) -> Iterator[ColumnElement[bool]]:
-    """Hours with none between them that was made before are one condition: those between them have few events, or none."""
+    """One condition for hours without a projected hour in between: the hours between have few events, or none."""
     at = track_events.c.at
     others = sorted({*made} - {*hours})
     for _, group in groupby(hours, lambda hour: bisect(others, hour)):

@@ -1,4 +1,4 @@
-"""The tables of what is tracked: programs and runs, their events and hours, alerts and lessons. See `tables`."""
+"""Tables of tracking: programs and runs, events and hours, alerts and run outcomes. See `tables`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a team's finished runs teach its later estimates. What they teach is judged in `learning`, when they are closed."""
+"""Apply the outcomes of a team's finished runs to its estimates. Outcomes are recorded when runs are closed."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ MTTF = "mttf_hours_per_accelerator"
 
 
 class FeedbackCache:
-    """A process's knowledge of what teams have learned, `SEEN_WITHIN_S` old at most. While the database is away it is as it was."""
+    """Run outcomes by team, at most MAX_AGE_S old. While the database is unavailable the last known ones are used."""
 
     def __init__(self, store: Store, ticks: Callable[[], float] = time.monotonic) -> None:
         self._store = store
@@ -37,7 +37,7 @@ class FeedbackCache:
         self._known: dict[str, tuple[float, tuple[RunOutcome, ...]]] = {}
 
     def run_outcomes(self, team: str) -> tuple[RunOutcome, ...]:
-        """The team's lessons, the newest first."""
+        """Run outcomes of a team, newest first."""
         until, known = self._known.get(team, (0.0, ()))
         if self._ticks() < until:
             return known
@@ -50,7 +50,7 @@ class FeedbackCache:
 
 
 def apply_throughput_feedback(context: AppContext, run: Run, utilisation: Utilisation, notes: AssumptionLog) -> Utilisation:
-    """The utilisation as the team's own finished runs on this accelerator have reached it."""
+    """The utilisation scaled to the throughput that the team's finished runs on this accelerator reached."""
     lessons = context.run_outcomes()
     if not lessons:
         return utilisation
@@ -64,7 +64,7 @@ def apply_throughput_feedback(context: AppContext, run: Run, utilisation: Utilis
 
 
 def apply_request_feedback(context: AppContext, request: Given, accelerator: Any, notes: AssumptionLog) -> Given:
-    """The request with the failure rate and overheads of the team's finished runs where it states none."""
+    """The request with failure rate and overheads of the team's finished runs where it states none."""
     lessons = context.run_outcomes()
     if not lessons:
         return request
@@ -81,7 +81,7 @@ def apply_request_feedback(context: AppContext, request: Given, accelerator: Any
 
 
 def context_for_team(context: AppContext, teacher: FeedbackCache, who: Principal) -> AppContext:
-    """The context as somebody's team sees it: with what it has learned, and its own prices."""
+    """The context of a team: with its run outcomes and its own prices."""
     return replace(context.priced_for(who.team_name), run_outcomes=lambda: teacher.run_outcomes(who.team))
 
 

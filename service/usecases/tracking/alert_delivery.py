@@ -1,4 +1,4 @@
-"""Alerts on their way: signed, sent, sent again where nobody said that they arrived, and given up after about a day."""
+"""Delivery of alerts: signed, sent, retried with growing pauses, and given up after about a day."""
 
 from __future__ import annotations
 
@@ -46,7 +46,8 @@ class SendMessage(Protocol):
 
 
 def deliver_due(context: AppContext, post: SendMessage = webhooks.post, jitter: Callable[[], float] = _RANDOM.random) -> int:
-    """Try to deliver some alerts that are due, side by side; returns how many were tried. What nobody else has claimed is due."""
+    """Attempt up to MAX_CONCURRENT due deliveries concurrently; returns the number attempted. Claimed deliveries are left to their
+    process."""
     claimed = context.store.claim_deliveries(context.clock(), LEASE, MAX_CONCURRENT, MOST_ATTEMPTS)
     if not claimed:
         return 0
@@ -57,7 +58,7 @@ def deliver_due(context: AppContext, post: SendMessage = webhooks.post, jitter: 
 
 
 def webhook_message(outgoing: ClaimedDelivery) -> dict[str, Any]:
-    """What a webhook is told: an event of the Standard Webhooks specification. The same at every attempt."""
+    """Body of a webhook: an event of the Standard Webhooks specification, the same at every attempt."""
     alert, rule = outgoing.alert, outgoing.rule
     kind = TEST if alert.subject == TEST else rule.body["kind"]
     return {
@@ -68,7 +69,7 @@ def webhook_message(outgoing: ClaimedDelivery) -> dict[str, Any]:
 
 
 def slack_message(outgoing: ClaimedDelivery) -> dict[str, Any]:
-    """What Slack is told. Plain text, in which names neither mention anybody nor become links."""
+    """Body of a Slack message, as plain text: names in it neither mention users nor become links."""
     title, text = (str(outgoing.alert.body[name]) for name in ("title", "text"))
     return {
         "text": _escaped(text),
@@ -80,7 +81,7 @@ def slack_message(outgoing: ClaimedDelivery) -> dict[str, Any]:
 
 
 def sign_headers(secret: str, delivery: str, at: datetime, body: str) -> dict[str, str]:
-    """The headers of the Standard Webhooks specification. The id stays that of the delivery, so that its receiver knows a repeat."""
+    """Headers of the Standard Webhooks specification. The id is that of the delivery, so that a receiver recognises a repeat."""
     signature = Webhook(secret).sign(msg_id=delivery, timestamp=at, data=body)
     return {"webhook-id": delivery, "webhook-timestamp": str(int(at.timestamp())), "webhook-signature": signature}
 
@@ -120,5 +121,5 @@ def _named(outgoing: ClaimedDelivery) -> tuple[str, int]:
 
 
 def _escaped(text: str) -> str:
-    """Slack's three characters of control: `<!channel>` in a name would call everybody."""
+    """Escape Slack's control characters: `<!channel>` in a name would notify everybody."""
     return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")

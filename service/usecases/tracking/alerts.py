@@ -1,4 +1,4 @@
-"""Alert rules: made, ended, tried, and judged by how their programs stand. What is found goes out by `alert_delivery`."""
+"""Alert rules: create, end, test and evaluate them. Alerts are delivered by `alert_delivery`."""
 
 from __future__ import annotations
 
@@ -39,9 +39,9 @@ MOST_PROGRAMS = 100
 
 
 def create_rule(context: AppContext, program: ProgramRecord, given: Given, kept: IdempotencyRecord | None) -> AlertRuleRecord:
-    """A new rule of a program. A webhook that comes without a secret gets one.
+    """A new rule of a program. A webhook without a secret gets one.
 
-    Raises InvalidRequest for an address that alerts may not go to, for a secret of another form, and for more rules than are judged.
+    Raises InvalidRequest for a forbidden address, a malformed secret, and more rules than MAX_RULES.
     """
     if len(context.store.rules(program.id)) >= MOST_RULES:
         raise InvalidRequest(f"the program has {MOST_RULES} rules; end one of them first")
@@ -50,7 +50,7 @@ def create_rule(context: AppContext, program: ProgramRecord, given: Given, kept:
 
 
 def find_rule(context: AppContext, who: Principal, rule_id: str) -> AlertRuleRecord:
-    """A rule in force of the caller's team. Raises NotFound: another team's is as unknown as none."""
+    """An active rule of the caller's team. Raises NotFound, also for rules of other teams."""
     found = context.store.rule(who.team, rule_id)
     if found is None:
         raise NotFound(NOT_OURS.format(what="alert rule"))
@@ -75,23 +75,23 @@ def end_rule(context: AppContext, rule: AlertRuleRecord) -> None:
 
 
 def try_rule(context: AppContext, rule: AlertRuleRecord) -> AlertRecord:
-    """An alert to all targets of a rule, about nothing."""
+    """Send a test alert to all targets of a rule."""
     text = f"this is a test of an alert rule ({rule.body['kind']}): nothing has happened"
     return context.store.record_test_alert(rule, AlertFinding("test", "a test", text, {}), context.clock())
 
 
 def rule_from_record(row: AlertRuleRecord) -> AlertRule:
-    """The rule of a row."""
+    """The rule of a stored record."""
     return AlertRule(row.body["kind"], tuple(AlertTarget(**target) for target in row.body["targets"]), **_limits(row.body))
 
 
 def address_host(url: str) -> str:
-    """No more of a rule's address than its host: its path is often a secret. What was allowed when it was made is not asked again."""
+    """Host of a rule's address: its path is often a secret. The address is not checked again."""
     return destination(url, private=True).name
 
 
 def evaluate_due(context: AppContext, stopping: Callable[[], bool] = never) -> None:
-    """Judge the programs that something has happened to, and those that have not been judged for a while."""
+    """Evaluate the programs with new events, and those not evaluated for EVALUATION_INTERVAL."""
     now = context.clock()
     for judgement in context.store.due_evaluations(now - JUDGED_EVERY, MOST_PROGRAMS):
         if stopping():
@@ -101,7 +101,7 @@ def evaluate_due(context: AppContext, stopping: Callable[[], bool] = never) -> N
 
 
 def evaluate_program(context: AppContext, program: ProgramRecord) -> list[AlertRecord]:
-    """Judge a program by all its rules; returns the alerts that are new. They are on their way when this returns."""
+    """Evaluate all rules of a program; returns the new alerts. Their deliveries are stored when this returns."""
     return list(_judged(context, program))
 
 
@@ -131,7 +131,7 @@ def _standing(context: AppContext, tracked: StatusResult, rule: AlertRule, team_
 
 
 def _gate_overdue(context: AppContext, tracked: StatusResult, rule: AlertRule) -> bool | None:
-    """Whether the gate was due as long ago as the rule says, and nobody has decided since."""
+    """Whether the gate has been due and undecided for as long as the rule states."""
     if rule.days is None:
         return None
     if not tracked.status.gate.due or not rule.days:
@@ -140,7 +140,7 @@ def _gate_overdue(context: AppContext, tracked: StatusResult, rule: AlertRule) -
 
 
 def _team_usd(context: AppContext, tracked: StatusResult) -> float:
-    """What is known to be spent over all programs of the team [USD]."""
+    """Known spend over all programs of the team [USD]."""
     others = [one for one in context.store.team_programs(tracked.program.team) if one.id != tracked.program.id]
     moment = tracked.status.as_of
     spends = [tracked.status.spend.usd, *(program_status(context, other, moment).status.spend.usd for other in others)]
@@ -166,7 +166,7 @@ def _target(context: AppContext, given: Given, pointer: str) -> AlertTarget:
 
 
 def _checked(context: AppContext, url: str, pointer: str) -> str:
-    """Host, and port unless it is the usual one, of an address. Raises InvalidRequest for one that alerts may not go to."""
+    """Host of an address, with its port unless that is the default. Raises InvalidRequest for a forbidden address."""
     try:
         return destination(url, private=context.settings.allow_private_webhooks).name
     except Forbidden as error:

@@ -1,4 +1,4 @@
-"""What was planned, kept beside what is tracked: taken from a program's plan (docs/programs.md) or from what the caller states."""
+"""Baselines of programs and runs: taken from a program's plan (docs/programs.md) or stated by the caller."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _WEEK = ("usd", "tokens", "accelerator_hours", "checkpoints")
 
 
 def baseline_of_plan(answer: Body, request: Body | None) -> dict[str, Any]:
-    """What a plan's answer says about budget, scope, time, gate and runs, and its request, where that is known, of holidays; as JSON."""
+    """Budget, scope, schedule, gate and runs of a plan's answer, and holidays of its request where that is known; as JSON."""
     schedule, asked = answer["schedule"], (request or {}).get("schedule", {})
     return {
         "budget_usd": answer["total_usd"]["p50"],
@@ -69,7 +69,7 @@ def _run_of_plan(tier: Body, run: Body, answer: Body) -> dict[str, Any]:
 
 
 def _shares(answer: Body) -> dict[str, float]:
-    """What of the budget is held in reserve, and what is planned for people, storage and overheads around the runs."""
+    """Shares of the budget in reserve, and planned for people, storage and overheads around the runs."""
     total, reserve = answer["total_usd"]["p50"], answer["envelope"]["reserve_usd"]
     runs = sum(run["cost_usd"] for tier in answer["tiers"] for run in tier["runs"])
     return {"reserve_share": reserve / total, "around_share": (total - reserve - runs) / total} if total else {}
@@ -80,7 +80,7 @@ def _assumed(estimate: Body, field: str) -> Any:
 
 
 def program_baseline(body: Body, first: Body) -> ProgramBaseline:
-    """The baseline in force, from a program's newest and first bodies."""
+    """The baseline from a program's newest and first bodies."""
     gate, outcome, total = body.get("midpoint_gate"), body.get("outcome"), body.get("total_usd")
     return ProgramBaseline(
         name=body["name"],
@@ -100,15 +100,15 @@ def program_baseline(body: Body, first: Body) -> ProgramBaseline:
 
 
 def with_gate_share(gate: Body) -> dict[str, Any]:
-    """The midpoint gate that was decided, at the share of the budget that a plan's gate has where nobody states one."""
+    """The midpoint gate with the default share of the budget where none is stated."""
     return {"at_spend_share": find_program_default("at_spend_share").value, **gate}
 
 
 def effective_gate(program: Body) -> dict[str, Any] | None:
-    """The midpoint gate as it was decided, at its share of the budget in force.
+    """The midpoint gate under the present budget and start.
 
-    A plan says when and in which tier it falls. With another budget it falls in the week in which the burn plan reaches the amount, if any,
-    on the first working day as the plan has it; with a later start not before that. A tier is told of the plan's own day and amount alone.
+    A plan states the gate's amount, day and tier. With another budget it falls in the week in which the burn plan reaches the amount, if
+    any, on the first working day; never before the start. The tier is known for the plan's own day and amount only.
     """
     decided, budget = program.get("midpoint_gate"), program.get("budget_usd")
     if decided is None:
@@ -127,14 +127,14 @@ def effective_gate(program: Body) -> dict[str, Any] | None:
 
 
 def _week_due(program: Body, usd: float) -> str | None:
-    """The Monday of the week in which the burn plan reaches the amount; None where it never does."""
+    """Monday of the week in which the burn plan reaches the amount; None where it never does."""
     weeks = program.get("weeks", ())
     spent = accumulate(week["usd"] for week in weeks)
     return next((week["week"] for week, sum_usd in zip(weeks, spent, strict=True) if sum_usd > usd - CENT_USD), None)
 
 
 def _working_day(program: Body, day: str | None) -> str | None:
-    """The first working day from a day on, and from the program's first; holidays are those of the plan's request, where it is known."""
+    """The first working day from a day on, not before the program's start; holidays are those of the plan's request, where it is known."""
     if day is None:
         return None
     first = max(day, program.get("start") or day)
@@ -143,13 +143,13 @@ def _working_day(program: Body, day: str | None) -> str | None:
 
 
 def planned_run(program: Body, tier: str | None, name: str) -> dict[str, Any]:
-    """What the program's plan says of the run of that tier and name; empty where it says nothing."""
+    """The plan of the run of that tier and name; empty where the program's plan has none."""
     found = (run for run in program.get("runs", ()) if (run["tier"], run["name"]) == (tier, name))
     return {key: value for key, value in next(found, {}).items() if key not in ("tier", "name")}
 
 
 def apply_stated(planned: Body, stated: Body) -> dict[str, Any]:
-    """What was planned with what is stated now above it; the price of an accelerator-hour follows from the two where both are stated."""
+    """The plan with stated values on top; the price of an accelerator-hour follows where cost and hours are known."""
     given = {**planned, **{name: value for name, value in stated.items() if value is not None}}
     if given.get("usd") and given.get("accelerator_hours") and {"usd", "accelerator_hours"} & stated.keys():
         given["usd_per_accelerator_hour"] = given["usd"] / given["accelerator_hours"]
@@ -157,7 +157,7 @@ def apply_stated(planned: Body, stated: Body) -> dict[str, Any]:
 
 
 def run_baseline(run: Body, program: Body) -> RunBaseline:
-    """What was planned of a run; those of a closed program are closed."""
+    """The plan of a run; runs of a closed program are closed."""
     given = {name: value for name, value in run["planned"].items() if name in RunBaseline.__dataclass_fields__}
     given |= {"name": run["name"], "tier": run.get("tier"), "closed": CLOSED in (run["state"], program["state"])}
     for name in ("start", "finish"):

@@ -1,4 +1,4 @@
-"""Corrections that would change nothing: they state what the event that they correct has no field for."""
+"""Validation of corrections: fields that the corrected event's type does not have are rejected."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ MOST_STEPS = 50
 
 
 def invalid_corrections(context: AppContext, run: RunRecord, events: Sequence[Event]) -> dict[int, str]:
-    """Why corrections of a batch cannot be taken, by their places; no matter are those kept already or of an unknown event."""
+    """Reasons to reject corrections of a batch, by index. Known corrections and those of unknown events are accepted."""
     stating = [(place, event) for place, event in enumerate(events) if event.type == "correction" and _stated(event)]
     if not stating:
         return {}
@@ -24,7 +24,7 @@ def invalid_corrections(context: AppContext, run: RunRecord, events: Sequence[Ev
 
 
 def _kept(context: AppContext, run: RunRecord, events: Sequence[Event]) -> dict[str, Event]:
-    """Those of the batch's corrections that the log holds, and what of it they and theirs correct."""
+    """Corrections of the batch that the log holds, and the events that these correct."""
     corrections = [event for event in events if event.type == "correction"]
     wanted = {name for event in corrections for name in (event.id, str(event.supersedes))}
     found: dict[str, Event] = {}
@@ -38,7 +38,7 @@ def _kept(context: AppContext, run: RunRecord, events: Sequence[Event]) -> dict[
 
 
 def _reasons(correction: Event, known: Mapping[str, Event]) -> Iterator[str]:
-    """At most one."""
+    """At most one reason."""
     corrected: Event | None = correction
     for _ in range(MOST_STEPS):
         if corrected is None or corrected.type != "correction":

@@ -1,4 +1,4 @@
-"""Taking a run's events: what is kept, what was there already, and what is refused, with the reason."""
+"""Append events to a run: accepted, duplicate, or rejected with a reason."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ ITSELF = "a correction cannot supersede itself"
 
 @dataclass(frozen=True, slots=True)
 class RejectedEvent:
-    """An event that is not kept."""
+    """An event that is not stored, and the reason."""
 
     id: str
     reason: str
@@ -28,7 +28,7 @@ class RejectedEvent:
 
 @dataclass(frozen=True, slots=True)
 class AppendResult:
-    """What became of a batch of events."""
+    """Counts of a batch of events."""
 
     accepted: int
     duplicates: int
@@ -41,7 +41,7 @@ def list_events(context: AppContext, run: RunRecord, after: int, limit: int) -> 
 
 
 def append_events(context: AppContext, run: RunRecord, events: Sequence[Event]) -> AppendResult:
-    """Keep the events of a run, each of which is then accepted, a duplicate or refused: what the first two count is durable.
+    """Append events to a run's log, idempotent by id. Accepted events and duplicates are durable when this returns.
 
     Raises StoreUnavailable.
     """

@@ -1,4 +1,4 @@
-"""A finished run is judged against its plan once, when it is closed; the team's later estimates know (`lessons`)."""
+"""Record the outcome of a finished run when it is closed, for the team's later estimates."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ OVERHEADS = ("evaluation", "debugging", "reruns")
 
 
 def record_outcome(context: AppContext, program: ProgramRecord, run: RunRecord) -> None:
-    """Keep what a closed run teaches; a run without a plan, or too short, teaches nothing."""
+    """Store the outcome of a closed run; a run without a plan, or a short one, has none."""
     tracked = program_status(context, program)
     status = next(one for row, one in zip(tracked.runs, tracked.status.runs, strict=True) if row.id == run.id)
     lesson = measure_outcome(run, status)
@@ -22,7 +22,7 @@ def record_outcome(context: AppContext, program: ProgramRecord, run: RunRecord) 
 
 
 def measure_outcome(run: RunRecord, status: RunStatus) -> RunOutcome | None:
-    """What a run teaches, None where its accelerator is not known or it did not run for long."""
+    """Outcome of a run, None where its accelerator is unknown or it ran for too short a time."""
     accelerator, hours = run.body["planned"].get("accelerator"), status.spend.accelerator_hours
     count = run.body["planned"].get("accelerators") or 1
     if accelerator is None or not hours or hours / count < feedback_rules().min_hours:

@@ -1,4 +1,4 @@
-"""How a tracked program stands in one sentence, in figures: on budget and in time, or by how much it is not."""
+"""Headline of a program: on budget and in time, or by how much it is not, in one sentence."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ Health = Literal["on_track", "at_risk", "off_track", "unknown"]
 
 @dataclass(frozen=True, slots=True)
 class Headline:
-    """`health` is judged by the medians of the forecast, `at_risk` where only its p90 is beyond budget or deadline.
+    """`health` is by the medians of the forecast, `at_risk` where only its p90 exceeds budget or deadline.
 
-    `over_usd` is the median cost less the budget, `late_days` the median end less the deadline; below 0 there is room.
+    `over_usd` is the median cost less the budget, `late_days` the median finish less the deadline; negative values are a margin.
     """
 
     health: Health
@@ -31,7 +31,7 @@ class Headline:
 
 @dataclass(frozen=True, slots=True)
 class _Limit:
-    """A forecast against what it is held to: by how much its median and its p90 are beyond, and that in words."""
+    """A forecast against its limit: excess of median and p90, and the texts for each case."""
 
     over: float
     over_at_p90: float
@@ -41,7 +41,7 @@ class _Limit:
 
 
 def headline(baseline: ProgramBaseline, status: ProgramStatus) -> Headline:
-    """The program's headline, and what else its reader has to know first."""
+    """Headline of a program, with notes."""
     cost, finish = status.forecast.cost_usd, status.forecast.finish
     budget = status.earned_value.bac_usd if baseline.budget_usd is None else baseline.budget_usd
     money = _money(cost, budget) if cost and budget else None
@@ -98,7 +98,7 @@ def _sentence(parts: list[str]) -> str:
 
 
 def _said(baseline: ProgramBaseline, status: ProgramStatus, money: _Limit | None, time: _Limit | None) -> Iterator[str]:
-    """What the first sentence leaves open, and what has to be decided."""
+    """Notes: what the headline leaves open, and what has to be decided."""
     if time and not money:
         yield f"Whether the budget will do is not known: {_reason(status, 'cost_usd', 'no budget is stated')}."
     if money and not time:

@@ -1,4 +1,4 @@
-"""Imports: bills, job accounts and metrics of other tools become events of the team's runs, however often the same file is read."""
+"""Import invoices, job accounts and metrics of other tools as events of the team's runs; repeated imports change nothing."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ SEVERAL = "{count} runs are called {run!r}; name the program, or the run's id"
 
 @dataclass(frozen=True, slots=True)
 class ImportScope:
-    """Where the rows go that say less: a run, or the program whose runs they name."""
+    """Default run of all rows, or the program in which their runs are looked up."""
 
     program: ProgramRecord | None = None
     run: RunRecord | None = None
@@ -52,7 +52,7 @@ class ImportScope:
 
 @dataclass(frozen=True, slots=True)
 class ImportResult:
-    """What came of an import. `corrected` counts events that the source has restated, or taken back from another run."""
+    """Counts of an import. `corrected` counts events that the source has restated, or moved from another run."""
 
     accepted: int
     duplicates: int
@@ -66,7 +66,7 @@ class ImportResult:
 def import_file(
     context: AppContext, who: Principal, kind: str, content: bytes, place: ImportScope, basis: CostBasis = "effective"
 ) -> ImportResult:
-    """Keep what a file holds as events of the team's runs. What the answer counts is durable. `basis`: which cost of a bill counts.
+    """Store the contents of a file as events of the team's runs. The counted events are durable. `basis`: which cost of an invoice counts.
 
     Raises InvalidRequest for a file that cannot be read as its kind, StoreUnavailable.
     """
@@ -87,7 +87,7 @@ def import_file(
 
 
 class ImportCounts:
-    """What has become of an import's events so far."""
+    """Running counts of an import."""
 
     def __init__(self) -> None:
         self.accepted = self.duplicates = self.corrected = 0
@@ -96,7 +96,7 @@ class ImportCounts:
 
 
 class RunDirectory:
-    """The team's runs, by what rows may call them."""
+    """Runs of a team, found by the references of rows."""
 
     def __init__(self, programs: Sequence[ProgramRecord], runs: Sequence[RunRecord], place: ImportScope) -> None:
         self.runs = {run.id: run for run in runs}
@@ -104,7 +104,7 @@ class RunDirectory:
         self._programs = {program.id: program.body["name"] for program in programs}
 
     def find(self, reference: RunReference) -> RunRecord | str:
-        """The run that is meant, or why none is."""
+        """The run of a reference, or why there is none."""
         if self._place.run is not None:
             return self._place.run
         if not reference.is_stated:
@@ -138,9 +138,9 @@ def _sorted_out(matched: Sequence[ImportedEvent], directory: RunDirectory) -> tu
 
 
 def _keep(context: AppContext, run: RunRecord, others: Sequence[RunRecord], events: Sequence[Event], counts: ImportCounts) -> None:
-    """Keep a chunk; what is kept already with other figures is corrected, and taken back from a run it stood at before.
+    """Store a chunk: restated events are corrected, and moved events are retracted from their former run.
 
-    The type of an event stays as it was kept: what another type says beyond its fields is left out.
+    An event keeps its stored type: fields of another type are left out.
     """
     ids = [event.id for event in events]
     for other, kept in context.store.latest_revisions_elsewhere(others, ids):

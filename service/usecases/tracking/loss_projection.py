@@ -1,4 +1,4 @@
-"""Where tracked runs' losses will end, by the law that /v1/loss-curves extrapolates with: a second's work a run, done when asked for."""
+"""Projection of a run's final loss by its planned schedule, as in /v1/loss-curves; takes up to 1 s a run."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ ASSUMED = "the learning rate's decay was not planned: taken to be a cosine to 0 
 
 
 def project_run_loss(planned: Mapping[str, Any], history: RunHistory) -> LossProjection | str:
-    """The end of a run's loss by its planned schedule, or why nobody can tell."""
+    """Projected final loss of a run, or the reason why there is none."""
     tokens = planned.get("tokens")
     decay: Decay | None = planned.get("decay")
     if not tokens:

@@ -1,4 +1,4 @@
-"""Tracked programs and runs: made, read, changed. What happens to them is in `track_events`, how they stand in `track_status`."""
+"""Tracked programs and runs: create, read, change."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ def check_new(context: AppContext, kept: IdempotencyRecord | None) -> None:
 
 
 def start_program(context: AppContext, who: Principal, given: Given, plan: Given | None, kept: IdempotencyRecord | None) -> ProgramRecord:
-    """A new program. `plan` is its request and answer; what the caller states beside it stands above it.
+    """A new program. `plan` has its request and answer; stated values take precedence over it.
 
-    Raises InvalidRequest where its dates contradict one another.
+    Raises InvalidRequest where the dates contradict one another.
     """
     planned = baseline_of_plan(plan["answer"], plan["request"]) if plan else {}
     stated = {name: plain(given[name]) for name in (*STATED_FIELDS, "midpoint_gate", "caps") if given.get(name) is not None}
@@ -44,7 +44,7 @@ def list_programs(context: AppContext, who: Principal, after: int, limit: int) -
 
 
 def find_program(context: AppContext, who: Principal, program_id: str) -> ProgramRecord:
-    """A program of the caller's team. Raises NotFound: another team's is as unknown as none."""
+    """A program of the caller's team. Raises NotFound, also for programs of other teams."""
     found = context.store.program(who.team, program_id)
     if found is None:
         raise NotFound(NOT_OURS.format(what="program"))
@@ -52,7 +52,7 @@ def find_program(context: AppContext, who: Principal, program_id: str) -> Progra
 
 
 def change_program(context: AppContext, who: Principal, program: ProgramRecord, given: Given) -> ProgramRecord:
-    """The program with what is given in place of what was; the versions before are kept. Raises store.Moved when another was faster."""
+    """The program with changed values; earlier versions are kept. Raises VersionConflictError after a concurrent change."""
     body = {**program.body, **{name: plain(value) for name, value in given.items()}}
     _check_dates(body)
     return context.store.change_program(program, body, context.clock(), who.key)
@@ -88,7 +88,7 @@ def find_run(context: AppContext, who: Principal, run_id: str) -> RunRecord:
 
 
 def change_run(context: AppContext, who: Principal, run: RunRecord, given: Given) -> RunRecord:
-    """The run with what is given in place of what was; the versions before are kept. Raises store.Moved when another was faster."""
+    """The run with changed values; earlier versions are kept. Raises VersionConflictError after a concurrent change."""
     news = {name: plain(value) for name, value in given.items()}
     body = {**run.body, **news, "planned": apply_stated(run.body["planned"], news.get("planned", {}))}
     _check_planned(body)

@@ -1,4 +1,4 @@
-"""Making the hours of the log: a projection that can be thrown away and made again, whoever does it and how often."""
+"""Projection of the event log into hourly rollups: can be deleted and rebuilt by any process at any time."""
 
 from __future__ import annotations
 
@@ -16,24 +16,24 @@ MOST_RUNS = 1000
 
 
 def render_hour(events: Sequence[Event], corrections: Sequence[Event]) -> str:
-    """An hour as it is kept, of what happened in it and all corrections of the run."""
+    """Stored form of an hour, from its events and all corrections of the run."""
     return rollup_to_json(roll_up_hour(apply_corrections(events, corrections)))
 
 
 def project_run(context: AppContext, run: RunRecord, stopping: Callable[[], bool] = never) -> None:
-    """Make the hours of a run that are wanting, unless the process is to stop; what is made by then is kept."""
+    """Update the rollups of a run, unless the process is stopping; finished chunks are kept."""
     while not stopping() and context.store.project_hours(run, render_hour, CHUNK_EVENTS):
         continue
 
 
 def project_all(context: AppContext, stopping: Callable[[], bool] = never) -> None:
-    """Make the hours that are wanting, run by run."""
+    """Update the rollups of all runs with new events."""
     for run in context.store.runs_to_project(MOST_RUNS):
         project_run(context, run, stopping)
 
 
 def rebuild(context: AppContext, runs: Sequence[RunRecord]) -> int:
-    """Make all hours of the runs anew from the log; returns how many of them had been otherwise."""
+    """Rebuild all rollups of the runs from the log; returns the number of hours that differed."""
     return sum(_rebuilt(context, run) for run in runs)
 
 

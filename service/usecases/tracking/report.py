@@ -1,4 +1,4 @@
-"""A tracked program's report: its status with what a reader needs beside it to believe and to decide."""
+"""Report of a tracked program: status, headline, series, log, unknown figures and assumptions."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class InterruptionEntry:
 
 @dataclass(frozen=True, slots=True)
 class LogEntry:
-    """What was decided, noted or done by hand."""
+    """A decision, note, branch or rollback."""
 
     at: datetime
     run: str
@@ -47,7 +47,7 @@ class LogEntry:
 
 @dataclass(frozen=True, slots=True)
 class UnknownField:
-    """A figure that nobody knows, of a run or (None) of the program, and why."""
+    """An unknown figure of a run, or (None) of the program, with the reason."""
 
     run: str | None
     field: str
@@ -56,9 +56,9 @@ class UnknownField:
 
 @dataclass(frozen=True, slots=True)
 class ProgramReport:
-    """`interruptions` and `log` are the newest, newest first; `assumptions` what the figures rest on beside the events.
+    """`interruptions` and `log` are the newest, newest first; `assumptions` are what the figures rest on besides the events.
 
-    `gate_date` is the day of the half-spend gate: as it was decided, now where it is due, else as the forecast has it.
+    `gate_date` is the day of the half-spend gate: when it was decided, today where it is due, else by the forecast.
     """
 
     tracked: StatusResult
@@ -73,7 +73,7 @@ class ProgramReport:
 
 
 def program_report(context: AppContext, program: ProgramRecord, as_of: datetime | None = None) -> ProgramReport:
-    """The report of a program as of a moment (inclusive), by default now. Raises StoreUnavailable."""
+    """Report of a program as of a time (inclusive), by default now. Raises StoreUnavailable."""
     found = program_status(context, program, as_of, with_loss_ends=True)
     return ProgramReport(
         tracked=found,
@@ -91,7 +91,7 @@ def program_report(context: AppContext, program: ProgramRecord, as_of: datetime 
 
 
 def _gate_on(found: StatusResult) -> date | None:
-    """Between now and the forecast's end spending is taken to be even."""
+    """Between now and the forecast's finish spending is taken to be even."""
     gate, foretold, now = found.status.gate, found.status.forecast, found.status.as_of
     if gate.decided_at or gate.due:
         return (gate.decided_at or now).date()
@@ -111,7 +111,7 @@ def _stops(run: PlannedRunHistory) -> Iterator[InterruptionEntry]:
 
 
 def _said(run: PlannedRunHistory) -> Iterator[LogEntry]:
-    """What people said; hours without any are not read."""
+    """Entries of the log; only hours with marks are parsed."""
     for hour, text in run.hours:
         if not text.endswith(CLOSING):
             for microseconds, kind, given in rollup_from_json(text).marks:
@@ -121,7 +121,7 @@ def _said(run: PlannedRunHistory) -> Iterator[LogEntry]:
 
 
 def _words(given: Mapping[str, Any]) -> str:
-    """An event's own fields as a line."""
+    """Fields of an event as a line of text."""
     decided = [f"{given['gate']}: {given['verdict']}"] if "gate" in given else []
     named = [str(given["name"])] if "name" in given else []
     steps = [f"{word} step {given[name]:,}" for name, word in (("to_step", "to"), ("from_step", "from")) if name in given]
@@ -129,7 +129,7 @@ def _words(given: Mapping[str, Any]) -> str:
 
 
 def _unknown(found: StatusResult) -> Iterator[UnknownField]:
-    """The program's, then what else its runs do not know."""
+    """Unknown figures of the program, then of its runs."""
     blocks: list[tuple[str | None, ProgramStatus | RunStatus]] = [(None, found.status), *((run.name, run) for run in found.status.runs)]
     for run, block in blocks:
         yield from (_not_known(run, "earned_value", each) for each in block.earned_value.unknown)
@@ -142,7 +142,7 @@ def _not_known(run: str | None, block: str, unknown: UnknownFigure) -> UnknownFi
 
 
 def _assumptions(found: StatusResult) -> Iterator[Assumption]:
-    """What the figures lean on that no event told."""
+    """What the figures rest on besides the events."""
     status, rules = found.status, status_rules()
     yield Assumption("earned_value", status.earned_value.basis, "how the work that is done is weighed")
     yield Assumption("planned_value", _planned_basis(found), "what spending and tokens are compared with")

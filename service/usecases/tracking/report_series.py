@@ -1,4 +1,4 @@
-"""What a report draws: spending and tokens over time against the plan, and the losses."""
+"""Series of a report: spend and tokens over time against the plan, and losses."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ FURTHEST = 4
 
 @dataclass(frozen=True, slots=True)
 class SeriesPoint:
-    """Planned and actual sums by a moment; what happened is None after now, and where nobody can tell."""
+    """Planned and actual sums until a time; actual ones are None after now, and where unknown."""
 
     at: datetime
     planned_usd: float | None
@@ -34,7 +34,7 @@ class SeriesPoint:
 
 @dataclass(frozen=True, slots=True)
 class LossPoint:
-    """A run's hourly median loss [nats a token] at tokens of the surviving line."""
+    """Hourly median loss of a run [nats per token] at tokens of the surviving line."""
 
     run: str
     tokens: float
@@ -42,7 +42,7 @@ class LossPoint:
 
 
 def moments(found: StatusResult) -> tuple[SeriesPoint, ...]:
-    """The sums from the start to the end that is planned or foretold; none where there is neither a start nor an event."""
+    """Sums from the start to the planned or forecast finish; empty without a start or an event."""
     runs = [cost_run(run.baseline, run.history) for run in found.histories]
     now = found.status.as_of
     begin, end = _ends(found)
@@ -53,7 +53,7 @@ def moments(found: StatusResult) -> tuple[SeriesPoint, ...]:
 
 
 def losses(told: Sequence[PlannedRunHistory]) -> tuple[LossPoint, ...]:
-    """Of each run at most as many as a plot can tell apart, those that the surviving line has left behind left out."""
+    """Losses of each run on the surviving line, at most POINTS each."""
     return tuple(point for run in told for point in _thinned(_losses(run)))
 
 
@@ -73,7 +73,7 @@ def _thinned(points: list[LossPoint]) -> list[LossPoint]:
 
 
 def _ends(found: StatusResult) -> tuple[datetime | None, datetime]:
-    """The first and the last moment to draw."""
+    """First and last time of the series."""
     baseline, now, finish = found.baseline, found.status.as_of, found.status.forecast.finish
     first = [run.history.started_at for run in found.histories if run.history.started_at]
     planned = [_midnight(day) for day in (baseline.start, *(week.week for week in baseline.weeks[:1])) if day]
@@ -103,7 +103,7 @@ def _spent(runs: Sequence[TrackedRun], at: datetime) -> float | None:
 
 
 def _spent_of(run: TrackedRun, at: datetime) -> float | None:
-    """What a run had cost by then: nothing before it began."""
+    """Cost of a run until then, 0 before its start."""
     if run.unknown_reason:
         return None
     hours = run.history.elapsed(at)
@@ -113,13 +113,13 @@ def _spent_of(run: TrackedRun, at: datetime) -> float | None:
 
 
 def _tokens(run: TrackedRun, at: datetime) -> float:
-    """Where a run stood by then, straight between what it told."""
+    """Position of a run at a time, interpolated between reports."""
     line = run.history.lineage
     return float(np.interp(run.history.elapsed(at), line.at_hours, line.tokens, left=0.0)) if line.tokens.size else 0.0
 
 
 def _planned_tokens(baseline: ProgramBaseline, runs: Sequence[TrackedRun], at: datetime, share: float) -> float | None:
-    """By the burn plan, or as the planned spending goes; None where no tokens are planned."""
+    """By the burn plan, else in proportion to the planned spend; None without planned tokens."""
     if baseline.weeks:
         return sum(week.tokens * _passed(week, at) for week in baseline.weeks)
     planned = baseline.planned_tokens or sum(run.baseline.tokens or 0.0 for run in runs)

@@ -1,4 +1,4 @@
-"""How a tracked program stands: its log, folded, against its baseline."""
+"""Status of a tracked program: its log, projected, against its baseline."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ MOST_LOSS_ENDS = 8
 
 @dataclass(frozen=True, slots=True)
 class PlannedRunHistory:
-    """What was planned of a run, its history, and the folds of its hours [since 1970] that this was made of."""
+    """Plan and history of a run, and the hourly rollups [hours since 1970] behind it."""
 
     baseline: RunBaseline
     history: RunHistory
@@ -36,9 +36,9 @@ class PlannedRunHistory:
 
 @dataclass(frozen=True, slots=True)
 class StatusResult:
-    """A program's state with what it follows from; `runs` and `histories` are in the order of its `runs`.
+    """Status of a program with its inputs; `runs` and `histories` are in the order of the status's runs.
 
-    `unprojected_losses`: why nobody can tell where a run's loss will end, by the run's place.
+    `unprojected_losses`: why the final loss of a run is not projected, by the run's index.
     """
 
     program: ProgramRecord
@@ -52,9 +52,9 @@ class StatusResult:
 def program_status(
     context: AppContext, program: ProgramRecord, as_of: datetime | None = None, *, with_loss_ends: bool = False
 ) -> StatusResult:
-    """The state of a program as of a moment (inclusive), by default now, from all events that are known now.
+    """Status of a program as of a time (inclusive), by default now, from all events known now.
 
-    `with_loss_ends`: the losses of unfinished runs are extrapolated too, of the newest `MOST_LOSS_ENDS`, which takes up to a second each.
+    `with_loss_projections`: project the final losses of the MAX_LOSS_PROJECTIONS newest unfinished runs, up to 1 s each.
     """
     moment = as_of or context.clock()
     logs = _logs(context, context.store.runs(program.id))
@@ -69,14 +69,14 @@ def program_status(
 
 
 def _loss_ends(logs: Sequence[RunLog], told: Sequence[PlannedRunHistory]) -> dict[int, LossProjection | str]:
-    """By the run's place: the end of its loss, or why nobody can tell."""
+    """Projected final loss, or the reason why there is none, by the run's index."""
     losing = [place for place, run in enumerate(told) if run.history.losses.at_hours.size and not _done(run)]
     newest = sorted(losing, key=lambda place: told[place].history.last_at or EPOCH, reverse=True)[:MOST_LOSS_ENDS]
     return {place: project_run_loss(logs[place].run.body["planned"], told[place].history) for place in newest}
 
 
 def _done(run: PlannedRunHistory) -> bool:
-    """Whether it has reached its planned tokens, or was closed: its loss has ended where it is."""
+    """Whether the run has reached its planned tokens or was closed."""
     return run.baseline.closed or (run.baseline.tokens is not None and run.history.lineage.position >= run.baseline.tokens)
 
 
@@ -101,5 +101,5 @@ def _told(context: AppContext, program: ProgramRecord, logs: Sequence[RunLog], m
 
 
 def _until(moment: datetime, events: Sequence[Event], corrections: Sequence[Event]) -> str:
-    """The hour of the moment, of what happened until then."""
+    """Rollup of the last hour, with events until the given time."""
     return rollup_to_json(roll_up_hour(event for event in apply_corrections(events, corrections) if event.at <= moment))

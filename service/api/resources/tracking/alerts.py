@@ -1,4 +1,4 @@
-"""/v1/track: alert rules of programs, and what they have told."""
+"""/v1/track: alert rules of programs, and their alerts."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ RULE_EXAMPLE: Body = {"kind": "budget", "shares": [0.5, 0.8, 1.0], "targets": [{
 
 
 def known_rule(rule_id: str) -> AlertRuleRecord:
-    """The team's rule of that id, if it is in force. Raises NotFound."""
+    """The team's active rule of that id. Raises NotFound."""
     return usecase.find_rule(current_app.extensions["context"], principal(), rule_id)
 
 
@@ -38,9 +38,9 @@ def known_rule(rule_id: str) -> AlertRuleRecord:
 @blueprint.alt_response(404, response_name(404))
 @blueprint.doc(**IDEMPOTENT)
 def create_rule(given: Body, program_id: str) -> Response:
-    """Have somebody told when something happens to a program
+    """Create an alert rule of a program
 
-    A webhook's secret is in this answer alone. The program is judged when events come, and every five minutes while it is open.
+    A webhook's secret is in this answer only. The program is evaluated when events arrive, and every five minutes while it is open.
     """
     program, kept = known_program(program_id), remembering(201, made_body, _rule_url)
     made = usecase.create_rule(current_app.extensions["context"], program, given, kept)
@@ -52,7 +52,7 @@ def create_rule(given: Body, program_id: str) -> Response:
 @blueprint.response(200, AlertRulePageSchema)
 @blueprint.alt_response(404, response_name(404))
 def list_rules(query: Body, program_id: str) -> Response:
-    """A program's alert rules in force, in the order in which they were made"""
+    """Active alert rules of a program, in the order of creation"""
     asked, program = page_of(query, (int,)), known_program(program_id)
     found = usecase.list_rules(current_app.extensions["context"], program, number_after(asked), asked.limit + 1)
     return numbered_page(found, asked.limit, rule_body, lambda row: row.number)
@@ -62,7 +62,7 @@ def list_rules(query: Body, program_id: str) -> Response:
 @blueprint.response(200, AlertRuleSchema)
 @blueprint.alt_response(404, response_name(404))
 def get_rule(rule_id: str) -> Response:
-    """One alert rule in force"""
+    """One active alert rule"""
     return json_response(rule_body(known_rule(rule_id)))
 
 
@@ -71,7 +71,7 @@ def get_rule(rule_id: str) -> Response:
 @blueprint.response(204)
 @blueprint.alt_response(404, response_name(404))
 def end_rule(rule_id: str) -> Response:
-    """End an alert rule: it is judged no more, and what it has told is not sent any further
+    """End an alert rule: it is no longer evaluated, and its pending deliveries are dropped
 
     Its alerts stay in the program's list.
     """
@@ -84,9 +84,9 @@ def end_rule(rule_id: str) -> Response:
 @blueprint.response(202, TestAlertSchema)
 @blueprint.alt_response(404, response_name(404))
 def try_rule(rule_id: str) -> Response:
-    """Send an alert about nothing to all targets of a rule
+    """Send a test alert to all targets of a rule
 
-    It goes the way of all others; how it went is told in the program's alerts.
+    It is delivered like any other; the program's alerts show the result.
     """
     made = usecase.try_rule(current_app.extensions["context"], known_rule(rule_id))
     location = url_for("alerts.list_alerts", program_id=made.program)
@@ -98,14 +98,14 @@ def try_rule(rule_id: str) -> Response:
 @blueprint.response(200, AlertPageSchema)
 @blueprint.alt_response(404, response_name(404))
 def list_alerts(query: Body, program_id: str) -> Response:
-    """What a program's rules have told, in that order, and how it got through"""
+    """Alerts of a program, in the order of creation, with their deliveries"""
     asked, program = page_of(query, (int,)), known_program(program_id)
     found = usecase.list_alerts(current_app.extensions["context"], program, number_after(asked), asked.limit + 1)
     return numbered_page(found, asked.limit, lambda each: alert_body(*each), lambda each: each[0].number)
 
 
 def made_body(row: AlertRuleRecord) -> Body:
-    """A rule as its maker sees it, with the secrets of its webhooks."""
+    """A new rule as its JSON object, with the secrets of its webhooks."""
     body = rule_body(row)
     for shown, target in zip(body["targets"], row.body["targets"], strict=True):
         if target["secret"] is not None:

@@ -24,7 +24,7 @@ CONTENT_TYPES = ("text/csv", "text/plain", "application/json", "application/vnd.
 
 
 class ImportQuerySchema(Schema):
-    """What the body is, and whose."""
+    """Kind and owner of the body."""
 
     kind = Choice(
         tuple(READERS),
@@ -47,7 +47,7 @@ class UnmatchedSchema(Schema):
 
 
 class ImportAnswerSchema(Schema):
-    """What came of an import. What is counted is durable."""
+    """Result of an import. Counted events are durable."""
 
     accepted = Count(required=True, minimum=0, suffixes=False)
     duplicates = Count(required=True, minimum=0, suffixes=False, description="Kept already, with the same figures")
@@ -73,11 +73,10 @@ class ImportAnswerSchema(Schema):
     }
 )
 def import_events(query: dict[str, Any]) -> Response:
-    """Import what other tools know of runs
+    """Import data of other tools about runs
 
-    Rows become events; the same row read again counts once, one that the source has restated becomes a correction, and rows that match no
-    run are told with the reason. A bill of 100,000 rows, the most that is taken, takes
-    some 20 s.
+    Rows become events. A repeated row counts once, a row that the source has restated becomes a correction, and rows that match no run are
+    listed with the reason. An invoice of 100,000 rows, the maximum, takes about 20 s.
     """
     run, program = query.get("run"), query.get("program")
     place = ImportScope(known_program(program) if program else None, known_run(run) if run else None)

@@ -82,7 +82,7 @@ def known_run(run_id: str) -> RunRecord:
 def start_program(given: Body) -> Response:
     """Track a program, from a plan or by hand
 
-    With `plan`, budget, scope, burn plan, gates and what is planned of each run come of it. Up to 16 MiB.
+    With `plan`, budget, scope, burn plan, gates and the plan of each run are taken from it. Up to 16 MiB.
     """
     context = team_context()
     kept = remembering(201, program_body, _program_url)
@@ -100,7 +100,7 @@ def start_program(given: Body) -> Response:
 @blueprint.arguments(PageQuerySchema, location="query")
 @blueprint.response(200, ProgramPageSchema)
 def list_programs(query: Body) -> Response:
-    """The team's programs, in the order in which they were made"""
+    """The team's programs, in the order of creation"""
     page = page_of(query, (int,))
     found = usecase.list_programs(current_app.extensions["context"], principal(), number_after(page), page.limit + 1)
     return numbered_page(found, page.limit, program_body, lambda row: row.number)
@@ -125,7 +125,7 @@ def get_program(program_id: str) -> Response:
 def change_program(given: Body, program_id: str) -> Response:
     """Change a program: its budget, scope, dates, name, caps, or whether it is open
 
-    Every version is kept. `If-Match` says which version is meant to be changed; of two writers one gets a 412.
+    Every version is kept. `If-Match` names the version to change; of two concurrent changes one gets a 412.
     """
     with matched(known_program(program_id)) as program:
         changed = usecase.change_program(current_app.extensions["context"], principal(), program, given)
@@ -141,7 +141,7 @@ def change_program(given: Body, program_id: str) -> Response:
 def start_run(given: Body, program_id: str) -> Response:
     """Track a run of a program
 
-    What the program's plan says of the run of the same tier and name is its baseline; `planned` stands above it.
+    Its baseline is the program's plan of the run of the same tier and name; `planned` takes precedence.
     """
     program, kept = known_program(program_id), remembering(201, run_body, _run_url)
     made = usecase.start_run(current_app.extensions["context"], program, given, kept)
@@ -153,7 +153,7 @@ def start_run(given: Body, program_id: str) -> Response:
 @blueprint.response(200, RunPageSchema)
 @blueprint.alt_response(404, response_name(404))
 def list_runs(query: Body, program_id: str) -> Response:
-    """A program's runs, in the order in which they were made"""
+    """A program's runs, in the order of creation"""
     page, program = page_of(query, (int,)), known_program(program_id)
     found = usecase.list_runs(current_app.extensions["context"], program, number_after(page), page.limit + 1)
     return numbered_page(found, page.limit, run_body, lambda row: row.number)
@@ -176,9 +176,9 @@ def get_run(run_id: str) -> Response:
 @blueprint.alt_response(412, response_name(412))
 @blueprint.doc(**IF_MATCH)
 def change_run(given: Body, run_id: str) -> Response:
-    """Change a run: what is planned of it, its name, its tier, or whether it is open
+    """Change a run: its plan, its name, its tier, or whether it is open
 
-    Every version is kept. Events are taken whether it is open or closed: some come late.
+    Every version is kept. Events are accepted whether it is open or closed: some arrive late.
     """
     with matched(known_run(run_id)) as run:
         changed = usecase.change_run(current_app.extensions["context"], principal(), run, given)
@@ -192,12 +192,12 @@ def change_run(given: Body, run_id: str) -> Response:
 @blueprint.response(200, AppendResultSchema)
 @blueprint.alt_response(404, response_name(404))
 def add_events(given: Body, run_id: str) -> Response:
-    """Tell what happened: up to 1,000 events a call, in any order, late or twice
+    """Append up to 1,000 events to a run (idempotent by `id`)
 
-    The same `id` of a run counts once. What the answer calls accepted or duplicate is on disk; `rejected` names the others with the
-    reason: an id that is kept with another content, a time more than 24 h ahead, a correction of itself or with fields that the corrected
-    event's type does not take. Nothing is edited in place: send a `correction`.
-    The costliest call takes below 0.3 s of CPU.
+    Events may arrive in any order, late or twice; the same `id` of a run counts once. Events that the answer counts as accepted or
+    duplicate are durable. `rejected` names the others with the reason: a known id with another content, a time more than 24 h ahead, a
+    correction of itself or with fields that the corrected event's type does not have. Nothing is edited in place: send a `correction`. The
+    most expensive call takes less than 0.3 s of CPU.
     """
     return json_response(plain(usecase_events.append_events(current_app.extensions["context"], known_run(run_id), given["events"])))
 
@@ -207,7 +207,7 @@ def add_events(given: Body, run_id: str) -> Response:
 @blueprint.response(200, EventPageSchema)
 @blueprint.alt_response(404, response_name(404))
 def list_events(query: Body, run_id: str) -> Response:
-    """A run's log, in the order in which events were kept; what is written meanwhile comes after"""
+    """A run's log, in the order of arrival; later events come after"""
     page, run = page_of(query, (int,)), known_run(run_id)
     found = usecase_events.list_events(current_app.extensions["context"], run, number_after(page), page.limit + 1)
     return numbered_page(found, page.limit, event_body, lambda logged: logged.position)

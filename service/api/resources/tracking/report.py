@@ -19,7 +19,7 @@ blueprint = Blueprint("track_report", __name__, description="What is sent upward
 
 
 class ReportQuerySchema(Schema):
-    """Of which moment, and how it is to be written."""
+    """Time and format of the report."""
 
     as_of = Moment(description="What had happened by then, that moment included; left out: now")
     format = Choice(tuple(ACCEPTED), description="Left out: what Accept asks for, JSON where it does not say")
@@ -31,11 +31,11 @@ class ReportQuerySchema(Schema):
 @blueprint.alt_response(404, response_name(404))
 @blueprint.doc(responses={200: {"content": DOCUMENTS}})
 def get_report(query: dict[str, Any], program_id: str) -> Response:
-    """A program's report, as a page to send upward
+    """A program's report, for a project review
 
-    The headline in figures, spending, earned value, forecast, gate, failures, runs, what is not known and what is assumed. `format`, or
-    Accept, gives it as a page with plots that prints, Markdown, a workbook with formulas, a calendar or CSV. Up to a second of CPU for
-    each unfinished run with losses, the newest eight of them, and one for the page's plots.
+    Headline, spend, earned value, forecast, gate, failures, runs, unknown figures and assumptions. `format`, or Accept, selects a printable
+    page with plots, Markdown, a workbook with formulas, a calendar or CSV. Up to 1 s of CPU for each of the eight newest unfinished runs
+    with losses, and 1 s for the page's plots.
     """
     program = known_program(program_id)
     wanted = query.get("format") or accepted_format()

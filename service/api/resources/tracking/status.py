@@ -18,7 +18,7 @@ blueprint = Blueprint("track_status", __name__, description="How tracked program
 
 
 class StatusQuerySchema(Schema):
-    """Of which moment."""
+    """Time of the status."""
 
     as_of = Moment(description="What had happened by then, that moment included; left out: now")
     project_losses = Choice(("true", "false"), description="true: project the final loss of each run, up to 1 s a run")
@@ -29,9 +29,9 @@ class StatusQuerySchema(Schema):
 @blueprint.response(200, ProgramStatusSchema)
 @blueprint.alt_response(404, response_name(404))
 def get_status(query: dict[str, Any], program_id: str) -> Response:
-    """How a program stands: spend, earned value, forecast, drift, failures, and the gate
+    """Status of a program: spend, earned value, forecast, drift, failures and gate
 
-    A figure that cannot be known is null, and the block says why; never a silent zero. A program of a million events takes below 0.1 s.
+    An unknown figure is null, and its block gives the reason. A program of a million events takes less than 0.1 s.
     """
     tracked = program_status(
         current_app.extensions["context"],
