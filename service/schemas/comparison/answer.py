@@ -13,14 +13,14 @@ MOST_SHOWN = MOST_OPTIONS + MOST_VARIANTS * (MOST_PLANTS + 3) + 2
 
 derive(options.OptionOffer, "OptionOffer")
 derive(options.OptionThroughput, "OptionThroughput")
-derive(options.OptionTime, "OptionTime")
+OptionTimeSchema = derive(options.OptionTime, "OptionTime")
 derive(options.OptionEnergy, "OptionEnergy")
-derive(options.Commitment, "Commitment")
+CommitmentSchema = derive(options.Commitment, "Commitment")
 derive(options.Option, "Option")
 derive(options.VariantSummary, "VariantAnswer")
-derive(options.InputSensitivity, "Turn")
-derive(options.BreakEvenVerdict, "BreakEven")
-derive(options.OwnedClusterCost, "Owned")
+TurnSchema = derive(options.InputSensitivity, "Turn")
+BreakEvenSchema = derive(options.BreakEvenVerdict, "BreakEven")
+OwnedSchema = derive(options.OwnedClusterCost, "Owned")
 CompareAnswerSchema = derive(
     Comparison,
     "CompareAnswer",
