@@ -1,6 +1,6 @@
-"""What serving is computed with where the caller does not say: what engines reach of a machine, how numbers are stored, and the levers.
+"""What serving engines reach, weight formats, compression methods and defaults, from `data/serving.toml`.
 
-The data are in `data/serving.toml`, with source and date; `docs/serving.md` says how the shares were found and how well they predict.
+`docs/serving.md` says how the shares were measured and how well they predict.
 """
 
 from __future__ import annotations
@@ -8,7 +8,6 @@ from __future__ import annotations
 import functools
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -17,35 +16,27 @@ from service.domain.errors import UnknownName
 from service.domain.quantities import Assumption, Range
 from service.domain.serving.requirements import AchievedRates, CompressionMethod, EngineLimits, ServingMachine, WeightFormat
 from service.domain.training.hardware import Accelerator
+from service.presets.defaults import Default
 
 _FILE = Path(__file__).parent / "data" / "serving.toml"
 BORROWED = "any"
 
 
-@dataclass(frozen=True, slots=True)
-class Default:
-    """A value and why it is that."""
-
-    value: float
-    source: str
-    date: str
-
-
 def serving_machine(accelerator: Accelerator) -> ServingMachine:
-    """The accelerator with what engines reach on its family, or, where nobody published that, with the middle of all families."""
+    """The accelerator with what engines reach on its family or, where nothing is published, with the middle of all families."""
     families = load_achieved()
     return ServingMachine(accelerator, families.get(accelerator.family, families[BORROWED]), serving_limits())
 
 
 @functools.cache
 def load_achieved() -> Mapping[str, AchievedRates]:
-    """What engines reach, by accelerator family; `any` where the family was not measured."""
+    """What engines reach, by accelerator family; `any` for families that were not measured."""
     return MappingProxyType({row["family"]: _achieved(row) for row in _document()["achieved"]})
 
 
 @functools.cache
 def load_formats() -> Mapping[str, WeightFormat]:
-    """How weights and cache can be stored, by name, from the widest on."""
+    """Weight formats by name, from the widest on."""
     rows = _document()["format"]
     return MappingProxyType(
         {name: WeightFormat(name=name, **{**row, "arithmetic": tuple(row["arithmetic"])}) for name, row in rows.items()}
@@ -53,7 +44,7 @@ def load_formats() -> Mapping[str, WeightFormat]:
 
 
 def find_format(name: str) -> WeightFormat:
-    """The format of that name. Raises UnknownName with those there are."""
+    """The format of that name. Raises UnknownName with the known names."""
     known = load_formats()
     if name not in known:
         raise UnknownName(f"no serving format is called {name[:40]!r}; there are {', '.join(known)}", "/serving/format", tuple(known))
@@ -62,13 +53,13 @@ def find_format(name: str) -> WeightFormat:
 
 @functools.cache
 def load_compression_methods() -> Mapping[str, CompressionMethod]:
-    """Quantisation and distillation, by name."""
+    """Quantisation and distillation methods by name."""
     return MappingProxyType({name: _lever(name, row) for name, row in _document()["lever"].items()})
 
 
 @functools.cache
 def serving_limits() -> EngineLimits:
-    """What engines are run with."""
+    """Settings of serving engines."""
     value = {name: default.value for name, default in serving_defaults().items()}
     return EngineLimits(
         cache_share=value["cache_share"],
@@ -81,22 +72,22 @@ def serving_limits() -> EngineLimits:
 
 @functools.cache
 def serving_defaults() -> Mapping[str, Default]:
-    """Limits, load and proportions that the caller may leave open."""
-    return MappingProxyType({name: Default(**row) for name, row in _document()["default"].items()})
+    """Defaults of limits, load and proportions."""
+    return MappingProxyType(
+        {name: Default(row["value"], f"{row['source']}, {row['date']}") for name, row in _document()["default"].items()}
+    )
 
 
 def default_shape() -> Mapping[str, Any]:
-    """Fields of the shape of models that are stated by their size alone, as `infer_shape` takes them."""
+    """Shape fields of models stated by their size alone, as `infer_shape` takes them."""
     return MappingProxyType({"kv_heads": int(serving_defaults()["kv_heads"].value)})
 
 
 def serving_assumptions(machine: ServingMachine) -> tuple[Assumption, ...]:
-    """What an answer about this machine rests on beside the request."""
+    """Assumptions about the machine: what engines reach on it and how they are run."""
     achieved = machine.achieved
     shares = {name: getattr(achieved, name) for name in ("bandwidth_share", "compute_share", "routed_share", "link_share")}
-    limits = (
-        Assumption(f"serving.{name}", default.value, f"{default.source}, {default.date}") for name, default in serving_defaults().items()
-    )
+    limits = (Assumption(f"serving.{name}", default.value, default.source) for name, default in serving_defaults().items())
     return (Assumption("serving.achieved", {"family": achieved.family, **shares}, achieved.source), *limits)
 
 

@@ -1,1 +1,1 @@
-"""Options that are compared, owned hardware, approaches."""
+"""Compared options, owned clusters, and approaches to a task."""

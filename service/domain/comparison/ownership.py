@@ -17,25 +17,25 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class OwnedCluster:
-    """A machine that is bought or leased, and everything that is paid for it. The defaults cost nothing and save nothing.
+    """A machine that is bought or leased, and all its costs. The defaults cost nothing and save nothing.
 
-    Capital: `capex_usd_per_accelerator` is the hardware's price, an accelerator with its share of the node. Network and storage are
-    shares of what hardware, network and storage cost together, installation (with freight, racks and burn-in) a share on top of that.
-    `years` is how long it is run, `depreciation_years` how long its books take (None: as long as it is run). It is sold after `years`
-    for `residual_share` of all capital, or, where that is None, for what a market that falls by `price_decline_per_year` leaves of it.
-    `lease_usd_per_month` is paid for the whole plant, beside what is bought.
+    Capital: `capex_usd_per_accelerator` is the hardware's price, an accelerator with its share of the node. Network and storage are shares
+    of the sum of hardware, network and storage; installation (with freight, racks and burn-in) is a share on top. `years` is the operating
+    life, `depreciation_years` the life in the books (None: the operating life). The resale value is `residual_share` of all capital or,
+    where that is None, what a market decline of `price_decline_per_year` leaves. `lease_usd_per_month` is for the whole cluster, besides
+    what is bought.
 
-    Power: `kw_per_accelerator` is rated, with the share of the node; `load_factor` is the draw while computing over the rated, and
-    `idle_power_share` the draw while idle over that while computing. `colo_usd_per_kw_month` is rent for `colo_committed_share` of the
-    rated power, 0 in a building of one's own; `colo_includes_power` says that it pays for the energy too.
+    Power: `kw_per_accelerator` is rated power with the share of the node; `load_factor` is the draw while computing over the rated power,
+    and `idle_power_share` the idle draw over the draw while computing. `colo_usd_per_kw_month` is rent for `colo_committed_share` of the
+    rated power, 0 in an own building; `colo_includes_power` says that it covers the energy.
 
-    A year's upkeep: maintenance and `opex_share_per_year` are shares of all capital.
+    Yearly upkeep: maintenance and `opex_share_per_year` are shares of all capital.
 
-    Use: `availability` is the part of the calendar in which it can compute, `utilisation` the part of that in which it does. Between
-    order and first use lie `lead_time_months`, in which the work is done in a cloud at `bridge_usd_per_accelerator_hour`, or, where that
-    is None, at the price that is compared with.
+    Use: `availability` is the share of the calendar in which it can compute, `utilisation` the share of that in which it does. During
+    `lead_time_months` from order to first use the work runs in a cloud at `bridge_usd_per_accelerator_hour` or, where that is None, at the
+    price compared with.
 
-    `cloud_price_decline_per_year` is what the alternative gets cheaper by while the plant is run.
+    `cloud_price_decline_per_year` is the yearly decline of the cloud price over the operating life.
     """
 
     name: str
@@ -74,7 +74,7 @@ class OwnedCluster:
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """Least and largest value of an input that makes sense, both included."""
+    """Smallest and largest plausible value of an input, both included."""
 
     low: float
     high: float

@@ -1,1 +1,1 @@
-"""Scaling laws, fits, compute-optimal answers, loss curves."""
+"""Scaling laws, fits, optima and loss curves."""

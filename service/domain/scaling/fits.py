@@ -1,4 +1,4 @@
-"""A scaling law fitted to training runs: the points it is made from, what is found, and what it foretells."""
+"""Fits of scaling laws to training runs, and their predictions."""
 
 from __future__ import annotations
 
@@ -14,7 +14,15 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class TrainingRuns:
-    """Finished training runs, one element each: parameters, training tokens, final loss [nats a token]."""
+    """Finished training runs.
+
+    Attributes
+    ----------
+    params, tokens : (runs,) float arrays
+        Parameters and training tokens.
+    loss : (runs,) float array
+        Final loss [nats/token].
+    """
 
     params: Floats
     tokens: Floats
@@ -24,14 +32,16 @@ class TrainingRuns:
         return len(self.params)
 
     def select(self, rows: NDArray[np.bool_] | NDArray[np.int64]) -> TrainingRuns:
+        """The runs of these rows."""
         return TrainingRuns(self.params[rows], self.tokens[rows], self.loss[rows])
 
 
 @dataclass(frozen=True, slots=True)
 class LawPrior:
-    """What published laws have, for what the runs leave open: `centre` and standard `deviation` of a normal prior.
+    """Normal prior of a law's parameters, from published laws.
 
-    Columns: the logs of the parameter term and of the data term over the middle loss, the log of E over the lowest loss, alpha, beta.
+    Columns of `centre` and `deviation`: logs of the parameter term and of the data term over the mean loss, log of E over the lowest loss,
+    alpha, beta.
     """
 
     centre: Floats
@@ -55,10 +65,20 @@ class HoldOutCheck:
 
 @dataclass(frozen=True, slots=True)
 class ScalingFit:
-    """L = E + A / N^alpha + B / D^beta: `parameters` in that order (E, A, B, alpha, beta), and one row of `draws` for each resample.
+    """A fitted law L = E + A / N^alpha + B / D^beta.
 
-    `scatter` is the typical relative distance of a run from the law (mean absolute residual of the log-loss, by degrees of freedom);
-    `typical` is what the fit leant on.
+    Attributes
+    ----------
+    points : TrainingRuns
+    prior : LawPrior
+    parameters : (5,) float array
+        E, A, B, alpha, beta.
+    draws : (resamples, 5) float array
+        The same for each resample.
+    scatter : float
+        Mean absolute residual of the log-loss, by degrees of freedom [1].
+    held_out : HoldOutCheck or None
+    warnings : tuple of str
     """
 
     points: TrainingRuns
@@ -72,7 +92,7 @@ class ScalingFit:
 
 @dataclass(frozen=True, slots=True)
 class LossPrediction:
-    """What a fitted law says of a run: the best fit's loss, its interval of 80 %, and how many times the run lies beyond the data."""
+    """Predicted loss of a run [nats/token]: the best fit's, its interval of 80 %, and the run's size over the largest fitted one."""
 
     params: float
     tokens: float

@@ -1,6 +1,6 @@
-"""Scaling laws: how a language model's loss falls with its parameters N and its training tokens D, and what they say is optimal.
+"""Scaling laws: loss of a language model as a function of its parameters N and its training tokens D, and optima.
 
-Every figure of a law may be an array, one law an element: so parameters drawn from a law's uncertainty are laws again.
+Every parameter of a law may be an array with one law an element, so draws from a law's uncertainty are laws again.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class ParametricLaw:
 
 @dataclass(frozen=True, slots=True)
 class AllocationLaw:
-    """N_opt = anchor_params (C / anchor_flops)^exponent for C training FLOPs, D_opt = C / (6 N_opt). It knows of no other sizes.
+    """A law of optimal sizes only: N_opt = anchor_params (C / anchor_flops)^exponent for C training FLOPs, D_opt = C / (6 N_opt).
 
     The loss at the optimum is (loss_flops / C)^loss_exponent where the law has one.
     """
@@ -75,7 +75,7 @@ ScalingLaw = ParametricLaw | AllocationLaw
 class MixtureLaw:
     """L = E + (g / G^gamma + a) / (N total)^alpha + B / D^beta for mixtures of experts of granularity G.
 
-    The total is `total_per_active` times the parameters that work on a token, which the FLOPs are counted by.
+    The total is `total_per_active` times the active parameters, which the FLOPs are counted by.
     """
 
     E: float
@@ -95,7 +95,7 @@ class MixtureLaw:
 
 @dataclass(frozen=True, slots=True)
 class RepetitionDecay:
-    """How fast repeated tokens and excess parameters lose their worth: R*_D epochs beyond the first, R*_N sizes beyond the fitting one."""
+    """Decay of the worth of repeated tokens (R*_D, epochs beyond the first) and of excess parameters (R*_N)."""
 
     tokens: float
     params: float
@@ -103,7 +103,7 @@ class RepetitionDecay:
 
 @dataclass(frozen=True, slots=True)
 class DataLimit:
-    """There are only so many unique tokens; training longer repeats them."""
+    """A number of unique tokens; longer training repeats them."""
 
     unique_tokens: float
     repetition: RepetitionDecay

@@ -1,4 +1,4 @@
-"""A run's loss so far against its planned end: the learning-rate schedule it follows, and what is foretold."""
+"""A run's loss so far, its learning-rate schedule, and forecasts of its end."""
 
 from __future__ import annotations
 
@@ -18,9 +18,16 @@ Action = Literal["stop", "shrink", "continue", "extend"]
 
 @dataclass(frozen=True, slots=True)
 class LearningRateSchedule:
-    """The learning rate as a share of its peak, `rate`, at rising counts of training `tokens`, straight between them.
+    """Learning rate over a plan, linear between counts of tokens.
 
-    The first count is 0, the last is the plan's end. Until `warmup_tokens` the rate rises.
+    Attributes
+    ----------
+    tokens : (points,) float array
+        Rising counts of training tokens, from 0 to the plan's end.
+    rate : (points,) float array
+        Learning rate over its peak [1].
+    warmup_tokens : float
+        Tokens until the rate has risen to its peak.
     """
 
     tokens: Floats
@@ -29,16 +36,17 @@ class LearningRateSchedule:
 
     @property
     def end(self) -> float:
+        """Training tokens at the plan's end."""
         return float(self.tokens[-1])
 
 
 @dataclass(frozen=True, slots=True)
 class CurvePrior:
-    """What measured curves have, for what a run's own leaves open: `centre` and standard `deviation` of a normal prior.
+    """Normal prior of a loss curve's parameters, from measured curves.
 
-    Columns: log of the power term, alpha, log of the level, log of what annealing takes off; all but alpha over the last loss.
-    `relaxation_share` of the plan's tokens is how long a fall of the rate takes to count in full. The law itself errs by `level_error` of
-    the loss, and by `fall_error` of the fall still to come, standard deviations both.
+    Columns of `centre` and `deviation`: logs of the power term, alpha, log of the level, log of the annealing; all but alpha relative to
+    the last loss. `relaxation_share` of the plan's tokens pass until a fall of the rate counts in full. `level_error` of the loss and
+    `fall_error` of the remaining fall are standard deviations of the law's own error.
     """
 
     centre: Floats
@@ -52,7 +60,7 @@ class CurvePrior:
 
 @dataclass(frozen=True, slots=True)
 class LossCurve:
-    """Loss [nats a token] measured at counts of training tokens; a count met twice, as after a rollback, counts as measured last."""
+    """Loss [nats/token] at counts of training tokens; a count measured twice, as after a rollback, has its last value."""
 
     tokens: Floats
     loss: Floats

@@ -1,1 +1,1 @@
-"""A model in service: what is asked of it and what it costs."""
+"""A model in service: requirements and answers."""

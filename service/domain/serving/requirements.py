@@ -1,4 +1,4 @@
-"""A model in service: what is asked of it, how its numbers are stored, and what engines reach of a machine."""
+"""A model in service: its requests, weight formats, and what serving engines reach on a machine."""
 
 from __future__ import annotations
 
@@ -19,9 +19,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class MeanRequest:
-    """The mean request. `cached_share`: part of the prompt whose keys and values are found in a cache and not computed again.
+    """The mean request.
 
-    `ttft_s` and `tpot_s`: longest time to the first token and between output tokens [s] that is accepted, None where any is.
+    Attributes
+    ----------
+    prompt_tokens, output_tokens : float
+    cached_share : float
+        Share of the prompt whose keys and values are found in a cache and not computed again [1].
+    ttft_s, tpot_s : float or None
+        Longest accepted time to first token and time per output token [s]; None: any.
     """
 
     prompt_tokens: float
@@ -33,9 +39,16 @@ class MeanRequest:
 
 @dataclass(frozen=True, slots=True)
 class WeightFormat:
-    """How weights and cache are stored: bytes of a matrix weight and of a cache element with their scales, and of a table's element.
+    """Storage of weights and cache.
 
-    `arithmetic`: the precisions of the peak that it may be multiplied in, the first that the accelerator has is taken. `bits` of a weight.
+    Attributes
+    ----------
+    bits : int
+        Of a weight.
+    weight_bytes, kv_bytes, table_bytes : float
+        Bytes of a matrix weight and of a cache element, with their scales, and of an element of embedding and head.
+    arithmetic : tuple of str
+        Precisions it may be multiplied in; the first that the accelerator has is used.
     """
 
     name: str
@@ -51,10 +64,18 @@ class WeightFormat:
 class AchievedRates:
     """What serving engines reach on a family of accelerators.
 
-    `bandwidth_share` of the memory's bandwidth while reading weights and cache; `compute_share` of the dense peak in matrix products;
-    `routed_share`: part of these rates that experts' matrices reach; `link_share` of the link's bandwidth. Fixed times [s]: `layer_s` of
-    a layer's kernels, `hop_s` of an all-reduce for each doubling of its ranks, `host_s` of a step. `spread`: measured over predicted
-    throughput; `routed_spread` that of mixtures of experts.
+    Attributes
+    ----------
+    bandwidth_share, compute_share : float
+        Of the memory bandwidth while reading, and of the dense peak in matrix products [1].
+    routed_share : float
+        Part of these rates that experts' matrices reach [1].
+    link_share : float
+        Of the link bandwidth [1].
+    layer_s, hop_s, host_s : float
+        Fixed times of a layer's kernels, of an all-reduce for each doubling of its ranks, and of a step [s].
+    spread, routed_spread : Range
+        Measured over predicted throughput of dense models and of mixtures of experts [1].
     """
 
     family: str
@@ -72,10 +93,20 @@ class AchievedRates:
 
 @dataclass(frozen=True, slots=True)
 class EngineLimits:
-    """What engines are run with: share of the free memory given to the cache, bytes held beside, and their batching limits.
+    """Settings of serving engines.
 
-    `max_batch`: sequences at once on one group of tensor ranks; `chunk_tokens`: prompt tokens that one step may hold;
-    `max_accelerators` of a replica that a search tries.
+    Attributes
+    ----------
+    cache_share : float
+        Share of the free memory given to the cache [1].
+    reserve_bytes : float
+        Memory that the engine itself holds [B].
+    max_batch : float
+        Sequences in flight on one group of tensor ranks.
+    chunk_tokens : float
+        Prompt tokens of one step.
+    max_accelerators : int
+        Largest replica that a search tries.
     """
 
     cache_share: float
@@ -96,10 +127,15 @@ class ServingMachine:
 
 @dataclass(frozen=True, slots=True)
 class Replicas:
-    """Configurations of one replica, one element each: accelerators, tensor ranks of a group, and sequences in flight.
+    """Configurations of one replica.
 
-    A dense model's groups are the stages of a pipeline. A mixture's groups run attention side by side on their own sequences, and its
-    experts are divided over all accelerators (as in DeepSeek-V3, arXiv 2412.19437, section 3.4).
+    A dense model's groups of tensor ranks are the stages of a pipeline. A mixture's groups run attention side by side on their own
+    sequences, and its experts are divided over all accelerators (as in DeepSeek-V3, arXiv 2412.19437, section 3.4).
+
+    Attributes
+    ----------
+    accelerators, tensor, batch : float or (configurations,) float array
+        Accelerators, tensor ranks of a group, sequences in flight.
     """
 
     accelerators: Amount
@@ -109,9 +145,20 @@ class Replicas:
 
 @dataclass(frozen=True, slots=True)
 class CompressionMethod:
-    """A way to make a model cheaper to serve. `formats` it leads to; `tokens` it takes; `quality_loss` in per cent of benchmark scores.
+    """A way to make a model cheaper to serve: quantisation or distillation.
 
-    `trains`: weights are trained, not only calibrated; `teacher`: a larger or unquantised model runs beside.
+    Attributes
+    ----------
+    formats : tuple of str
+        Weight formats it leads to.
+    tokens : float
+        Tokens it takes.
+    trains : bool
+        Weights are trained, not only calibrated.
+    teacher : bool
+        A larger or unquantised model runs alongside.
+    quality_loss : Range
+        Loss of benchmark scores [%].
     """
 
     name: str

@@ -1,1 +1,1 @@
-"""Defaults of comparisons, ownership costs, approaches."""
+"""Defaults of comparisons, costs of ownership, approaches."""

@@ -1,4 +1,4 @@
-"""Ways to have a model do a task: what each needs and gives. The data are in `data/approaches.toml`."""
+"""Approaches to a task, from `data/approaches.toml`."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ _FILE = Path(__file__).parents[1] / "data" / "approaches.toml"
 
 @functools.cache
 def load_approaches() -> Mapping[str, Approach]:
-    """Every approach by its name, from the least to the most."""
+    """Every approach by its name, from the least to the most training."""
     return MappingProxyType({name: Approach(name=name, **row) for name, row in _document()["approach"].items()})
 
 
 def approach_default(name: str) -> Default:
-    """What is assumed where the caller does not say. KeyError for a name that has no default."""
+    """Default of a request field. Raises KeyError for a field without one."""
     return Default(**_document()["default"][name])
 
 

@@ -1,4 +1,4 @@
-"""What a comparison looks at where the caller does not say. The data are in `data/compare.toml`."""
+"""Defaults of a comparison, plausible inputs and jurisdictions, from `data/compare.toml`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _FILE = Path(__file__).parents[1] / "data" / "compare.toml"
 
 
 def default_counts(accelerators: int, most: int) -> Default:
-    """Numbers of accelerators to compare: fewer where many kinds of accelerators are, and `most` of them where there is a choice."""
+    """Numbers of accelerators to compare: a finer grid for few kinds of accelerators, at most `most` numbers where possible."""
     document = _document()
     grids = [Default(**row) for row in document["counts"]]
     fine = grids if accelerators <= document["few_accelerators"] else grids[1:]
@@ -23,12 +23,12 @@ def default_counts(accelerators: int, most: int) -> Default:
 
 
 def default_horizon_days() -> Default:
-    """The longest run that is an option where the caller states no end [days]."""
+    """Longest run that is an option where the caller states no end [days]."""
     return Default(**_document()["horizon"])
 
 
 def is_plausible(name: str, value: float) -> bool:
-    """Whether an input of owned hardware could have that value anywhere."""
+    """Whether an input of owned hardware could have that value."""
     low, high = _document()["plausible"].get(name, (value, value))
     return bool(low <= value <= high)
 

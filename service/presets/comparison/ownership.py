@@ -1,6 +1,7 @@
-"""What is assumed of owned accelerators where their owner does not say, and how uncertain each input is.
+"""Defaults of owned clusters and the uncertainty of their inputs.
 
-The data are in `data/ownership.toml`; rated power, its load and electricity come from `presets.energy`, PUE from `presets.regions`.
+The data are in `data/ownership.toml`; rated power, its load and electricity come from `presets.hardware.energy`, PUE from
+`presets.hardware.regions`.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ _FILE = Path(__file__).parents[1] / "data" / "ownership.toml"
 
 @dataclass(frozen=True, slots=True)
 class ClusterDefault:
-    """A value and why it is that. `typical`: what published figures suggest where the value is one that costs nothing."""
+    """A value with its source. `typical`: what published figures suggest where the default is a value that costs nothing."""
 
     value: float
     source: str
@@ -35,7 +36,7 @@ class ClusterDefault:
 
 @dataclass(frozen=True, slots=True)
 class InputRange:
-    """How uncertain an input is: its percentiles as factors on the plant's value, or as they are."""
+    """Uncertainty of an input: percentiles as factors of the cluster's value, or as values."""
 
     quantity: Range
     factors: bool
@@ -44,42 +45,46 @@ class InputRange:
 
 
 def complete_cluster(accelerator: Accelerator, stated: Mapping[str, Any]) -> tuple[OwnedCluster, tuple[Assumption, ...]]:
-    """The plant with every default chosen, and the defaults by the names of their fields.
+    """The cluster with defaults for the inputs not stated, and an assumption for each default.
 
-    `stated` holds fields of a Plant, `count` among them; None is not stated. Raises InvalidRequest where nothing is paid for the machine.
+    `stated` holds fields of OwnedCluster, `count` among them; None counts as not stated. Raises InvalidRequest where the machine costs
+    nothing.
     """
-    given = {name: value for name, value in stated.items() if value is not None}
-    if not given.get("capex_usd_per_accelerator") and not given.get("lease_usd_per_month"):
+    stated_inputs = {name: value for name, value in stated.items() if value is not None}
+    if not stated_inputs.get("capex_usd_per_accelerator") and not stated_inputs.get("lease_usd_per_month"):
         raise InvalidRequest(
             "state what the hardware costs: capex_usd_per_accelerator, lease_usd_per_month or both", "/capex_usd_per_accelerator"
         )
-    chosen = cluster_defaults(accelerator, given)
-    values = (
-        {"accelerators_per_node": accelerator.accelerators_per_node} | {name: default.value for name, default in chosen.items()} | given
-    )
-    plant = OwnedCluster(**{"name": "on_prem", **values, "accelerator": accelerator.name})
-    return plant, tuple(Assumption(name, default.value, default.source) for name, default in chosen.items())
+    defaults = cluster_defaults(accelerator, stated_inputs)
+    usual = {"name": "on_prem", "accelerators_per_node": accelerator.accelerators_per_node}
+    values = {name: default.value for name, default in defaults.items()}
+    cluster = OwnedCluster(**{**usual, **values, **stated_inputs, "accelerator": accelerator.name})
+    return cluster, tuple(Assumption(name, default.value, default.source) for name, default in defaults.items())
 
 
 def cluster_defaults(accelerator: Accelerator, stated: Collection[str]) -> Mapping[str, ClusterDefault]:
-    """Defaults of the inputs that are not `stated`. Resale is by share or by market decline: who states one is not given the other."""
-    defaults = dict(_defaults()) | _surroundings(accelerator, stated)
-    without = set(stated) | ({"price_decline_per_year"} if "residual_share" in stated else set())
-    return MappingProxyType({name: default for name, default in defaults.items() if name not in without})
+    """Defaults of the inputs that are not `stated`. Resale follows a share or a market decline: stating one removes the other."""
+    defaults = dict(_defaults()) | _site_defaults(accelerator, stated)
+    excluded = set(stated) | ({"price_decline_per_year"} if "residual_share" in stated else set())
+    return MappingProxyType({name: default for name, default in defaults.items() if name not in excluded})
 
 
-def input_ranges(plant: OwnedCluster, stated: Mapping[str, Range] = MappingProxyType({})) -> dict[str, Range]:
-    """Ranges of the plant's uncertain inputs, in their own units; `stated` ones stand in place of those published.
+def input_ranges(cluster: OwnedCluster, stated: Mapping[str, Range] = MappingProxyType({})) -> dict[str, Range]:
+    """Ranges of the cluster's uncertain inputs in their own units; `stated` ones replace the published ones.
 
-    An input that is 0 or not set stays certain, but for cloud prices: nobody knows that they will stay.
+    An input that is 0 or not set is certain, except cloud prices, whose future is unknown.
     """
-    published = {name: _range(plant, name, known) for name, known in load_input_ranges().items() if _uncertain(plant, name, known)}
+    published = {
+        name: _scale_range(cluster, name, input_range)
+        for name, input_range in load_input_ranges().items()
+        if _is_uncertain(cluster, name, input_range)
+    }
     return published | dict(stated)
 
 
 @functools.cache
 def load_input_ranges() -> Mapping[str, InputRange]:
-    """How uncertain each input is."""
+    """Published uncertainty of each input."""
     return MappingProxyType({name: _input_range(row) for name, row in _document()["range"].items()})
 
 
@@ -92,11 +97,11 @@ def _default(row: Mapping[str, Any]) -> ClusterDefault:
     return ClusterDefault(row["value"], f"{row['source']}, {row['date']}", row["date"], row.get("typical"))
 
 
-def _surroundings(accelerator: Accelerator, stated: Collection[str]) -> dict[str, ClusterDefault]:
-    """Power and building: rated power with its load, or, where power is stated or was measured, that as it is drawn."""
+def _site_defaults(accelerator: Accelerator, stated: Collection[str]) -> dict[str, ClusterDefault]:
+    """Power and building: rated power with its load or, where power is stated or was measured, power as drawn."""
     power, price, site = find_power(accelerator), electricity_price(), load_regions()["on_prem"]
-    as_drawn = _default(_document()["load_factor_as_drawn"])
-    kw, load = ClusterDefault(power.watts.p50 / 1000, power.source, ""), as_drawn
+    full_load = _default(_document()["load_factor_as_drawn"])
+    kw, load = ClusterDefault(power.watts.p50 / 1000, power.source, ""), full_load
     if power.load_factor is not None and "kw_per_accelerator" not in stated:
         kw = ClusterDefault(power.watts.p50 / power.load_factor.p50 / 1000, power.source, "")
         load = ClusterDefault(power.load_factor.p50, power.source, "")
@@ -112,14 +117,14 @@ def _input_range(row: Mapping[str, Any]) -> InputRange:
     return InputRange(Range(row["p10"], row.get("p50", 1.0), row["p90"]), row["of"] == "value", row["source"], row["date"])
 
 
-def _uncertain(plant: OwnedCluster, name: str, known: InputRange) -> bool:
-    """Whether the published range applies: a decline of cloud prices that the owner states is theirs."""
-    value = getattr(plant, name)
-    return bool(value) if known.factors else value == 0
+def _is_uncertain(cluster: OwnedCluster, name: str, input_range: InputRange) -> bool:
+    """Whether the published range applies; a stated decline of cloud prices is the owner's own."""
+    value = getattr(cluster, name)
+    return bool(value) if input_range.factors else value == 0
 
 
-def _range(plant: OwnedCluster, name: str, known: InputRange) -> Range:
-    return known.quantity.scaled(getattr(plant, name)) if known.factors else known.quantity
+def _scale_range(cluster: OwnedCluster, name: str, input_range: InputRange) -> Range:
+    return input_range.quantity.scaled(getattr(cluster, name)) if input_range.factors else input_range.quantity
 
 
 @functools.cache

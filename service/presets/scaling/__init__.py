@@ -1,1 +1,1 @@
-"""Published scaling laws and defaults of fits."""
+"""Published scaling laws, priors and defaults of fits."""

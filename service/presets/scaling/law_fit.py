@@ -1,4 +1,4 @@
-"""What fits of scaling laws and loss curves lean on where the runs do not say. The data are in `data/scaling_fit.toml`."""
+"""Priors and defaults of fits of scaling laws and loss curves, from `data/scaling_fit.toml`."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ LAW_TERMS, LAW_EXPONENTS = ("size_term", "data_term", "irreducible"), ("alpha", 
 
 @functools.cache
 def law_prior() -> LawPrior:
-    """What published laws have."""
+    """Prior of a law's parameters, from published laws."""
     rows = _document()["law"]
     centre = [*(np.log(rows[name]["typical"]) for name in LAW_TERMS), *(rows[name]["typical"] for name in LAW_EXPONENTS)]
     deviation = [rows[name]["deviation"] for name in (*LAW_TERMS, *LAW_EXPONENTS)]
@@ -28,7 +28,7 @@ def law_prior() -> LawPrior:
 
 @functools.cache
 def curve_prior() -> CurvePrior:
-    """What measured loss curves have."""
+    """Prior of a loss curve's parameters, from measured curves."""
     rows = _document()["curve"]
     power, alpha, level, annealing = (rows[name] for name in ("power_term", "alpha", "level", "annealing"))
     return CurvePrior(
@@ -43,7 +43,7 @@ def curve_prior() -> CurvePrior:
 
 
 def fit_default(name: str) -> Default:
-    """A default of a request by its name. KeyError where there is none."""
+    """Default of a request field. Raises KeyError for a field without one."""
     return Default(**_document()["default"][name])
 
 

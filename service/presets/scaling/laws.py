@@ -1,4 +1,4 @@
-"""Published scaling laws: their figures, how sure they are, and where they come from. The data are in `data/laws.toml`."""
+"""Published scaling laws with their uncertainty and sources, from `data/laws.toml`."""
 
 from __future__ import annotations
 
@@ -25,10 +25,18 @@ MIXTURE = "krajewski-moe"
 
 @dataclass(frozen=True, slots=True)
 class PublishedLaw:
-    """A law and all that is known of it. `counts` says which parameters N is.
+    """A law with its source and uncertainty.
 
-    `covariance` is of log E, log A, log B, alpha and beta; `exponents` the 80 % interval of an allocation's exponent; None where
-    nothing is published, and the law can only be taken as sure. Beyond `largest_params` and `largest_tokens` it is extrapolated.
+    Attributes
+    ----------
+    counts : str
+        Which parameters N counts.
+    covariance : (5, 5) float array or None
+        Of log E, log A, log B, alpha and beta; None where nothing is published, and the law counts as certain.
+    exponents : Range or None
+        Interval of 80 % of an allocation law's exponent [1].
+    largest_params, largest_tokens : float or None
+        Largest run it was fitted to; beyond it the law is extrapolated.
     """
 
     name: str
@@ -51,7 +59,7 @@ def load_laws() -> Mapping[str, PublishedLaw]:
 
 
 def find_law(name: str) -> PublishedLaw:
-    """The law of that name. UnknownName where there is none."""
+    """The law of that name. Raises UnknownName with similar names."""
     known = load_laws()
     if name in known:
         return known[name]
@@ -61,12 +69,12 @@ def find_law(name: str) -> PublishedLaw:
 
 
 def default_law() -> PublishedLaw:
-    """The law that is taken where none is stated."""
+    """The law used where the request states none."""
     return load_laws()[_document()["default"]]
 
 
 def repetition_decay() -> tuple[RepetitionDecay, str]:
-    """How repeated tokens and excess parameters lose their worth, and the source."""
+    """Decay of the worth of repeated tokens and excess parameters, and its source."""
     row = _document()["repetition"]
     return RepetitionDecay(row["tokens"], row["params"]), f"{row['source']}, {row['date']}"
 

@@ -1,4 +1,4 @@
-"""What a compute-optimal plan is worked out with where the caller does not say. The data are in `data/optimal.toml`."""
+"""Defaults of compute-optimal requests and published plans, from `data/optimal.toml`."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ _FILE = Path(__file__).parents[1] / "data" / "optimal.toml"
 
 
 def optimal_default(name: str) -> Default:
-    """A default by its name. KeyError where there is none."""
+    """Default of a request field. Raises KeyError for a field without one."""
     return Default(**_document()["default"][name])
 
 
 @functools.cache
 def published_plans() -> tuple[PublishedPlan, ...]:
-    """What others planned or trained, with its source."""
+    """Published plans and training runs, with sources."""
     return tuple(PublishedPlan(**row) for row in _document()["published"])
 
 

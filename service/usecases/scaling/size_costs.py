@@ -222,7 +222,7 @@ def _serving(rig: TrainingSetup, given: Given, tokens: float, book: PriceBook, n
     price = _serving_price(rig, given, book, notes)
     accelerator = find_accelerator(price.accelerator).accelerator if price.accelerator else rig.cluster.accelerator
     usual = serving_defaults()["load_factor"]
-    load = notes.take(given, "serving.load_factor", usual.value, f"{usual.source}, {usual.date}")
+    load = notes.take(given, "serving.load_factor", usual.value, usual.source)
     stored = find_format(_chosen(given, "format", notes))
     requests = MeanRequest(float(_chosen(given, "prompt_tokens", notes)), float(_chosen(given, "output_tokens", notes)))
     machine = serving_machine(accelerator)

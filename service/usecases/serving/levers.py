@@ -36,7 +36,7 @@ class LeverBaseline:
 def rank_levers(base: LeverBaseline, notes: AssumptionLog) -> tuple[ServingLever, ...]:
     """Every lever that can be pulled and still keeps the latencies, the one that saves most first."""
     share = serving_defaults()["training_share"]
-    notes.assume("serving.training_share", share.value, f"{share.source}, {share.date}")
+    notes.assume("serving.training_share", share.value, share.source)
     found = [
         _lever(base, kind, change, other) for kind in load_compression_methods().values() for change, other in _changes(base, kind, notes)
     ]
@@ -94,7 +94,7 @@ def _training_usd(base: LeverBaseline, kind: CompressionMethod, other: ServingRe
     """The lever's FLOPs at the share of the 16-bit peak that training reaches, at the best option's price."""
     flops = lever_flops(kind, _forward_flops(other.chosen.setup.model), _forward_flops(base.asked.model), kind.tokens)
     wide = replace(base.best.chosen.setup, weight_format=load_formats()["bf16"])
-    rate = arithmetic_peak_flop_per_s(wide) * serving_defaults()["training_share"].value
+    rate = arithmetic_peak_flop_per_s(wide) * float(serving_defaults()["training_share"].value)
     return flops / rate / SECONDS_PER_HOUR * base.best.lot.usd_per_accelerator_hour
 
 

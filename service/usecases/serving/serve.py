@@ -105,7 +105,7 @@ def _model(request: Given, notes: AssumptionLog) -> tuple[Transformer, int | Non
     given = request["model"]
     if "params" in given and not set(given) - SIZES:
         default = serving_defaults()["kv_heads"]
-        notes.assume("model.kv_heads", int(default.value), f"{default.source}, {default.date}")
+        notes.assume("model.kv_heads", int(default.value), default.source)
         given = {**default_shape(), **given}
     model, published_seq_len = resolve_model(given, notes)
     if not isinstance(model, Transformer):
@@ -126,7 +126,7 @@ def _asked(request: Given, model: Transformer, notes: AssumptionLog) -> ServingR
     load = serving_defaults()["load_factor"]
     demand = ServingDemand(
         requests_per_s=_rate(traffic, requests),
-        load_factor=notes.take(request, "utilisation", load.value, f"{load.source}, {load.date}"),
+        load_factor=notes.take(request, "utilisation", load.value, load.source),
         counts=request.get("hardware", {}).get("counts"),
     )
     formats = request.get("formats") or notes.assume("formats", [USUAL_FORMAT], "not stated: as trained; fewer bits lose quality")
