@@ -135,10 +135,10 @@ def _calendar(schedule: Entry) -> list[tuple[str, str, str, str]]:
 
 
 def _bought(schedule: Entry) -> list[str]:
-    if not schedule["buy_back"]:
+    if not schedule["deadline_options"]:
         return []
     head = ("deadline with", "probability", "price USD")
-    rows = [(each["change"], f"{each['probability']:.0%}", tables.figure(each["price_usd"])) for each in schedule["buy_back"]]
+    rows = [(each["change"], f"{each['probability']:.0%}", tables.figure(each["price_usd"])) for each in schedule["deadline_options"]]
     return ["", tables.columns([head, *rows])]
 
 

@@ -165,13 +165,13 @@ class ScheduleAlternative:
 class DeadlineOption:
     """What an alternative does to the deadline. `price_usd` is what it costs more than the plan, below 0 where it saves.
 
-    `gained` is the probability added. `usd_per_point` is the price of a percentage point of it, None where nothing is gained.
+    `probability_gain` is the probability added. `usd_per_point` is the price of a percentage point of it, None where nothing is gained.
     """
 
     lever: str
     change: str
     probability: float
-    gained: float
+    probability_gain: float
     price_usd: float
     usd_per_point: float | None
-    reaches: bool
+    reaches_target: bool

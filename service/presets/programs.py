@@ -1,4 +1,4 @@
-"""What stands around a program's runs where the caller does not say. The data are in `data/program.toml`."""
+"""Published figures and defaults of what a program has around its runs. The data are in `data/program.toml`."""
 
 from __future__ import annotations
 
@@ -12,10 +12,9 @@ from types import MappingProxyType
 from typing import Any, TypeVar
 
 from service.domain.errors import UnknownName
+from service.domain.programs.spending import PublishedEffect
+from service.domain.programs.tokens import PublishedModel
 from service.domain.quantities import Range
-from service.domain.scaling.laws import ParametricLaw
-from service.engine.programs.spend_allocation import PublishedEffect
-from service.engine.programs.tokens import PublishedModel, TokenTarget, suggest_token_target
 from service.presets.defaults import Default
 
 _FILE = Path(__file__).parent / "data" / "program.toml"
@@ -24,7 +23,7 @@ _Level = TypeVar("_Level")
 
 @dataclass(frozen=True, slots=True)
 class PublishedShare:
-    """A share and whose experience it is."""
+    """A share that was published, with its source and date."""
 
     name: str
     share: float
@@ -34,7 +33,7 @@ class PublishedShare:
 
 @dataclass(frozen=True, slots=True)
 class DomainComplexity:
-    """What share of a general model's tokens a domain takes. `continued`: on top of a general model."""
+    """Share of a general model's tokens that a domain needs. `continued`: on top of a general model."""
 
     name: str
     share: float
@@ -44,7 +43,7 @@ class DomainComplexity:
 
 @dataclass(frozen=True, slots=True)
 class GeneralisationLevel:
-    """How far a model is trained beyond what a scaling law asks for, by published models."""
+    """How far beyond a scaling law's optimum a model is trained, by published models."""
 
     name: str
     title: str
@@ -53,26 +52,26 @@ class GeneralisationLevel:
 
 
 def find_program_default(name: str) -> Default:
-    """A default by its name. KeyError where there is none."""
+    """A default by its name. Raises KeyError where there is none."""
     return Default(**_document()["default"][name])
 
 
 @functools.cache
 def overhead_shares() -> Mapping[str, PublishedShare]:
-    """Published shares of the work around runs, of what the runs cost, by the overhead's name."""
+    """Published overheads by name, relative to the cost of the runs [1]."""
     rows = _document()["overhead"].items()
     return MappingProxyType({name: PublishedShare(name, row["share"], row["source"], row["date"]) for name, row in rows})
 
 
 @functools.cache
 def development_shares() -> tuple[PublishedShare, ...]:
-    """What published programs spent beside their final runs, over those runs."""
+    """Published programs' spending around their final runs, relative to those runs [1]."""
     return tuple(PublishedShare(**row) for row in _document()["development"])
 
 
 @functools.cache
 def filter_yield() -> tuple[Range, str]:
-    """What is left of web text after filters, and the source."""
+    """Share of web text left after filtering [1], and its source."""
     row = _document()["yields"]["filter_yield"]
     return Range(row["low"], row["value"], row["high"]), f"{row['source']}, {row['date']}"
 
@@ -90,33 +89,33 @@ def generalisations() -> Mapping[str, GeneralisationLevel]:
     return MappingProxyType({name: _generalisation(name, row) for name, row in _document()["generalisation"].items()})
 
 
-def suggested_tokens(params: float, complexity: str, generalisation: str, law: ParametricLaw) -> tuple[TokenTarget, str]:
-    """A first token target for a model, and its basis. Raises UnknownName for a level there is none of."""
-    domain = _level(complexities(), complexity, "/data/complexity")
-    level = _level(generalisations(), generalisation, "/data/generalisation")
-    target = suggest_token_target(params, level.anchors, domain.share, law)
-    share = "" if domain.share == 1 else f"{domain.share:.1%} of that, as {domain.source}; "
-    return target, f"{share}trained as far as {', '.join(target.anchors)} ({level.source})"
+def find_complexity(name: str) -> DomainComplexity:
+    """A level of domain complexity. Raises UnknownName."""
+    return _find_level(complexities(), name, "/data/complexity")
+
+
+def find_generalisation(name: str) -> GeneralisationLevel:
+    """A level of generalisation. Raises UnknownName."""
+    return _find_level(generalisations(), name, "/data/generalisation")
 
 
 @functools.cache
 def published_spending() -> Mapping[str, PublishedEffect]:
-    """Published figures of each spend choice, in the order of the file."""
-    return MappingProxyType({name: _spending(name, row) for name, row in _document()["spend"].items()})
+    """Published effect of each spend choice, in the order of the file."""
+    return MappingProxyType({name: _effect(name, row) for name, row in _document()["spend"].items()})
 
 
-def _spending(name: str, row: Mapping[str, Any]) -> PublishedEffect:
+def _effect(name: str, row: Mapping[str, Any]) -> PublishedEffect:
     basis = f"{row['source']}, {row['date']}"
     return PublishedEffect(name, row.get("compute_multiplier"), row["risk_reduction"], row["full_at_share"], basis)
 
 
 def _generalisation(name: str, row: Mapping[str, Any]) -> GeneralisationLevel:
-    return GeneralisationLevel(
-        name, row["title"], tuple(PublishedModel(**anchor) for anchor in row["anchors"]), f"{row['source']}, {row['date']}"
-    )
+    anchors = tuple(PublishedModel(**anchor) for anchor in row["anchors"])
+    return GeneralisationLevel(name, row["title"], anchors, f"{row['source']}, {row['date']}")
 
 
-def _level(levels: Mapping[str, _Level], name: str, pointer: str) -> _Level:
+def _find_level(levels: Mapping[str, _Level], name: str, pointer: str) -> _Level:
     if name in levels:
         return levels[name]
     raise UnknownName(f"no level is called {name[:100]!r}; there are {', '.join(levels)}", pointer, get_close_matches(name[:100], levels))

@@ -1,4 +1,4 @@
-"""How uncertain a program's cost is, and the contingency that follows from it and from the risks."""
+"""Uncertainty of a program's cost, and the contingency that follows from it and from the risks."""
 
 from __future__ import annotations
 
@@ -7,37 +7,80 @@ from collections.abc import Sequence
 from decimal import Decimal
 from statistics import NormalDist
 
-from service.domain.programs.program import Reserves, Risk, RiskBlock, TierBlock
+from service.domain.programs.plan import RiskBlock, TierBlock
+from service.domain.programs.program import Reserves, Risk
 from service.domain.quantities import Range
 from service.engine.numerics.money import cents, share_usd, sum_usd
 from service.engine.numerics.ranges import P90_Z_SCORE
 
 
 def combine_ranges(ranges: Sequence[Range], correlation: float) -> Range:
-    """The sum of uncertain quantities whose errors have this correlation with each other, each side of the median apart.
+    """Sum of uncertain quantities with correlated errors, each side of the median by itself.
 
-    Variance of a sum: rho (sum of s)^2 + (1 - rho) sum of s^2. 1 adds percentiles, 0 adds squares. Never below 0.
+    Parameters
+    ----------
+    ranges : sequence of Range
+        Quantities of one unit.
+    correlation : float
+        Between the errors of any two of them, 0 to 1 [1].
+
+    Returns
+    -------
+    Range
+        Medians added; distances to p10 and to p90 by variance = rho (sum of s)^2 + (1 - rho) sum of s^2. 1 adds percentiles, 0 adds
+        squares. Never below 0. In the unit of `ranges`.
     """
-    middle = sum(one.p50 for one in ranges)
-    below = _combined_deviation([one.p50 - one.p10 for one in ranges], correlation)
-    above = _combined_deviation([one.p90 - one.p50 for one in ranges], correlation)
-    return Range(max(0.0, middle - below), middle, middle + above)
+    median = sum(quantity.p50 for quantity in ranges)
+    below = _combined_deviation([quantity.p50 - quantity.p10 for quantity in ranges], correlation)
+    above = _combined_deviation([quantity.p90 - quantity.p50 for quantity in ranges], correlation)
+    return Range(max(0.0, median - below), median, median + above)
 
 
 def assess_risks(risks: Sequence[Risk], tiers: Sequence[TierBlock]) -> tuple[RiskBlock, ...]:
-    """Each risk's loss: its share of what the runs of its tier cost, and its own amount; times its probability the expected loss."""
-    return tuple(_risk_block(risk, tiers) for risk in risks)
+    """Loss and expected loss of each risk.
+
+    Parameters
+    ----------
+    risks : sequence of Risk
+        Probability [1], share of its tier's runs [1] and own amount [USD] of each.
+    tiers : sequence of TierBlock
+        Tiers with the cost of their runs [USD].
+
+    Returns
+    -------
+    tuple of RiskBlock
+        Loss where it happens, and that times the probability [USD, whole cents].
+    """
+    return tuple(_assess_risk(risk, tiers) for risk in risks)
 
 
 def expected_loss_usd(risks: Sequence[RiskBlock]) -> Decimal:
-    """What the risks cost on average."""
+    """Sum of the risks' expected losses [USD]."""
     return sum_usd(block.expected_loss_usd for block in risks)
 
 
 def contingency_usd(reserves: Reserves, spent: Decimal, risks: Sequence[RiskBlock], spread: Range) -> Decimal:
-    """Expected loss of the risks (AACE 44R-08), and what the estimate is short of at the confidence asked for (AACE 41R-08).
+    """Contingency of a program.
 
-    The estimate's upper side is taken as normal. A stated share of `spent`, everything that is no reserve, takes the place of both.
+    Parameters
+    ----------
+    reserves : Reserves
+        Stated share of `spent` [1], or None to compute it; confidence of the computed one [1].
+    spent : Decimal
+        Everything that is not a reserve [USD].
+    risks : sequence of RiskBlock
+        Risks with expected losses [USD].
+    spread : Range
+        Cost of all runs with overheads [USD]; its upper side is taken as normal.
+
+    Returns
+    -------
+    Decimal
+        The stated share, else expected losses plus the estimate's distance from the median to the confidence [USD, whole cents].
+
+    References
+    ----------
+    Expected losses: AACE 44R-08. Confidence of the estimate: AACE 41R-08.
     """
     if reserves.contingency is not None:
         return share_usd(reserves.contingency, spent)
@@ -46,9 +89,22 @@ def contingency_usd(reserves: Reserves, spent: Decimal, risks: Sequence[RiskBloc
 
 
 def total_range(budget: Decimal, without_contingency: Decimal, risks: Sequence[RiskBlock], spread: Range) -> Range:
-    """The budget, and the percentiles of what the program costs: the estimate's spread and the risks', independent of each other.
+    """The budget as p50, and the percentiles of the program's cost as p10 and p90.
 
-    p10 and p90 lie around the cost with its expected loss, without the contingency's margin; never on one side of the budget alone.
+    Parameters
+    ----------
+    budget, without_contingency : Decimal
+        The whole budget, and the budget less its contingency [USD].
+    risks : sequence of RiskBlock
+        Independent of each other and of the estimate.
+    spread : Range
+        Cost of all runs with overheads [USD].
+
+    Returns
+    -------
+    Range
+        p10 and p90 lie around the cost with its expected losses, without the contingency's margin, and never both on one side of the
+        budget [USD].
     """
     deviation = math.sqrt(sum(_variance(block) for block in risks)) * P90_Z_SCORE
     loss = float(expected_loss_usd(risks))
@@ -58,7 +114,7 @@ def total_range(budget: Decimal, without_contingency: Decimal, risks: Sequence[R
     return Range(min(max(0.0, middle - below), whole), whole, max(middle + above, whole))
 
 
-def _risk_block(risk: Risk, tiers: Sequence[TierBlock]) -> RiskBlock:
+def _assess_risk(risk: Risk, tiers: Sequence[TierBlock]) -> RiskBlock:
     base = sum_usd(tier.cost_usd for tier in tiers if risk.tier in {None, tier.tier})
     loss = share_usd(risk.cost_share_of_tier, base) + risk.cost_usd
     return RiskBlock(risk, loss, share_usd(risk.probability, loss))

@@ -1,7 +1,8 @@
-"""Why one plan costs more than another: the difference by cause, which add up to it to the cent.
+"""Cost variance of two plans by cause; the causes add up to it to the cent.
 
-A run costs work [FLOPs] x machine time for it [accelerator-hours a FLOP] / goodput x price [USD an accelerator-hour]. What each factor
-changes is its part by the logarithmic mean Divisia index (Ang 2005, Energy Policy 33(7), LMDI-I): complete, and the same in any order.
+A run's compute is work [FLOPs] x machine time for it [accelerator-hours a FLOP] / goodput x price [USD an accelerator-hour]. Each factor's
+part of the change is that of the logarithmic mean Divisia index (Ang 2005, Energy Policy 33(7), LMDI-I): complete, and the same in any
+order.
 """
 
 from __future__ import annotations
@@ -9,79 +10,86 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Mapping
-from dataclasses import dataclass
 from decimal import Decimal
 
-from service.domain.programs.answer import CAUSES
-from service.domain.programs.program import ProgramPlan, RunBlock, TierBlock, TierName
+from service.domain.programs.plan import CAUSES, CostVariance, ProgramPlan, RunBlock, TierBlock, VarianceCause
+from service.domain.programs.program import TierName
+from service.domain.programs.runs import COMPUTE_LINE
 from service.engine.numerics.money import round_to_total, sum_usd
-
-# The line of a run's bill that its factors make; its other lines, and those of the program, are `other lines`.
-COMPUTE_LINE = "compute"
-
-
-@dataclass(frozen=True, slots=True)
-class VarianceCause:
-    """What one cause adds to the cost, or saves."""
-
-    cause: str
-    usd: Decimal
-
-
-@dataclass(frozen=True, slots=True)
-class CostVariance:
-    """The later plan's budget less the earlier one's, and why: `causes`, the largest first, add up to it."""
-
-    usd: Decimal
-    causes: tuple[VarianceCause, ...]
-    headline: str
 
 
 def explain_difference(before: ProgramPlan, after: ProgramPlan) -> CostVariance:
-    """The difference between two plans by cause. Runs are the same where tier and name are; others are scope."""
+    """Difference of two budgets by cause.
+
+    Parameters
+    ----------
+    before, after : ProgramPlan
+        The earlier and the later plan. Runs are matched by tier and name; runs of only one plan are scope.
+
+    Returns
+    -------
+    CostVariance
+        Later less earlier budget, and its causes [USD, whole cents].
+    """
     parts: dict[str, float] = defaultdict(float)
-    tiers = {tier.tier for plan in (before, after) for tier in plan.tiers}
-    for tier in tiers:
-        _add_tier(parts, _tier(before, tier), _tier(after, tier))
+    for tier in {tier.tier for plan in (before, after) for tier in plan.tiers}:
+        _add_tier(parts, _find_tier(before, tier), _find_tier(after, tier))
     parts["reserves"] += float(after.envelope.reserve_usd - before.envelope.reserve_usd)
-    parts["other lines"] += float(_other_lines(after) - _other_lines(before))
-    usd = _budget(after) - _budget(before)
-    return round_causes(usd, parts)
+    parts["other lines"] += float(_other_lines_usd(after) - _other_lines_usd(before))
+    return round_causes(_budget_usd(after) - _budget_usd(before), parts)
 
 
 def round_causes(usd: Decimal, parts: Mapping[str, float]) -> CostVariance:
-    """Causes in whole cents; what floats lose in rounding goes to the largest."""
+    """A cost variance with its causes in whole cents.
+
+    Parameters
+    ----------
+    usd : Decimal
+        The whole difference [USD].
+    parts : mapping of cause to float
+        Parts of it [USD]; the largest takes the rounding error of their sum.
+
+    Returns
+    -------
+    CostVariance
+        Causes that are not 0, the largest first.
+    """
     exact = [Decimal(repr(parts.get(cause, 0.0))) for cause in CAUSES]
-    largest = max(range(len(exact)), key=lambda at: abs(exact[at]))
+    largest = max(range(len(exact)), key=lambda index: abs(exact[index]))
     exact[largest] += usd - sum_usd(exact)
-    found = [VarianceCause(cause, part) for cause, part in zip(CAUSES, round_to_total(exact, usd), strict=True) if part]
-    causes = tuple(sorted(found, key=lambda cause: abs(cause.usd), reverse=True))
+    rounded = [VarianceCause(cause, part) for cause, part in zip(CAUSES, round_to_total(exact, usd), strict=True) if part]
+    causes = tuple(sorted(rounded, key=lambda cause: abs(cause.usd), reverse=True))
     return CostVariance(usd, causes, _headline(usd, causes))
 
 
+def logarithmic_mean(one: float, other: float) -> float:
+    """Logarithmic mean (a - b) / ln(a / b) of two positive amounts, in their unit; a where both are equal."""
+    return one if math.isclose(one, other, rel_tol=1e-12) else (one - other) / math.log(one / other)
+
+
 def _add_tier(parts: dict[str, float], before: TierBlock | None, after: TierBlock | None) -> None:
-    """A tier's runs by cause, and its overheads: their share's change is theirs, what they follow the runs in is the runs' causes'."""
+    """Add a tier's runs by cause, with the overheads that follow them; a change of the overheads' share is a cause of its own."""
     runs: dict[str, float] = defaultdict(float)
     for name in dict.fromkeys(block.run.name for tier in (before, after) if tier for block in tier.runs):
-        _add_run(runs, _run(before, name), _run(after, name))
+        _add_run(runs, _find_run(before, name), _find_run(after, name))
     old, new = _overhead_share(before, after), _overhead_share(after, before)
-    followed = (old + new) / 2
+    mean_share = (old + new) / 2
     for cause, usd in runs.items():
-        parts[cause] += usd * (1 + followed)
-    parts["overheads"] += (_cost(before) + _cost(after)) / 2 * (new - old) + _without_runs(after) - _without_runs(before)
+        parts[cause] += usd * (1 + mean_share)
+    parts["overheads"] += (_tier_usd(before) + _tier_usd(after)) / 2 * (new - old) + _unshared_usd(after) - _unshared_usd(before)
 
 
 def _add_run(parts: dict[str, float], before: RunBlock | None, after: RunBlock | None) -> None:
     if before is None or after is None:
-        parts["scope"] += _usd(after) - _usd(before)
+        parts["scope"] += _run_usd(after) - _run_usd(before)
         return
     old, new = _factors(before), _factors(after)
-    was, becomes = _compute(before), _compute(after)
-    parts["other lines"] += _usd(after) - becomes - (_usd(before) - was)
-    if not (was and becomes):
-        parts["scope"] += becomes - was
+    old_usd, new_usd = _compute_usd(before), _compute_usd(after)
+    parts["other lines"] += _run_usd(after) - new_usd - (_run_usd(before) - old_usd)
+    if not (old_usd and new_usd):
+        parts["scope"] += new_usd - old_usd
         return
-    weight = logarithmic_mean(becomes, was)
+    weight = logarithmic_mean(new_usd, old_usd)
     same_machine = before.run.accelerator == after.run.accelerator
     for cause, factor in new.items():
         named = cause if same_machine or cause not in {"utilisation", "price"} else "hardware"
@@ -89,27 +97,22 @@ def _add_run(parts: dict[str, float], before: RunBlock | None, after: RunBlock |
 
 
 def _factors(block: RunBlock) -> dict[str, float]:
-    """What the run's compute is the product of. `price` is of an accelerator-hour, `utilisation` useful hours for a FLOP."""
-    hours, goodput = block.accelerator_hours.p50, block.run.goodput
+    """Factors of the run's compute cost: `price` [USD an accelerator-hour], `utilisation` [useful hours a FLOP]."""
+    hours, goodput = block.use.accelerator_hours.p50, block.run.reliability.goodput
     return {
-        "scope": block.flops,
-        "utilisation": hours * goodput / block.flops,
+        "scope": block.use.flops,
+        "utilisation": hours * goodput / block.use.flops,
         "failures": 1 / goodput,
-        "price": _compute(block) / hours,
+        "price": _compute_usd(block) / hours,
     }
 
 
-def logarithmic_mean(one: float, other: float) -> float:
-    """(a - b) / ln(a / b), a where both are the same."""
-    return one if math.isclose(one, other, rel_tol=1e-12) else (one - other) / math.log(one / other)
-
-
 def _headline(usd: Decimal, causes: tuple[VarianceCause, ...]) -> str:
-    """A line that says it all: +212k USD: 140k utilisation, 50k price, 22k failures. Cents are not told."""
+    """One line, such as "+212k USD: 140k utilisation, 50k price, 22k failures"; causes below a dollar are left out."""
     if not usd and not causes:
         return "no difference"
-    told = [cause for cause in causes if round(cause.usd)] or causes[:1]
-    reasons = ", ".join(f"{_short(cause.usd)} {cause.cause}" for cause in told)
+    named = [cause for cause in causes if round(cause.usd)] or causes[:1]
+    reasons = ", ".join(f"{_short(cause.usd)} {cause.cause}" for cause in named)
     return f"{'+' if usd > 0 else ''}{_short(usd)} USD: {reasons}"
 
 
@@ -118,42 +121,43 @@ def _short(usd: Decimal) -> str:
     return f"{usd / 1_000_000:.1f}M" if size >= 1_000_000 else f"{usd / 1000:.0f}k" if size >= 1000 else f"{usd:.0f}"
 
 
-def _compute(block: RunBlock) -> float:
-    """The compute line of a run's bill with its repeats [USD]."""
-    return float(sum_usd(line.usd for line in block.run.lines if line.line == COMPUTE_LINE)) * block.equivalents
+def _compute_usd(block: RunBlock) -> float:
+    """Compute cost of a run with its repeats [USD]."""
+    return float(sum_usd(line.usd for line in block.run.lines if line.line == COMPUTE_LINE)) * block.run_equivalents
 
 
 def _overhead_share(tier: TierBlock | None, other: TierBlock | None) -> float:
-    """Overheads over the runs' cost; the other plan's where there are no runs to take it of."""
-    for one in (tier, other):
-        if one is not None and one.cost_usd:
-            return float(one.overhead_usd / one.cost_usd)
+    """Overheads over the runs' cost; the other plan's where this one has no runs to relate them to."""
+    for block in (tier, other):
+        if block is not None and block.cost_usd:
+            return float(block.overhead_usd / block.cost_usd)
     return 0.0
 
 
-def _without_runs(tier: TierBlock | None) -> float:
+def _unshared_usd(tier: TierBlock | None) -> float:
+    """Overheads of a tier whose runs cost nothing [USD]."""
     return float(tier.overhead_usd) if tier is not None and not tier.cost_usd else 0.0
 
 
-def _cost(tier: TierBlock | None) -> float:
+def _tier_usd(tier: TierBlock | None) -> float:
     return 0.0 if tier is None else float(tier.cost_usd)
 
 
-def _usd(block: RunBlock | None) -> float:
+def _run_usd(block: RunBlock | None) -> float:
     return 0.0 if block is None else float(block.cost_usd)
 
 
-def _tier(plan: ProgramPlan, name: TierName) -> TierBlock | None:
+def _find_tier(plan: ProgramPlan, name: TierName) -> TierBlock | None:
     return next((tier for tier in plan.tiers if tier.tier == name), None)
 
 
-def _run(tier: TierBlock | None, name: str) -> RunBlock | None:
+def _find_run(tier: TierBlock | None, name: str) -> RunBlock | None:
     return None if tier is None else next((block for block in tier.runs if block.run.name == name), None)
 
 
-def _budget(plan: ProgramPlan) -> Decimal:
+def _budget_usd(plan: ProgramPlan) -> Decimal:
     return sum_usd(line.usd for line in plan.lines)
 
 
-def _other_lines(plan: ProgramPlan) -> Decimal:
-    return _budget(plan) - plan.envelope.reserve_usd - sum_usd(tier.cost_usd + tier.overhead_usd for tier in plan.tiers)
+def _other_lines_usd(plan: ProgramPlan) -> Decimal:
+    return _budget_usd(plan) - plan.envelope.reserve_usd - sum_usd(tier.loaded_usd for tier in plan.tiers)

@@ -1,150 +1,151 @@
-"""What a program's data come to: raw -> filtered -> deduplicated -> effective, and how many tokens to aim for at first.
+"""A program's data, raw -> filtered -> deduplicated -> effective, and a first target for the tokens to train on.
 
-Effective tokens are what the trained ones are worth in unique ones, repeats being worth less (Muennighoff et al. 2023, arXiv 2305.16264).
+Effective tokens are the unique tokens that the trained ones are worth, since repeats are worth less (Muennighoff et al. 2023, arXiv
+2305.16264).
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from service.domain.errors import InvalidRequest
+from service.domain.programs.tokens import MixturePart, PartTokens, PublishedModel, TokenFlow, TokenTarget
 from service.domain.quantities import Range
 from service.domain.scaling.laws import DataLimit, ParametricLaw, RepetitionDecay
 from service.engine.scaling.laws import effective_tokens
 
-# What no part names.
 REMAINDER = "other"
-
-
-@dataclass(frozen=True, slots=True)
-class MixturePart:
-    """A part of what is trained on: its share of the trained tokens, and the unique ones there are of it (None: in proportion)."""
-
-    name: str
-    share: float
-    unique_tokens: float | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class PartTokens:
-    """A part in tokens. `marginal_worth`: what one more of its tokens is worth, 1 being a new one."""
-
-    name: str
-    trained: float
-    unique: float
-    epochs: float
-    effective: float
-    marginal_worth: float
-
-
-@dataclass(frozen=True, slots=True)
-class TokenFlow:
-    """Tokens from the source to the model; each is what is left of the one before, but `trained`, which counts repeats."""
-
-    raw: float
-    filtered: float
-    deduplicated: float
-    trained: float
-    effective: float
-    epochs: float
-    parts: tuple[PartTokens, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class PublishedModel:
-    """A published model: so many parameters, trained on so many tokens."""
-
-    name: str
-    params: float
-    tokens: float
-
-
-@dataclass(frozen=True, slots=True)
-class TokenTarget:
-    """A first target, with the published models it goes by."""
-
-    tokens: Range
-    tokens_per_param: float
-    anchors: tuple[str, ...]
+"""Name of the part of the mixture that no stated part names."""
+SHARE_TOLERANCE = 1e-9
 
 
 def token_flow(
     raw: float, filter_yield: float, dedupe_yield: float, epochs: float, parts: Sequence[MixturePart], repetition: RepetitionDecay
 ) -> TokenFlow:
-    """The data of a program. What no part names is a part of its own, `other`.
+    """The program's data in tokens.
 
-    Raises InvalidRequest for yields that are no shares, parts whose shares are none or add up to more than everything, and a name twice.
+    Parameters
+    ----------
+    raw : float
+        Raw tokens [tokens].
+    filter_yield, dedupe_yield : float
+        Shares left after filtering and after deduplication, above 0 to 1 [1].
+    epochs : float
+        Passes over the unique tokens [1].
+    parts : sequence of MixturePart
+        Named parts of the mixture; the rest is a part of its own, `other`.
+    repetition : RepetitionDecay
+        How repeats lose their worth.
+
+    Returns
+    -------
+    TokenFlow
+        All in tokens.
+
+    Raises
+    ------
+    InvalidRequest
+        For yields or shares out of range, shares that add up to more than 1, equal names, and parts with more unique tokens than there are.
+
+    References
+    ----------
+    Effective tokens: Muennighoff et al. 2023 (arXiv 2305.16264), equation 5.
     """
     _check_flow(raw, filter_yield, dedupe_yield, epochs, parts)
     filtered = raw * filter_yield
     unique = filtered * dedupe_yield
     trained = unique * epochs
-    found = [_part_tokens(part, trained, unique, repetition) for part in (*parts, *_unnamed_part(parts, unique))]
-    return TokenFlow(raw, filtered, unique, trained, sum(part.effective for part in found), epochs, tuple(found))
+    flows = tuple(_part_tokens(part, trained, unique, repetition) for part in (*parts, *_unnamed_part(parts, unique)))
+    return TokenFlow(raw, filtered, unique, trained, sum(part.effective for part in flows), epochs, flows)
 
 
 def marginal_worth(epochs: float, repetition: RepetitionDecay) -> float:
-    """What one more token is worth after so many epochs: e^(-R / R*), R = epochs - 1; the derivative of Muennighoff's equation 5."""
+    """Worth of one more token after `epochs` passes, relative to a new one: e^(-R / R*), R = epochs - 1 [1].
+
+    References
+    ----------
+    Derivative of Muennighoff et al. 2023 (arXiv 2305.16264), equation 5.
+    """
     return math.exp(-max(0.0, epochs - 1) / repetition.tokens)
 
 
 def epochs_until_worth(worth: float, repetition: RepetitionDecay) -> float:
-    """Epochs after which one more token is worth this share of a new one (above 0, at most 1)."""
+    """Epochs after which one more token has this worth relative to a new one (above 0, at most 1): 1 - R* ln(worth) [1]."""
     return 1 - repetition.tokens * math.log(worth)
 
 
 def raw_tokens_needed(trained: float, filter_yield: float, dedupe_yield: float, epochs: float) -> float:
-    """Raw tokens to gather for so many trained ones."""
+    """Raw tokens that give `trained` tokens after both yields and the epochs [tokens]."""
     return trained / (filter_yield * dedupe_yield * epochs)
 
 
 def suggest_token_target(params: float, anchors: Sequence[PublishedModel], complexity_share: float, law: ParametricLaw) -> TokenTarget:
-    """Tokens to aim for with so many parameters, so that data hold the loss back as much as they do with the anchors.
+    """Tokens at which data limit the loss as much, relative to size, as they do in published models.
 
-    Each anchor's r = (B / D^beta) / (A / N^alpha), the loss that more data could save over that of more parameters, gives
-    D = (B / (r A / N^alpha))^(1 / beta); the median of them is the target and the ends its range. `complexity_share`: how much of it the
-    domain takes.
+    Parameters
+    ----------
+    params : float
+        Model size [parameters].
+    anchors : sequence of PublishedModel
+        Sizes [parameters] and training tokens of published models.
+    complexity_share : float
+        Share of the target that the domain needs [1].
+    law : ParametricLaw
+        L = E + A / N^alpha + B / D^beta.
+
+    Returns
+    -------
+    TokenTarget
+        For each anchor's ratio r, D = (B / (r A / N^alpha))^(1 / beta); p50 is their median, p10 and p90 are the least and the largest
+        [tokens].
     """
-    found = sorted(_tokens_at_ratio(params, anchor, law) * complexity_share for anchor in anchors)
-    middle = _median(found)
-    return TokenTarget(Range(found[0], middle, found[-1]), middle / params, tuple(anchor.name for anchor in anchors))
+    targets = sorted(_tokens_at_ratio(params, anchor, law) * complexity_share for anchor in anchors)
+    middle = _median(targets)
+    return TokenTarget(Range(targets[0], middle, targets[-1]), middle / params, tuple(anchor.name for anchor in anchors))
 
 
 def data_to_size_loss_ratio(params: float, tokens: float, law: ParametricLaw) -> float:
-    """r: the loss that more data could save over the loss that more parameters could save. alpha / beta at the law's own optimum."""
+    """Loss that more data could save over the loss that more parameters could save: r = (B / D^beta) / (A / N^alpha) [1].
+
+    It is alpha / beta at the law's own optimum.
+    """
     return float((law.B / tokens**law.beta) / (law.A / params**law.alpha))
 
 
 def _tokens_at_ratio(params: float, anchor: PublishedModel, law: ParametricLaw) -> float:
-    allowed = data_to_size_loss_ratio(anchor.params, anchor.tokens, law) * law.A / params**law.alpha
-    return float((law.B / allowed) ** (1 / law.beta))
+    data_term = data_to_size_loss_ratio(anchor.params, anchor.tokens, law) * law.A / params**law.alpha
+    return float((law.B / data_term) ** (1 / law.beta))
 
 
 def _median(values: Sequence[float]) -> float:
+    """Median of sorted values; of an even number the geometric mean of the middle two."""
     middle = len(values) // 2
     return values[middle] if len(values) % 2 else math.sqrt(values[middle - 1] * values[middle])
 
 
+def _unique_tokens(part: MixturePart, unique: float) -> float:
+    return part.share * unique if part.unique_tokens is None else part.unique_tokens
+
+
 def _part_tokens(part: MixturePart, trained: float, unique: float, repetition: RepetitionDecay) -> PartTokens:
-    """A part's tokens: those trained on over those there are make its epochs."""
-    own = part.share * unique if part.unique_tokens is None else part.unique_tokens
+    """A part's tokens. Its epochs are its trained tokens over its unique ones."""
+    own = _unique_tokens(part, unique)
     used = part.share * trained
     epochs = used / own if own else 0.0
-    worth = float(effective_tokens(used, DataLimit(own, repetition))) if own else 0.0
-    return PartTokens(part.name, used, own, epochs, worth, marginal_worth(epochs, repetition))
+    effective = float(effective_tokens(used, DataLimit(own, repetition))) if own else 0.0
+    return PartTokens(part.name, used, own, epochs, effective, marginal_worth(epochs, repetition))
 
 
 def _unnamed_part(parts: Sequence[MixturePart], unique: float) -> list[MixturePart]:
-    """What no part names: the other unique tokens, in the rest of the mixture. InvalidRequest where the parts leave none for it."""
+    """The rest of the mixture with the rest of the unique tokens. Raises InvalidRequest where the parts leave none for it."""
     share = 1 - sum(part.share for part in parts)
-    left = unique - sum(part.share * unique if part.unique_tokens is None else part.unique_tokens for part in parts)
-    if left < -1e-9 * unique:
+    left = unique - sum(_unique_tokens(part, unique) for part in parts)
+    if left < -SHARE_TOLERANCE * unique:
         raise InvalidRequest(f"the parts name more unique tokens than the {unique:.4g} that are left of the raw ones", "/data/mixture")
-    if share < 1e-9:
+    if share < SHARE_TOLERANCE:
         return []
-    if left < 1e-9 * unique:
+    if left < SHARE_TOLERANCE * unique:
         raise InvalidRequest(f"the parts name all unique tokens, but only {1 - share:.0%} of the mixture", "/data/mixture")
     return [MixturePart(REMAINDER, share, left)]
 
@@ -155,13 +156,13 @@ def _check_flow(raw: float, filter_yield: float, dedupe_yield: float, epochs: fl
             raise InvalidRequest(f"{name} is what is left: above 0 and at most 1, not {share:g}", f"/data/{name}")
     if raw <= 0 or epochs <= 0:
         raise InvalidRequest("state more than 0 raw tokens and epochs", "/data")
-    taken = {REMAINDER}
-    for at, part in enumerate(parts):
+    names = {REMAINDER}
+    for index, part in enumerate(parts):
         if not 0 <= part.share <= 1:
-            raise InvalidRequest(f"{part.share:g} of the mixture is no share: state 0 to 1", f"/data/mixture/{at}/share")
-        if part.name in taken:
-            raise InvalidRequest(f"{part.name!r} is another part's name, or the rest's: call it otherwise", f"/data/mixture/{at}/name")
-        taken.add(part.name)
-    whole = sum(part.share for part in parts)
-    if whole > 1 + 1e-9:
-        raise InvalidRequest(f"the parts' shares add up to {whole:.0%}: 100 % is all there is", "/data/mixture")
+            raise InvalidRequest(f"{part.share:g} of the mixture is no share: state 0 to 1", f"/data/mixture/{index}/share")
+        if part.name in names:
+            raise InvalidRequest(f"{part.name!r} is another part's name, or the rest's: call it otherwise", f"/data/mixture/{index}/name")
+        names.add(part.name)
+    shares = sum(part.share for part in parts)
+    if shares > 1 + SHARE_TOLERANCE:
+        raise InvalidRequest(f"the parts' shares add up to {shares:.0%}: 100 % is all there is", "/data/mixture")

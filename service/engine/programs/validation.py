@@ -1,4 +1,4 @@
-"""What a program contradicts itself in, with pointers into the request, and what a careful reader would ask about."""
+"""Checks of a program: contradictions, with pointers into the request, and warnings."""
 
 from __future__ import annotations
 
@@ -7,60 +7,67 @@ from decimal import Decimal
 from itertools import pairwise
 
 from service.domain.errors import InvalidRequest
-from service.domain.programs.program import TIERS, GateCriteria, Program, Rung
-
-Share = tuple[str, float | None]
+from service.domain.programs.program import TIERS, GateCriteria, Program
+from service.domain.programs.runs import Rung
 
 
 def check_program(program: Program) -> None:
-    """Raises InvalidRequest for tiers out of order, empty ones, shares beyond 100 %, and what names a tier that is not planned."""
+    """Check that a program does not contradict itself.
+
+    Raises
+    ------
+    InvalidRequest
+        For tiers without runs or out of order, equal names, shares out of 0 to 1, tiers that are not planned, and an outcome without
+        improvement; with a pointer into the request.
+    """
     _check_tiers(program)
+    planned = [tier.tier for tier in program.tiers]
     for pointer, share in _shares(program):
         if share is not None and not 0 <= share <= 1:
             raise InvalidRequest(f"{share:.0%} is no share: state 0 to 1", pointer)
     for pointer, tier in _named_tiers(program):
-        if tier is not None and tier not in {one.tier for one in program.tiers}:
-            raise InvalidRequest(f"no tier {tier!r} is planned; there are {', '.join(one.tier for one in program.tiers)}", pointer)
+        if tier is not None and tier not in planned:
+            raise InvalidRequest(f"no tier {tier!r} is planned; there are {', '.join(planned)}", pointer)
     if program.reserves.confidence < 0.5 or program.reserves.confidence == 1:
         raise InvalidRequest("a contingency covers the estimate with a probability of 0.5 to below 1", "/reserves/confidence")
     _check_outcome(program)
 
 
 def plan_warnings(program: Program, contingency: Decimal) -> tuple[str, ...]:
-    """What is missing of a plan that a lead can defend."""
-    found = []
+    """Warnings about what a defensible plan has and this one lacks; `contingency` in USD."""
+    texts = []
     if program.midpoint_gate is None:
-        found.append("no midpoint_gate: decide now what must hold to go on when half of the budget is spent")
+        texts.append("no midpoint_gate: decide now what must hold to go on when half of the budget is spent")
     if program.midpoint_gate is not None and program.midpoint_gate.continue_if == GateCriteria():
-        found.append("midpoint_gate.continue_if holds no criterion: decide now what must hold to go on when half of the budget is spent")
-    found += [f"tier {tier.tier} has no gate: nothing is decided by what it costs" for tier in program.tiers if tier.gate is None]
+        texts.append("midpoint_gate.continue_if holds no criterion: decide now what must hold to go on when half of the budget is spent")
+    texts += [f"tier {tier.tier} has no gate: nothing is decided by what it costs" for tier in program.tiers if tier.gate is None]
     if not program.risks:
-        found.append("no risks are listed: the contingency covers the estimate's own spread only")
+        texts.append("no risks are listed: the contingency covers the estimate's own spread only")
     if not contingency:
-        found.append("no contingency: any surprise breaks the budget")
+        texts.append("no contingency: any surprise breaks the budget")
     if not program.overheads:
-        found.append("no overhead: real programs spend on sweeps, data iteration, evaluation, debugging and re-runs")
+        texts.append("no overhead: real programs spend on sweeps, data iteration, evaluation, debugging and re-runs")
     if sum(overhead.share or 0.0 for overhead in program.overheads if overhead.tier is None) > 1:
-        found.append("overhead shares add up to more than the runs themselves")
-    return tuple(found)
+        texts.append("overhead shares add up to more than the runs themselves")
+    return tuple(texts)
 
 
 def _check_tiers(program: Program) -> None:
     if not program.tiers:
         raise InvalidRequest("a program has one tier at least", "/tiers")
-    for at, (before, tier) in enumerate(pairwise(program.tiers), start=1):
+    for index, (before, tier) in enumerate(pairwise(program.tiers), start=1):
         if TIERS.index(tier.tier) <= TIERS.index(before.tier):
             raise InvalidRequest(
-                f"{tier.tier} cannot follow {before.tier}: tiers come once each, in the order {', '.join(TIERS)}", f"/tiers/{at}/tier"
+                f"{tier.tier} cannot follow {before.tier}: tiers come once each, in the order {', '.join(TIERS)}", f"/tiers/{index}/tier"
             )
-    for at, tier in enumerate(program.tiers):
+    for index, tier in enumerate(program.tiers):
         if not tier.runs:
-            raise InvalidRequest(f"tier {tier.tier} has no runs", f"/tiers/{at}/runs")
+            raise InvalidRequest(f"tier {tier.tier} has no runs", f"/tiers/{index}/runs")
         names = [run.name for run in tier.runs]
-        for place, run in enumerate(tier.runs):
-            if names.index(run.name) < place:
-                raise InvalidRequest(f"two runs of tier {tier.tier} are called {run.name!r}", f"/tiers/{at}/runs/{place}/name")
-            _check_rungs(run.repetition.rungs, f"/tiers/{at}/runs/{place}/early_stopping")
+        for run_index, run in enumerate(tier.runs):
+            if names.index(run.name) < run_index:
+                raise InvalidRequest(f"two runs of tier {tier.tier} are called {run.name!r}", f"/tiers/{index}/runs/{run_index}/name")
+            _check_rungs(run.repetition.rungs, f"/tiers/{index}/runs/{run_index}/early_stopping")
 
 
 def _check_rungs(rungs: tuple[Rung, ...], pointer: str) -> None:
@@ -75,22 +82,22 @@ def _check_outcome(program: Program) -> None:
         raise InvalidRequest(f"target and baseline are both {program.outcome.target:g}: nothing is to be improved", "/outcome/target")
 
 
-def _shares(program: Program) -> Iterator[Share]:
-    for at, tier in enumerate(program.tiers):
-        yield f"/tiers/{at}/gate/pass_probability", None if tier.gate is None else tier.gate.pass_probability
+def _shares(program: Program) -> Iterator[tuple[str, float | None]]:
+    for index, tier in enumerate(program.tiers):
+        yield f"/tiers/{index}/gate/pass_probability", None if tier.gate is None else tier.gate.pass_probability
     for overhead in program.overheads:
         yield f"/overhead/{overhead.line}", overhead.share
-    for at, risk in enumerate(program.risks):
-        yield f"/risks/{at}/probability", risk.probability
-        yield f"/risks/{at}/cost_share_of_tier", risk.cost_share_of_tier
+    for index, risk in enumerate(program.risks):
+        yield f"/risks/{index}/probability", risk.probability
+        yield f"/risks/{index}/cost_share_of_tier", risk.cost_share_of_tier
     yield "/reserves/evaluation_and_debugging", program.reserves.evaluation_and_debugging
     yield "/reserves/contingency", program.reserves.contingency
     yield "/midpoint_gate/at_spend_share", None if program.midpoint_gate is None else program.midpoint_gate.at_spend_share
 
 
 def _named_tiers(program: Program) -> Iterator[tuple[str, str | None]]:
-    for at, risk in enumerate(program.risks):
-        yield f"/risks/{at}/tier", risk.tier
+    for index, risk in enumerate(program.risks):
+        yield f"/risks/{index}/tier", risk.tier
     for overhead in program.overheads:
         yield f"/overhead/{overhead.line}/tier", overhead.tier
     for line in program.other_lines:

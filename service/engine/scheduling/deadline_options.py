@@ -62,12 +62,12 @@ def _assess_option(plan: ScheduleAlternative, now: float, alternative: ScheduleA
         lever=alternative.lever,
         change=alternative.change,
         probability=probability,
-        gained=gained,
+        probability_gain=gained,
         price_usd=price,
         usd_per_point=price / (100 * gained) if gained > 0 else None,
-        reaches=probability >= wanted.probability,
+        reaches_target=probability >= wanted.probability,
     )
 
 
 def _rank(found: DeadlineOption) -> tuple[bool, float, str, str]:
-    return not found.reaches, found.price_usd if found.reaches else -found.probability, found.lever, found.change
+    return not found.reaches_target, found.price_usd if found.reaches_target else -found.probability, found.lever, found.change

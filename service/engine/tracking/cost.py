@@ -14,9 +14,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from service.domain.programs.runs import COMPUTE_LINE
 from service.domain.tracking.events import RunBaseline
 from service.domain.tracking.status import Spend, SpendLine
-from service.engine.programs.cost_variance import COMPUTE_LINE
 from service.engine.tracking.history import CumulativeSeries, RunHistory
 
 Floats = NDArray[np.float64]

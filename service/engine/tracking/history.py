@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from service.domain.programs.runs import COMPUTE_LINE
 from service.domain.tracking.events import Verdict
-from service.engine.programs.cost_variance import COMPUTE_LINE
 from service.engine.tracking.hourly_rollup import (
     BLOCKS,
     BRANCH,

@@ -13,12 +13,12 @@ from datetime import UTC, date, datetime, time, timedelta
 
 import numpy as np
 
+from service.domain.programs.runs import COMPUTE_LINE
 from service.domain.quantities import Range
 from service.domain.tracking.events import ProgramBaseline, RunBaseline
 from service.domain.tracking.status import CompletionForecast, UnknownFigure
 from service.domain.training.estimate import FinishDates
 from service.engine.numerics.ranges import inverse
-from service.engine.programs.cost_variance import COMPUTE_LINE
 from service.engine.tracking.cost import CostedRun
 from service.engine.tracking.cost_drivers import planned_cost
 from service.engine.tracking.forecast import ForecastRules, PlanPrior, ProgressSeries, RemainingWork, forecast

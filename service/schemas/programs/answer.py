@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from service.domain.programs.answer import CAUSES
+from service.domain.programs.plan import CAUSES
 from service.domain.programs.program import TIERS
 from service.schemas.base import Choice, Count, Day, Flag, Items, Number, Part, RangeSchema, Schema, Share, Text
 from service.schemas.programs.fields import MAX_NAMES
@@ -54,13 +54,13 @@ class EnvelopeSchema(Schema):
 
 
 class ProgramRunAnswerSchema(Schema):
-    """A run with its repeats; `equivalents` are whole runs' worth of work, `estimate` is of one run made once."""
+    """A run with its repeats; `run_equivalents` are whole runs' worth of work, `estimate` is of one run made once."""
 
     name = Text(required=True)
     repeat = Count(required=True)
     runs = Count(required=True)
-    equivalents = _amount()
-    at_once = Count(required=True)
+    run_equivalents = _amount()
+    concurrency = Count(required=True)
     cost_usd = Number(required=True)
     usd = Part(ProgramRangeSchema, required=True)
     accelerator_hours = Part(ProgramRangeSchema, required=True)
@@ -197,7 +197,7 @@ class CalendarEntrySchema(Schema):
 
 
 class LatestStartSchema(Schema):
-    """Backwards from the deadline; null where no start has the wanted probability."""
+    """Backwards from the deadline; null where no start has the target probability."""
 
     start = Day(required=True, allow_none=True)
     probability = Share(required=True)
@@ -210,10 +210,10 @@ class DeadlineOptionSchema(Schema):
     lever = Choice(("accelerators", "scope", "start"), required=True)
     change = Text(required=True, max_length=1000)
     probability = Share(required=True)
-    gained = Number(required=True)
+    probability_gain = Number(required=True)
     price_usd = Number(required=True)
     usd_per_point = Number(required=True, allow_none=True, description="Of probability gained")
-    reaches = Flag(required=True, description="Whether the wanted probability is reached")
+    reaches_target = Flag(required=True, description="Whether the target probability is reached")
 
 
 class ProgramScheduleAnswerSchema(Schema):
@@ -225,9 +225,9 @@ class ProgramScheduleAnswerSchema(Schema):
     calendar = Items(Part(CalendarEntrySchema), max_items=MAX_ACTIVITIES, required=True)
     finish = Part(FinishSchema, required=True)
     deadline_probability = Share(required=True, allow_none=True)
-    wanted_probability = Share(required=True, allow_none=True)
+    target_probability = Share(required=True, allow_none=True)
     latest_start = Part(LatestStartSchema, required=True, allow_none=True)
-    buy_back = Items(Part(DeadlineOptionSchema), max_items=100, required=True, description="Where the deadline is at risk")
+    deadline_options = Items(Part(DeadlineOptionSchema), max_items=100, required=True, description="Where the deadline is at risk")
 
 
 class BurnWeekSchema(Schema):

@@ -48,7 +48,7 @@ class ProgramRunSchema(Schema):
     grid = GridField(description="Axes of a sweep, each a list of values or how many there are")
     seeds = Count(maximum=1000, suffixes=False)
     early_stopping = Part(EarlyStoppingSchema)
-    at_once = Count(maximum=MAX_REPEATS, suffixes=False, description="Runs side by side; left out: as the program's accelerators allow")
+    concurrency = Count(maximum=MAX_REPEATS, suffixes=False, description="Runs side by side; left out: as the program's accelerators allow")
     after = references("What it waits for: runs, milestones or tiers; left out: the run before it in its tier, empty: nothing in its tier")
 
 

@@ -44,7 +44,7 @@ class ProgramScheduleSchema(Schema):
     upgrades = Items(Part(UpgradeSchema), max_items=50)
     holidays = Items(Day(), max_items=1000, description="Days nobody reviews or signs off")
     release_days = DaysField(description="Working days of the release process after the last gate")
-    wanted_probability = Number(minimum=0.01, maximum=0.999, description="Of meeting the deadline")
+    target_probability = Number(minimum=0.01, maximum=0.999, description="Of meeting the deadline")
     accelerators = Items(Count(maximum=MAX_ACCELERATORS), max_items=5, description="Counts to buy the deadline back with")
     scope_share = Number(minimum=0.01, maximum=1.0, description="Of each tier's tokens, to buy the deadline back with")
     report_every_days = Count(maximum=365, suffixes=False)

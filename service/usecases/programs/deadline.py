@@ -1,4 +1,4 @@
-"""When a program starts and what buys its deadline back: more accelerators, a smaller scope, an earlier start, each planned whole."""
+"""When a program starts, and its deadline options: more accelerators, less scope, an earlier start, each planned as a whole."""
 
 from __future__ import annotations
 
@@ -8,17 +8,20 @@ from datetime import date, timedelta
 from typing import Any
 
 from service.domain.errors import DoesNotFit, InvalidRequest
-from service.domain.programs.program import PlannedRun, ProgramPlan, RunCostLine, RunRepetition, Tier
+from service.domain.programs.plan import ProgramPlan
+from service.domain.programs.program import Tier
+from service.domain.programs.runs import PlannedRun, RunCostLine, RunRepetition
 from service.domain.schedule import ActivityNetwork, DeadlineOption, ScheduleAlternative
 from service.engine.numerics.money import share_usd
 from service.engine.scheduling.critical_path import deadline_hours, latest_network_start
 from service.engine.scheduling.deadline_options import DeadlineTarget, rank_options, start_earlier
 from service.engine.scheduling.durations import DurationDraws, draw_seeded
 from service.presets.programs import find_program_default
+from service.usecases.programs.defaults import take_or_default
 from service.usecases.programs.runs import merge_requests
 from service.usecases.resolution.assumption_log import AssumptionLog
 
-Given = Mapping[str, Any]
+Request = Mapping[str, Any]
 
 SEED = 0
 NOT_STATED = "not stated: today"
@@ -26,7 +29,7 @@ NOT_STATED = "not stated: today"
 
 @dataclass(frozen=True, slots=True)
 class ProgramDraft:
-    """A program planned and put in time."""
+    """A program's plan and its network."""
 
     plan: ProgramPlan
     network: ActivityNetwork
@@ -34,27 +37,26 @@ class ProgramDraft:
 
 @dataclass(frozen=True, slots=True)
 class AlternativePlanner:
-    """How an alternative is planned: a request from the beginning, or the same request with other runs or from another day on."""
+    """Plans alternatives: a changed request from the beginning, or the same request with other tiers or another start."""
 
-    of_request: Callable[[Given], ProgramDraft]
-    of_tiers: Callable[[tuple[Tier, ...]], ProgramDraft]
-    of_start: Callable[[date], ProgramDraft]
+    plan_request: Callable[[Request], ProgramDraft]
+    plan_tiers: Callable[[tuple[Tier, ...]], ProgramDraft]
+    plan_start: Callable[[date], ProgramDraft]
 
 
 def draw_durations(network: ActivityNetwork) -> DurationDraws:
-    """The draws that a program and its alternatives are judged on, the same whenever it starts: a start found on them is enough on them."""
+    """The draws that a program and its alternatives are compared on; they do not depend on the start."""
     return draw_seeded(network.activities, SEED)
 
 
-def resolve_target_probability(request: Given, notes: AssumptionLog) -> float:
-    """How probable it is to be that the deadline is met."""
-    fallback = find_program_default("wanted_probability")
-    probability: float = notes.take(request.get("schedule", {}), "schedule.wanted_probability", fallback.value, fallback.source)
+def resolve_target_probability(request: Request, notes: AssumptionLog) -> float:
+    """The probability with which the deadline is to be met."""
+    probability: float = take_or_default(request.get("schedule", {}), "schedule.target_probability", notes)
     return probability
 
 
-def resolve_start(request: Given, today: date, network: Callable[[date], ActivityNetwork], notes: AssumptionLog) -> date:
-    """The day stated; else the last from which the deadline is met with the wanted probability; else today.
+def resolve_start(request: Request, today: date, network: Callable[[date], ActivityNetwork], notes: AssumptionLog) -> date:
+    """The stated day; else the last that meets the deadline with the target probability; else today.
 
     Raises InvalidRequest for a deadline before the start, and one that no start meets.
     """
@@ -77,38 +79,37 @@ def resolve_start(request: Given, today: date, network: Callable[[date], Activit
 
 
 def find_deadline_options(
-    request: Given, draft: ProgramDraft, tiers: Sequence[Tier], target: DeadlineTarget, planner: AlternativePlanner, notes: AssumptionLog
+    request: Request, draft: ProgramDraft, tiers: Sequence[Tier], target: DeadlineTarget, planner: AlternativePlanner, notes: AssumptionLog
 ) -> tuple[DeadlineOption, ...]:
-    """What each lever does to the deadline, and its price: each alternative is planned and priced whole."""
+    """What each alternative does to the deadline, and its price; each is planned and priced as a whole."""
     plan = _alternative("", "", draft)
-    found = [*_accelerator_alternatives(request, planner, notes), *_scope_alternatives(request, tiers, planner, notes)]
-    earlier = start_earlier(plan, target, lambda days: planner.of_start(plan.network.start - timedelta(days=days)).plan.total_usd.p50)
-    return rank_options(plan, [*found, *([earlier] if earlier else [])], target)
+    alternatives = [*_accelerator_alternatives(request, planner, notes), *_scope_alternatives(request, tiers, planner, notes)]
+    start = plan.network.start
+    earlier = start_earlier(plan, target, lambda days: planner.plan_start(start - timedelta(days=days)).plan.total_usd.p50)
+    return rank_options(plan, [*alternatives, *([earlier] if earlier else [])], target)
 
 
 def scale_run(run: PlannedRun, share: float) -> PlannedRun:
-    """A run of so many of its tokens: all that it takes is as much less."""
-    lines = tuple(RunCostLine(line.line, share_usd(share, line.usd)) for line in run.lines)
+    """A run on a share of its tokens; all it uses falls in proportion."""
     return replace(
         run,
-        lines=lines,
-        usd=run.usd.scaled(share),
-        accelerator_hours=run.accelerator_hours.scaled(share),
-        wall_clock_hours=run.wall_clock_hours.scaled(share),
-        **{name: getattr(run, name) * share for name in ("flops", "tokens", "interruptions", "lost_hours", "tco2e")},
+        lines=tuple(RunCostLine(line.line, share_usd(share, line.usd)) for line in run.lines),
+        use=run.use.scaled(share),
+        reliability=replace(
+            run.reliability, interruptions=run.reliability.interruptions * share, lost_hours=run.reliability.lost_hours * share
+        ),
     )
 
 
-def _accelerator_alternatives(request: Given, planner: AlternativePlanner, notes: AssumptionLog) -> Iterator[ScheduleAlternative]:
+def _accelerator_alternatives(request: Request, planner: AlternativePlanner, notes: AssumptionLog) -> Iterator[ScheduleAlternative]:
     """The program on more accelerators, where its runs take their number from the defaults."""
     count = request.get("defaults", {}).get("hardware", {}).get("count")
     if count is None:
         return
     factor = find_program_default("accelerators_factor")
-    schedule = request.get("schedule", {})
-    for other in notes.take(schedule, "schedule.accelerators", [count * factor.value], factor.source):
+    for other in notes.take(request.get("schedule", {}), "schedule.accelerators", [count * factor.value], factor.source):
         try:
-            draft = planner.of_request(merge_requests(request, {"defaults": {"hardware": {"count": other}}}))
+            draft = planner.plan_request(merge_requests(request, {"defaults": {"hardware": {"count": other}}}))
         except (DoesNotFit, InvalidRequest) as problem:
             notes.warn(f"the deadline cannot be bought back with {other:,} accelerators: {problem.message}")
             continue
@@ -116,21 +117,17 @@ def _accelerator_alternatives(request: Given, planner: AlternativePlanner, notes
 
 
 def _scope_alternatives(
-    request: Given, tiers: Sequence[Tier], planner: AlternativePlanner, notes: AssumptionLog
+    request: Request, tiers: Sequence[Tier], planner: AlternativePlanner, notes: AssumptionLog
 ) -> Iterator[ScheduleAlternative]:
-    """The program with each tier's runs on fewer tokens, and a sweep on the critical machine with half of its candidates."""
-    fallback = find_program_default("scope_share")
-    share = notes.take(request.get("schedule", {}), "schedule.scope_share", fallback.value, fallback.source)
-    for at, tier in enumerate(tiers):
+    """The program with one tier's runs on fewer tokens, and with half of one tier's repeats."""
+    share = take_or_default(request.get("schedule", {}), "schedule.scope_share", notes)
+    for index, tier in enumerate(tiers):
+        before, after = tiers[:index], tiers[index + 1 :]
         smaller = replace(tier, runs=tuple(scale_run(run, share) for run in tier.runs))
-        yield _alternative(
-            "scope", f"{share:.0%} of the tokens of tier {tier.tier}", planner.of_tiers((*tiers[:at], smaller, *tiers[at + 1 :]))
-        )
+        yield _alternative("scope", f"{share:.0%} of the tokens of tier {tier.tier}", planner.plan_tiers((*before, smaller, *after)))
         if any(run.repetition.repeat > 1 for run in tier.runs):
             fewer = replace(tier, runs=tuple(replace(run, repetition=_halve_repeats(run.repetition)) for run in tier.runs))
-            yield _alternative(
-                "scope", f"half of the repeats of tier {tier.tier}", planner.of_tiers((*tiers[:at], fewer, *tiers[at + 1 :]))
-            )
+            yield _alternative("scope", f"half of the repeats of tier {tier.tier}", planner.plan_tiers((*before, fewer, *after)))
 
 
 def _halve_repeats(repetition: RunRepetition) -> RunRepetition:

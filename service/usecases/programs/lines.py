@@ -1,4 +1,4 @@
-"""What a program's request says beside its runs: overheads, reserves, risks, the outcome, and lines that belong to no run."""
+"""The parts of a program's request around its runs: overheads, reserves, risks, outcome, and costs that belong to no run."""
 
 from __future__ import annotations
 
@@ -7,176 +7,159 @@ from decimal import Decimal
 from typing import Any
 
 from service.domain.errors import InvalidRequest
-from service.domain.programs.program import (
-    GateCriteria,
-    MidpointGate,
-    OtherLine,
-    Outcome,
-    ProgramOverhead,
-    ProgramPlan,
-    Reserves,
-    Risk,
-    Tier,
-)
+from service.domain.programs.plan import ProgramPlan
+from service.domain.programs.program import GateCriteria, MidpointGate, OtherLine, Outcome, ProgramOverhead, Reserves, Risk, Tier
 from service.engine.numerics.money import cents, share_usd, sum_usd
 from service.engine.programs.budget import default_point, run_equivalents
 from service.engine.training.cost import HOURS_PER_MONTH
-from service.presets.programs import development_shares, find_program_default, overhead_shares
+from service.presets.programs import development_shares, overhead_shares
+from service.usecases.programs.defaults import take_or_default
 from service.usecases.programs.runs import EstimatedRun
 from service.usecases.resolution.assumption_log import AssumptionLog
 
-Given = Mapping[str, Any]
+Request = Mapping[str, Any]
 
 
-def resolve_overheads(request: Given, notes: AssumptionLog) -> tuple[ProgramOverhead, ...]:
-    """The overheads stated, a published share where that is asked for."""
-    return tuple(_overhead(line, given, notes) for line, given in request.get("overhead", {}).items())
+def resolve_overheads(request: Request, notes: AssumptionLog) -> tuple[ProgramOverhead, ...]:
+    """The stated overheads, with a published share where one is requested."""
+    return tuple(_overhead(line, entry, notes) for line, entry in request.get("overhead", {}).items())
 
 
-def resolve_reserves(request: Given, notes: AssumptionLog) -> Reserves:
-    """What is held back."""
-    given = request.get("reserves", {})
-    held, confidence = (_choose(given, f"reserves.{name}", notes) for name in ("evaluation_and_debugging", "confidence"))
-    stated = notes.take(given, "reserves.contingency", "from_risks", "not stated: of the risks and the spread of the estimate")
-    return Reserves(held, confidence, None if stated == "from_risks" else stated)
+def resolve_reserves(request: Request, notes: AssumptionLog) -> Reserves:
+    """The reserves, stated or by default."""
+    section = request.get("reserves", {})
+    share, confidence = (take_or_default(section, f"reserves.{name}", notes) for name in ("evaluation_and_debugging", "confidence"))
+    contingency = notes.take(section, "reserves.contingency", "from_risks", "not stated: of the risks and the spread of the estimate")
+    return Reserves(share, confidence, None if contingency == "from_risks" else contingency)
 
 
-def resolve_outcome(request: Given, notes: AssumptionLog) -> Outcome | None:
-    """What the program is for."""
-    given = request.get("outcome")
-    if given is None:
+def resolve_outcome(request: Request, notes: AssumptionLog) -> Outcome | None:
+    """The metric that the program improves; None where it is not stated."""
+    section = request.get("outcome")
+    if section is None:
         return None
-    usual = default_point(given["baseline"], given["target"])
-    point = notes.take(given, "outcome.point", usual, "a hundredth where baseline and target are shares, else 1")
-    return Outcome(given["metric"], given["baseline"], given["target"], point, given.get("decision"))
+    default = default_point(section["baseline"], section["target"])
+    point = notes.take(section, "outcome.point", default, "a hundredth where baseline and target are shares, else 1")
+    return Outcome(section["metric"], section["baseline"], section["target"], point, section.get("decision"))
 
 
-def resolve_midpoint_gate(request: Given, notes: AssumptionLog) -> MidpointGate | None:
-    """The gate at half of the budget, or where it is stated to be."""
-    given = request.get("midpoint_gate")
-    if given is None:
+def resolve_midpoint_gate(request: Request, notes: AssumptionLog) -> MidpointGate | None:
+    """The midpoint gate; None where it is not stated."""
+    section = request.get("midpoint_gate")
+    if section is None:
         return None
-    share = _choose(given, "midpoint_gate.at_spend_share", notes)
-    return MidpointGate(share, GateCriteria(**given["continue_if"]), GateCriteria(**given["stop_if"]), given.get("pivot_to"))
+    share = take_or_default(section, "midpoint_gate.at_spend_share", notes)
+    return MidpointGate(share, GateCriteria(**section["continue_if"]), GateCriteria(**section["stop_if"]), section.get("pivot_to"))
 
 
-def resolve_risks(request: Given) -> tuple[Risk, ...]:
-    """The risk log."""
-    return tuple(Risk(**given) for given in request.get("risks", ()))
+def resolve_risks(request: Request) -> tuple[Risk, ...]:
+    """The stated risks."""
+    return tuple(Risk(**risk) for risk in request.get("risks", ()))
 
 
 def build_other_lines(
-    request: Given, runs: Sequence[EstimatedRun], tiers: Sequence[Tier], months: float, notes: AssumptionLog
+    request: Request, runs: Sequence[EstimatedRun], tiers: Sequence[Tier], months: float, notes: AssumptionLog
 ) -> tuple[OtherLine, ...]:
-    """Storage, network, people, labelling, data and evaluation of the whole program, which lasts so many months."""
+    """Storage, network, people, labelling, data and evaluation of the whole program, which lasts `months` [months]."""
     lines = [
         *_storage(request, runs, months, notes),
         *_network(request, notes),
         *_personnel(request, notes),
         *_labelling(request),
-        *_purchase(request),
-        *_evaluation(request, tiers),
+        OtherLine("data purchase", _exact_usd(request.get("data", {}).get("purchase_usd")), "stated"),
+        _outcome_evaluation(request, tiers),
     ]
     return tuple(line for line in lines if line.usd)
 
 
 def warn_of_low_development_share(plan: ProgramPlan, notes: AssumptionLog) -> None:
-    """Where earlier tiers and overheads are a smaller part of the production runs than what any published program spent beside them."""
+    """Warn where earlier tiers and overheads are less, relative to the production runs, than in any published program."""
     final = plan.tiers[-1]
     if final.tier != "production" or not final.cost_usd:
         return
-    beside = sum_usd(tier.cost_usd + tier.overhead_usd for tier in plan.tiers) - final.cost_usd
+    development = sum_usd(tier.loaded_usd for tier in plan.tiers) - final.cost_usd
     least = min(development_shares(), key=lambda published: published.share)
-    if beside < share_usd(least.share, final.cost_usd):
+    if development < share_usd(least.share, final.cost_usd):
         notes.warn(
-            f"earlier tiers and overheads are {beside / final.cost_usd:.0%} of what the production runs cost; the least that a published"
-            f" program spent beside its final runs is {least.share:.0%} ({least.name}: {least.source})"
+            f"earlier tiers and overheads are {development / final.cost_usd:.0%} of what the production runs cost; the least that a"
+            f" published program spent beside its final runs is {least.share:.0%} ({least.name}: {least.source})"
         )
 
 
-def _overhead(line: str, given: Given, notes: AssumptionLog) -> ProgramOverhead:
-    if "published" in given:
-        found = overhead_shares()[line]
-        notes.assume(f"overhead.{line}", found.share, f"{found.source}, {found.date}")
-        return ProgramOverhead(line, f"{found.source}, {found.date}", share=found.share)
-    return ProgramOverhead(line, given.get("basis", "stated"), given.get("share"), given.get("usd"), given.get("tier"))
+def hours_to_months(hours: float) -> float:
+    """Wall-clock hours in months."""
+    return hours / HOURS_PER_MONTH
 
 
-def _storage(request: Given, runs: Sequence[EstimatedRun], months: float, notes: AssumptionLog) -> list[OtherLine]:
-    """Data sets, checkpoints and logs: each from the program's start until its retention is over."""
-    given = request.get("storage")
-    if given is None:
+def _overhead(line: str, entry: Request, notes: AssumptionLog) -> ProgramOverhead:
+    if "published" in entry:
+        published = overhead_shares()[line]
+        basis = f"{published.source}, {published.date}"
+        return ProgramOverhead(line, basis, share=notes.assume(f"overhead.{line}", published.share, basis))
+    return ProgramOverhead(line, entry.get("basis", "stated"), entry.get("share"), entry.get("usd"), entry.get("tier"))
+
+
+def _storage(request: Request, runs: Sequence[EstimatedRun], months: float, notes: AssumptionLog) -> list[OtherLine]:
+    """Data sets, checkpoints and logs, each from the program's start to the end of its retention."""
+    section = request.get("storage")
+    if section is None:
         return []
-    price, retention = (notes.choose(given, f"storage.{name}") for name in ("usd_per_tb_month", "retention_months"))
-    held = {
-        "dataset": notes.choose(given, "storage.dataset_tb"),
-        "checkpoints": _checkpoints_tb(given, runs, notes),
-        "logs": notes.choose(given, "storage.logs_tb"),
+    price, retention = (notes.choose(section, f"storage.{name}") for name in ("usd_per_tb_month", "retention_months"))
+    stored_tb = {
+        "dataset": notes.choose(section, "storage.dataset_tb"),
+        "checkpoints": _checkpoints_tb(section, runs, notes),
+        "logs": notes.choose(section, "storage.logs_tb"),
     }
-    lasting = months + retention
+    duration = months + retention
     return [
-        OtherLine(f"storage: {name}", cents(tb * lasting * price), f"{tb:,.2f} TB x {lasting:.1f} months x {price:g} USD")
-        for name, tb in held.items()
+        OtherLine(f"storage: {name}", cents(tb * duration * price), f"{tb:,.2f} TB x {duration:.1f} months x {price:g} USD")
+        for name, tb in stored_tb.items()
     ]
 
 
-def _checkpoints_tb(given: Given, runs: Sequence[EstimatedRun], notes: AssumptionLog) -> float:
-    """What is kept of all runs: a number of checkpoints of each, or as many as its hours are times a cadence."""
-    every: float | None = given.get("checkpoint_every_hours")
-    if every and "checkpoints_kept" in given:
+def _checkpoints_tb(section: Request, runs: Sequence[EstimatedRun], notes: AssumptionLog) -> float:
+    """Checkpoints kept of all runs [TB]: a stated number of each run, or its hours over the stated interval."""
+    every: float | None = section.get("checkpoint_every_hours")
+    if every and "checkpoints_kept" in section:
         raise InvalidRequest("state how many are kept, or checkpoint_every_hours, one of the two", "/storage/checkpoints_kept")
-    fixed = 0 if every else notes.choose(given, "storage.checkpoints_kept")
-    held = 0.0
-    for one in runs:
-        kept = max(1.0, one.run.wall_clock_hours.p50 / every) if every else fixed
-        held += one.answer.estimate.reliability.checkpoint_tb * kept * run_equivalents(one.run.repetition)
-    return held
+    fixed = 0 if every else notes.choose(section, "storage.checkpoints_kept")
+    stored_tb = 0.0
+    for estimated in runs:
+        count = max(1.0, estimated.run.use.wall_clock_hours.p50 / every) if every else fixed
+        stored_tb += estimated.answer.estimate.reliability.checkpoint_tb * count * run_equivalents(estimated.run.repetition)
+    return stored_tb
 
 
-def _network(request: Given, notes: AssumptionLog) -> list[OtherLine]:
-    given = request.get("network")
-    if given is None:
+def _network(request: Request, notes: AssumptionLog) -> list[OtherLine]:
+    section = request.get("network")
+    if section is None:
         return []
-    tb, price = (notes.choose(given, f"network.{name}") for name in ("egress_tb", "usd_per_tb"))
+    tb, price = (notes.choose(section, f"network.{name}") for name in ("egress_tb", "usd_per_tb"))
     return [OtherLine("network", cents(tb * price), f"{tb:,.1f} TB x {price:g} USD")]
 
 
-def _personnel(request: Given, notes: AssumptionLog) -> list[OtherLine]:
-    given = request.get("personnel")
-    if given is None:
+def _personnel(request: Request, notes: AssumptionLog) -> list[OtherLine]:
+    section = request.get("personnel")
+    if section is None:
         return []
-    price = notes.choose(given, "personnel.usd_per_hour")
-    hours = {name: given.get(f"{name}_hours", 0.0) for name in ("evaluation", "analysis", "oncall")}
+    price = notes.choose(section, "personnel.usd_per_hour")
+    hours = {name: section.get(f"{name}_hours", 0.0) for name in ("evaluation", "analysis", "oncall")}
     return [OtherLine(f"personnel: {name}", cents(time * price), f"{time:,.1f} h x {price:g} USD") for name, time in hours.items()]
 
 
-def _labelling(request: Given) -> list[OtherLine]:
-    given = request.get("labelling")
-    if given is None:
+def _labelling(request: Request) -> list[OtherLine]:
+    section = request.get("labelling")
+    if section is None:
         return []
-    basis = f"{given['items']:,} items x {given['usd_per_item']:g} USD"
-    return [OtherLine("labelling", cents(given["items"] * given["usd_per_item"]), basis, given.get("tier"))]
+    basis = f"{section['items']:,} items x {section['usd_per_item']:g} USD"
+    return [OtherLine("labelling", cents(section["items"] * section["usd_per_item"]), basis, section.get("tier"))]
 
 
-def _purchase(request: Given) -> list[OtherLine]:
-    return [OtherLine("data purchase", _exact(request.get("data", {}).get("purchase_usd")), "stated")]
-
-
-def _evaluation(request: Given, tiers: Sequence[Tier]) -> list[OtherLine]:
+def _outcome_evaluation(request: Request, tiers: Sequence[Tier]) -> OtherLine:
     """Evaluation and safety testing of the result, which the last tier makes."""
-    usd = _exact(request.get("outcome", {}).get("evaluation_usd"))
-    return [OtherLine("outcome evaluation", usd, "evaluation and safety testing of the outcome, stated", tiers[-1].tier)]
+    usd = _exact_usd(request.get("outcome", {}).get("evaluation_usd"))
+    return OtherLine("outcome evaluation", usd, "evaluation and safety testing of the outcome, stated", tiers[-1].tier)
 
 
-def _exact(usd: Decimal | None) -> Decimal:
+def _exact_usd(usd: Decimal | None) -> Decimal:
     return Decimal("0.00") if usd is None else usd.quantize(Decimal("0.01"))
-
-
-def _choose(given: Given, path: str, notes: AssumptionLog) -> Any:
-    fallback = find_program_default(path.rpartition(".")[2])
-    return notes.take(given, path, fallback.value, fallback.source)
-
-
-def hours_to_months(hours: float) -> float:
-    """Hours on the wall clock as months."""
-    return hours / HOURS_PER_MONTH

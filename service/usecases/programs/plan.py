@@ -1,60 +1,36 @@
-"""A training program: the whole budget around an outcome, in time. Definitions: docs/programs.md and docs/schedules.md."""
+"""The plan of a training program: budget, schedule, data and spend choices. Definitions: docs/programs.md and docs/schedules.md."""
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from datetime import date
 from typing import Any
 
 from service.context import AppContext
-from service.domain.errors import DomainError, InvalidRequest
-from service.domain.programs.answer import (
-    CalendarEntry,
-    GateDates,
-    MidpointDate,
-    ProgramSchedule,
-    ProgramTokens,
-    ReportingPlan,
-    SpendChoices,
-)
-from service.domain.programs.program import Program, ProgramPlan, Tier, TierName
+from service.domain.errors import DomainError
+from service.domain.programs.plan import CostVariance, ProgramPlan
+from service.domain.programs.schedule import GateDates, MidpointDate, ProgramSchedule, ReportingPlan
+from service.domain.programs.spending import SpendChoices
+from service.domain.programs.tokens import ProgramTokens
 from service.domain.quantities import Assumption
-from service.domain.schedule import BurnWeek, NetworkSchedule, PlannedSpending
-from service.engine.numerics.money import allocate, sum_usd
-from service.engine.programs.budget import plan_budget as roll_up
-from service.engine.programs.cost_variance import CostVariance, explain_difference
-from service.engine.programs.gates import spending_by_tier
-from service.engine.programs.validation import check_program
-from service.engine.scheduling.activity_network import OrderedNetwork, order_network
+from service.domain.schedule import BurnWeek
+from service.engine.programs.cost_variance import explain_difference
 from service.engine.scheduling.burn_plan import burn_plan
-from service.engine.scheduling.calendar import next_working_day
-from service.engine.scheduling.critical_path import forward_pass, latest_network_start, median_durations, network_end, schedule_ordered
-from service.engine.scheduling.deadline_options import DeadlineTarget
-from service.engine.scheduling.durations import DurationDraws
-from service.presets.programs import find_program_default
+from service.engine.scheduling.critical_path import schedule_ordered
 from service.presets.version import engine_version
-from service.usecases.programs import lines
-from service.usecases.programs.deadline import (
-    AlternativePlanner,
-    ProgramDraft,
-    draw_durations,
-    find_deadline_options,
-    resolve_start,
-    resolve_target_probability,
-)
-from service.usecases.programs.runs import EstimateCache, EstimatedRun, collect_run_warnings, common_price_snapshot, resolve_tiers
-from service.usecases.programs.schedule import ProgramNetwork, activity_name, build_network, earliest_finishes, gate_name, plan_reports
+from service.usecases.programs.deadline import draw_durations
+from service.usecases.programs.estimates import EstimateCache
+from service.usecases.programs.lines import warn_of_low_development_share
+from service.usecases.programs.network import plan_reports
+from service.usecases.programs.resolve import resolve_program
+from service.usecases.programs.runs import collect_run_warnings, common_price_snapshot
+from service.usecases.programs.schedule import date_gates, date_midpoint, plan_schedule, plan_spending
 from service.usecases.programs.tokens import plan_tokens, rank_spend_choices
 from service.usecases.resolution.assumption_log import AssumptionLog
 from service.usecases.training.estimate import EstimateAnswer
 
-Given = Mapping[str, Any]
-Runs = Mapping[tuple[str, str], EstimatedRun]
-
-# Half a century: what lasts longer is a slip of the pen, and a burn plan of its weeks no plan.
-MAX_MONTHS = 600
+Request = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +38,7 @@ class ProgramAnswer:
     """A program's plan with its schedule, burn plan, data and choices, and every run's estimate by tier and name."""
 
     plan: ProgramPlan
-    request: Given
+    request: Request
     estimates: Mapping[tuple[str, str], EstimateAnswer]
     schedule: ProgramSchedule
     gates: Mapping[str, GateDates]
@@ -78,24 +54,8 @@ class ProgramAnswer:
 
 
 @dataclass(frozen=True, slots=True)
-class ResolvedProgram:
-    """A program with its runs estimated, from its first day on, and the plan that comes of it."""
-
-    request: Given
-    runs: Runs
-    program: Program
-    placed: ProgramNetwork
-    net: OrderedNetwork
-    plan: ProgramPlan
-
-    @property
-    def draft(self) -> ProgramDraft:
-        return ProgramDraft(self.plan, self.placed.network)
-
-
-@dataclass(frozen=True, slots=True)
 class ProgramComparison:
-    """Two budgets, and why the later one is another; `common_price_snapshot` is the later one's."""
+    """Two budgets [USD] and their difference by cause; `price_snapshot` is the later one's."""
 
     before_usd: float
     after_usd: float
@@ -105,27 +65,27 @@ class ProgramComparison:
     engine_version: str
 
 
-def plan_program(context: AppContext, request: Given) -> ProgramAnswer:
-    """The plan of a program's request as the schema gives it. Raises DomainErrors, with pointers into the request."""
-    notes, estimates = AssumptionLog(), _estimates(context)
-    found = resolve_program(estimates, request, context.clock().date(), notes)
-    network = found.placed.network
+def plan_program(context: AppContext, request: Request) -> ProgramAnswer:
+    """The plan of a program's validated request. Raises DomainErrors, with pointers into it."""
+    notes, estimates = AssumptionLog(), _estimate_cache(context)
+    resolved = resolve_program(estimates, request, context.clock().date(), notes)
+    network, plan = resolved.network, resolved.plan
     draws = draw_durations(network)
-    timed = schedule_ordered(found.net, network.activities, draws, request.get("deadline"))
-    weeks = burn_plan(network.start, _spendings(found, timed))
-    dates = _schedule(found, timed, draws, estimates, notes)
-    tokens = plan_tokens(request, tuple(found.runs.values()), notes)
-    choices = rank_spend_choices(request, found.plan, notes)
-    reports = plan_reports(request, dates.start, dates.finish.p50, notes)
-    snapshot = common_price_snapshot(found.runs, notes)
-    lines.warn_of_low_development_share(found.plan, notes)
+    timed = schedule_ordered(resolved.ordered, network.activities, draws, request.get("deadline"))
+    weeks = burn_plan(network.start, plan_spending(resolved, timed))
+    schedule = plan_schedule(resolved, timed, draws, estimates, notes)
+    tokens = plan_tokens(request, tuple(resolved.runs.values()), notes)
+    choices = rank_spend_choices(request, plan, notes)
+    reports = plan_reports(request, schedule.start, schedule.finish.p50, notes)
+    snapshot = common_price_snapshot(resolved.runs, notes)
+    warn_of_low_development_share(plan, notes)
     return ProgramAnswer(
-        plan=found.plan,
+        plan=plan,
         request=request,
-        estimates={key: one.answer for key, one in found.runs.items()},
-        schedule=dates,
-        gates=_gates(found, timed),
-        midpoint=_midpoint(found, timed, weeks),
+        estimates={key: estimated.answer for key, estimated in resolved.runs.items()},
+        schedule=schedule,
+        gates=date_gates(resolved, timed),
+        midpoint=date_midpoint(resolved, timed, weeks),
         burn_plan=weeks,
         reporting=reports,
         tokens=tokens,
@@ -133,13 +93,13 @@ def plan_program(context: AppContext, request: Given) -> ProgramAnswer:
         price_snapshot=snapshot,
         engine_version=engine_version(),
         assumptions=notes.assumptions,
-        warnings=(*found.plan.warnings, *notes.warnings, *collect_run_warnings(found.runs.values())),
+        warnings=(*plan.warnings, *notes.warnings, *collect_run_warnings(resolved.runs.values())),
     )
 
 
-def compare_programs(context: AppContext, request: Given) -> ProgramComparison:
-    """Why one program costs more than another. Raises as `plan_program`, with pointers below /before or /after."""
-    estimates, today = _estimates(context), context.clock().date()
+def compare_programs(context: AppContext, request: Request) -> ProgramComparison:
+    """The difference between two programs' budgets by cause. Raises DomainErrors, with pointers below /before or /after."""
+    estimates, today = _estimate_cache(context), context.clock().date()
     programs = []
     for name in ("before", "after"):
         try:
@@ -157,142 +117,6 @@ def compare_programs(context: AppContext, request: Given) -> ProgramComparison:
     )
 
 
-def _estimates(context: AppContext) -> EstimateCache:
-    """Estimates with one reading of the user's measurements for all runs."""
+def _estimate_cache(context: AppContext) -> EstimateCache:
+    """An estimate cache that reads the user's measurements once for all runs."""
     return EstimateCache(replace(context, measurements=functools.cache(context.measurements)))
-
-
-def resolve_program(estimates: EstimateCache, request: Given, today: date, notes: AssumptionLog) -> ResolvedProgram:
-    """The program estimated, put in time by its medians, and rolled up."""
-    tiers, runs = resolve_tiers(estimates, request, notes)
-    program = _program(request, tiers, notes)
-    check_program(program)
-    start = resolve_start(request, today, lambda day: build_network(request, tiers, runs, day, AssumptionLog()).network, notes)
-    return _assemble(request, program, runs, start, notes)
-
-
-def _assemble(request: Given, program: Program, runs: Runs, start: date, notes: AssumptionLog) -> ResolvedProgram:
-    where = build_network(request, program.tiers, runs, start, notes)
-    net = order_network(where.network)
-    months = lines.hours_to_months(float(network_end(forward_pass(net, median_durations(net)))[0]))
-    if months > MAX_MONTHS:
-        raise InvalidRequest(f"begun on {start} it takes {months / 12:,.0f} years: check start, milestones and runs", "/start")
-    other = lines.build_other_lines(request, tuple(runs.values()), program.tiers, months, notes)
-    whole = replace(program, other_lines=other)
-    return ResolvedProgram(request, runs, whole, where, net, roll_up(whole))
-
-
-def _program(request: Given, tiers: tuple[Tier, ...], notes: AssumptionLog) -> Program:
-    """The program but for the lines that depend on how long it takes."""
-    correlation, rollback = find_program_default("correlation"), find_program_default("rollback_share")
-    return Program(
-        name=request["name"],
-        tiers=tiers,
-        reserves=lines.resolve_reserves(request, notes),
-        correlation=notes.take(request, "correlation", correlation.value, correlation.source),
-        rollback_share=notes.assume("rollback_share", rollback.value, rollback.source),
-        outcome=lines.resolve_outcome(request, notes),
-        midpoint_gate=lines.resolve_midpoint_gate(request, notes),
-        overheads=lines.resolve_overheads(request, notes),
-        risks=lines.resolve_risks(request),
-    )
-
-
-def _schedule(
-    found: ResolvedProgram, timed: NetworkSchedule, draws: DurationDraws, estimates: EstimateCache, notes: AssumptionLog
-) -> ProgramSchedule:
-    request, deadline = found.request, found.request.get("deadline")
-    network = found.placed.network
-    target = None if deadline is None else DeadlineTarget(deadline, resolve_target_probability(request, notes), draws)
-    latest = None if target is None else latest_network_start(network, draws, target.deadline, target.probability)
-    planner = AlternativePlanner(
-        lambda changed: resolve_program(estimates, {**changed, "start": network.start}, network.start, AssumptionLog()).draft,
-        lambda tiers: _assemble(request, replace(found.program, tiers=tiers), found.runs, network.start, AssumptionLog()).draft,
-        lambda day: _assemble(request, found.program, found.runs, day, AssumptionLog()).draft,
-    )
-    return ProgramSchedule(
-        start=network.start,
-        deadline=deadline,
-        critical_path=timed.critical_path,
-        calendar=_calendar(found, timed),
-        finish=timed.finish,
-        deadline_probability=timed.deadline_probability,
-        wanted_probability=None if target is None else target.probability,
-        latest_start=latest,
-        buy_back=()
-        if target is None or _meets_target(timed, target)
-        else find_deadline_options(request, found.draft, found.program.tiers, target, planner, notes),
-    )
-
-
-def _meets_target(timed: NetworkSchedule, target: DeadlineTarget) -> bool:
-    return timed.deadline_probability is None or timed.deadline_probability >= target.probability
-
-
-def _calendar(found: ResolvedProgram, timed: NetworkSchedule) -> tuple[CalendarEntry, ...]:
-    """Everything by its start, then its finish."""
-    entries = [
-        CalendarEntry(
-            what=one.name,
-            kind=found.placed.kinds[one.name][0],
-            tier=found.placed.kinds[one.name][1],
-            start=one.start,
-            finish=one.finish.p50,
-            finish_range=one.finish,
-            float_hours=one.float_hours,
-            criticality=one.criticality,
-        )
-        for one in timed.activities
-    ]
-    return tuple(sorted(entries, key=lambda entry: (entry.start, entry.finish)))
-
-
-def _gates(found: ResolvedProgram, timed: NetworkSchedule) -> dict[str, GateDates]:
-    earliest = earliest_finishes(found.net)
-    finishes = {one.name: one.finish for one in timed.activities}
-    names = {tier.tier: gate_name(tier.tier) for tier in found.program.tiers if tier.gate is not None}
-    return {tier: GateDates(earliest[name], finishes[name]) for tier, name in names.items()}
-
-
-def _spendings(found: ResolvedProgram, timed: NetworkSchedule) -> Iterator[PlannedSpending]:
-    """The whole budget in time: each run with its part of what is spent with its tier, what belongs to no tier over the whole calendar.
-
-    People are paid and data are kept while the program waits as well as while it trains.
-    """
-    times = {one.name: one for one in timed.activities}
-    queues = {each.name: each.queue_hours.p50 for each in found.placed.network.activities}
-    plan = found.plan
-    for stage, tier in zip(spending_by_tier(found.program, plan.tiers, plan.envelope.reserve_usd), plan.tiers, strict=True):
-        shares = allocate(stage.own_usd + stage.reserve_usd, [block.cost_usd for block in tier.runs])
-        for block, usd in zip(tier.runs, shares, strict=True):
-            name = activity_name(tier.tier, block.run.name)
-            one = times[name]
-            begun = min(one.start_hours + queues[name], one.finish_hours)
-            written = block.run.wall_clock_hours.p50 * 60 / block.run.checkpoint_interval_minutes
-            yield PlannedSpending(
-                begun, one.finish_hours, usd, block.accelerator_hours.p50, round(block.tokens), round(written * block.equivalents)
-            )
-    around = sum_usd(line.usd for line in found.program.other_lines if line.tier is None)
-    if around:
-        yield PlannedSpending(0.0, max(one.finish_hours for one in timed.activities), around)
-
-
-def _midpoint(found: ResolvedProgram, timed: NetworkSchedule, weeks: Sequence[BurnWeek]) -> MidpointDate | None:
-    midpoint = found.plan.midpoint
-    if midpoint is None:
-        return None
-    due, spent = midpoint.at_usd, sum_usd(())
-    for week in weeks:
-        spent += week.usd
-        if spent >= due:
-            break
-    holidays = found.request.get("schedule", {}).get("holidays", ())
-    day = next_working_day(max(week.monday, found.placed.network.start), holidays)
-    return MidpointDate(day, due, _current_tier(found, timed, day))
-
-
-def _current_tier(found: ResolvedProgram, timed: NetworkSchedule, day: date) -> TierName:
-    """The first tier with a run that is not over before a day, by medians; the last after all of them."""
-    over = {one.name: one.finish.p50 for one in timed.activities}
-    tiers = found.program.tiers
-    return next((tier.tier for tier in tiers if any(over[activity_name(tier.tier, run.name)] >= day for run in tier.runs)), tiers[-1].tier)

@@ -10,8 +10,9 @@ from typing import Any
 from service.context import AppContext
 from service.domain.errors import DomainError, InvalidRequest
 from service.presets.hardware.regions import find_region
-from service.usecases.programs.plan import resolve_program
-from service.usecases.programs.runs import EstimateCache, locate_problem, request_key, run_request
+from service.usecases.programs.estimates import EstimateCache
+from service.usecases.programs.resolve import resolve_program
+from service.usecases.programs.runs import locate_problem, request_key, run_request
 from service.usecases.resolution.assumption_log import AssumptionLog
 from service.usecases.resolution.machine import resolve_machine
 from service.usecases.resolution.model import resolve_model
@@ -100,7 +101,7 @@ def _check_runs(context: AppContext, base: Body) -> None:
         return
     estimates = EstimateCache(context)
     for run in runs:
-        _found(base, run, estimates.of)
+        _found(base, run, estimates.estimate)
 
 
 def _runs(base: Body, swept: Collection[str] = ()) -> Iterator[Run]:

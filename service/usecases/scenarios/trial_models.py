@@ -9,7 +9,8 @@ from decimal import Decimal
 from typing import Any
 
 from service.context import AppContext
-from service.domain.programs.program import Program, RunRepetition
+from service.domain.programs.program import Program
+from service.domain.programs.runs import RunRepetition
 from service.domain.quantities import Assumption, Range
 from service.domain.scenarios import Limits, ProgramModel, Regimes, RiskModel, RunModel, TierModel
 from service.domain.training.run import Run
@@ -25,9 +26,10 @@ from service.engine.training.estimate import checkpoint_tb
 from service.engine.training.run_time import RunTime, plan_error, predict_run_time
 from service.presets.training.utilisation import plan_calibration
 from service.usecases.programs import lines
-from service.usecases.programs.plan import ResolvedProgram, resolve_program
-from service.usecases.programs.runs import PROGRAM_SECTIONS, EstimateCache, EstimatedRun, collect_run_warnings
-from service.usecases.programs.schedule import activity_name
+from service.usecases.programs.estimates import EstimateCache
+from service.usecases.programs.network import activity_name
+from service.usecases.programs.resolve import ResolvedProgram, resolve_program
+from service.usecases.programs.runs import PROGRAM_SECTIONS, EstimatedRun, collect_run_warnings
 from service.usecases.resolution.assumption_log import AssumptionLog
 from service.usecases.resolution.resolve import resolve as resolve_run
 from service.usecases.scenarios.registry import Shape
@@ -127,7 +129,7 @@ def _timed(context: AppContext, request: Given, notes: AssumptionLog) -> tuple[R
 def _of_program(context: AppContext, base: Given, own: Sequence[str], regimes: Mapping[str, Regimes]) -> Modelled:
     notes = AssumptionLog()
     found = resolve_program(EstimateCache(context), base, context.clock().date(), notes)
-    network, deadline, plan = found.placed.network, base.get("deadline"), found.plan
+    network, deadline, plan = found.network, base.get("deadline"), found.plan
     net = order_network(network)
     planned_hours = float(network_end(forward_pass(net, median_durations(net)))[0])
     fixed, per_month = _accruing(base, found, planned_hours)
@@ -144,7 +146,7 @@ def _of_program(context: AppContext, base: Given, own: Sequence[str], regimes: M
         model,
         network.start,
         Limits(None if deadline is None else deadline_hours(network.start, deadline), plan.total_usd.p50),
-        _planned(plan.total_usd.p50, sum(tier.accelerator_hours.p50 for tier in plan.tiers), planned_hours),
+        _planned(plan.total_usd.p50, sum(tier.use.accelerator_hours.p50 for tier in plan.tiers), planned_hours),
         notes.assumptions,
         (*plan.warnings, *notes.warnings, *collect_run_warnings(found.runs.values())),
     )

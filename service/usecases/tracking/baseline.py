@@ -60,7 +60,7 @@ def _run_of_plan(tier: Body, run: Body, answer: Body) -> dict[str, Any]:
         "mfu": mfu,
         "sustained_share": sustained,
         "goodput": estimate["reliability"]["goodput"],
-        "interruptions": estimate["reliability"]["expected_interruptions"] * run["equivalents"],
+        "interruptions": estimate["reliability"]["expected_interruptions"] * run["run_equivalents"],
         "checkpoint_interval_minutes": estimate["reliability"]["checkpoint_interval_minutes"],
         "flops_per_token": estimate["flops"]["per_token"],
         "peak_tflops": throughput["tflops_per_accelerator"] / mfu if mfu else None,

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from service.domain.programs.program import RunRepetition
+from service.domain.programs.runs import RunRepetition
 from service.presets.defaults import default
 from service.presets.programs import filter_yield, find_program_default
 from service.presets.scaling.laws import default_law

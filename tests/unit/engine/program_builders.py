@@ -7,20 +7,8 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from service.domain.programs.program import (
-    TIERS,
-    OtherLine,
-    PlannedRun,
-    Program,
-    ProgramOverhead,
-    Reserves,
-    Risk,
-    RunCostLine,
-    Rung,
-    RunRepetition,
-    Tier,
-    TierGate,
-)
+from service.domain.programs.program import TIERS, OtherLine, Program, ProgramOverhead, Reserves, Risk, Tier, TierGate
+from service.domain.programs.runs import PlannedRun, ResourceUse, RunCostLine, Rung, RunReliability, RunRepetition
 from service.domain.quantities import Range
 from service.engine.numerics.money import cents
 
@@ -29,22 +17,19 @@ def planned(name: str = "main", hours: float = 1000.0, price: float = 2.0, stora
     """A run on eight accelerators: so many accelerator-hours at a price, a tenth of them lost."""
     lines = (RunCostLine("compute", cents(hours * price)), RunCostLine("storage", cents(storage)))
     usd = float(sum(line.usd for line in lines))
-    fields: dict[str, Any] = {
-        "name": name,
-        "accelerator": "NVIDIA-H100-80GB-SXM",
-        "lines": lines,
+    use: dict[str, Any] = {
         "usd": Range(usd * 0.8, usd, usd * 1.5),
         "accelerator_hours": Range(hours * 0.8, hours, hours * 1.5),
         "wall_clock_hours": Range(hours * 0.1, hours / 8, hours * 0.2),
         "flops": hours * 1e18,
         "tokens": hours * 1e6,
-        "interruptions": hours / 500,
-        "lost_hours": hours / 80,
-        "goodput": 0.9,
         "tco2e": hours / 1000,
-        "checkpoint_interval_minutes": 30.0,
     }
-    return PlannedRun(**{**fields, **changes})
+    reliability = {"interruptions": hours / 500, "lost_hours": hours / 80, "goodput": 0.9, "checkpoint_interval_minutes": 30.0}
+    for part in (use, reliability):
+        part.update((field, changes.pop(field)) for field in part.keys() & changes.keys())
+    fields: dict[str, Any] = {"name": name, "accelerator": "NVIDIA-H100-80GB-SXM", "lines": lines}
+    return PlannedRun(**{**fields, "use": ResourceUse(**use), "reliability": RunReliability(**reliability), **changes})
 
 
 def program(*tiers: Tier, **changes: Any) -> Program:
@@ -80,7 +65,7 @@ repetitions = st.builds(
     grid=st.lists(st.integers(1, 6), max_size=3).map(tuple),
     seeds=st.integers(1, 4),
     rungs=rungs,
-    at_once=st.integers(1, 10),
+    concurrency=st.integers(1, 10),
 )
 gates = st.none() | st.builds(TierGate, st.just("anything"), shares)
 

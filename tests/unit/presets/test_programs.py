@@ -8,24 +8,20 @@ from importlib import resources
 
 import pytest
 
-from service.domain.errors import UnknownName
-from service.engine.programs.spend_allocation import marginal_returns, published_curve
+from service.engine.programs.spend_allocation import published_curve, rank_choices
 from service.presets.programs import (
-    complexities,
     development_shares,
     filter_yield,
     find_program_default,
-    generalisations,
     overhead_shares,
     published_spending,
-    suggested_tokens,
 )
 from service.presets.scaling.laws import default_law, repetition_decay
 
 LAW = default_law().law
 SHARES = {
     *("evaluation_and_debugging", "confidence", "correlation", "rollback_share", "pass_probability", "at_spend_share"),
-    *("retention_worth", "common_share", "wanted_probability", "scope_share"),
+    *("retention_worth", "common_share", "target_probability", "scope_share"),
 }
 COUNTS = {"sign_off_days", "accelerators_factor", "report_every_days"}
 
@@ -86,38 +82,6 @@ def test_four_epochs_are_within_the_worth_that_is_kept() -> None:
     assert 4 <= epochs_until_worth(find_program_default("retention_worth").value, repetition_decay()[0]) < 5
 
 
-@pytest.mark.parametrize("params", [1e9, 7e9, 70e9])
-def test_more_generalisation_and_wider_domains_take_more_tokens(params: float) -> None:
-    """Levels rise in the order of the file."""
-    by_level = [suggested_tokens(params, "open_domain", level, LAW)[0].tokens.p50 for level in generalisations()]
-    by_domain = [suggested_tokens(params, domain, "broad", LAW)[0].tokens.p50 for domain in complexities()]
-    assert by_level == sorted(by_level)
-    assert by_domain == sorted(by_domain)
-
-
-@pytest.mark.parametrize("name", generalisations())
-def test_the_targets_range_holds_what_its_models_were_trained_on(name: str) -> None:
-    """At each model's own size, its own tokens lie in the range."""
-    for anchor in generalisations()[name].anchors:
-        found = suggested_tokens(anchor.params, "open_domain", name, LAW)[0].tokens
-        assert found.p10 * (1 - 1e-9) <= anchor.tokens <= found.p90 * (1 + 1e-9)
-
-
-def test_a_target_says_its_basis() -> None:
-    """The models it goes by, and what the domain's share is taken from."""
-    target, basis = suggested_tokens(7e9, "technical_domain", "broad", LAW)
-    assert "Llama 2 7B" in basis
-    assert "25.0% of that, as Code Llama" in basis
-    assert target.tokens_per_param == pytest.approx(target.tokens.p50 / 7e9)
-
-
-def test_a_level_that_is_not_there_is_refused_with_those_that_are() -> None:
-    """And with the nearest."""
-    with pytest.raises(UnknownName, match="in_distribution, broad, open_ended") as refused:
-        suggested_tokens(7e9, "open_domain", "open_end", LAW)
-    assert (refused.value.pointer, refused.value.near) == ("/data/generalisation", ("open_ended",))
-
-
 def test_what_is_left_of_web_text() -> None:
     """About a tenth, with a source."""
     found, source = filter_yield()
@@ -131,7 +95,7 @@ def test_published_spending_is_of_the_four_choices_and_makes_curves() -> None:
     assert list(figures) == ["scale", "data_quality", "robustness", "utilisation"]
     assert all("20" in one.basis and len(one.basis) > 20 for one in figures.values())
     curves = [published_curve(one, 1e6, 1e23, 1e5, LAW) for one in figures.values()]
-    found = {one.choice: one for one in marginal_returns(curves, {})}
+    found = {one.choice: one for one in rank_choices(curves)}
     assert found["robustness"].gain_per_usd == 0
     assert max(found.values(), key=lambda one: one.loss_avoided_per_usd or 0).choice == "robustness"
     assert (found["data_quality"].gain_per_usd or 0) > (found["scale"].gain_per_usd or 0) > 0

@@ -62,7 +62,7 @@ def _tiers(answer: Answer) -> Iterable[Row]:
                 "section": "run",
                 "name": run["name"],
                 "usd": _cents(run["cost_usd"]),
-                "basis": f"{run['equivalents']:g} whole runs' worth",
+                "basis": f"{run['run_equivalents']:g} whole runs' worth",
             } | of
         if tier["gate"]:
             yield _gate(tier["gate"]) | of

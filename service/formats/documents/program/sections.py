@@ -114,7 +114,15 @@ def _runs(answer: Answer) -> Table:
 def _run(tier: str, run: Answer) -> tuple[str, ...]:
     estimate = run["estimate"]
     one, hours = estimate["cost"]["total_usd"], estimate["time"]["accelerator_hours"]
-    return tier, run["name"], number(run["equivalents"]), span(hours), price_words(estimate["price"]), usd_span(one), usd(run["cost_usd"])
+    return (
+        tier,
+        run["name"],
+        number(run["run_equivalents"]),
+        span(hours),
+        price_words(estimate["price"]),
+        usd_span(one),
+        usd(run["cost_usd"]),
+    )
 
 
 def price_words(price: Answer) -> str:
@@ -198,8 +206,14 @@ def _calendar(schedule: Answer) -> Table:
 def _buy_back(schedule: Answer) -> Table:
     """What buys the deadline back, and for how much."""
     rows = [
-        (found["change"], share(found["probability"]), usd(found["price_usd"]), _price(found["usd_per_point"]), _yes(found["reaches"]))
-        for found in schedule["buy_back"]
+        (
+            found["change"],
+            share(found["probability"]),
+            usd(found["price_usd"]),
+            _price(found["usd_per_point"]),
+            _yes(found["reaches_target"]),
+        )
+        for found in schedule["deadline_options"]
     ]
     head = ("to be in time", "probability", "price, USD", "USD a point", "enough")
     return Table(head, rows, frozenset({1, 2, 3}))

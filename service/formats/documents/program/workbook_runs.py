@@ -82,7 +82,7 @@ def run_cost(run: Answer) -> RunCost:
 
 
 def _run_cells(sheet: Sheet, row: int, run: Answer) -> tuple[Input | Formula | float, ...]:
-    cost, worth = run_cost(run), run["equivalents"]
+    cost, worth = run_cost(run), run["run_equivalents"]
     hours, price, around, other, one, rounding = (sheet.at(row, column) for column in (HOURS, PRICE, AROUND, OTHER, ONE, ROUNDING))
     compute = f"ROUND({hours}*{price},2)"
     inputs = (Input(worth), *(Input(float(each)) for each in (cost.hours, cost.price, cost.around, cost.other)))

@@ -86,7 +86,7 @@ def _own(base: Body, field: str, others: Collection[str]) -> Iterator[bool]:
 def _shared_out(base: Body) -> bool:
     """Whether the program's number of accelerators says how many repeats of some run are made side by side."""
     return any(
-        "at_once" not in run and (run.get("repeat", 1) > 1 or run.get("seeds", 1) > 1 or run.get("grid"))
+        "concurrency" not in run and (run.get("repeat", 1) > 1 or run.get("seeds", 1) > 1 or run.get("grid"))
         for tier in base["tiers"]
         for run in tier["runs"]
     )

@@ -221,9 +221,9 @@ def _of_program(context: AppContext, base: Body) -> Figures:
     tiers, dates = found.plan.tiers, found.schedule
     return Figures(
         cost_usd=found.plan.total_usd,
-        wall_clock_hours=_added([tier.wall_clock_hours for tier in tiers]),
-        accelerator_hours=_added([tier.accelerator_hours for tier in tiers]),
-        tco2e=sum(tier.tco2e for tier in tiers),
+        wall_clock_hours=_added([tier.use.wall_clock_hours for tier in tiers]),
+        accelerator_hours=_added([tier.use.accelerator_hours for tier in tiers]),
+        tco2e=sum(tier.use.tco2e for tier in tiers),
         hours_to_finish=24.0 * (dates.finish.p50 - dates.start).days,
         finish=dates.finish,
         deadline_probability=dates.deadline_probability,

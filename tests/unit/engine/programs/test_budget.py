@@ -20,11 +20,10 @@ from service.domain.programs.program import (
     ProgramOverhead,
     Reserves,
     Risk,
-    Rung,
-    RunRepetition,
     Tier,
     TierGate,
 )
+from service.domain.programs.runs import Rung, RunRepetition
 from service.domain.quantities import Range
 from service.engine.numerics.money import CENT, allocate, round_to_total
 from service.engine.programs.budget import default_point, plan_budget, relative_duration, run_equivalents, successive_halving
@@ -144,32 +143,32 @@ def test_a_share_of_candidates_is_counted_as_people_count() -> None:
 
 def test_a_sweep_is_its_grid_times_seeds_and_repeats() -> None:
     """3 x 4 points, 2 seeds, made twice: 48 runs, which take six times as long eight at once."""
-    block = plan_budget(program(Tier("prototype", (planned(repetition=RunRepetition(2, (3, 4), 2, at_once=8)),)))).tiers[0].runs[0]
-    assert block.equivalents == 48
+    block = plan_budget(program(Tier("prototype", (planned(repetition=RunRepetition(2, (3, 4), 2, concurrency=8)),)))).tiers[0].runs[0]
+    assert block.run_equivalents == 48
     assert block.cost_usd == 48 * 2000
-    assert block.wall_clock_hours.p50 == pytest.approx(6 * 125)
+    assert block.use.wall_clock_hours.p50 == pytest.approx(6 * 125)
 
 
 def test_the_last_turn_takes_as_long_as_a_full_one() -> None:
     """12 runs eight at once are two turns; nine candidates, a third kept at a third, are 3/3 and then one turn of 2/3 three at once."""
-    assert relative_duration(RunRepetition(12, at_once=8)) == 2
-    assert relative_duration(RunRepetition(9, rungs=(Rung(1 / 3, 1 / 3),), at_once=3)) == pytest.approx(3 / 3 + 2 / 3)
-    assert relative_duration(RunRepetition(9, rungs=(Rung(1 / 3, 1 / 3),), at_once=4)) == pytest.approx(3 / 3 + 2 / 3)
+    assert relative_duration(RunRepetition(12, concurrency=8)) == 2
+    assert relative_duration(RunRepetition(9, rungs=(Rung(1 / 3, 1 / 3),), concurrency=3)) == pytest.approx(3 / 3 + 2 / 3)
+    assert relative_duration(RunRepetition(9, rungs=(Rung(1 / 3, 1 / 3),), concurrency=4)) == pytest.approx(3 / 3 + 2 / 3)
 
 
 @given(repetitions)
 def test_turns_are_no_fewer_than_the_work_fills(repetition: RunRepetition) -> None:
     """At least one run long and the work over the places; one after another exactly the work, and never more for more room."""
     work, took = run_equivalents(repetition), relative_duration(repetition)
-    assert took >= max(1, work / repetition.at_once) * (1 - 1e-9)
-    assert relative_duration(replace(repetition, at_once=1)) == pytest.approx(work)
-    assert relative_duration(replace(repetition, at_once=repetition.at_once + 1)) <= took
+    assert took >= max(1, work / repetition.concurrency) * (1 - 1e-9)
+    assert relative_duration(replace(repetition, concurrency=1)) == pytest.approx(work)
+    assert relative_duration(replace(repetition, concurrency=repetition.concurrency + 1)) <= took
 
 
 def test_runs_side_by_side_take_as_long_as_one() -> None:
     """More room than runs shortens nothing further."""
-    block = plan_budget(program(Tier("prototype", (planned(repetition=RunRepetition(2, at_once=8)),)))).tiers[0].runs[0]
-    assert block.wall_clock_hours.p50 == 125
+    block = plan_budget(program(Tier("prototype", (planned(repetition=RunRepetition(2, concurrency=8)),)))).tiers[0].runs[0]
+    assert block.use.wall_clock_hours.p50 == 125
 
 
 def test_the_budget_by_hand() -> None:

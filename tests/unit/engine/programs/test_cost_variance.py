@@ -9,11 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.domain.programs.answer import CAUSES
-from service.domain.programs.program import OtherLine, Program, ProgramOverhead, Reserves, RunRepetition, Tier
+from service.domain.programs.plan import CAUSES, CostVariance
+from service.domain.programs.program import OtherLine, Program, ProgramOverhead, Reserves, Tier
+from service.domain.programs.runs import RunRepetition
 from service.domain.quantities import Range
 from service.engine.programs.budget import plan_budget
-from service.engine.programs.cost_variance import CostVariance, explain_difference, round_causes
+from service.engine.programs.cost_variance import explain_difference, round_causes
 from tests.unit.engine.program_builders import planned, program, programs, three_tiers
 
 

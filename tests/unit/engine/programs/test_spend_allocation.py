@@ -9,8 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from service.domain.errors import InvalidRequest
+from service.domain.programs.spending import Allocation, PublishedEffect, SpendCurve
 from service.domain.scaling.laws import AllocationLaw, ParametricLaw
-from service.engine.programs.spend_allocation import PublishedEffect, SpendCurve, allocate, marginal_returns, published_curve
+from service.engine.programs.spend_allocation import allocate, published_curve, rank_choices
 from service.engine.scaling.optimum import optimum_for_flops
 
 LAW = ParametricLaw(1.8172, 482.01, 2085.43, 0.3478, 0.3658)
@@ -31,12 +32,11 @@ curves = st.lists(st.tuples(st.floats(1, 100), st.floats(0.01, 10)), min_size=1,
 
 
 def test_the_next_dollar_of_each_choice() -> None:
-    """Data quality gains 0.2 points and avoids 0.8 USD by the dollar, scale 0.1 points; spent-out curves end."""
-    first, second = marginal_returns((SCALE, QUALITY), {})
+    """Data quality gains 0.2 points and avoids 0.8 USD by the dollar, scale 0.1 points."""
+    first, second = rank_choices((SCALE, QUALITY), Allocation({"scale": 150, "data_quality": 50}, 22.5, 40))
     assert (first.choice, first.gain_per_usd, first.loss_avoided_per_usd) == ("data_quality", 0.2, 0.8)
     assert (second.choice, second.gain_per_usd) == ("scale", 0.1)
-    later = {one.choice: one.gain_per_usd for one in marginal_returns((SCALE, QUALITY), {"scale": 150, "data_quality": 100})}
-    assert later == {"scale": 0.05, "data_quality": None}
+    assert (first.allocated_usd, second.allocated_usd) == (50, 150)
 
 
 def test_a_budget_goes_to_the_best_segments() -> None:
@@ -112,5 +112,5 @@ def test_a_law_without_losses_is_refused() -> None:
 def test_curves_that_are_none_or_do_not_compare_are_refused(bad: SpendCurve, pointer: str) -> None:
     """Two rising points or more from 0 USD, all gains in one unit, each choice once."""
     with pytest.raises(InvalidRequest) as refused:
-        marginal_returns((SCALE, bad), {})
+        rank_choices((SCALE, bad))
     assert refused.value.pointer == pointer

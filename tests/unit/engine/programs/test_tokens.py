@@ -9,10 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from service.domain.errors import InvalidRequest
+from service.domain.programs.tokens import MixturePart, PublishedModel
 from service.domain.scaling.laws import DataLimit, ParametricLaw, RepetitionDecay
 from service.engine.programs.tokens import (
-    MixturePart,
-    PublishedModel,
     data_to_size_loss_ratio,
     epochs_until_worth,
     marginal_worth,

@@ -187,10 +187,10 @@ def test_chances_are_those_of_all_nodes_and_not_of_the_first() -> None:
 def test_activities_that_are_uncertain_at_one_node_only_are_drawn() -> None:
     """A review that takes no time at the first node, and one to nine days at the second."""
     run = certain_run("train", hours=100.0)
-    at_once, takes_days = (_with_review(run, hours) for hours in (Range.exactly(0.0), Range(24.0, 72.0, 216.0)))
-    models = {(0,): at_once, (1,): takes_days}
+    concurrency, takes_days = (_with_review(run, hours) for hours in (Range.exactly(0.0), Range(24.0, 72.0, 216.0)))
+    models = {(0,): concurrency, (1,): takes_days}
     places = {nodes: placed(model) for nodes, model in models.items()}
-    made = sampler(at_once, Field("nodes", Choice((1.0, 2.0), (0.5, 0.5)), nodes=(1.0, 2.0)), models=models, places=places)
+    made = sampler(concurrency, Field("nodes", Choice((1.0, 2.0), (0.5, 0.5)), nodes=(1.0, 2.0)), models=models, places=places)
     hours = block_trials(made, 0, 4096, causes=True).hours
     assert 0.45 < np.mean(hours < 101.0) < 0.55
     assert hours.max() > 300.0

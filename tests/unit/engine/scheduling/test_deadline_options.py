@@ -53,17 +53,21 @@ def test_each_change_has_its_probability_and_price() -> None:
     assert (found["accelerators"].price_usd, found["scope"].price_usd, found["none"].price_usd) == (70_000.0, -100_000.0, 0.0)
     for lever, network in (("accelerators", accelerators(2.0).network), ("scope", smaller().network)):
         assert found[lever].probability == deadline_probability(network, WANTED.drawn, DEADLINE)
-        assert found[lever].gained == found[lever].probability - now > 0
-    assert found["accelerators"].usd_per_point == pytest.approx(70_000.0 / (100 * found["accelerators"].gained))
-    assert (found["none"].gained, found["none"].usd_per_point, found["none"].reaches) == (0.0, None, False)
+        assert found[lever].probability_gain == found[lever].probability - now > 0
+    assert found["accelerators"].usd_per_point == pytest.approx(70_000.0 / (100 * found["accelerators"].probability_gain))
+    assert (found["none"].probability_gain, found["none"].usd_per_point, found["none"].reaches_target) == (0.0, None, False)
 
 
 def test_what_reaches_comes_first_and_the_cheapest_of_it() -> None:
     """Those that reach what is wanted by price, then the others by probability; the order they came in means nothing."""
     offered = [accelerators(1.05), accelerators(3.0), smaller(), accelerators(2.0), accelerators(1.02)]
     found = rank_options(AS_PLANNED, offered, WANTED)
-    assert [each.change for each in found if each.reaches] == ["no ablations", "2 times the accelerators", "3 times the accelerators"]
-    assert [each.change for each in found if not each.reaches] == ["1.05 times the accelerators", "1.02 times the accelerators"]
+    assert [each.change for each in found if each.reaches_target] == [
+        "no ablations",
+        "2 times the accelerators",
+        "3 times the accelerators",
+    ]
+    assert [each.change for each in found if not each.reaches_target] == ["1.05 times the accelerators", "1.02 times the accelerators"]
     assert found == rank_options(AS_PLANNED, offered[::-1], WANTED)
 
 

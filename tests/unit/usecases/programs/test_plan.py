@@ -19,8 +19,10 @@ from service.context import AppContext
 from service.domain.errors import DoesNotFit, DomainError, InvalidRequest, NoOffer, UnknownName
 from service.schemas.programs.request import ProgramRequestSchema
 from service.usecases.programs.deadline import scale_run
-from service.usecases.programs.plan import ProgramAnswer, compare_programs, plan_program, resolve_program
-from service.usecases.programs.runs import EstimateCache, merge_requests
+from service.usecases.programs.estimates import EstimateCache
+from service.usecases.programs.plan import ProgramAnswer, compare_programs, plan_program
+from service.usecases.programs.resolve import resolve_program
+from service.usecases.programs.runs import merge_requests
 from service.usecases.resolution.assumption_log import AssumptionLog
 from service.usecases.training.estimate import estimate
 from tests.unit.usecases.market import later, offer, sell
@@ -92,8 +94,8 @@ def test_examples_add_up_to_the_cent(context: AppContext, file: Path) -> None:
     for tier in found.tiers:
         assert sum(block.cost_usd for block in tier.runs) == tier.cost_usd
     assert found.expected_usd < budget
-    assert sum(week.tokens for week in answer.burn_plan) == pytest.approx(sum(tier.tokens for tier in found.tiers))
-    hours = sum(tier.accelerator_hours.p50 for tier in found.tiers)
+    assert sum(week.tokens for week in answer.burn_plan) == pytest.approx(sum(tier.use.tokens for tier in found.tiers))
+    hours = sum(tier.use.accelerator_hours.p50 for tier in found.tiers)
     assert float(sum(week.accelerator_hours for week in answer.burn_plan)) == pytest.approx(hours, abs=0.01)
 
 
@@ -105,8 +107,8 @@ def test_a_run_costs_what_its_estimate_says(context: AppContext) -> None:
     kept = [line.usd for line in alone.estimate.cost.lines if line.line != "storage"]
     assert run.cost_usd == sum(kept)
     assert run.run.lines[0].line == "compute"
-    assert run.accelerator_hours.p50 == pytest.approx(alone.estimate.time.accelerator_hours.p50)
-    assert run.run.lost_hours == pytest.approx(run.wall_clock_hours.p50 * (1 - alone.estimate.reliability.goodput))
+    assert run.use.accelerator_hours.p50 == pytest.approx(alone.estimate.time.accelerator_hours.p50)
+    assert run.run.reliability.lost_hours == pytest.approx(run.use.wall_clock_hours.p50 * (1 - alone.estimate.reliability.goodput))
 
 
 def test_a_run_lies_over_the_defaults_object_by_object() -> None:
@@ -136,7 +138,7 @@ def test_runs_that_ask_partly_the_same_are_each_as_alone(context: AppContext) ->
         {"overhead": {}},
     ):
         request = {**base, **own}
-        assert estimates.of(request) == estimate(context, request)
+        assert estimates.estimate(request) == estimate(context, request)
 
 
 def test_sweeps_are_grids_with_seeds_and_early_stopping(context: AppContext) -> None:
@@ -146,22 +148,22 @@ def test_sweeps_are_grids_with_seeds_and_early_stopping(context: AppContext) -> 
     halved = (
         planned(context, with_run(0, repeat=1, grid=grid, seeds=2, early_stopping={"factor": 2, "least_share": 0.25})).plan.tiers[0].runs[0]
     )
-    assert (whole.run.repetition.runs, whole.equivalents) == (16, 16)
-    assert halved.equivalents == pytest.approx(2 * (8 * 0.25 + 4 * 0.25 + 2 * 0.5))
+    assert (whole.run.repetition.runs, whole.run_equivalents) == (16, 16)
+    assert halved.run_equivalents == pytest.approx(2 * (8 * 0.25 + 4 * 0.25 + 2 * 0.5))
     assert halved.cost_usd < whole.cost_usd
 
 
 def test_runs_go_side_by_side_as_the_program_has_accelerators(context: AppContext) -> None:
     """256 hold eight of 32, so that twelve take two turns; a stated number stands: one after another takes twelve."""
-    many, single = planned(context), planned(context, with_run(0, at_once=1))
-    assert assumed(many)["tiers.ablations.at_once"] == 8
-    slower = single.plan.tiers[0].wall_clock_hours.p50 / many.plan.tiers[0].wall_clock_hours.p50
+    many, single = planned(context), planned(context, with_run(0, concurrency=1))
+    assert assumed(many)["tiers.ablations.concurrency"] == 8
+    slower = single.plan.tiers[0].use.wall_clock_hours.p50 / many.plan.tiers[0].use.wall_clock_hours.p50
     assert slower == pytest.approx(12 / 2)
 
 
 def test_more_runs_side_by_side_than_the_program_has_accelerators_for_are_warned_of(context: AppContext) -> None:
     """Eight runs of 32 fill 256; nine do not fit, and only as many as there are count."""
-    many = [answer.warnings for answer in (planned(context, with_run(0, at_once=at_once)) for at_once in (8, 9, 1000))]
+    many = [answer.warnings for answer in (planned(context, with_run(0, concurrency=concurrency)) for concurrency in (8, 9, 1000))]
     fits, nine, all_twelve = ([text for text in warnings if "side by side" in text] for warnings in many)
     assert not fits
     assert "9 runs of 32 accelerators side by side take 288, defaults.hardware.count is 256" in nine[0]
@@ -200,7 +202,7 @@ def test_other_lines_have_their_own_basis(context: AppContext) -> None:
 def test_what_nobody_chose_is_reported(context: AppContext) -> None:
     """Every default of the program's own."""
     found = assumed(planned(context))
-    wanted = {"reserves.confidence", "correlation", "rollback_share", "schedule.common_share", "schedule.wanted_probability"}
+    wanted = {"reserves.confidence", "correlation", "rollback_share", "schedule.common_share", "schedule.target_probability"}
     assert wanted <= found.keys()
     assert found["tiers.validation.gate.sign_off_days"] == 0
 
@@ -325,7 +327,7 @@ def test_the_deadlines_probability_is_that_of_plain_draws(context: AppContext) -
     generator, draws = np.random.default_rng(11), 400_000
     common, hours = generator.standard_normal(draws), np.zeros(draws)
     for block in blocks:
-        time = block.wall_clock_hours
+        time = block.use.wall_clock_hours
         z = np.sqrt(0.5) * common + np.sqrt(0.5) * generator.standard_normal(draws)
         ratio = np.where(z > 0, np.log(time.p90 / time.p50), np.log(time.p50 / time.p10))
         hours += time.p50 * np.exp(ratio * z / 1.2815515655446004)
@@ -346,21 +348,21 @@ def test_a_deadline_alone_is_planned_backwards_from(context: AppContext) -> None
 @pytest.mark.parametrize("wanted", [0.5, 0.77, 0.8, 0.9, 0.999])
 def test_a_start_that_is_found_is_enough_and_the_last_that_is(context: AppContext, wanted: float) -> None:
     """What is planned backwards is not called at risk, and neither is the same day stated; a day later is, and earlier buys it back."""
-    request = changed("start", schedule=EXAMPLE["schedule"] | {"wanted_probability": wanted})
+    request = changed("start", schedule=EXAMPLE["schedule"] | {"target_probability": wanted})
     answer = planned(context, request)
     found, latest = answer.schedule, answer.schedule.latest_start
     assert found.deadline_probability is not None
     assert latest is not None
     assert latest.start == found.start
     assert latest.probability == found.deadline_probability >= wanted
-    assert found.buy_back == ()
+    assert found.deadline_options == ()
     stated = planned(context, request | {"start": found.start.isoformat()}).schedule
-    assert (stated.deadline_probability, stated.buy_back) == (found.deadline_probability, ())
+    assert (stated.deadline_probability, stated.deadline_options) == (found.deadline_probability, ())
     later = planned(context, request | {"start": (found.start + timedelta(days=1)).isoformat()}).schedule
     assert later.deadline_probability is not None
     assert later.deadline_probability < wanted
-    (earlier,) = (each for each in later.buy_back if each.lever == "start")
-    assert (earlier.change, earlier.reaches) == (f"start 1 day earlier, on {found.start}", True)
+    (earlier,) = (each for each in later.deadline_options if each.lever == "start")
+    assert (earlier.change, earlier.reaches_target) == (f"start 1 day earlier, on {found.start}", True)
     assert earlier.probability == found.deadline_probability
 
 
@@ -373,33 +375,33 @@ def test_without_dates_it_begins_today(context: AppContext) -> None:
 
 def test_a_deadline_at_risk_is_bought_back_at_a_price(context: AppContext) -> None:
     """More accelerators, fewer tokens or an earlier start, each planned whole; one in time needs nothing."""
-    assert planned(context).schedule.buy_back == ()
+    assert planned(context).schedule.deadline_options == ()
     late = planned(context, with_schedule(milestones=[]) | {"deadline": "2027-01-22"})
     probability = late.schedule.deadline_probability
     assert probability is not None
     assert probability < 0.8
-    levers = {each.lever: each for each in late.schedule.buy_back}
+    levers = {each.lever: each for each in late.schedule.deadline_options}
     assert {"accelerators", "scope", "start"} <= levers.keys()
-    assert levers["start"].reaches
-    more = next(each for each in late.schedule.buy_back if each.change == "512 accelerators instead of 256")
+    assert levers["start"].reaches_target
+    more = next(each for each in late.schedule.deadline_options if each.change == "512 accelerators instead of 256")
     again = planned(
         context,
         with_schedule(milestones=[])
         | {"deadline": "2027-01-22", "defaults": merge_requests(EXAMPLE["defaults"], {"hardware": {"count": 512}})},
     )
     assert more.price_usd == pytest.approx(again.plan.total_usd.p50 - late.plan.total_usd.p50)
-    assert more.gained > 0
-    smaller = [each for each in late.schedule.buy_back if each.lever == "scope"]
-    assert all(each.price_usd < 0 and each.gained >= 0 for each in smaller)
+    assert more.probability_gain > 0
+    smaller = [each for each in late.schedule.deadline_options if each.lever == "scope"]
+    assert all(each.price_usd < 0 and each.probability_gain >= 0 for each in smaller)
 
 
 def test_a_smaller_run_takes_its_share(context: AppContext) -> None:
     """Of everything."""
     run = planned(context).plan.tiers[2].runs[0].run
     half = scale_run(run, 0.5)
-    assert half.flops == run.flops / 2
-    assert half.wall_clock_hours.p50 == run.wall_clock_hours.p50 / 2
-    assert float(sum(line.usd for line in half.lines)) == pytest.approx(run.usd.p50 / 2, abs=0.02)
+    assert half.use.flops == run.use.flops / 2
+    assert half.use.wall_clock_hours.p50 == run.use.wall_clock_hours.p50 / 2
+    assert float(sum(line.usd for line in half.lines)) == pytest.approx(run.use.usd.p50 / 2, abs=0.02)
 
 
 # Data and choices
@@ -411,8 +413,8 @@ def test_tokens_flow_from_the_source_to_the_model(context: AppContext) -> None:
     tokens = planned(context, changed(data=data | {"mixture": [{"name": "hard negatives", "share": 0.1, "unique_tokens": "10B"}]})).tokens
     assert tokens is not None
     assert tokens.flow is not None
-    assert [tokens.flow[name] for name in ("raw", "filtered", "deduplicated", "trained")] == pytest.approx([1e13, 2e12, 1e12, 2e12])
-    assert 1e12 < float(str(tokens.flow["effective"])) < 2e12
+    assert [tokens.flow.raw, tokens.flow.filtered, tokens.flow.deduplicated, tokens.flow.trained] == pytest.approx([1e13, 2e12, 1e12, 2e12])
+    assert 1e12 < tokens.flow.effective < 2e12
     assert tokens.suggested is not None
     assert tokens.suggested.p10 <= 2e12 <= tokens.suggested.p90
     assert tokens.worthwhile_epochs == pytest.approx(4.4, abs=0.3)

@@ -273,8 +273,8 @@ def test_what_a_count_changes_is_not_put_down_to_failures(context: AppContext) -
 def test_what_is_planned_waits_in_the_queue_too(context: AppContext) -> None:
     """Trials' hours run from the order on, and so do those they are held against."""
     waiting = result(context, {**CERTAIN_RUN, "schedule": {"queue_hours": 24}})
-    at_once = result(context, CERTAIN_RUN)
-    for waits, none in ((waiting["planned"]["wall_clock_hours"], at_once["planned"]["wall_clock_hours"]), _means(waiting, at_once)):
+    concurrency = result(context, CERTAIN_RUN)
+    for waits, none in ((waiting["planned"]["wall_clock_hours"], concurrency["planned"]["wall_clock_hours"]), _means(waiting, concurrency)):
         assert waits == pytest.approx(none + 24, rel=1e-6)
 
 

@@ -15,11 +15,10 @@ from service.domain.programs.program import (
     ProgramOverhead,
     Reserves,
     Risk,
-    Rung,
-    RunRepetition,
     Tier,
     TierGate,
 )
+from service.domain.programs.runs import Rung, RunRepetition
 from service.domain.schedule import PlannedSpending
 from service.engine.programs.budget import plan_budget
 from service.engine.programs.gates import spending_by_tier
@@ -35,7 +34,7 @@ HOSTILE = '=HYPERLINK("http://evil") <script>alert(1)</script> | *x* \'é'
 
 def complete() -> Program:
     """Three tiers with a sweep that is stopped early, overheads of every kind, two risks, and a name that means harm."""
-    sweep = RunRepetition(repeat=3, grid=(3, 3), seeds=2, rungs=(Rung(0.25, 0.5), Rung(0.5, 0.5)), at_once=4)
+    sweep = RunRepetition(repeat=3, grid=(3, 3), seeds=2, rungs=(Rung(0.25, 0.5), Rung(0.5, 0.5)), concurrency=4)
     return program(
         Tier("prototype", (planned(HOSTILE, 50.37, 2.11, 13.37, repetition=sweep),), TierGate("data mixture", 0.6, "+3 points", 3)),
         Tier("validation", (planned("scale check", 1250.5, repetition=RunRepetition(repeat=2)),), TierGate("go to production", 0.7)),
@@ -93,25 +92,41 @@ def _midpoint(block: dict[str, Any]) -> dict[str, Any]:
 def _tier(block: dict[str, Any], at: int) -> dict[str, Any]:
     gate = block["gate"]
     dated = None if gate is None else {**gate.pop("gate"), **gate, "earliest": _day(at + 1, -9), "date": _dates(at)}
-    return {**block, "gate": dated, "runs": [_run(run) for run in block["runs"]]}
+    return {**block, **block.pop("use"), "gate": dated, "runs": [_run(run) for run in block["runs"]]}
 
 
 def _run(block: dict[str, Any]) -> dict[str, Any]:
     run = block.pop("run")
-    hours, compute = run["accelerator_hours"]["p50"], run["lines"][0]["usd"]
+    use = run["use"]
+    hours, compute = use["accelerator_hours"]["p50"], run["lines"][0]["usd"]
     estimate = {
         "price": {"usd_per_accelerator_hour": compute / hours, "source": "caller", "provider": None, "region": None, "pricing": None},
-        "time": {name: run[name] for name in FIGURES[:2]},
-        "cost": {"total_usd": run["usd"], "lines": [{**line, "basis": "as stated"} for line in run["lines"]]},
+        "time": {name: use[name] for name in FIGURES[:2]},
+        "cost": {"total_usd": use["usd"], "lines": [{**line, "basis": "as stated"} for line in run["lines"]]},
     }
     repetition = run["repetition"]
-    return {**block, "name": run["name"], "repeat": repetition["repeat"], "runs": 1, "at_once": repetition["at_once"], "estimate": estimate}
+    return {
+        **block,
+        **block.pop("use"),
+        "name": run["name"],
+        "repeat": repetition["repeat"],
+        "runs": 1,
+        "concurrency": repetition["concurrency"],
+        "estimate": estimate,
+    }
 
 
 def _schedule(asked: Program) -> dict[str, Any]:
     entries = [_entry(f"{tier.tier}: {run.name}", "run", at, tier) for at, tier in enumerate(asked.tiers) for run in tier.runs]
     entries += [_entry(f"gate: {tier.tier}", "gate", at, tier) for at, tier in enumerate(asked.tiers) if tier.gate]
-    bought = {"lever": "accelerators", "change": "twice as many", "probability": 0.9, "gained": 0.2, "price_usd": 12.5, "reaches": True}
+    bought = {
+        "lever": "accelerators",
+        "change": "twice as many",
+        "probability": 0.9,
+        "probability_gain": 0.2,
+        "price_usd": 12.5,
+        "reaches_target": True,
+    }
     return {
         "start": str(START),
         "deadline": "2027-03-20",
@@ -119,9 +134,9 @@ def _schedule(asked: Program) -> dict[str, Any]:
         "calendar": entries,
         "finish": _dates(len(asked.tiers) - 1),
         "deadline_probability": 0.7,
-        "wanted_probability": 0.8,
+        "target_probability": 0.8,
         "latest_start": {"start": None, "probability": 0.0, "best_probability": 0.5},
-        "buy_back": [bought | {"usd_per_point": 0.625}],
+        "deadline_options": [bought | {"usd_per_point": 0.625}],
     }
 
 
@@ -144,6 +159,6 @@ def _spendings(asked: Program) -> list[PlannedSpending]:
     lasts = TIER_WEEKS * 7 * 24.0
     spent = [stage.usd + stage.reserve_usd for stage in spending_by_tier(asked, found.tiers, found.envelope.reserve_usd)]
     return [
-        PlannedSpending(at * lasts, (at + 1) * lasts, usd, tier.accelerator_hours.p50, round(tier.tokens), 10)
+        PlannedSpending(at * lasts, (at + 1) * lasts, usd, tier.use.accelerator_hours.p50, round(tier.use.tokens), 10)
         for at, (usd, tier) in enumerate(zip(spent, found.tiers, strict=True))
     ]

@@ -58,7 +58,7 @@ class TestEveryFormat:
     def test_the_smallest_program_has_a_document(self, wanted: Format) -> None:
         """One run without gate, outcome, overhead, risk or deadline is a plan like any other."""
         bare = answer_of(program(Tier("production", (planned(),))))
-        bare["schedule"] |= {"deadline": None, "deadline_probability": None, "latest_start": None, "buy_back": []}
+        bare["schedule"] |= {"deadline": None, "deadline_probability": None, "latest_start": None, "deadline_options": []}
         written, media_type = render(bare, wanted)
         assert len(written) > 100
         assert "/" in media_type

@@ -1,0 +1,94 @@
+"""Estimates of a program's runs: equal estimates, and equal sections of their requests, are resolved once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+from service.context import AppContext
+from service.domain.errors import InvalidRequest
+from service.domain.training.model import Model
+from service.domain.training.run import Cluster, Run, Training
+from service.usecases.comparison.timed_configurations import search_weight
+from service.usecases.resolution.assumption_log import AssumptionLog
+from service.usecases.resolution.data import resolve_data
+from service.usecases.resolution.feedback import apply_request_feedback
+from service.usecases.resolution.machine import Machine, resolve_machine
+from service.usecases.resolution.resolve import ResolvedRun, resolve_trained_model
+from service.usecases.resolution.run_settings import resolve_settings
+from service.usecases.resolution.utilisation import resolve_utilisation
+from service.usecases.training.estimate import EstimateAnswer, estimate_run
+
+Request = Mapping[str, Any]
+Key = tuple[str, ...]
+Part = TypeVar("Part")
+
+# The sections that decide the machine with its price, and the model with its training.
+MACHINE_SECTIONS = ("hardware", "price")
+TRAINING_SECTIONS = ("model", "training", *MACHINE_SECTIONS)
+# The most layout search that one program may cost, in units of `search_weight`.
+MAX_SEARCH_WORK = 600
+
+
+@dataclass(frozen=True, slots=True)
+class EstimateCache:
+    """Makes each estimate, and resolves each section of a request, once."""
+
+    context: AppContext
+    _estimates: dict[Key, EstimateAnswer] = field(default_factory=dict)
+    _parts: dict[tuple[str, Key], tuple[Any, AssumptionLog]] = field(default_factory=dict)
+    _searches: dict[tuple[Model, Training, Cluster], int] = field(default_factory=dict)
+
+    def estimate(self, request: Request) -> EstimateAnswer:
+        """The estimate of a run's whole request. Raises DomainErrors, with pointers into it."""
+        key = _key(request, request)
+        if key not in self._estimates:
+            notes = AssumptionLog()
+            machine = self._part("machine", request, MACHINE_SECTIONS, lambda log: resolve_machine(self.context, request, log), notes)
+            corrected = apply_request_feedback(self.context, request, machine.cluster.accelerator, notes)
+            run = self._resolve_run(corrected, machine, notes)
+            self._count_search(run)
+            resolved = ResolvedRun(corrected, run, machine, resolve_utilisation(self.context, run, notes))
+            self._estimates[key] = estimate_run(resolved, notes)
+        return self._estimates[key]
+
+    def _resolve_run(self, request: Request, machine: Machine, notes: AssumptionLog) -> Run:
+        """The run of a request, as `resolve` assembles it."""
+        cluster, price = machine.cluster, machine.price
+        model, training = self._part("trained", request, TRAINING_SECTIONS, lambda log: resolve_trained_model(request, cluster, log), notes)
+        data = resolve_data(request["data"], model, training.seq_len, notes)
+        others = [name for name in request if name not in ("model", "data", "training")]
+        settings = self._part("settings", request, others, lambda log: resolve_settings(request, cluster.accelerator, price, log), notes)
+        return Run(model=model, data=data, training=training, cluster=cluster, **settings)
+
+    def _part(
+        self, name: str, request: Request, sections: Iterable[str], resolve: Callable[[AssumptionLog], Part], notes: AssumptionLog
+    ) -> Part:
+        """A part that depends on some sections of a request; its assumptions are added to `notes`."""
+        key = name, _key(request, sections)
+        if key not in self._parts:
+            log = AssumptionLog()
+            self._parts[key] = resolve(log), log
+        part, log = self._parts[key]
+        notes.add(log)
+        return part  # type: ignore[no-any-return]
+
+    def _count_search(self, run: Run) -> None:
+        """Raises InvalidRequest where the layout searches of all runs are more work than one program may cost."""
+        key = (run.model, run.training, run.cluster)
+        if key in self._searches:
+            return
+        self._searches[key] = search_weight(run.model)
+        if sum(self._searches.values()) > MAX_SEARCH_WORK:
+            raise InvalidRequest(
+                f"the layouts of {len(self._searches)} models, trainings and machines are to be searched, more than the {MAX_SEARCH_WORK}"
+                " units of work of one program (a dense model's search is 2, one of experts 1 and as many as their number has divisors):"
+                " let runs share a shape, or plan the program in parts",
+                "/model",
+            )
+
+
+def _key(request: Request, sections: Iterable[str]) -> Key:
+    """Text of some sections, equal only for equal sections; the order of their fields counts."""
+    return tuple(f"{name}={request.get(name)!r}" for name in sections)

@@ -1,0 +1,270 @@
+"""A program's activity network: runs with their queues, gates, milestones and the release, with their predecessors."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import date, timedelta
+from difflib import get_close_matches
+from typing import Any
+
+import numpy as np
+
+from service.domain.errors import InvalidRequest, UnknownName
+from service.domain.programs.program import Tier, TierGate, TierName
+from service.domain.programs.runs import PlannedRun
+from service.domain.programs.schedule import ActivityKind, ReportingPlan
+from service.domain.quantities import Range
+from service.domain.schedule import Activity, ActivityNetwork, Closure, WeeklyWindow, WorkCalendar
+from service.engine.programs.budget import repeated_wall_clock_hours
+from service.engine.scheduling.activity_network import OrderedNetwork
+from service.engine.scheduling.calendar import HOURS_PER_DAY, business_calendar, finish_day, start_clock
+from service.engine.scheduling.critical_path import forward_pass
+from service.presets.programs import find_program_default
+from service.usecases.programs.defaults import take_or_default
+from service.usecases.programs.runs import EstimatedRun
+from service.usecases.resolution.assumption_log import AssumptionLog
+
+Request = Mapping[str, Any]
+
+WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
+RELEASE = "release"
+MAX_NAME_LENGTH = 80
+
+
+@dataclass(frozen=True, slots=True)
+class ProgramNetwork:
+    """A program's network, and the kind and tier of each activity."""
+
+    network: ActivityNetwork
+    kinds: Mapping[str, tuple[ActivityKind, TierName | None]]
+
+
+@dataclass(frozen=True, slots=True)
+class ActivityGroup:
+    """The activities behind a name: `first` wait where a milestone blocks the name, `last` are waited for by what comes after it."""
+
+    first: tuple[str, ...]
+    last: tuple[str, ...]
+
+    @classmethod
+    def single(cls, name: str) -> ActivityGroup:
+        """The group of one activity."""
+        return cls((name,), (name,))
+
+
+@dataclass(frozen=True, slots=True)
+class ProgramActivity:
+    """An activity, its kind and tier."""
+
+    activity: Activity
+    kind: ActivityKind
+    tier: TierName | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SchedulingContext:
+    """What all activities are scheduled by: named groups, the machine's and people's calendars, and the error that runs share."""
+
+    schedule: Request
+    groups: Mapping[str, ActivityGroup]
+    machine: WorkCalendar
+    people: WorkCalendar
+    common_share: float
+
+
+def build_network(
+    request: Request, tiers: Sequence[Tier], runs: Mapping[tuple[str, str], EstimatedRun], start: date, notes: AssumptionLog
+) -> ProgramNetwork:
+    """The program's network from a start on. Raises InvalidRequest and UnknownName, with pointers."""
+    schedule = request.get("schedule", {})
+    groups = _index_names(request, tiers)
+    blockers = _blocking_milestones(schedule, groups)
+    common = find_program_default("common_share")
+    share = notes.assume("schedule.common_share", common.value, common.source)
+    people = business_calendar(schedule.get("holidays", ()))
+    context = SchedulingContext(schedule, groups, _machine_calendar(schedule), people, share)
+    entries = (*_runs_and_gates(request, tiers, runs, context, notes), *_milestones(context), *_release(context, tiers[-1]))
+    activities = (
+        replace(entry.activity, predecessors=_unique((*entry.activity.predecessors, *blockers[entry.activity.name]))) for entry in entries
+    )
+    kinds = {entry.activity.name: (entry.kind, entry.tier) for entry in entries}
+    return ProgramNetwork(ActivityNetwork(start, tuple(activities)), kinds)
+
+
+def activity_name(tier: str, run: str) -> str:
+    """A run's name on the calendar."""
+    return f"{tier}: {run}"
+
+
+def gate_name(tier: str) -> str:
+    """A gate's name on the calendar."""
+    return f"gate: {tier}"
+
+
+def earliest_finishes(net: OrderedNetwork) -> dict[str, date]:
+    """Day on which each activity is over with every duration and queue at its p10."""
+    times = forward_pass(net, np.array([[activity.queue_hours.p10 + activity.hours.p10] for activity in net.activities]))
+    return {activity.name: finish_day(net.start, float(times.finishes[row, 0])) for row, activity in enumerate(net.activities)}
+
+
+def plan_reports(request: Request, start: date, finish: date, notes: AssumptionLog) -> ReportingPlan:
+    """The program's reports until its median end."""
+    days = take_or_default(request.get("schedule", {}), "schedule.report_every_days", notes)
+    return ReportingPlan(days, start + timedelta(days=days), max(1, -(-(finish - start).days // days)))
+
+
+def _runs_and_gates(
+    request: Request,
+    tiers: Sequence[Tier],
+    runs: Mapping[tuple[str, str], EstimatedRun],
+    context: SchedulingContext,
+    notes: AssumptionLog,
+) -> Iterator[ProgramActivity]:
+    """Tier by tier the runs, then the gate that waits for them."""
+    before: tuple[str, ...] = ()
+    for index, tier in enumerate(tiers):
+        for place, run in enumerate(tier.runs):
+            estimated = runs[tier.tier, run.name]
+            predecessors = _run_predecessors(request["tiers"][index]["runs"], place, tier, before, context.groups, estimated.pointer)
+            yield ProgramActivity(_run_activity(tier, run, estimated, predecessors, context, notes), "run", tier.tier)
+        if tier.gate is not None:
+            yield _gate(tier, tier.gate, context, f"/tiers/{index}/gate")
+        before = context.groups[tier.tier].last
+
+
+def _run_activity(
+    tier: Tier, run: PlannedRun, estimated: EstimatedRun, predecessors: tuple[str, ...], context: SchedulingContext, notes: AssumptionLog
+) -> Activity:
+    """A run with its queue. Of `estimated` only the request counts: the run's scope may differ from it."""
+    return Activity(
+        name=activity_name(tier.tier, run.name),
+        duration=repeated_wall_clock_hours(run),
+        predecessors=predecessors,
+        calendar=_run_calendar(context.machine, estimated, notes),
+        common_share=context.common_share,
+        queue_hours=_queue(context.schedule, estimated),
+        pointer=estimated.pointer,
+    )
+
+
+def _gate(tier: Tier, gate: TierGate, context: SchedulingContext, pointer: str) -> ProgramActivity:
+    days, predecessors = Range.exactly(gate.sign_off_days), context.groups[tier.tier].first
+    activity = Activity(gate_name(tier.tier), days, "days", predecessors, calendar=context.people, pointer=pointer)
+    return ProgramActivity(activity, "gate", tier.tier)
+
+
+def _milestones(context: SchedulingContext) -> Iterator[ProgramActivity]:
+    for index, milestone in enumerate(context.schedule.get("milestones", ())):
+        pointer = f"/schedule/milestones/{index}"
+        if "date" not in milestone and "days" not in milestone:
+            raise InvalidRequest("a milestone has a date, or takes days: state one of them or both", pointer)
+        days = milestone.get("days", Range.exactly(0.0))
+        predecessors = _predecessors(context.groups, milestone.get("after", ()), f"{pointer}/after")
+        calendar = context.people if days.p90 else WorkCalendar()
+        activity = Activity(milestone["name"], days, "days", predecessors, milestone.get("date"), calendar, pointer=pointer)
+        yield ProgramActivity(activity, "milestone")
+
+
+def _release(context: SchedulingContext, last: Tier) -> Iterator[ProgramActivity]:
+    """The release process, after the last tier."""
+    if "release_days" in context.schedule:
+        days, predecessors = context.schedule["release_days"], context.groups[last.tier].last
+        activity = Activity(RELEASE, days, "days", predecessors, calendar=context.people, pointer="/schedule/release_days")
+        yield ProgramActivity(activity, "release")
+
+
+def _index_names(request: Request, tiers: Sequence[Tier]) -> dict[str, ActivityGroup]:
+    """Groups by name: tiers, runs (by name where it is unique, and by tier/run), gates, milestones and the release."""
+    groups: dict[str, ActivityGroup] = {}
+    by_run: dict[str, list[str]] = defaultdict(list)
+    for tier in tiers:
+        runs = tuple(activity_name(tier.tier, run.name) for run in tier.runs)
+        gate = (gate_name(tier.tier),) if tier.gate else ()
+        groups |= {name: ActivityGroup.single(name) for name in (*runs, *gate)}
+        groups[tier.tier] = ActivityGroup(runs, gate or runs)
+        for run, name in zip(tier.runs, runs, strict=True):
+            groups[f"{tier.tier}/{run.name}"] = ActivityGroup.single(name)
+            by_run[run.name].append(name)
+    groups = {name: ActivityGroup.single(rows[0]) for name, rows in by_run.items() if len(rows) == 1} | groups
+    schedule = request.get("schedule", {})
+    if "release_days" in schedule:
+        groups[RELEASE] = ActivityGroup.single(RELEASE)
+    for index, milestone in enumerate(schedule.get("milestones", ())):
+        if milestone["name"] in groups:
+            pointer = f"/schedule/milestones/{index}/name"
+            raise InvalidRequest(f"{milestone['name']!r} is another's name already: call it otherwise", pointer)
+        groups[milestone["name"]] = ActivityGroup.single(milestone["name"])
+    return groups
+
+
+def _blocking_milestones(schedule: Request, groups: Mapping[str, ActivityGroup]) -> Mapping[str, list[str]]:
+    """The milestones that each activity waits for because they block it."""
+    blockers: dict[str, list[str]] = defaultdict(list)
+    for index, milestone in enumerate(schedule.get("milestones", ())):
+        for place, name in enumerate(milestone.get("blocks", ())):
+            for activity in _find_group(groups, name, f"/schedule/milestones/{index}/blocks/{place}").first:
+                blockers[activity].append(milestone["name"])
+    return blockers
+
+
+def _run_predecessors(
+    stated: Sequence[Request], place: int, tier: Tier, before: tuple[str, ...], groups: Mapping[str, ActivityGroup], pointer: str
+) -> tuple[str, ...]:
+    """The tier before and what `after` states; without `after` the run before in the tier, since both use one machine."""
+    if "after" in stated[place]:
+        return _unique((*before, *_predecessors(groups, stated[place]["after"], f"{pointer}/after")))
+    return (activity_name(tier.tier, tier.runs[place - 1].name),) if place else before
+
+
+def _predecessors(groups: Mapping[str, ActivityGroup], names: Iterable[str], pointer: str) -> tuple[str, ...]:
+    return tuple(activity for index, name in enumerate(names) for activity in _find_group(groups, name, f"{pointer}/{index}").last)
+
+
+def _find_group(groups: Mapping[str, ActivityGroup], name: str, pointer: str) -> ActivityGroup:
+    if name not in groups:
+        near = tuple(get_close_matches(name, groups, n=3))
+        raise UnknownName(f"no run, tier or milestone is called {name[:MAX_NAME_LENGTH]!r}; runs of a tier are tier/run", pointer, near)
+    return groups[name]
+
+
+def _machine_calendar(schedule: Request) -> WorkCalendar:
+    """When the machine is available."""
+    windows = tuple(
+        WeeklyWindow(WEEKDAYS.index(window["weekday"]), window["start_hour"], window["hours"]) for window in schedule.get("maintenance", ())
+    )
+    _check_windows(windows)
+    upgrades = schedule.get("upgrades", ())
+    for index, upgrade in enumerate(upgrades):
+        first, last = upgrade["first"], upgrade["last"]
+        if last < first:
+            raise InvalidRequest(f"the last day {last} is before the first, {first}", f"/schedule/upgrades/{index}/last")
+    return WorkCalendar(windows, tuple(Closure(upgrade["first"], upgrade["last"]) for upgrade in upgrades))
+
+
+def _check_windows(windows: tuple[WeeklyWindow, ...]) -> None:
+    """Raises InvalidRequest for windows out of range or that leave no hour open; the origin does not matter."""
+    try:
+        start_clock(WorkCalendar(windows), date.min)
+    except InvalidRequest as problem:
+        raise problem.below("/schedule/maintenance") from problem
+
+
+def _run_calendar(machine: WorkCalendar, estimated: EstimatedRun, notes: AssumptionLog) -> WorkCalendar:
+    """The machine's calendar, without its weekly windows where the estimate's hours already include them."""
+    if not (machine.windows and estimated.request.get("schedule", {}).get("maintenance_hours_per_week")):
+        return machine
+    notes.assume("schedule.maintenance", [], "left out of runs whose estimate has maintenance_hours_per_week: it would count twice")
+    return replace(machine, windows=())
+
+
+def _queue(schedule: Request, estimated: EstimatedRun) -> Range:
+    """Waiting time for the machine [h]: the program's, else that of the run's own estimate."""
+    if "queue_days" in schedule:
+        return schedule["queue_days"].scaled(HOURS_PER_DAY)  # type: ignore[no-any-return]
+    return Range.exactly(estimated.request.get("schedule", {}).get("queue_hours") or 0.0)
+
+
+def _unique(names: Iterable[str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(names))
