@@ -87,7 +87,8 @@ def computing_share(context: AppContext, **changes: Any) -> float:
 
 def pretraining_ways(context: AppContext, answer: dict[str, Any]) -> dict[str, float]:
     """Accelerator-hours of the pre-training by what they are planned from."""
-    sustained = answer["tiers"][1]["runs"][0]["estimate"]["throughput"]["sustained_share"]
+    estimate = answer["tiers"][1]["runs"][0]["estimate"]
+    sustained = estimate["throughput"]["effective_mfu"] / (estimate["throughput"]["mfu"]["p50"] * estimate["reliability"]["goodput"])
     goal, laid_out = stage_hours(answer, "pre-training").p50, pretraining_hours(context, training=LAYOUT).p50
     return {
         "the goal alone": goal,

@@ -11,7 +11,7 @@ from typing import Any
 README = Path(__file__).parents[1] / "README.md"
 SHOWN = {
     "flops": ("total", "petaflop_s_days"),
-    "throughput": ("tokens_per_s_per_accelerator", "mfu", "sustained_share", "bound_by"),
+    "throughput": ("tokens_per_s_per_accelerator", "mfu", "effective_mfu", "bound_by"),
     "memory": ("per_accelerator_gb", "capacity_gb", "fits"),
     "reliability": ("expected_interruptions", "checkpoint_interval_minutes", "goodput"),
     "time": ("accelerator_hours", "wall_clock_hours"),

@@ -17,7 +17,10 @@ def estimate(answer: Entry, *, brief: bool = False) -> str:
         ("trained on", f"{scaled(answer['tokens']['trained'])} {answer['tokens']['unit']}s"),
         ("throughput", f"{spread(throughput['tokens_per_s_per_accelerator'], figure)} {answer['tokens']['unit']}s/s an accelerator"),
         ("MFU", f"{spread(throughput['mfu'], percent)}, bound by {throughput['bound_by']}, {throughput['source']}"),
-        ("sustained", f"{percent(throughput['sustained_share'])} of that by a whole run, interruptions apart"),
+        (
+            "whole run",
+            f"{figure(throughput['effective_tokens_per_s'])} tokens/s, MFU {percent(throughput['effective_mfu'])}, interruptions included",
+        ),
         ("layout", layout(throughput["parallelism"])),
         *((("", other)) for other in alternatives(throughput)),
         ("memory", f"{memory['per_accelerator_gb']:.1f} of {memory['capacity_gb']:.1f} GB, {'fits' if memory['fits'] else 'DOES NOT FIT'}"),

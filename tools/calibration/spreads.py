@@ -232,5 +232,5 @@ def lost_between_nodes(runs: Sequence[PublishedRun], actual: Floats) -> float:
 
 
 def slowdown(run: PublishedRun, lost: float) -> float:
-    """A whole run's hours over those of its steps: `engine.timing.sustained_share` is its inverse."""
+    """A whole run's hours over those of its steps: `engine.training.run_time.run_over_step_speed` is its inverse."""
     return 1 + lost * off_node_fraction(run.cluster)

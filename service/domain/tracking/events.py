@@ -117,7 +117,7 @@ EVENT_FIELDS: Mapping[EventType, EventFields] = {
 class RunBaseline:
     """Plan of one run; None is not planned. `mfu` to `loss` come from the plan's estimate, where the program has a plan.
 
-    `tokens_per_s` is the throughput of the whole run while it is up, `mfu` that of its steps, and `sustained_share` the ratio of the two.
+    `tokens_per_s` is the throughput of the whole run while it is up, `mfu` that of its steps, `run_over_step_speed` their ratio.
 
     `usd_per_accelerator_hour` prices the accelerator-hours; `interruptions` is the failure budget; `flops_per_token` are model FLOPs and
     `peak_tflops` is the accelerator's dense peak at the run's precision, for MFU from tokens. `closed`: the run does not continue.
@@ -134,7 +134,7 @@ class RunBaseline:
     tokens_per_s: Range | None = None
     usd_per_accelerator_hour: float | None = None
     mfu: float | None = None
-    sustained_share: float = 1.0
+    run_over_step_speed: float = 1.0
     goodput: float | None = None
     interruptions: float | None = None
     checkpoint_interval_minutes: float | None = None

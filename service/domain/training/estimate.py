@@ -61,10 +61,14 @@ class ThroughputBlock:
     mfu: Annotated[Range, Doc("Model FLOPs utilisation: model arithmetic over the dense peak", "1")]
     hfu: Annotated[float, Doc("Hardware FLOPs utilisation: as MFU, with recomputation, median", "1")]
     step_time_s: Annotated[float, Doc("Time of one optimizer step, median", "s")]
-    sustained_share: Annotated[
+    effective_tokens_per_s: Annotated[
         float,
-        Doc("What a whole run sustains of the step speed, interruptions apart, by published runs; time and cost are made with it", "1"),
+        Doc(
+            "Speed of the whole run: trained tokens over wall-clock time, losses between nodes and interruptions included, median",
+            "tokens/s",
+        ),
     ]
+    effective_mfu: Annotated[float, Doc("MFU of the whole run: model arithmetic over the dense peak and wall-clock time, median", "1")]
     bound_by: Annotated[
         str, Doc("What takes most of a step's time", choices=("compute", "memory", "network", "pipeline", "input", "launch"))
     ]

@@ -58,13 +58,13 @@ def goodput(runs: Sequence[RunHistory]) -> float | None:
 def utilisation(run: CostedRun) -> UtilisationStatus:
     """Utilisation of a run against its plan: reported MFU, else MFU from trained tokens and accelerator-hours, with goodput.
 
-    Reported MFU is that of the steps. MFU from tokens over hours covers all hours; the plan's value is then scaled by `sustained_share`.
+    Reported MFU is that of the steps. MFU from tokens over hours covers all hours; the plan's is scaled by `run_over_step_speed`.
     """
     history, planned = run.history, run.baseline
     mfu, basis, expected = history.mfu, "told by the run", planned.mfu
     if mfu is None:
         mfu, basis = _mfu(run), "tokens trained in the accelerator-hours"
-        expected = None if planned.mfu is None else planned.mfu * planned.sustained_share
+        expected = None if planned.mfu is None else planned.mfu * planned.run_over_step_speed
     return UtilisationStatus(
         mfu=mfu,
         planned_mfu=expected,

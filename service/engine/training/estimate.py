@@ -51,7 +51,7 @@ def estimate(run: Run, utilisation: Utilisation, planning: PlanCalibration) -> E
     checkpoint = checkpoint_tb(run)
     lines = cost_lines(run, hours.p50, mwh, checkpoint)
     total = total_usd(run, hours, mwh, checkpoint)
-    useful_hours = hours.p50 * reliable.goodput * timed.sustained_share
+    useful_hours = hours.p50 * reliable.goodput * timed.run_over_step_speed
     executed = float(hardware_flops(run.model, run.training, choice.layouts)[0])
     return Estimate(
         flops=_flops_block(run, flops, executed),
@@ -131,7 +131,8 @@ def _throughput_block(run: Run, timed: RunTime, executed: float) -> ThroughputBl
         mfu=mfu(run, timed),
         hfu=rate.p50 * executed / peak_flops(run.cluster.accelerator, run.training.precision),
         step_time_s=step_time_s(run, timed),
-        sustained_share=timed.sustained_share,
+        effective_tokens_per_s=rate.p50 * run.cluster.count * timed.run_over_wall_clock,
+        effective_mfu=mfu(run, timed).p50 * timed.run_over_wall_clock,
         bound_by=choice.steps.bound_by(0),
         parallelism=choice.layouts.named(0),
         # The model's rates of other layouts do not compare with a speed that was measured.

@@ -29,15 +29,20 @@ class Throughput:
 class RunTime:
     """A run in time: arithmetic a token, the layout taken, its speed, its interruptions, and its hours on the wall clock.
 
-    `sustained_share`: what a whole run sustains of that speed, interruptions apart.
+    `run_over_step_speed`: what a whole run sustains of that speed, interruptions apart.
     """
 
     flops: TrainingFlops
     choice: LayoutChoice
     speed: Throughput
-    sustained_share: float
+    run_over_step_speed: float
     reliable: Reliability
     wall_clock_hours: Range
+
+    @property
+    def run_over_wall_clock(self) -> float:
+        """Speed of the whole run over that of its steps, interruptions included [1]."""
+        return self.run_over_step_speed * self.reliable.goodput
 
 
 def predict_run_time(run: Run, utilisation: Utilisation, planning: PlanCalibration) -> RunTime:
@@ -76,7 +81,7 @@ def _interrupted(
     weekly = run.schedule.maintenance_hours_per_week
     reliable = reliability(run.failures, run.cluster, weekly, run.failures.mttf_hours_per_accelerator.p50)
     _check_goodput(reliable)
-    sustained = sustained_share(run, planning)
+    sustained = run_over_step_speed(run, planning)
     spreads = [_failure_spread(run, reliable), plan_error(run, planning)]
     return [
         RunTime(flops, choice, speed, sustained, reliable, _wall_clock_hours(run, speed, sustained * reliable.goodput, spreads))
@@ -84,7 +89,7 @@ def _interrupted(
     ]
 
 
-def sustained_share(run: Run, planning: PlanCalibration) -> float:
+def run_over_step_speed(run: Run, planning: PlanCalibration) -> float:
     """What a whole run sustains of its steps' speed: 1 on one node, and where the caller states an efficiency, which is a whole run's.
 
     Published runs of one node took no longer than their steps, those of many nodes did: evaluation within the run and logging, slow nodes

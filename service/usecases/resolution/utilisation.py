@@ -9,7 +9,7 @@ from service.domain.quantities import Range
 from service.domain.training.model import GenericNetwork
 from service.domain.training.run import Run
 from service.domain.training.utilisation import Utilisation
-from service.engine.training.run_time import off_node_fraction, plan_error, sustained_share
+from service.engine.training.run_time import off_node_fraction, plan_error, run_over_step_speed
 from service.presets.training.models import find_model
 from service.presets.training.utilisation import (
     LayoutKnowledge,
@@ -86,7 +86,7 @@ def _note_whole_run_losses(run: Run, notes: AssumptionLog) -> None:
             f"whole published runs on many nodes took 1 + {found.lost_between_nodes:g} times the hours of their steps in the middle, on one"
             " node no more; the loss goes with the share of peers on other nodes; state a whole run's efficiency to leave it out"
         )
-        notes.assume("throughput.sustained_share", sustained_share(run, found), source)
+        notes.assume("throughput.run_over_step_speed", run_over_step_speed(run, found), source)
     spread = plan_error(run, found)
     if spread == Range.exactly(1.0):
         return

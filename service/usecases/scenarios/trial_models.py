@@ -110,7 +110,7 @@ def run_model(name: str, run: Run, timed: RunTime, repetition: RunRepetition, qu
     return RunModel(
         name=name,
         run=run,
-        useful_hours=run.data.trained_tokens / (rate.p50 * timed.sustained_share * run.cluster.count) / 3600,
+        useful_hours=run.data.trained_tokens / (rate.p50 * timed.run_over_step_speed * run.cluster.count) / 3600,
         slowness=product(1.0, (inverse(rate), plan_error(run, plan_calibration()))),
         queue_hours=Range.exactly(run.schedule.queue_hours) if queue_hours is None else queue_hours,
         interval_hours=checkpoint_interval_hours(run),

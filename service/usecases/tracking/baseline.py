@@ -43,7 +43,7 @@ def _run_of_plan(tier: Body, run: Body, answer: Body) -> dict[str, Any]:
     estimate, throughput = run["estimate"], run["estimate"]["throughput"]
     each, whole = throughput["tokens_per_s_per_accelerator"]["p50"], throughput["tokens_per_s"]
     dates = {entry["what"]: entry for entry in answer["schedule"]["calendar"]}.get(f"{tier['tier']}: {run['name']}", {})
-    mfu, hours, sustained = throughput["mfu"]["p50"], run["accelerator_hours"]["p50"], throughput["sustained_share"]
+    mfu, hours, sustained = throughput["mfu"]["p50"], run["accelerator_hours"]["p50"], _run_over_step_speed(estimate)
     return {
         "name": run["name"],
         "tier": tier["tier"],
@@ -58,7 +58,7 @@ def _run_of_plan(tier: Body, run: Body, answer: Body) -> dict[str, Any]:
         "tokens_per_s": {name: whole / each * value * sustained for name, value in throughput["tokens_per_s_per_accelerator"].items()},
         "usd_per_accelerator_hour": run["cost_usd"] / hours if hours else None,
         "mfu": mfu,
-        "sustained_share": sustained,
+        "run_over_step_speed": sustained,
         "goodput": estimate["reliability"]["goodput"],
         "interruptions": estimate["reliability"]["expected_interruptions"] * run["run_equivalents"],
         "checkpoint_interval_minutes": estimate["reliability"]["checkpoint_interval_minutes"],
@@ -66,6 +66,12 @@ def _run_of_plan(tier: Body, run: Body, answer: Body) -> dict[str, Any]:
         "peak_tflops": throughput["tflops_per_accelerator"] / mfu if mfu else None,
         "wall_clock_hours": run["wall_clock_hours"],
     }
+
+
+def _run_over_step_speed(estimate: Body) -> float:
+    """What a whole run sustains of its step speed while no interruption stops it."""
+    throughput, goodput = estimate["throughput"], estimate["reliability"]["goodput"]
+    return float(throughput["effective_tokens_per_s"] / (throughput["tokens_per_s"] * goodput))
 
 
 def _shares(answer: Body) -> dict[str, float]:

@@ -47,8 +47,8 @@ def finished(client: FlaskClient, share: float, interruptions: int) -> Body:
     name = plan["tiers"][-1]["runs"][0]["name"]
     run = client.post(f"/v1/track/programs/{program['id']}/runs", json={"name": name, "tier": "production"}).get_json()
     answer = client.post("/v1/estimate/program", json=plan).get_json()
-    planned = answer["tiers"][-1]["runs"][0]["estimate"]["throughput"]
-    rate = planned["tokens_per_s"] * planned["sustained_share"] * share
+    planned = answer["tiers"][-1]["runs"][0]["estimate"]
+    rate = planned["throughput"]["effective_tokens_per_s"] / planned["reliability"]["goodput"] * share
     told = [
         {
             "id": f"h{hour}",

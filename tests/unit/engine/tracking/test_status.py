@@ -316,7 +316,7 @@ def test_drift_is_told_with_its_run() -> None:
 
 def test_what_a_run_tells_is_of_its_steps_and_tokens_over_hours_are_of_the_whole_run() -> None:
     """Each is beside that part of the plan: its steps' MFU, or what of it a whole run sustains."""
-    planned = replace(LONG_RUN, flops_per_token=3.6e14, peak_tflops=0.4, mfu=0.5, sustained_share=0.8)
+    planned = replace(LONG_RUN, flops_per_token=3.6e14, peak_tflops=0.4, mfu=0.5, run_over_step_speed=0.8)
     counted = found([*steadily(100)], baselines=(planned,)).runs[0].utilisation
     told = found([event(0, tokens=0, mfu=0.3), event(1, tokens=1, mfu=0.4)], baselines=(planned,)).runs[0].utilisation
     assert counted.planned_mfu == pytest.approx(0.4)

@@ -17,7 +17,7 @@ from service.domain.training.run import METHODS, Axes, Data, Efficiency, Energy,
 from service.domain.training.utilisation import PlanCalibration
 from service.engine.training.estimate import checkpoint_tb, estimate
 from service.engine.training.flops import FLOPS_PER_PETAFLOP_S_DAY
-from service.engine.training.run_time import plan_error, sustained_share
+from service.engine.training.run_time import plan_error, run_over_step_speed
 from tests.unit.engine.builders import (
     DEEPSEEK_V3,
     GPT_3,
@@ -109,7 +109,9 @@ def test_jobs_of_many_nodes_sustain_less_than_their_steps(nodes: int, share: flo
     """What whole runs lose between nodes is in hours and money, not in the speed; it grows with the share of peers on other nodes."""
     found = answer(run(cluster=cluster(8 * nodes), usd_per_accelerator_hour=3.0))
     hours = found.tokens.trained / found.throughput.tokens_per_s / 3600
-    assert found.throughput.sustained_share == pytest.approx(share)
+    assert found.throughput.effective_tokens_per_s == pytest.approx(found.throughput.tokens_per_s * share * found.reliability.goodput)
+    assert found.throughput.effective_tokens_per_s == pytest.approx(found.tokens.trained / found.time.wall_clock_hours.p50 / 3600)
+    assert found.throughput.effective_mfu == pytest.approx(found.throughput.mfu.p50 * share * found.reliability.goodput)
     assert found.time.wall_clock_hours.p50 == pytest.approx(hours / share / found.reliability.goodput)
     assert found.cost.total_usd.p50 == pytest.approx(found.time.accelerator_hours.p50 * 3, abs=0.01)
 
@@ -117,7 +119,7 @@ def test_jobs_of_many_nodes_sustain_less_than_their_steps(nodes: int, share: flo
 @given(count=st.integers(1, 4000), more=st.integers(1, 64))
 def test_more_accelerators_as_fast_each_never_take_longer(count: int, more: int) -> None:
     """What is lost between nodes grows less than the machine does, part-filled nodes included."""
-    few, many = (each * sustained_share(run(cluster=cluster(each)), PLANNERS) for each in (count, count + more))
+    few, many = (each * run_over_step_speed(run(cluster=cluster(each)), PLANNERS) for each in (count, count + more))
     assert many >= few
 
 
@@ -139,7 +141,7 @@ def test_runs_scatter_about_their_plans_where_more_is_open_than_the_speed(asked:
 def test_a_stated_efficiency_is_sustained() -> None:
     """The caller's figure is of their runs: nothing is taken off it, on many nodes either."""
     found = answer(run(cluster=cluster(512), efficiency=Efficiency(mfu=0.4), failures=NEVER_FAILS))
-    assert found.throughput.sustained_share == 1.0
+    assert found.throughput.effective_mfu == pytest.approx(0.4)
     assert found.time.wall_clock_hours.p50 == pytest.approx(found.tokens.trained / found.throughput.tokens_per_s / 3600)
 
 
@@ -242,7 +244,9 @@ def test_preemptions_cost_goodput_hours_and_money() -> None:
     calm, spot = (answer(run(failures=failures(preemptions_per_node_hour=rate))) for rate in (0.0, 0.2))
     assert spot.reliability.goodput < calm.reliability.goodput
     assert spot.cost.total_usd.p50 > calm.cost.total_usd.p50
-    assert spot.throughput == calm.throughput
+    assert spot.throughput.tokens_per_s_per_accelerator == calm.throughput.tokens_per_s_per_accelerator
+    assert spot.throughput.step_time_s == calm.throughput.step_time_s
+    assert spot.throughput.effective_mfu < calm.throughput.effective_mfu
 
 
 def test_unsure_failures_widen_the_hours() -> None:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from service.domain.quantities import Range
 from service.domain.training.utilisation import PlanCalibration
-from service.engine.training.run_time import sustained_share
+from service.engine.training.run_time import run_over_step_speed
 from service.presets.hardware.accelerators import find_accelerator
 from service.presets.training.utilisation import SpreadScale, ThroughputSpread, scale_power, spread_of, utilisation
 from tests.unit.engine.builders import run
@@ -54,7 +54,7 @@ def test_what_runs_lose_between_nodes_is_found_whatever_a_few_of_them_took(lost:
 def test_runs_are_slowed_down_by_what_the_engine_says_they_do_not_sustain() -> None:
     """One formula serves the fit and the plans made with it."""
     for published in published_runs()[::5]:
-        share = sustained_share(run(cluster=published.cluster), PlanCalibration(0.3, Range.exactly(1.0)))
+        share = run_over_step_speed(run(cluster=published.cluster), PlanCalibration(0.3, Range.exactly(1.0)))
         assert slowdown(published, 0.3) * share == pytest.approx(1.0)
 
 
