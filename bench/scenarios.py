@@ -20,10 +20,10 @@ from service.context import AppContext
 from service.domain.scenarios import ProgramModel, RunModel
 from service.engine.numerics.quantiles import range_quantiles
 from service.engine.scenarios.costs import usd_per_hour
-from service.engine.scenarios.program import scored
-from service.engine.scenarios.random_streams import stream
+from service.engine.scenarios.program import draw_inputs
+from service.engine.scenarios.random_streams import block_streams
 from service.engine.scenarios.trials import Sampler
-from service.schemas.scenarios.request import ScenarioRequestSchema, given_of
+from service.schemas.scenarios.request import ScenarioRequestSchema, build_request
 from service.usecases.scenarios import monte_carlo
 
 TRIALS, SIMPY_TRIALS = 1_000_000, 30
@@ -75,20 +75,20 @@ def scenarios(report: Report) -> None:
 def monte_carlo_s(context: AppContext) -> tuple[float, Sampler, float]:
     """CPU seconds of a million trials from the first chunk to the result, the model made; the sampler; mean USD with all gates passed."""
     loaded = ScenarioRequestSchema().load({"kind": "monte_carlo", "base": NODES_1000, "trials": TRIALS, "early_stop": False})
-    prepared = replace(monte_carlo.prepare(context, given_of(loaded)), key="bench")
+    prepared = replace(monte_carlo.prepare(context, build_request(loaded)), key="bench")
     monte_carlo.run_chunk(context, replace(prepared, units_per_chunk=1000), 0, _go_on)
     begun = time.process_time()
     tallies = [monte_carlo.run_chunk(context, prepared, index, _go_on) for index in range(prepared.chunks)]
     result = monte_carlo.finish(context, prepared, tallies)
     spent = time.process_time() - begun
-    return spent, monte_carlo.sampler_of(context, prepared, _go_on)[0], result["completed"]["cost_usd"]["mean"]
+    return spent, monte_carlo.load_sampler(context, prepared, _go_on)[0], result["completed"]["cost_usd"]["mean"]
 
 
 def random_numbers_s(sampler: Sampler) -> float:
     """CPU seconds of drawing the chances of as many trials and doing nothing with them."""
     begun = time.process_time()
     for block in range(math.ceil(TRIALS / sampler.block)):
-        scored(sampler.needed, sampler.block, stream(sampler.seed, block).columns)
+        draw_inputs(sampler.random_spec, sampler.block, block_streams(sampler.seed, block).fixed_rng)
     return time.process_time() - begun
 
 
@@ -122,16 +122,16 @@ def _program(
             begun = environment.now
             yield environment.process(_run(environment, run, scores, chances))
             hours = environment.now - begun
-            usd.append(hours * usd_per_hour(run) * (1 + tier.overhead_share + model.slice_share + struck))
+            usd.append(hours * usd_per_hour(run) * (1 + tier.overhead_share + model.reserve_share + struck))
 
 
 def _run(environment: simpy.Environment, run: RunModel, scores: Any, chances: np.random.Generator) -> Iterator[simpy.Event]:
     """Segments of work, each tried until it passes, each failure with its recovery."""
     failures = run.run.failures
-    slow = float(range_quantiles(run.slowness, scores[:1])[0])
+    slow = float(range_quantiles(run.slowdown, scores[:1])[0])
     mttf = float(range_quantiles(failures.mttf_hours_per_accelerator, -scores[1:])[0]) / run.run.cluster.count
     recovery = (failures.detection_minutes + failures.restart_minutes) / 60
-    left = run.useful_hours * run.work * slow
+    left = run.useful_hours * run.run_equivalents * slow
     while left > 0:
         segment = min(left, run.interval_hours) + failures.checkpoint_write_minutes / 60
         until = chances.exponential(mttf)

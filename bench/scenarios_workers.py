@@ -25,15 +25,15 @@ from service.config import Settings, load_settings, to_env
 from service.container import build_context, utc_now
 from service.context import AppContext
 from service.domain.teams import DEFAULT_TEAM, EVERYBODY
-from service.engine.scenarios.trials import Sampler, tally
+from service.engine.scenarios.trials import Sampler, aggregate_trials
 from service.runtime import serve
-from service.schemas.scenarios.request import ScenarioRequestSchema, given_of
+from service.schemas.scenarios.request import ScenarioRequestSchema, build_request
 from service.store import NewScenario, OpenWork, Store
 from service.store.scenarios.scenarios import REVIEW
 from service.usecases.scenarios import monte_carlo
-from service.usecases.scenarios.registry import Prepared
+from service.usecases.scenarios.registry import PreparedScenario
 from service.usecases.scenarios.scenarios import find_scenario, submit
-from service.usecases.scenarios.worker import ALIVE
+from service.usecases.scenarios.worker import WORKER_TIMEOUT
 
 ROOT = Path(__file__).parents[1]
 TRIALS, MORE_TRIALS = 1_000_000, 8_000_000
@@ -95,7 +95,7 @@ def _service(count: int) -> Iterator[AppContext]:
         context = stack.enter_context(_context(folder))
         for _ in range(count):
             stack.enter_context(_worker(context.settings))
-        while context.store.workers_alive(context.clock() - ALIVE) < count:
+        while context.store.workers_alive(context.clock() - WORKER_TIMEOUT) < count:
             time.sleep(LOOK_S)
         _evaluated_s(context, TRIALS)
         yield context
@@ -114,8 +114,8 @@ def _evaluated_s(context: AppContext, trials: int) -> float:
     """Raises RuntimeError where the scenario does not succeed."""
     request = REQUEST | {"trials": trials}
     begun = time.perf_counter()
-    made = submit(context, EVERYBODY, given_of(ScenarioRequestSchema().load(request)), request)
-    while context.store.scenario_open(made.id):
+    made = submit(context, EVERYBODY, build_request(ScenarioRequestSchema().load(request)), request)
+    while context.store.is_scenario_open(made.id):
         time.sleep(LOOK_S)
     taken_s = time.perf_counter() - begun
     row = find_scenario(context, EVERYBODY, made.id).row
@@ -148,18 +148,18 @@ def _bare(count: int) -> Iterator[Pool]:
 def _warm_up(ready: Barrier) -> None:
     """In a bare process: what chunks are made with, and one of them."""
     with tempfile.TemporaryDirectory() as folder, _context(folder) as context:
-        sampler, _ = monte_carlo.sampler_of(context, _prepared(context), _go_on)
+        sampler, _ = monte_carlo.load_sampler(context, _prepared(context), _go_on)
     _known.append(sampler)
     _make(0, monte_carlo.TRIALS_A_CHUNK)
     ready.wait()
 
 
-def _prepared(context: AppContext) -> Prepared:
-    return monte_carlo.prepare(context, given_of(ScenarioRequestSchema().load(REQUEST | {"trials": TRIALS})))
+def _prepared(context: AppContext) -> PreparedScenario:
+    return monte_carlo.prepare(context, build_request(ScenarioRequestSchema().load(REQUEST | {"trials": TRIALS})))
 
 
 def _make(first: int, trials: int) -> None:
-    tally(_known[0], first // _known[0].block, trials, _go_on)
+    aggregate_trials(_known[0], first // _known[0].block, trials, _go_on)
 
 
 def _bare_s(pool: Pool) -> float:
@@ -187,7 +187,7 @@ def _claim_all(url: str, single: str) -> None:
         job, _ = store.create_single_job("scenario_work", {}, utc_now(), single)
         store.claim_job(job.id, single, utc_now(), LONG_LEASE_S)
         while (claim := store.claim_chunk(single, utc_now())) is not None and claim.number != REVIEW:
-            store.keep_tally(claim, TALLY, 1, utc_now())
+            store.save_tally(claim, TALLY, 1, utc_now())
 
 
 def _go_on() -> None:

@@ -25,7 +25,7 @@ from service.usecases.scenarios import worker
 
 JOB_KINDS: Mapping[str, Kind] = {
     refresh.KIND: refresh.refresh_prices,
-    worker.KIND: worker.work,
+    worker.KIND: worker.run_chunks,
 }
 """Every kind of background job, one line each."""
 FILES = "OUTLAY_PRICE_FILES"

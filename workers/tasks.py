@@ -14,8 +14,8 @@ from service.context import AppContext
 from service.queue import RUN_JOB, publish
 from service.usecases.jobs import Worker, run_job, sweep
 from service.usecases.prices.refresh import refresh_due
-from service.usecases.scenarios.scenarios import forget
-from service.usecases.scenarios.worker import tend
+from service.usecases.scenarios.scenarios import forget_scenarios
+from service.usecases.scenarios.worker import maintain_scenarios
 from service.usecases.tracking.alert_delivery import deliver_due
 from service.usecases.tracking.alerts import evaluate_due
 from service.usecases.tracking.projection import project_all
@@ -63,7 +63,7 @@ def register(app: Celery) -> None:
     def sweep_once() -> None:
         if not stopping():
             sweep(context(), WORKER, partial(publish, app))
-            tend(context())
+            maintain_scenarios(context())
 
     app.task(_run, name=RUN_JOB)
     app.task(_refresh, name=REFRESH)
@@ -88,7 +88,7 @@ def _fold() -> None:
 
 def _forget() -> None:
     context().store.forget_answers(context().clock())
-    forget(context())
+    forget_scenarios(context())
 
 
 def _judge() -> None:

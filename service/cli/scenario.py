@@ -16,7 +16,7 @@ import click
 
 if TYPE_CHECKING:
     from service.context import AppContext
-    from service.domain.scenarios import WholeScenario
+    from service.domain.scenarios import ScenarioDetail
     from service.domain.teams import Principal
 
 LOOK_S = 0.2
@@ -40,7 +40,7 @@ def run(file: Path, settings: tuple[str, ...], team: str, *, as_json: bool) -> N
     from service.cli.commands import lay_over, read_request, readable_problems, validated
     from service.cli.keys import make_database, opened_context
     from service.cli.tracking.commands import member_of
-    from service.schemas.scenarios.request import ScenarioRequestSchema, given_of
+    from service.schemas.scenarios.request import ScenarioRequestSchema, build_request
     from service.usecases.scenarios.scenarios import submit
 
     request = read_request(file)
@@ -49,7 +49,7 @@ def run(file: Path, settings: tuple[str, ...], team: str, *, as_json: bool) -> N
     with opened_context() as context, readable_problems():
         make_database(context)
         who = member_of(context, team)
-        made = submit(context, who, given_of(loaded), request)
+        made = submit(context, who, build_request(loaded), request)
         click.echo(f"scenario {made.id}", err=True)
         _follow(context, who, made.id, as_json=as_json)
 
@@ -72,7 +72,7 @@ def cancel(scenario_id: str, team: str) -> None:
     from service.usecases.scenarios import scenarios as usecase
 
     with _at(team) as (context, who):
-        row = usecase.cancel(context, who, scenario_id).row
+        row = usecase.cancel_scenario(context, who, scenario_id).row
     click.echo(f"scenario {row.id} is {row.state}")
 
 
@@ -102,7 +102,7 @@ def _follow(context: AppContext, who: Principal, scenario_id: str, *, as_json: b
         raise click.ClickException(f"scenario {found.row.id} is {found.row.state}{f': {found.row.error}' if found.row.error else ''}")
 
 
-def _watched(context: AppContext, who: Principal, scenario_id: str) -> WholeScenario:
+def _watched(context: AppContext, who: Principal, scenario_id: str) -> ScenarioDetail:
     """The scenario when it is over, its progress shown meanwhile; where no worker is heard of, this process is one."""
     from service.domain.jobs import OPEN
     from service.usecases.scenarios.scenarios import find_scenario
@@ -134,14 +134,14 @@ def _work_until(context: AppContext, over: threading.Event) -> None:
     """Run scenario jobs until `over`. Asks each time whether a worker is alive: one may have stopped, or started, since."""
     from service.container import JOB_KINDS
     from service.usecases.jobs import Worker, run_job
-    from service.usecases.scenarios.worker import ALIVE, KIND, tend
+    from service.usecases.scenarios.worker import KIND, WORKER_TIMEOUT, maintain_scenarios
 
     # Without "/process" in its name this owner leaves no heartbeat: the next command would wait for a worker that is gone.
     me = Worker(f"command line:{uuid.uuid4()}", over.is_set)
     while not over.wait(LOOK_S):
-        if context.store.workers_alive(context.clock() - ALIVE):
+        if context.store.workers_alive(context.clock() - WORKER_TIMEOUT):
             continue
-        tend(context)
+        maintain_scenarios(context)
         for job in context.store.open_jobs(KIND):
             run_job(context, job.id, JOB_KINDS, me)
 

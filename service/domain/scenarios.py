@@ -66,7 +66,7 @@ class Percentiles:
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class Discrete:
     """One of some values; weights add up to 1."""
 
     values: tuple[float, ...]
@@ -82,7 +82,7 @@ class QueueWait:
     mean_hours: float
 
 
-Distribution = Uniform | Triangular | Pert | Normal | LogNormal | Percentiles | Choice | QueueWait
+Distribution = Uniform | Triangular | Pert | Normal | LogNormal | Percentiles | Discrete | QueueWait
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,13 +107,13 @@ class RunModel:
     name: str
     run: Run
     useful_hours: float
-    slowness: Range
+    slowdown: Range
     queue_hours: Range
     interval_hours: float
     checkpoint_tb: float
     energy_mwh_per_hour: float
-    work: float = 1.0
-    lanes: float = 1.0
+    run_equivalents: float = 1.0
+    concurrency: float = 1.0
     regimes: Regimes | None = None
     fields: Mapping[str, str] = field(default_factory=dict)
 
@@ -140,11 +140,11 @@ class TierModel:
     activities: tuple[str, ...]
     overhead_share: float
     overhead_usd: float
-    own_usd: float
+    other_lines_usd: float
     accruing_share: float
     pass_probability: float
-    gate_field: str | None = None
-    overhead_fields: tuple[str, ...] = ()
+    gate_field_path: str | None = None
+    overhead_field_paths: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,14 +156,14 @@ class ProgramModel:
     tiers: tuple[TierModel, ...]
     network: ActivityNetwork
     correlation: float
-    slice_share: float
+    reserve_share: float
     accruing_usd: float
     accruing_usd_per_month: float
     risks: tuple[RiskModel, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class Targets:
     """What trials are held against; None where nothing is asked. `deadline_hours` and days are counted from the start."""
 
     deadline_hours: float | None = None
@@ -204,7 +204,7 @@ class Histogram:
 
 
 @dataclass(frozen=True, slots=True)
-class Spread:
+class QuantitySums:
     """One quantity over all trials. A trial's value counts `unit` at a time."""
 
     unit: Decimal
@@ -213,7 +213,7 @@ class Spread:
 
 
 @dataclass(frozen=True, slots=True)
-class Grouped:
+class GroupSums:
     """Trials by how hard a cause struck: how many in each group, and their sums of units."""
 
     trials: tuple[int, ...]
@@ -225,8 +225,8 @@ class Attribution:
     """One quantity by its causes, over the trials that were looked at; and how often each cause did most where a limit was passed."""
 
     moments: Moments
-    causes: Mapping[str, Grouped]
-    blamed: Mapping[str, int]
+    causes: Mapping[str, GroupSums]
+    largest_cause_counts: Mapping[str, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,14 +234,14 @@ class Aggregate:
     """What trials add up to: tallies of disjoint trials add in any order to the same bits. `days`: over by the end of which day."""
 
     trials: int
-    spreads: Mapping[str, Spread]
+    quantities: Mapping[str, QuantitySums]
     counts: Mapping[str, int]
     days: Histogram
     attributions: Mapping[str, Attribution]
 
 
 @dataclass(frozen=True, slots=True)
-class ScenarioRow:
+class ScenarioRecord:
     """A scenario as it stands. `number` counts a team's scenarios; times are UTC."""
 
     id: str
@@ -263,9 +263,9 @@ class ScenarioRow:
 
 
 @dataclass(frozen=True, slots=True)
-class WholeScenario:
+class ScenarioDetail:
     """A scenario with what was asked and, when it has succeeded, what has come of it."""
 
-    row: ScenarioRow
+    row: ScenarioRecord
     request: Body
     result: Body | None

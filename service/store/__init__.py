@@ -14,7 +14,7 @@ from service.store.prices.history import HistoryFilter, HistoryRows
 from service.store.prices.price_books import NO_HEADS, BookManifest, BookRows, ProviderState, SnapshotRef, StaleWriteError
 from service.store.prices.snapshots import PriceRows, Snapshot
 from service.store.prices.team_prices import Owned, TeamPrices
-from service.store.scenarios.scenarios import Claim, NewScenario, OpenWork, ScenarioRows, TeamIsFull
+from service.store.scenarios.scenarios import ChunkClaim, NewScenario, OpenWork, ScenarioRows, TeamQuotaReached
 from service.store.tables import HEAD
 from service.store.tracking.alerts import AlertRows, ClaimedDelivery, DueEvaluation
 from service.store.tracking.events import AppendedEvents, EventRows
@@ -27,7 +27,7 @@ __all__ = [
     "NO_HEADS",
     "AppendedEvents",
     "BookManifest",
-    "Claim",
+    "ChunkClaim",
     "ClaimedDelivery",
     "DueEvaluation",
     "HistoryFilter",
@@ -41,8 +41,8 @@ __all__ = [
     "SnapshotRef",
     "StaleWriteError",
     "Store",
-    "TeamIsFull",
     "TeamPrices",
+    "TeamQuotaReached",
 ]
 
 

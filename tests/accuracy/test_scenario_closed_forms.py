@@ -27,12 +27,12 @@ from service.domain.scenarios import (
     Uniform,
 )
 from service.domain.schedule import Activity, ActivityNetwork
-from service.engine.scenarios.distributions import mixing, values_at
-from service.engine.scenarios.failures import CheckpointPolicy, lost_hours
-from service.engine.scenarios.prices import price_factor, scarce_share
-from service.engine.scenarios.program import needed, placed, program_trials, scored
+from service.engine.scenarios.distributions import correlation_factor, quantile_at_score
+from service.engine.scenarios.failures import CheckpointPolicy, draw_lost_hours
+from service.engine.scenarios.prices import draw_price_factor, scarce_share_moments
+from service.engine.scenarios.program import draw_inputs, order_program, random_spec, simulate_program
 from service.engine.scenarios.queue import waiting_probability
-from service.engine.scenarios.random_streams import stream
+from service.engine.scenarios.random_streams import block_streams
 from tests.unit.engine.scenario_builders import certain_run
 
 TRIALS = 200_000
@@ -48,9 +48,9 @@ def within_three_errors(found: Floats, mean: float, variance: float | None = Non
 
 
 def run_hours(useful: float, rate: float, rhythm: CheckpointPolicy, seed: int = 1) -> Floats:
-    chances = stream(seed, 0)
-    z = chances.columns.standard_normal(TRIALS, dtype=np.float32)
-    return useful + lost_hours(np.full(TRIALS, useful), np.full(TRIALS, rate), rhythm, z, chances.ragged).hours
+    chances = block_streams(seed, 0)
+    z = chances.fixed_rng.standard_normal(TRIALS, dtype=np.float32)
+    return useful + draw_lost_hours(np.full(TRIALS, useful), np.full(TRIALS, rate), rhythm, z, chances.variable_rng).hours
 
 
 @pytest.mark.parametrize(
@@ -92,9 +92,9 @@ def test_rare_failures_of_short_segments_are_a_compound_poisson_process(failures
 
 
 def drawn(distributions: Sequence[Distribution], seed: int, correlations: Floats | None = None) -> list[Floats]:
-    z = stream(seed, 0).columns.standard_normal((len(distributions), TRIALS))
-    rows = z if correlations is None else mixing(correlations) @ z
-    return [values_at(distribution, row) for distribution, row in zip(distributions, rows, strict=True)]
+    z = block_streams(seed, 0).fixed_rng.standard_normal((len(distributions), TRIALS))
+    rows = z if correlations is None else correlation_factor(correlations) @ z
+    return [quantile_at_score(distribution, row) for distribution, row in zip(distributions, rows, strict=True)]
 
 
 @pytest.mark.parametrize(
@@ -177,9 +177,9 @@ def gated(*passes: float, risks: tuple[RiskModel, ...] = ()) -> ProgramModel:
 
 
 def usd_of(model: ProgramModel, seed: int) -> Floats:
-    chances, where = stream(seed, 0), placed(model)
-    drawn_chances = scored(needed(model, where), TRIALS, chances.columns)
-    return program_trials(model, where, drawn_chances, {}, chances.ragged, causes=False).usd
+    chances, where = block_streams(seed, 0), order_program(model)
+    drawn_chances = draw_inputs(random_spec(model, where), TRIALS, chances.fixed_rng)
+    return simulate_program(model, where, drawn_chances, {}, chances.variable_rng, causes=False).usd
 
 
 def tier_usd(model: ProgramModel) -> list[float]:
@@ -206,9 +206,9 @@ def test_the_mean_price_of_two_regimes_is_that_of_their_stationary_share() -> No
     """Mean and variance of the share of time of a two-state Markov process, here simulated switch by switch."""
     regimes, hours, chances = Regimes(1.0, 2.0, 30.0, 10.0), 100.0, np.random.default_rng(12)
     simulated = np.array([_scarce(regimes, hours, chances) for _ in range(20_000)])
-    share, variance = scarce_share(regimes, np.array([hours]))
+    share, variance = scarce_share_moments(regimes, np.array([hours]))
     within_three_errors(simulated, share, float(variance[0]))
-    within_three_errors(price_factor(regimes, np.full(TRIALS, hours), chances), 1 + share, float(variance[0]))
+    within_three_errors(draw_price_factor(regimes, np.full(TRIALS, hours), chances), 1 + share, float(variance[0]))
 
 
 def _scarce(regimes: Regimes, hours: float, chances: np.random.Generator) -> float:
@@ -226,4 +226,4 @@ def test_table_values_are_exact_to_a_millionth_of_the_spread() -> None:
     """The tables that uniform and PERT values are read from, beside the exact inverse of the uniform one."""
     z = np.linspace(-4, 4, 1001)
     exact = np.array([NormalDist().cdf(float(each)) for each in z])
-    assert np.max(np.abs(values_at(Uniform(0.0, 1.0), z) - exact)) < 1e-6
+    assert np.max(np.abs(quantile_at_score(Uniform(0.0, 1.0), z) - exact)) < 1e-6

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from service.config import to_env
 from service.context import AppContext
-from service.domain.scenarios import ScenarioRow
+from service.domain.scenarios import ScenarioRecord
 from service.runtime import serve
 from service.usecases.scenarios.scenarios import find_scenario
 from tests.conftest import DEADLINE_S, wait_for
@@ -63,7 +63,7 @@ class Workers:
         (job,) = [job for job in self.context.store.open_jobs("scenario_work") if job.state == "running" and job.lease_owner]
         return int(str(job.lease_owner).rpartition("/")[2])
 
-    def state(self, row: ScenarioRow) -> str:
+    def state(self, row: ScenarioRecord) -> str:
         """A scenario's state; one that went back fails the test."""
         state = find_scenario(self.context, EVERYBODY, row.id).row.state
         states = self.seen.setdefault(row.id, [state])
@@ -72,12 +72,12 @@ class Workers:
         states.append(state)
         return state
 
-    def wait(self, row: ScenarioRow, state: str) -> None:
+    def wait(self, row: ScenarioRecord, state: str) -> None:
         """Until the scenario is over, which has to be so."""
         wait_for(lambda: self.state(row) in ENDED, f"scenario {row.number} to end")
         assert self.state(row) == state, find_scenario(self.context, EVERYBODY, row.id).row.error
 
-    def digest(self, row: ScenarioRow) -> str:
+    def digest(self, row: ScenarioRecord) -> str:
         """What any other bit of the result would change."""
         self.wait(row, "succeeded")
         result = find_scenario(self.context, EVERYBODY, row.id).result

@@ -22,10 +22,10 @@ from service.api.resources.scenarios import EXAMPLE
 from service.config import Settings, load_settings
 from service.container import build_context
 from service.context import AppContext
-from service.domain.scenarios import ScenarioRow
-from service.schemas.scenarios.request import ScenarioRequestSchema, given_of
+from service.domain.scenarios import ScenarioRecord
+from service.schemas.scenarios.request import ScenarioRequestSchema, build_request
 from service.usecases.scenarios.registry import KINDS
-from service.usecases.scenarios.scenarios import cancel, find_scenario, submit
+from service.usecases.scenarios.scenarios import cancel_scenario, find_scenario, submit
 from tests.conftest import DEADLINE_S, find_free_port, listens, missing, redis_program, running, wait_for
 from tests.integration.scenario_workers import Workers, workers_on
 from tests.support.scenario_toy import EVERYBODY, MERGE, MODULE, NAME, start
@@ -63,7 +63,7 @@ def workers(context: AppContext, tmp_path: Path) -> Iterator[Workers]:
 
 
 @pytest.fixture(scope="module", params=ON)
-def served(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Workers, ScenarioRow]]:
+def served(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Workers, ScenarioRecord]]:
     """One worker for the tests that leave its main process alive, and a scenario from before that worker."""
     folder = tmp_path_factory.mktemp("served")
     settings = load_settings({"OUTLAY_DATA_DIR": str(folder / "data"), "OUTLAY_OFFLINE": "1"})
@@ -76,7 +76,7 @@ def served(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
 
 
 @pytest.fixture
-def shared(served: tuple[Workers, ScenarioRow], tmp_path: Path) -> Iterator[Workers]:
+def shared(served: tuple[Workers, ScenarioRecord], tmp_path: Path) -> Iterator[Workers]:
     """That worker, with a folder of the test's own for its scenarios; the worker's log is shown when the test fails."""
     workers, _ = served
     yield Workers(workers.context, tmp_path)
@@ -86,7 +86,7 @@ def shared(served: tuple[Workers, ScenarioRow], tmp_path: Path) -> Iterator[Work
 def test_one_and_two_processes_give_the_same_bits(context: AppContext, workers: Workers) -> None:
     """Of the toy and of a real evaluation that stops early."""
     request = {**EXAMPLE, "trials": 400_000}
-    given = given_of(ScenarioRequestSchema().load(request))
+    given = build_request(ScenarioRequestSchema().load(request))
 
     def both() -> tuple[str, object]:
         toy, real = start(context, chunks=30, checkpoints=[10, 20], enough=20), submit(context, EVERYBODY, given, request)
@@ -140,14 +140,14 @@ def test_a_running_scenario_is_cancelled(shared: Workers) -> None:
     for place in (1, MERGE):
         row = start(shared.context, chunks=3, wait=[place], folder=str(shared.folder))
         wait_for(lambda place=place: shared.at(place), "the worker to be there")
-        cancel(shared.context, EVERYBODY, row.id)
+        cancel_scenario(shared.context, EVERYBODY, row.id)
         if place == MERGE:
             shared.go()
         assert shared.digest(start(shared.context, chunks=2))
         assert shared.state(row) == "cancelled"
 
 
-def test_a_scenario_from_before_the_worker_is_found(served: tuple[Workers, ScenarioRow], shared: Workers) -> None:
+def test_a_scenario_from_before_the_worker_is_found(served: tuple[Workers, ScenarioRecord], shared: Workers) -> None:
     """Its jobs' messages were never sent."""
     _, unsent = served
     assert shared.digest(unsent)
@@ -242,7 +242,7 @@ def test_cancelling_frees_the_worker_within_two_seconds(context: AppContext, wor
     wait_for(lambda: workers.at(0), "the chunk to wait")
     other = start(context, chunks=1)
     asked = time.monotonic()
-    cancel(context, EVERYBODY, row.id)
+    cancel_scenario(context, EVERYBODY, row.id)
     assert workers.digest(other)
     took_s = time.monotonic() - asked
     figure("cancel_to_next_result", took_s, "s", context)

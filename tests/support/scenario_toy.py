@@ -19,9 +19,9 @@ import numpy as np
 
 from service.context import AppContext
 from service.domain.errors import InvalidRequest
-from service.domain.scenarios import ScenarioRow
+from service.domain.scenarios import ScenarioRecord
 from service.domain.teams import DEFAULT_TEAM, SCOPES, Principal
-from service.usecases.scenarios.registry import Body, Prepared, ScenarioKind, ScenarioRequest, Step
+from service.usecases.scenarios.registry import Body, PreparedScenario, ScenarioKind, ScenarioRequest, Step
 from service.usecases.scenarios.scenarios import submit
 
 NAME = "toy"
@@ -33,17 +33,17 @@ ROOM_BYTES = 64 * 1024 * 1024
 PATIENCE_S = 120.0
 
 
-def prepare(context: AppContext, given: ScenarioRequest) -> Prepared:
+def prepare(context: AppContext, given: ScenarioRequest) -> PreparedScenario:
     """The options as they are. Raises InvalidRequest for more chunks than it takes."""
     told = dict(given.options.get("distributions", given.options))
     chunks = int(told.get("chunks", 1))
     if chunks > 100:
         raise InvalidRequest(f"{chunks} chunks are more than the 100 of a toy", "/chunks")
     checkpoints = tuple(told.get("checkpoints", ()))
-    return Prepared(NAME, chunks, UNITS_A_CHUNK, chunks * UNITS_A_CHUNK, checkpoints, told, context.catalog.current.name)
+    return PreparedScenario(NAME, chunks, UNITS_A_CHUNK, chunks * UNITS_A_CHUNK, checkpoints, told, context.catalog.current.name)
 
 
-def run_chunk(context: AppContext, prepared: Prepared, index: int, step: Step) -> dict[str, Any]:
+def run_chunk(context: AppContext, prepared: PreparedScenario, index: int, step: Step) -> dict[str, Any]:
     """A sum of random numbers, after whatever befalls this chunk."""
     del context
     told = prepared.request
@@ -56,12 +56,12 @@ def run_chunk(context: AppContext, prepared: Prepared, index: int, step: Step) -
     return {"sum": int(drawn.sum()) * 10**20, "mean": float(drawn.mean())}
 
 
-def enough(prepared: Prepared, tallies: Iterable[Body]) -> bool:
+def enough(prepared: PreparedScenario, tallies: Iterable[Body]) -> bool:
     """As soon as there are as many as asked for."""
     return sum(1 for _ in tallies) >= prepared.request.get("enough", prepared.chunks)
 
 
-def finish(context: AppContext, prepared: Prepared, tallies: Iterable[Body]) -> dict[str, Any]:
+def finish(context: AppContext, prepared: PreparedScenario, tallies: Iterable[Body]) -> dict[str, Any]:
     """The exact sum, and a digest that any other order or bit would change."""
     del context
     found = list(tallies)
@@ -134,6 +134,6 @@ def given(**told: Any) -> ScenarioRequest:
     return ScenarioRequest(NAME, "estimate", {}, {}, told, lambda body: body)
 
 
-def start(context: AppContext, who: Principal = EVERYBODY, **told: Any) -> ScenarioRow:
+def start(context: AppContext, who: Principal = EVERYBODY, **told: Any) -> ScenarioRecord:
     """A toy that is submitted."""
     return submit(context, who, given(**told), {"kind": NAME, **told})

@@ -19,21 +19,21 @@ from service.api.resources.training.estimate import EXAMPLE as ESTIMATE
 from service.context import AppContext
 from service.domain.errors import NotFound, StoreUnavailable
 from service.domain.jobs import OPEN
-from service.domain.scenarios import ScenarioRow, WholeScenario
+from service.domain.scenarios import ScenarioDetail, ScenarioRecord
 from service.domain.teams import Principal
 from service.schemas.paging import PageQuerySchema
 from service.schemas.scenarios.presenters import entry_body, scenario_body
 from service.schemas.scenarios.request import (
-    TAKES,
+    KIND_FIELDS,
     ScenarioEntrySchema,
     ScenarioPageSchema,
     ScenarioRequestSchema,
     ScenarioSchema,
-    given_of,
+    build_request,
 )
 from service.schemas.strict_json import dumps, parse
 from service.usecases.scenarios import scenarios as usecase
-from service.usecases.scenarios.registry import kind_of
+from service.usecases.scenarios.registry import load_kind
 
 Body = dict[str, Any]
 blueprint = Blueprint("scenarios", __name__, description="What could happen, how likely, and what to do about it")
@@ -54,11 +54,11 @@ RETRY_MS = 1000
 MOST_STREAMS = 2
 """A process has 4 threads; the others stay free for short requests."""
 _streams = threading.BoundedSemaphore(MOST_STREAMS)
-for _name in TAKES:
-    kind_of(_name)  # loaded with the service, not by the first request for it
+for _name in KIND_FIELDS:
+    load_kind(_name)  # loaded with the service, not by the first request for it
 
 
-def known_scenario(scenario_id: str) -> WholeScenario:
+def known_scenario(scenario_id: str) -> ScenarioDetail:
     """The team's scenario of that id. Raises NotFound."""
     return usecase.find_scenario(current_app.extensions["context"], principal(), scenario_id)
 
@@ -75,7 +75,7 @@ def start_scenario(request: Body) -> Response:
     result on any number of workers. A team has at most 100 scenarios under way, and 1e10 evaluations in them (429 beyond).
     """
     kept = remembering(202, entry_body, _url)
-    made = usecase.submit(current_app.extensions["context"], principal(), given_of(request), parse(g.body), kept)
+    made = usecase.submit(current_app.extensions["context"], principal(), build_request(request), parse(g.body), kept)
     return json_response(entry_body(made), 202, {"Location": _url(made)})
 
 
@@ -109,7 +109,7 @@ def cancel_scenario(scenario_id: str) -> Response:
 
     One that is over stays as it is.
     """
-    return json_response(scenario_body(usecase.cancel(current_app.extensions["context"], principal(), scenario_id)), 202)
+    return json_response(scenario_body(usecase.cancel_scenario(current_app.extensions["context"], principal(), scenario_id)), 202)
 
 
 @blueprint.route("/v1/scenarios/<scenario_id>/progress", methods=["GET"])
@@ -131,7 +131,7 @@ def watch_scenario(scenario_id: str) -> Response:
     return response
 
 
-def _events(context: AppContext, who: Principal, row: ScenarioRow, let_go: Callable[[], None]) -> Iterator[str]:
+def _events(context: AppContext, who: Principal, row: ScenarioRecord, let_go: Callable[[], None]) -> Iterator[str]:
     try:
         yield f"retry: {RETRY_MS}\n\n"
         yield from _told(context, who, row)
@@ -139,7 +139,7 @@ def _events(context: AppContext, who: Principal, row: ScenarioRow, let_go: Calla
         let_go()
 
 
-def _told(context: AppContext, who: Principal, row: ScenarioRow) -> Iterator[str]:
+def _told(context: AppContext, who: Principal, row: ScenarioRecord) -> Iterator[str]:
     ends, told = time.monotonic() + STREAM_S, ""
     while row.state in OPEN and time.monotonic() < ends:
         data = dumps(entry_body(row))
@@ -154,5 +154,5 @@ def _told(context: AppContext, who: Principal, row: ScenarioRow) -> Iterator[str
         yield f"event: end\ndata: {dumps(entry_body(row))}\n\n"
 
 
-def _url(row: ScenarioRow) -> str:
+def _url(row: ScenarioRecord) -> str:
     return url_for("scenarios.get_scenario", scenario_id=row.id)

@@ -12,7 +12,7 @@ from decimal import Decimal
 
 import numpy as np
 
-from service.domain.scenarios import Aggregate, Attribution, Floats, Grouped, Histogram, Ints, Moments, Spread
+from service.domain.scenarios import Aggregate, Attribution, Floats, GroupSums, Histogram, Ints, Moments, QuantitySums
 
 BINS_PER_OCTAVE_BITS = 10
 _SHIFT = 52 - BINS_PER_OCTAVE_BITS
@@ -22,75 +22,75 @@ LEAST_VALUE = 1e-6
 MOST_UNITS = 2**43
 _HALF = 22
 DIGITS = 8
-EMPTY = Histogram(0, np.zeros(0, dtype=np.int64))
+EMPTY_HISTOGRAM = Histogram(0, np.zeros(0, dtype=np.int64))
 
 
-def unit_for(planned: float) -> Decimal:
+def counting_unit(planned: float) -> Decimal:
     """The power of ten that a planned value is counted in: some 1e8 to 1e9 of them."""
     return Decimal(10) ** (math.floor(math.log10(max(planned, LEAST_VALUE))) - DIGITS)
 
 
-def units(values: Floats, unit: Decimal) -> Ints:
+def to_units(values: Floats, unit: Decimal) -> Ints:
     """Values in whole units."""
     counted: Ints = np.minimum(np.rint(values * float(1 / unit)), MOST_UNITS).astype(np.int64)
     return counted
 
 
-def moments(counted: Ints) -> Moments:
+def compute_moments(counted: Ints) -> Moments:
     """Exact sums of at most 2^17 values in units."""
     high, low = counted >> _HALF, counted & (2**_HALF - 1)
     squares = (int(high @ high) << 2 * _HALF) + (int(high @ low) << _HALF + 1) + int(low @ low)
     return Moments(counted.size, int(counted.sum()), squares)
 
 
-def histogram(values: Floats) -> Histogram:
+def log_histogram(values: Floats) -> Histogram:
     """Values by the leading bits of their logarithm and mantissa."""
-    return bins(np.maximum(values, LEAST_VALUE).view(np.int64) >> _SHIFT)
+    return count_bins(np.maximum(values, LEAST_VALUE).view(np.int64) >> _SHIFT)
 
 
-def bins(indices: Ints) -> Histogram:
+def count_bins(indices: Ints) -> Histogram:
     """How often each of some numbers is there."""
     first = int(indices.min())
     return Histogram(first, np.bincount(indices - first).astype(np.int64))
 
 
-def edge(index: int) -> float:
+def bin_edge(index: int) -> float:
     """The least value of a bin."""
     return float(np.array([index << _SHIFT], dtype=np.int64).view(np.float64)[0])
 
 
-def middles(found: Histogram) -> Floats:
+def bin_midpoints(found: Histogram) -> Floats:
     """The value in the middle of each bin."""
     edges = (np.arange(found.first, found.first + found.counts.size + 1, dtype=np.int64) << _SHIFT).view(np.float64)
     return np.asarray(edges[:-1] / 2 + edges[1:] / 2)
 
 
-def spread(values: Floats, unit: Decimal) -> Spread:
+def sum_quantity(values: Floats, unit: Decimal) -> QuantitySums:
     """One quantity of a block of trials."""
-    return Spread(unit, moments(units(values, unit)), histogram(values))
+    return QuantitySums(unit, compute_moments(to_units(values, unit)), log_histogram(values))
 
 
-def grouped(groups: Ints, number: int, counted: Ints) -> Grouped:
+def sum_groups(groups: Ints, number: int, counted: Ints) -> GroupSums:
     """Trials by the number of their group. Sums of one block are exact: below 2^53."""
     totals = np.bincount(groups, weights=counted.astype(np.float64), minlength=number)
-    return Grouped(tuple(np.bincount(groups, minlength=number).tolist()), tuple(int(total) for total in totals))
+    return GroupSums(tuple(np.bincount(groups, minlength=number).tolist()), tuple(int(total) for total in totals))
 
 
-def merged(one: Aggregate | None, other: Aggregate) -> Aggregate:
+def merge_aggregates(one: Aggregate | None, other: Aggregate) -> Aggregate:
     """The tally of both's trials."""
     if one is None:
         return other
     return Aggregate(
         one.trials + other.trials,
-        {name: _spreads(spread, other.spreads[name]) for name, spread in one.spreads.items()},
+        {name: _spreads(sum_quantity, other.quantities[name]) for name, sum_quantity in one.quantities.items()},
         _counts(one.counts, other.counts),
         _histograms(one.days, other.days),
         _attributions(one.attributions, other.attributions),
     )
 
 
-def _spreads(one: Spread, other: Spread) -> Spread:
-    return Spread(one.unit, _moments(one.moments, other.moments), _histograms(one.histogram, other.histogram))
+def _spreads(one: QuantitySums, other: QuantitySums) -> QuantitySums:
+    return QuantitySums(one.unit, _moments(one.moments, other.moments), _histograms(one.histogram, other.histogram))
 
 
 def _moments(one: Moments, other: Moments) -> Moments:
@@ -121,11 +121,11 @@ def _attributions(one: Mapping[str, Attribution], other: Mapping[str, Attributio
 
 def _attribution(one: Attribution, other: Attribution) -> Attribution:
     causes = {name: _grouped(found, other.causes[name]) for name, found in one.causes.items()}
-    return Attribution(_moments(one.moments, other.moments), causes, _counts(one.blamed, other.blamed))
+    return Attribution(_moments(one.moments, other.moments), causes, _counts(one.largest_cause_counts, other.largest_cause_counts))
 
 
-def _grouped(one: Grouped, other: Grouped) -> Grouped:
-    return Grouped(
+def _grouped(one: GroupSums, other: GroupSums) -> GroupSums:
+    return GroupSums(
         tuple(a + b for a, b in zip(one.trials, other.trials, strict=True)),
         tuple(a + b for a, b in zip(one.totals, other.totals, strict=True)),
     )

@@ -13,8 +13,8 @@ from decimal import Decimal
 import numpy as np
 from numpy.typing import NDArray
 
-from service.domain.scenarios import Attribution, Floats, Grouped, Ints
-from service.engine.scenarios.aggregates import grouped, moments, units
+from service.domain.scenarios import Attribution, Floats, GroupSums, Ints
+from service.engine.scenarios.aggregates import compute_moments, sum_groups, to_units
 
 GROUPS = 64
 
@@ -28,20 +28,20 @@ class ScoreBins:
     slope: float
 
 
-def gauges(scores: Mapping[str, Floats], values: Floats) -> dict[str, ScoreBins]:
+def fit_score_bins(scores: Mapping[str, Floats], values: Floats) -> dict[str, ScoreBins]:
     """Gauges by some trials made ahead. A cause that never differs is left out."""
     return {name: _gauge(score, values) for name, score in scores.items() if np.ptp(score) > 0}
 
 
-def attribution(
+def attribute_block(
     known: Mapping[str, ScoreBins], scores: Mapping[str, Floats], values: Floats, unit: Decimal, limit: float | None
 ) -> Attribution:
     """A block's trials by cause, and the cause that did most in each whose value is above the limit. A cause without scores did nothing."""
-    counted, nothing = units(values, unit), np.zeros(values.shape)
+    counted, nothing = to_units(values, unit), np.zeros(values.shape)
     scores = {name: scores.get(name, nothing) for name in known}
     causes = {name: _groups(gauge, scores[name], counted) for name, gauge in known.items()}
     over = np.zeros(0, dtype=np.int64) if limit is None else np.flatnonzero(values > limit)
-    return Attribution(moments(counted), causes, _blamed(known, scores, over))
+    return Attribution(compute_moments(counted), causes, _blamed(known, scores, over))
 
 
 def first_order_shares(found: Attribution) -> dict[str, float]:
@@ -61,10 +61,10 @@ def _gauge(score: Floats, values: Floats) -> ScoreBins:
     return ScoreBins(edges, float(np.median(score)), float(np.sum(centred * values) / np.sum(centred * centred)))
 
 
-def _groups(gauge: ScoreBins, score: Floats, counted: Ints) -> Grouped:
+def _groups(gauge: ScoreBins, score: Floats, counted: Ints) -> GroupSums:
     # All edges compared, which is a third of the time that searching among them takes: its branches cannot be predicted.
     groups = (gauge.edges[:, np.newaxis] < score).sum(axis=0, dtype=np.uint8)
-    return grouped(groups, GROUPS, counted)
+    return sum_groups(groups, GROUPS, counted)
 
 
 def _blamed(known: Mapping[str, ScoreBins], scores: Mapping[str, Floats], over: NDArray[np.int64]) -> dict[str, int]:
@@ -75,7 +75,7 @@ def _blamed(known: Mapping[str, ScoreBins], scores: Mapping[str, Floats], over: 
     return {name: int(times) for name, times in zip(known, often, strict=True) if times}
 
 
-def _share(one: Grouped, count: int, total: int, whole: int) -> float:
+def _share(one: GroupSums, count: int, total: int, whole: int) -> float:
     """(Between groups - (groups - 1) x mean square within) / whole, as the estimate of omega squared in analysis of variance."""
     groups = [(trials, sum_) for trials, sum_ in zip(one.trials, one.totals, strict=True) if trials]
     between = sum(sum_ * sum_ / trials for trials, sum_ in groups) - total * total / count

@@ -11,7 +11,7 @@ import numpy as np
 
 from service.domain.errors import InvalidRequest
 from service.domain.scenarios import (
-    Choice,
+    Discrete,
     Distribution,
     Floats,
     Ints,
@@ -35,7 +35,7 @@ PERT_WEIGHT = 4.0
 LEAST_EIGENVALUE = -1e-9
 
 
-def values_at(distribution: Distribution, z: Floats | Singles) -> Floats:
+def quantile_at_score(distribution: Distribution, z: Floats | Singles) -> Floats:
     """The values that as large a share of the distribution does not exceed as of a standard normal one does not exceed z."""
     match distribution:
         case Normal(mean, sd):
@@ -44,26 +44,26 @@ def values_at(distribution: Distribution, z: Floats | Singles) -> Floats:
             return np.asarray(median * np.exp(sigma * z.astype(np.float64)))
         case Percentiles(spread):
             return range_quantiles(spread, z)
-        case Choice(values, _):
-            return np.array(values)[choice_index(distribution, z)]
+        case Discrete(values, _):
+            return np.array(values)[discrete_index(distribution, z)]
         case Uniform() | Triangular() | Pert() | QueueWait():
             return _read(_table(distribution), z)
         case _:
             assert_never(distribution)
 
 
-def choice_index(choice: Choice, z: Floats | Singles) -> Ints:
+def discrete_index(choice: Discrete, z: Floats | Singles) -> Ints:
     """Which of the values each score stands for."""
     shares = np.cumsum(choice.weights)[:-1]
-    return np.searchsorted([score_of(float(share)) for share in shares], z, side="right")
+    return np.searchsorted([normal_quantile(float(share)) for share in shares], z, side="right")
 
 
-def shares_of(z: Floats | Singles) -> Floats:
+def normal_cdf(z: Floats | Singles) -> Floats:
     """The share of a standard normal quantity that does not exceed each score."""
     return _read(_scores()[1], z)
 
 
-def mixing(correlations: Floats) -> Floats:
+def correlation_factor(correlations: Floats) -> Floats:
     """The matrix that gives independent scores these correlations. Raises InvalidRequest where no scores can have them."""
     eigenvalues, vectors = np.linalg.eigh(correlations)
     if eigenvalues[0] < LEAST_EIGENVALUE:
@@ -126,7 +126,7 @@ def _pert(low: float, mode: float, high: float, shares: Floats) -> Floats:
     return low + width * np.interp(shares, passed / passed[-1], at)
 
 
-def score_of(share: float) -> float:
+def normal_quantile(share: float) -> float:
     """The score that this share of a standard normal quantity does not exceed, infinite for none and all of it."""
     if share <= 0:
         return -math.inf

@@ -14,7 +14,7 @@ from functools import lru_cache
 import numpy as np
 
 from service.domain.scenarios import Floats, Ints, Singles
-from service.engine.scenarios.distributions import shares_of
+from service.engine.scenarios.distributions import normal_cdf
 
 # Where more failures are expected, the sum is as good as its first three cumulants; fewer are drawn one by one.
 MOST_ONE_BY_ONE = 10.0
@@ -42,7 +42,7 @@ class CheckpointPolicy:
 
 
 @dataclass(frozen=True, slots=True)
-class Segment:
+class SegmentCumulants:
     """Cumulants of the time one segment takes beyond its own length [h, h^2], and the failures expected in it."""
 
     failures: Floats
@@ -51,38 +51,40 @@ class Segment:
 
 
 @dataclass(frozen=True, slots=True)
-class Lost:
+class LostTime:
     """Hours beside the useful ones in each trial, and those that were to be expected there."""
 
     hours: Floats
     expected: Floats
 
 
-def lost_hours(useful_hours: Floats, failures_per_hour: Floats, rhythm: CheckpointPolicy, z: Singles, ragged: np.random.Generator) -> Lost:
+def draw_lost_hours(
+    useful_hours: Floats, failures_per_hour: Floats, policy: CheckpointPolicy, z: Singles, rng: np.random.Generator
+) -> LostTime:
     """Hours beside the useful ones, one a trial: writes, repeated work, recoveries. `z`: standard normal scores, of how many failures."""
-    segments = useful_hours / rhythm.interval_hours
-    one = segment(failures_per_hour, rhythm)
+    segments = useful_hours / policy.interval_hours
+    one = segment_cumulants(failures_per_hour, policy)
     expected, variance = segments * one.mean, segments * one.variance
     few = np.flatnonzero(segments * one.failures < MOST_ONE_BY_ONE)
     all_few = few.size == segments.size
-    extra = np.empty(few.size) if all_few else _by_cumulants(expected, variance, _skewness(failures_per_hour, segments, rhythm), z)
+    extra = np.empty(few.size) if all_few else _by_cumulants(expected, variance, _skewness(failures_per_hour, segments, policy), z)
     if few.size:
-        recovery = np.broadcast_to(rhythm.recovery_hours, segments.shape)[few]
-        extra[few] = _one_by_one(segments[few], failures_per_hour[few], rhythm.segment_hours, recovery, shares_of(z[few]), ragged)
-    writes = segments * rhythm.write_hours
+        recovery = np.broadcast_to(policy.recovery_hours, segments.shape)[few]
+        extra[few] = _one_by_one(segments[few], failures_per_hour[few], policy.segment_hours, recovery, normal_cdf(z[few]), rng)
+    writes = segments * policy.write_hours
     extra += writes
     expected += writes
-    return Lost(extra, expected)
+    return LostTime(extra, expected)
 
 
-def segment(failures_per_hour: Floats, rhythm: CheckpointPolicy) -> Segment:
+def segment_cumulants(failures_per_hour: Floats, policy: CheckpointPolicy) -> SegmentCumulants:
     """What failures add to one segment: the failed attempts are geometric, each an attempt cut off and a recovery.
 
     With m the mean time to a failure, a length L that is tried until it passes takes m (exp(L / m) - 1) hours in the mean: the segment F m
     with F failed attempts, a recovery R of r hours. Together that is a mean of F (m + R) - L beyond L, and a variance of
     2 (m + R) (mean - F r) - L^2 + mean^2.
     """
-    length, recovery = rhythm.segment_hours, rhythm.recovery_hours
+    length, recovery = policy.segment_hours, policy.recovery_hours
     mean_hours = 1 / failures_per_hour
     failed = np.expm1(np.minimum(failures_per_hour * length, LARGEST_EXPONENT))
     recovered = np.expm1(np.minimum(failures_per_hour * recovery, LARGEST_EXPONENT))
@@ -94,7 +96,7 @@ def segment(failures_per_hour: Floats, rhythm: CheckpointPolicy) -> Segment:
     variance *= mean_hours
     variance *= 2
     variance += np.square(mean) - length**2
-    return Segment(failed, mean, np.maximum(variance, 0.0, out=variance))
+    return SegmentCumulants(failed, mean, np.maximum(variance, 0.0, out=variance))
 
 
 def _by_cumulants(mean: Floats, variance: Floats, skewness: float, z: Singles) -> Floats:
@@ -107,10 +109,10 @@ def _by_cumulants(mean: Floats, variance: Floats, skewness: float, z: Singles) -
     return np.maximum(shape, 0.0, out=shape)
 
 
-def _skewness(failures_per_hour: Floats, segments: Floats, rhythm: CheckpointPolicy) -> float:
+def _skewness(failures_per_hour: Floats, segments: Floats, policy: CheckpointPolicy) -> float:
     """Skewness of what failures add, at the mean rate and recovery."""
-    rate, recovery = (float(f"{np.mean(each):.2g}") for each in (failures_per_hour, rhythm.recovery_hours))
-    return _segment_skewness(rate, rhythm.segment_hours, recovery) / math.sqrt(float(np.mean(segments)))
+    rate, recovery = (float(f"{np.mean(each):.2g}") for each in (failures_per_hour, policy.recovery_hours))
+    return _segment_skewness(rate, policy.segment_hours, recovery) / math.sqrt(float(np.mean(segments)))
 
 
 @lru_cache(maxsize=1024)
@@ -142,7 +144,7 @@ def _cut_off_moments(rate: float, length: float) -> tuple[float, float, float]:
     return first, second, 3 * second / rate - length**3 / failed
 
 
-def _one_by_one(segments: Floats, rate: Floats, length: float, recovery: Floats, shares: Floats, ragged: np.random.Generator) -> Floats:
+def _one_by_one(segments: Floats, rate: Floats, length: float, recovery: Floats, shares: Floats, rng: np.random.Generator) -> Floats:
     """Every failure drawn: how many attempts fail, when each does, how often its recovery fails, and when that does."""
     attempts = _failed_attempts(segments, np.minimum(rate * length, LARGEST_EXPONENT), shares)
     found = np.zeros(segments.shape)
@@ -150,8 +152,8 @@ def _one_by_one(segments: Floats, rate: Floats, length: float, recovery: Floats,
     if not hit.size:
         return found
     count, often, back = attempts[hit], rate[hit], recovery[hit]
-    again = ragged.negative_binomial(count, np.exp(-np.minimum(often * back, LARGEST_EXPONENT)))
-    found[hit] = _cut_off(count, often, np.broadcast_to(length, often.shape), ragged) + count * back + _cut_off(again, often, back, ragged)
+    again = rng.negative_binomial(count, np.exp(-np.minimum(often * back, LARGEST_EXPONENT)))
+    found[hit] = _cut_off(count, often, np.broadcast_to(length, often.shape), rng) + count * back + _cut_off(again, often, back, rng)
     return found
 
 
@@ -176,9 +178,9 @@ def _failed_attempts(segments: Floats, expected: Floats, shares: Floats) -> Ints
     return found
 
 
-def _cut_off(counts: Ints, rate: Floats, length: Floats, ragged: np.random.Generator) -> Floats:
+def _cut_off(counts: Ints, rate: Floats, length: Floats, rng: np.random.Generator) -> Floats:
     """Sums of so many exponential times below `length` each."""
     owner = np.repeat(np.arange(counts.size), counts)
     within = -np.expm1(-rate * length)
-    times = -np.log1p(-ragged.random(owner.size) * within[owner]) / rate[owner]
+    times = -np.log1p(-rng.random(owner.size) * within[owner]) / rate[owner]
     return np.asarray(np.bincount(owner, times, minlength=counts.size), dtype=np.float64)

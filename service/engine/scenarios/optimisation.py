@@ -57,7 +57,7 @@ class Slice:
         return (self.last - self.first) * self.way.usd_per_hour(self.used_share)
 
 
-def mean_of(quantity: Range) -> float:
+def lognormal_mean(quantity: Range) -> float:
     """The mean of a quantity that is log-normal to either side of its median, each side with its own spread.
 
     E[exp(s Z); Z > 0] = exp(s^2 / 2) Phi(s), and below 0 with -s for s.
@@ -69,7 +69,7 @@ def mean_of(quantity: Range) -> float:
     return quantity.p50 * (math.exp(low**2 / 2) * phi(-low) + math.exp(high**2 / 2) * phi(high))
 
 
-def quantile_of(quantity: Range, share: float) -> float:
+def lognormal_quantile(quantity: Range, share: float) -> float:
     """What that quantity stays below with a probability."""
     if quantity.p50 <= 0:
         return quantity.p50
@@ -78,7 +78,7 @@ def quantile_of(quantity: Range, share: float) -> float:
     return quantity.p50 * math.exp((low if z < 0 else high) * z)
 
 
-def envelope(ways: Sequence[SupplyOption]) -> list[tuple[float, SupplyOption]]:
+def cheapest_by_use(ways: Sequence[SupplyOption]) -> list[tuple[float, SupplyOption]]:
     """The cheapest way by the share of hours in which an accelerator is used: from which share on each is, from 1 down to 0.
 
     Of equals the first. A way that is cheapest nowhere is left out.
@@ -99,11 +99,11 @@ def critical_ratio(committed: SupplyOption, flexible: SupplyOption) -> float:
     return min(1.0, max(0.0, 1 - _crossing(flexible, committed)))
 
 
-def best_mix(ways: Sequence[SupplyOption], demand: Floats, weights: Floats) -> list[Slice]:
+def cheapest_mix(ways: Sequence[SupplyOption], demand: Floats, weights: Floats) -> list[Slice]:
     """The slices of the fleet that serve all of a demand at the least mean cost: from its values, rising, and their probabilities."""
     used_above = 1 - np.cumsum(weights) / weights.sum()
     slices, first = [], 0.0
-    ordered = envelope(ways)
+    ordered = cheapest_by_use(ways)
     for place, (_, way) in enumerate(ordered):
         until = ordered[place + 1][0] if place + 1 < len(ordered) else 0.0
         last = _committed(demand, used_above, until)
@@ -114,7 +114,7 @@ def best_mix(ways: Sequence[SupplyOption], demand: Floats, weights: Floats) -> l
     return slices
 
 
-def narrowed(values: Sequence[float], best: float, low: float, high: float, points: int = NARROWED_POINTS) -> list[float]:
+def refine_grid(values: Sequence[float], best: float, low: float, high: float, points: int = NARROWED_POINTS) -> list[float]:
     """Points in equal factors between the neighbours of the best of some tried values, within bounds, without those tried already."""
     tried = sorted(set(values))
     at = tried.index(best)
@@ -123,17 +123,19 @@ def narrowed(values: Sequence[float], best: float, low: float, high: float, poin
     return [value for value in between if not any(math.isclose(value, known, rel_tol=1e-9) for known in tried)]
 
 
-def least(function: Callable[[Sequence[float]], Sequence[float]], tried: dict[float, float], low: float, high: float, rounds: int) -> None:
+def minimise_on_grid(
+    function: Callable[[Sequence[float]], Sequence[float]], tried: dict[float, float], low: float, high: float, rounds: int
+) -> None:
     """Narrows a grid around the value at which the function is least, adding what it tries to `tried`."""
     for _ in range(rounds):
         best = min(tried, key=lambda value: (tried[value], value))
-        new = narrowed(list(tried), best, low, high)
+        new = refine_grid(list(tried), best, low, high)
         if not new:
             return
         tried.update(zip(new, function(new), strict=True))
 
 
-def possible_gain(tried: Mapping[float, float]) -> float:
+def optimality_gap(tried: Mapping[float, float]) -> float:
     """By which share of the best the function may be lower between the points that were tried: what is convex, and what is rough.
 
     A convex function lies above the straight line through two of its points everywhere outside them. Beside the best point that line

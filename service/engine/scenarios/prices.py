@@ -7,7 +7,7 @@ import numpy as np
 from service.domain.scenarios import Floats, Regimes
 
 
-def scarce_share(regimes: Regimes, hours: Floats) -> tuple[float, Floats]:
+def scarce_share_moments(regimes: Regimes, hours: Floats) -> tuple[float, Floats]:
     """Mean and variance of the share of so many hours that is scarce, begun at any time.
 
     A two-state Markov process: its correlation falls as exp(-s t), s the sum of the two rates (Cox and Miller 1965, 4.5).
@@ -17,9 +17,9 @@ def scarce_share(regimes: Regimes, hours: Floats) -> tuple[float, Floats]:
     return share, 2 * share * (1 - share) / switching * (1 + np.expm1(-switching) / switching)
 
 
-def price_factor(regimes: Regimes, hours: Floats, ragged: np.random.Generator) -> Floats:
+def draw_price_factor(regimes: Regimes, hours: Floats, rng: np.random.Generator) -> Floats:
     """The mean price of each run over the stated price: a beta distribution with the mean and variance of the scarce share."""
-    mean, variance = scarce_share(regimes, hours)
+    mean, variance = scarce_share_moments(regimes, hours)
     strength = np.maximum(mean * (1 - mean) / variance - 1, 1e-9)
-    scarce = ragged.beta(mean * strength, (1 - mean) * strength)
+    scarce = rng.beta(mean * strength, (1 - mean) * strength)
     return np.asarray(regimes.calm_factor + (regimes.scarce_factor - regimes.calm_factor) * scarce)

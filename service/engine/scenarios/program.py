@@ -17,7 +17,7 @@ from service.domain.scenarios import Floats, ProgramModel, RiskModel, RunModel, 
 from service.domain.schedule import ALWAYS_OPEN
 from service.engine.numerics.quantiles import range_quantiles
 from service.engine.scenarios.costs import usd_per_hour
-from service.engine.scenarios.run import SCORES, SHARED, RunTrials, Values, median_usd, run_trials, uncertain
+from service.engine.scenarios.run import RUN_SCORES, SHARED_SCORES, RunTrials, Values, median_usd, simulate_run, uncertain_scores
 from service.engine.scheduling.activity_network import OrderedNetwork, order_network
 from service.engine.scheduling.calendar import start_clock
 from service.engine.scheduling.critical_path import forward_pass, network_end
@@ -50,7 +50,7 @@ class RandomInputs:
 
 
 @dataclass(frozen=True, slots=True)
-class Placed:
+class ProgramNetwork:
     """A program's network in order; which activity each run is, and which others are uncertain."""
 
     net: OrderedNetwork
@@ -59,19 +59,19 @@ class Placed:
 
 
 @dataclass(frozen=True, slots=True)
-class Spent:
+class TierCosts:
     """A tier in each trial: what its runs cost, and that with overheads and all that is spent with it."""
 
     runs_usd: Floats
     usd: Floats
 
 
-def all_runs(model: ProgramModel) -> list[RunModel]:
+def list_runs(model: ProgramModel) -> list[RunModel]:
     """The runs in order of their tiers."""
     return [run for tier in model.tiers for run in tier.runs]
 
 
-def placed(model: ProgramModel) -> Placed:
+def order_program(model: ProgramModel) -> ProgramNetwork:
     """The network made ready. An event takes no time, so it needs no calendar. Raises as `order_network`."""
     net = order_network(model.network)
     always = start_clock(ALWAYS_OPEN, net.start)
@@ -79,24 +79,24 @@ def placed(model: ProgramModel) -> Placed:
     rows = {activity.name: row for row, activity in enumerate(net.activities)}
     runs = tuple(rows[name] for tier in model.tiers for name in tier.activities)
     uncertain_rows = (row for row, activity in enumerate(net.activities) if activity.hours.p10 < activity.hours.p90)
-    return Placed(net, runs, tuple(row for row in uncertain_rows if row not in runs))
+    return ProgramNetwork(net, runs, tuple(row for row in uncertain_rows if row not in runs))
 
 
-def needed(model: ProgramModel, where: Placed) -> RandomSpec:
+def random_spec(model: ProgramModel, where: ProgramNetwork) -> RandomSpec:
     """The chances that decide anything of a program."""
-    runs = all_runs(model)
-    own = frozenset().union(*(uncertain(run) for run in runs))
+    runs = list_runs(model)
+    own = frozenset().union(*(uncertain_scores(run) for run in runs))
     return RandomSpec(
         runs=len(runs),
         own=own,
-        shared=own.intersection(SHARED) if model.correlation > 0 and len(runs) > 1 else frozenset(),
+        shared=own.intersection(SHARED_SCORES) if model.correlation > 0 and len(runs) > 1 else frozenset(),
         reviews=tuple(where.net.activities[row].name for row in where.review_rows),
         gates=len(model.tiers),
         risks=len(model.risks),
     )
 
 
-def needed_by_any(several: Iterable[RandomSpec]) -> RandomSpec:
+def combine_random_specs(several: Iterable[RandomSpec]) -> RandomSpec:
     """The chances that decide anything of at least one of several models: all of them draw the same."""
     found = list(several)
     return RandomSpec(
@@ -109,18 +109,18 @@ def needed_by_any(several: Iterable[RandomSpec]) -> RandomSpec:
     )
 
 
-def scored(wanted: RandomSpec, trials: int, columns: np.random.Generator) -> RandomInputs:
+def draw_inputs(wanted: RandomSpec, trials: int, columns: np.random.Generator) -> RandomInputs:
     """All chances of so many trials, as many whatever the parameters are."""
     return RandomInputs(
-        shared={name: columns.standard_normal(trials, dtype=np.float32) for name in SHARED if name in wanted.shared},
-        own={name: columns.standard_normal((wanted.runs, trials), dtype=np.float32) for name in SCORES if name in wanted.own},
+        shared={name: columns.standard_normal(trials, dtype=np.float32) for name in SHARED_SCORES if name in wanted.shared},
+        own={name: columns.standard_normal((wanted.runs, trials), dtype=np.float32) for name in RUN_SCORES if name in wanted.own},
         reviews={name: columns.standard_normal(trials, dtype=np.float32) for name in wanted.reviews},
         gates=columns.random((wanted.gates, trials), dtype=np.float32),
         risks=columns.random((wanted.risks, trials), dtype=np.float32),
     )
 
 
-def picked(chances: RandomInputs, trials: NDArray[np.int64]) -> RandomInputs:
+def select_trials(chances: RandomInputs, trials: NDArray[np.int64]) -> RandomInputs:
     """The chances of some of the trials."""
     return RandomInputs(
         {name: row[trials] for name, row in chances.shared.items()},
@@ -130,12 +130,12 @@ def picked(chances: RandomInputs, trials: NDArray[np.int64]) -> RandomInputs:
     )
 
 
-def program_trials(
-    model: ProgramModel, where: Placed, chances: RandomInputs, values: Values, ragged: np.random.Generator, *, causes: bool
+def simulate_program(
+    model: ProgramModel, where: ProgramNetwork, chances: RandomInputs, values: Values, rng: np.random.Generator, *, causes: bool
 ) -> Trials:
     """A program in as many trials as there are chances."""
     runs = [
-        run_trials(run, scores, values, ragged, causes=causes) for run, scores in zip(all_runs(model), _scores(model, chances), strict=True)
+        simulate_run(run, scores, values, rng, causes=causes) for run, scores in zip(list_runs(model), _scores(model, chances), strict=True)
     ]
     end, reviews = _calendar(where, runs, chances.reviews)
     tiers = list(_spent(model, runs, values, end))
@@ -166,14 +166,14 @@ def program_trials(
 def _scores(model: ProgramModel, chances: RandomInputs) -> Iterator[dict[str, Singles]]:
     """Each run's own scores, mixed with those that all share."""
     share, rest = np.float32(math.sqrt(model.correlation)), np.float32(math.sqrt(1 - model.correlation))
-    for row in range(len(all_runs(model))):
+    for row in range(len(list_runs(model))):
         yield {
             name: share * chances.shared[name] + rest * rows[row] if name in chances.shared else rows[row]
             for name, rows in chances.own.items()
         }
 
 
-def _calendar(where: Placed, runs: list[RunTrials], reviews: Mapping[str, Singles]) -> tuple[Floats, Floats]:
+def _calendar(where: ProgramNetwork, runs: list[RunTrials], reviews: Mapping[str, Singles]) -> tuple[Floats, Floats]:
     """When all is over [h since the start], and what the activities that are no runs take beyond their medians."""
     activities, trials = where.net.activities, runs[0].elapsed_hours.size
     hours = np.empty((len(activities), trials))
@@ -188,17 +188,17 @@ def _calendar(where: Placed, runs: list[RunTrials], reviews: Mapping[str, Single
     return network_end(forward_pass(where.net, hours)), beyond
 
 
-def _spent(model: ProgramModel, runs: list[RunTrials], values: Values, end_hours: Floats) -> Iterator[Spent]:
+def _spent(model: ProgramModel, runs: list[RunTrials], values: Values, end_hours: Floats) -> Iterator[TierCosts]:
     accruing: Floats | float = model.accruing_usd
     if model.accruing_usd_per_month:
         accruing = accruing + end_hours / HOURS_PER_MONTH * model.accruing_usd_per_month
     rows = iter(runs)
     for tier in model.tiers:
         cost = np.sum([next(rows).usd for _ in tier.runs], axis=0) if len(tier.runs) > 1 else next(rows).usd
-        share: Floats | float = 1 + model.slice_share + tier.overhead_share
-        for path in tier.overhead_fields:
+        share: Floats | float = 1 + model.reserve_share + tier.overhead_share
+        for path in tier.overhead_field_paths:
             share = share + values[path]
-        yield Spent(cost, cost * share + (tier.overhead_usd + tier.own_usd + accruing * tier.accruing_share))
+        yield TierCosts(cost, cost * share + (tier.overhead_usd + tier.other_lines_usd + accruing * tier.accruing_share))
 
 
 def _by_tier(model: ProgramModel, runs: list[RunTrials]) -> Iterator[Floats]:
@@ -217,7 +217,7 @@ def _probability(risk: RiskModel, values: Values) -> Floats | float:
     return risk.probability if risk.field is None else values[risk.field]
 
 
-def _losses(model: ProgramModel, tiers: list[Spent], struck: list[NDArray[np.bool_]]) -> list[Floats | None]:
+def _losses(model: ProgramModel, tiers: list[TierCosts], struck: list[NDArray[np.bool_]]) -> list[Floats | None]:
     """What risks that happen cost in each tier; None where there is nothing."""
     found: list[Floats | None] = [None] * len(tiers)
     for risk, happens in zip(model.risks, struck, strict=True):
@@ -238,14 +238,16 @@ def _passed(model: ProgramModel, chances: Singles, values: Values) -> list[NDArr
     """Where each gate is passed; None for one that is certain to be."""
     found: list[NDArray[np.bool_] | None] = []
     for tier, chance in zip(model.tiers, chances, strict=True):
-        certain = tier.gate_field is None and tier.pass_probability >= 1
-        found.append(None if certain else chance < (tier.pass_probability if tier.gate_field is None else values[tier.gate_field]))
+        certain = tier.gate_field_path is None and tier.pass_probability >= 1
+        found.append(
+            None if certain else chance < (tier.pass_probability if tier.gate_field_path is None else values[tier.gate_field_path])
+        )
     return found
 
 
 def _time_scores(model: ProgramModel, runs: list[RunTrials], reviews: Floats) -> dict[str, Floats]:
-    found = _added(model, runs, lambda run: 1 / run.lanes)
-    queued = [(run, trials.queue_hours) for run, trials in zip(all_runs(model), runs, strict=True)]
+    found = _added(model, runs, lambda run: 1 / run.concurrency)
+    queued = [(run, trials.queue_hours) for run, trials in zip(list_runs(model), runs, strict=True)]
     waits = [hours for run, hours in queued if run.queue_hours.p10 < run.queue_hours.p90]
     if waits:
         found["queue"] = np.sum(waits, axis=0)
@@ -263,7 +265,7 @@ def _cost_scores(
     whole = sum(weights)
     prices = [
         median_usd(run) / whole * trials.price_factor
-        for run, trials in zip(all_runs(model), runs, strict=True)
+        for run, trials in zip(list_runs(model), runs, strict=True)
         if trials.price_factor is not None
     ]
     if prices:
@@ -291,7 +293,7 @@ def _reached(weights: list[float], passed: list[NDArray[np.bool_] | None], trial
 def _added(model: ProgramModel, runs: list[RunTrials], weight: Callable[[RunModel], float]) -> dict[str, Floats]:
     """How hard each cause struck all runs together, each run by what a unit of it adds there; alike distributed whatever the model."""
     several: dict[str, list[tuple[Floats, float]]] = {}
-    for run, trials in zip(all_runs(model), runs, strict=True):
+    for run, trials in zip(list_runs(model), runs, strict=True):
         for name, cause in trials.causes.items():
             several.setdefault(name, []).append((cause.score, cause.hours * weight(run)))
     return {name: _together(parts) for name, parts in several.items()}

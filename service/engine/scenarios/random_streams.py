@@ -11,18 +11,18 @@ import numpy as np
 
 
 @dataclass(frozen=True, slots=True)
-class Stream:
+class BlockStreams:
     """A block's random numbers. `columns` gives as many whatever the model's parameters are, so that models can be compared on the same
     chances; what takes a number of them that is chance itself is drawn from `ragged`.
     """
 
-    columns: np.random.Generator
-    ragged: np.random.Generator
+    fixed_rng: np.random.Generator
+    variable_rng: np.random.Generator
 
 
-def stream(seed: int, block: int) -> Stream:
+def block_streams(seed: int, block: int) -> BlockStreams:
     """The random numbers of a block, 2^128 of each kind. `seed` is 0 to 2^64 - 1; block -1 is for looking ahead."""
-    return Stream(*(np.random.Generator(np.random.Philox(key=_words(seed, 0), counter=_words(0, 0, kind, block))) for kind in (0, 1)))
+    return BlockStreams(*(np.random.Generator(np.random.Philox(key=_words(seed, 0), counter=_words(0, 0, kind, block))) for kind in (0, 1)))
 
 
 def _words(*numbers: int) -> np.ndarray[tuple[int], np.dtype[np.uint64]]:

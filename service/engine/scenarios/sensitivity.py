@@ -22,7 +22,7 @@ ROUNDING = 1e-9
 
 
 @dataclass(frozen=True, slots=True)
-class Indices:
+class SobolIndices:
     """Of each input: `first` is the share of the variance that it makes alone, `total` with all its interactions; intervals are 90 %."""
 
     first: Floats
@@ -33,12 +33,12 @@ class Indices:
     variance: float
 
 
-def evaluations(inputs: int, points: int) -> int:
+def count_evaluations(inputs: int, points: int) -> int:
     """Rows of the design: N (d + 2)."""
     return points * (inputs + 2)
 
 
-def design(inputs: int, points: int, seed: int) -> Floats:
+def saltelli_design(inputs: int, points: int, seed: int) -> Floats:
     """The design in the unit cube, a row an evaluation: of each point A, B, then A with each coordinate of B in turn.
 
     `points` is a power of two, which a Sobol' sequence is balanced for.
@@ -53,7 +53,7 @@ def design(inputs: int, points: int, seed: int) -> Floats:
     return np.asarray(rows.reshape(-1, inputs))
 
 
-def indices(values: Floats, seed: int) -> Indices:
+def estimate_indices(values: Floats, seed: int) -> SobolIndices:
     """Indices from the values at the design's rows, one row of `values` a point; points with a value that is not finite are left out.
 
     Intervals are percentiles of bootstrap samples of the points, wider than need be for a Sobol' sequence. All 0 where nothing varies.
@@ -61,14 +61,14 @@ def indices(values: Floats, seed: int) -> Indices:
     known = values[np.isfinite(values).all(axis=1)]
     if not len(known):
         none, interval = np.zeros(values.shape[1] - 2), np.zeros((2, values.shape[1] - 2))
-        return Indices(none, interval, none, interval, np.nan, 0.0)
+        return SobolIndices(none, interval, none, interval, np.nan, 0.0)
     drawn = np.random.default_rng(seed).integers(len(known), size=(BOOTSTRAPS, len(known)))
     samples = [_estimated(known[rows]) for rows in drawn]
     first, total = _estimated(known)
     intervals = (np.quantile([sample[which] for sample in samples], INTERVAL, axis=0) for which in (0, 1))
     first_interval, total_interval = intervals
     ends = known[:, :2]
-    return Indices(first, first_interval, total, total_interval, float(ends.mean()), float(ends.var()))
+    return SobolIndices(first, first_interval, total, total_interval, float(ends.mean()), float(ends.var()))
 
 
 def _estimated(values: Floats) -> tuple[Floats, Floats]:

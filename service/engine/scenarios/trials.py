@@ -16,22 +16,31 @@ import numpy as np
 from service.domain.scenarios import (
     Aggregate,
     Attribution,
-    Choice,
+    Discrete,
     Distribution,
     Floats,
     Histogram,
     Ints,
-    Limits,
     ProgramModel,
     RunModel,
+    Targets,
     Trials,
 )
-from service.engine.scenarios.aggregates import EMPTY, bins, merged, spread
-from service.engine.scenarios.attribution import ScoreBins, attribution, gauges
-from service.engine.scenarios.distributions import choice_index, values_at
-from service.engine.scenarios.program import Placed, RandomInputs, RandomSpec, needed, needed_by_any, picked, program_trials, scored
-from service.engine.scenarios.random_streams import Stream, stream
-from service.engine.scenarios.run import single_run, uncertain
+from service.engine.scenarios.aggregates import EMPTY_HISTOGRAM, count_bins, merge_aggregates, sum_quantity
+from service.engine.scenarios.attribution import ScoreBins, attribute_block, fit_score_bins
+from service.engine.scenarios.distributions import discrete_index, quantile_at_score
+from service.engine.scenarios.program import (
+    ProgramNetwork,
+    RandomInputs,
+    RandomSpec,
+    combine_random_specs,
+    draw_inputs,
+    random_spec,
+    select_trials,
+    simulate_program,
+)
+from service.engine.scenarios.random_streams import BlockStreams, block_streams
+from service.engine.scenarios.run import simulate_single_run, uncertain_scores
 from service.engine.scheduling.calendar import HOURS_PER_DAY, TIME_TOLERANCE_HOURS
 
 # Arrays of a block stay in the processor's caches; of many runs at once fewer trials do.
@@ -48,7 +57,7 @@ Model = RunModel | ProgramModel
 
 
 @dataclass(frozen=True, slots=True)
-class Field:
+class UncertainField:
     """An uncertain field of the request. `nodes`: the values the model is made at, none where trials have values of their own; `cuts`: the
     scores that divide them. A probability is at most 1.
     """
@@ -65,26 +74,26 @@ class Sampler:
     """All that trials need.
 
     `block`: trials in a block. `models` by their combination of nodes (0 for fields without), `places` the programs' networks. `mixing`
-    correlates the fields' scores (None: independent). `needed`: chances that any of the models takes. `units` are what quantities are
-    counted in, `gauges` how causes of each are read.
+    correlates the fields' scores (None: independent). `random_spec`: chances that any of the models takes. `units` are what quantities are
+    counted in, `fit_score_bins` how causes of each are read.
     """
 
     seed: int
     block: int
-    fields: tuple[Field, ...]
-    mixing: Floats | None
+    fields: tuple[UncertainField, ...]
+    correlation_factor: Floats | None
     models: Mapping[tuple[int, ...], Model]
-    places: Mapping[tuple[int, ...], Placed]
-    needed: RandomSpec
-    limits: Limits
+    networks: Mapping[tuple[int, ...], ProgramNetwork]
+    random_spec: RandomSpec
+    targets: Targets
     units: Mapping[str, Decimal]
-    gauges: Mapping[str, Mapping[str, ScoreBins]]
+    score_bins: Mapping[str, Mapping[str, ScoreBins]]
 
 
-def all_needed(models: Mapping[tuple[int, ...], Model], places: Mapping[tuple[int, ...], Placed]) -> RandomSpec:
+def models_random_spec(models: Mapping[tuple[int, ...], Model], places: Mapping[tuple[int, ...], ProgramNetwork]) -> RandomSpec:
     """The chances that any of the models takes."""
-    return needed_by_any(
-        needed(model, places[nodes]) if isinstance(model, ProgramModel) else RandomSpec(1, uncertain(model))
+    return combine_random_specs(
+        random_spec(model, places[nodes]) if isinstance(model, ProgramModel) else RandomSpec(1, uncertain_scores(model))
         for nodes, model in models.items()
     )
 
@@ -97,32 +106,35 @@ def block_size(runs: int) -> int:
     return size
 
 
-def tally(sampler: Sampler, first: int, trials: int, step: Callable[[], None]) -> Aggregate:
+def aggregate_trials(sampler: Sampler, first: int, trials: int, step: Callable[[], None]) -> Aggregate:
     """What trials add up to, from the block number `first` on. `step` is called before each block, and may raise."""
     found: Aggregate | None = None
     block, left = first, trials
     while left > 0:
         step()
         size = min(left, sampler.block)
-        found = merged(found, _block(sampler, block, size))
+        found = merge_aggregates(found, _block(sampler, block, size))
         block, left = block + 1, left - size
     if found is None:
         raise ValueError("no trials are asked for")
     return found
 
 
-def gauged(sampler: Sampler) -> dict[str, dict[str, ScoreBins]]:
+def fit_causes(sampler: Sampler) -> dict[str, dict[str, ScoreBins]]:
     """What causes' scores mean, by a block of trials that counts for nothing else."""
-    trials = block_trials(sampler, AHEAD, sampler.block, causes=True)
-    return {"cost_usd": gauges(trials.cost_scores, trials.usd), "wall_clock_hours": gauges(trials.time_scores, trials.hours)}
+    trials = simulate_block(sampler, AHEAD, sampler.block, causes=True)
+    return {
+        "cost_usd": fit_score_bins(trials.cost_scores, trials.usd),
+        "wall_clock_hours": fit_score_bins(trials.time_scores, trials.hours),
+    }
 
 
-def block_trials(sampler: Sampler, block: int, trials: int, *, causes: bool) -> Trials:
+def simulate_block(sampler: Sampler, block: int, trials: int, *, causes: bool) -> Trials:
     """One block's trials. The chances are drawn first, all of them: they are the same whatever the model."""
-    chances = stream(sampler.seed, block)
+    chances = block_streams(sampler.seed, block)
     scores = _field_scores(sampler, trials, chances)
     values = {
-        field.path: np.clip(values_at(field.distribution, scores[field.path]), _least(field), field.largest)
+        field.path: np.clip(quantile_at_score(field.distribution, scores[field.path]), _least(field), field.largest)
         for field in sampler.fields
         if not field.nodes
     }
@@ -134,20 +146,20 @@ def block_trials(sampler: Sampler, block: int, trials: int, *, causes: bool) -> 
 
 def _block(sampler: Sampler, block: int, size: int) -> Aggregate:
     looked_at = block < FIRST_BLOCKS_ATTRIBUTED or block % ATTRIBUTED_EVERY == 0
-    trials = block_trials(sampler, block, size, causes=looked_at)
+    trials = simulate_block(sampler, block, size, causes=looked_at)
     quantities = {"cost_usd": trials.usd, "wall_clock_hours": trials.hours, "accelerator_hours": trials.accelerator_hours}
     if trials.completed_usd is not trials.usd:
         quantities["completed_cost_usd"] = trials.completed_usd
     return Aggregate(
         trials=size,
-        spreads={name: spread(values, sampler.units[name]) for name, values in quantities.items()},
-        counts=_counts(sampler.limits, trials),
+        quantities={name: sum_quantity(values, sampler.units[name]) for name, values in quantities.items()},
+        counts=_counts(sampler.targets, trials),
         days=_days(trials.hours),
         attributions=_attributed(sampler, trials) if looked_at else {},
     )
 
 
-def _counts(limits: Limits, trials: Trials) -> dict[str, int]:
+def _counts(limits: Targets, trials: Trials) -> dict[str, int]:
     """Trials that are carried through, in time (gates passed), within the budget, and both carried through and within it."""
     found = {"completed": int(np.count_nonzero(trials.completed))}
     if limits.deadline_hours is not None:
@@ -161,40 +173,42 @@ def _counts(limits: Limits, trials: Trials) -> dict[str, int]:
 def _days(hours: Floats) -> Histogram:
     """The day by whose end each trial is over, 0 the first: what ends at midnight is of the day before."""
     return (
-        bins(np.clip(np.ceil((hours - TIME_TOLERANCE_HOURS) / HOURS_PER_DAY) - 1, 0, LONGEST_DAYS).astype(np.int64))
+        count_bins(np.clip(np.ceil((hours - TIME_TOLERANCE_HOURS) / HOURS_PER_DAY) - 1, 0, LONGEST_DAYS).astype(np.int64))
         if hours.size
-        else EMPTY
+        else EMPTY_HISTOGRAM
     )
 
 
 def _attributed(sampler: Sampler, trials: Trials) -> dict[str, Attribution]:
-    limits = sampler.limits
+    limits = sampler.targets
     rows = (
         ("cost_usd", trials.cost_scores, trials.usd, limits.budget_usd),
         ("wall_clock_hours", trials.time_scores, trials.hours, limits.deadline_hours),
     )
-    return {name: attribution(sampler.gauges[name], scores, values, sampler.units[name], limit) for name, scores, values, limit in rows}
+    return {
+        name: attribute_block(sampler.score_bins[name], scores, values, sampler.units[name], limit) for name, scores, values, limit in rows
+    }
 
 
-def _field_scores(sampler: Sampler, trials: int, chances: Stream) -> dict[str, Floats]:
+def _field_scores(sampler: Sampler, trials: int, chances: BlockStreams) -> dict[str, Floats]:
     if not sampler.fields:
         return {}
-    scores = chances.columns.standard_normal((len(sampler.fields), trials))
+    scores = chances.fixed_rng.standard_normal((len(sampler.fields), trials))
     # No matrix library: its sums depend on how many threads it has.
-    mixed = scores if sampler.mixing is None else np.einsum("ij,jk->ik", sampler.mixing, scores)
+    mixed = scores if sampler.correlation_factor is None else np.einsum("ij,jk->ik", sampler.correlation_factor, scores)
     return {field.path: row for field, row in zip(sampler.fields, mixed, strict=True)}
 
 
-def _least(field: Field) -> float:
+def _least(field: UncertainField) -> float:
     return LEAST_VALUE if field.path.endswith("mttf_hours_per_accelerator") else 0.0
 
 
 def _by_model(
-    sampler: Sampler, scores: Mapping[str, Floats], values: Mapping[str, Floats], chances: Stream, trials: int, *, causes: bool
+    sampler: Sampler, scores: Mapping[str, Floats], values: Mapping[str, Floats], chances: BlockStreams, trials: int, *, causes: bool
 ) -> Trials:
     """Each trial by the model of the values it drew, the models in order."""
     usual = (0,) * len(sampler.fields)
-    drawn = scored(sampler.needed, trials, chances.columns)
+    drawn = draw_inputs(sampler.random_spec, trials, chances.fixed_rng)
     if not any(field.nodes for field in sampler.fields):
         return _evaluated(sampler, usual, drawn, values, chances, causes=causes)
     combinations, which = np.unique(_nodes(sampler.fields, scores, trials), axis=1, return_inverse=True)
@@ -203,7 +217,7 @@ def _by_model(
         _evaluated(
             sampler,
             tuple(combination.tolist()),
-            picked(drawn, members),
+            select_trials(drawn, members),
             {path: row[members] for path, row in values.items()},
             chances,
             causes=causes,
@@ -213,24 +227,24 @@ def _by_model(
     return _joined(parts, np.concatenate(rows))
 
 
-def _nodes(fields_: Sequence[Field], scores: Mapping[str, Floats], trials: int) -> Ints:
+def _nodes(fields_: Sequence[UncertainField], scores: Mapping[str, Floats], trials: int) -> Ints:
     """The node of each field (rows) in each trial."""
     found = np.zeros((len(fields_), trials), dtype=np.int64)
     for row, field in enumerate(fields_):
-        if isinstance(field.distribution, Choice) and field.nodes:
-            found[row] = choice_index(field.distribution, scores[field.path])
+        if isinstance(field.distribution, Discrete) and field.nodes:
+            found[row] = discrete_index(field.distribution, scores[field.path])
         elif field.nodes:
             found[row] = np.searchsorted(field.cuts, scores[field.path], side="right")
     return found
 
 
 def _evaluated(
-    sampler: Sampler, nodes: tuple[int, ...], drawn: RandomInputs, values: Mapping[str, Floats], chances: Stream, *, causes: bool
+    sampler: Sampler, nodes: tuple[int, ...], drawn: RandomInputs, values: Mapping[str, Floats], chances: BlockStreams, *, causes: bool
 ) -> Trials:
     model = sampler.models[nodes]
     if isinstance(model, RunModel):
-        return single_run(model, {name: rows[0] for name, rows in drawn.own.items()}, values, chances.ragged, causes=causes)
-    return program_trials(model, sampler.places[nodes], drawn, values, chances.ragged, causes=causes)
+        return simulate_single_run(model, {name: rows[0] for name, rows in drawn.own.items()}, values, chances.variable_rng, causes=causes)
+    return simulate_program(model, sampler.networks[nodes], drawn, values, chances.variable_rng, causes=causes)
 
 
 def _joined(parts: Sequence[Trials], order: Ints) -> Trials:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from service.domain.scenarios import ScenarioRow, WholeScenario
+from service.domain.scenarios import ScenarioDetail, ScenarioRecord
 from service.serialization import plain
 
 Body = dict[str, Any]
 
 
-def entry_body(row: ScenarioRow) -> Body:
+def entry_body(row: ScenarioRecord) -> Body:
     """A scenario in short as its JSON object."""
     return {
         "id": row.id,
@@ -26,6 +26,6 @@ def entry_body(row: ScenarioRow) -> Body:
     }
 
 
-def scenario_body(scenario: WholeScenario) -> Body:
+def scenario_body(scenario: ScenarioDetail) -> Body:
     """A scenario as its JSON object."""
     return {**entry_body(scenario.row), "request": scenario.request, "result": scenario.result}

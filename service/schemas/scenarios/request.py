@@ -23,11 +23,11 @@ MOST_POINTS = 10**6
 MOST_NAMED = 100
 MOST_CHANGES = 20_000
 MOST_PAIRS = 1000
-MARK = "tiers"
+PROGRAM_MARK = "tiers"
 """What a program has and an estimate has not."""
 SCHEMAS: Mapping[Shape, Schema] = {"estimate": EstimateRequestSchema(), "program": ProgramRequestSchema()}
-BESIDE = ("kind", "base")
-TAKES: Mapping[str, tuple[str, ...]] = {
+COMMON_FIELDS = ("kind", "base")
+KIND_FIELDS: Mapping[str, tuple[str, ...]] = {
     "monte_carlo": ("trials", "seed", "early_stop", "distributions", "correlations", "budget_usd"),
     "sensitivity": ("inputs", "swing", "points", "seed"),
     "sweep": ("axes", "changes"),
@@ -37,7 +37,7 @@ TAKES: Mapping[str, tuple[str, ...]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Base:
+class BaseRequest:
     """A base request: of which shape, as it was written, and as it was read."""
 
     shape: Shape
@@ -48,11 +48,11 @@ class Base:
 class BaseField(OwnField):
     """A request for an estimate, or for a program: that with tiers."""
 
-    def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> Base:  # noqa: ARG002
+    def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> BaseRequest:  # noqa: ARG002
         if not isinstance(value, dict):
             raise ValidationError("must be an object: a request for an estimate or a program")
-        shape: Shape = "program" if MARK in value else "estimate"
-        return Base(shape, value, SCHEMAS[shape].load(value))
+        shape: Shape = "program" if PROGRAM_MARK in value else "estimate"
+        return BaseRequest(shape, value, SCHEMAS[shape].load(value))
 
     def openapi(self) -> dict[str, Any]:
         """Either of the two."""
@@ -69,7 +69,7 @@ class CorrelationSchema(Schema):
 class ScenarioRequestSchema(OptimizeSchema):
     """What could happen: many evaluations of a base request, by workers."""
 
-    kind = Choice(tuple(TAKES), required=True)
+    kind = Choice(tuple(KIND_FIELDS), required=True)
     base = BaseField(required=True)
     trials = Count(maximum=MOST_TRIALS, description="monte_carlo: trials at most; left out: 100,000")
     seed = Count(minimum=0, maximum=MOST_SEED, suffixes=False, description="The same request with the same seed has the same result")
@@ -93,14 +93,14 @@ class ScenarioRequestSchema(OptimizeSchema):
     @validates_schema(skip_on_field_errors=True)
     def _of_its_kind(self, data: Mapping[str, Any], **_: Any) -> None:
         for name in data:
-            if name not in BESIDE and name not in TAKES[data["kind"]]:
+            if name not in COMMON_FIELDS and name not in KIND_FIELDS[data["kind"]]:
                 raise ValidationError(f"not taken by a scenario of kind {data['kind']}", name)
 
 
-def given_of(loaded: Mapping[str, Any]) -> ScenarioRequest:
+def build_request(loaded: Mapping[str, Any]) -> ScenarioRequest:
     """A scenario's request as the use cases take it."""
-    base: Base = loaded["base"]
-    options = {name: value for name, value in loaded.items() if name not in BESIDE}
+    base: BaseRequest = loaded["base"]
+    options = {name: value for name, value in loaded.items() if name not in COMMON_FIELDS}
     return ScenarioRequest(loaded["kind"], base.shape, base.written, base.read, options, _reader(base.shape))
 
 
@@ -127,7 +127,7 @@ class ScenarioEntrySchema(Schema):
     """A scenario in short. Its state never goes back: queued, running, and then one of the others."""
 
     id = Text(required=True)
-    kind = Choice(tuple(TAKES), required=True)
+    kind = Choice(tuple(KIND_FIELDS), required=True)
     state = Choice(get_args(State), required=True)
     progress = Part(ProgressSchema, required=True)
     error = Text(required=True, allow_none=True, max_length=2000, description="Why it failed")

@@ -17,7 +17,7 @@ from sqlalchemy import ColumnElement, Connection, RowMapping, and_, delete, func
 
 from service.domain.idempotency import IdempotencyRecord
 from service.domain.jobs import OPEN, State
-from service.domain.scenarios import ScenarioRow, WholeScenario
+from service.domain.scenarios import ScenarioDetail, ScenarioRecord
 from service.domain.teams import DEFAULT_TEAM
 from service.store.database import Database, insert_new, storable
 from service.store.idempotency import remember
@@ -31,7 +31,7 @@ REVIEW = -1
 """The number of the chunk that is no part of the work, but asks whether what is done is enough."""
 KEPT_FOR = timedelta(days=30)
 """How long a scenario is kept after its end."""
-DIED = f"its worker died or hung in each of {CHUNK_ATTEMPTS} attempts"
+LOST_WORKER_ERROR = f"its worker died or hung in each of {CHUNK_ATTEMPTS} attempts"
 _FORGOTTEN_AT_ONCE = 200
 _MOST_ERROR = 2000
 _CLAIMS = 5
@@ -53,7 +53,7 @@ class NewScenario:
 
 
 @dataclass(frozen=True, slots=True)
-class Claim:
+class ChunkClaim:
     """A chunk, or the review, that the job of this `single` works on."""
 
     scenario: str
@@ -70,7 +70,7 @@ class OpenWork:
     units: int
 
 
-class TeamIsFull(Exception):
+class TeamQuotaReached(Exception):
     """The team has under way what one team may."""
 
     def __init__(self, open_work: OpenWork) -> None:
@@ -78,13 +78,13 @@ class TeamIsFull(Exception):
         self.open_work = open_work
 
 
-_ROW = tuple(scenarios.c[name] for name in ScenarioRow.__dataclass_fields__)
+_ROW = tuple(scenarios.c[name] for name in ScenarioRecord.__dataclass_fields__)
 
 
 class ScenarioRows(Database):
     """The part of the store that remembers scenarios."""
 
-    def create_scenario(self, new: NewScenario, most: OpenWork, now: datetime, kept: IdempotencyRecord | None = None) -> ScenarioRow:
+    def create_scenario(self, new: NewScenario, most: OpenWork, now: datetime, kept: IdempotencyRecord | None = None) -> ScenarioRecord:
         """A new, queued scenario of a team that may have `most` under way.
 
         Raises Repeated and IdempotencyKeyReused where `kept` was met before, TeamIsFull.
@@ -102,30 +102,30 @@ class ScenarioRows(Database):
             last = select(func.coalesce(func.max(scenarios.c.number), 0)).where(scenarios.c.team == new.team)
             values["number"] = int(connection.execute(last).scalar_one()) + 1
             connection.execute(insert(scenarios).values(values))
-            made = ScenarioRow(**{name: values[name] for name in ScenarioRow.__dataclass_fields__})
+            made = ScenarioRecord(**{name: values[name] for name in ScenarioRecord.__dataclass_fields__})
             remembered(made)
         return made
 
-    def scenario(self, team: str, scenario_id: str) -> WholeScenario | None:
+    def scenario(self, team: str, scenario_id: str) -> ScenarioDetail | None:
         """A team's scenario, None where the team has none of that id."""
         query = select(*_ROW, scenarios.c.request, scenarios.c.result)
         with self._read() as connection:
             found = connection.execute(query.where(scenarios.c.id == scenario_id, scenarios.c.team == team)).mappings().first()
-            return WholeScenario(_row(found), found["request"], found["result"]) if found else None
+            return ScenarioDetail(_row(found), found["request"], found["result"]) if found else None
 
-    def scenarios(self, team: str, after: int, limit: int) -> list[ScenarioRow]:
+    def scenarios(self, team: str, after: int, limit: int) -> list[ScenarioRecord]:
         """A team's scenarios in the order in which they were made, those after a number."""
         query = select(*_ROW).where(scenarios.c.team == team, scenarios.c.number > after).order_by(scenarios.c.number)
         with self._read() as connection:
             return [_row(found) for found in connection.execute(query.limit(limit)).mappings()]
 
-    def scenario_open(self, scenario_id: str) -> bool:
+    def is_scenario_open(self, scenario_id: str) -> bool:
         """Whether the scenario is not over."""
         query = select(scenarios.c.id).where(scenarios.c.id == scenario_id, scenarios.c.state.in_(OPEN))
         with self._read() as connection:
             return connection.scalar(query) is not None
 
-    def scenario_prepared(self, scenario_id: str) -> tuple[Body, str] | None:
+    def find_prepared(self, scenario_id: str) -> tuple[Body, str] | None:
         """What the workers are told of a scenario, and the name of its team; None where there is none."""
         query = select(scenarios.c.prepared, teams.c.name).join(teams).where(scenarios.c.id == scenario_id)
         with self._read() as connection:
@@ -137,31 +137,31 @@ class ScenarioRows(Database):
         with self._write() as connection:
             return _over(connection, scenario_id, "cancelled", now)
 
-    def free_chunks(self, single: str) -> None:
+    def release_chunks(self, single: str) -> None:
         """A job begins again: what its last attempt held is held by nobody."""
         mine = and_(scenario_chunks.c.claimed_by == single, scenario_chunks.c.done_at.is_(None))
         with self._write() as connection:
             connection.execute(update(scenario_chunks).where(mine).values(claimed_by=None))
 
-    def claim_chunk(self, single: str, now: datetime) -> Claim | None:
+    def claim_chunk(self, single: str, now: datetime) -> ChunkClaim | None:
         """The next thing to do: of the team with the least under way, of its oldest scenario. None where nobody is needed."""
         for _ in range(_CLAIMS):
             with self._write() as connection:
-                found = connection.scalar(statements.FAIREST, {"at": now})
+                found = connection.scalar(statements.NEXT_SCENARIO, {"at": now})
                 if found is None:
                     return None
                 if claim := _claimed(connection, found, single, now):
                     return claim
         return None
 
-    def keep_tally(self, claim: Claim, tally: str, units: int, now: datetime) -> bool:
+    def save_tally(self, claim: ChunkClaim, tally: str, units: int, now: datetime) -> bool:
         """Keep what a chunk of so many units gave; False, and nothing changed, where that is known or wanted no more."""
         kept = {"this": claim.scenario, "chunk": claim.number, "made": tally, "at": now}
         with self._write() as connection:
             scenario = _locked(connection, claim.scenario)
-            if scenario is None or connection.execute(statements.KEEP, kept).rowcount != 1:
+            if scenario is None or connection.execute(statements.SAVE_TALLY, kept).rowcount != 1:
                 return False
-            connection.execute(statements.COUNT, {"this": claim.scenario, "more": units, "at": now})
+            connection.execute(statements.ADD_UNITS, {"this": claim.scenario, "more": units, "at": now})
             _call_review(connection, claim.scenario, scenario["review_at"])
         return True
 
@@ -174,7 +174,7 @@ class ScenarioRows(Database):
         with self._read() as connection:
             return [str(tally) for tally in connection.scalars(query.order_by(scenario_chunks.c.number))]
 
-    def go_on(self, claim: Claim, review_at: int) -> bool:
+    def postpone_review(self, claim: ChunkClaim, review_at: int) -> bool:
         """What was reviewed is not enough: the next review is after so many chunks. False where that is known or wanted no more."""
         review = and_(scenario_chunks.c.scenario == claim.scenario, scenario_chunks.c.number == REVIEW)
         with self._write() as connection:
@@ -186,12 +186,12 @@ class ScenarioRows(Database):
             _call_review(connection, claim.scenario, review_at)
         return True
 
-    def succeed(self, claim: Claim, result: Body, now: datetime) -> bool:
+    def complete_scenario(self, claim: ChunkClaim, result: Body, now: datetime) -> bool:
         """The scenario's result; False, and nothing changed, where it was over before."""
         with self._write() as connection:
             return _over(connection, claim.scenario, "succeeded", now, result=dict(result))
 
-    def fail_chunk(self, claim: Claim, reason: str, now: datetime, *, for_good: bool = False) -> None:
+    def fail_chunk(self, claim: ChunkClaim, reason: str, now: datetime, *, for_good: bool = False) -> None:
         """An attempt at a chunk failed: with the last one, or one that no other would better, the scenario has failed."""
         told = storable(reason)[:_MOST_ERROR]
         freed = update(scenario_chunks).where(_held_by(claim)).values(claimed_by=None, error=told).returning(scenario_chunks.c.attempts)
@@ -202,7 +202,7 @@ class ScenarioRows(Database):
             if attempts is not None and (for_good or attempts >= CHUNK_ATTEMPTS):
                 _over(connection, claim.scenario, "failed", now, error=told)
 
-    def hand_back(self, claim: Claim) -> None:
+    def return_chunk(self, claim: ChunkClaim) -> None:
         """The worker shuts down, or somebody else needs it: the next one takes the chunk, and no attempt is used up."""
         freed = {"claimed_by": None, "attempts": scenario_chunks.c.attempts - 1}
         with self._write() as connection:
@@ -217,9 +217,9 @@ class ScenarioRows(Database):
                 return 0
         with self._write() as connection:
             found = connection.execute(query, {"at": now}).all()
-            return sum(_over(connection, scenario, "failed", now, error=error or DIED) for scenario, error in found)
+            return sum(_over(connection, scenario, "failed", now, error=error or LOST_WORKER_ERROR) for scenario, error in found)
 
-    def claimable_chunks(self, now: datetime, most: int) -> int:
+    def count_claimable_chunks(self, now: datetime, most: int) -> int:
         """For how many workers there is something to do, counted up to `most`."""
         ahead = select(func.coalesce(func.sum(scenarios.c.chunks - scenarios.c.chunks_begun), 0)).where(scenarios.c.state.in_(OPEN))
         freed = select(func.count()).select_from(scenario_chunks).join(scenarios).where(scenarios.c.state.in_(OPEN), FREE)
@@ -248,42 +248,42 @@ def _check_room(connection: Connection, new: NewScenario, most: OpenWork) -> Non
     query = select(func.count(), func.coalesce(func.sum(scenarios.c.units - scenarios.c.units_done), 0))
     count, units = connection.execute(query.where(scenarios.c.team == new.team, scenarios.c.state.in_(OPEN))).one()
     if count >= most.scenarios or units + new.units > most.units:
-        raise TeamIsFull(OpenWork(int(count), int(units)))
+        raise TeamQuotaReached(OpenWork(int(count), int(units)))
 
 
-def _row(found: RowMapping) -> ScenarioRow:
-    return ScenarioRow(**{name: found[name] for name in ScenarioRow.__dataclass_fields__})
+def _row(found: RowMapping) -> ScenarioRecord:
+    return ScenarioRecord(**{name: found[name] for name in ScenarioRecord.__dataclass_fields__})
 
 
-def _held_by(claim: Claim) -> ColumnElement[bool]:
+def _held_by(claim: ChunkClaim) -> ColumnElement[bool]:
     mine = and_(scenario_chunks.c.scenario == claim.scenario, scenario_chunks.c.number == claim.number)
     return and_(mine, scenario_chunks.c.claimed_by == claim.single, scenario_chunks.c.done_at.is_(None))
 
 
 def _locked(connection: Connection, scenario_id: str) -> RowMapping | None:
     """The scenario for as long as the transaction lasts, if it is not over. Whoever changes its chunks takes it first."""
-    return connection.execute(statements.LOCK, {"this": scenario_id}).mappings().first()
+    return connection.execute(statements.LOCK_SCENARIO, {"this": scenario_id}).mappings().first()
 
 
-def _claimed(connection: Connection, scenario_id: str, single: str, now: datetime) -> Claim | None:
+def _claimed(connection: Connection, scenario_id: str, single: str, now: datetime) -> ChunkClaim | None:
     scenario = _locked(connection, scenario_id)
     if scenario is None:
         return None
-    number = connection.scalar(statements.WAITING, {"this": scenario_id, "at": now})
+    number = connection.scalar(statements.FIRST_FREE_CHUNK, {"this": scenario_id, "at": now})
     if number is not None:
         connection.execute(statements.CLAIM_AGAIN, {"this": scenario_id, "chunk": number, "by": single})
-        return Claim(scenario_id, number, scenario["review_at"], single)
+        return ChunkClaim(scenario_id, number, scenario["review_at"], single)
     number = scenario["chunks_begun"]
     if number >= scenario["chunks"]:
         return None
     connection.execute(statements.CLAIM_NEW, {"this": scenario_id, "chunk": number, "by": single})
-    connection.execute(statements.BEGIN, {"this": scenario_id, "begun": number + 1, "at": now})
-    return Claim(scenario_id, number, scenario["review_at"], single)
+    connection.execute(statements.BEGIN_CHUNK, {"this": scenario_id, "begun": number + 1, "at": now})
+    return ChunkClaim(scenario_id, number, scenario["review_at"], single)
 
 
 def _call_review(connection: Connection, scenario_id: str, review_at: int) -> None:
     """Where all chunks are done that the next review is about, let somebody make it."""
-    if connection.scalar(statements.DONE, {"this": scenario_id, "last": review_at - 1}) == review_at:
+    if connection.scalar(statements.COUNT_DONE, {"this": scenario_id, "last": review_at - 1}) == review_at:
         insert_new(connection, scenario_chunks, [{"scenario": scenario_id, "number": REVIEW, "attempts": 0}])
 
 

@@ -37,24 +37,24 @@ def _fairest() -> Select[str]:
     return select(scenarios.c.id).where(ready).order_by(busy.scalar_subquery(), scenarios.c.created_at, scenarios.c.id).limit(1)
 
 
-FAIREST = _fairest()
+NEXT_SCENARIO = _fairest()
 """The open scenario with something to do that is next: of the team with the fewest chunks being worked on, the oldest."""
-LOCK = (
+LOCK_SCENARIO = (
     select(scenarios.c.chunks, scenarios.c.chunks_begun, scenarios.c.review_at).where(_THIS, scenarios.c.state.in_(OPEN)).with_for_update()
 )
 """The scenario for as long as the transaction lasts, if it is not over."""
-WAITING = select(func.min(scenario_chunks.c.number)).where(_OF_THIS, FREE)
+FIRST_FREE_CHUNK = select(func.min(scenario_chunks.c.number)).where(_OF_THIS, FREE)
 """The first of its chunks that was begun and waits for somebody to go on."""
 CLAIM_AGAIN = update(scenario_chunks).where(_CHUNK).values(claimed_by=bindparam("by"), attempts=scenario_chunks.c.attempts + 1)
 CLAIM_NEW = insert(scenario_chunks).values(scenario=bindparam("this"), number=bindparam("chunk"), claimed_by=bindparam("by"), attempts=1)
-BEGIN = update(scenarios).where(_THIS).values(state="running", chunks_begun=bindparam("begun"), updated_at=AT)
+BEGIN_CHUNK = update(scenarios).where(_THIS).values(state="running", chunks_begun=bindparam("begun"), updated_at=AT)
 """So many of its chunks are begun."""
-KEEP = (
+SAVE_TALLY = (
     update(scenario_chunks).where(_CHUNK, scenario_chunks.c.done_at.is_(None)).values(done_at=AT, tally=bindparam("made"), claimed_by=None)
 )
-COUNT = update(scenarios).where(_THIS).values(units_done=scenarios.c.units_done + bindparam("more"), updated_at=AT)
+ADD_UNITS = update(scenarios).where(_THIS).values(units_done=scenarios.c.units_done + bindparam("more"), updated_at=AT)
 """So many more of its units are done."""
-DONE = (
+COUNT_DONE = (
     select(func.count())
     .select_from(scenario_chunks)
     .where(_OF_THIS, scenario_chunks.c.number.between(0, bindparam("last")), scenario_chunks.c.done_at.is_not(None))

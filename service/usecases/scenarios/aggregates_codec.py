@@ -10,23 +10,23 @@ from typing import Any
 
 import numpy as np
 
-from service.domain.scenarios import Aggregate, Attribution, Grouped, Histogram, Moments, Spread
+from service.domain.scenarios import Aggregate, Attribution, GroupSums, Histogram, Moments, QuantitySums
 
 Body = Mapping[str, Any]
 
 
-def written(tally: Aggregate) -> dict[str, Any]:
+def encode_aggregate(tally: Aggregate) -> dict[str, Any]:
     """A tally as JSON has it."""
     return {
         "trials": tally.trials,
-        "spreads": {name: _spread_written(spread) for name, spread in tally.spreads.items()},
+        "spreads": {name: _spread_written(spread) for name, spread in tally.quantities.items()},
         "counts": dict(tally.counts),
         "days": _histogram_written(tally.days),
         "attributions": {name: _attribution_written(found) for name, found in tally.attributions.items()},
     }
 
 
-def tally_of(body: Body) -> Aggregate:
+def decode_aggregate(body: Body) -> Aggregate:
     """The tally that was written."""
     return Aggregate(
         body["trials"],
@@ -37,12 +37,12 @@ def tally_of(body: Body) -> Aggregate:
     )
 
 
-def _spread_written(spread: Spread) -> dict[str, Any]:
+def _spread_written(spread: QuantitySums) -> dict[str, Any]:
     return {"unit": str(spread.unit), "moments": _moments_written(spread.moments), "histogram": _histogram_written(spread.histogram)}
 
 
-def _spread_of(body: Body) -> Spread:
-    return Spread(Decimal(body["unit"]), Moments(*body["moments"]), _histogram_of(body["histogram"]))
+def _spread_of(body: Body) -> QuantitySums:
+    return QuantitySums(Decimal(body["unit"]), Moments(*body["moments"]), _histogram_of(body["histogram"]))
 
 
 def _moments_written(moments: Moments) -> list[int]:
@@ -61,9 +61,9 @@ def _histogram_of(body: Body) -> Histogram:
 
 def _attribution_written(found: Attribution) -> dict[str, Any]:
     causes = {name: [list(one.trials), list(one.totals)] for name, one in found.causes.items()}
-    return {"moments": _moments_written(found.moments), "causes": causes, "blamed": dict(found.blamed)}
+    return {"moments": _moments_written(found.moments), "causes": causes, "blamed": dict(found.largest_cause_counts)}
 
 
 def _attribution_of(body: Body) -> Attribution:
-    causes = {name: Grouped(tuple(trials), tuple(totals)) for name, (trials, totals) in body["causes"].items()}
+    causes = {name: GroupSums(tuple(trials), tuple(totals)) for name, (trials, totals) in body["causes"].items()}
     return Attribution(Moments(*body["moments"]), causes, body["blamed"])

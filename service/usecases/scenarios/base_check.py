@@ -17,18 +17,18 @@ from service.usecases.resolution.assumption_log import AssumptionLog
 from service.usecases.resolution.machine import resolve_machine
 from service.usecases.resolution.model import resolve_model
 from service.usecases.scenarios.registry import Shape
-from service.usecases.scenarios.trial_models import run_count
+from service.usecases.scenarios.trial_models import count_runs
 from service.usecases.training.estimate import estimate
 
 Body = Mapping[str, Any]
-MACHINE, MODEL, REGION = PARTS = ("machine", "model", "region")
+MACHINE, MODEL, REGION = NAMED_PARTS = ("machine", "model", "region")
 """What a request has names of: an accelerator and a price filter, a preset, a region's energy."""
 # A run that is estimated takes some 4 ms, and 20 to 150 where its layout was never searched.
 MOST_ESTIMATED = 8
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class LocatedRun:
     """A run's whole request, what of it stands at the pointer; the rest is the program's defaults."""
 
     pointer: str
@@ -45,7 +45,7 @@ def check_base(context: AppContext, shape: Shape, base: Body) -> None:
     try:
         if shape == "estimate":
             estimate(context, base)
-        elif run_count(shape, base) <= MOST_ESTIMATED:
+        elif count_runs(shape, base) <= MOST_ESTIMATED:
             resolve_program(EstimateCache(context), base, context.clock().date(), AssumptionLog())
         else:
             _check_runs(context, base)
@@ -53,7 +53,7 @@ def check_base(context: AppContext, shape: Shape, base: Body) -> None:
         raise problem.below("/base") from problem
 
 
-def check_names(context: AppContext, shape: Shape, base: Body, parts: Collection[str] = PARTS, swept: Collection[str] = ()) -> None:
+def check_names(context: AppContext, shape: Shape, base: Body, parts: Collection[str] = NAMED_PARTS, swept: Collection[str] = ()) -> None:
     """Raises the Problem of a name in the base that nobody knows, or of a price that nobody asks, its pointer below `/base`.
 
     `swept`: paths of fields that are given other values; a run that lacks what they may supply is left aside.
@@ -61,16 +61,16 @@ def check_names(context: AppContext, shape: Shape, base: Body, parts: Collection
     if not parts:
         return
     try:
-        runs = [Run("", base, base)] if shape == "estimate" else _different(_runs(base, swept))
+        runs = [LocatedRun("", base, base)] if shape == "estimate" else _different(_runs(base, swept))
         _look_up(context, base, runs, parts)
     except DomainError as problem:
         raise problem.below("/base") from problem
 
 
-def parts_left(paths: Iterable[str]) -> set[str]:
+def unchanged_parts(paths: Iterable[str]) -> set[str]:
     """The parts whose names stay as the base has them, where fields at these paths are given other values."""
     changed = {part for path in paths for part in _parts_at(path)}
-    return set(PARTS) - changed
+    return set(NAMED_PARTS) - changed
 
 
 def _parts_at(path: str) -> Collection[str]:
@@ -79,12 +79,12 @@ def _parts_at(path: str) -> Collection[str]:
         case ["tiers", _, "runs", _, "estimate", *field] | ["defaults", *field]:
             pass
         case ["tiers", *_]:
-            return PARTS
+            return NAMED_PARTS
         case field:
             pass
     match field:
         case []:
-            return PARTS
+            return NAMED_PARTS
         case ["price", *_] | ["hardware"] | ["hardware", "accelerator"]:
             return (MACHINE,)
         case ["model", *_]:
@@ -97,14 +97,14 @@ def _parts_at(path: str) -> Collection[str]:
 def _check_runs(context: AppContext, base: Body) -> None:
     runs = list(_different(_runs(base)))
     if len(runs) > MOST_ESTIMATED:
-        _look_up(context, base, runs, PARTS)
+        _look_up(context, base, runs, NAMED_PARTS)
         return
     estimates = EstimateCache(context)
     for run in runs:
         _found(base, run, estimates.estimate)
 
 
-def _runs(base: Body, swept: Collection[str] = ()) -> Iterator[Run]:
+def _runs(base: Body, swept: Collection[str] = ()) -> Iterator[LocatedRun]:
     """A program's runs, the defaults laid under each. Raises InvalidRequest where one lacks what no swept path supplies."""
     for at, tier in enumerate(base["tiers"]):
         for place, run in enumerate(tier["runs"]):
@@ -115,7 +115,7 @@ def _runs(base: Body, swept: Collection[str] = ()) -> Iterator[Run]:
                 if not _supplied(lacking.pointer, f"{pointer}/estimate", swept):
                     raise
                 continue
-            yield Run(f"{pointer}/estimate", request, run["estimate"])
+            yield LocatedRun(f"{pointer}/estimate", request, run["estimate"])
 
 
 def _supplied(lacking: str, estimate: str, swept: Collection[str]) -> bool:
@@ -129,7 +129,7 @@ def _on_one_way(one: str, other: str) -> bool:
     return f"{one}/".startswith(f"{other}/") or f"{other}/".startswith(f"{one}/")
 
 
-def _different(runs: Iterable[Run]) -> Iterator[Run]:
+def _different(runs: Iterable[LocatedRun]) -> Iterator[LocatedRun]:
     """The first of those that differ in nothing but their data."""
     seen = set()
     for run in runs:
@@ -139,7 +139,7 @@ def _different(runs: Iterable[Run]) -> Iterator[Run]:
             yield run
 
 
-def _look_up(context: AppContext, base: Body, runs: Iterable[Run], parts: Collection[str]) -> None:
+def _look_up(context: AppContext, base: Body, runs: Iterable[LocatedRun], parts: Collection[str]) -> None:
     """Every name once, however many runs have it."""
     known = set()
     for run in runs:
@@ -173,7 +173,7 @@ def _find(context: AppContext, part: str, request: Body) -> None:
         find_region(region)
 
 
-def _found(base: Body, run: Run, find: Callable[[Body], object]) -> None:
+def _found(base: Body, run: LocatedRun, find: Callable[[Body], object]) -> None:
     """Raises the Problem that a run's request has, at the place where what is wrong was stated."""
     try:
         find(run.request)

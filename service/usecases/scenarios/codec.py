@@ -10,23 +10,23 @@ from types import NoneType
 from typing import Any
 
 from service.domain.quantities import Range
-from service.usecases.scenarios.registry import Body, Prepared
+from service.usecases.scenarios.registry import Body, PreparedScenario
 
 ATOMS = frozenset((str, int, float, bool, NoneType))
 OBJECT = "$object"
 """Around an object that looks like one of ours."""
 
 
-def packed(prepared: Prepared) -> dict[str, Any]:
+def pack_prepared(prepared: PreparedScenario) -> dict[str, Any]:
     """A prepared scenario as JSON. Raises TypeError for what has no form there."""
-    names = (name for name in Prepared.__dataclass_fields__ if name != "key")
+    names = (name for name in PreparedScenario.__dataclass_fields__ if name != "key")
     return {name: _packed(getattr(prepared, name)) for name in names}
 
 
-def unpacked(body: Body, key: str) -> Prepared:
+def unpack_prepared(body: Body, key: str) -> PreparedScenario:
     """The prepared scenario of that id that was packed."""
     given = {name: _unpacked(value) for name, value in body.items()}
-    return replace(Prepared(**given), checkpoints=tuple(given["checkpoints"]), key=key)
+    return replace(PreparedScenario(**given), checkpoints=tuple(given["checkpoints"]), key=key)
 
 
 def _packed(value: Any) -> Any:

@@ -17,7 +17,7 @@ import numpy as np
 from service.domain.errors import InvalidRequest
 from service.domain.quantities import Range
 from service.domain.scenarios import (
-    Choice,
+    Discrete,
     Distribution,
     Floats,
     LogNormal,
@@ -27,7 +27,7 @@ from service.domain.scenarios import (
     Triangular,
     Uniform,
 )
-from service.engine.scenarios.distributions import FARTHEST_SCORE, values_at
+from service.engine.scenarios.distributions import FARTHEST_SCORE, quantile_at_score
 
 # Tails beyond it are cut off: no distribution without ends says anything there, and a price below nothing has no meaning.
 TAIL = 1e-4
@@ -37,7 +37,7 @@ LARGEST = 1e300
 """So that sums and differences of two values are numbers."""
 
 
-def distribution_of(given: object, pointer: str) -> Distribution:
+def parse_distribution(given: object, pointer: str) -> Distribution:
     """The distribution that is stated. Raises InvalidRequest."""
     if not isinstance(given, Mapping):
         raise InvalidRequest("a distribution is an object", pointer)
@@ -54,14 +54,14 @@ def distribution_of(given: object, pointer: str) -> Distribution:
     return found
 
 
-def ends(distribution: Distribution) -> tuple[float, float]:
+def bounds(distribution: Distribution) -> tuple[float, float]:
     """The least and greatest value that is taken; of tails to four digits."""
     match distribution:
         case Uniform(low, high) | Triangular(low, _, high) | Pert(low, _, high):
             return low, high
-        case Choice(values, _):
+        case Discrete(values, _):
             return min(values), max(values)
-    low, high = values_at(distribution, np.array([-FARTHEST, FARTHEST])).tolist()
+    low, high = quantile_at_score(distribution, np.array([-FARTHEST, FARTHEST])).tolist()
     return float(f"{low:.4g}"), float(f"{high:.4g}")
 
 
@@ -70,17 +70,17 @@ def _farthest(distribution: Distribution) -> tuple[float, float]:
     match distribution:
         case Normal() | LogNormal() | Percentiles():
             with np.errstate(over="ignore"):
-                low, high = values_at(distribution, np.array([-FARTHEST_SCORE, FARTHEST_SCORE])).tolist()
+                low, high = quantile_at_score(distribution, np.array([-FARTHEST_SCORE, FARTHEST_SCORE])).tolist()
             return low, high
-    return ends(distribution)
+    return bounds(distribution)
 
 
 def quantiles(distribution: Distribution, shares: Floats) -> Floats:
     """The values that so much of the distribution lies below, tails cut off; for workers: it loads scipy."""
     from scipy.special import ndtri
 
-    found = values_at(distribution, np.clip(ndtri(shares), -FARTHEST, FARTHEST))
-    return np.asarray(np.clip(found, *ends(distribution)))
+    found = quantile_at_score(distribution, np.clip(ndtri(shares), -FARTHEST, FARTHEST))
+    return np.asarray(np.clip(found, *bounds(distribution)))
 
 
 def _numbers(values: Any, what: str) -> list[float]:
@@ -122,7 +122,7 @@ def _range(given: Mapping[str, Any]) -> Percentiles:
     return Percentiles(Range(*values))
 
 
-def _choice(given: Mapping[str, Any]) -> Choice:
+def _choice(given: Mapping[str, Any]) -> Discrete:
     values = _numbers(given["choice"], "choice")
     weights = _numbers(given.get("weights") or [1.0] * len(values), "weights")
     if not 1 <= len(values) <= MOST_CHOICES:
@@ -130,7 +130,7 @@ def _choice(given: Mapping[str, Any]) -> Choice:
     if len(weights) != len(values) or min(weights) < 0 or sum(weights) <= 0:
         raise ValueError("weights takes a number for each value, none below 0 and one above")
     pairs = sorted(zip(values, weights, strict=True))
-    return Choice(tuple(value for value, _ in pairs), tuple(weight / sum(weights) for _, weight in pairs))
+    return Discrete(tuple(value for value, _ in pairs), tuple(weight / sum(weights) for _, weight in pairs))
 
 
 _READ: Mapping[str, Callable[[Mapping[str, Any]], Distribution]] = {

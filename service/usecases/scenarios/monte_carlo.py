@@ -13,25 +13,25 @@ import numpy as np
 
 from service.context import AppContext
 from service.domain.errors import DomainError, InvalidRequest
-from service.domain.scenarios import Aggregate, Limits, ProgramModel
-from service.engine.scenarios.aggregates import merged, unit_for
-from service.engine.scenarios.program import placed
-from service.engine.scenarios.summary import sure_enough
-from service.engine.scenarios.trials import Field, Sampler, all_needed, block_size, gauged, tally
-from service.usecases.scenarios.aggregates_codec import tally_of, written
+from service.domain.scenarios import Aggregate, ProgramModel, Targets
+from service.engine.scenarios.aggregates import counting_unit, merge_aggregates
+from service.engine.scenarios.program import order_program
+from service.engine.scenarios.summary import is_precise
+from service.engine.scenarios.trials import Sampler, UncertainField, aggregate_trials, block_size, fit_causes, models_random_spec
+from service.usecases.scenarios.aggregates_codec import decode_aggregate, encode_aggregate
 from service.usecases.scenarios.base_check import check_base
-from service.usecases.scenarios.changes.request_paths import as_of, changed, pinned
-from service.usecases.scenarios.monte_carlo_result import result_of
-from service.usecases.scenarios.registry import MOST_CHUNKS, Body, Prepared, ScenarioKind, ScenarioRequest, Shape, Step
-from service.usecases.scenarios.trial_models import Modelled, modelled, run_count
+from service.usecases.scenarios.changes.request_paths import at_time, pin_prices, with_values
+from service.usecases.scenarios.monte_carlo_result import present_result
+from service.usecases.scenarios.registry import MOST_CHUNKS, Body, PreparedScenario, ScenarioKind, ScenarioRequest, Shape, Step
+from service.usecases.scenarios.trial_models import TrialModel, build_trial_model, count_runs
 from service.usecases.scenarios.uncertain_fields import (
-    assumptions_of,
-    fields_of,
-    mixing_of,
-    reach_warnings,
+    check_scopes,
+    factor_correlations,
+    list_assumptions,
+    load_fields,
+    load_regimes,
+    median_base,
     read_fields,
-    regimes_of,
-    varied_base,
 )
 
 USUAL_TRIALS, USUAL_SEED = 100_000, 1
@@ -43,25 +43,25 @@ RELATIVE_ERROR = 0.0025
 TRIALS_AHEAD = 8192
 SAMPLERS_KEPT = 4
 
-_kept: OrderedDict[str, tuple[Sampler, Modelled]] = OrderedDict()
+_kept: OrderedDict[str, tuple[Sampler, TrialModel]] = OrderedDict()
 
 
-def prepare(context: AppContext, given: ScenarioRequest) -> Prepared:
+def prepare(context: AppContext, given: ScenarioRequest) -> PreparedScenario:
     """The uncertain fields with how they are distributed, and how many trials. Raises DomainErrors, pointers into the request."""
     options = given.options
     fields = read_fields(context, given)
-    warnings = reach_warnings(given.base, fields)
-    mixed = mixing_of(options.get("correlations") or (), fields)
-    trials, runs = options.get("trials", USUAL_TRIALS), run_count(given.shape, given.base)
+    warnings = check_scopes(given.base, fields)
+    mixed = factor_correlations(options.get("correlations") or (), fields)
+    trials, runs = options.get("trials", USUAL_TRIALS), count_runs(given.shape, given.base)
     block = block_size(runs)
     blocks = max(1, TRIALS_A_CHUNK // (block * (1 + runs // RUNS_A_CHUNK)), math.ceil(trials / (MOST_CHUNKS * block)))
     a_chunk = blocks * block
     chunks = math.ceil(trials / a_chunk)
     early = options.get("early_stop", True)
-    base, snapshot = pinned(context, given)
-    middle = varied_base(base, fields)
+    base, snapshot = pin_prices(context, given)
+    middle = median_base(base, fields)
     _check(context, given.shape, base, middle)
-    return Prepared(
+    return PreparedScenario(
         kind="monte_carlo",
         chunks=chunks,
         units_per_chunk=a_chunk,
@@ -77,7 +77,7 @@ def prepare(context: AppContext, given: ScenarioRequest) -> Prepared:
             "block": block,
             "budget_usd": options.get("budget_usd"),
             "warnings": warnings,
-            "assumptions": assumptions_of(options, fields, USUAL_TRIALS, USUAL_SEED, RELATIVE_ERROR),
+            "assumptions": list_assumptions(options, fields, USUAL_TRIALS, USUAL_SEED, RELATIVE_ERROR),
         },
         snapshot=snapshot,
     )
@@ -92,36 +92,36 @@ def _check(context: AppContext, shape: Shape, base: Body, middle: Body) -> None:
         raise InvalidRequest(f"with each of these at its median: {problem.message}", "/distributions") from problem
 
 
-def run_chunk(context: AppContext, prepared: Prepared, index: int, step: Step) -> dict[str, Any]:
+def run_chunk(context: AppContext, prepared: PreparedScenario, index: int, step: Step) -> dict[str, Any]:
     """The tally of a chunk's trials."""
-    sampler, _ = sampler_of(context, prepared, step)
+    sampler, _ = load_sampler(context, prepared, step)
     first = index * prepared.units_per_chunk
     trials = prepared.units_after(index + 1) - first
-    return written(tally(sampler, first // sampler.block, trials, step))
+    return encode_aggregate(aggregate_trials(sampler, first // sampler.block, trials, step))
 
 
-def enough(prepared: Prepared, tallies: Iterable[Body]) -> bool:
+def is_sufficient(prepared: PreparedScenario, tallies: Iterable[Body]) -> bool:
     """Whether the trials so far say enough."""
     del prepared
-    return sure_enough(_merged(tallies), RELATIVE_ERROR)
+    return is_precise(_merged(tallies), RELATIVE_ERROR)
 
 
-def finish(context: AppContext, prepared: Prepared, tallies: Iterable[Body]) -> dict[str, Any]:
+def finish(context: AppContext, prepared: PreparedScenario, tallies: Iterable[Body]) -> dict[str, Any]:
     """Percentiles, probabilities, causes."""
-    sampler, known = sampler_of(context, prepared, _go_on)
-    return result_of(_merged(tallies), sampler, known, prepared)
+    sampler, known = load_sampler(context, prepared, _go_on)
+    return present_result(_merged(tallies), sampler, known, prepared)
 
 
 def _merged(tallies: Iterable[Body]) -> Aggregate:
     found: Aggregate | None = None
     for each in tallies:
-        found = merged(found, tally_of(each))
+        found = merge_aggregates(found, decode_aggregate(each))
     if found is None:
         raise ValueError("no chunk was done")
     return found
 
 
-def sampler_of(context: AppContext, prepared: Prepared, step: Step) -> tuple[Sampler, Modelled]:
+def load_sampler(context: AppContext, prepared: PreparedScenario, step: Step) -> tuple[Sampler, TrialModel]:
     """What trials need, made once a process where the scenario has an id."""
     if prepared.key in _kept:
         return _kept[prepared.key]
@@ -133,40 +133,40 @@ def sampler_of(context: AppContext, prepared: Prepared, step: Step) -> tuple[Sam
     return made
 
 
-def _made(context: AppContext, prepared: Prepared, step: Step) -> tuple[Sampler, Modelled]:
+def _made(context: AppContext, prepared: PreparedScenario, step: Step) -> tuple[Sampler, TrialModel]:
     """Raises DomainErrors, with pointers into the scenario's request."""
     asked = prepared.request
-    fields = fields_of(asked["fields"])
-    made = _models(as_of(context, asked["now"]), asked, fields, step)
+    fields = load_fields(asked["fields"])
+    made = _models(at_time(context, asked["now"]), asked, fields, step)
     models = {nodes: found.model for nodes, found in made.items()}
-    places = {nodes: placed(model) for nodes, model in models.items() if isinstance(model, ProgramModel)}
+    places = {nodes: order_program(model) for nodes, model in models.items() if isinstance(model, ProgramModel)}
     known = made[tuple(len(field.nodes) // 2 for field in fields)]
     sampler = Sampler(
         seed=asked["seed"],
         block=asked["block"],
         fields=fields,
-        mixing=None if asked["mixing"] is None else np.array(asked["mixing"]),
+        correlation_factor=None if asked["mixing"] is None else np.array(asked["mixing"]),
         models=models,
-        places=places,
-        needed=all_needed(models, places),
-        limits=Limits(known.limits.deadline_hours, known.limits.budget_usd if asked["budget_usd"] is None else asked["budget_usd"]),
-        units={name: unit_for(value) for name, value in known.planned.items()},
-        gauges={},
+        networks=places,
+        random_spec=models_random_spec(models, places),
+        targets=Targets(known.targets.deadline_hours, known.targets.budget_usd if asked["budget_usd"] is None else asked["budget_usd"]),
+        units={name: counting_unit(value) for name, value in known.planned.items()},
+        score_bins={},
     )
     ahead = replace(sampler, block=min(sampler.block, TRIALS_AHEAD))
-    return replace(sampler, gauges=gauged(ahead)), known
+    return replace(sampler, score_bins=fit_causes(ahead)), known
 
 
-def _models(context: AppContext, asked: Body, fields: tuple[Field, ...], step: Step) -> dict[tuple[int, ...], Modelled]:
+def _models(context: AppContext, asked: Body, fields: tuple[UncertainField, ...], step: Step) -> dict[tuple[int, ...], TrialModel]:
     """The model at every combination of nodes. Raises DomainErrors: which values they came of is said."""
     direct = tuple(field.path for field in fields if not field.nodes)
     stated = {one["path"]: one["nodes"] for one in asked["fields"]}
-    regimes, found = regimes_of(asked["fields"]), {}
+    regimes, found = load_regimes(asked["fields"]), {}
     for nodes in itertools.product(*(range(max(1, len(field.nodes))) for field in fields)):
         step()
         values = {field.path: stated[field.path][at] for field, at in zip(fields, nodes, strict=True) if field.nodes}
         try:
-            found[nodes] = modelled(context, asked["shape"], changed(asked["base"], values), direct, regimes)
+            found[nodes] = build_trial_model(context, asked["shape"], with_values(asked["base"], values), direct, regimes)
         except DomainError as problem:
             if not values:
                 raise problem.below("/base") from problem
@@ -179,4 +179,4 @@ def _go_on() -> None:
     """Nobody asks for the end while results are put together."""
 
 
-KIND = ScenarioKind(prepare, run_chunk, enough, finish)
+KIND = ScenarioKind(prepare, run_chunk, is_sufficient, finish)

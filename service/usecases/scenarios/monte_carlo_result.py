@@ -6,13 +6,22 @@ from collections.abc import Mapping
 from datetime import date, timedelta
 from typing import Any
 
-from service.domain.scenarios import Aggregate, Spread
-from service.engine.scenarios.summary import QUANTILES, blame, day_mean, day_quantile, probability, quantity, shares, tail_share
+from service.domain.scenarios import Aggregate, QuantitySums
+from service.engine.scenarios.summary import (
+    QUANTILES,
+    day_mean,
+    day_quantile,
+    estimate_probability,
+    largest_cause_shares,
+    summarise_quantity,
+    tail_share,
+    variance_shares,
+)
 from service.engine.scenarios.trials import Sampler
 from service.presets.version import engine_version
 from service.serialization import plain
-from service.usecases.scenarios.registry import Prepared
-from service.usecases.scenarios.trial_models import Modelled
+from service.usecases.scenarios.registry import PreparedScenario
+from service.usecases.scenarios.trial_models import TrialModel
 
 LEAST_BLAMED = 0.005
 # Of a log-normal quantity's variance from a sigma of 1.2 on.
@@ -32,9 +41,9 @@ SAID = {
 """Causes in words; a field of the request is called by its path."""
 
 
-def result_of(found: Aggregate, sampler: Sampler, known: Modelled, prepared: Prepared) -> dict[str, Any]:
+def present_result(found: Aggregate, sampler: Sampler, known: TrialModel, prepared: PreparedScenario) -> dict[str, Any]:
     """The result as JSON has it."""
-    figures = {name: _figures(spread) for name, spread in found.spreads.items()}
+    figures = {name: _figures(spread) for name, spread in found.quantities.items()}
     completed = figures.pop("completed_cost_usd", None)
     names = {one["path"]: one["name"] for one in prepared.request["fields"]}
     deadline, deadline_error = _share(found, "in_time")
@@ -46,15 +55,15 @@ def result_of(found: Aggregate, sampler: Sampler, known: Modelled, prepared: Pre
         "finish": None if known.start is None else _finish(found, known.start),
         "deadline_probability": deadline,
         "deadline_standard_error": deadline_error,
-        "budget_usd": sampler.limits.budget_usd,
+        "budget_usd": sampler.targets.budget_usd,
         "budget_probability": budget,
         "budget_standard_error": budget_error,
-        "completion_probability": probability(found.counts["completed"], found.trials)[0],
+        "completion_probability": estimate_probability(found.counts["completed"], found.trials)[0],
         "completed": None
         if completed is None
         else {"cost_usd": completed, "budget_probability": _share(found, "completed_within_budget")[0]},
-        "drivers": _by_name(shares(found, "cost_usd"), names),
-        "time_drivers": _by_name(shares(found, "wall_clock_hours"), names),
+        "drivers": _by_name(variance_shares(found, "cost_usd"), names),
+        "time_drivers": _by_name(variance_shares(found, "wall_clock_hours"), names),
         "statements": _statements(found, names),
         "planned": dict(known.planned),
         "start": None if known.start is None else known.start.isoformat(),
@@ -65,8 +74,8 @@ def result_of(found: Aggregate, sampler: Sampler, known: Modelled, prepared: Pre
     }
 
 
-def _figures(spread: Spread) -> dict[str, Any]:
-    found = quantity(spread)
+def _figures(spread: QuantitySums) -> dict[str, Any]:
+    found = summarise_quantity(spread)
     return {**found.quantiles, "mean": found.mean, "standard_error": found.standard_error, "quantile_errors": dict(found.quantile_errors)}
 
 
@@ -82,7 +91,7 @@ def _day(start: date, days: int) -> str:
 
 
 def _share(found: Aggregate, name: str) -> tuple[float | None, float | None]:
-    return probability(found.counts[name], found.trials) if name in found.counts else (None, None)
+    return estimate_probability(found.counts[name], found.trials) if name in found.counts else (None, None)
 
 
 def _by_name(causes: Mapping[str, float], names: Mapping[str, str]) -> dict[str, float]:
@@ -92,7 +101,7 @@ def _by_name(causes: Mapping[str, float], names: Mapping[str, str]) -> dict[str,
 
 def _tail_warnings(found: Aggregate) -> list[str]:
     """Where a few trials make the variance: then its shares are those of these few, and a cause that decides all others may have none."""
-    shares_of_tails = ((name, drivers, tail_share(found.spreads[name])) for name, drivers in DRIVERS.items())
+    shares_of_tails = ((name, drivers, tail_share(found.quantities[name])) for name, drivers in DRIVERS.items())
     return [
         f"{name} has a heavy tail, one trial in a thousand makes {share:.0%} of its variance: {drivers} and the mean depend on these few,"
         " percentiles and probabilities do not"
@@ -107,7 +116,7 @@ def _statements(found: Aggregate, names: Mapping[str, str]) -> list[dict[str, An
     return [
         one
         for event, counted, name in asked
-        for one in _of_event(event, _by_name(blame(found, name), names), found.counts.get(counted, 0) / found.trials)
+        for one in _of_event(event, _by_name(largest_cause_shares(found, name), names), found.counts.get(counted, 0) / found.trials)
     ]
 
 

@@ -21,7 +21,7 @@ MOST_DAYS = 3650
 OF_AN_OFFER = ("provider", "region", "instance_type", "accelerator", "pricing", "market")
 
 
-def priced_as_before(context: AppContext, given: ScenarioRequest, stated: Any, pointer: str) -> dict[str, Any]:
+def load_price_history(context: AppContext, given: ScenarioRequest, stated: Any, pointer: str) -> dict[str, Any]:
     """The prices of the offer that the base request takes, over the last days asked for, as a `choice`. Raises InvalidRequest."""
     days = stated.get("days") if isinstance(stated, Mapping) and set(stated) == {"days"} else None
     if not isinstance(days, int | float) or isinstance(days, bool) or not 0 < days <= MOST_DAYS:

@@ -43,7 +43,7 @@ class ScenarioRequest:
 
 
 @dataclass(frozen=True, slots=True)
-class Prepared:
+class PreparedScenario:
     """What the workers need to know, and all they are told.
 
     `units` is what there is to do at most (trials, cells, evaluations), `units_per_chunk` how much of it a chunk does (the last one may do
@@ -79,10 +79,10 @@ class ScenarioKind:
     retried.
     """
 
-    prepare: Callable[[AppContext, ScenarioRequest], Prepared]
-    run_chunk: Callable[[AppContext, Prepared, int, Step], dict[str, Any]]
-    enough: Callable[[Prepared, Iterable[Body]], bool]
-    finish: Callable[[AppContext, Prepared, Iterable[Body]], dict[str, Any]]
+    prepare: Callable[[AppContext, ScenarioRequest], PreparedScenario]
+    run_chunk: Callable[[AppContext, PreparedScenario, int, Step], dict[str, Any]]
+    is_sufficient: Callable[[PreparedScenario, Iterable[Body]], bool]
+    finish: Callable[[AppContext, PreparedScenario, Iterable[Body]], dict[str, Any]]
 
 
 KINDS: Mapping[str, str] = {
@@ -94,7 +94,7 @@ KINDS: Mapping[str, str] = {
 """Every kind, one line each: the module whose `KIND` it is, loaded on first use."""
 
 
-def kind_of(name: str) -> ScenarioKind:
+def load_kind(name: str) -> ScenarioKind:
     """The kind of that name. Raises LookupError for one that is not known."""
     if name not in KINDS:
         raise LookupError(f"no scenario of kind {name!r} is known here; known: {', '.join(KINDS)}")
@@ -102,7 +102,7 @@ def kind_of(name: str) -> ScenarioKind:
     return found
 
 
-def never_enough(prepared: Prepared, tallies: Iterable[Body]) -> bool:
+def never_sufficient(prepared: PreparedScenario, tallies: Iterable[Body]) -> bool:
     """For kinds that always do the whole of it."""
     del prepared, tallies
     return False

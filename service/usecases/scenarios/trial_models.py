@@ -12,7 +12,7 @@ from service.context import AppContext
 from service.domain.programs.program import Program
 from service.domain.programs.runs import RunRepetition
 from service.domain.quantities import Assumption, Range
-from service.domain.scenarios import Limits, ProgramModel, Regimes, RiskModel, RunModel, TierModel
+from service.domain.scenarios import ProgramModel, Regimes, RiskModel, RunModel, Targets, TierModel
 from service.domain.training.run import Run
 from service.engine.numerics.ranges import inverse, product
 from service.engine.programs.budget import relative_duration, run_equivalents
@@ -39,18 +39,18 @@ Given = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Modelled:
+class TrialModel:
     """A model, when it starts (None: not stated), what it is held against, what is planned, and what was said on the way."""
 
     model: RunModel | ProgramModel
     start: date | None
-    limits: Limits
+    targets: Targets
     planned: Mapping[str, float]
     assumptions: tuple[Assumption, ...]
     warnings: tuple[str, ...]
 
 
-def modelled(context: AppContext, shape: Shape, base: Given, own: Sequence[str], regimes: Mapping[str, Regimes]) -> Modelled:
+def build_trial_model(context: AppContext, shape: Shape, base: Given, own: Sequence[str], regimes: Mapping[str, Regimes]) -> TrialModel:
     """The model of a base request. `own`: paths of fields that trials have values of their own for; `regimes`: of prices, by path.
 
     Raises DomainErrors, with pointers into the base request.
@@ -58,7 +58,7 @@ def modelled(context: AppContext, shape: Shape, base: Given, own: Sequence[str],
     return _of_run(context, base, own, regimes) if shape == "estimate" else _of_program(context, base, own, regimes)
 
 
-def is_direct(shape: Shape, base: Given, path: str) -> bool:
+def has_trial_values(shape: Shape, base: Given, path: str) -> bool:
     """Whether trials can have values of their own for a field: others change the estimate itself, or the plan."""
     if shape == "estimate":
         return path in DIRECT_FIELDS
@@ -75,12 +75,12 @@ def is_direct(shape: Shape, base: Given, path: str) -> bool:
     return False
 
 
-def run_count(shape: Shape, base: Given) -> int:
+def count_runs(shape: Shape, base: Given) -> int:
     """How many runs a request has."""
     return 1 if shape == "estimate" else sum(len(tier["runs"]) for tier in base["tiers"])
 
 
-def _of_run(context: AppContext, base: Given, own: Sequence[str], regimes: Mapping[str, Regimes]) -> Modelled:
+def _of_run(context: AppContext, base: Given, own: Sequence[str], regimes: Mapping[str, Regimes]) -> TrialModel:
     notes = AssumptionLog()
     found = single.estimate(context, base)
     run, timed = _timed(context, base, notes)
@@ -88,11 +88,11 @@ def _of_run(context: AppContext, base: Given, own: Sequence[str], regimes: Mappi
     deadline = None
     if schedule.start is not None and schedule.deadline is not None:
         deadline = ((schedule.deadline - schedule.start).days + 1) * HOURS_PER_DAY
-    made = run_model("run", run, timed, RunRepetition())
-    return Modelled(
+    made = build_run_model("run", run, timed, RunRepetition())
+    return TrialModel(
         replace(made, fields={path: path for path in own}, regimes=regimes.get("price.usd_per_accelerator_hour")),
         schedule.start,
-        Limits(deadline),
+        Targets(deadline),
         _planned(
             found.estimate.cost.total_usd.p50,
             found.estimate.time.accelerator_hours.p50,
@@ -103,7 +103,7 @@ def _of_run(context: AppContext, base: Given, own: Sequence[str], regimes: Mappi
     )
 
 
-def run_model(name: str, run: Run, timed: RunTime, repetition: RunRepetition, queue_hours: Range | None = None) -> RunModel:
+def build_run_model(name: str, run: Run, timed: RunTime, repetition: RunRepetition, queue_hours: Range | None = None) -> RunModel:
     """A run as trials take it: what the estimate multiplies into one range stands apart here."""
     rate = timed.speed.tokens_per_s_per_accelerator
     work = run_equivalents(repetition)
@@ -111,13 +111,13 @@ def run_model(name: str, run: Run, timed: RunTime, repetition: RunRepetition, qu
         name=name,
         run=run,
         useful_hours=run.data.trained_tokens / (rate.p50 * timed.run_over_step_speed * run.cluster.count) / 3600,
-        slowness=product(1.0, (inverse(rate), plan_error(run, plan_calibration()))),
+        slowdown=product(1.0, (inverse(rate), plan_error(run, plan_calibration()))),
         queue_hours=Range.exactly(run.schedule.queue_hours) if queue_hours is None else queue_hours,
         interval_hours=checkpoint_interval_hours(run),
         checkpoint_tb=checkpoint_tb(run),
         energy_mwh_per_hour=energy_mwh(run.cluster.count, run.energy),
-        work=work,
-        lanes=work / relative_duration(repetition),
+        run_equivalents=work,
+        concurrency=work / relative_duration(repetition),
     )
 
 
@@ -126,7 +126,7 @@ def _timed(context: AppContext, request: Given, notes: AssumptionLog) -> tuple[R
     return resolved.run, predict_run_time(resolved.run, resolved.utilisation, plan_calibration())
 
 
-def _of_program(context: AppContext, base: Given, own: Sequence[str], regimes: Mapping[str, Regimes]) -> Modelled:
+def _of_program(context: AppContext, base: Given, own: Sequence[str], regimes: Mapping[str, Regimes]) -> TrialModel:
     notes = AssumptionLog()
     found = resolve_program(EstimateCache(context), base, context.clock().date(), notes)
     network, deadline, plan = found.network, base.get("deadline"), found.plan
@@ -137,15 +137,15 @@ def _of_program(context: AppContext, base: Given, own: Sequence[str], regimes: M
         tiers=tuple(_tiers(context, base, found, own, regimes)),
         network=network,
         correlation=found.program.correlation,
-        slice_share=found.program.reserves.evaluation_and_debugging,
+        reserve_share=found.program.reserves.evaluation_and_debugging,
         accruing_usd=fixed,
         accruing_usd_per_month=per_month,
         risks=tuple(_risks(found.program, own)),
     )
-    return Modelled(
+    return TrialModel(
         model,
         network.start,
-        Limits(None if deadline is None else deadline_hours(network.start, deadline), plan.total_usd.p50),
+        Targets(None if deadline is None else deadline_hours(network.start, deadline), plan.total_usd.p50),
         _planned(plan.total_usd.p50, sum(tier.use.accelerator_hours.p50 for tier in plan.tiers), planned_hours),
         notes.assumptions,
         (*plan.warnings, *notes.warnings, *collect_run_warnings(found.runs.values())),
@@ -175,11 +175,11 @@ def _tiers(
                 for one in over
                 if one.usd is not None
             ),
-            own_usd=float(sum((line.usd for line in program.other_lines if line.tier == tier.tier), Decimal(0))),
+            other_lines_usd=float(sum((line.usd for line in program.other_lines if line.tier == tier.tier), Decimal(0))),
             accruing_share=weights[at] / sum(weights) if sum(weights) else 1 / len(weights),
             pass_probability=1.0 if tier.gate is None else tier.gate.pass_probability,
-            gate_field=gate if gate in own else None,
-            overhead_fields=varied,
+            gate_field_path=gate if gate in own else None,
+            overhead_field_paths=varied,
         )
 
 
@@ -195,7 +195,7 @@ def _tier_runs(
         if queue is not None:
             paths.pop("schedule.queue_hours", None)
         price = dict(_paths(base, at, place, tuple(regimes))).get("price.usd_per_accelerator_hour")
-        made = run_model(planned.name, run, timed, planned.repetition, queue)
+        made = build_run_model(planned.name, run, timed, planned.repetition, queue)
         yield replace(made, fields=paths, regimes=None if price is None else regimes[price])
 
 

@@ -15,16 +15,16 @@ import numpy as np
 
 from service.context import AppContext
 from service.domain.errors import InvalidRequest
-from service.domain.scenarios import Choice, Distribution, Floats, QueueWait, Regimes
-from service.engine.scenarios.distributions import mixing, score_of, values_at
-from service.engine.scenarios.trials import Field
+from service.domain.scenarios import Discrete, Distribution, Floats, QueueWait, Regimes
+from service.engine.scenarios.distributions import correlation_factor, normal_quantile, quantile_at_score
+from service.engine.scenarios.trials import UncertainField
 from service.serialization import plain
-from service.usecases.scenarios.changes.path_scope import check_reach, meant_path
-from service.usecases.scenarios.changes.request_paths import changed, checked_path, counted, read_numbers, states
-from service.usecases.scenarios.distributions import distribution_of, ends
-from service.usecases.scenarios.price_history import priced_as_before
+from service.usecases.scenarios.changes.path_scope import check_scope, resolve_path
+from service.usecases.scenarios.changes.request_paths import check_path, is_stated, read_numbers, takes_whole_numbers, with_values
+from service.usecases.scenarios.distributions import bounds, parse_distribution
+from service.usecases.scenarios.price_history import load_price_history
 from service.usecases.scenarios.registry import ScenarioRequest
-from service.usecases.scenarios.trial_models import is_direct
+from service.usecases.scenarios.trial_models import has_trial_values
 
 Body = Mapping[str, Any]
 
@@ -48,17 +48,17 @@ def read_fields(context: AppContext, given: ScenarioRequest) -> list[dict[str, A
     ]
 
 
-def reach_warnings(base: Body, fields: Sequence[Body]) -> list[str]:
+def check_scopes(base: Body, fields: Sequence[Body]) -> list[str]:
     """Which fields of a program's defaults reach some of its runs only. Raises InvalidRequest for one that reaches none."""
     paths = {one["path"] for one in fields}
-    found = (check_reach(base, one["path"], paths, f"/distributions/{one['name']}") for one in fields)
+    found = (check_scope(base, one["path"], paths, f"/distributions/{one['name']}") for one in fields)
     return [warning for warning in found if warning is not None]
 
 
-def fields_of(stated: Sequence[Body]) -> tuple[Field, ...]:
+def load_fields(stated: Sequence[Body]) -> tuple[UncertainField, ...]:
     """The fields that trials draw."""
     return tuple(
-        Field(
+        UncertainField(
             one["path"],
             _distribution(one["stated"], ""),
             tuple(float(number) for number in one["nodes"]),
@@ -74,12 +74,12 @@ def _scored(stated: Sequence[Body]) -> list[Body]:
     return [one for one in stated if "regimes" not in one["stated"]]
 
 
-def regimes_of(stated: Sequence[Body]) -> dict[str, Regimes]:
+def load_regimes(stated: Sequence[Body]) -> dict[str, Regimes]:
     """Prices that switch between regimes, by their paths."""
     return {one["path"]: Regimes(**one["stated"]["regimes"]) for one in stated if "regimes" in one["stated"]}
 
 
-def mixing_of(correlations: Sequence[Body], stated: Sequence[Body]) -> Floats | None:
+def factor_correlations(correlations: Sequence[Body], stated: Sequence[Body]) -> Floats | None:
     """What correlates the fields' scores; None where they are independent. Raises InvalidRequest where they cannot be so."""
     if not correlations:
         return None
@@ -88,18 +88,18 @@ def mixing_of(correlations: Sequence[Body], stated: Sequence[Body]) -> Floats | 
     for pair in correlations:
         one, other = (at[name] for name in pair["between"])
         matrix[one, other] = matrix[other, one] = pair["correlation"]
-    return mixing(matrix)
+    return correlation_factor(matrix)
 
 
-def varied_base(base: Body, fields: Sequence[Body]) -> dict[str, Any]:
+def median_base(base: Body, fields: Sequence[Body]) -> dict[str, Any]:
     """The base with each field at its median, so that what is planned is the middle of what can happen.
 
     A price that the request has chosen from offers stays: it cannot be stated beside a filter.
     """
-    return changed(base, {one["path"]: one["median"] for one in fields if one["median"] is not None})
+    return with_values(base, {one["path"]: one["median"] for one in fields if one["median"] is not None})
 
 
-def assumptions_of(options: Body, fields: Sequence[Body], trials: int, seed: int, relative_error: float) -> list[dict[str, Any]]:
+def list_assumptions(options: Body, fields: Sequence[Body], trials: int, seed: int, relative_error: float) -> list[dict[str, Any]]:
     """What the caller did not choose of the trials, what names of a run's fields stand for, and what every trial takes for granted."""
     usual = {
         "trials": (trials, "usual number"),
@@ -128,9 +128,9 @@ def _field(given: ScenarioRequest, path: str, stated: Any, limit: int, pointer: 
     if isinstance(stated, Mapping) and "regimes" in stated:
         return {"path": path, "stated": _regimes(given, path, stated, pointer), "nodes": [], "cuts": [], "median": None}
     distribution = _distribution(stated, pointer)
-    if is_direct(given.shape, given.base, path):
-        low, high = ends(distribution)
-        middle = float(values_at(distribution, np.zeros(1))[0])
+    if has_trial_values(given.shape, given.base, path):
+        low, high = bounds(distribution)
+        middle = float(quantile_at_score(distribution, np.zeros(1))[0])
         _, median, _ = read_numbers(given, path, _whole(given, path, [low, middle, high]), pointer)
         if not _statable(given, path):
             median = None
@@ -138,17 +138,17 @@ def _field(given: ScenarioRequest, path: str, stated: Any, limit: int, pointer: 
             _check_filters(given.base, pointer)
         return {"path": path, "stated": plain(stated), "nodes": [], "cuts": [], "median": median}
     nodes, cuts = _nodes(distribution, limit)
-    read = read_numbers(given, path, nodes if isinstance(distribution, Choice) else _whole(given, path, nodes), pointer)
+    read = read_numbers(given, path, nodes if isinstance(distribution, Discrete) else _whole(given, path, nodes), pointer)
     return {"path": path, "stated": plain(stated), "nodes": read, "cuts": cuts, "median": read[len(read) // 2]}
 
 
 def _meant(given: ScenarioRequest, name: str, stated: Any) -> str:
     """The path of the field that a name stands for. Raises InvalidRequest for one that is no path."""
     pointer = f"/distributions/{name}"
-    path = checked_path(name, pointer)
+    path = check_path(name, pointer)
     if not isinstance(stated, Mapping) or set(stated) & {"regimes", "history"}:
-        return meant_path(given, path, 1.0)
-    return meant_path(given, path, float(values_at(_distribution(stated, pointer), np.zeros(1))[0]))
+        return resolve_path(given, path, 1.0)
+    return resolve_path(given, path, float(quantile_at_score(_distribution(stated, pointer), np.zeros(1))[0]))
 
 
 def _check_once(names: Mapping[str, str]) -> None:
@@ -166,19 +166,19 @@ def _seen(context: AppContext, given: ScenarioRequest, path: str, stated: Any) -
         return stated
     if path != PRICE:
         raise InvalidRequest(f"only a price has a history here: {PRICE}", f"/distributions/{path}")
-    return priced_as_before(context, given, stated["history"], f"/distributions/{path}")
+    return load_price_history(context, given, stated["history"], f"/distributions/{path}")
 
 
 def _whole(given: ScenarioRequest, path: str, values: list[float]) -> list[float]:
     """Values to the nearest whole number where the field counts."""
-    return [float(round(value)) for value in values] if counted(given, path, values[0]) else values
+    return [float(round(value)) for value in values] if takes_whole_numbers(given, path, values[0]) else values
 
 
 def _distribution(stated: Any, pointer: str) -> Distribution:
     """The distribution that is stated. Raises InvalidRequest."""
     if not isinstance(stated, Mapping):
         raise InvalidRequest('must be an object such as {"uniform": [low, high]}', pointer)
-    return _queue(stated["queue"], pointer) if set(stated) == {"queue"} else distribution_of(stated, pointer)
+    return _queue(stated["queue"], pointer) if set(stated) == {"queue"} else parse_distribution(stated, pointer)
 
 
 def _queue(stated: Any, pointer: str) -> QueueWait:
@@ -198,7 +198,7 @@ def _queue(stated: Any, pointer: str) -> QueueWait:
 def _regimes(given: ScenarioRequest, path: str, stated: Body, pointer: str) -> dict[str, Any]:
     names = {"calm_factor", "scarce_factor", "calm_hours", "scarce_hours"}
     inside = stated["regimes"]
-    if not is_direct(given.shape, given.base, path) or not path.endswith(PRICE):
+    if not has_trial_values(given.shape, given.base, path) or not path.endswith(PRICE):
         raise InvalidRequest("regimes are of a price: price.usd_per_accelerator_hour", pointer)
     if set(stated) != {"regimes"} or not isinstance(inside, Mapping) or set(inside) != names or not all(map(_above_zero, inside.values())):
         raise InvalidRequest("regimes takes calm_factor, scarce_factor, calm_hours and scarce_hours, each above 0", pointer)
@@ -223,7 +223,7 @@ def _check_pair(pair: Body, stated: Body, pointer: str) -> None:
 
 def _nodes_each(given: ScenarioRequest, stated: Body) -> int:
     """At how many values of each continuous field the model is made, where trials have none of their own. Raises InvalidRequest."""
-    others = [path for path in stated if not is_direct(given.shape, given.base, path)]
+    others = [path for path in stated if not has_trial_values(given.shape, given.base, path)]
     choices = [
         len(stated[path]["choice"]) for path in others if isinstance(stated[path], Mapping) and isinstance(stated[path].get("choice"), list)
     ]
@@ -241,10 +241,10 @@ def _nodes_each(given: ScenarioRequest, stated: Body) -> int:
 
 def _nodes(distribution: Distribution, limit: int) -> tuple[list[float], list[float]]:
     """Values that the model is made at, and the scores that divide them: all of a choice, else the middles of equally probable parts."""
-    if isinstance(distribution, Choice):
+    if isinstance(distribution, Discrete):
         return list(distribution.values), []
-    scores = np.array([score_of((place + 0.5) / limit) for place in range(limit)])
-    return values_at(distribution, scores).tolist(), [score_of(place / limit) for place in range(1, limit)]
+    scores = np.array([normal_quantile((place + 0.5) / limit) for place in range(limit)])
+    return quantile_at_score(distribution, scores).tolist(), [normal_quantile(place / limit) for place in range(1, limit)]
 
 
 def _statable(given: ScenarioRequest, path: str) -> bool:
@@ -253,7 +253,7 @@ def _statable(given: ScenarioRequest, path: str) -> bool:
         return True
     section = path.removesuffix(".usd_per_accelerator_hour")
     sections = {section, "defaults.price"} if given.shape == "program" else {section}
-    return not any(states(given.base, f"{one}.{name}") for one in sections for name in PRICE_FILTERS)
+    return not any(is_stated(given.base, f"{one}.{name}") for one in sections for name in PRICE_FILTERS)
 
 
 def _check_filters(base: Body, pointer: str) -> None:
@@ -261,7 +261,7 @@ def _check_filters(base: Body, pointer: str) -> None:
     for at, tier in enumerate(base["tiers"]):
         for place, run in enumerate(tier["runs"]):
             for name in PRICE_FILTERS:
-                if states(run["estimate"], f"price.{name}"):
+                if is_stated(run["estimate"], f"price.{name}"):
                     section = f"tiers.{at}.runs.{place}.estimate.price"
                     raise InvalidRequest(
                         f"{section}.{name} chooses that run's price from offers, beside which defaults.{PRICE} cannot be stated: leave the"

@@ -21,7 +21,7 @@ from service.schemas.scenarios.request import ScenarioEntrySchema, ScenarioPageS
 from service.store import OpenWork
 from service.usecases.jobs import Worker, run_job
 from service.usecases.scenarios import scenarios as usecase
-from service.usecases.scenarios.worker import KIND, tend
+from service.usecases.scenarios.worker import KIND, maintain_scenarios
 from tests.contract.doors import is_problem
 
 Body = dict[str, Any]
@@ -55,11 +55,11 @@ def made(client: FlaskClient, body: Body = SMALL) -> Body:
 def work(app: Flask) -> None:
     """What a worker would do, until there is nothing left."""
     context = app.extensions["context"]
-    tend(context)
+    maintain_scenarios(context)
     while jobs := context.store.open_jobs(KIND):
         for job in jobs:
             run_job(context, job.id, JOB_KINDS, Worker("this/1"))
-        tend(context)
+        maintain_scenarios(context)
 
 
 def refused(client: FlaskClient, body: Body) -> tuple[str, str]:
@@ -181,7 +181,7 @@ class TestRefusals:
 
     def test_a_team_has_a_limit(self, client: FlaskClient, monkeypatch: pytest.MonkeyPatch) -> None:
         """429, with the limit and what to do."""
-        monkeypatch.setattr(usecase, "MOST_OPEN", OpenWork(0, 10**10))
+        monkeypatch.setattr(usecase, "TEAM_QUOTA", OpenWork(0, 10**10))
         detail = is_problem(client.post(URL, json=SMALL), 429)["detail"]
         assert ("may have 0" in detail, "cancel one" in detail) == (True, True)
 

@@ -11,10 +11,10 @@ import pytest
 from sqlalchemy import insert
 
 from service.domain.jobs import Job
-from service.domain.scenarios import ScenarioRow
+from service.domain.scenarios import ScenarioRecord
 from service.domain.teams import DEFAULT_TEAM
-from service.store import Claim, NewScenario, OpenWork, Store, TeamIsFull
-from service.store.scenarios.scenarios import DIED, KEPT_FOR, REVIEW
+from service.store import ChunkClaim, NewScenario, OpenWork, Store, TeamQuotaReached
+from service.store.scenarios.scenarios import KEPT_FOR, LOST_WORKER_ERROR, REVIEW
 from service.store.scenarios.statements import CHUNK_ATTEMPTS
 from service.store.scenarios.tables import scenario_chunks, scenarios
 from service.store.tables import teams
@@ -26,7 +26,7 @@ ROOM = OpenWork(100, 10**10)
 NEW = NewScenario(DEFAULT_TEAM, "toy", 4000, 4, 4, "prices-1", "0.1", {"kind": "toy"}, {"chunks": 4})
 
 
-def make(store: Store, *, team: str = DEFAULT_TEAM, chunks: int = 4, review_at: int | None = None, at: datetime = NOW) -> ScenarioRow:
+def make(store: Store, *, team: str = DEFAULT_TEAM, chunks: int = 4, review_at: int | None = None, at: datetime = NOW) -> ScenarioRecord:
     """A scenario of so many chunks of 1,000 units."""
     new = replace(NEW, team=team, chunks=chunks, units=1000 * chunks, review_at=review_at or chunks)
     return store.create_scenario(new, ROOM, at)
@@ -39,14 +39,14 @@ def working(store: Store, name: str, at: datetime = NOW) -> str:
     return name
 
 
-def claimed(store: Store, single: str, at: datetime = NOW) -> Claim:
+def claimed(store: Store, single: str, at: datetime = NOW) -> ChunkClaim:
     """A claim that is granted."""
     found = store.claim_chunk(single, at)
     assert found is not None
     return found
 
 
-def now_of(store: Store, row: ScenarioRow) -> ScenarioRow:
+def now_of(store: Store, row: ScenarioRecord) -> ScenarioRecord:
     """The scenario as it stands."""
     found = store.scenario(row.team, row.id)
     assert found is not None
@@ -60,7 +60,7 @@ def do_all(store: Store, single: str) -> list[int]:
         numbers.append(claim.number)
         if claim.number == REVIEW:
             return numbers
-        assert store.keep_tally(claim, json.dumps({"n": claim.number}), 1000, NOW)
+        assert store.save_tally(claim, json.dumps({"n": claim.number}), 1000, NOW)
     return numbers
 
 
@@ -74,7 +74,7 @@ def other_team(store: Store, name: str) -> str:
 class TestMaking:
     def test_a_row_has_the_columns_of_its_table(self) -> None:
         """All but the three that are large."""
-        assert {f.name for f in fields(ScenarioRow)} == set(scenarios.columns.keys()) - {"request", "prepared", "result"}
+        assert {f.name for f in fields(ScenarioRecord)} == set(scenarios.columns.keys()) - {"request", "prepared", "result"}
 
     def test_it_can_be_read_at_once(self, store: Store) -> None:
         """Queued, nothing done, numbered within its team; another team's is not there."""
@@ -84,7 +84,7 @@ class TestMaking:
         assert (found.row, found.request, found.result) == (second, {"kind": "toy"}, None)
         assert (second.state, second.units_done, [first.number, second.number]) == ("queued", 0, [1, 2])
         assert store.scenario("theirs", second.id) is None
-        assert store.scenario_prepared(second.id) == ({"chunks": 4}, DEFAULT_TEAM)
+        assert store.find_prepared(second.id) == ({"chunks": 4}, DEFAULT_TEAM)
 
     def test_lists_are_cut_by_number(self, store: Store) -> None:
         """In the order of making, of one team."""
@@ -96,7 +96,7 @@ class TestMaking:
     def test_a_team_has_no_more_under_way_than_it_may(self, store: Store, most: OpenWork) -> None:
         """Scenarios or units; what is over counts no more."""
         first = store.create_scenario(NEW, most, NOW)
-        with pytest.raises(TeamIsFull) as full:
+        with pytest.raises(TeamQuotaReached) as full:
             store.create_scenario(NEW, most, NOW)
         assert full.value.open_work == OpenWork(1, 4000)
         store.cancel_scenario(first.id, NOW)
@@ -116,7 +116,7 @@ class TestClaims:
         """However many workers ask."""
         make(store, chunks=12)
         names = [working(store, f"w{n}") for n in range(6)]
-        got: list[Claim | None] = []
+        got: list[ChunkClaim | None] = []
         threads = [threading.Thread(target=lambda name=name: got.extend(store.claim_chunk(name, NOW) for _ in range(2))) for name in names]
         for thread in threads:
             thread.start()
@@ -131,8 +131,8 @@ class TestClaims:
         assert store.claim_chunk(working(store, "early"), NOW) is None
         again = claimed(store, working(store, "next", LATER), LATER)
         assert (lost.number, again.number) == (0, 0)
-        assert store.keep_tally(lost, "{}", 1000, LATER)
-        assert not store.keep_tally(again, "{}", 1000, LATER)
+        assert store.save_tally(lost, "{}", 1000, LATER)
+        assert not store.save_tally(again, "{}", 1000, LATER)
         assert now_of(store, row).units_done == 1000
 
     def test_a_job_that_begins_again_frees_what_it_had(self, store: Store) -> None:
@@ -141,7 +141,7 @@ class TestClaims:
         single = working(store, "a")
         claimed(store, single)
         assert store.claim_chunk(single, NOW) is None
-        store.free_chunks(single)
+        store.release_chunks(single)
         assert claimed(store, single).number == 0
 
     def test_the_team_with_the_least_under_way_comes_first(self, store: Store) -> None:
@@ -156,16 +156,16 @@ class TestClaims:
         """However often workers shut down."""
         row, single = make(store, chunks=1), working(store, "a")
         for _ in range(2 * CHUNK_ATTEMPTS):
-            store.hand_back(claimed(store, single))
+            store.return_chunk(claimed(store, single))
         assert now_of(store, row).state == "running"
         assert claimed(store, single).number == 0
 
     def test_claimable_chunks_are_counted_up_to_what_is_asked(self, store: Store) -> None:
         """Those never begun, and those that lost their worker."""
         make(store, chunks=3)
-        assert [store.claimable_chunks(NOW, most) for most in (2, 9)] == [2, 3]
+        assert [store.count_claimable_chunks(NOW, most) for most in (2, 9)] == [2, 3]
         claimed(store, working(store, "a"))
-        assert [store.claimable_chunks(at, 9) for at in (NOW, LATER)] == [2, 3]
+        assert [store.count_claimable_chunks(at, 9) for at in (NOW, LATER)] == [2, 3]
 
 
 class TestReviews:
@@ -174,29 +174,29 @@ class TestReviews:
         row, single = make(store, review_at=2), working(store, "a")
         claims = [claimed(store, single) for _ in range(3)]
         for claim in (claims[0], claims[2]):
-            store.keep_tally(claim, "{}", 1000, NOW)
+            store.save_tally(claim, "{}", 1000, NOW)
         assert claimed(store, single).number == 3
-        store.keep_tally(claims[1], "{}", 1000, NOW)
-        assert claimed(store, single) == Claim(row.id, REVIEW, 2, single)
+        store.save_tally(claims[1], "{}", 1000, NOW)
+        assert claimed(store, single) == ChunkClaim(row.id, REVIEW, 2, single)
 
     def test_after_a_review_that_wants_more_comes_the_next(self, store: Store) -> None:
         """At once where its chunks are done already; the first review's second worker changes nothing."""
         row, single = make(store, review_at=2), working(store, "a")
         claims = [claimed(store, single) for _ in range(4)]
         for claim in claims:
-            store.keep_tally(claim, "{}", 1000, NOW)
+            store.save_tally(claim, "{}", 1000, NOW)
         review = claimed(store, single)
-        assert store.go_on(review, 4)
-        assert not store.go_on(review, 3)
-        assert claimed(store, single) == Claim(row.id, REVIEW, 4, single)
+        assert store.postpone_review(review, 4)
+        assert not store.postpone_review(review, 3)
+        assert claimed(store, single) == ChunkClaim(row.id, REVIEW, 4, single)
 
     def test_the_first_result_stays(self, store: Store) -> None:
         """And nothing changes it: no second result, no cancellation, no failure."""
         row, single = make(store), working(store, "a")
         do_all(store, single)
-        review = Claim(row.id, REVIEW, 4, single)
-        assert store.succeed(review, {"sum": 10**40}, NOW)
-        assert not store.succeed(review, {"sum": 2}, LATER)
+        review = ChunkClaim(row.id, REVIEW, 4, single)
+        assert store.complete_scenario(review, {"sum": 10**40}, NOW)
+        assert not store.complete_scenario(review, {"sum": 2}, LATER)
         assert not store.cancel_scenario(row.id, LATER)
         store.fail_chunk(review, "late", LATER, for_good=True)
         found = store.scenario(DEFAULT_TEAM, row.id)
@@ -210,11 +210,11 @@ class TestEnds:
         row, single = make(store), working(store, "a")
         claim = claimed(store, single)
         assert store.cancel_scenario(row.id, NOW)
-        assert not store.scenario_open(row.id)
+        assert not store.is_scenario_open(row.id)
         assert store.claim_chunk(single, NOW) is None
-        assert not store.keep_tally(claim, "{}", 1000, NOW)
-        assert not store.go_on(claim, 2)
-        assert not store.succeed(claim, {}, NOW)
+        assert not store.save_tally(claim, "{}", 1000, NOW)
+        assert not store.postpone_review(claim, 2)
+        assert not store.complete_scenario(claim, {}, NOW)
         assert (now_of(store, row).state, now_of(store, row).units_done) == ("cancelled", 0)
 
     def test_the_last_failed_attempt_fails_the_scenario(self, store: Store) -> None:
@@ -240,14 +240,14 @@ class TestEnds:
             at += timedelta(seconds=60)
         other = make(store)
         assert store.close_exhausted(at) == 1
-        assert (now_of(store, row).state, now_of(store, row).error) == ("failed", DIED)
+        assert (now_of(store, row).state, now_of(store, row).error) == ("failed", LOST_WORKER_ERROR)
         assert now_of(store, other).state == "queued"
 
     def test_chunks_of_what_is_over_are_forgotten(self, store: Store) -> None:
         """Those of what is not over stay."""
         over, single = make(store, chunks=3), working(store, "a")
         do_all(store, single)
-        store.succeed(Claim(over.id, REVIEW, 3, single), {}, NOW)
+        store.complete_scenario(ChunkClaim(over.id, REVIEW, 3, single), {}, NOW)
         going = make(store)
         claimed(store, single)
         assert store.forget_chunks() == 4

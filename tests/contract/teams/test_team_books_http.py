@@ -16,7 +16,7 @@ from service.domain.teams import SCOPES
 from service.usecases.jobs import Worker, run_job
 from service.usecases.keys import make_key
 from service.usecases.prices.refresh import refresh_prices
-from service.usecases.scenarios.worker import KIND, tend
+from service.usecases.scenarios.worker import KIND, maintain_scenarios
 from tests.contract.teams.team_books import BASE, BOOKS, LIST_USD, ON_AWS, OWN_USD, PROGRAM, SHARED, Body, Teams, book, opened, plainly
 
 
@@ -78,11 +78,11 @@ class TestPrices:
 
 def work(context: AppContext) -> None:
     """What a worker would do, until there is nothing left."""
-    tend(context)
+    maintain_scenarios(context)
     while jobs := context.store.open_jobs(KIND):
         for job in jobs:
             run_job(context, job.id, JOB_KINDS, Worker("this/1"))
-        tend(context)
+        maintain_scenarios(context)
 
 
 def broken(teams: Teams, name: str) -> Body:

@@ -16,7 +16,7 @@ from service.config import Settings
 from service.container import utc_now
 from service.store import Store
 from service.usecases import jobs
-from service.usecases.scenarios.worker import ALIVE
+from service.usecases.scenarios.worker import WORKER_TIMEOUT
 from tests.unit.cli.invoke import output_of, run
 
 SMALL: dict[str, Any] = {**EXAMPLE, "trials": 2000}
@@ -58,7 +58,7 @@ def test_a_worker_that_died_is_not_waited_for(settings: Settings, file: Path) ->
     """A worker that counts as alive when the command begins, and no longer a moment later: the command takes its place."""
     output_of(settings, "scenario", "run", str(file))
     with closing(Store(settings.database_url)) as store:
-        store.beat("dead", utc_now() - ALIVE + timedelta(seconds=1))
+        store.beat("dead", utc_now() - WORKER_TIMEOUT + timedelta(seconds=1))
     assert json.loads(output_of(settings, "scenario", "run", str(file), "--json"))["state"] == "succeeded"
 
 

@@ -7,11 +7,11 @@ from dataclasses import replace
 from typing import Any
 
 from service.domain.quantities import Range
-from service.domain.scenarios import Aggregate, Floats, Limits, ProgramModel, RunModel
+from service.domain.scenarios import Aggregate, Floats, ProgramModel, RunModel, Targets
 from service.domain.training.run import Run
-from service.engine.scenarios.aggregates import unit_for
-from service.engine.scenarios.program import placed
-from service.engine.scenarios.trials import Field, Sampler, all_needed, gauged, tally
+from service.engine.scenarios.aggregates import counting_unit
+from service.engine.scenarios.program import order_program
+from service.engine.scenarios.trials import Sampler, UncertainField, aggregate_trials, fit_causes, models_random_spec
 from tests.unit.engine.builders import failures, run
 
 CERTAIN = Range.exactly(1.0)
@@ -30,7 +30,7 @@ def run_model(whole: Run, name: str, hours: float, **changes: Any) -> RunModel:
         "name": name,
         "run": whole,
         "useful_hours": hours,
-        "slowness": CERTAIN,
+        "slowdown": CERTAIN,
         "queue_hours": Range.exactly(0.0),
         "interval_hours": 1.0,
         "checkpoint_tb": 0.0,
@@ -39,7 +39,7 @@ def run_model(whole: Run, name: str, hours: float, **changes: Any) -> RunModel:
     return RunModel(**{**fields, **changes})
 
 
-def sampler(whole: RunModel | ProgramModel, *fields: Field, mixing: Floats | None = None, **changes: Any) -> Sampler:
+def sampler(whole: RunModel | ProgramModel, *fields: UncertainField, correlation_factor: Floats | None = None, **changes: Any) -> Sampler:
     """A sampler of one model: its causes are read already."""
     planned: Mapping[str, float] = {"cost_usd": 1e4, "completed_cost_usd": 1e4, "wall_clock_hours": 1e3, "accelerator_hours": 1e4}
     none = (0,) * len(fields)
@@ -47,17 +47,17 @@ def sampler(whole: RunModel | ProgramModel, *fields: Field, mixing: Floats | Non
         "seed": 7,
         "block": 4096,
         "fields": fields,
-        "mixing": mixing,
+        "correlation_factor": correlation_factor,
         "models": {none: whole},
-        "places": {none: placed(whole)} if isinstance(whole, ProgramModel) else {},
-        "limits": Limits(),
-        "units": {name: unit_for(value) for name, value in planned.items()},
-        "gauges": {},
+        "networks": {none: order_program(whole)} if isinstance(whole, ProgramModel) else {},
+        "targets": Targets(),
+        "units": {name: counting_unit(value) for name, value in planned.items()},
+        "score_bins": {},
     }
     settings |= changes
-    made = Sampler(**{"needed": all_needed(settings["models"], settings["places"]), **settings})
-    return replace(made, gauges=gauged(made))
+    made = Sampler(**{"random_spec": models_random_spec(settings["models"], settings["networks"]), **settings})
+    return replace(made, score_bins=fit_causes(made))
 
 
 def tallied(made: Sampler, trials: int, first: int = 0) -> Aggregate:
-    return tally(made, first, trials, lambda: None)
+    return aggregate_trials(made, first, trials, lambda: None)

@@ -7,13 +7,13 @@ from typing import Any
 
 from service.domain.errors import InvalidRequest
 from service.usecases.programs.runs import PROGRAM_SECTIONS
-from service.usecases.scenarios.changes.request_paths import read_value, states
+from service.usecases.scenarios.changes.request_paths import is_stated, read_value
 from service.usecases.scenarios.registry import ScenarioRequest
 
 Body = Mapping[str, Any]
 
 
-def meant_path(given: ScenarioRequest, path: str, sample: float) -> str:
+def resolve_path(given: ScenarioRequest, path: str, sample: float) -> str:
     """The path itself, or `defaults.<path>`: of a program, what an estimate has and the program has not is that field of every run.
 
     `sample`: a value that the field may have.
@@ -24,7 +24,7 @@ def meant_path(given: ScenarioRequest, path: str, sample: float) -> str:
     return shared if _is_field(given, shared, sample) else path
 
 
-def check_reach(base: Body, path: str, others: Collection[str], pointer: str) -> str | None:
+def check_scope(base: Body, path: str, others: Collection[str], pointer: str) -> str | None:
     """How many runs a field of the defaults reaches, as a warning where it is not all of them. `others`: paths that have values beside it.
 
     Raises InvalidRequest where it reaches none, or where the program's own section stands in the place of a run's field.
@@ -73,14 +73,14 @@ def _stated_instead(base: Body, field: str) -> str | None:
     section, _, _ = field.partition(".")
     if section in PROGRAM_SECTIONS and section in base:
         return section
-    return "schedule.queue_days" if field == "schedule.queue_hours" and states(base, "schedule.queue_days") else None
+    return "schedule.queue_days" if field == "schedule.queue_hours" and is_stated(base, "schedule.queue_days") else None
 
 
 def _own(base: Body, field: str, others: Collection[str]) -> Iterator[bool]:
     """Whether each run has its own value of a field."""
     for at, tier in enumerate(base["tiers"]):
         for place, run in enumerate(tier["runs"]):
-            yield states(run["estimate"], field) or f"tiers.{at}.runs.{place}.estimate.{field}" in others
+            yield is_stated(run["estimate"], field) or f"tiers.{at}.runs.{place}.estimate.{field}" in others
 
 
 def _shared_out(base: Body) -> bool:

@@ -31,7 +31,7 @@ RUN_PATH = re.compile(r"tiers\.(?P<tier>\d{1,4})\.runs\.(?P<run>\d{1,4})\.")
 
 
 @dataclass(frozen=True, slots=True)
-class Figures:
+class RequestOutputs:
     """What one request takes. Of a program hours are its tiers' added up, all at the same percentile, and hours to the finish whole days.
 
     `hours_to_finish` runs from the start, or from the order where there is none.
@@ -47,22 +47,22 @@ class Figures:
     problem: str | None = None
 
 
-def value_at(body: Any, path: str) -> Any:
+def get_value(body: Any, path: str) -> Any:
     """The value of a field. KeyError where the request does not state it."""
     for part in path.split("."):
         body = body[_position(body, part)] if isinstance(body, list | tuple) else _member(body, part)
     return body
 
 
-def states(body: Any, path: str) -> bool:
+def is_stated(body: Any, path: str) -> bool:
     """Whether the request states a field; null states nothing."""
     try:
-        return value_at(body, path) is not None
+        return get_value(body, path) is not None
     except KeyError:
         return False
 
 
-def changed(body: Body, values: Mapping[str, Any]) -> dict[str, Any]:
+def with_values(body: Body, values: Mapping[str, Any]) -> dict[str, Any]:
     """The request with these fields set, sections that were not stated made; what is not on a path is shared with the original.
 
     A path that leads into another is set after it. Raises InvalidRequest where a path leads into no section.
@@ -73,7 +73,7 @@ def changed(body: Body, values: Mapping[str, Any]) -> dict[str, Any]:
     return found
 
 
-def checked_path(path: str, pointer: str) -> str:
+def check_path(path: str, pointer: str) -> str:
     """The path, if it is one. Raises InvalidRequest."""
     parts = path.split(".")
     if len(path) > LONGEST_PATH or len(parts) > MOST_DEPTH or not all(parts):
@@ -89,7 +89,7 @@ def read_value(given: ScenarioRequest, path: str, value: Any, pointer: str) -> A
     """A value as the use cases take it at a path, checked by the base request's own schema. Raises InvalidRequest, pointers as given."""
     body, inside = _alone(given.written, path)
     try:
-        return value_at(given.read(changed(body, {inside: value})), inside)
+        return get_value(given.read(with_values(body, {inside: value})), inside)
     except KeyError as error:
         raise InvalidRequest(f"{path} cannot be set by itself: state the whole section it lies in", pointer) from error
     except DomainError as problem:
@@ -117,7 +117,7 @@ def _of_runs(given: ScenarioRequest, path: str, value: Any) -> str:
         return ""
     body, inside = _alone(given.written, f"defaults.{path}")
     try:
-        given.read(changed(body, {inside: value}))
+        given.read(with_values(body, {inside: value}))
     except DomainError:
         return ""
     return f"; of a program it is defaults.{path} for its runs, and tiers.0.runs.0.estimate.{path} for one of them"
@@ -133,10 +133,10 @@ def read_numbers(given: ScenarioRequest, path: str, values: Sequence[float], poi
         for value in values:
             if value != math.floor(value):
                 read_value(given, path, value, pointer)
-    return [like(least, value, pointer) for value in values]
+    return [convert_like(least, value, pointer) for value in values]
 
 
-def counted(given: ScenarioRequest, path: str, value: float) -> bool:
+def takes_whole_numbers(given: ScenarioRequest, path: str, value: float) -> bool:
     """Whether the field at a path takes whole numbers only, such as the one nearest to `value`."""
     try:
         return type(read_value(given, path, round(value), "")) is int
@@ -144,7 +144,7 @@ def counted(given: ScenarioRequest, path: str, value: float) -> bool:
         return False
 
 
-def like(sample: Any, value: float, pointer: str = "") -> Any:
+def convert_like(sample: Any, value: float, pointer: str = "") -> Any:
     """A number in the form of another that was read: whole, in cents, a range, a share. Raises InvalidRequest where that is none."""
     match sample:
         case bool():
@@ -167,44 +167,44 @@ def is_number(value: Any) -> bool:
     return isinstance(value, NUMBERS) and not isinstance(value, bool)
 
 
-def pinned(context: AppContext, given: ScenarioRequest) -> tuple[dict[str, Any], str]:
+def pin_prices(context: AppContext, given: ScenarioRequest) -> tuple[dict[str, Any], str]:
     """The base request with the price book it is evaluated against, and that book's name. Raises UnknownName for one nobody knows."""
     path = "price.snapshot" if given.shape == "estimate" else "defaults.price.snapshot"
     try:
-        stated = value_at(given.base, path)
+        stated = get_value(given.base, path)
     except KeyError:
         stated = None
     try:
         name = context.book(stated).name
     except DomainError as problem:
         raise problem.below("/base" if given.shape == "estimate" else "/base/defaults") from problem
-    return changed(given.base, {path: name}), name
+    return with_values(given.base, {path: name}), name
 
 
-def as_of(context: AppContext, now: datetime) -> AppContext:
+def at_time(context: AppContext, now: datetime) -> AppContext:
     """The context at that time: a scenario's "today" is the day it was asked for, whenever a worker comes to it."""
     return replace(context, clock=lambda: now)
 
 
-def figures(context: AppContext, shape: Shape, base: Body) -> Figures:
+def evaluate_request(context: AppContext, shape: Shape, base: Body) -> RequestOutputs:
     """The figures of a request, by the estimate's or the program's use case. Raises DomainErrors."""
     return _of_run(context, base) if shape == "estimate" else _of_program(context, base)
 
 
-def row_of(context: AppContext, shape: Shape, base: Body) -> dict[str, Any]:
+def evaluate_row(context: AppContext, shape: Shape, base: Body) -> dict[str, Any]:
     """The figures of a request as JSON has them; one that cannot be is a row with its problem."""
     try:
-        found = figures(context, shape, base)
+        found = evaluate_request(context, shape, base)
     except DomainError as problem:
         return {"feasible": False, "problem": f"{problem.pointer}: {problem.message}".removeprefix(": ")}
     row: dict[str, Any] = plain(found)
     return {"feasible": found.problem is None, **row}
 
 
-def _of_run(context: AppContext, base: Body) -> Figures:
+def _of_run(context: AppContext, base: Body) -> RequestOutputs:
     found = estimate(context, base).estimate
     hours = found.time.wall_clock_hours
-    return Figures(
+    return RequestOutputs(
         cost_usd=found.cost.total_usd,
         wall_clock_hours=hours,
         accelerator_hours=found.time.accelerator_hours,
@@ -216,10 +216,10 @@ def _of_run(context: AppContext, base: Body) -> Figures:
     )
 
 
-def _of_program(context: AppContext, base: Body) -> Figures:
+def _of_program(context: AppContext, base: Body) -> RequestOutputs:
     found = plan_program(context, base)
     tiers, dates = found.plan.tiers, found.schedule
-    return Figures(
+    return RequestOutputs(
         cost_usd=found.plan.total_usd,
         wall_clock_hours=_added([tier.use.wall_clock_hours for tier in tiers]),
         accelerator_hours=_added([tier.use.accelerator_hours for tier in tiers]),

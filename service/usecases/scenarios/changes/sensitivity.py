@@ -15,26 +15,26 @@ import numpy as np
 
 from service.context import AppContext
 from service.domain.errors import DomainError, InvalidRequest
-from service.engine.scenarios.sensitivity import Floats, Indices, design, evaluations, indices
+from service.engine.scenarios.sensitivity import Floats, SobolIndices, count_evaluations, estimate_indices, saltelli_design
 from service.presets.version import engine_version
 from service.serialization import plain
 from service.usecases.scenarios.base_check import check_base
 from service.usecases.scenarios.changes.request_paths import (
-    Figures,
-    as_of,
-    changed,
-    checked_path,
-    counted,
-    figures,
+    RequestOutputs,
+    at_time,
+    check_path,
+    convert_like,
+    evaluate_request,
+    get_value,
     is_number,
-    like,
-    pinned,
+    pin_prices,
     read_numbers,
     read_value,
-    value_at,
+    takes_whole_numbers,
+    with_values,
 )
-from service.usecases.scenarios.distributions import distribution_of, ends, quantiles
-from service.usecases.scenarios.registry import Prepared, ScenarioKind, ScenarioRequest, Step, never_enough
+from service.usecases.scenarios.distributions import bounds, parse_distribution, quantiles
+from service.usecases.scenarios.registry import PreparedScenario, ScenarioKind, ScenarioRequest, Step, never_sufficient
 
 Body = Mapping[str, Any]
 
@@ -50,7 +50,7 @@ LOW_AND_HIGH = np.array([0.1, 0.9])
 MOST_LEFT_OUT = 0.2
 
 
-def prepare(context: AppContext, given: ScenarioRequest) -> Prepared:
+def prepare(context: AppContext, given: ScenarioRequest) -> PreparedScenario:
     """The inputs with how they are distributed. Raises DomainErrors with a pointer into the request, the base's among them."""
     options = given.options
     stated, swing = options.get("inputs") or {}, options.get("swing")
@@ -60,11 +60,11 @@ def prepare(context: AppContext, given: ScenarioRequest) -> Prepared:
     swung = _swung(given, stated, swing)
     _check_limits(given, len(stated), len(swung), points)
     inputs = {path: _input(given, path, stated[path]) for path in sorted(stated)}
-    base, snapshot = pinned(context, given)
+    base, snapshot = pin_prices(context, given)
     check_base(context, given.shape, base)
-    units = _tornado_evaluations(inputs, swung) + (evaluations(len(inputs), points) if inputs else 0)
+    units = _tornado_evaluations(inputs, swung) + (count_evaluations(len(inputs), points) if inputs else 0)
     a_chunk = EVALUATIONS_A_CHUNK[given.shape]
-    return Prepared(
+    return PreparedScenario(
         kind="sensitivity",
         chunks=math.ceil(units / a_chunk),
         units_per_chunk=a_chunk,
@@ -85,9 +85,9 @@ def prepare(context: AppContext, given: ScenarioRequest) -> Prepared:
     )
 
 
-def run_chunk(context: AppContext, prepared: Prepared, index: int, step: Step) -> dict[str, Any]:
+def run_chunk(context: AppContext, prepared: PreparedScenario, index: int, step: Step) -> dict[str, Any]:
     """The outputs of one chunk of evaluations, None where there is no answer, with the first reason."""
-    asked, context = prepared.request, as_of(context, prepared.request["now"])
+    asked, context = prepared.request, at_time(context, prepared.request["now"])
     values: list[list[float] | None] = []
     problem = None
     for settings in _settings(asked, index * prepared.units_per_chunk, prepared.units_after(index + 1)):
@@ -96,14 +96,14 @@ def run_chunk(context: AppContext, prepared: Prepared, index: int, step: Step) -
             values.append(None)
             continue
         try:
-            values.append(_outputs(figures(context, asked["shape"], changed(asked["base"], settings))))
+            values.append(_outputs(evaluate_request(context, asked["shape"], with_values(asked["base"], settings))))
         except DomainError as found:
             values.append(None)
             problem = problem or f"{found.pointer}: {found.message}".removeprefix(": ")
     return {"values": values, "problem": problem}
 
 
-def finish(context: AppContext, prepared: Prepared, tallies: Iterable[Body]) -> dict[str, Any]:
+def finish(context: AppContext, prepared: PreparedScenario, tallies: Iterable[Body]) -> dict[str, Any]:
     """The tornado and the indices. Raises InvalidRequest where the base request itself has no answer."""
     del context
     asked, rows, problems = prepared.request, [], []
@@ -135,9 +135,9 @@ def _check_limits(given: ScenarioRequest, inputs: int, swung: int, points: int) 
     most = MOST_EVALUATIONS[given.shape]
     if inputs + swung > MOST_INPUTS:
         raise InvalidRequest(f"{inputs + swung} inputs are more than {MOST_INPUTS}: state those of interest in inputs", "/inputs")
-    if points and evaluations(inputs, points) > most:
+    if points and count_evaluations(inputs, points) > most:
         raise InvalidRequest(
-            f"{points:,} points of {inputs} inputs are {evaluations(inputs, points):,} evaluations, more than the {most:,} of one"
+            f"{points:,} points of {inputs} inputs are {count_evaluations(inputs, points):,} evaluations, more than the {most:,} of one"
             f" sensitivity over a base of the shape {given.shape}",
             "/points",
         )
@@ -146,8 +146,8 @@ def _check_limits(given: ScenarioRequest, inputs: int, swung: int, points: int) 
 def _input(given: ScenarioRequest, path: str, distribution: Body) -> dict[str, Any]:
     """An input's distribution, its ends read by the request's schema: what lies between them is as good."""
     pointer = f"/inputs/{path}"
-    low, high = ends(distribution_of(distribution, pointer))
-    if counted(given, checked_path(path, pointer), high):
+    low, high = bounds(parse_distribution(distribution, pointer))
+    if takes_whole_numbers(given, check_path(path, pointer), high):
         low, high = round(low), round(high)
     return {"distribution": dict(distribution), "sample": read_numbers(given, path, (low, high), pointer)[0]}
 
@@ -160,8 +160,8 @@ def _swung(given: ScenarioRequest, stated: Body, swing: float | None) -> dict[st
     if len(numbers) > MOST_INPUTS:
         message = f"the base states {len(numbers)} numbers, more than {MOST_INPUTS}: state those of interest in inputs"
         raise InvalidRequest(message, "/swing")
-    ends = [_moved(given, {path: numbers[path] for path in sorted(numbers)}, factor) for factor in (1 - swing, 1 + swing)]
-    pairs = {path: [taken[path] for taken in ends] for path in ends[0]}
+    bounds = [_moved(given, {path: numbers[path] for path in sorted(numbers)}, factor) for factor in (1 - swing, 1 + swing)]
+    pairs = {path: [taken[path] for taken in bounds] for path in bounds[0]}
     return {path: pair for path, pair in pairs.items() if pair != [None, None]}
 
 
@@ -169,8 +169,8 @@ def _moved(given: ScenarioRequest, numbers: Mapping[str, Any], factor: float) ->
     """Every number times a factor as the use cases take it, None where the request's schema does not; all read at once if they can be."""
     moved = {path: _times(value, factor) for path, value in numbers.items()}
     try:
-        body = given.read(changed(given.written, moved))
-        return {path: value_at(body, path) for path in moved}
+        body = given.read(with_values(given.written, moved))
+        return {path: get_value(body, path) for path in moved}
     except (DomainError, KeyError):
         return {path: _taken(given, path, value) for path, value in moved.items()}
 
@@ -218,7 +218,7 @@ def _unstated(given: ScenarioRequest, inputs: Iterable[str]) -> list[str]:
     missing = []
     for path in inputs:
         try:
-            value_at(given.base, path)
+            get_value(given.base, path)
         except KeyError:
             missing.append(path)
     if not missing:
@@ -247,7 +247,7 @@ def _pairs(asked: Body) -> list[tuple[str, Sequence[Any]]]:
 
 def _values(given: Body, shares: Floats) -> list[Any]:
     """An input's quantiles as the use cases take them."""
-    return [like(given["sample"], value) for value in quantiles(distribution_of(given["distribution"], ""), shares).tolist()]
+    return [convert_like(given["sample"], value) for value in quantiles(parse_distribution(given["distribution"], ""), shares).tolist()]
 
 
 def _designed(asked: Body, first: int, end: int) -> Iterator[dict[str, Any]]:
@@ -260,10 +260,10 @@ def _designed(asked: Body, first: int, end: int) -> Iterator[dict[str, Any]]:
 @functools.lru_cache(maxsize=2)
 def _design(inputs: int, points: int, seed: int) -> Floats:
     """The whole design; a chunk needs some rows of it, and the next chunk the next."""
-    return design(inputs, points, seed)
+    return saltelli_design(inputs, points, seed)
 
 
-def _outputs(found: Figures) -> list[float]:
+def _outputs(found: RequestOutputs) -> list[float]:
     return [found.cost_usd.p50, found.wall_clock_hours.p50, found.accelerator_hours.p50, found.hours_to_finish, found.tco2e]
 
 
@@ -300,11 +300,11 @@ def _indices(asked: Body, values: Floats, problems: Sequence[str]) -> tuple[dict
     warnings = [f"{left_out} of {points} points have no answer and are left out, the first because {problems[0]}"] if left_out else []
     if left_out > MOST_LEFT_OUT * points:
         return None, [*warnings, "too few points have an answer for indices: narrow the distributions"]
-    shown = {name: _shown(indices(by_point[:, :, at], asked["seed"]), list(inputs)) for at, name in enumerate(OUTPUTS)}
+    shown = {name: _shown(estimate_indices(by_point[:, :, at], asked["seed"]), list(inputs)) for at, name in enumerate(OUTPUTS)}
     return {"points": points, "evaluations": len(values), "outputs": shown}, warnings
 
 
-def _shown(found: Indices, paths: Sequence[str]) -> dict[str, Any]:
+def _shown(found: SobolIndices, paths: Sequence[str]) -> dict[str, Any]:
     """One output's indices, the greatest total first."""
     rows = [
         {
@@ -320,4 +320,4 @@ def _shown(found: Indices, paths: Sequence[str]) -> dict[str, Any]:
     return {"mean": found.mean, "standard_deviation": math.sqrt(found.variance), "inputs": rows}
 
 
-KIND = ScenarioKind(prepare, run_chunk, never_enough, finish)
+KIND = ScenarioKind(prepare, run_chunk, never_sufficient, finish)

@@ -12,19 +12,19 @@ from service.context import AppContext
 from service.domain.errors import InvalidRequest
 from service.presets.version import engine_version
 from service.serialization import plain
-from service.usecases.scenarios.base_check import check_names, parts_left
+from service.usecases.scenarios.base_check import check_names, unchanged_parts
 from service.usecases.scenarios.changes.request_paths import (
-    as_of,
-    changed,
-    checked_path,
-    counted,
+    at_time,
+    check_path,
+    evaluate_row,
     is_number,
-    pinned,
+    pin_prices,
     read_numbers,
     read_value,
-    row_of,
+    takes_whole_numbers,
+    with_values,
 )
-from service.usecases.scenarios.registry import Prepared, ScenarioKind, ScenarioRequest, Step, never_enough
+from service.usecases.scenarios.registry import PreparedScenario, ScenarioKind, ScenarioRequest, Step, never_sufficient
 
 Body = Mapping[str, Any]
 
@@ -37,16 +37,16 @@ MOST_READ = 100
 ENDS = ("from", "to")
 
 
-def prepare(context: AppContext, given: ScenarioRequest) -> Prepared:
+def prepare(context: AppContext, given: ScenarioRequest) -> PreparedScenario:
     """The axes or the list, every value read. Raises DomainErrors with a pointer into the request, the base's names included."""
     axes, changes = given.options.get("axes"), given.options.get("changes")
     if bool(axes) == bool(changes):
         raise InvalidRequest("state axes, or a list of changes: one of them", "/axes")
-    base, snapshot = pinned(context, given)
+    base, snapshot = pin_prices(context, given)
     table = _grid(given, axes) if axes else _list(given, changes or ())
-    check_names(context, given.shape, base, parts_left(table["columns"]), swept=table["columns"])
+    check_names(context, given.shape, base, unchanged_parts(table["columns"]), swept=table["columns"])
     cells, a_chunk = _cells(table), CELLS_A_CHUNK[given.shape]
-    return Prepared(
+    return PreparedScenario(
         kind="sweep",
         chunks=math.ceil(cells / a_chunk),
         units_per_chunk=a_chunk,
@@ -57,18 +57,18 @@ def prepare(context: AppContext, given: ScenarioRequest) -> Prepared:
     )
 
 
-def run_chunk(context: AppContext, prepared: Prepared, index: int, step: Step) -> dict[str, Any]:
+def run_chunk(context: AppContext, prepared: PreparedScenario, index: int, step: Step) -> dict[str, Any]:
     """The rows of one chunk of cells. A cell that cannot be is a row with its problem."""
-    asked, context = prepared.request, as_of(context, prepared.request["now"])
+    asked, context = prepared.request, at_time(context, prepared.request["now"])
     rows = []
     for cell in range(index * prepared.units_per_chunk, prepared.units_after(index + 1)):
         step()
         values = _values(asked, cell)
-        rows.append({"inputs": plain(values), **row_of(context, asked["shape"], changed(asked["base"], values))})
+        rows.append({"inputs": plain(values), **evaluate_row(context, asked["shape"], with_values(asked["base"], values))})
     return {"rows": rows}
 
 
-def finish(context: AppContext, prepared: Prepared, tallies: Iterable[Body]) -> dict[str, Any]:
+def finish(context: AppContext, prepared: PreparedScenario, tallies: Iterable[Body]) -> dict[str, Any]:
     """All rows, in the order of the cells: the last axis turns fastest."""
     del context
     rows = [row for tally in tallies for row in tally["rows"]]
@@ -87,7 +87,7 @@ def _grid(given: ScenarioRequest, axes: Body) -> dict[str, Any]:
     if len(axes) > MOST_AXES:
         raise InvalidRequest(f"{len(axes)} axes are more than the {MOST_AXES} a sweep may have", "/axes")
     for path in axes:
-        checked_path(path, f"/axes/{path}")
+        check_path(path, f"/axes/{path}")
     cells = math.prod(_length(axis, f"/axes/{path}") for path, axis in axes.items())
     _check_cells(cells, given, "/axes")
     spelt = {path: _spelt(given, path, axis) for path, axis in axes.items()}
@@ -101,7 +101,7 @@ def _list(given: ScenarioRequest, changes: Sequence[Body]) -> dict[str, Any]:
     rows: dict[str, list[int]] = {}
     for row, change in enumerate(changes):
         for path in change:
-            rows.setdefault(checked_path(path, f"/changes/{row}"), []).append(row)
+            rows.setdefault(check_path(path, f"/changes/{row}"), []).append(row)
     if len(rows) > MOST_AXES:
         raise InvalidRequest(f"{len(rows)} different fields are more than the {MOST_AXES} a sweep may change", "/changes")
     spelt = {path: [changes[row][path] for row in rows[path]] for path in rows}
@@ -146,7 +146,7 @@ def _spelt(given: ScenarioRequest, path: str, axis: Any) -> list[Any]:
     low, high, steps = axis["from"], axis["to"], int(axis["steps"])
     values = (np.geomspace if axis.get("log") else np.linspace)(low, high, steps).tolist()
     values[0], values[-1] = low, high
-    return [low, *map(round, values[1:-1]), high] if counted(given, path, low) else values
+    return [low, *map(round, values[1:-1]), high] if takes_whole_numbers(given, path, low) else values
 
 
 def _read(given: ScenarioRequest, path: str, values: Sequence[Any], pointer: str) -> list[Any]:
@@ -170,4 +170,4 @@ def _values(asked: Body, cell: int) -> dict[str, Any]:
     return {path: values[int(place)] for (path, values), place in zip(columns.items(), places, strict=True)}
 
 
-KIND = ScenarioKind(prepare, run_chunk, never_enough, finish)
+KIND = ScenarioKind(prepare, run_chunk, never_sufficient, finish)

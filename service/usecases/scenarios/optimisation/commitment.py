@@ -10,10 +10,10 @@ import numpy as np
 from providers.offer import TERM_HOURS
 from service.domain.comparison.options import Option, OwnedClusterCost
 from service.domain.errors import InvalidRequest
-from service.domain.scenarios import Choice, Floats
-from service.engine.scenarios.optimisation import Slice, SupplyOption, best_mix, critical_ratio
+from service.domain.scenarios import Discrete, Floats
+from service.engine.scenarios.optimisation import Slice, SupplyOption, cheapest_mix, critical_ratio
 from service.usecases.comparison.compare import Comparison
-from service.usecases.scenarios.distributions import distribution_of, ends, quantiles
+from service.usecases.scenarios.distributions import bounds, parse_distribution, quantiles
 
 Body = Mapping[str, Any]
 
@@ -24,12 +24,12 @@ ON_DEMAND = "on_demand"
 
 def check_demand(demand: Body, pointer: str) -> None:
     """Raises InvalidRequest for a demand that is no distribution, or reaches below nothing."""
-    low, high = ends(distribution_of(demand, pointer))
+    low, high = bounds(parse_distribution(demand, pointer))
     if low < 0 or high <= 0:
         raise InvalidRequest(f"a demand is 0 accelerators or more in every hour, not {low:g}", pointer)
 
 
-def commitment(found: Comparison, best: Body, demand: Body, quantile: float | None) -> dict[str, Any] | None:
+def plan_commitment(found: Comparison, best: Body, demand: Body, quantile: float | None) -> dict[str, Any] | None:
     """The cheapest mix for the demand of the best option's accelerators; None where nobody sells or owns any.
 
     For a quantile of cost the demand is taken at that quantile: what a fleet costs rises with it.
@@ -38,7 +38,7 @@ def commitment(found: Comparison, best: Body, demand: Body, quantile: float | No
     if not ways:
         return None
     values, weights = _levels(demand, quantile)
-    slices = best_mix(ways, values, weights)
+    slices = cheapest_mix(ways, values, weights)
     mean = float(np.average(values, weights=weights))
     flexible = next((way for way in ways if way.name == ON_DEMAND), None)
     alone = None if flexible is None else flexible.usd_per_used_hour * mean
@@ -96,10 +96,10 @@ def _same(block: OwnedClusterCost, best: Body) -> bool:
 
 def _levels(demand: Body, quantile: float | None) -> tuple[Floats, Floats]:
     """Values of the demand, rising, and their probabilities."""
-    distribution = distribution_of(demand, "/demand/accelerators")
+    distribution = parse_distribution(demand, "/demand/accelerators")
     if quantile is not None:
         return quantiles(distribution, np.array([quantile])), np.ones(1)
-    if isinstance(distribution, Choice):
+    if isinstance(distribution, Discrete):
         return np.array(distribution.values), np.array(distribution.weights)
     return quantiles(distribution, (np.arange(NODES) + 0.5) / NODES), np.full(NODES, 1 / NODES)
 
@@ -114,7 +114,7 @@ def _shown(each: Slice) -> dict[str, Any]:
     }
 
 
-def notes_of(mix: Body | None) -> Sequence[str]:
+def commitment_warnings(mix: Body | None) -> Sequence[str]:
     """What a reader of a mix would ask about."""
     if mix is None:
         return ()

@@ -12,7 +12,7 @@ from service.domain.errors import DomainError, InvalidRequest
 from service.engine.scaling.laws import require_parametric, tokens_for_loss
 from service.presets.scaling.laws import PublishedLaw, default_law, find_law
 from service.presets.serving import default_shape
-from service.usecases.scenarios.optimisation.options import Sized
+from service.usecases.scenarios.optimisation.options import SizedWorkload
 
 Body = Mapping[str, Any]
 
@@ -25,29 +25,29 @@ def coarse_sizes(wanted: Body, most_loss: float) -> list[tuple[float, float]]:
     if low > high:
         raise InvalidRequest(f"min_params {low:,} is above max_params {high:,}", "/model_size/min_params")
     params = np.geomspace(low, high, COARSE_SIZES).tolist() if high > low else [float(low)]
-    found = [(size, tokens) for size, tokens in with_tokens(wanted, most_loss, params) if math.isfinite(tokens)]
+    found = [(size, tokens) for size, tokens in sizes_with_tokens(wanted, most_loss, params) if math.isfinite(tokens)]
     if not found:
         raise InvalidRequest(f"no size up to {high:,} reaches a loss of {most_loss:g} by this law", "/constraints/max_loss")
     return found
 
 
-def with_tokens(wanted: Body, most_loss: float, params: Sequence[float]) -> list[tuple[float, float]]:
+def sizes_with_tokens(wanted: Body, most_loss: float, params: Sequence[float]) -> list[tuple[float, float]]:
     """Sizes with the tokens that take each to the loss, infinite where none do. Raises DomainErrors for a law that cannot say."""
     try:
-        tokens = tokens_for_loss(require_parametric(law_of(wanted).law), np.asarray(params), most_loss)
+        tokens = tokens_for_loss(require_parametric(select_law(wanted).law), np.asarray(params), most_loss)
     except DomainError as problem:
         raise problem.below("/model_size") from problem
     return list(zip(params, tokens.tolist(), strict=True))
 
 
-def law_of(wanted: Body) -> PublishedLaw:
+def select_law(wanted: Body) -> PublishedLaw:
     """The law that is named, or the default. Raises UnknownName."""
     return find_law(wanted["law"]) if wanted.get("law") else default_law()
 
 
-def size_of(params: float | None, tokens: float | None) -> Sized:
+def sized_workload(params: float | None, tokens: float | None) -> SizedWorkload:
     """What a size changes of the workload; nothing where it is None."""
     if params is None or tokens is None:
-        return Sized({})
+        return SizedWorkload({})
     model = {"params": round(params), **default_shape()}
-    return Sized({"model": model, "data": {"tokens": math.ceil(tokens)}}, float(round(params)), float(math.ceil(tokens)))
+    return SizedWorkload({"model": model, "data": {"tokens": math.ceil(tokens)}}, float(round(params)), float(math.ceil(tokens)))

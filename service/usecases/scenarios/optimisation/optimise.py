@@ -18,12 +18,12 @@ from service.usecases.comparison.offer_selection import resolve_accelerators
 from service.usecases.resolution.assumption_log import AssumptionLog
 from service.usecases.resolution.run_settings import resolve_overhead, resolve_schedule
 from service.usecases.scenarios.base_check import MODEL, REGION, check_names
-from service.usecases.scenarios.changes.request_paths import as_of, pinned
+from service.usecases.scenarios.changes.request_paths import at_time, pin_prices
 from service.usecases.scenarios.optimisation.commitment import check_demand
-from service.usecases.scenarios.optimisation.model_sizes import coarse_sizes, size_of
-from service.usecases.scenarios.optimisation.options import Aim, Row, compared, in_order, on_front, rows_of
-from service.usecases.scenarios.optimisation.refinement import narrowed_down, with_interval
-from service.usecases.scenarios.registry import Prepared, ScenarioKind, ScenarioRequest, Step, never_enough
+from service.usecases.scenarios.optimisation.model_sizes import coarse_sizes, sized_workload
+from service.usecases.scenarios.optimisation.options import Goal, OptionRow, compare_options, list_rows, select_pareto_front, sort_key
+from service.usecases.scenarios.optimisation.refinement import refine_best, with_checkpoint_interval
+from service.usecases.scenarios.registry import PreparedScenario, ScenarioKind, ScenarioRequest, Step, never_sufficient
 
 Body = Mapping[str, Any]
 
@@ -35,14 +35,14 @@ MOST_ON_FRONT = 200
 ASIDE = ("hardware", "price", "levers")
 
 
-def prepare(context: AppContext, given: ScenarioRequest) -> Prepared:
+def prepare(context: AppContext, given: ScenarioRequest) -> PreparedScenario:
     """What is searched. Raises DomainErrors with pointers into the request."""
     options = given.options
     if given.shape != "estimate":
         raise InvalidRequest("optimize takes an estimate request as its base", "/base")
     if (options.get("objective") == "cost_quantile") != ("quantile" in options):
         raise InvalidRequest("cost_quantile takes the quantile, and no other objective does", "/quantile")
-    base, snapshot = pinned(context, given)
+    base, snapshot = pin_prices(context, given)
     check_names(context, given.shape, base, (REGION,) if options.get("model_size") else (MODEL, REGION))
     accelerators = resolve_accelerators(options.get("candidates", {}), context.book(snapshot).columns, AssumptionLog())
     sizes = _sizes(given)
@@ -53,7 +53,7 @@ def prepare(context: AppContext, given: ScenarioRequest) -> Prepared:
     if options.get("demand"):
         check_demand(options["demand"]["accelerators"], "/demand/accelerators")
     chunks = max(1, len(sizes) * len(accelerators))
-    return Prepared(
+    return PreparedScenario(
         kind="optimize",
         chunks=chunks,
         units_per_chunk=1,
@@ -76,21 +76,21 @@ def prepare(context: AppContext, given: ScenarioRequest) -> Prepared:
     )
 
 
-def run_chunk(context: AppContext, prepared: Prepared, index: int, step: Step) -> dict[str, Any]:
+def run_chunk(context: AppContext, prepared: PreparedScenario, index: int, step: Step) -> dict[str, Any]:
     """The best options of one accelerator at one size, those that nothing beats among them. Owned hardware stands with the first."""
-    asked, context = prepared.request, as_of(context, prepared.request["now"])
-    aim = Aim(**asked["aim"])
+    asked, context = prepared.request, at_time(context, prepared.request["now"])
+    aim = Goal(**asked["aim"])
     size, place = divmod(index, max(1, len(asked["accelerators"])))
-    sized = [size_of(*asked["sizes"][size])]
+    sized = [sized_workload(*asked["sizes"][size])]
     step()
     candidates = {**asked["candidates"], "accelerators": asked["accelerators"][place : place + 1]}
     try:
-        found = compared(context, asked, aim, sized, candidates, owned=place == 0)
+        found = compare_options(context, asked, aim, sized, candidates, owned=place == 0)
     except DomainError as problem:
         return {"rows": [], "considered": 0, "infeasible": {}, "problem": f"{problem.pointer}: {problem.message}".removeprefix(": ")}
     step()
-    rows = rows_of(found, sized, aim)
-    kept = {row["id"]: row for row in (*rows[:KEPT], *on_front(rows))}
+    rows = list_rows(found, sized, aim)
+    kept = {row["id"]: row for row in (*rows[:KEPT], *select_pareto_front(rows))}
     return {
         "rows": list(kept.values()),
         "considered": found.considered,
@@ -99,9 +99,9 @@ def run_chunk(context: AppContext, prepared: Prepared, index: int, step: Step) -
     }
 
 
-def finish(context: AppContext, prepared: Prepared, tallies: Iterable[Body]) -> dict[str, Any]:
+def finish(context: AppContext, prepared: PreparedScenario, tallies: Iterable[Body]) -> dict[str, Any]:
     """The best of all, narrowed down, with those that nothing beats. Raises InvalidRequest where nothing could be compared."""
-    rows: list[Row] = []
+    rows: list[OptionRow] = []
     infeasible: Counter[str] = Counter()
     considered, problems = 0, []
     for tally in tallies:
@@ -121,16 +121,16 @@ def finish(context: AppContext, prepared: Prepared, tallies: Iterable[Body]) -> 
     if not rows:
         nothing: dict[str, Any] = {"best": None, "pareto_front": [], "gap": None, "commitment": None, "assumptions": []}
         return answer | nothing | {"warnings": ["nothing keeps to the constraints", *dict.fromkeys(problems)][:20]}
-    context, asked = as_of(context, prepared.request["now"]), prepared.request
+    context, asked = at_time(context, prepared.request["now"]), prepared.request
     return (
         answer
-        | narrowed_down(context, asked, Aim(**asked["aim"]), min(rows, key=in_order))
-        | {"pareto_front": [with_interval(asked, row) for row in _front(rows)]}
+        | refine_best(context, asked, Goal(**asked["aim"]), min(rows, key=sort_key))
+        | {"pareto_front": [with_checkpoint_interval(asked, row) for row in _front(rows)]}
     )
 
 
-def _front(rows: list[Row]) -> list[Row]:
-    return sorted(on_front(rows), key=in_order)[:MOST_ON_FRONT]
+def _front(rows: list[OptionRow]) -> list[OptionRow]:
+    return sorted(select_pareto_front(rows), key=sort_key)[:MOST_ON_FRONT]
 
 
 def _aim(context: AppContext, given: ScenarioRequest) -> dict[str, Any]:
@@ -168,4 +168,4 @@ def _sizes(given: ScenarioRequest) -> list[tuple[float | None, float | None]]:
     return [(None, None)] if wanted is None else [*coarse_sizes(wanted, most_loss)]
 
 
-KIND = ScenarioKind(prepare, run_chunk, never_enough, finish)
+KIND = ScenarioKind(prepare, run_chunk, never_sufficient, finish)

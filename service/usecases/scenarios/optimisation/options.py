@@ -17,20 +17,20 @@ from service.domain.quantities import Range
 from service.engine.comparison.ownership import HOURS_PER_YEAR
 from service.engine.comparison.pareto import pareto_front
 from service.engine.numerics.ranges import probability_below
-from service.engine.scenarios.optimisation import mean_of, quantile_of
+from service.engine.scenarios.optimisation import lognormal_mean, lognormal_quantile
 from service.prices.offer_table import Flags
 from service.serialization import plain
 from service.usecases.comparison.compare import Comparison, compare
 
 Body = Mapping[str, Any]
-Row = dict[str, Any]
+OptionRow = dict[str, Any]
 
 MOST_OPTIONS = 1000
 OWNED = "owned"
 
 
 @dataclass(frozen=True, slots=True)
-class Aim:
+class Goal:
     """What is made least, and within which limits. `around`: work around the run, as a share of it; `queue_hours` before it.
 
     It may start from `earliest` to `latest`; prices of what is rented change by a share a year in between.
@@ -54,7 +54,7 @@ class Aim:
 
 
 @dataclass(frozen=True, slots=True)
-class Sized:
+class SizedWorkload:
     """A size of the model with what is changed of the workload; None is the base request's own."""
 
     workload: Body
@@ -63,7 +63,9 @@ class Sized:
     checkpoint_interval_minutes: float | None = None
 
 
-def compared(context: AppContext, asked: Body, aim: Aim, sizes: Sequence[Sized], candidates: Body, *, owned: bool) -> Comparison:
+def compare_options(
+    context: AppContext, asked: Body, aim: Goal, sizes: Sequence[SizedWorkload], candidates: Body, *, owned: bool
+) -> Comparison:
     """The comparison of these workloads on these candidates. Raises DomainErrors."""
     constraints = {name: value for name, value in asked["constraints"].items() if name != "max_loss"} | {"start": aim.earliest}
     if aim.deadline is not None:
@@ -84,14 +86,14 @@ def compared(context: AppContext, asked: Body, aim: Aim, sizes: Sequence[Sized],
     return compare(context, request | ({"variants": variants} if variants else {}))
 
 
-def rows_of(found: Comparison, sizes: Sequence[Sized], aim: Aim) -> list[Row]:
+def list_rows(found: Comparison, sizes: Sequence[SizedWorkload], aim: Goal) -> list[OptionRow]:
     """The feasible options as rows, the best first."""
-    return sorted(itertools.chain.from_iterable(rows_by_size(found, sizes, aim)), key=in_order)
+    return sorted(itertools.chain.from_iterable(rows_by_size(found, sizes, aim)), key=sort_key)
 
 
-def rows_by_size(found: Comparison, sizes: Sequence[Sized], aim: Aim) -> list[list[Row]]:
+def rows_by_size(found: Comparison, sizes: Sequence[SizedWorkload], aim: Goal) -> list[list[OptionRow]]:
     """The feasible options of each workload as rows."""
-    rows: list[list[Row]] = [[] for _ in sizes]
+    rows: list[list[OptionRow]] = [[] for _ in sizes]
     for option in found.options:
         if option.feasible:
             at = int(option.variant or 0)
@@ -100,12 +102,12 @@ def rows_by_size(found: Comparison, sizes: Sequence[Sized], aim: Aim) -> list[li
     return [[row for row in each if row["cost_usd"]["p50"] <= most] for each in rows]
 
 
-def in_order(row: Body) -> tuple[Any, ...]:
+def sort_key(row: Body) -> tuple[Any, ...]:
     """What rows are sorted by: the objective, then money, then time, then their names."""
     return row["objective"], row["usd"], row["finish_hours"], row["id"]
 
 
-def on_front(rows: Sequence[Row]) -> list[Row]:
+def select_pareto_front(rows: Sequence[OptionRow]) -> list[OptionRow]:
     """Rows that no other beats on money, finish and carbon together."""
     if not rows:
         return []
@@ -114,14 +116,14 @@ def on_front(rows: Sequence[Row]) -> list[Row]:
     return [row for row, stands in zip(rows, front, strict=True) if stands]
 
 
-def _row(option: Option, sized: Sized, aim: Aim) -> Row:
+def _row(option: Option, sized: SizedWorkload, aim: Goal) -> OptionRow:
     """A feasible option from its best start on."""
     if option.time is None or option.cost_usd is None or option.energy is None or option.throughput is None:
         raise ValueError(f"option {option.id} is feasible and has no figures")
     start, latest = _start(option, aim)
     days = (start - aim.earliest).days
     cost = _at_start(option, aim, days)
-    usd = quantile_of(cost, aim.quantile) if aim.objective == "cost_quantile" else mean_of(cost)
+    usd = lognormal_quantile(cost, aim.quantile) if aim.objective == "cost_quantile" else lognormal_mean(cost)
     finish = option.time.finish and replace(
         option.time.finish, **{name: getattr(option.time.finish, name) + timedelta(days=days) for name in ("p10", "p50", "p90")}
     )
@@ -151,7 +153,7 @@ def _row(option: Option, sized: Sized, aim: Aim) -> Row:
     }
 
 
-def _start(option: Option, aim: Aim) -> tuple[date, date | None]:
+def _start(option: Option, aim: Goal) -> tuple[date, date | None]:
     """The best day to start on, and the last on which the deadline is kept; None without one, and of what is owned."""
     if option.offer.pricing == OWNED or option.time is None:
         return aim.earliest, None
@@ -165,7 +167,7 @@ def _start(option: Option, aim: Aim) -> tuple[date, date | None]:
     return min(aim.latest, last or aim.latest), last
 
 
-def _in_time(option: Option, aim: Aim, start: date) -> float | None:
+def _in_time(option: Option, aim: Goal, start: date) -> float | None:
     """The probability to keep the deadline from that start on; None without one."""
     if aim.deadline is None or option.time is None or option.offer.pricing == OWNED:
         return option.time.deadline_probability if option.time else None
@@ -175,10 +177,10 @@ def _in_time(option: Option, aim: Aim, start: date) -> float | None:
 
 def _hours_at(hours: Range, share: float) -> float:
     """What the hours stay below with a probability; with certainty or none, as near to it as a log-normal has an answer."""
-    return quantile_of(hours, min(max(share, 1e-6), 1 - 1e-6))
+    return lognormal_quantile(hours, min(max(share, 1e-6), 1 - 1e-6))
 
 
-def _at_start(option: Option, aim: Aim, days: int) -> Range:
+def _at_start(option: Option, aim: Goal, days: int) -> Range:
     """The option's cost where it starts so many days after the earliest: what is paid for rented machines changes, the rest does not."""
     cost, time = option.cost_usd, option.time
     if cost is None or time is None or not days:
@@ -189,7 +191,7 @@ def _at_start(option: Option, aim: Aim, days: int) -> Range:
     )
 
 
-def _machine_usd(option: Option, hours: float, aim: Aim) -> float:
+def _machine_usd(option: Option, hours: float, aim: Goal) -> float:
     """What is paid for the machine, as in `engine.bill`: whole instances and spares, work around the run, whole terms of reservations."""
     offer, term = option.offer, option.commitment.term_hours if option.commitment else 0.0
     billed = option.nodes * offer.accelerators_per_instance + option.spare_accelerators

@@ -10,15 +10,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from service.domain.scenarios import Aggregate, Attribution, Floats, Moments
-from service.engine.scenarios.aggregates import EMPTY, unit_for
-from service.engine.scenarios.attribution import attribution, first_order_shares, gauges
-from service.engine.scenarios.summary import blame
+from service.engine.scenarios.aggregates import EMPTY_HISTOGRAM, counting_unit
+from service.engine.scenarios.attribution import attribute_block, first_order_shares, fit_score_bins
+from service.engine.scenarios.summary import largest_cause_shares
 
 
 def looked_at(scores: dict[str, Floats], values: Floats, limit: float | None = None) -> Attribution:
     half = values.size // 2
-    known = gauges({name: score[:half] for name, score in scores.items()}, values[:half])
-    return attribution(known, {name: score[half:] for name, score in scores.items()}, values[half:], unit_for(1000.0), limit)
+    known = fit_score_bins({name: score[:half] for name, score in scores.items()}, values[:half])
+    return attribute_block(known, {name: score[half:] for name, score in scores.items()}, values[half:], counting_unit(1000.0), limit)
 
 
 @given(st.lists(st.floats(0.0, 10.0), min_size=2, max_size=5).filter(lambda found: max(found) > 0.5), st.integers(0, 100))
@@ -53,10 +53,10 @@ def test_what_is_only_there_together_is_nobodys_share() -> None:
 def test_of_a_handful_of_cases_no_cause_is_named() -> None:
     """Thirty trials above the limit are needed to say what was mostly the cause."""
     looked = Attribution(Moments(100, 0, 0), {}, {"queue": 20, "failures": 9})
-    few = Aggregate(100, {}, {}, EMPTY, {"cost_usd": looked})
-    enough = replace(few, attributions={"cost_usd": replace(looked, blamed={"queue": 24, "failures": 6})})
-    assert blame(few, "cost_usd") == {}
-    assert blame(enough, "cost_usd") == {"queue": 0.8, "failures": 0.2}
+    few = Aggregate(100, {}, {}, EMPTY_HISTOGRAM, {"cost_usd": looked})
+    enough = replace(few, attributions={"cost_usd": replace(looked, largest_cause_counts={"queue": 24, "failures": 6})})
+    assert largest_cause_shares(few, "cost_usd") == {}
+    assert largest_cause_shares(enough, "cost_usd") == {"queue": 0.8, "failures": 0.2}
 
 
 def test_the_cause_that_did_most_is_blamed() -> None:
@@ -64,7 +64,7 @@ def test_the_cause_that_did_most_is_blamed() -> None:
     chances = np.random.default_rng(5)
     scores = {"queue": chances.normal(size=40_000), "failures": chances.normal(size=40_000)}
     values = 1000 + 4 * scores["queue"] + scores["failures"]
-    blamed = looked_at(scores, values, limit=1005.0).blamed
+    blamed = looked_at(scores, values, limit=1005.0).largest_cause_counts
     assert sum(blamed.values()) == np.count_nonzero(values[20_000:] > 1005.0)
     assert blamed["queue"] > 0.98 * sum(blamed.values())
 
@@ -72,4 +72,4 @@ def test_the_cause_that_did_most_is_blamed() -> None:
 def test_no_limit_blames_nobody() -> None:
     """Without a deadline nothing is late."""
     score = np.random.default_rng(6).normal(size=2000)
-    assert looked_at({"queue": score}, 1000 + score).blamed == {}
+    assert looked_at({"queue": score}, 1000 + score).largest_cause_counts == {}

@@ -10,18 +10,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from service.domain.scenarios import Floats
-from service.engine.scenarios.failures import MOST_ONE_BY_ONE, CheckpointPolicy, lost_hours, segment
-from service.engine.scenarios.random_streams import stream
+from service.engine.scenarios.failures import MOST_ONE_BY_ONE, CheckpointPolicy, draw_lost_hours, segment_cumulants
+from service.engine.scenarios.random_streams import block_streams
 from service.engine.training.reliability import goodput
 
 TRIALS = 100_000
 
 
 def lost(segments: float, rate: float, rhythm: CheckpointPolicy, seed: int) -> Floats:
-    chances = stream(seed, 0)
-    z = chances.columns.standard_normal(TRIALS, dtype=np.float32)
+    chances = block_streams(seed, 0)
+    z = chances.fixed_rng.standard_normal(TRIALS, dtype=np.float32)
     useful = np.full(TRIALS, segments * rhythm.interval_hours)
-    return lost_hours(useful, np.full(TRIALS, rate), rhythm, z, chances.ragged).hours
+    return draw_lost_hours(useful, np.full(TRIALS, rate), rhythm, z, chances.variable_rng).hours
 
 
 def skewness(values: Floats) -> float:
@@ -46,26 +46,28 @@ def test_many_failures_have_the_cumulants_of_few_added_up(rate: float, recovery:
 @given(st.floats(1e-6, 2.0), st.floats(0.1, 5.0), st.floats(0.0, 1.0), st.floats(0.0, 3.0))
 def test_the_mean_is_that_of_the_estimates_goodput(rate: float, interval: float, write: float, recovery: float) -> None:
     """Useful hours over all hours, for any rhythm."""
-    one = segment(np.array([rate]), CheckpointPolicy(interval, write, recovery))
+    one = segment_cumulants(np.array([rate]), CheckpointPolicy(interval, write, recovery))
     assert interval / (interval + write + float(one.mean[0])) == pytest.approx(goodput(rate, interval, write, recovery), rel=1e-6)
 
 
 @given(st.floats(1e-12, 100.0), st.floats(0.01, 100.0), st.floats(0.0, 100.0))
 def test_no_rate_makes_anything_else_than_numbers(rate: float, interval: float, recovery: float) -> None:
     """Never less than the writes take, never infinite."""
-    chances = stream(1, 0)
-    z = chances.columns.standard_normal(200, dtype=np.float32)
-    found = lost_hours(np.full(200, 50.0), np.full(200, rate), CheckpointPolicy(interval, 0.1, recovery), z, chances.ragged)
+    chances = block_streams(1, 0)
+    z = chances.fixed_rng.standard_normal(200, dtype=np.float32)
+    found = draw_lost_hours(np.full(200, 50.0), np.full(200, rate), CheckpointPolicy(interval, 0.1, recovery), z, chances.variable_rng)
     assert np.isfinite(found.hours).all()
     assert (found.hours >= 50.0 / interval * 0.1 - 1e-9).all()
 
 
 def test_each_trial_has_its_own_recovery() -> None:
     """Restart minutes may be uncertain: twice the recovery on half of the trials."""
-    chances = stream(2, 0)
+    chances = block_streams(2, 0)
     recovery = np.repeat([0.5, 1.0], TRIALS // 2)
-    z = chances.columns.standard_normal(TRIALS, dtype=np.float32)
-    found = lost_hours(np.full(TRIALS, 100.0), np.full(TRIALS, 0.02), CheckpointPolicy(1.0, 0.0, recovery), z, chances.ragged).hours
+    z = chances.fixed_rng.standard_normal(TRIALS, dtype=np.float32)
+    found = draw_lost_hours(
+        np.full(TRIALS, 100.0), np.full(TRIALS, 0.02), CheckpointPolicy(1.0, 0.0, recovery), z, chances.variable_rng
+    ).hours
     for part, hours in ((found[: TRIALS // 2], 0.5), (found[TRIALS // 2 :], 1.0)):
         expected = 100.0 / goodput(0.02, 1.0, 0.0, hours) - 100.0
         assert abs(part.mean() - expected) <= 3 * part.std() / math.sqrt(part.size)

@@ -15,14 +15,14 @@ from service.engine.numerics.ranges import probability_below
 from service.engine.scenarios.optimisation import (
     Floats,
     SupplyOption,
-    best_mix,
+    cheapest_by_use,
+    cheapest_mix,
     critical_ratio,
-    envelope,
-    least,
-    mean_of,
-    narrowed,
-    possible_gain,
-    quantile_of,
+    lognormal_mean,
+    lognormal_quantile,
+    minimise_on_grid,
+    optimality_gap,
+    refine_grid,
 )
 
 ON_DEMAND = SupplyOption("on_demand", 0.0, 4.0)
@@ -43,7 +43,7 @@ DEMANDS = st.lists(st.tuples(st.integers(0, 500), st.integers(1, 9)), min_size=1
 def test_the_newsvendors_commitment_is_the_cheapest_of_all(levels: list[tuple[int, int]]) -> None:
     """Against every whole number of committed accelerators, whatever the demand."""
     demand, weights = (np.array(column, dtype=np.float64) for column in zip(*sorted(levels), strict=True))
-    slices = best_mix([ON_DEMAND, RESERVED], demand, weights)
+    slices = cheapest_mix([ON_DEMAND, RESERVED], demand, weights)
     found = sum(each.usd_per_hour for each in slices)
     assert found == pytest.approx(min(usd_per_hour(each, demand, weights) for each in range(501)), abs=1e-9)
 
@@ -52,7 +52,7 @@ def test_the_commitment_is_the_demands_quantile_of_the_critical_ratio() -> None:
     """1 - 2.4 / 4 = 0.4: of a demand spread evenly over 0 to 100 the 40th percentile."""
     assert critical_ratio(RESERVED, ON_DEMAND) == pytest.approx(0.4)
     demand = np.linspace(0.0, 100.0, 100_001)
-    committed, flexible = best_mix([ON_DEMAND, RESERVED], demand, np.ones_like(demand))
+    committed, flexible = cheapest_mix([ON_DEMAND, RESERVED], demand, np.ones_like(demand))
     assert (committed.way, committed.last) == (RESERVED, pytest.approx(40.0, abs=0.01))
     assert (flexible.way, flexible.first, flexible.last) == (ON_DEMAND, committed.last, 100.0)
     assert flexible.used_share == pytest.approx(0.3, abs=0.001)
@@ -62,7 +62,7 @@ def test_a_reservation_dearer_than_on_demand_is_not_bought() -> None:
     """Its critical ratio is 0."""
     dear = SupplyOption("reserved_1y", 5.0, 0.0)
     assert critical_ratio(dear, ON_DEMAND) == 0.0
-    assert [each.way for each in best_mix([ON_DEMAND, dear], np.array([1.0, 9.0]), np.ones(2))] == [ON_DEMAND]
+    assert [each.way for each in cheapest_mix([ON_DEMAND, dear], np.array([1.0, 9.0]), np.ones(2))] == [ON_DEMAND]
 
 
 WAYS = st.lists(st.builds(SupplyOption, st.just("way"), st.floats(0.0, 5.0), st.floats(0.0, 5.0)), min_size=1, max_size=6)
@@ -71,7 +71,7 @@ WAYS = st.lists(st.builds(SupplyOption, st.just("way"), st.floats(0.0, 5.0), st.
 @given(WAYS, st.floats(0.0, 1.0))
 def test_the_envelope_has_the_cheapest_way_for_every_share(ways: list[SupplyOption], share: float) -> None:
     """What it says for a share costs no more than any way."""
-    chosen = [way for begins, way in envelope(ways) if begins >= share][-1]
+    chosen = [way for begins, way in cheapest_by_use(ways) if begins >= share][-1]
     assert chosen.usd_per_hour(share) <= min(way.usd_per_hour(share) for way in ways) + 1e-9
 
 
@@ -79,7 +79,7 @@ def test_the_envelope_has_the_cheapest_way_for_every_share(ways: list[SupplyOpti
 def test_no_single_way_serves_a_demand_for_less_than_the_mix(ways: list[SupplyOption], levels: list[tuple[int, int]]) -> None:
     """And the slices stack up to the greatest demand."""
     demand, weights = (np.array(column, dtype=np.float64) for column in zip(*sorted(levels), strict=True))
-    slices = best_mix(ways, demand, weights)
+    slices = cheapest_mix(ways, demand, weights)
     mean = float(np.average(demand, weights=weights))
     alone = min(demand[-1] * way.fixed_usd_per_hour + mean * way.usd_per_used_hour for way in ways)
     assert sum(each.usd_per_hour for each in slices) <= alone + 1e-9
@@ -89,7 +89,7 @@ def test_no_single_way_serves_a_demand_for_less_than_the_mix(ways: list[SupplyOp
 def test_owned_hardware_serves_what_is_always_needed() -> None:
     """Three ways by falling share of hours in use: owned below reserved is never needed here, on demand for the peak."""
     demand, weights = np.array([10.0, 50.0, 100.0]), np.ones(3)
-    assert [each.way for each in best_mix([ON_DEMAND, RESERVED, OWNED], demand, weights)] == [OWNED, ON_DEMAND]
+    assert [each.way for each in cheapest_mix([ON_DEMAND, RESERVED, OWNED], demand, weights)] == [OWNED, ON_DEMAND]
 
 
 RANGES = st.tuples(st.floats(1.0, 1e6), st.floats(0.01, 0.99), st.floats(1.01, 5.0)).map(
@@ -100,8 +100,8 @@ RANGES = st.tuples(st.floats(1.0, 1e6), st.floats(0.01, 0.99), st.floats(1.01, 5
 @given(RANGES, st.floats(0.01, 0.99))
 def test_a_quantile_is_where_its_probability_is(quantity: Range, share: float) -> None:
     """As deadlines are judged; the 10th, 50th and 90th percentile are the range's own."""
-    assert probability_below(quantile_of(quantity, share), quantity) == pytest.approx(share, abs=1e-9)
-    assert [quantile_of(quantity, each) for each in (0.1, 0.5, 0.9)] == pytest.approx([quantity.p10, quantity.p50, quantity.p90])
+    assert probability_below(lognormal_quantile(quantity, share), quantity) == pytest.approx(share, abs=1e-9)
+    assert [lognormal_quantile(quantity, each) for each in (0.1, 0.5, 0.9)] == pytest.approx([quantity.p10, quantity.p50, quantity.p90])
 
 
 def test_a_mean_is_that_of_draws() -> None:
@@ -110,8 +110,8 @@ def test_a_mean_is_that_of_draws() -> None:
     z = np.random.default_rng(1).standard_normal(1_000_000)
     below, above = math.log(100 / 60) / 1.2815515655446004, math.log(2.5) / 1.2815515655446004
     drawn = 100 * np.exp(np.where(z < 0, below, above) * z)
-    assert mean_of(quantity) == pytest.approx(drawn.mean(), abs=3 * drawn.std() / 1000)
-    assert mean_of(Range.exactly(7.0)) == 7.0
+    assert lognormal_mean(quantity) == pytest.approx(drawn.mean(), abs=3 * drawn.std() / 1000)
+    assert lognormal_mean(Range.exactly(7.0)) == 7.0
 
 
 def valley(values: Sequence[float], at: float = 321.0) -> list[float]:
@@ -123,7 +123,7 @@ def test_narrowing_finds_the_least_of_a_valley() -> None:
     """Between 1 and 1e4 in two rounds, to 1e-3."""
     coarse = np.geomspace(1.0, 1e4, 9).tolist()
     tried = dict(zip(coarse, valley(coarse), strict=True))
-    least(valley, tried, 1.0, 1e4, 2)
+    minimise_on_grid(valley, tried, 1.0, 1e4, 2)
     assert min(tried.values()) == pytest.approx(1.0, abs=1e-3)
 
 
@@ -133,7 +133,7 @@ def test_no_finer_grid_is_lower_by_more_than_the_gap(at: float, points: int) -> 
     values = np.geomspace(1.0, 1e4, points + 1).tolist()
     tried = dict(zip(values, valley(values, at), strict=True))
     finest = min(valley(np.geomspace(1.0, 1e4, 10_001).tolist(), at))
-    assert finest >= min(tried.values()) * (1 - possible_gain(tried)) - 1e-12
+    assert finest >= min(tried.values()) * (1 - optimality_gap(tried)) - 1e-12
 
 
 def test_the_gap_closes_as_the_grid_gets_finer() -> None:
@@ -141,20 +141,20 @@ def test_the_gap_closes_as_the_grid_gets_finer() -> None:
     gaps = []
     for points in (5, 9, 17, 65):
         values = np.geomspace(1.0, 1e4, points).tolist()
-        gaps.append(possible_gain(dict(zip(values, valley(values), strict=True))))
+        gaps.append(optimality_gap(dict(zip(values, valley(values), strict=True))))
     assert gaps == sorted(gaps, reverse=True)
     assert gaps[-1] < 0.05
-    assert possible_gain({3.0: 7.0, 4.0: math.inf}) == 0.0
+    assert optimality_gap({3.0: 7.0, 4.0: math.inf}) == 0.0
 
 
 def test_a_rough_objectives_gap_is_as_deep_as_its_dips() -> None:
     """A point that dips by 3 % among level ones says that others may."""
     level = {float(value): 100.0 for value in range(1, 10)}
-    assert possible_gain(level) == 0.0
-    assert possible_gain(level | {5.0: 97.0}) == pytest.approx(3 / 97)
+    assert optimality_gap(level) == 0.0
+    assert optimality_gap(level | {5.0: 97.0}) == pytest.approx(3 / 97)
 
 
 def test_narrowing_stays_within_bounds_and_tries_nothing_twice() -> None:
     """At the edge of what was tried only the inner side is looked at; of a single point there is nothing between."""
-    assert all(1.0 < value < 10.0 for value in narrowed([1.0, 10.0, 100.0], 1.0, 1.0, 100.0))
-    assert narrowed([5.0], 5.0, 5.0, 5.0) == []
+    assert all(1.0 < value < 10.0 for value in refine_grid([1.0, 10.0, 100.0], 1.0, 1.0, 100.0))
+    assert refine_grid([5.0], 5.0, 5.0, 5.0) == []

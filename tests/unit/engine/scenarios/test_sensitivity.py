@@ -10,14 +10,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.engine.scenarios.sensitivity import Floats, Indices, design, evaluations, indices
+from service.engine.scenarios.sensitivity import Floats, SobolIndices, count_evaluations, estimate_indices, saltelli_design
 
 POINTS = 1024
 
 
-def found_for(function: Callable[[Floats], Floats], inputs: int, points: int = POINTS, seed: int = 5) -> Indices:
-    values = function(design(inputs, points, seed))
-    return indices(values.reshape(points, inputs + 2), seed)
+def found_for(function: Callable[[Floats], Floats], inputs: int, points: int = POINTS, seed: int = 5) -> SobolIndices:
+    values = function(saltelli_design(inputs, points, seed))
+    return estimate_indices(values.reshape(points, inputs + 2), seed)
 
 
 def ishigami(shares: Floats) -> Floats:
@@ -85,9 +85,9 @@ def test_first_order_indices_add_up_to_no_more_than_all(weights: list[float], in
 @given(st.permutations(range(3)))
 def test_the_order_of_inputs_does_not_matter(order: list[int]) -> None:
     """The same evaluations with their inputs in another order give the same indices in that order."""
-    values = ishigami(design(3, 256, 5)).reshape(256, 5)
+    values = ishigami(saltelli_design(3, 256, 5)).reshape(256, 5)
     shuffled = values[:, [0, 1, *(2 + each for each in order)]]
-    ours, theirs = indices(values, 5), indices(shuffled, 5)
+    ours, theirs = estimate_indices(values, 5), estimate_indices(shuffled, 5)
     assert theirs.first.tolist() == ours.first[order].tolist()
     assert theirs.total_interval.tolist() == ours.total_interval[:, order].tolist()
 
@@ -107,21 +107,21 @@ def test_what_does_not_vary_has_no_indices() -> None:
 
 def test_points_without_an_answer_are_left_out() -> None:
     """The others' indices stay near; without any there are none."""
-    values = ishigami(design(3, 1024, 5)).reshape(1024, 5)
+    values = ishigami(saltelli_design(3, 1024, 5)).reshape(1024, 5)
     values[::50, 2] = np.nan
-    assert indices(values, 5).total == pytest.approx([0.5576, 0.4424, 0.2437], abs=0.05)
-    assert indices(np.full((4, 5), np.nan), 5).first.tolist() == [0.0, 0.0, 0.0]
+    assert estimate_indices(values, 5).total == pytest.approx([0.5576, 0.4424, 0.2437], abs=0.05)
+    assert estimate_indices(np.full((4, 5), np.nan), 5).first.tolist() == [0.0, 0.0, 0.0]
 
 
 def test_the_design_is_points_and_their_mixtures() -> None:
     """Row by row: A, B, and A with each coordinate of B; the same for the same seed, within the unit cube."""
     inputs, points = 3, 8
-    rows = design(inputs, points, 1)
-    assert rows.shape == (evaluations(inputs, points), inputs)
+    rows = saltelli_design(inputs, points, 1)
+    assert rows.shape == (count_evaluations(inputs, points), inputs)
     for at_a, at_b, *mixed in rows.reshape(points, inputs + 2, inputs):
         for place, row in enumerate(mixed):
             expected = at_a.copy()
             expected[place] = at_b[place]
             assert row.tolist() == expected.tolist()
-    assert rows.tolist() == design(inputs, points, 1).tolist() != design(inputs, points, 2).tolist()
+    assert rows.tolist() == saltelli_design(inputs, points, 1).tolist() != saltelli_design(inputs, points, 2).tolist()
     assert 0 <= rows.min() <= rows.max() < 1

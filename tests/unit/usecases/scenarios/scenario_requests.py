@@ -7,9 +7,9 @@ import uuid
 from typing import Any
 
 from service.context import AppContext
-from service.schemas.scenarios.request import SCHEMAS, Base, given_of
-from service.usecases.scenarios.codec import packed, unpacked
-from service.usecases.scenarios.registry import Prepared, ScenarioRequest, Shape, kind_of
+from service.schemas.scenarios.request import SCHEMAS, BaseRequest, build_request
+from service.usecases.scenarios.codec import pack_prepared, unpack_prepared
+from service.usecases.scenarios.registry import PreparedScenario, ScenarioRequest, Shape, load_kind
 
 RUN: dict[str, Any] = {
     "model": {"params": "1B"},
@@ -31,24 +31,24 @@ PROGRAM: dict[str, Any] = {
 
 def given(kind: str, base: dict[str, Any], shape: Shape = "estimate", **options: Any) -> ScenarioRequest:
     """A request as the use cases take it; `options` are read already."""
-    return given_of({"kind": kind, "base": Base(shape, base, SCHEMAS[shape].load(base)), **options})
+    return build_request({"kind": kind, "base": BaseRequest(shape, base, SCHEMAS[shape].load(base)), **options})
 
 
-def prepared(context: AppContext, asked: ScenarioRequest) -> Prepared:
+def prepared(context: AppContext, asked: ScenarioRequest) -> PreparedScenario:
     """What the workers are told, through JSON and back."""
-    found = kind_of(asked.kind).prepare(context, asked)
-    return unpacked(json.loads(json.dumps(packed(found))), str(uuid.uuid4()))
+    found = load_kind(asked.kind).prepare(context, asked)
+    return unpack_prepared(json.loads(json.dumps(pack_prepared(found))), str(uuid.uuid4()))
 
 
 def result_of(context: AppContext, asked: ScenarioRequest) -> dict[str, Any]:
     """The result, every chunk's tally through JSON and back."""
-    kind, told = kind_of(asked.kind), prepared(context, asked)
+    kind, told = load_kind(asked.kind), prepared(context, asked)
     tallies = [tally_of(context, told, index) for index in range(told.chunks)]
     found: dict[str, Any] = json.loads(json.dumps(kind.finish(context, told, iter(tallies)), allow_nan=False))
     return found
 
 
-def tally_of(context: AppContext, told: Prepared, index: int) -> dict[str, Any]:
+def tally_of(context: AppContext, told: PreparedScenario, index: int) -> dict[str, Any]:
     """One chunk's tally as the next process reads it."""
-    found: dict[str, Any] = json.loads(json.dumps(kind_of(told.kind).run_chunk(context, told, index, lambda: None), allow_nan=False))
+    found: dict[str, Any] = json.loads(json.dumps(load_kind(told.kind).run_chunk(context, told, index, lambda: None), allow_nan=False))
     return found

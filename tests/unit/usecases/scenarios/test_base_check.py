@@ -11,7 +11,7 @@ from service.container import build_context
 from service.context import AppContext
 from service.domain.errors import DoesNotFit, DomainError, InvalidRequest, NoOffer, UnknownName
 from service.usecases.scenarios.base_check import MOST_ESTIMATED
-from service.usecases.scenarios.registry import Prepared, kind_of
+from service.usecases.scenarios.registry import PreparedScenario, load_kind
 from tests.unit.usecases.comparison.comparing import selling
 from tests.unit.usecases.requests import pointer_of
 from tests.unit.usecases.scenarios.scenario_requests import PROGRAM, RUN, given
@@ -35,9 +35,9 @@ def context(settings: Settings) -> AppContext:
     return selling(build_context(settings))
 
 
-def taken(context: AppContext, kind: str, base: Body, **options: Any) -> Prepared:
+def taken(context: AppContext, kind: str, base: Body, **options: Any) -> PreparedScenario:
     shape = "program" if "tiers" in base else "estimate"
-    return kind_of(kind).prepare(context, given(kind, base, shape, **(options or ASKED[kind])))
+    return load_kind(kind).prepare(context, given(kind, base, shape, **(options or ASKED[kind])))
 
 
 def program(*estimates: Body, **changes: Any) -> Body:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from service.usecases.scenarios.distributions import distribution_of, ends, quantiles
+from service.usecases.scenarios.distributions import bounds, parse_distribution, quantiles
 from tests.unit.usecases.requests import pointer_of
 
 SHARES = np.array([0.1, 0.5, 0.9])
@@ -28,7 +28,7 @@ SHARES = np.array([0.1, 0.5, 0.9])
 )
 def test_quantiles_are_those_of_the_distribution(stated: dict[str, Any], expected: list[float]) -> None:
     """The 10th, 50th and 90th percentile."""
-    assert quantiles(distribution_of(stated, ""), SHARES) == pytest.approx(expected, rel=1e-4)
+    assert quantiles(parse_distribution(stated, ""), SHARES) == pytest.approx(expected, rel=1e-4)
 
 
 @pytest.mark.parametrize(
@@ -41,10 +41,10 @@ def test_quantiles_are_those_of_the_distribution(stated: dict[str, Any], expecte
 )
 def test_values_reach_from_end_to_end(stated: dict[str, Any], low: float, high: float) -> None:
     """Tails are cut off at one in ten thousand, and no quantile lies beyond."""
-    distribution = distribution_of(stated, "")
-    assert ends(distribution) == pytest.approx((low, high), abs=5e-3)
+    distribution = parse_distribution(stated, "")
+    assert bounds(distribution) == pytest.approx((low, high), abs=5e-3)
     found = quantiles(distribution, np.array([0.0, 1e-9, 1 - 1e-9]))
-    assert ends(distribution)[0] <= found.min() <= found.max() <= ends(distribution)[1]
+    assert bounds(distribution)[0] <= found.min() <= found.max() <= bounds(distribution)[1]
 
 
 @pytest.mark.parametrize(
@@ -87,4 +87,4 @@ def test_values_reach_from_end_to_end(stated: dict[str, Any], low: float, high: 
 )
 def test_what_is_no_distribution_is_refused_with_its_place(stated: Any) -> None:
     """A negative variance among them."""
-    assert pointer_of(lambda: distribution_of(stated, "/inputs/x")) == "/inputs/x"
+    assert pointer_of(lambda: parse_distribution(stated, "/inputs/x")) == "/inputs/x"

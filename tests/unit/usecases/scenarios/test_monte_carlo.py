@@ -15,11 +15,11 @@ from service.config import load_settings
 from service.container import build_context
 from service.context import AppContext
 from service.domain.errors import InvalidRequest
-from service.schemas.scenarios.request import ScenarioRequestSchema, given_of
+from service.schemas.scenarios.request import ScenarioRequestSchema, build_request
 from service.usecases.programs.plan import plan_program
 from service.usecases.scenarios import monte_carlo
-from service.usecases.scenarios.codec import packed, unpacked
-from service.usecases.scenarios.registry import Prepared, ScenarioRequest
+from service.usecases.scenarios.codec import pack_prepared, unpack_prepared
+from service.usecases.scenarios.registry import PreparedScenario, ScenarioRequest
 from service.usecases.training.estimate import estimate
 
 PRICE = "price.usd_per_accelerator_hour"
@@ -44,20 +44,20 @@ def context(tmp_path_factory: pytest.TempPathFactory) -> AppContext:
 
 
 def asked(base: dict[str, Any], **options: Any) -> ScenarioRequest:
-    return given_of(ScenarioRequestSchema().load({"kind": "monte_carlo", "base": base, **options}))
+    return build_request(ScenarioRequestSchema().load({"kind": "monte_carlo", "base": base, **options}))
 
 
-def prepared(context: AppContext, base: dict[str, Any], **options: Any) -> Prepared:
+def prepared(context: AppContext, base: dict[str, Any], **options: Any) -> PreparedScenario:
     """As workers get it: through JSON."""
     found = monte_carlo.prepare(context, asked(base, **options))
-    return unpacked(json.loads(json.dumps(packed(found))), f"{base} {options}")
+    return unpack_prepared(json.loads(json.dumps(pack_prepared(found))), f"{base} {options}")
 
 
 def go_on() -> None:
     """Nobody asks for the end."""
 
 
-def chunk(context: AppContext, found: Prepared, index: int) -> dict[str, Any]:
+def chunk(context: AppContext, found: PreparedScenario, index: int) -> dict[str, Any]:
     made: dict[str, Any] = json.loads(json.dumps(monte_carlo.run_chunk(context, found, index, go_on)))
     return made
 
@@ -68,7 +68,7 @@ def result(context: AppContext, base: dict[str, Any], **options: Any) -> dict[st
     tallies: list[dict[str, Any]] = []
     for index in range(found.chunks):
         tallies.append(chunk(context, found, index))
-        if index + 1 in found.checkpoints and monte_carlo.enough(found, tallies):
+        if index + 1 in found.checkpoints and monte_carlo.is_sufficient(found, tallies):
             break
     return monte_carlo.finish(context, found, tallies)
 

@@ -21,17 +21,17 @@ from service.container import JOB_KINDS, build_context
 from service.context import AppContext
 from service.domain.errors import InvalidRequest, NotFound, StoreUnavailable
 from service.domain.quantities import Range
-from service.domain.scenarios import ScenarioRow
+from service.domain.scenarios import ScenarioRecord
 from service.domain.teams import Principal
 from service.schemas.programs.request import ProgramRequestSchema
 from service.store import OpenWork
-from service.store.scenarios.scenarios import DIED, KEPT_FOR
+from service.store.scenarios.scenarios import KEPT_FOR, LOST_WORKER_ERROR
 from service.usecases.jobs import LEASE_S, HandedBack, Worker, run_job
 from service.usecases.scenarios import registry, scenarios, worker
-from service.usecases.scenarios.codec import packed, unpacked
-from service.usecases.scenarios.registry import KINDS, Prepared, kind_of
-from service.usecases.scenarios.scenarios import TooMuchOpen, cancel, find_scenario, forget
-from service.usecases.scenarios.worker import ALIVE, KIND, call_workers, processes, tend
+from service.usecases.scenarios.codec import pack_prepared, unpack_prepared
+from service.usecases.scenarios.registry import KINDS, PreparedScenario, load_kind
+from service.usecases.scenarios.scenarios import TeamQuotaExceeded, cancel_scenario, find_scenario, forget_scenarios
+from service.usecases.scenarios.worker import KIND, WORKER_TIMEOUT, count_processes, enqueue_workers, maintain_scenarios
 from tests.support.scenario_toy import EVERYBODY, MERGE, MODULE, NAME, UNITS_A_CHUNK, given, start
 from tests.unit.usecases.test_jobs import SentNowhere
 
@@ -67,12 +67,12 @@ def run_all(context: AppContext, worker: Worker = ME) -> None:
         run_job(context, sent(context).pop(0), JOB_KINDS, worker)
 
 
-def now_of(context: AppContext, row: ScenarioRow) -> ScenarioRow:
+def now_of(context: AppContext, row: ScenarioRecord) -> ScenarioRecord:
     """The scenario as it stands."""
     return find_scenario(context, EVERYBODY, row.id).row
 
 
-def result_of(context: AppContext, row: ScenarioRow) -> Mapping[str, Any]:
+def result_of(context: AppContext, row: ScenarioRecord) -> Mapping[str, Any]:
     """The result of a scenario that has one."""
     found = find_scenario(context, EVERYBODY, row.id)
     assert (found.row.state, found.result is None) == ("succeeded", False), found.row.error
@@ -125,15 +125,15 @@ class TestAnEvaluation:
         run_all(context)
         assert (now_of(context, ahead).state, now_of(context, ahead).units_done) == ("running", 7 * UNITS_A_CHUNK)
         context.store.finish_job(held, {}, context.clock())
-        tend(context)
+        maintain_scenarios(context)
         run_all(context)
         assert result_of(context, ahead) == result_of(context, plain)
 
     def test_what_has_no_json_is_no_result(self, context: AppContext, monkeypatch: pytest.MonkeyPatch) -> None:
         """NaN would be read by nobody."""
-        toy = kind_of(NAME)
+        toy = load_kind(NAME)
         broken = replace(toy, finish=lambda *_: {"cost_usd": math.nan})
-        monkeypatch.setattr(worker, "kind_of", lambda _: broken)
+        monkeypatch.setattr(worker, "load_kind", lambda _: broken)
         row = start(context, chunks=1)
         run_all(context)
         assert (now_of(context, row).state, "JSON compliant" in str(now_of(context, row).error)) == ("failed", True)
@@ -177,8 +177,8 @@ class TestTrouble:
             job, _ = context.store.create_single_job(KIND, {"single": f"j{attempt}"}, at, f"j{attempt}")
             assert context.store.claim_job(job.id, f"lost/{attempt}", at, LEASE_S)
             assert context.store.claim_chunk(f"j{attempt}", at)
-        tend(context)
-        assert (now_of(context, row).state, now_of(context, row).error) == ("failed", DIED)
+        maintain_scenarios(context)
+        assert (now_of(context, row).state, now_of(context, row).error) == ("failed", LOST_WORKER_ERROR)
 
     def test_a_worker_that_stops_gives_its_chunk_back(self, context: AppContext, tmp_path: Path) -> None:
         """At its next step, without an attempt lost; the next one has the same result."""
@@ -193,7 +193,7 @@ class TestTrouble:
 
     def test_a_database_that_goes_away_ends_the_attempt_alone(self, context: AppContext, monkeypatch: pytest.MonkeyPatch) -> None:
         """The job is tried again, and what it had claimed is begun anew."""
-        row, keep = start(context, chunks=2), context.store.keep_tally
+        row, keep = start(context, chunks=2), context.store.save_tally
         calls: list[object] = []
 
         def once_away(*arguments: Any) -> bool:
@@ -202,7 +202,7 @@ class TestTrouble:
                 raise StoreUnavailable("away")
             return keep(*arguments)
 
-        monkeypatch.setattr(context.store, "keep_tally", once_away)
+        monkeypatch.setattr(context.store, "save_tally", once_away)
         job = sent(context)[0]
         for _ in range(2):
             run_job(context, job, JOB_KINDS, ME)
@@ -213,23 +213,23 @@ class TestCancelling:
     def test_what_waits_is_cancelled_at_once(self, context: AppContext, tmp_path: Path) -> None:
         """No chunk of it is made; a second time changes nothing."""
         row = start(context, chunks=3, folder=str(tmp_path))
-        first, again = cancel(context, EVERYBODY, row.id).row, cancel(context, EVERYBODY, row.id).row
+        first, again = cancel_scenario(context, EVERYBODY, row.id).row, cancel_scenario(context, EVERYBODY, row.id).row
         run_all(context)
         assert (first.state, first) == ("cancelled", again)
         assert not (tmp_path / "made").exists()
 
     def test_what_runs_is_left_at_a_step(self, context: AppContext, monkeypatch: pytest.MonkeyPatch) -> None:
         """Its worker goes on with the next scenario."""
-        monkeypatch.setattr(worker, "LOOK_S", 0.0)
-        toy = kind_of(NAME)
+        monkeypatch.setattr(worker, "POLL_S", 0.0)
+        toy = load_kind(NAME)
 
-        def cancelled_inside(at: AppContext, prepared: Prepared, index: int, step: Any) -> dict[str, Any]:
+        def cancelled_inside(at: AppContext, prepared: PreparedScenario, index: int, step: Any) -> dict[str, Any]:
             if prepared.key == row.id:
-                cancel(at, EVERYBODY, row.id)
+                cancel_scenario(at, EVERYBODY, row.id)
                 step()
             return toy.run_chunk(at, prepared, index, step)
 
-        monkeypatch.setattr(worker, "kind_of", lambda _: replace(toy, run_chunk=cancelled_inside))
+        monkeypatch.setattr(worker, "load_kind", lambda _: replace(toy, run_chunk=cancelled_inside))
         row = start(context, chunks=3)
         other = start(context, chunks=1)
         run_all(context)
@@ -238,14 +238,14 @@ class TestCancelling:
 
     def test_a_cancellation_during_the_merge_stays(self, context: AppContext, monkeypatch: pytest.MonkeyPatch) -> None:
         """The result that comes after it is thrown away."""
-        toy = kind_of(NAME)
+        toy = load_kind(NAME)
 
-        def cancelled_inside(at: AppContext, prepared: Prepared, tallies: Any) -> dict[str, Any]:
+        def cancelled_inside(at: AppContext, prepared: PreparedScenario, tallies: Any) -> dict[str, Any]:
             result = toy.finish(at, prepared, tallies)
-            cancel(at, EVERYBODY, prepared.key)
+            cancel_scenario(at, EVERYBODY, prepared.key)
             return result
 
-        monkeypatch.setattr(worker, "kind_of", lambda _: replace(toy, finish=cancelled_inside))
+        monkeypatch.setattr(worker, "load_kind", lambda _: replace(toy, finish=cancelled_inside))
         row = start(context, chunks=2)
         run_all(context)
         found = find_scenario(context, EVERYBODY, row.id)
@@ -256,7 +256,7 @@ class TestWhoMayWhat:
     def test_another_teams_scenario_is_as_unknown_as_none(self, context: AppContext) -> None:
         """To look at, and to cancel."""
         row = start(context, chunks=1)
-        for ask in (find_scenario, cancel):
+        for ask in (find_scenario, cancel_scenario):
             with pytest.raises(NotFound, match="there is no scenario of this id"):
                 ask(context, THEY, row.id)
         assert now_of(context, row).state == "queued"
@@ -270,16 +270,16 @@ class TestWhoMayWhat:
     )
     def test_a_team_is_told_what_it_may_have(self, context: AppContext, monkeypatch: pytest.MonkeyPatch, most: OpenWork, told: str) -> None:
         """Which limit it has met, and what to do; nothing is made."""
-        monkeypatch.setattr(scenarios, "MOST_OPEN", most)
+        monkeypatch.setattr(scenarios, "TEAM_QUOTA", most)
         start(context, chunks=3)
-        with pytest.raises(TooMuchOpen, match=told) as refused:
+        with pytest.raises(TeamQuotaExceeded, match=told) as refused:
             start(context, chunks=3)
         assert (refused.value.status, "cancel one" in refused.value.message) == (429, True)
         assert len(context.store.scenarios("default", 0, 10)) == 1
 
     def test_more_than_a_team_may_ever_have_is_refused_with_the_limit(self, context: AppContext, monkeypatch: pytest.MonkeyPatch) -> None:
         """Waiting would not help."""
-        monkeypatch.setattr(scenarios, "MOST_OPEN", OpenWork(100, 2000))
+        monkeypatch.setattr(scenarios, "TEAM_QUOTA", OpenWork(100, 2000))
         with pytest.raises(InvalidRequest, match="3000 evaluations; a scenario has at most 2000"):
             start(context, chunks=3)
 
@@ -293,7 +293,7 @@ class TestWhoMayWhat:
         row = start(context, chunks=1)
         run_all(context)
         before, later = (replace(context, clock=lambda days=days: context.clock() + KEPT_FOR + timedelta(days=days)) for days in (-1, 1))
-        assert [forget(at) for at in (before, later)] == [0, 1]
+        assert [forget_scenarios(at) for at in (before, later)] == [0, 1]
         with pytest.raises(NotFound):
             find_scenario(context, EVERYBODY, row.id)
         assert context.store.open_jobs(KIND) == ()
@@ -302,9 +302,9 @@ class TestWhoMayWhat:
 class TestStaff:
     def test_there_are_as_many_jobs_as_processes(self, context: AppContext) -> None:
         """Of the workers that were heard of; more would only keep others waiting in the queue."""
-        for name, age in (("a", timedelta(0)), ("b", ALIVE / 2), ("c", 2 * ALIVE)):
+        for name, age in (("a", timedelta(0)), ("b", WORKER_TIMEOUT / 2), ("c", 2 * WORKER_TIMEOUT)):
             context.store.beat(name, context.clock() - age)
-        assert processes(context) == 2 * context.settings.worker_concurrency == 2
+        assert count_processes(context) == 2 * context.settings.worker_concurrency == 2
         start(context, chunks=5)
         start(context, chunks=5)
         assert len(sent(context)) == 2
@@ -320,10 +320,10 @@ class TestStaff:
         """By the clock, as long as there is something to do."""
         row = start(context, chunks=2)
         context.store.request_cancel(sent(context).pop(), context.clock())
-        assert [call_workers(context), call_workers(context)] == [1, 0]
+        assert [enqueue_workers(context), enqueue_workers(context)] == [1, 0]
         run_all(context)
         assert now_of(context, row).state == "succeeded"
-        assert call_workers(context) == 0
+        assert enqueue_workers(context) == 0
 
 
 JSON = st.recursive(
@@ -343,8 +343,8 @@ class TestWhatWorkersAreTold:
     @samples(JSON)
     def test_everything_comes_back_as_it_was(self, value: Any) -> None:
         """Through JSON: dates as dates, decimals as decimals, and objects that only look like one of ours."""
-        prepared = Prepared("toy", 1, 1, 1, (1, 2), {"value": value}, "prices-1")
-        assert unpacked(json.loads(json.dumps(packed(prepared))), "id") == replace(prepared, key="id")
+        prepared = PreparedScenario("toy", 1, 1, 1, (1, 2), {"value": value}, "prices-1")
+        assert unpack_prepared(json.loads(json.dumps(pack_prepared(prepared))), "id") == replace(prepared, key="id")
 
     def test_a_programs_request_does(self) -> None:
         """With ranges, times and dates."""
@@ -356,19 +356,19 @@ class TestWhatWorkersAreTold:
             "days": Range(1, 2, 3),
             "day": date(2027, 1, 4),
         }
-        prepared = Prepared("toy", 1, 1, 1, (), request, "prices-1")
-        assert unpacked(json.loads(json.dumps(packed(prepared))), "") == prepared
+        prepared = PreparedScenario("toy", 1, 1, 1, (), request, "prices-1")
+        assert unpack_prepared(json.loads(json.dumps(pack_prepared(prepared))), "") == prepared
 
     def test_what_has_no_form_is_refused(self) -> None:
         """Before anything is kept."""
         with pytest.raises(TypeError, match="of a set"):
-            packed(Prepared("toy", 1, 1, 1, (), {"value": {1}}, "prices-1"))
+            pack_prepared(PreparedScenario("toy", 1, 1, 1, (), {"value": {1}}, "prices-1"))
 
 
 def test_every_kind_is_there() -> None:
     """Each line of the table names a module with its kind."""
     for name in set(KINDS) - {NAME}:
-        assert isinstance(kind_of(name), registry.ScenarioKind), name
+        assert isinstance(load_kind(name), registry.ScenarioKind), name
 
 
 def test_stopping_is_no_failure() -> None:

@@ -11,7 +11,7 @@ from service.config import Settings
 from service.container import build_context
 from service.context import AppContext
 from service.domain.errors import InvalidRequest
-from service.usecases.scenarios.registry import Prepared
+from service.usecases.scenarios.registry import PreparedScenario
 from tests.unit.usecases.comparison.comparing import selling
 from tests.unit.usecases.scenarios.scenario_requests import PROGRAM, given, prepared, result_of
 
@@ -32,7 +32,7 @@ def program(*estimates: Body, **changes: Any) -> Body:
     return PROGRAM | {"tiers": [{"tier": "production", "runs": runs}]} | changes
 
 
-def asked(context: AppContext, base: Body, **options: Any) -> Prepared:
+def asked(context: AppContext, base: Body, **options: Any) -> PreparedScenario:
     return prepared(context, given("monte_carlo", base, "program", **options))
 
 

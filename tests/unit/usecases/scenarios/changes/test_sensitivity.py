@@ -11,7 +11,7 @@ from service.container import build_context
 from service.context import AppContext
 from service.domain.errors import InvalidRequest
 from service.schemas.training.request import EstimateRequestSchema
-from service.usecases.scenarios.registry import kind_of
+from service.usecases.scenarios.registry import load_kind
 from service.usecases.training.estimate import estimate
 from tests.unit.usecases.comparison.comparing import selling
 from tests.unit.usecases.requests import pointer_of
@@ -36,7 +36,7 @@ def found_for(context: AppContext, base: dict[str, Any] = RUN, **options: Any) -
 
 def refused(context: AppContext, base: dict[str, Any] = RUN, **options: Any) -> str:
     """Where the problem points that the request has before anything is evaluated."""
-    return pointer_of(lambda: kind_of("sensitivity").prepare(context, given("sensitivity", base, **options)))
+    return pointer_of(lambda: load_kind("sensitivity").prepare(context, given("sensitivity", base, **options)))
 
 
 def indices_of(found: dict[str, Any], output: str) -> dict[str, dict[str, Any]]:

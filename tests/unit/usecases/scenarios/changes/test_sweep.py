@@ -11,7 +11,7 @@ from service.config import Settings
 from service.container import build_context
 from service.context import AppContext
 from service.schemas.training.request import EstimateRequestSchema
-from service.usecases.scenarios.registry import kind_of
+from service.usecases.scenarios.registry import load_kind
 from service.usecases.training.estimate import estimate
 from tests.unit.usecases.comparison.comparing import selling
 from tests.unit.usecases.requests import pointer_of
@@ -31,7 +31,7 @@ def swept(context: AppContext, base: dict[str, Any] = RUN, **options: Any) -> li
 def refused(context: AppContext, base: dict[str, Any] = RUN, **options: Any) -> str:
     """Where the problem points that the request has before anything is evaluated."""
     shape = "program" if "tiers" in base else "estimate"
-    return pointer_of(lambda: kind_of("sweep").prepare(context, given("sweep", base, shape, **options)))
+    return pointer_of(lambda: load_kind("sweep").prepare(context, given("sweep", base, shape, **options)))
 
 
 def test_every_combination_is_a_row(context: AppContext) -> None:
@@ -135,11 +135,11 @@ def test_too_many_cells_are_refused_before_any_is_made(context: AppContext) -> N
     """A thousand million, of steps or of lists; the message says what the limit is."""
     axes = {path: {"from": 0.1, "to": 0.9, "steps": 1000} for path in ("efficiency.mfu", "failures.spare_share", "overhead.evaluation")}
     with pytest.raises(Exception, match=r"1,000,000,000 cells are more than the 20,000"):
-        kind_of("sweep").prepare(context, given("sweep", RUN, axes=axes))
+        load_kind("sweep").prepare(context, given("sweep", RUN, axes=axes))
     assert refused(context, axes={"efficiency.mfu": {"from": 0.1, "to": 0.9, "steps": 1e9}}) == "/axes"
     assert refused(context, PROGRAM, changes=[{}] * 2001) == "/changes"
     with pytest.raises(Exception, match=r"^1e\+300 cells"):
-        kind_of("sweep").prepare(context, given("sweep", RUN, axes={"efficiency.mfu": {"from": 0.1, "to": 0.9, "steps": 1e300}}))
+        load_kind("sweep").prepare(context, given("sweep", RUN, axes={"efficiency.mfu": {"from": 0.1, "to": 0.9, "steps": 1e300}}))
 
 
 @pytest.mark.parametrize(

@@ -13,10 +13,10 @@ from service.container import build_context
 from service.context import AppContext
 from service.domain.comparison.options import Option
 from service.domain.errors import DomainError, InvalidRequest
-from service.engine.scenarios.optimisation import mean_of, quantile_of
+from service.engine.scenarios.optimisation import lognormal_mean, lognormal_quantile
 from service.presets.scaling.laws import default_law
 from service.usecases.comparison.compare import Comparison, compare
-from service.usecases.scenarios.registry import kind_of
+from service.usecases.scenarios.registry import load_kind
 from service.usecases.training.estimate import estimate
 from tests.unit.usecases.comparison.comparing import A100, H100, H200, WORKLOAD, selling
 from tests.unit.usecases.requests import pointer_of
@@ -49,7 +49,7 @@ def all_options(context: AppContext, candidates: dict[str, Any] | None = None, *
 
 def cost(option: Option, quantile: float | None = None) -> float:
     assert option.cost_usd is not None
-    return mean_of(option.cost_usd) if quantile is None else quantile_of(option.cost_usd, quantile)
+    return lognormal_mean(option.cost_usd) if quantile is None else lognormal_quantile(option.cost_usd, quantile)
 
 
 def hours(option: Option) -> float:
@@ -269,19 +269,19 @@ SIZES = {"min_params": 10**9, "max_params": 10**10}
 )
 def test_what_cannot_be_is_refused_with_its_place(context: AppContext, options: dict[str, Any], pointer: str) -> None:
     """Before anything is compared."""
-    assert pointer_of(lambda: kind_of("optimize").prepare(context, given("optimize", BASE, **options))) == pointer
+    assert pointer_of(lambda: load_kind("optimize").prepare(context, given("optimize", BASE, **options))) == pointer
 
 
 def test_a_program_is_no_base(context: AppContext) -> None:
     """One run is optimised."""
     with pytest.raises(InvalidRequest, match="estimate request"):
-        kind_of("optimize").prepare(context, given("optimize", PROGRAM, "program"))
+        load_kind("optimize").prepare(context, given("optimize", PROGRAM, "program"))
 
 
 def test_an_unknown_accelerator_or_law_is_refused_at_once(context: AppContext) -> None:
     """With the names that are like it."""
     with pytest.raises(DomainError, match="H1000"):
-        kind_of("optimize").prepare(context, given("optimize", BASE, candidates={"accelerators": ["H1000"]}))
+        load_kind("optimize").prepare(context, given("optimize", BASE, candidates={"accelerators": ["H1000"]}))
     sizes = SIZES | {"law": "chinchila"}
     with pytest.raises(DomainError, match="chinchila"):
-        kind_of("optimize").prepare(context, given("optimize", BASE, model_size=sizes, constraints={"max_loss": 2.2}))
+        load_kind("optimize").prepare(context, given("optimize", BASE, model_size=sizes, constraints={"max_loss": 2.2}))
