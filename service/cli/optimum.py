@@ -37,8 +37,8 @@ HOURS_PER_DAY = 24
 
 def optimal(file: Path | None, flags: Mapping[str, Any], settings: Sequence[str], *, plot: Path | None, brief: bool, as_json: bool) -> None:
     """Answer the request of a file with the flags and settings laid over it; `plot` is where its curves are drawn."""
-    from service.schemas.scaling.optimum_answer import optimal_body
     from service.schemas.scaling.optimum_request import OptimalRequestSchema
+    from service.serialization import plain
     from service.usecases.scaling.optimum import optimal as usecase
 
     request = commands.read_request(file) if file else {}
@@ -47,7 +47,7 @@ def optimal(file: Path | None, flags: Mapping[str, Any], settings: Sequence[str]
     commands.lay_over(request, others, FLAG_PATHS, [*counts, *settings])
     given = commands.validated(OptimalRequestSchema(), request)
     with commands.readable_problems():
-        answer = optimal_body(usecase(commands.context(), given))
+        answer = plain(usecase(commands.context(), given))
     if plot is not None:
         draw(answer, plot)
     click.echo(json.dumps(answer, indent=2) if as_json else table(answer, brief=brief))

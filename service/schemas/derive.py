@@ -30,7 +30,7 @@ _derived: dict[type, type[Schema]] = {}
 Limits = Mapping[str, Mapping[str, Any]]
 """By field, values of its Doc that follow from what a request may ask for, such as `{"options": {"max_items": 100}}`."""
 Parts = Mapping[str, type[Schema]]
-"""By field, the schema of what the dataclass has as a mapping."""
+"""By field, the schema of a mapping, or of a range that is unlike the others."""
 
 
 def derive(kind: type, name: str, *, ranges: type[Schema] = RangeSchema, limits: Limits = EMPTY, parts: Parts = EMPTY) -> type[Schema]:
@@ -66,7 +66,7 @@ def _members(kind: type) -> Iterator[tuple[str, Any, Doc]]:
 
 
 def _field(hint: Any, doc: Doc, ranges: type[Schema], part: type[Schema] | None = None, **options: Any) -> Field[Any]:
-    """The field of a type; `part` is the schema of a mapping where there is one, `options` are marshmallow's."""
+    """The field of a type; `part` is the schema of an object where it is stated, `options` are marshmallow's."""
     if get_origin(hint) in (Union, UnionType):
         kinds = [kind for kind in get_args(hint) if kind is not NoneType]
         if len(kinds) < len(get_args(hint)) and not doc.optional:
@@ -78,9 +78,7 @@ def _field(hint: Any, doc: Doc, ranges: type[Schema], part: type[Schema] | None 
     if kind in (tuple, list, Sequence):
         entry = _field(get_args(hint)[0], replace(doc, max_items=None), ranges)
         return Items(entry, max_items=doc.max_items or MAX_ITEMS, **options)
-    if kind is Range:
-        return Part(ranges, **options)
-    schema = part or _derived.get(kind)
+    schema = part or (ranges if kind is Range else _derived.get(kind))
     if schema is not None:
         return Part(schema, **options)
     return _leaf(kind, doc, options)

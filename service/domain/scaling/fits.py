@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 from numpy.typing import NDArray
 
+from service.domain.answer_fields import Doc, share
 from service.domain.quantities import Range
 
 Floats = NDArray[np.float64]
@@ -57,10 +59,10 @@ class HoldOutCheck:
     typical error in units of the expected one: 1 as expected, 3 three times too far out.
     """
 
-    points: int
-    error: float
-    covered: float
-    miss: float
+    points: Annotated[int, Doc("Runs that were left out", minimum=1)]
+    error: Annotated[float, Doc("Median relative error of their predicted loss", "1", minimum=-1e308, maximum=1e308)]
+    covered: Annotated[float, share("Part of them within their interval of 80 %")]
+    miss: Annotated[float, Doc("Typical error over the expected one", "1", minimum=-1e308, maximum=1e308)]
 
 
 @dataclass(frozen=True, slots=True)

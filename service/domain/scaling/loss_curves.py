@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Annotated, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from service.domain.answer_fields import Doc
 from service.domain.quantities import Range
 
 Floats = NDArray[np.float64]
@@ -103,6 +104,6 @@ class Extrapolation:
 class Advice:
     """What to do with the run: to end it at so many tokens, and why."""
 
-    action: Action
-    tokens: float
-    why: str
+    action: Annotated[Action, Doc("What to do with the run")]
+    tokens: Annotated[float, Doc("Training tokens to end the run at", "tokens", minimum=-1e308, maximum=1e308)]
+    why: Annotated[str, Doc("Why, in figures", max_length=1000)]

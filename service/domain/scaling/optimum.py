@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
+from service.domain.answer_fields import Doc
 from service.domain.quantities import Range
 
 BudgetKind = Literal["flops", "usd", "accelerator_hours", "wall_clock_hours"]
@@ -14,8 +15,8 @@ BudgetKind = Literal["flops", "usd", "accelerator_hours", "wall_clock_hours"]
 class Budget:
     """What may be spent on training: FLOPs, USD, or hours."""
 
-    kind: BudgetKind
-    amount: float
+    kind: Annotated[BudgetKind, Doc("What the budget is in")]
+    amount: Annotated[float, Doc("The budget, in the unit of `kind`", "unit of kind", maximum=1e100)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,34 +26,45 @@ class CostedModel:
     `serving_usd` of the lifetime's tokens, `serving_flops` where only FLOPs are counted; None without a lifetime.
     """
 
-    params: float
-    tokens: float
-    loss: float | None
-    flops: float
-    training_usd: float | None
-    accelerator_hours: float | None
-    serving_usd: float | None
-    serving_flops: float | None
+    params: Annotated[float, Doc("Size of the model", "parameters", maximum=1e100)]
+    tokens: Annotated[float, Doc("Training tokens", "tokens", maximum=1e100)]
+    loss: Annotated[float | None, Doc("Predicted loss; null where the law knows none", "nats per token", maximum=1e100)]
+    flops: Annotated[float, Doc("Training arithmetic, 6 x parameters x tokens", "FLOP", maximum=1e100)]
+    training_usd: Annotated[float | None, Doc("Cost of training; null without a machine, or where it does not fit", "USD", maximum=1e100)]
+    accelerator_hours: Annotated[
+        float | None,
+        Doc("Accelerator-hours of training; null without a machine, or where it does not fit", "accelerator-hours", maximum=1e100),
+    ]
+    serving_usd: Annotated[
+        float | None, Doc("Cost of serving the lifetime's tokens; null without a machine or a lifetime", "USD", maximum=1e100)
+    ]
+    serving_flops: Annotated[
+        float | None, Doc("Arithmetic of serving the lifetime's tokens; null with a machine, or without a lifetime", "FLOP", maximum=1e100)
+    ]
 
 
 @dataclass(frozen=True, slots=True)
 class LawDetails:
     """The law. Times beyond the largest run it was fitted to, None where that is not published; above 1 it is extrapolated."""
 
-    title: str
-    source: str
-    counts: str
-    params_beyond: float | None
-    tokens_beyond: float | None
+    title: Annotated[str, Doc("Name of the law")]
+    source: Annotated[str, Doc("Publication of the law", max_length=5000)]
+    counts: Annotated[str, Doc("Which parameters the law counts")]
+    params_beyond: Annotated[
+        float | None, Doc("Size over the largest run the law was fitted to; null where that is not known", "1", maximum=1e100)
+    ]
+    tokens_beyond: Annotated[
+        float | None, Doc("Tokens over the largest run the law was fitted to; null where that is not known", "1", maximum=1e100)
+    ]
 
 
 @dataclass(frozen=True, slots=True)
 class OptimumTraining:
     """What training the optimum takes, as the law's uncertainty moves it; the step model's own is in the estimate."""
 
-    usd: Range
-    accelerator_hours: Range
-    wall_clock_hours: Range
+    usd: Annotated[Range, Doc("Cost of training, as the law's own uncertainty moves it", "USD")]
+    accelerator_hours: Annotated[Range, Doc("Accelerator-hours of training, as the law's own uncertainty moves them", "accelerator-hours")]
+    wall_clock_hours: Annotated[Range, Doc("Time of training on the clock, as the law's own uncertainty moves it", "h")]
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,15 +74,15 @@ class PlanComparison:
     `wasted_share` of its FLOPs, and `wasted_usd`, are what its loss does not need; `loss_excess` is over what its FLOPs could reach.
     """
 
-    plan: CostedModel
-    same_flops: CostedModel
-    same_loss: CostedModel
-    loss_excess: float
-    wasted_flops: float
-    wasted_share: float
-    wasted_usd: float | None
-    params_share: float
-    overtraining: float
+    plan: Annotated[CostedModel, Doc("The caller's plan")]
+    same_flops: Annotated[CostedModel, Doc("Best use of its FLOPs")]
+    same_loss: Annotated[CostedModel, Doc("Fewest FLOPs for its loss")]
+    loss_excess: Annotated[float, Doc("Loss above what its FLOPs could reach", "nats per token", maximum=1e100)]
+    wasted_flops: Annotated[float, Doc("FLOPs that its loss does not need", "FLOP", maximum=1e100)]
+    wasted_share: Annotated[float, Doc("Part of its FLOPs that its loss does not need", "1", maximum=1e100)]
+    wasted_usd: Annotated[float | None, Doc("Cost of these FLOPs; null without a machine", "USD", maximum=1e100)]
+    params_share: Annotated[float, Doc("Size over that of the best use of its FLOPs", "1", maximum=1e100)]
+    overtraining: Annotated[float, Doc("Tokens a parameter over those of the best use of its FLOPs", "1", maximum=1e100)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,40 +93,54 @@ class LifetimeOptimum:
     `extra_training_share` is what training costs more.
     """
 
-    inference_tokens: float
-    training_only: CostedModel
-    joint: CostedModel
-    saves_usd: float | None
-    saves_flops: float | None
-    saves_share: float | None
-    extra_training_share: float | None
+    inference_tokens: Annotated[float, Doc("Tokens served over the lifetime", "tokens", maximum=1e100)]
+    training_only: Annotated[CostedModel, Doc("Best model for training alone")]
+    joint: Annotated[CostedModel, Doc("Best model for training and serving together, of the same loss")]
+    saves_usd: Annotated[
+        float | None,
+        Doc(
+            "What the joint optimum saves over the lifetime; null without a machine, or where training_only does not fit",
+            "USD",
+            maximum=1e100,
+        ),
+    ]
+    saves_flops: Annotated[
+        float | None,
+        Doc("The same where there is no machine, at 2 x parameters a token served; null with a machine", "FLOP", maximum=1e100),
+    ]
+    saves_share: Annotated[
+        float | None, Doc("Saving over the lifetime's cost of training_only; null where it does not fit", "1", maximum=1e100)
+    ]
+    extra_training_share: Annotated[
+        float | None, Doc("Extra cost of training over that of training_only; null where it does not fit", "1", maximum=1e100)
+    ]
 
 
 @dataclass(frozen=True, slots=True)
 class LayoutSuggestion:
     """A real layout of the optimum, as POST /v1/estimate takes it. `params` are the layout's own, `tokens` follow from them."""
 
-    model: dict[str, Any]
-    params: float
-    data: dict[str, Any]
+    model: Annotated[dict[str, Any], Doc("Model of a request to POST /v1/estimate")]
+    params: Annotated[float, Doc("Size of this layout", "parameters", maximum=1e100)]
+    data: Annotated[dict[str, Any], Doc("Data of a request to POST /v1/estimate")]
 
 
 @dataclass(frozen=True, slots=True)
 class OtherLawOptimum:
     """What another law would make of the same training FLOPs."""
 
-    law: str
-    title: str
-    params: float
-    tokens: float
+    law: Annotated[str, Doc("Name of the law as a request takes it")]
+    title: Annotated[str, Doc("Name of the law in words")]
+    params: Annotated[float, Doc("Size of the model", "parameters", maximum=1e100)]
+    tokens: Annotated[float, Doc("Tokens trained on", "tokens", maximum=1e100)]
 
 
 @dataclass(frozen=True, slots=True)
 class PublishedPlan:
     """What others planned or trained."""
 
-    name: str
-    flops: float
-    params: float
-    tokens: float
-    source: str
+    name: Annotated[str, Doc("Name of the model")]
+    flops: Annotated[float, Doc("Training arithmetic", "FLOP", maximum=1e100)]
+    params: Annotated[float, Doc("Size of the model", "parameters", maximum=1e100)]
+    tokens: Annotated[float, Doc("Tokens trained on", "tokens", maximum=1e100)]
+    source: Annotated[str, Doc("Where this comes from", max_length=1000)]

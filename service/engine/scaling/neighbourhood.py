@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
 from numpy.typing import NDArray
 
+from service.domain.answer_fields import Doc
 from service.domain.errors import InvalidRequest
 from service.domain.scaling.laws import DataLimit, Optimum, ScalingLaw
 from service.engine.scaling.laws import Floats, loss, require_parametric, tokens_for_loss
@@ -55,11 +56,11 @@ class SmallerModel:
         Tokens per parameter over the optimum's [1].
     """
 
-    extra_share: float
-    params: float
-    tokens: float
-    params_share: float
-    overtraining: float
+    extra_share: Annotated[float, Doc("Extra cost over the optimum's", "1", maximum=1e100)]
+    params: Annotated[float, Doc("Size of the model", "parameters", maximum=1e100)]
+    tokens: Annotated[float, Doc("Tokens trained on", "tokens", maximum=1e100)]
+    params_share: Annotated[float, Doc("Size over the optimum's", "1", maximum=1e100)]
+    overtraining: Annotated[float, Doc("Tokens a parameter over the optimum's", "1", maximum=1e100)]
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,10 +6,13 @@ from typing import Any
 
 from marshmallow import ValidationError
 
+import service.schemas.training.answer  # noqa: F401 - derives the schema of assumptions
 from service.domain.counts import parse_count
+from service.domain.scaling.fits import HoldOutCheck
 from service.domain.scaling.laws import PARAMETERS
-from service.schemas.base import Choice, Count, Items, Number, Part, RangeSchema, Schema, Share, Text
-from service.schemas.training.answer import AssumptionSchema
+from service.schemas.base import Choice, Count, Items, Number, Part, RangeSchema, Schema
+from service.schemas.derive import derive
+from service.usecases.scaling import law_fit as usecase
 from service.usecases.scaling.law_fit import FEWEST_BOOTSTRAPS, FEWEST_POINTS, FORM, MOST_BOOTSTRAPS, MOST_POINTS, MOST_STARTS, MOST_WORK
 
 MOST_PREDICTIONS = 1000
@@ -84,95 +87,48 @@ def figure(**options: Any) -> Number:
 class FigureRangeSchema(RangeSchema):
     """An uncertain figure of any size: its 10th, 50th and 90th percentile."""
 
-    p10 = figure()
-    p50 = figure()
-    p90 = figure()
+    p10 = figure(description="10th percentile, in the unit of the range")
+    p50 = figure(description="Median, in the unit of the range")
+    p90 = figure(description="90th percentile, in the unit of the range")
 
 
 class ParametersSchema(Schema):
     """E, A, B, alpha and beta of L = E + A / N^alpha + B / D^beta."""
 
-    E = figure()
-    A = figure()
-    B = figure()
-    alpha = figure()
-    beta = figure()
+    E = figure(description="Loss of an infinite model on infinite data [nats per token]")
+    A = figure(description="Coefficient of the parameters' term")
+    B = figure(description="Coefficient of the tokens' term")
+    alpha = figure(description="Exponent of the parameters [1]")
+    beta = figure(description="Exponent of the tokens [1]")
 
 
-def _interval() -> Items:
-    return Items(figure(), min_items=2, max_items=2, required=True)
+def _interval(name: str) -> Items:
+    return Items(figure(), min_items=2, max_items=2, required=True, description=f"10th and 90th percentile of {name}")
 
 
 class IntervalsSchema(Schema):
     """10th and 90th percentile of each parameter over the resamples."""
 
-    E = _interval()
-    A = _interval()
-    B = _interval()
-    alpha = _interval()
-    beta = _interval()
+    E = _interval("E")
+    A = _interval("A")
+    B = _interval("B")
+    alpha = _interval("alpha")
+    beta = _interval("beta")
 
 
 class BeyondSchema(Schema):
     """How many times a run exceeds the largest fitted one; above 1 it is extrapolated."""
 
-    params = figure()
-    tokens = figure()
-    flops = figure()
-
-
-class PredictionSchema(FigureRangeSchema):
-    """A run foretold: loss in nats a token, with the runs' scatter in the interval. `best_fit` is the law's own, without resamples."""
-
-    params = figure()
-    tokens = figure()
-    best_fit = figure()
-    beyond = Part(BeyondSchema, required=True)
-    warnings = Items(Text(max_length=5000), max_items=10, required=True)
-
-
-class HeldOutSchema(Schema):
-    """The tenth of the runs of most compute, foretold from the others.
-
-    `error` is the median relative one, `covered` the share within their interval of 80 %, `miss` the typical error over the expected.
-    """
-
-    points = Count(required=True)
-    error = figure()
-    covered = Share(required=True)
-    miss = figure()
-
-
-class NextRunSchema(Schema):
-    """A run to make. `narrowed_to`: what is left of the interval's width once it and those before it are made."""
-
-    params = figure()
-    tokens = figure()
-    flops = figure()
-    narrowed_to = Share(required=True)
-
-
-class DesignSchema(Schema):
-    """Runs to make next, and the interval of the target's loss before and, as expected, after them."""
-
-    runs = Items(Part(NextRunSchema), max_items=MOST_NEXT_RUNS, required=True)
-    flops = figure()
-    before = Part(FigureRangeSchema, required=True)
-    after = Part(FigureRangeSchema, required=True)
-
-
-class OptimumExponentsSchema(Schema):
-    """By which power of the training compute the optimal parameters and tokens grow."""
-
-    params = Part(FigureRangeSchema, required=True)
-    tokens = Part(FigureRangeSchema, required=True)
+    params = figure(description="Parameters over those of the largest run [1]")
+    tokens = figure(description="Training tokens over those of the largest run [1]")
+    flops = figure(description="Training arithmetic over that of the largest run [1]")
 
 
 class FittedLawSchema(ParametersSchema):
     """The law as `law` of POST /v1/optimal takes it; `draws` carry its uncertainty."""
 
-    largest_params = figure()
-    largest_tokens = figure()
+    largest_params = figure(description="Size of the largest fitted run [parameters]")
+    largest_tokens = figure(description="Training tokens of the largest fitted run [tokens]")
     draws = Items(
         Items(figure(), min_items=len(PARAMETERS), max_items=len(PARAMETERS)),
         max_items=MOST_BOOTSTRAPS,
@@ -181,20 +137,15 @@ class FittedLawSchema(ParametersSchema):
     )
 
 
-class LawFitAnswerSchema(Schema):
-    """The law, how sure it is, and what it foretells. `residual` is the typical relative distance of a run from it."""
-
-    form = Choice((FORM,), required=True)
-    parameters = Part(ParametersSchema, required=True)
-    intervals = Part(IntervalsSchema, required=True)
-    standard_errors = Part(ParametersSchema, required=True)
-    residual = figure()
-    points_used = Count(required=True, description="Exact copies count once")
-    optimum_exponents = Part(OptimumExponentsSchema, required=True)
-    predictions = Items(Part(PredictionSchema), max_items=MOST_PREDICTIONS, required=True)
-    held_out = Part(HeldOutSchema, required=True, allow_none=True)
-    design = Part(DesignSchema, required=True, allow_none=True)
-    law = Part(FittedLawSchema, required=True)
-    engine_version = Text(required=True)
-    assumptions = Items(Part(AssumptionSchema), max_items=100, required=True)
-    warnings = Items(Text(max_length=5000), max_items=100, required=True)
+PARTS = {"parameters": ParametersSchema, "intervals": IntervalsSchema, "standard_errors": ParametersSchema, "law": FittedLawSchema}
+derive(usecase.PredictedRun, "Prediction", parts={"beyond": BeyondSchema})
+derive(HoldOutCheck, "HeldOut")
+derive(usecase.NextRun, "NextRun")
+derive(usecase.DesignAnswer, "Design", ranges=FigureRangeSchema, limits={"runs": {"max_items": MOST_NEXT_RUNS}})
+derive(usecase.OptimumExponents, "OptimumExponents", ranges=FigureRangeSchema)
+LawFitAnswerSchema = derive(
+    usecase.LawFitAnswer,
+    "LawFitAnswer",
+    limits={"form": {"choices": (FORM,)}, "predictions": {"max_items": MOST_PREDICTIONS}},
+    parts=PARTS,
+)

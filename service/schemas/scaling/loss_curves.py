@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import get_args
 
-from service.domain.scaling.loss_curves import Action, Decay, State
-from service.schemas.base import Choice, Count, Items, NotNegative, Number, Part, RangeSchema, Schema, Share, Text
-from service.schemas.scaling.law_fit import LEAST_LOSS, MOST_LOSS, FigureRangeSchema, figure
-from service.schemas.training.answer import AssumptionSchema, PriceSchema
+import service.schemas.training.answer  # noqa: F401 - derives the schemas of prices and assumptions
+from service.domain.scaling.loss_curves import Advice, Decay
+from service.schemas.base import Choice, Count, Items, NotNegative, Number, Part, RangeSchema, Schema, Share
+from service.schemas.derive import derive
+from service.schemas.scaling.law_fit import LEAST_LOSS, MOST_LOSS, FigureRangeSchema
 from service.schemas.training.request import (
     EfficiencySchema,
     EnergySchema,
@@ -21,11 +22,13 @@ from service.schemas.training.request import (
     StorageSchema,
     TrainingSchema,
 )
+from service.usecases.scaling import loss_curves as usecase
 
 MOST_CURVE_POINTS = 20_000
 MOST_RATES = 1000
 MOST_ALTERNATIVES = 8
 MOST_OPTIONS = MOST_ALTERNATIVES + 2
+PRICED = ("usd", "accelerator_hours", "wall_clock_hours")
 
 
 class CurvePointSchema(Schema):
@@ -87,53 +90,7 @@ class CurveRequestSchema(Schema):
     overhead = Part(OverheadSchema)
 
 
-class AgainstPlanSchema(Schema):
-    """The foretold end against the plan's loss: what it is above it, and how likely at or under it."""
-
-    planned_loss = figure()
-    above = Part(FigureRangeSchema, required=True)
-    probability = Share(required=True)
-
-
-class AdviceSchema(Schema):
-    """What to do: to end the run at so many tokens."""
-
-    action = Choice(get_args(Action), required=True)
-    tokens = figure()
-    why = Text(required=True, max_length=1000)
-
-
-class CurveOptionSchema(Schema):
-    """An end of the run. Dollars and hours are of what is left, null where nothing is priced; `saves_usd` is over the plan."""
-
-    action = Choice(get_args(Action), required=True)
-    tokens = figure()
-    tokens_left = figure()
-    loss = Part(FigureRangeSchema, required=True)
-    above_plan = Part(FigureRangeSchema, required=True)
-    probability_of_target = Share(required=True, allow_none=True)
-    usd = Part(RangeSchema, required=True, allow_none=True)
-    saves_usd = Number(required=True, allow_none=True)
-    accelerator_hours = Part(RangeSchema, required=True, allow_none=True)
-    wall_clock_hours = Part(RangeSchema, required=True, allow_none=True)
-
-
-class CurveAnswerSchema(Schema):
-    """The loss at the plan's end, with its interval of 80 %, and what to do. `alpha`, `annealing`, `residual` are of the fitted curve."""
-
-    final_loss = Part(FigureRangeSchema, required=True)
-    against_plan = Part(AgainstPlanSchema, required=True, allow_none=True)
-    advice = Part(AdviceSchema, required=True)
-    options = Items(Part(CurveOptionSchema), max_items=MOST_OPTIONS, required=True)
-    tokens = figure(description="Where the run is")
-    done = Share(required=True, description="Of the plan")
-    loss_now = figure()
-    state = Choice(get_args(State), required=True)
-    alpha = Part(FigureRangeSchema, required=True)
-    annealing = Part(FigureRangeSchema, required=True, description="What decaying the rate to 0 takes off the loss")
-    residual = figure()
-    price = Part(PriceSchema, required=True, allow_none=True)
-    price_snapshot = Text(required=True, allow_none=True)
-    engine_version = Text(required=True)
-    assumptions = Items(Part(AssumptionSchema), max_items=1000, required=True)
-    warnings = Items(Text(max_length=5000), max_items=1000, required=True)
+derive(usecase.LossAgainstPlan, "AgainstPlan", ranges=FigureRangeSchema)
+derive(Advice, "Advice")
+derive(usecase.CurveOption, "CurveOption", ranges=FigureRangeSchema, parts=dict.fromkeys(PRICED, RangeSchema))
+CurveAnswerSchema = derive(usecase.CurveAnswer, "CurveAnswer", ranges=FigureRangeSchema, limits={"options": {"max_items": MOST_OPTIONS}})

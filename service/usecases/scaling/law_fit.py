@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
+from service.domain.answer_fields import Doc, share
 from service.domain.errors import InvalidRequest
 from service.domain.quantities import Assumption, Range
 from service.domain.scaling.fits import HoldOutCheck, LossPrediction, ScalingFit, TrainingRuns
@@ -34,62 +35,62 @@ __all__ = ["FEWEST_POINTS", "FORM", "MOST_BOOTSTRAPS", "MOST_POINTS", "MOST_STAR
 class PredictedRun:
     """A run foretold: its interval of 80 %, the best fit's loss, and how many times it lies beyond the largest run."""
 
-    p10: float
-    p50: float
-    p90: float
-    params: float
-    tokens: float
-    best_fit: float
-    beyond: Mapping[str, float]
-    warnings: tuple[str, ...]
+    p10: Annotated[float, Doc("10th percentile of the predicted loss", "nats per token", minimum=-1e308, maximum=1e308)]
+    p50: Annotated[float, Doc("Median of the predicted loss", "nats per token", minimum=-1e308, maximum=1e308)]
+    p90: Annotated[float, Doc("90th percentile of the predicted loss", "nats per token", minimum=-1e308, maximum=1e308)]
+    params: Annotated[float, Doc("Parameters of the run", "parameters", minimum=-1e308, maximum=1e308)]
+    tokens: Annotated[float, Doc("Training tokens of the run", "tokens", minimum=-1e308, maximum=1e308)]
+    best_fit: Annotated[float, Doc("Loss by the fitted law itself, without resamples", "nats per token", minimum=-1e308, maximum=1e308)]
+    beyond: Annotated[Mapping[str, float], Doc("How many times it exceeds the largest fitted run")]
+    warnings: Annotated[tuple[str, ...], Doc("What to check before relying on it", max_items=10, max_length=5000)]
 
 
 @dataclass(frozen=True, slots=True)
 class NextRun:
     """A run to make; `narrowed_to` is the share of the interval's width left once it and those before it are made."""
 
-    params: float
-    tokens: float
-    flops: float
-    narrowed_to: float
+    params: Annotated[float, Doc("Parameters of the run", "parameters", minimum=-1e308, maximum=1e308)]
+    tokens: Annotated[float, Doc("Training tokens of the run", "tokens", minimum=-1e308, maximum=1e308)]
+    flops: Annotated[float, Doc("Training arithmetic", "FLOP", minimum=-1e308, maximum=1e308)]
+    narrowed_to: Annotated[float, share("Part of the interval's width that is left once it and those before it are made")]
 
 
 @dataclass(frozen=True, slots=True)
 class DesignAnswer:
     """Runs to make next, and the interval of the target's loss before and, as expected, after them."""
 
-    runs: tuple[NextRun, ...]
-    flops: float
-    before: Range
-    after: Range
+    runs: Annotated[tuple[NextRun, ...], Doc("Runs to make next, in this order")]
+    flops: Annotated[float, Doc("Training arithmetic of all of them", "FLOP", minimum=-1e308, maximum=1e308)]
+    before: Annotated[Range, Doc("Loss of the target before them", "nats per token")]
+    after: Annotated[Range, Doc("Loss of the target after them, as expected", "nats per token")]
 
 
 @dataclass(frozen=True, slots=True)
 class OptimumExponents:
     """By which power of the training compute the optimal parameters and tokens grow."""
 
-    params: Range
-    tokens: Range
+    params: Annotated[Range, Doc("Exponent of the optimal size over training compute", "1")]
+    tokens: Annotated[Range, Doc("Exponent of the optimal tokens over training compute", "1")]
 
 
 @dataclass(frozen=True, slots=True)
 class LawFitAnswer:
     """A fitted law. `law` is as POST /v1/optimal takes one, with the resamples its uncertainty is carried by."""
 
-    form: str
-    parameters: Mapping[str, float]
-    intervals: Mapping[str, tuple[float, float]]
-    standard_errors: Mapping[str, float]
-    residual: float
-    points_used: int
-    optimum_exponents: OptimumExponents
-    predictions: tuple[PredictedRun, ...]
-    held_out: HoldOutCheck | None
-    design: DesignAnswer | None
-    law: Mapping[str, Any]
-    engine_version: str
-    assumptions: tuple[Assumption, ...]
-    warnings: tuple[str, ...]
+    form: Annotated[str, Doc("Form of the law, L = E + A / N^alpha + B / D^beta")]
+    parameters: Annotated[Mapping[str, float], Doc("Fitted parameters")]
+    intervals: Annotated[Mapping[str, tuple[float, float]], Doc("10th and 90th percentile of each parameter")]
+    standard_errors: Annotated[Mapping[str, float], Doc("Standard error of each parameter")]
+    residual: Annotated[float, Doc("Typical relative distance of a run from the law", "1", minimum=-1e308, maximum=1e308)]
+    points_used: Annotated[int, Doc("Runs fitted to; exact copies count once", minimum=1)]
+    optimum_exponents: Annotated[OptimumExponents, Doc("How optimal size and tokens grow with compute")]
+    predictions: Annotated[tuple[PredictedRun, ...], Doc("Predicted runs, in the order of the request")]
+    held_out: Annotated[HoldOutCheck | None, Doc("Check on the runs of most compute; null with too few runs")]
+    design: Annotated[DesignAnswer | None, Doc("Runs to make next; null where not asked for")]
+    law: Annotated[Mapping[str, Any], Doc("The law as POST /v1/optimal takes it")]
+    engine_version: Annotated[str, Doc("Version of the engine and its data")]
+    assumptions: Annotated[tuple[Assumption, ...], Doc("Values the caller did not state, with the reason for each", max_items=100)]
+    warnings: Annotated[tuple[str, ...], Doc("What to check before relying on the answer", max_items=100, max_length=5000)]
 
 
 def fit_scaling_law(request: Given) -> LawFitAnswer:

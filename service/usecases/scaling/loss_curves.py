@@ -7,11 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
 from service.context import AppContext
+from service.domain.answer_fields import Doc, share
 from service.domain.errors import InvalidRequest
 from service.domain.quantities import Assumption, Range
 from service.domain.scaling.loss_curves import Action, Advice, EndForecast, Extrapolation, LearningRateSchedule, LossCurve, State
@@ -42,47 +43,49 @@ class CurveOption:
     `saves_usd` is over the plan; below 0 it costs more.
     """
 
-    action: Action
-    tokens: float
-    tokens_left: float
-    loss: Range
-    above_plan: Range
-    probability_of_target: float | None
-    usd: Range | None
-    saves_usd: float | None
-    accelerator_hours: Range | None
-    wall_clock_hours: Range | None
+    action: Annotated[Action, Doc("What to do with the run")]
+    tokens: Annotated[float, Doc("Training tokens at its end", "tokens", minimum=-1e308, maximum=1e308)]
+    tokens_left: Annotated[float, Doc("Tokens from now to its end", "tokens", minimum=-1e308, maximum=1e308)]
+    loss: Annotated[Range, Doc("Predicted loss at its end", "nats per token")]
+    above_plan: Annotated[Range, Doc("Loss above that at the plan's end", "nats per token")]
+    probability_of_target: Annotated[float | None, share("Probability of ending at the planned loss or below; null without one")]
+    usd: Annotated[Range | None, Doc("Cost from now on; null where nothing is priced", "USD")]
+    saves_usd: Annotated[float | None, Doc("Median saving over the plan; below 0 it costs more; null where nothing is priced", "USD")]
+    accelerator_hours: Annotated[Range | None, Doc("Accelerator-hours from now on; null where nothing is priced", "accelerator-hours")]
+    wall_clock_hours: Annotated[Range | None, Doc("Time on the clock from now on; null where nothing is priced", "h")]
 
 
 @dataclass(frozen=True, slots=True)
 class LossAgainstPlan:
     """The loss at the plan's end against the plan's own: what it is above it, and how likely it is at or under it."""
 
-    planned_loss: float
-    above: Range
-    probability: float
+    planned_loss: Annotated[float, Doc("Planned loss", "nats per token", minimum=-1e308, maximum=1e308)]
+    above: Annotated[Range, Doc("Predicted less planned loss", "nats per token")]
+    probability: Annotated[float, share("Probability of ending at the planned loss or below")]
 
 
 @dataclass(frozen=True, slots=True)
 class CurveAnswer:
     """What is foretold of a run. `residual` is the typical relative distance of the measured loss from the fitted curve."""
 
-    final_loss: Range
-    against_plan: LossAgainstPlan | None
-    advice: Advice
-    options: tuple[CurveOption, ...]
-    tokens: float
-    done: float
-    loss_now: float
-    state: State
-    alpha: Range
-    annealing: Range
-    residual: float
-    price: Price | None
-    price_snapshot: str | None
-    engine_version: str
-    assumptions: tuple[Assumption, ...]
-    warnings: tuple[str, ...]
+    final_loss: Annotated[Range, Doc("Predicted loss at the plan's end", "nats per token")]
+    against_plan: Annotated[LossAgainstPlan | None, Doc("Predicted against planned loss; null without a planned loss")]
+    advice: Annotated[Advice, Doc("What to do with the run")]
+    options: Annotated[tuple[CurveOption, ...], Doc("Ends of the run that were weighed")]
+    tokens: Annotated[float, Doc("Training tokens so far", "tokens", minimum=-1e308, maximum=1e308)]
+    done: Annotated[float, share("Part of the plan's tokens that is trained")]
+    loss_now: Annotated[float, Doc("Loss now, by the fitted curve", "nats per token", minimum=-1e308, maximum=1e308)]
+    state: Annotated[State, Doc("How the loss moves")]
+    alpha: Annotated[Range, Doc("Exponent of the fitted curve", "1")]
+    annealing: Annotated[Range, Doc("Loss that decaying the learning rate to 0 takes off", "nats per token")]
+    residual: Annotated[
+        float, Doc("Typical relative distance of the measured loss from the fitted curve", "1", minimum=-1e308, maximum=1e308)
+    ]
+    price: Annotated[Price | None, Doc("Price of what is left; null where nothing is priced")]
+    price_snapshot: Annotated[str | None, Doc("Name of the price snapshot the answer is made with; null where nothing is priced")]
+    engine_version: Annotated[str, Doc("Version of the engine and its data")]
+    assumptions: Annotated[tuple[Assumption, ...], Doc("Values the caller did not state, with the reason for each", max_items=1000)]
+    warnings: Annotated[tuple[str, ...], Doc("What to check before relying on the answer", max_items=1000, max_length=5000)]
 
 
 @dataclass(frozen=True, slots=True)

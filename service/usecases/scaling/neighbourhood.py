@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
+from service.domain.answer_fields import Doc
 from service.domain.quantities import Range
 from service.domain.scaling.laws import AllocationLaw, Optimum
 from service.domain.scaling.optimum import (
@@ -41,13 +42,16 @@ SHOWN_TOKENS = 1e20
 class OptimumServing:
     """Who serves the lifetime's tokens. `usd_per_million_tokens`: prompts and answers alike, of the optimum's size."""
 
-    accelerator: str
-    format: str
-    prompt_tokens: float
-    output_tokens: float
-    load_factor: float
-    usd_per_million_tokens: float | None
-    price: Price
+    accelerator: Annotated[str, Doc("Canonical name of the accelerator")]
+    format: Annotated[str, Doc("How weights are stored")]
+    prompt_tokens: Annotated[float, Doc("Prompt of a request", "tokens", maximum=1e100)]
+    output_tokens: Annotated[float, Doc("Tokens generated for a request", "tokens", maximum=1e100)]
+    load_factor: Annotated[float, Doc("Mean over full load of the replicas", "1", maximum=1e100)]
+    usd_per_million_tokens: Annotated[
+        float | None,
+        Doc("Price of a million tokens at the optimum's size; null where it does not fit", "USD per million tokens", maximum=1e100),
+    ]
+    price: Annotated[Price, Doc("Price of serving")]
 
 
 Around = tuple[tuple[CostedModel, ...], tuple[CostedModel, ...], tuple[SmallerModel, ...]]

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 from service.context import AppContext
+from service.domain.answer_fields import Doc
 from service.domain.errors import InvalidRequest
 from service.domain.quantities import Assumption, Range
 from service.domain.scaling.laws import Optimum
@@ -55,29 +56,29 @@ FREE_EPOCHS = 4.0
 class OptimalAnswer:
     """The optimum, what lies around it, and what it takes; `estimate` has its own assumptions and warnings."""
 
-    params: Range
-    tokens: Range
-    loss: float | None
-    loss_range: Range | None
-    flops: float
-    law: str
-    law_details: LawDetails
-    budget: Budget
-    training: OptimumTraining | None
-    curve: tuple[CostedModel, ...]
-    iso_loss_curve: tuple[CostedModel, ...]
-    smaller: tuple[SmallerModel, ...]
-    lifetime: LifetimeOptimum | None
-    serving: OptimumServing | None
-    plan: PlanComparison | None
-    suggestion: LayoutSuggestion | None
-    estimate: EstimateAnswer | None
-    other_laws: tuple[OtherLawOptimum, ...]
-    published: tuple[PublishedPlan, ...]
-    price_snapshot: str
-    engine_version: str
-    assumptions: tuple[Assumption, ...]
-    warnings: tuple[str, ...]
+    params: Annotated[Range, Doc("Size of the optimum", "parameters")]
+    tokens: Annotated[Range, Doc("Training tokens of the optimum", "tokens")]
+    loss: Annotated[float | None, Doc("Predicted loss; null where the law knows none", "nats per token", maximum=1e100)]
+    loss_range: Annotated[Range | None, Doc("Loss with the law's own uncertainty; null where the law knows none", "nats per token")]
+    flops: Annotated[float, Doc("Training arithmetic of the optimum", "FLOP", maximum=1e100)]
+    law: Annotated[str, Doc("Name of the law")]
+    law_details: Annotated[LawDetails, Doc("Where the law is from, and how far it is extrapolated")]
+    budget: Annotated[Budget, Doc("The budget as it was counted")]
+    training: Annotated[OptimumTraining | None, Doc("What training takes; null without a machine")]
+    curve: Annotated[tuple[CostedModel, ...], Doc("Sizes of equal cost", max_items=100)]
+    iso_loss_curve: Annotated[tuple[CostedModel, ...], Doc("Sizes of equal loss", max_items=100)]
+    smaller: Annotated[tuple[SmallerModel, ...], Doc("Smallest models of the same loss at an extra cost", max_items=10)]
+    lifetime: Annotated[LifetimeOptimum | None, Doc("Training and serving together; null without a lifetime")]
+    serving: Annotated[OptimumServing | None, Doc("What serves the lifetime's tokens; null without a machine or a lifetime")]
+    plan: Annotated[PlanComparison | None, Doc("The caller's plan against the optimum; null without a plan")]
+    suggestion: Annotated[LayoutSuggestion | None, Doc("A real layout of about this size; null where none is known")]
+    estimate: Annotated[EstimateAnswer | None, Doc("Estimate of the suggestion on the stated hardware; null without hardware")]
+    other_laws: Annotated[tuple[OtherLawOptimum, ...], Doc("What other laws make of the same FLOPs", max_items=100)]
+    published: Annotated[tuple[PublishedPlan, ...], Doc("Published plans of about as many FLOPs", max_items=100)]
+    price_snapshot: Annotated[str, Doc("Name of the price snapshot the answer is made with")]
+    engine_version: Annotated[str, Doc("Version of the engine and its data")]
+    assumptions: Annotated[tuple[Assumption, ...], Doc("Values the caller did not state, with the reason for each", max_items=1000)]
+    warnings: Annotated[tuple[str, ...], Doc("What to check before relying on the answer", max_items=100, max_length=5000)]
 
 
 def optimal(context: AppContext, request: Given) -> OptimalAnswer:

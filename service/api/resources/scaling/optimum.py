@@ -8,8 +8,9 @@ from flask import Response
 
 from service.api.http.auth import team_context
 from service.api.http.blueprint import Blueprint, json_response
-from service.schemas.scaling.optimum_answer import OptimalAnswerSchema, optimal_body
+from service.schemas.scaling.optimum_answer import OptimalAnswerSchema
 from service.schemas.scaling.optimum_request import OptimalRequestSchema
+from service.serialization import plain
 from service.usecases.scaling import optimum as usecase
 
 blueprint = Blueprint("optimal", __name__, description="Which size and how many tokens a budget is best spent on")
@@ -34,4 +35,4 @@ def optimal(request: dict[str, Any]) -> Response:
     the training budget: smaller, and trained for longer than the budget; `lifetime` says what that saves.
     The step model is asked for some thirty sizes: the costliest request takes some 1 s of CPU.
     """
-    return json_response(optimal_body(usecase.optimal(team_context(), request)))
+    return json_response(plain(usecase.optimal(team_context(), request)))
