@@ -49,7 +49,7 @@ def derive(kind: type, name: str, *, ranges: type[Schema] = RangeSchema, limits:
             made.data_key = field
         members[f"{field}_" if field in TAKEN_NAMES else field] = made
     schema: type[Schema] = Schema.from_dict(members, name=f"{name}Schema")  # type: ignore[assignment]  # of the class it is called on
-    schema.__doc__ = kind.__doc__
+    schema.__doc__ = (kind.__doc__ or "").partition("\n\n    Attributes\n")[0]
     _derived[kind] = schema
     return schema
 

@@ -144,3 +144,14 @@ class PublishedPlan:
     params: Annotated[float, Doc("Size of the model", "parameters", maximum=1e100)]
     tokens: Annotated[float, Doc("Tokens trained on", "tokens", maximum=1e100)]
     source: Annotated[str, Doc("Where this comes from", max_length=1000)]
+
+
+@dataclass(frozen=True, slots=True)
+class SmallerModel:
+    """A smaller model of the same loss at an extra cost."""
+
+    extra_share: Annotated[float, Doc("Extra cost over the optimum's", "1", maximum=1e100)]
+    params: Annotated[float, Doc("Size of the model", "parameters", maximum=1e100)]
+    tokens: Annotated[float, Doc("Tokens trained on", "tokens", maximum=1e100)]
+    params_share: Annotated[float, Doc("Size over the optimum's", "1", maximum=1e100)]
+    overtraining: Annotated[float, Doc("Tokens a parameter over the optimum's", "1", maximum=1e100)]

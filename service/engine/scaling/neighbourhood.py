@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from service.domain.answer_fields import Doc
 from service.domain.errors import InvalidRequest
 from service.domain.scaling.laws import DataLimit, Optimum, ScalingLaw
+from service.domain.scaling.optimum import SmallerModel
 from service.engine.scaling.laws import Floats, loss, require_parametric, tokens_for_loss
 from service.engine.scaling.optimum import optimum_for_flops, optimum_for_loss, tokens_for_budget, training_flops
 
@@ -39,28 +39,6 @@ class IsoCurve:
     tokens: Floats
     loss: Floats
     cost: Floats
-
-
-@dataclass(frozen=True, slots=True)
-class SmallerModel:
-    """A smaller model of the same loss at an extra cost.
-
-    Attributes
-    ----------
-    extra_share : float
-        Extra cost over the optimum's [1].
-    params, tokens : float
-    params_share : float
-        Size over the optimum's [1].
-    overtraining : float
-        Tokens per parameter over the optimum's [1].
-    """
-
-    extra_share: Annotated[float, Doc("Extra cost over the optimum's", "1", maximum=1e100)]
-    params: Annotated[float, Doc("Size of the model", "parameters", maximum=1e100)]
-    tokens: Annotated[float, Doc("Tokens trained on", "tokens", maximum=1e100)]
-    params_share: Annotated[float, Doc("Size over the optimum's", "1", maximum=1e100)]
-    overtraining: Annotated[float, Doc("Tokens a parameter over the optimum's", "1", maximum=1e100)]
 
 
 @dataclass(frozen=True, slots=True)

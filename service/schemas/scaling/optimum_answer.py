@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import service.schemas.training.answer  # noqa: F401 - derives the schemas of estimates, prices and assumptions
 from service.domain.scaling import optimum as domain
-from service.engine.scaling.neighbourhood import SmallerModel
 from service.schemas.base import Number, RangeSchema
 from service.schemas.derive import derive
 from service.usecases.scaling.neighbourhood import OptimumServing
@@ -23,7 +22,7 @@ derive(domain.CostedModel, "OptimalPoint")
 derive(domain.LawDetails, "OptimalLawDetails")
 derive(domain.Budget, "OptimalBudgetAnswer")
 derive(domain.OptimumTraining, "OptimalTrainingBlock", ranges=OptimalLargeRangeSchema)
-derive(SmallerModel, "OptimalSmaller")
+derive(domain.SmallerModel, "OptimalSmaller")
 derive(domain.LifetimeOptimum, "OptimalLifetime")
 derive(OptimumServing, "OptimalServing")
 derive(domain.PlanComparison, "OptimalPlanAnswer")

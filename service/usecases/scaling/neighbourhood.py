@@ -19,9 +19,9 @@ from service.domain.scaling.optimum import (
     OtherLawOptimum,
     PlanComparison,
     PublishedPlan,
+    SmallerModel,
 )
 from service.engine.scaling import neighbourhood
-from service.engine.scaling.neighbourhood import SmallerModel
 from service.engine.scaling.optimum import cheapest_for_loss, optimum_for_flops
 from service.presets.scaling.laws import PublishedLaw, load_laws
 from service.presets.scaling.optimum import published_plans

@@ -25,8 +25,8 @@ from service.domain.scaling.optimum import (
     OtherLawOptimum,
     PlanComparison,
     PublishedPlan,
+    SmallerModel,
 )
-from service.engine.scaling.neighbourhood import SmallerModel
 from service.presets.version import engine_version
 from service.usecases.resolution.assumption_log import AssumptionLog
 from service.usecases.scaling.neighbourhood import (
