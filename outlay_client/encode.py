@@ -15,7 +15,7 @@ MOST_NAME = 200
 MOST_TEXT = 2000
 CUT = "…"
 TROUBLES = (TypeError, ValueError, OverflowError, RuntimeError, OSError)
-"""What the conversion of a foreign number raises: RuntimeError is what tensors do when their device has failed."""
+"""Errors of converting foreign numbers; tensors raise RuntimeError when their device has failed."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from typing import Any
 
 from outlay_client.tracker import Tracker
 
-# The same framework goes by two names.
+# The framework has two package names.
 Callback: Any = import_module("lightning.pytorch" if find_spec("lightning") else "pytorch_lightning").Callback
 
 EXIT_S = 5.0

@@ -19,13 +19,13 @@ from outlay_client.spool import MOST_LINES, Segment, Segments
 log = logging.getLogger("outlay_client")
 
 Queued = Told | threading.Event | None
-"""An event, a mark to be set when all before it is acknowledged, or the end."""
+"""An event, a mark to set when all events before it are acknowledged, or the end."""
 BATCH_S = 2.0
-"""How long an event waits for others to be sent with."""
+"""Time that an event waits for others of its batch [s]."""
 FIRST_PAUSE_S = 0.5
 MOST_PAUSE_S = 60.0
 CLOSING_S = 1.0
-"""For the threads to notice that it is over."""
+"""Time for the threads to end [s]."""
 
 
 def default_folder(run_id: str, buffer_dir: Path | None = None) -> Path:
@@ -71,13 +71,13 @@ class Post:
         if self._threads[0].is_alive():
             self._threads[0].join(CLOSING_S)
         if not self._changed.acquire(timeout=CLOSING_S):
-            log.warning("the disk with %s hangs: what it holds is the run's next process's to send", self._segments.folder)
+            log.warning("the disk with %s hangs: the run's next process sends its events", self._segments.folder)
             return
         try:
             self._changed.notify_all()
             if not done:
                 log.warning(
-                    "%d events are not sent; they wait in %s for the run's next process", self._segments.count, self._segments.folder
+                    "%d events are not sent; they stay in %s for the run's next process", self._segments.count, self._segments.folder
                 )
             self._segments.close()
         finally:
@@ -121,14 +121,14 @@ class Post:
     def _line(self, told: Told) -> bytes:
         line, odd = event_line(told)
         if odd:
-            self._say("values", f"{', '.join(odd)} of an event left out: no number, time or text as it has to be")
+            self._say("values", f"{', '.join(odd)} of an event left out: not a valid number, time or text")
         return line
 
     def _note_disk(self) -> None:
         if self._segments.trouble:
-            self._say("disk", f"events cannot be written to {self._segments.folder} ({self._segments.trouble}): they are kept in memory")
+            self._say("disk", f"events cannot be written to {self._segments.folder} ({self._segments.trouble}): they stay in memory")
         if self.dropped:
-            self._say("dropped", "the disk is too slow: progress is being dropped")
+            self._say("dropped", "the disk is too slow: progress events are dropped")
 
     def _send(self) -> None:
         """Thread: sends batches, oldest first; a batch that was not accepted is sent again after a pause."""
@@ -154,9 +154,9 @@ class Post:
     def _pause(self, failures: int, sent: Sent) -> None:
         """Wait as long as the service asked, else exponentially longer up to a minute; a waiting caller gets one attempt at once."""
         pause = min(MOST_PAUSE_S, FIRST_PAUSE_S * 2 ** min(failures - 1, 20)) * random.uniform(0.5, 1.0)  # noqa: S311 - spreads callers
-        self._say(f"http {sent.reason[:3]}", f"events are not taken ({sent.reason}): they are kept and sent later")
+        self._say(f"http {sent.reason[:3]}", f"the service does not accept events ({sent.reason}): they are stored and sent later")
         with self._changed:
-            # somebody who came while the failed try was under way has a try of their own
+            # a caller that arrived during the failed attempt gets an attempt of its own
             self._changed.wait_for(lambda: self._over or self._hurry, max(pause, sent.wait_s))
             self._hurry = False
 
@@ -201,7 +201,7 @@ class Post:
             self._segments.reject([json.dumps(each, separators=(",", ":")).encode() + b"\n" for each in refused])
         except OSError as error:
             kept = f"lost: {error}"
-        self._say("rejected", f"{len(refused)} events are not taken, the first because: {next(iter(reasons.values()))} ({kept})")
+        self._say("rejected", f"{len(refused)} events are rejected, the first because: {next(iter(reasons.values()))} ({kept})")
 
     def _say(self, kind: str, text: str) -> None:
         """Log a kind of error once, until it is over."""

@@ -14,11 +14,11 @@ from typing import Any
 from urllib.parse import quote, urlsplit
 
 TIMEOUT_S = 10.0
-"""To connect, and between two reads of an answer."""
+"""Timeout of connecting, and between two reads of an answer [s]."""
 MOST_ANSWER_BYTES = 2**20
 MOST_WAIT_S = 300.0
 REFUSED = frozenset({400, 413, 415, 422})
-"""Answers about the events themselves. Others may be different tomorrow (a key that is renewed, a service that comes back)."""
+"""Statuses that reject the events themselves. All others are temporary (an expired key, an unavailable service)."""
 TROUBLES = (OSError, http.client.HTTPException, ValueError)
 
 
@@ -48,7 +48,7 @@ class EventEndpoint:
 
     def __init__(self, url: str, run_id: str, key: str | None) -> None:
         if urlsplit(url).scheme not in ("http", "https") or not urlsplit(url).hostname:
-            raise ValueError(f"the service's address is {url!r}; it has to be like https://outlay.example.com")
+            raise ValueError(f"the service's address is {url!r}; it must be like https://outlay.example.com")
         if not run_id:
             raise ValueError("the run's id is empty; it is the `id` that POST /v1/track/programs/{id}/runs answered with")
         self.url = f"{url.rstrip('/')}/v1/track/runs/{quote(run_id, safe='')}/events"

@@ -17,10 +17,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 MOST_LINES = 1000
-"""As many events as the service takes at once."""
+"""Most events of a request."""
 LINES, LOCK, REJECTED = ".jsonl", ".lock", "rejected.jsonl"
 FREED = 0.9
-"""The share of the bound that thinning goes down to, so that not every event thins again."""
+"""Share of the size limit that thinning reduces to, so that it does not run for every event."""
 PROGRESS = b'"type":"progress"'
 MOST_REJECTED_BYTES = 16 * 2**20
 
@@ -96,7 +96,7 @@ class Segments:
         """Remove acknowledged events."""
         self.sealed.remove(segment)
         if segment.path is not None:
-            _removed(segment.path)  # else it is sent once more by the next process, which the service counts once
+            _removed(segment.path)  # otherwise the next process sends it again, and the service counts it once
 
     def reject(self, lines: Sequence[bytes]) -> None:
         """Store rejected events for inspection. Raises OSError."""
@@ -154,12 +154,12 @@ class Segments:
     def _cut_back(self) -> None:
         """Truncate a partial write, so that its lines are in memory only."""
         if self._file >= 0 and self.active is not None:
-            with contextlib.suppress(OSError):  # a cut-off line is passed over, and whole ones carry ids that count once
+            with contextlib.suppress(OSError):  # readers skip a cut-off line, and ids of complete lines count once
                 os.ftruncate(self._file, self.active.size)
 
     def _seal(self) -> None:
         if self._file >= 0:
-            with contextlib.suppress(OSError):  # as safe as the disk lets it be; the lines are there to be read
+            with contextlib.suppress(OSError):  # best effort: the lines can be read either way
                 os.fsync(self._file)
             with contextlib.suppress(OSError):
                 os.close(self._file)
@@ -176,7 +176,7 @@ class Segments:
         for segment in list(self.sealed)[:-1]:
             if self.size <= self.most_bytes * FREED:
                 return
-            if segment is not self.taken:  # on its way, and perhaps there already
+            if segment is not self.taken:  # being sent, and perhaps stored already
                 self._thin_one(segment)
 
     def _thin_one(self, segment: Segment) -> None:
@@ -229,11 +229,11 @@ def _locked(path: Path) -> int:
         with contextlib.suppress(FileNotFoundError):
             if os.path.samestat(os.fstat(descriptor), path.stat()):
                 return descriptor
-        os.close(descriptor)  # another process has removed the file in between
+        os.close(descriptor)  # another process has removed the file
 
 
 def _removed(path: Path) -> None:
-    with contextlib.suppress(OSError):  # nothing is lost by a file too many
+    with contextlib.suppress(OSError):  # a leftover file loses nothing
         path.unlink(missing_ok=True)
 
 

@@ -18,7 +18,7 @@ from outlay_client.sender import Post, Queued, default_folder
 from outlay_client.sending import EventEndpoint
 
 MOST_QUEUED = 10_000
-"""Events between a call and the disk, normally a handful; progress beyond, while a disk hangs, is dropped and counted."""
+"""Most queued events; above it, while a disk hangs, progress is dropped and counted."""
 MOST_BUFFERED_BYTES = 64 * 2**20
 OTHER_RANKS = ("SLURM_PROCID", "OMPI_COMM_WORLD_RANK", "NODE_RANK", "LOCAL_RANK")
 SECONDS_PER_HOUR = 3600

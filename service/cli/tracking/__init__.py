@@ -10,17 +10,17 @@ import click
 
 FORMATS = ("html", "md", "json", "csv", "xlsx", "ics")
 KINDS = ("focus", "sacct", "mlflow", "wandb", "dcgm")
-"""What can be imported; `service.usecases.tracking.imports` reads each."""
+"""Kinds of imports; `service.usecases.tracking.imports` reads each."""
 FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
-TEAM = click.option("--team", default="default", show_default=True, help="The team whose data it is.")
-AS_OF = click.option("--as-of", metavar="TIME", help="What had happened by then, such as 2027-02-01T00:00:00Z; left out: now.")
-JSON = click.option("--json", "as_json", is_flag=True, help="As over HTTP.")
+TEAM = click.option("--team", default="default", show_default=True, help="Name of the team.")
+AS_OF = click.option("--as-of", metavar="TIME", help="Status as of this time, such as 2027-02-01T00:00:00Z; left out: now.")
+JSON = click.option("--json", "as_json", is_flag=True, help="Print the JSON of the HTTP API.")
 
 
 def place_options(command: Callable[..., None]) -> Callable[..., None]:
     """Options for rows that name no run."""
     program = click.option("--program", metavar="ID", help="The program whose runs the rows name; left out: any of the team's.")
-    run = click.option("--run", metavar="ID", help="The run that everything belongs to, whatever the rows say.")
+    run = click.option("--run", metavar="ID", help="The run of all rows, whatever these state.")
     return program(run(command))
 
 
@@ -65,7 +65,7 @@ def show(program_id: str, **options: Any) -> None:
 
 @track.command("report")
 @click.argument("program_id", metavar="ID")
-@click.option("--format", "form", type=click.Choice(FORMATS), default="md", show_default=True, help="How it is written.")
+@click.option("--format", "form", type=click.Choice(FORMATS), default="md", show_default=True, help="Format of the report.")
 @click.option("-o", "--out", type=click.Path(dir_okay=False, path_type=Path), help="The file; left out: standard output.")
 @AS_OF
 @TEAM
@@ -107,7 +107,7 @@ def pull(url: str, experiments: tuple[str, ...], **options: Any) -> None:
 
 @track.command("rebuild")
 @click.option("--program", metavar="ID", help="Only this program; left out: all of the team.")
-@click.option("--check", is_flag=True, help="Exit 1 where an hour had been otherwise.")
+@click.option("--check", is_flag=True, help="Exit 1 if an hour differed.")
 @TEAM
 def rebuild(program: str | None, team: str, *, check: bool) -> None:
     """Rebuild the hourly rollups from the log, and print how many hours differed."""

@@ -90,7 +90,7 @@ def rebuild_hours(program_id: str | None, team: str, *, check: bool) -> None:
         who = member_of(context, team)
         runs = usecase.list_runs(context, usecase.find_program(context, who, program_id)) if program_id else usecase.team_runs(context, who)
         differed = rebuild(context, runs)
-    click.echo(f"{len(runs)} runs made anew from the log: {differed} hours differed")
+    click.echo(f"{len(runs)} runs rebuilt from the log: {differed} hours differed")
     if check and differed:
         raise click.exceptions.Exit(1)
 

@@ -35,7 +35,7 @@ def pull_mlflow(url: str, experiments: Sequence[str] = (), environment: Mapping[
     except ProviderError as error:
         raise click.ClickException(str(error)) from error
     except (KeyError, TypeError, AttributeError) as error:
-        raise click.ClickException(f"{url} answers otherwise than MLflow's REST interface does: {error!r}") from error
+        raise click.ClickException(f"{url} does not answer as MLflow's REST API: {error!r}") from error
 
 
 class _Server:

@@ -9,7 +9,7 @@ from service.cli.tables import Entry, clipped, columns, figure, percent, scaled,
 NONE = "-"
 WINDOWS = ("whole", "28d", "7d", "24h")
 SHOWN = 20
-"""Rows of an import that are told one by one."""
+"""Rows of an import that are listed."""
 
 
 def programs(entries: Sequence[Entry]) -> str:
@@ -33,7 +33,7 @@ def started(program: Entry) -> str:
     """A new program, and the runs of its plan."""
     planned = [f"  {run['tier']}: {run['name']}" for run in program["planned_runs"]]
     held = f"{_figure(program['budget_usd'])} USD, {_scaled(program['planned_tokens'])} tokens, {program['start']} to {program['deadline']}"
-    return "\n".join([f"{program['id']}  {program['name']}: {held}", "its plan knows these runs:", *planned])
+    return "\n".join([f"{program['id']}  {program['name']}: {held}", "runs of its plan:", *planned])
 
 
 def status(body: Entry, headline: Entry) -> str:

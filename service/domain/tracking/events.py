@@ -74,7 +74,7 @@ class EventFields:
 
 
 API_NAMES: Mapping[str, str] = {"cost_micro_usd": "cost_usd", "micro_usd": "usd"}
-"""What the interface, which is told dollars, calls the fields that count whole micro-dollars."""
+"""API names, in dollars, of the fields that count micro-dollars."""
 PROGRESS_FIELDS = ("step", "tokens_done", "accelerator_hours", "cost_micro_usd", "accelerators", "loss", "mfu")
 EVENT_FIELDS: Mapping[EventType, EventFields] = {
     "progress": EventFields(PROGRESS_FIELDS, any_of=PROGRESS_FIELDS),
@@ -110,7 +110,7 @@ EVENT_FIELDS: Mapping[EventType, EventFields] = {
         ("supersedes",),
     ),
 }
-"""A correction without further fields takes the event back; with them, they replace those of the event it names, at that event's time."""
+"""A correction without further fields retracts the event; with fields it replaces those of the event, at that event's time."""
 
 
 @dataclass(frozen=True, slots=True)

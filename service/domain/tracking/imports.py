@@ -58,16 +58,16 @@ class ImportedFile:
     notes: tuple[str, ...] = ()
 
 
-def drop_foreign_fields(event: Event, kept: EventType) -> Event:
+def drop_foreign_fields(event: Event, stored_type: EventType) -> Event:
     """The event without fields that the stored event's type does not have: a correction takes no others."""
-    without: dict[str, Any] = dict.fromkeys(_foreign(event, kept))
+    without: dict[str, Any] = dict.fromkeys(_foreign(event, stored_type))
     return replace(event, **without)
 
 
-def foreign_fields_text(event: Event, kept: EventType) -> str:
+def foreign_fields_text(event: Event, stored_type: EventType) -> str:
     """Names the fields that `drop_foreign_fields` drops; empty where there are none."""
-    names = ", ".join(sorted(API_NAMES.get(name, name) for name in _foreign(event, kept)))
-    return f"{names} of what was kept as {kept}, which takes no such field" if names else ""
+    names = ", ".join(sorted(API_NAMES.get(name, name) for name in _foreign(event, stored_type)))
+    return f"{names} of an event stored as {stored_type}, which has no such field" if names else ""
 
 
 def make_restatement(event: Event, stored: Event) -> Event | None:
@@ -76,10 +76,10 @@ def make_restatement(event: Event, stored: Event) -> Event | None:
     `stored` is the latest revision of the event, which the correction supersedes. Its id follows from both contents, so that a repeated
     import makes the same correction. It has the time of the event.
     """
-    words = _words(event)
-    if not words or words == _words(stored):  # a correction without words would take back what is kept
+    content = _content_text(event)
+    if not content or content == _content_text(stored):  # a correction without content would retract the event
         return None
-    return replace(event, id=f"restated-{digest(stored.id, words)}", type="correction", at=stored.at, supersedes=stored.id)
+    return replace(event, id=f"restated-{digest(stored.id, content)}", type="correction", at=stored.at, supersedes=stored.id)
 
 
 def make_retraction(stored: Event) -> Event:
@@ -87,13 +87,13 @@ def make_retraction(stored: Event) -> Event:
     return Event(f"withdrawn-{digest(stored.id)}", "correction", stored.at, supersedes=stored.id)
 
 
-def _foreign(event: Event, kept: EventType) -> list[str]:
-    takes = EVENT_FIELDS[kept].takes
+def _foreign(event: Event, stored_type: EventType) -> list[str]:
+    takes = EVENT_FIELDS[stored_type].takes
     return [name for name in CONTENT_FIELDS if name not in takes and getattr(event, name) is not None]
 
 
-def _words(event: Event) -> str:
-    """What an event says beside its id, type and time, as text: one not-a-number then equals another."""
+def _content_text(event: Event) -> str:
+    """Content of an event besides id, type and time, as text, in which NaN equals NaN."""
     content = {name: getattr(event, name) for name in CONTENT_FIELDS}
     return "|".join(f"{name}={value!r}" for name, value in content.items() if value is not None)
 

@@ -9,7 +9,7 @@ from service.domain.tracking.alerts import AlertChanges, AlertFinding, AlertKind
 from service.domain.tracking.status import Drift, LossFinding, Spend
 
 HOUR = timedelta(hours=1)
-# A forecast or a drift that comes and goes within a day is one and the same; the loss is judged by whole hours.
+# A forecast or drift that ends and returns within a day is the same alert; the loss is evaluated by whole hours.
 REARM_AFTER = timedelta(days=1)
 REARM_AFTER_OF: Mapping[AlertKind, timedelta] = {"loss": HOUR}
 LOSS_TITLES: Mapping[LossFinding, str] = {
@@ -20,12 +20,12 @@ LOSS_TITLES: Mapping[LossFinding, str] = {
 }
 
 
-def evaluate_rule(rule: AlertRule, standing: RuleInputs) -> tuple[AlertFinding, ...]:
+def evaluate_rule(rule: AlertRule, inputs: RuleInputs) -> tuple[AlertFinding, ...]:
     """Findings of a rule. An unknown figure gives no finding."""
-    return tuple(_JUDGES[rule.kind](rule, standing))
+    return tuple(_EVALUATORS[rule.kind](rule, inputs))
 
 
-def diff_alerts(kind: AlertKind, found: Sequence[AlertFinding], told: Sequence[PreviousAlert], now: datetime) -> AlertChanges:
+def diff_alerts(kind: AlertKind, found: Sequence[AlertFinding], previous: Sequence[PreviousAlert], now: datetime) -> AlertChanges:
     """What the findings change: new alerts, alerts that resume, and alerts that end.
 
     Parameters
@@ -40,7 +40,7 @@ def diff_alerts(kind: AlertKind, found: Sequence[AlertFinding], told: Sequence[P
         Time of this evaluation, UTC.
     """
     quiet = REARM_AFTER_OF.get(kind, REARM_AFTER)
-    known = {one.subject: one.ended_at for one in told if one.ended_at is None or now - one.ended_at < quiet}
+    known = {one.subject: one.ended_at for one in previous if one.ended_at is None or now - one.ended_at < quiet}
     holds = {finding.subject: finding for finding in found}
     return AlertChanges(
         new=tuple(finding for subject, finding in holds.items() if subject not in known),
@@ -49,53 +49,53 @@ def diff_alerts(kind: AlertKind, found: Sequence[AlertFinding], told: Sequence[P
     )
 
 
-def _budget(rule: AlertRule, standing: RuleInputs) -> Iterator[AlertFinding]:
+def _budget(rule: AlertRule, inputs: RuleInputs) -> Iterator[AlertFinding]:
     """Only the highest share that is reached is reported."""
-    status, budget = standing.status, standing.budget_usd
+    status, budget = inputs.status, inputs.budget_usd
     spent = status.spend.usd
     if not budget or spent is None:
         return
     reached = [share for share in rule.shares if spent >= share * budget]
     if reached:
         share = max(reached)
-        text = f"{status.name}: {_spent(status.spend)} of {_usd(budget)} are spent ({spent / budget:.0%}){_rest(standing)}"
+        text = f"{status.name}: {_spent(status.spend)} of {_usd(budget)} are spent ({spent / budget:.0%}){_rest(inputs)}"
         figures = {"share": share, "spent_usd": spent, "budget_usd": budget}
         yield AlertFinding(f"budget {share:g} of {budget:.2f}", f"{share:.0%} of the budget is spent", text, figures)
 
 
-def _forecast_over_budget(rule: AlertRule, standing: RuleInputs) -> Iterator[AlertFinding]:
-    status, budget = standing.status, standing.budget_usd
+def _forecast_over_budget(rule: AlertRule, inputs: RuleInputs) -> Iterator[AlertFinding]:
+    status, budget = inputs.status, inputs.budget_usd
     percentile = rule.percentile or "p50"
     if not budget or status.forecast.cost_usd is None:
         return
-    foretold = getattr(status.forecast.cost_usd, percentile)
-    if foretold > budget:
-        over = f"{foretold / budget - 1:.0%} above the budget of {_usd(budget)}"
-        text = f"{status.name}: foretold to cost {_usd(foretold)} ({percentile}), {over}"
-        figures = {f"cost_{percentile}_usd": foretold, "budget_usd": budget, "spent_usd": status.spend.usd}
+    predicted = getattr(status.forecast.cost_usd, percentile)
+    if predicted > budget:
+        over = f"{predicted / budget - 1:.0%} above the budget of {_usd(budget)}"
+        text = f"{status.name}: forecast cost {_usd(predicted)} ({percentile}), {over}"
+        figures = {f"cost_{percentile}_usd": predicted, "budget_usd": budget, "spent_usd": status.spend.usd}
         yield AlertFinding(f"forecast {percentile} over {budget:.2f} USD", "the forecast is over the budget", text, figures)
 
 
-def _forecast_over_deadline(rule: AlertRule, standing: RuleInputs) -> Iterator[AlertFinding]:
-    status, deadline = standing.status, standing.deadline
+def _forecast_over_deadline(rule: AlertRule, inputs: RuleInputs) -> Iterator[AlertFinding]:
+    status, deadline = inputs.status, inputs.deadline
     percentile = rule.percentile or "p50"
     if deadline is None or status.forecast.finish is None:
         return
-    foretold = getattr(status.forecast.finish, percentile)
-    if foretold > deadline:
-        late = (foretold - deadline).days
-        text = f"{status.name}: foretold to finish on {foretold} ({percentile}), {late} days after the deadline, {deadline}"
-        figures = {f"finish_{percentile}": str(foretold), "deadline": str(deadline), "days_late": late}
+    predicted = getattr(status.forecast.finish, percentile)
+    if predicted > deadline:
+        late = (predicted - deadline).days
+        text = f"{status.name}: forecast finish {predicted} ({percentile}), {late} days after the deadline, {deadline}"
+        figures = {f"finish_{percentile}": str(predicted), "deadline": str(deadline), "days_late": late}
         yield AlertFinding(f"forecast {percentile} after {deadline}", "the forecast is over the deadline", text, figures)
 
 
-def _drift(_rule: AlertRule, standing: RuleInputs) -> Iterator[AlertFinding]:
-    for run, status in zip(standing.runs, standing.status.runs, strict=True):
+def _drift(_rule: AlertRule, inputs: RuleInputs) -> Iterator[AlertFinding]:
+    for run, status in zip(inputs.runs, inputs.status.runs, strict=True):
         for drift in status.drift:
             way = "up" if drift.change > 0 else "down"
             figures: dict[str, Figure] = {"run": run.id, "quantity": drift.quantity, "change": drift.change, "confidence": drift.confidence}
             title = f"{drift.quantity} has gone {way}"
-            yield AlertFinding(f"run {run.id} {drift.quantity} {way}", title, _drifted(standing.status.name, drift), figures)
+            yield AlertFinding(f"run {run.id} {drift.quantity} {way}", title, _drifted(inputs.status.name, drift), figures)
 
 
 def _drifted(program: str, drift: Drift) -> str:
@@ -103,46 +103,46 @@ def _drifted(program: str, drift: Drift) -> str:
     return f"{program}: {drift.quantity} of run {drift.run} {change}"
 
 
-def _stalled(rule: AlertRule, standing: RuleInputs) -> Iterator[AlertFinding]:
+def _stalled(rule: AlertRule, inputs: RuleInputs) -> Iterator[AlertFinding]:
     most = (rule.hours or 0.0) * HOUR
-    for run, status in zip(standing.runs, standing.status.runs, strict=True):
+    for run, status in zip(inputs.runs, inputs.status.runs, strict=True):
         last = status.last_event_at
         if not run.is_open or status.state not in ("running", "interrupted") or last is None:
             continue
-        silent = standing.status.as_of - last
+        silent = inputs.status.as_of - last
         if silent >= most:
             hours = silent / HOUR
             stopped = "it was interrupted" if status.state == "interrupted" else "it was running"
-            text = f"{standing.status.name}: nothing is heard of run {status.name} for {hours:.1f} hours; {stopped} then"
+            text = f"{inputs.status.name}: no event of run {status.name} for {hours:.1f} hours; {stopped} then"
             figures: dict[str, Figure] = {"run": run.id, "hours": hours, "last_event_at": last.isoformat(), "state": status.state}
             yield AlertFinding(f"run {run.id} silent since {last.isoformat()}", "a run is stalled", text, figures)
 
 
-def _loss(_rule: AlertRule, standing: RuleInputs) -> Iterator[AlertFinding]:
-    for run, status in zip(standing.runs, standing.status.runs, strict=True):
+def _loss(_rule: AlertRule, inputs: RuleInputs) -> Iterator[AlertFinding]:
+    for run, status in zip(inputs.runs, inputs.status.runs, strict=True):
         for alarm in status.loss.alarms if run.is_open else ():
-            text = f"{standing.status.name}: run {status.name} at {alarm.at:%Y-%m-%d %H:%M} UTC: {alarm.text}"
+            text = f"{inputs.status.name}: run {status.name} at {alarm.at:%Y-%m-%d %H:%M} UTC: {alarm.text}"
             figures = {"run": run.id, "finding": alarm.finding, "at": alarm.at.isoformat(), "last_loss": _number(status.loss.last)}
             yield AlertFinding(f"run {run.id} {alarm.finding}", LOSS_TITLES[alarm.finding], text, figures)
 
 
-def _gate_missed(rule: AlertRule, standing: RuleInputs) -> Iterator[AlertFinding]:
-    gate = standing.status.gate
-    if not gate.due or not standing.gate_overdue:
+def _gate_missed(rule: AlertRule, inputs: RuleInputs) -> Iterator[AlertFinding]:
+    gate = inputs.status.gate
+    if not gate.due or not inputs.gate_overdue:
         return
     since = f"for {rule.days:g} days" if rule.days else "now"
-    judged = f"by its criteria: {gate.recommendation} ({'; '.join(gate.reasons)})"
-    text = f"{standing.status.name}: the half-spend gate is due {since} and nobody has decided; {judged}"
-    figures = {"recommendation": gate.recommendation, "due_usd": gate.due_usd, "spent_usd": standing.status.spend.usd}
+    assessment = f"by its criteria: {gate.recommendation} ({'; '.join(gate.reasons)})"
+    text = f"{inputs.status.name}: the half-spend gate is due {since} and undecided; {assessment}"
+    figures = {"recommendation": gate.recommendation, "due_usd": gate.due_usd, "spent_usd": inputs.status.spend.usd}
     yield AlertFinding("half-spend gate", "the half-spend gate is missed", text, figures)
 
 
-def _cap(_rule: AlertRule, standing: RuleInputs) -> Iterator[AlertFinding]:
-    status, caps = standing.status, standing.caps
+def _cap(_rule: AlertRule, inputs: RuleInputs) -> Iterator[AlertFinding]:
+    status, caps = inputs.status, inputs.caps
     yield from _capped("program", status.name, status.spend.usd, caps.program_usd)
-    for run, each in zip(standing.runs, status.runs, strict=True):
+    for run, each in zip(inputs.runs, status.runs, strict=True):
         yield from _capped(f"run {run.id}", f"{status.name}: run {each.name}", each.spend.usd, caps.run_usd)
-    yield from _capped("team", f"{status.name}: all programs of the team together", standing.team_usd, caps.team_usd)
+    yield from _capped("team", f"{status.name}: all programs of the team together", inputs.team_usd, caps.team_usd)
 
 
 def _capped(subject: str, name: str, spent: float | None, cap: float | None) -> Iterator[AlertFinding]:
@@ -151,9 +151,9 @@ def _capped(subject: str, name: str, spent: float | None, cap: float | None) -> 
         yield AlertFinding(f"{subject} cap {cap:.2f}", "a cap is reached", text, {"of": subject, "spent_usd": spent, "cap_usd": cap})
 
 
-def _rest(standing: RuleInputs) -> str:
+def _rest(inputs: RuleInputs) -> str:
     """How long the rest of the budget lasts at the current burn rate."""
-    left, per_day = standing.status.spend.remaining_usd, standing.status.burn_rate.usd_per_day
+    left, per_day = inputs.status.spend.remaining_usd, inputs.status.burn_rate.usd_per_day
     if left is None or left <= 0 or not per_day:
         return ""
     return f"; at {_usd(per_day)} a day the rest lasts {left / per_day:,.1f} days"
@@ -172,7 +172,7 @@ def _number(value: float | None) -> float | str | None:
     return value if value is None or abs(value) < float("inf") else str(value)
 
 
-_JUDGES: Mapping[AlertKind, Callable[[AlertRule, RuleInputs], Iterator[AlertFinding]]] = {
+_EVALUATORS: Mapping[AlertKind, Callable[[AlertRule, RuleInputs], Iterator[AlertFinding]]] = {
     "budget": _budget,
     "forecast_over_budget": _forecast_over_budget,
     "forecast_over_deadline": _forecast_over_deadline,

@@ -40,8 +40,8 @@ def burn_rate(runs: Sequence[CostedRun], now: datetime) -> BurnRate:
     first = min((run.history.moment(0.0) for run in alive), default=now)
     last = max((run.history.last_at or now for run in alive), default=now)
     spans = [(first, last), *((now - min(now - first, timedelta(hours=hours)), now) for _, hours in WINDOWS)]
-    asked = [(run, np.array([run.history.elapsed(moment) for span in spans for moment in span])) for run in alive]
-    gains = [_gains(asked, what) or (None,) * len(spans) for what in (CostedRun.usd_at, _accelerator_hours, _tokens, _checkpoints)]
+    run_hours = [(run, np.array([run.history.elapsed(moment) for span in spans for moment in span])) for run in alive]
+    gains = [_gains(run_hours, total) or (None,) * len(spans) for total in (CostedRun.usd_at, _accelerator_hours, _tokens, _checkpoints)]
     names: tuple[WindowName, ...] = ("whole", *(name for name, _ in WINDOWS))
     whole, *windows = (_window(name, span, each) for name, span, each in zip(names, spans, zip(*gains, strict=True), strict=True))
     return BurnRate(whole.usd_per_day, whole.accelerator_hours_per_day, whole.tokens_per_day, whole.checkpoints_per_day, (whole, *windows))
@@ -52,12 +52,12 @@ def _window(name: WindowName, span: Span, gains: Sequence[float | None]) -> Burn
     return BurnWindow(name, hours, *(None if gain is None or hours <= 0 else gain / hours * HOURS_PER_DAY for gain in gains))
 
 
-def _gains(asked: Sequence[tuple[CostedRun, Floats]], what: Callable[[CostedRun, Floats], Floats | None]) -> list[float]:
+def _gains(run_hours: Sequence[tuple[CostedRun, Floats]], total: Callable[[CostedRun, Floats], Floats | None]) -> list[float]:
     """Growth of a total over all runs in each span, given the elapsed hours of the spans' ends; empty where the total of one run is
     unknown."""
     gains = []
-    for run, hours in asked:
-        totals = what(run, hours)
+    for run, hours in run_hours:
+        totals = total(run, hours)
         if totals is None:
             return []
         gains.append((totals[1::2] - totals[::2]).tolist())
@@ -65,8 +65,8 @@ def _gains(asked: Sequence[tuple[CostedRun, Floats]], what: Callable[[CostedRun,
 
 
 def _accelerator_hours(run: CostedRun, hours: Floats) -> Floats | None:
-    told = run.history.accelerator_hours
-    return None if told is None else told.interpolate(hours)
+    accelerator_hours = run.history.accelerator_hours
+    return None if accelerator_hours is None else accelerator_hours.interpolate(hours)
 
 
 def _tokens(run: CostedRun, hours: Floats) -> Floats:
@@ -75,7 +75,7 @@ def _tokens(run: CostedRun, hours: Floats) -> Floats:
 
 
 def _checkpoints(run: CostedRun, hours: Floats) -> Floats:
-    kept = run.history.checkpoints
-    if not kept.count.size:
+    checkpoints = run.history.checkpoints
+    if not checkpoints.count.size:
         return np.zeros_like(hours)
-    return np.append(0.0, np.cumsum(kept.count))[np.searchsorted(kept.last, hours, side="right")]
+    return np.append(0.0, np.cumsum(checkpoints.count))[np.searchsorted(checkpoints.last, hours, side="right")]

@@ -26,9 +26,9 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float64]
 Quantity = Literal["throughput", "price", "goodput", "failures"]
 HOURS_PER_DAY = 24.0
-# A normal sample's standard deviation over its median distance from the median.
+# Standard deviation of a normal sample over its median absolute deviation.
 NORMAL_SCALE = 1.4826
-# Evidence beyond it is no float any more.
+# exp() of more overflows.
 LARGEST_EXPONENT = 300.0
 
 
@@ -232,7 +232,7 @@ def change_point(values: Floats, splits: SplitRules, limits: DriftThresholds) ->
     before, since = float(np.median(values[:index])), float(np.median(values[index:]))
     if not before:
         return None
-    # Beyond the threshold chances fall off like those of a normal tail.
+    # Beyond the threshold the false-alarm probability falls like a normal tail.
     return LevelChange(index, since / before, 1 - limits.false_alarm_share * math.exp((limit**2 - largest**2) / 2))
 
 

@@ -51,8 +51,8 @@ class CostedRun:
     @property
     def accelerator_hours(self) -> float | None:
         """Accelerator-hours until now, None where the run trained and reported none."""
-        told = self.history.accelerator_hours
-        return float(told.value[-1]) if told is not None else None if self.history.lineage.tokens.size else 0.0
+        reported = self.history.accelerator_hours
+        return float(reported.value[-1]) if reported is not None else None if self.history.lineage.tokens.size else 0.0
 
 
 def cost_run(baseline: RunBaseline, history: RunHistory) -> CostedRun:
@@ -65,9 +65,9 @@ def cost_run(baseline: RunBaseline, history: RunHistory) -> CostedRun:
     history : RunHistory
         History of the run.
     """
-    own, warnings = _own(baseline, history)
+    own, warnings = _self_reported(baseline, history)
     unknown = None if own is not None else _why_unknown(baseline, history)
-    compute = _billed(own or np.zeros_like, history) if history.costs.billed.value.size else own or np.zeros_like
+    compute = _invoiced(own or np.zeros_like, history) if history.costs.billed.value.size else own or np.zeros_like
     usd = {line: micro / MICRO for line, micro in history.costs.lines.items()}
     if history.events and unknown is None:
         usd[COMPUTE_LINE] = usd.get(COMPUTE_LINE, 0.0) + float(compute(np.array([history.elapsed(history.until)]))[0])
@@ -102,35 +102,39 @@ def spend(runs: Sequence[CostedRun], budget_usd: float | None) -> Spend:
     )
 
 
-def _own(baseline: RunBaseline, history: RunHistory) -> tuple[CostAt | None, tuple[str, ...]]:
+def _self_reported(baseline: RunBaseline, history: RunHistory) -> tuple[CostAt | None, tuple[str, ...]]:
     """Self-reported cost over time with its warnings; None where the run reports none."""
-    told, hours, price = history.micro_usd, history.accelerator_hours, baseline.usd_per_accelerator_hour
+    reported, hours, price = history.micro_usd, history.accelerator_hours, baseline.usd_per_accelerator_hour
     by_events = COMPUTE_LINE in history.costs.lines
-    if told is not None:
-        return _told(told, hours, price, baseline.name)
+    if reported is not None:
+        return _reported_cost(reported, hours, price, baseline.name)
     if hours is not None and price is not None and not by_events:
-        return _priced(hours, price, 0.0), (f"{baseline.name} told no cost: its accelerator-hours are priced at the plan's {price:g} USD",)
+        return _priced(hours, price, 0.0), (
+            f"{baseline.name} reported no cost: its accelerator-hours are priced at the plan's {price:g} USD",
+        )
     idle = hours is None and not history.lineage.tokens.size
     return (np.zeros_like if by_events or idle or history.costs.billed.value.size else None), ()
 
 
-def _told(told: CumulativeSeries, hours: CumulativeSeries | None, price: float | None, name: str) -> tuple[CostAt, tuple[str, ...]]:
+def _reported_cost(
+    reported: CumulativeSeries, hours: CumulativeSeries | None, price: float | None, name: str
+) -> tuple[CostAt, tuple[str, ...]]:
     """Reported cost, plus later accelerator-hours at the planned price."""
     if hours is None:
-        return _scaled(told), ()
-    paid = float(hours.interpolate(told.at_hours[-1:])[0])
+        return _scaled(reported), ()
+    paid = float(hours.interpolate(reported.at_hours[-1:])[0])
     unpaid = float(hours.value[-1]) - paid
     if not unpaid:
-        return _scaled(told), ()
+        return _scaled(reported), ()
     if price is None:
-        return _scaled(told), (f"{name} told {unpaid:,.0f} accelerator-hours after its last cost: they are not in its spend",)
-    own, later = _scaled(told), _priced(hours, price, paid)
-    said = f"{name} told {unpaid:,.0f} accelerator-hours after its last cost: they are priced at the plan's {price:g} USD"
-    return (lambda at: own(at) + later(at)), (said,)
+        return _scaled(reported), (f"{name} reported {unpaid:,.0f} accelerator-hours after its last cost: they are not in its spend",)
+    own, later = _scaled(reported), _priced(hours, price, paid)
+    warning = f"{name} reported {unpaid:,.0f} accelerator-hours after its last cost: they are priced at the plan's {price:g} USD"
+    return (lambda at: own(at) + later(at)), (warning,)
 
 
-def _scaled(told: CumulativeSeries) -> CostAt:
-    return lambda at: told.interpolate(at) / MICRO
+def _scaled(reported: CumulativeSeries) -> CostAt:
+    return lambda at: reported.interpolate(at) / MICRO
 
 
 def _priced(hours: CumulativeSeries, price: float, paid: float) -> CostAt:
@@ -138,7 +142,7 @@ def _priced(hours: CumulativeSeries, price: float, paid: float) -> CostAt:
     return lambda at: np.maximum(hours.interpolate(at) - paid, 0.0) * price
 
 
-def _billed(own: CostAt, history: RunHistory) -> CostAt:
+def _invoiced(own: CostAt, history: RunHistory) -> CostAt:
     """Invoiced cost to the last invoice, spread as the self-reported cost or evenly without one, then self-reported increments."""
     billed = history.costs.billed
     ends = np.minimum(billed.at_hours, history.elapsed(history.until))
@@ -159,5 +163,5 @@ def _billed(own: CostAt, history: RunHistory) -> CostAt:
 
 def _why_unknown(baseline: RunBaseline, history: RunHistory) -> str:
     if history.accelerator_hours is None:
-        return f"{baseline.name} told tokens, but neither cost nor accelerator-hours"
-    return f"{baseline.name} told accelerator-hours but no cost, and no price of an accelerator-hour is planned"
+        return f"{baseline.name} reported tokens, but neither cost nor accelerator-hours"
+    return f"{baseline.name} reported accelerator-hours but no cost, and no price of an accelerator-hour is planned"

@@ -22,7 +22,7 @@ from service.engine.tracking.cost import CostedRun
 Basis = Literal["cost", "tokens"]
 WEEK = timedelta(weeks=1)
 COMPUTE = "compute"
-# Runs whose planned tokens add up to the program's, to this share, are all its runs.
+# Relative tolerance of the runs' planned tokens against the program's.
 SAME = 0.01
 
 
@@ -71,8 +71,8 @@ def _measured_budget(program: ProgramBaseline, runs: Sequence[CostedRun]) -> flo
     """
     if program.budget_usd is None:
         return None
-    told = any(line.line != COMPUTE for run in runs for line in run.lines)
-    return program.budget_usd * (1 - program.reserve_share - (0.0 if told else program.around_share))
+    has_other_lines = any(line.line != COMPUTE for run in runs for line in run.lines)
+    return program.budget_usd * (1 - program.reserve_share - (0.0 if has_other_lines else program.around_share))
 
 
 def run_earned_value(run: CostedRun, now: datetime) -> EarnedValue:

@@ -17,7 +17,7 @@ TIMES = (
 )
 
 
-def feedback_factors(lessons: Sequence[RunOutcome], accelerator: str, usual_mttf_hours: float, rules: FeedbackRules) -> FeedbackFactors:
+def feedback_factors(outcomes: Sequence[RunOutcome], accelerator: str, usual_mttf_hours: float, rules: FeedbackRules) -> FeedbackFactors:
     """Factors for an accelerator from finished runs; overheads are the team's on any accelerator.
 
     Throughput: the mean of log ratios, shrunk as if `prior_runs` runs had matched the model (normal prior and likelihood of equal
@@ -43,18 +43,18 @@ def feedback_factors(lessons: Sequence[RunOutcome], accelerator: str, usual_mttf
     ----------
     Gelman et al. 2013, Bayesian Data Analysis, sections 2.5 and 2.6.
     """
-    here = [lesson for lesson in lessons if lesson.accelerator == accelerator]
-    ratios = [math.log(lesson.throughput_ratio) for lesson in here if lesson.throughput_ratio]
-    hours, failures = math.fsum(lesson.accelerator_hours for lesson in here), sum(lesson.interruptions for lesson in here)
-    told = [lesson.overhead for lesson in lessons if lesson.overhead]
-    names = sorted({name for overhead in told for name in overhead})
+    here = [outcome for outcome in outcomes if outcome.accelerator == accelerator]
+    ratios = [math.log(outcome.throughput_ratio) for outcome in here if outcome.throughput_ratio]
+    hours, failures = math.fsum(outcome.accelerator_hours for outcome in here), sum(outcome.interruptions for outcome in here)
+    overheads = [outcome.overhead for outcome in outcomes if outcome.overhead]
+    names = sorted({name for overhead in overheads for name in overhead})
     return FeedbackFactors(
         throughput_ratio=math.exp(math.fsum(ratios) / (len(ratios) + rules.prior_runs)) if ratios else None,
         throughput_runs=len(ratios),
         mttf_hours_per_accelerator=(usual_mttf_hours + hours) / (1 + failures) if here else None,
         failure_runs=len(here),
-        overhead={name: fmean(overhead.get(name, 0.0) for overhead in told) for name in names},
-        overhead_runs=len(told),
+        overhead={name: fmean(overhead.get(name, 0.0) for overhead in overheads) for name in names},
+        overhead_runs=len(overheads),
     )
 
 

@@ -27,11 +27,11 @@ from service.engine.numerics.ranges import P90_Z_SCORE, inverse
 Floats = NDArray[np.float64]
 Basis = Literal["history", "history and plan", "plan"]
 HOURS_PER_DAY = 24.0
-# A normal sample's standard deviation over its median distance from the median.
+# Standard deviation of a normal sample over its median absolute deviation.
 NORMAL_SCALE = 1.4826
-# Of the history's mean: a level of nothing has no logarithm.
+# Of the history's mean: 0 has no logarithm.
 LEAST_LEVEL = 0.01
-# The points at which each part of the mixture is taken: enough for its 10th and 90th percentile to a few thousandths of its width.
+# Quantiles of each component: enough for p10 and p90 of the mixture to a few thousandths of its width.
 POINTS = np.array([NormalDist().inv_cdf((point + 0.5) / 100) for point in range(100)])
 
 
@@ -220,7 +220,7 @@ def _predict(values: Floats, ahead: float, scatter: float, plan: Range | None, r
     level, squares = _level(models, values)
     noise = (squares + typical) / freedom / level**2
     middle, variance = _with_plan(np.log(level), noise * models.end, plan, rules)
-    # Blocks ahead wander on from the end: their mean's variance is a third of the last one's. Log-normal, for little left differs widely.
+    # Random walk from the end: the variance of the mean level is a third of the last one's. Log-normal: few blocks vary widely.
     variance = variance + np.log1p(noise * (1 / ahead + models.wandering * ahead / 3))
     likely = models.plausible - freedom / 2 * np.log(_level(models, _winsorize(values, scatter, rules.clip))[1] + typical)
     weight = np.exp(likely - likely.max())
@@ -245,10 +245,10 @@ def _with_plan(middle: Floats, variance: Floats, plan: Range | None, rules: Fore
     """Log level combined with the plan's, weighted by precision. A plan of 0 is ignored."""
     if plan is None or plan.p10 <= 0:
         return middle, variance
-    said = math.log(plan.p50)
+    planned = math.log(plan.p50)
     deviation = max(math.log(plan.p90 / plan.p10) / (2 * P90_Z_SCORE), rules.plan_error)
     share = variance / (variance + deviation**2)
-    return middle + share * (said - middle), variance * (1 - share)
+    return middle + share * (planned - middle), variance * (1 - share)
 
 
 @functools.lru_cache(maxsize=64)
@@ -297,5 +297,5 @@ def student_points(freedom: float) -> Floats:
     second = (5 * z**5 + 16 * z**3 + 3 * z) / 96
     third = (3 * z**7 + 19 * z**5 + 17 * z**3 - 15 * z) / 384
     points = z + first / freedom + second / freedom**2 + third / freedom**3
-    points.flags.writeable = False  # the next one to ask gets the same
+    points.flags.writeable = False  # cached: shared by all callers
     return np.asarray(points)

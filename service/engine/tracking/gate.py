@@ -10,7 +10,7 @@ from service.domain.tracking.events import ProgramBaseline, Recommendation
 from service.domain.tracking.status import EarnedValue, GateStatus, Spend
 from service.engine.tracking.history import Decision, Evaluation
 
-# What a decision calls the gate that it closes.
+# Names of the half-spend gate in decision events.
 NAMES = frozenset({"midpoint", "midpoint_gate", "half_spend", "half_spend_gate"})
 
 
@@ -64,8 +64,8 @@ def assess_gate(program: ProgramBaseline, found: GateInputs, rules: GateRules) -
         reason = f"decided on {decided.at:%Y-%m-%d}: {decided.verdict}"
         return replace(closed, reasons=(reason,), decided=decided.verdict, decided_at=decided.at), ()
     if due_usd is None or spent is None:
-        missing = "what is spent is not known" if spent is None else "no budget is stated"
-        return replace(closed, reasons=(f"{missing}: nobody can tell whether the gate is due",)), ()
+        missing = "the spend is unknown" if spent is None else "no budget is stated"
+        return replace(closed, reasons=(f"{missing}: it is unknown whether the gate is due",)), ()
     if spent < due_usd:
         share = f"{gate.at_spend_share:.0%} of the budget"
         return replace(closed, reasons=(f"{spent:,.0f} USD are spent, the gate is due at {due_usd:,.0f} ({share})",)), ()

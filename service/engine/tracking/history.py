@@ -240,15 +240,15 @@ def _columns(known: Sequence[tuple[int, str]]) -> _Columns:
 
 
 def _history(columns: _Columns, until: datetime) -> RunHistory:
-    kinds, steps, tokens, told_hours, told_micro, accelerators = columns.samples[1:]
+    kinds, steps, tokens, reported_hours, reported_micro_usd, accelerators = columns.samples[1:]
     at = (columns.samples[0] - columns.started_us) / HOUR_US
     started = EPOCH + timedelta(microseconds=columns.started_us)
     marks = list(_marks(columns))
     causes = [given["cause"] for _, kind, given in marks if kind == "interruption"]
     stops, down = _stops(at, kinds, causes, (until - started) / timedelta(hours=1))
     breaks = at[(kinds == RESTART) | (kinds == BRANCH)]
-    hours, hours_warnings = _total(at, told_hours, breaks, "accelerator_hours")
-    micro, micro_warnings = _total(at, told_micro, breaks, "cost_usd")
+    hours, hours_warnings = _total(at, reported_hours, breaks, "accelerator_hours")
+    micro, micro_warnings = _total(at, reported_micro_usd, breaks, "cost_usd")
     line = trace_lineage(
         RunSamples(at, kinds, steps, tokens, [(given["from_step"], given["name"]) for _, kind, given in marks if kind == "branch"])
     )
@@ -299,8 +299,8 @@ def _stops(at: Floats, kinds: Floats, causes: Sequence[str], now: float) -> tupl
     following = np.append(stop[1:], nothing)[: len(stop)]
     restarted, seen = (np.append(rows, nothing)[np.searchsorted(rows, stop)] for rows in (restart, steady))
     end = np.where(restarted < following, restarted, np.minimum(seen, following))
-    told = np.append(-1, stop)[np.searchsorted(stop, restart)] > np.append(-1, restart)[: len(restart)]
-    alone = restart[~told & (restart > 0)]
+    reported = np.append(-1, stop)[np.searchsorted(stop, restart)] > np.append(-1, restart)[: len(restart)]
+    alone = restart[~reported & (restart > 0)]
     begin, until = np.append(at[stop], at[alone - 1]), np.append(times[end], at[alone])
     order = np.argsort(begin, kind="stable")
     hours = zip(at[stop].tolist(), causes, (times[end] - at[stop]).tolist(), (end < nothing).tolist(), strict=True)
@@ -313,17 +313,17 @@ def _total(at: Floats, values: Floats, breaks: Floats, name: str) -> tuple[Cumul
     Any other fall is an error of the source: the maximum is kept, with a warning.
     """
     known = ~np.isnan(values)
-    told, times = values[known], at[known]
-    if not told.size:
+    reported, times = values[known], at[known]
+    if not reported.size:
         return None, ()
-    falls = np.diff(told) < 0
+    falls = np.diff(reported) < 0
     broken = np.searchsorted(breaks, times[1:], side="right") > np.searchsorted(breaks, times[:-1], side="left")
-    total, before = np.empty_like(told), 0.0
-    for begin, end in pairwise([0, *(np.flatnonzero(falls & broken) + 1), len(told)]):
-        total[begin:end] = before + np.maximum.accumulate(told[begin:end])
+    total, before = np.empty_like(reported), 0.0
+    for begin, end in pairwise([0, *(np.flatnonzero(falls & broken) + 1), len(reported)]):
+        total[begin:end] = before + np.maximum.accumulate(reported[begin:end])
         before = total[end - 1]
     odd = int((falls & ~broken).sum())
-    warnings = (f"{name} falls {odd} times without a restart or branch: the highest is kept",) if odd else ()
+    warnings = (f"{name} falls {odd} times without a restart or branch: the highest value is used",) if odd else ()
     return CumulativeSeries(times, total), warnings
 
 
@@ -336,15 +336,15 @@ def _costs(columns: _Columns) -> CostEvents:
     """Cost events by line, compute invoices apart. An amount counts from the end of its hour, or from the run's last event in that hour."""
     last = columns.samples[0, -1] if columns.samples.size else 0.0
     lines: dict[str, int] = defaultdict(int)
-    told: dict[float, int] = defaultdict(int)
+    reported: dict[float, int] = defaultdict(int)
     billed: dict[float, int] = defaultdict(int)
     for hour, (_, costs, bills) in columns.rest:
         for line, micro in (*costs, *((line, micro) for line, micro, _ in bills if line != COMPUTE_LINE)):
             lines[line] += micro
-            told[min((hour + 1) * HOUR_US, max(hour * HOUR_US, last))] += micro
+            reported[min((hour + 1) * HOUR_US, max(hour * HOUR_US, last))] += micro
         for _, micro, until in (bill for bill in bills if bill[0] == COMPUTE_LINE):
             billed[until] += micro
-    return CostEvents(dict(sorted(lines.items())), _summed(told, columns.started_us), _summed(billed, columns.started_us))
+    return CostEvents(dict(sorted(lines.items())), _summed(reported, columns.started_us), _summed(billed, columns.started_us))
 
 
 def _summed(amounts: Mapping[float, int], started_us: float) -> CumulativeSeries:

@@ -23,12 +23,12 @@ from service.domain.tracking.events import EVENT_FIELDS, Event, EventType
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 HOUR_US = 3_600_000_000
 TYPES: tuple[EventType, ...] = get_args(EventType)
-"""Event types as HourFold.counts has them."""
+"""Event types, in the order of `HourlyRollup.counts`."""
 
-# Of events at one moment, what a run tells of its work comes before what ends it, and what sets its position comes last.
+# Order of simultaneous events: progress first, then interruptions, then events that set the position.
 RANK = {name: rank for rank, name in enumerate(TYPES)} | {"progress": -3, "checkpoint": -2}
 STEADY, INTERRUPTION, RESTART, ROLLBACK, BRANCH = range(5)
-"""Kinds of samples: a told state, or an event that breaks the line or may move the position."""
+"""Kinds of samples: a report, or an event that interrupts the run or may move the position."""
 KINDS = {"interruption": INTERRUPTION, "restart": RESTART, "rollback": ROLLBACK, "branch": BRANCH}
 MARKED = frozenset({*KINDS, "evaluation", "decision", "note"})
 SAMPLED = frozenset({*KINDS, "progress", "checkpoint"})
@@ -37,12 +37,12 @@ MARK_FIELDS = ("id", "cause", "to_step", "from_step", "name", "metric", "value",
 
 DOUBLES = np.dtype("<f8")
 BLOCKS = (("checkpoints", 5), ("losses", 7), ("utilised", 4))
-"""What there is of once an hour at most, and how many numbers it has."""
+"""Blocks of an hour, at most one each, and their number of values."""
 SAMPLE_WIDTH = 7
 HEAD = 1 + len(TYPES) + sum(width for _, width in BLOCKS)
-"""How many numbers a fold has before its samples: how many samples, counts and blocks."""
+"""Numbers of a rollup before its samples: number of samples, counts and blocks."""
 OPENING, CLOSING = '["', '",[],[],[]]'
-"""What a fold's text begins with, and ends with where the hour has no marks, costs and bills."""
+"""First characters of a rollup's text, and its last ones where the hour has no marks, costs and bills."""
 
 Sample = tuple[int, int, int | None, int | None, float | None, int | None, int | None]
 """Microseconds of the hour, kind, step, tokens_done, accelerator_hours, cost_micro_usd, accelerators."""
@@ -140,31 +140,31 @@ def roll_up_hour(events: Iterable[Event]) -> HourlyRollup:
         raise ValueError(f"events from {ordered[0].at} to {ordered[-1].at} are not of one hour")
     start = EPOCH + timedelta(hours=hour)
     timed = [(_microseconds(each.at - start), each) for each in ordered]
-    told = [(at, each) for at, each in timed if each.type in SAMPLED]
+    reported = [(at, each) for at, each in timed if each.type in SAMPLED]
     counted = Counter(each.type for each in ordered)
     return HourlyRollup(
-        samples=_turning_points([_sample(at, each) for at, each in told]),
+        samples=_turning_points([_sample(at, each) for at, each in reported]),
         marks=tuple((at, each.type, _mark(each)) for at, each in timed if each.type in MARKED),
         counts=tuple(counted[name] for name in TYPES),
-        checkpoints=_checkpoints([(at, each.bytes or 0) for at, each in told if each.type == "checkpoint"]),
+        checkpoints=_checkpoints([(at, each.bytes or 0) for at, each in reported if each.type == "checkpoint"]),
         costs=_costs(ordered),
         bills=_bills(ordered),
-        losses=_losses([(at, each.loss) for at, each in told if each.loss is not None]),
+        losses=_losses([(at, each.loss) for at, each in reported if each.loss is not None]),
         utilised=_utilised(ordered),
     )
 
 
-def rollup_to_json(fold: HourlyRollup) -> str:
+def rollup_to_json(rollup: HourlyRollup) -> str:
     """The rollup as a compact JSON list: its numbers as one text of little-endian doubles in hexadecimal, then marks, costs and bills.
 
     A status reads thousands of rollups: this text is decoded in a tenth of the time of JSON numbers.
     """
-    blocks = (getattr(fold, name) for name, _ in BLOCKS)
+    blocks = (getattr(rollup, name) for name, _ in BLOCKS)
     summaries = (_values(block) if block else (None,) * width for block, (_, width) in zip(blocks, BLOCKS, strict=True))
-    numbers = [len(fold.samples), *fold.counts, *itertools.chain(*summaries), *itertools.chain(*fold.samples)]
+    numbers = [len(rollup.samples), *rollup.counts, *itertools.chain(*summaries), *itertools.chain(*rollup.samples)]
     text = np.array(numbers, dtype=DOUBLES).tobytes().hex()
-    marks = [(at, name, dict(given)) for at, name, given in fold.marks]
-    return json.dumps([text, marks, fold.costs, fold.bills], separators=(",", ":"), allow_nan=False)
+    marks = [(at, name, dict(given)) for at, name, given in rollup.marks]
+    return json.dumps([text, marks, rollup.costs, rollup.bills], separators=(",", ":"), allow_nan=False)
 
 
 def _values(block: CheckpointRollup | LossRollup | UtilisationSums) -> list[float | None]:
@@ -174,8 +174,8 @@ def _values(block: CheckpointRollup | LossRollup | UtilisationSums) -> list[floa
 
 def rollup_from_json(text: str) -> HourlyRollup:
     """The rollup that `rollup_to_json` wrote; exact, but for counts beyond 2**53, which doubles round."""
-    told, marks, costs, bills = json.loads(text)
-    numbers = np.frombuffer(bytes.fromhex(told), dtype=DOUBLES)
+    reported, marks, costs, bills = json.loads(text)
+    numbers = np.frombuffer(bytes.fromhex(reported), dtype=DOUBLES)
     ends = np.cumsum([1, len(TYPES), *(width for _, width in BLOCKS)])
     (kept,), counts, *blocks = (_exact(part) for part in np.split(numbers[:HEAD], ends[:-1]))
     samples = numbers[HEAD : HEAD + kept * SAMPLE_WIDTH].reshape(kept, SAMPLE_WIDTH)
@@ -227,8 +227,8 @@ def _applied(event: Event, corrections: Sequence[Event]) -> Event | None:
 def _given(correction: Event) -> dict[str, Any]:
     """The fields that a correction states."""
     takes = EVENT_FIELDS["correction"].takes
-    told = ((name, getattr(correction, name)) for name in takes if name != "supersedes")
-    return {name: value for name, value in told if value is not None}
+    reported = ((name, getattr(correction, name)) for name in takes if name != "supersedes")
+    return {name: value for name, value in reported if value is not None}
 
 
 def _microseconds(span: timedelta) -> int:
@@ -253,12 +253,12 @@ def _turning_points(rows: Sequence[Sample]) -> tuple[Sample, ...]:
     return tuple(rows[row] for row in sorted(kept) if 0 <= row < len(rows))
 
 
-def _falls(told: Sequence[tuple[int, Any]]) -> set[int]:
+def _falls(reported: Sequence[tuple[int, Any]]) -> set[int]:
     """First row, last row, and both sides of each fall."""
-    if not told:
+    if not reported:
         return set()
-    kept = {told[0][0], told[-1][0]}
-    for (row, value), (later, less) in itertools.pairwise(told):
+    kept = {reported[0][0], reported[-1][0]}
+    for (row, value), (later, less) in itertools.pairwise(reported):
         if less < value:
             kept |= {row, later}
     return kept
@@ -299,18 +299,18 @@ def _bills(events: Sequence[Event]) -> tuple[Bill, ...]:
     return tuple((line, micro, until) for (line, until), micro in sorted(found.items()))
 
 
-def _losses(told: Sequence[tuple[int, float]]) -> LossRollup | None:
-    if not told:
+def _losses(reported: Sequence[tuple[int, float]]) -> LossRollup | None:
+    if not reported:
         return None
-    at, last = told[-1]
-    finite = sorted(loss for _, loss in told if math.isfinite(loss))
+    at, last = reported[-1]
+    finite = sorted(loss for _, loss in reported if math.isfinite(loss))
     least, middle, most = (finite[0], median(finite), finite[-1]) if finite else (None, None, None)
-    return LossRollup(at, len(told), len(told) - len(finite), last if math.isfinite(last) else None, least, middle, most)
+    return LossRollup(at, len(reported), len(reported) - len(finite), last if math.isfinite(last) else None, least, middle, most)
 
 
 def _utilised(events: Sequence[Event]) -> UtilisationSums | None:
     shares = [each.share for each in events if each.share is not None]
-    told = [each.mfu for each in events if each.mfu is not None]
-    if not shares and not told:
+    reported = [each.mfu for each in events if each.mfu is not None]
+    if not shares and not reported:
         return None
-    return UtilisationSums(len(shares), math.fsum(shares), len(told), math.fsum(told))
+    return UtilisationSums(len(shares), math.fsum(shares), len(reported), math.fsum(reported))

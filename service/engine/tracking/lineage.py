@@ -17,7 +17,7 @@ from service.engine.tracking.hourly_rollup import BRANCH, ROLLBACK
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 FIRST_LINE = "main"
-"""What a branch back to the line that a run began with calls it."""
+"""Name of the initial branch."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +71,7 @@ class _Pieces:
     names: Sequence[str]
 
 
-def trace_lineage(told: RunSamples) -> Lineage:
+def trace_lineage(samples: RunSamples) -> Lineage:
     """The lineage of a run from its samples.
 
     Parameters
@@ -84,9 +84,9 @@ def trace_lineage(told: RunSamples) -> Lineage:
     Lineage
         One element for each sample with a position.
     """
-    tokens, warnings = _with_branches(told)
+    tokens, warnings = _with_branches(samples)
     rows = np.flatnonzero(~np.isnan(tokens))
-    at, position, kinds = told.at_hours[rows], tokens[rows], told.kinds[rows]
+    at, position, kinds = samples.at_hours[rows], tokens[rows], samples.kinds[rows]
     if not rows.size:
         return Lineage(at, position, position, position, position, position > 0, warnings)
     steps = np.diff(position, prepend=position[0])
@@ -96,24 +96,24 @@ def trace_lineage(told: RunSamples) -> Lineage:
     gain = np.where(begins, 0.0, steps)
     piece = np.cumsum(begins) - 1
     ends = np.append(np.flatnonzero(begins)[1:], len(rows)) - 1
-    limit = _limits(_Pieces(position[begins], position[ends], _names(begins, told, tokens)))[piece]
+    limit = _limits(_Pieces(position[begins], position[ends], _names(begins, samples, tokens)))[piece]
     kept = np.clip(np.minimum(position, limit) - (position - gain), 0.0, gain)
     share = np.divide(kept, gain, out=np.zeros_like(gain), where=gain > 0)
     earned = position[-1] - kept.sum() + np.cumsum(kept)
     return Lineage(at, position, earned[0] + np.cumsum(gain), earned, share, position <= limit, warnings)
 
 
-def _with_branches(told: RunSamples) -> tuple[Floats, tuple[str, ...]]:
+def _with_branches(samples: RunSamples) -> tuple[Floats, tuple[str, ...]]:
     """Positions, with those of branches interpolated from the step they start from where the branch event has none."""
-    tokens, steps = told.tokens.copy(), told.steps.copy()
-    rows = np.flatnonzero(told.kinds == BRANCH)
+    tokens, steps = samples.tokens.copy(), samples.steps.copy()
+    rows = np.flatnonzero(samples.kinds == BRANCH)
     warnings = []
-    for row, (from_step, name) in zip(rows, told.branches, strict=True):
+    for row, (from_step, name) in zip(rows, samples.branches, strict=True):
         steps[row] = from_step
         if np.isnan(tokens[row]):
             tokens[row] = _position(steps[:row], tokens[:row], from_step)
         if np.isnan(tokens[row]):
-            warnings.append(f"branch {name!r} starts from step {from_step}, of which no position was told: its tokens_done is not known")
+            warnings.append(f"branch {name!r} starts from step {from_step}, whose position was never reported: its tokens_done is unknown")
     return tokens, tuple(warnings)
 
 
@@ -130,11 +130,11 @@ def _position(steps: Floats, tokens: Floats, step: int) -> float:
     return float(np.interp(step, known[at : at + 2], position[at : at + 2]))
 
 
-def _names(begins: NDArray[np.bool_], told: RunSamples, tokens: Floats) -> list[str]:
+def _names(begins: NDArray[np.bool_], samples: RunSamples, tokens: Floats) -> list[str]:
     """Branch name of each segment: a branch event begins a branch, or returns to one."""
     placed = ~np.isnan(tokens)
-    branch = told.kinds == BRANCH
-    branches = iter([name for (_, name), known in zip(told.branches, placed[branch], strict=True) if known])
+    branch = samples.kinds == BRANCH
+    branches = iter([name for (_, name), known in zip(samples.branches, placed[branch], strict=True) if known])
     names, now = [], FIRST_LINE
     branched = branch[placed]
     for row in np.flatnonzero(begins | branched):

@@ -20,7 +20,7 @@ from service.engine.scaling.loss_curve import extrapolate
 from service.engine.tracking.history import HourlyLosses, RunHistory
 
 Floats = NDArray[np.float64]
-# A normal sample's standard deviation over its median distance from the median.
+# Standard deviation of a normal sample over its median absolute deviation.
 NORMAL_SCALE = 1.4826
 
 
@@ -54,16 +54,16 @@ def losses(history: RunHistory, rules: LossRules, end: LossProjection | None = N
     hours = history.losses
     if not hours.at_hours.size:
         return LossStatus(None, None, None, (), end)
-    told = hours.surviving & ~np.isnan(hours.median)
-    curve = LossCurve(hours.tokens[told], hours.median[told])
-    standing = hours.surviving | (history.lineage.index(hours.at_hours) < 0)
-    last = hours.last[~np.isnan(hours.last) & standing]
+    valid = hours.surviving & ~np.isnan(hours.median)
+    curve = LossCurve(hours.tokens[valid], hours.median[valid])
+    present = hours.surviving | (history.lineage.index(hours.at_hours) < 0)
+    last = hours.last[~np.isnan(hours.last) & present]
     state = _state(curve, rules)
     return LossStatus(
         last=float(last[-1]) if last.size else None,
         lowest=float(curve.loss.min()) if curve.loss.size else None,
         state=state,
-        alarms=tuple(_alarms(history, _of(hours, standing), curve, state, rules)) if standing.any() else (),
+        alarms=tuple(_alarms(history, _of(hours, present), curve, state, rules)) if present.any() else (),
         projection=end,
     )
 
@@ -87,9 +87,9 @@ def project_loss(
         Source of the bootstrap's random numbers.
     """
     hours = history.losses
-    told = hours.surviving & ~np.isnan(hours.tokens)
+    valid = hours.surviving & ~np.isnan(hours.tokens)
     try:
-        found = extrapolate(LossCurve(hours.tokens[told], hours.median[told]), plan, typical, generator, target_loss=planned_loss)
+        found = extrapolate(LossCurve(hours.tokens[valid], hours.median[valid]), plan, typical, generator, target_loss=planned_loss)
     except InvalidRequest as problem:
         return problem.message
     return LossProjection(found.planned.loss, planned_loss, found.planned.probability_of_target, found.warnings)

@@ -25,10 +25,10 @@ from service.engine.tracking.forecast import ForecastRules, PlanPrior, ProgressS
 from service.engine.tracking.hourly_rollup import EPOCH
 
 SECONDS_PER_HOUR = 3600.0
-# Later than this is no date any more.
+# Later times have no date.
 LAST = datetime(9999, 1, 1, tzinfo=UTC)
 NOTHING = Range.exactly(0.0)
-# Of the program's planned tokens: less than this is rounding.
+# Share of the planned tokens below which a rest is rounding.
 LEAST_REST = 0.01
 BEYOND = "the plan for what no run is tracked of"
 
@@ -101,7 +101,7 @@ def run_forecast(target: RunTarget, now: datetime, rules: ForecastRules) -> Comp
         return _unknown("no tokens of the run are planned: its end is not known")
     found = forecast(history_so_far(run, now), target.remaining_tokens, _prior(run.baseline), rules)
     if found is None or found.remaining_hours is None:
-        return _unknown(f"how fast {run.baseline.name} trains takes two reports of its tokens at least, and its plan says nothing of it")
+        return _unknown(f"the throughput of {run.baseline.name} is unknown: report its tokens at least twice, or state it in the plan")
     finish = _dates(now, found.remaining_hours, run.baseline.start if not run.history.events else None)
     cost = None if found.remaining_usd is None or run.unknown_reason else _plus(run.usd or 0.0, found.remaining_usd)
     return _block(found, cost, finish, run.unknown_reason)
@@ -161,8 +161,8 @@ def unspent_plan_warnings(program: ProgramBaseline, all_targets: Sequence[RunTar
     if beyond and beyond.p50 and is_complete(program, all_targets, now):
         why = "the program is closed" if program.closed else "all runs are done or closed and the planned time is over"
         yield (
-            f"{beyond.p50:,.0f} USD that were planned beside the runs (people, storage, overheads, reserve) are not foretold any more:"
-            f" no cost of them was told, and {why}; tell a cost event of what is still to be paid"
+            f"{beyond.p50:,.0f} USD that were planned beside the runs (people, storage, overheads, reserve) are no longer in the forecast:"
+            f" no such cost was reported, and {why}; report a cost event for what is still to be paid"
         )
 
 
@@ -196,9 +196,9 @@ def _prior(baseline: RunBaseline) -> PlanPrior:
 def _block(found: RemainingWork, cost: Range | None, finish: FinishDates | None, unknown: str | None) -> CompletionForecast:
     missing = []
     if cost is None:
-        missing.append(UnknownFigure("cost_usd", unknown or "neither the run nor its plan told what a token costs"))
+        missing.append(UnknownFigure("cost_usd", unknown or "neither the run nor its plan states the cost of a token"))
     if finish is None:
-        missing.append(UnknownFigure("finish", "no end is in sight at this rate"))
+        missing.append(UnknownFigure("finish", "no finish within the calendar at this rate"))
     return CompletionForecast(
         cost, finish, found.remaining_hours, found.remaining_usd, found.remaining_accelerator_hours, found.basis, tuple(missing)
     )

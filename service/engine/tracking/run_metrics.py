@@ -61,7 +61,7 @@ def utilisation(run: CostedRun) -> UtilisationStatus:
     Reported MFU is that of the steps. MFU from tokens over hours covers all hours; the plan's is scaled by `run_over_step_speed`.
     """
     history, planned = run.history, run.baseline
-    mfu, basis, expected = history.mfu, "told by the run", planned.mfu
+    mfu, basis, expected = history.mfu, "reported by the run", planned.mfu
     if mfu is None:
         mfu, basis = _mfu(run), "tokens trained in the accelerator-hours"
         expected = None if planned.mfu is None else planned.mfu * planned.run_over_step_speed
@@ -165,30 +165,30 @@ def checkpoint_cadence(run: CostedRun, tolerance: float) -> CheckpointCadence:
         Intervals [minutes]; `on_schedule` where the mean interval and the time since the last checkpoint are within the tolerance.
     """
     history, planned = run.history, run.baseline.checkpoint_interval_minutes
-    kept = history.checkpoints
-    count, last_at = int(kept.count.sum()), None
+    checkpoints = history.checkpoints
+    count, last_at = int(checkpoints.count.sum()), None
     mean = longest = since = None
     if count:
-        first, last = float(kept.first[0]), float(kept.last[-1])
+        first, last = float(checkpoints.first[0]), float(checkpoints.last[-1])
         last_at = history.moment(last)
         now = history.elapsed(history.last_at or history.until)
         up_first, up_last, up_now = history.uptime(np.array([first, last, max(now, last)])).tolist()
         since = up_now - up_last
-        between = history.uptime(kept.first[1:]) - history.uptime(kept.last[:-1])
-        longest = max(float(kept.longest_gap.max()), float(between.max(initial=0.0)), since)
+        between = history.uptime(checkpoints.first[1:]) - history.uptime(checkpoints.last[:-1])
+        longest = max(float(checkpoints.longest_gap.max()), float(between.max(initial=0.0)), since)
         mean = (up_last - up_first) / (count - 1) if count > 1 else None
     return CheckpointCadence(
         count=count,
-        bytes=int(kept.bytes.sum()),
+        bytes=int(checkpoints.bytes.sum()),
         last_at=last_at,
         interval_minutes=_minutes(mean),
         longest_gap_minutes=_minutes(longest),
         planned_interval_minutes=planned,
-        on_schedule=_kept(history, planned, mean, since, tolerance),
+        on_schedule=_on_schedule(history, planned, mean, since, tolerance),
     )
 
 
-def _kept(history: RunHistory, planned: float | None, mean: float | None, since: float | None, tolerance: float) -> bool | None:
+def _on_schedule(history: RunHistory, planned: float | None, mean: float | None, since: float | None, tolerance: float) -> bool | None:
     """Whether the cadence is as planned; None without a plan, or before two intervals have passed."""
     if planned is None or history.last_at is None:
         return None

@@ -41,7 +41,7 @@ def status(
     runs: Sequence[tuple[RunBaseline, RunHistory]],
     now: datetime,
     rules: StatusRules,
-    loss_ends: Mapping[int, LossProjection] = NONE,
+    loss_projections: Mapping[int, LossProjection] = NONE,
 ) -> ProgramStatus:
     """Status of a program as of `now` (inclusive).
 
@@ -60,12 +60,12 @@ def status(
     """
     found = find_targets(baseline, [cost_run(planned, history) for planned, history in runs])
     all_runs = [target.run for target in found]
-    blocks = tuple(_run(target, now, rules, loss_ends.get(place)) for place, target in enumerate(found))
+    blocks = tuple(_run(target, now, rules, loss_projections.get(place)) for place, target in enumerate(found))
     spent, earned = spend(all_runs, baseline.budget_usd), earned_value(baseline, all_runs, now)
     forecasts = [block.forecast for block in blocks]
-    foretold = program_forecast(baseline, found, forecasts, now)
+    completion = program_forecast(baseline, found, forecasts, now)
     evaluations, decisions = ([*chain(*(getattr(run.history, name) for run in all_runs))] for name in ("evaluations", "decisions"))
-    gate, said = assess_gate(baseline, GateInputs(spent, earned, evaluations, decisions), rules.gate)
+    gate, gate_warnings = assess_gate(baseline, GateInputs(spent, earned, evaluations, decisions), rules.gate)
     missed = _deadline_missed(baseline, found, now)
     return ProgramStatus(
         name=baseline.name,
@@ -73,7 +73,7 @@ def status(
         spend=spent,
         burn_rate=burn_rate(all_runs, now),
         earned_value=earned,
-        forecast=foretold,
+        forecast=completion,
         goodput=goodput([run.history for run in all_runs]),
         drift=tuple(chain(*(block.drift for block in blocks))),
         interruptions=interruptions(all_runs),
@@ -82,9 +82,9 @@ def status(
         deadline_missed=missed,
         runs=blocks,
         warnings=(
-            *_warnings(baseline, foretold, missed, spent.remaining_usd),
+            *_warnings(baseline, completion, missed, spent.remaining_usd),
             *unspent_plan_warnings(baseline, found, now),
-            *said,
+            *gate_warnings,
             *chain(*(block.warnings for block in blocks)),
         ),
     )
@@ -134,12 +134,12 @@ def _deadline_missed(baseline: ProgramBaseline, found: Sequence[RunTarget], now:
     return now.date() > baseline.deadline and not over
 
 
-def _warnings(baseline: ProgramBaseline, foretold: CompletionForecast, missed: bool | None, left_usd: float | None) -> Iterator[str]:
+def _warnings(baseline: ProgramBaseline, completion: CompletionForecast, missed: bool | None, left_usd: float | None) -> Iterator[str]:
     if missed:
         yield f"the deadline, {baseline.deadline}, has passed and not all is done"
-    elif baseline.deadline and foretold.finish and foretold.finish.p50 > baseline.deadline:
-        yield f"the end is foretold for {foretold.finish.p50}, the deadline is {baseline.deadline}"
+    elif baseline.deadline and completion.finish and completion.finish.p50 > baseline.deadline:
+        yield f"the forecast finish is {completion.finish.p50}, the deadline is {baseline.deadline}"
     if left_usd is not None and left_usd < 0:
         yield f"the budget is overspent by {-left_usd:,.0f} USD"
-    elif baseline.budget_usd and foretold.cost_usd and foretold.cost_usd.p50 > baseline.budget_usd:
-        yield f"the cost is foretold as {foretold.cost_usd.p50:,.0f} USD, the budget is {baseline.budget_usd:,.0f} USD"
+    elif baseline.budget_usd and completion.cost_usd and completion.cost_usd.p50 > baseline.budget_usd:
+        yield f"the forecast cost is {completion.cost_usd.p50:,.0f} USD, the budget is {baseline.budget_usd:,.0f} USD"

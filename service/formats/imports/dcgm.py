@@ -19,7 +19,7 @@ from service.formats.imports.rows import RowRefused, check_rows, json_value, mea
 from service.formats.imports.tags import reference_of
 
 WHOLE = {"DCGM_FI_DEV_GPU_UTIL": 100.0, "DCGM_FI_PROF_PIPE_TENSOR_ACTIVE": 1.0}
-"""What a metric reads where the accelerator is busy all the time. The first is the one taken where a run has both."""
+"""Reading of each metric on a fully busy accelerator. The first takes precedence where a run has both."""
 METRICS = tuple(WHOLE)
 JOB_LABELS = ("hpc_job", "slurm_job_name", "exported_pod", "pod")
 GPU_LABELS = ("UUID", "Hostname", "instance", "gpu", "device", "GPU_I_ID")

@@ -34,7 +34,7 @@ numbers, which come later, nor columns that a version renames. Those that only l
 TIMES = frozenset({"BillingPeriodStart", "ChargePeriodStart", "ChargePeriodEnd"})
 WANTED = frozenset({*COST_COLUMNS.values(), *NEEDED, *IDENTITY, "ServiceCategory", "Tags", "AllocatedTags"})
 LINES = {"Compute": "compute", "AI and Machine Learning": "compute", "Storage": "storage", "Networking": "network"}
-"""The budget's line of a FOCUS service category."""
+"""Budget line by FOCUS service category."""
 LARGEST_USD = 10**10
 MOST_TEXT = 200
 USD = "USD"
@@ -87,7 +87,7 @@ def _charge(row: Row, basis: CostBasis) -> Charge:
     reference = reference_of(cells["Tags"], cells["AllocatedTags"])
     currency = said(cells["BillingCurrency"])
     if currency.upper() != USD:
-        raise RowRefused(f"billed in {currency[:20] or 'no currency'}; only {USD} is taken, converted by whoever knows the rate")
+        raise RowRefused(f"billed in {currency[:20] or 'no currency'}; only {USD} is accepted; convert the costs first")
     start, end = (moment(cells[name], name) for name in ("ChargePeriodStart", "ChargePeriodEnd"))
     if end <= start:
         raise RowRefused("ChargePeriodEnd is not after ChargePeriodStart")

@@ -42,7 +42,7 @@ EVALUATION = re.compile(r"(?:eval|evaluation|val|valid|validation|test)_.+")
 SEPARATORS = re.compile(r"[/. -]")
 WHOLE = frozenset({"tokens_done", "cost_micro_usd", "accelerators"})
 MOST = {"mfu": 1.0, "accelerators": 1e7, "accelerator_hours": 1e12, "cost_micro_usd": 1e12}
-"""The largest value a field can have. An MFU above 1 is a percentage or a mistake, and which one nobody knows."""
+"""Largest valid value of a field. An MFU above 1 is a percentage or an error, which cannot be distinguished."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,7 +29,7 @@ from service.formats.imports.tags import reference_of
 
 MILLISECONDS = 1000
 MOST_ID = 64
-"""MLflow's own have 32."""
+"""Longest run id; MLflow's have 32 characters."""
 
 
 def read_mlflow(content: bytes) -> ImportedFile:

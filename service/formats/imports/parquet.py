@@ -18,10 +18,10 @@ from service.formats.imports.rows import Row, check_columns, check_rows
 
 MAGIC = b"PAR1"
 MOST_UNPACKED_BYTES = 256 * 2**20
-"""Of the columns that are read. A bill of 100,000 rows has some 50 MiB of them."""
+"""Most decompressed bytes of the columns that are read. An invoice of 100,000 rows has about 50 MiB."""
 MOST_SECONDS = 120
 REFUSED = 3
-"""How the reader ends when the file itself says that it cannot be taken."""
+"""Exit status of the reader for a file that cannot be read."""
 READER = "service.formats.imports.parquet_reader"
 
 

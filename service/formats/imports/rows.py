@@ -20,7 +20,7 @@ MOST_COLUMNS = 500
 MOST_CELL_CHARACTERS = 32_768
 MOST_NAME_CHARACTERS = 200
 LARGEST = 1e18
-"""No count, amount or number of hours of a training run comes near."""
+"""Larger than any count, amount or number of hours of a training run."""
 YEARS = range(2000, 2101)
 NULLS = frozenset({"", "null", "none", "nan", "n/a", "unknown"})
 NUMBER = re.compile(r"[+-]?(?:\d{1,30}(?:\.\d{0,30})?|\.\d{1,30})(?:[eE][+-]?\d{1,3})?", re.ASCII)
@@ -175,7 +175,7 @@ def moment(value: object, what: str) -> datetime:
 
 
 def since_1970(seconds: float | Decimal, what: str) -> datetime:
-    """A time told in seconds since 1970. Raises RowRefused."""
+    """A time from seconds since 1970. Raises RowRefused."""
     try:
         at = datetime.fromtimestamp(float(seconds), UTC)
     except (ValueError, OverflowError, OSError):

@@ -24,7 +24,7 @@ GPUS = re.compile(r"gres/gpu=(\d{1,7})$")
 TYPED_GPUS = re.compile(r"gres/gpu:[^=]+=(\d{1,7})$")
 TAG = re.compile(r"(outlay_run|outlay_program)=([^\s,;]+)")
 FAILED = frozenset({"BOOT_FAIL", "FAILED", "NODE_FAIL", "OUT_OF_MEMORY", "PREEMPTED", "REQUEUED", "REVOKED"})
-"""States in which the job ended although nobody wanted it to. TIMEOUT, DEADLINE and CANCELLED are ends that were set or asked for."""
+"""States of an unplanned end. TIMEOUT, DEADLINE and CANCELLED are ends that were set or requested."""
 LASTING = frozenset({"RUNNING", "SUSPENDED", "COMPLETING", "STOPPED"})
 SECONDS_PER_HOUR = 3600
 

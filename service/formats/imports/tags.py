@@ -60,4 +60,4 @@ def _json(text: str) -> Any:
     try:
         return json.loads(text)
     except (ValueError, RecursionError):
-        raise RowRefused("Tags are no valid JSON, so nobody knows whose row this is") from None
+        raise RowRefused("Tags are not valid JSON, so that the row's run is unknown") from None

@@ -10,7 +10,7 @@ from typing import Any
 from service.engine.tracking.change_point import DriftRules, DriftThresholds, FailureRules, Quantity, SplitRules
 from service.engine.tracking.forecast import ForecastRules
 
-# Quantities whose days are split in two.
+# Quantities with a split test.
 SPLIT: tuple[Quantity, ...] = ("throughput", "goodput")
 _FILE = Path(__file__).parents[1] / "data" / "tracking.toml"
 

@@ -22,8 +22,8 @@ MOST_USD = 1e12
 class NewAlertTargetSchema(Schema):
     """A target of alerts: a webhook, or a Slack incoming webhook."""
 
-    webhook = Text(max_length=MOST_URL, description="https address that alerts are POSTed to, signed as Standard Webhooks says")
-    secret = Text(description="webhook: `whsec_` and the base64 of 24 to 64 random bytes; left out: one is made and shown once")
+    webhook = Text(max_length=MOST_URL, description="https address that alerts are POSTed to, signed as in Standard Webhooks")
+    secret = Text(description="webhook: `whsec_` and the base64 of 24 to 64 random bytes; left out: generated, and shown once")
     slack = Text(max_length=MOST_URL, description="Address of a Slack incoming webhook, https://hooks.slack.com/services/…")
 
     @validates_schema(skip_on_field_errors=True)
@@ -39,9 +39,9 @@ class NewAlertRuleSchema(Schema):
 
     kind = Choice(KINDS, required=True)
     shares = Items(Number(above=0.0, maximum=10.0), min_items=1, max_items=MOST_SHARES, description="budget: of the budget, such as 0.8")
-    percentile = Choice(get_args(Percentile), description="forecast_over_…: p90 tells from a chance of 10 % on, p50 from 50 %")
-    hours = Positive(maximum=MOST_HOURS, description="stalled: without an event of a run that is not done")
-    days = NotNegative(maximum=MOST_DAYS, description="gate_missed: how long the half-spend gate has been due")
+    percentile = Choice(get_args(Percentile), description="forecast_over_…: p90 alerts at a probability of 10 %, p50 at 50 %")
+    hours = Positive(maximum=MOST_HOURS, description="stalled: hours without an event of an unfinished run")
+    days = NotNegative(maximum=MOST_DAYS, description="gate_missed: days since the half-spend gate was due")
     team_usd = Positive(maximum=MOST_USD, description="cap: of all programs of the team together; the others are the program's `caps`")
     targets = Items(Part(NewAlertTargetSchema), min_items=1, max_items=MOST_TARGETS, required=True)
 
@@ -60,7 +60,7 @@ class AlertTargetSchema(Schema):
 
     kind = Choice(get_args(TargetKind), required=True)
     host = Text(required=True, max_length=MOST_URL)
-    secret = Text(description="What a webhook's messages are signed with; in the answer that made the rule alone")
+    secret = Text(description="Signing secret of a webhook; in the answer that creates the rule only")
 
 
 class AlertRuleSchema(Schema):
@@ -95,7 +95,7 @@ class DeliverySchema(Schema):
     state = Choice(get_args(DeliveryState), required=True)
     attempts = Count(required=True, minimum=0, suffixes=False)
     due_at = Moment(required=True, allow_none=True, description="When the next attempt is made")
-    sent_at = Moment(required=True, allow_none=True, description="When the other side said that it has it")
+    sent_at = Moment(required=True, allow_none=True, description="When the receiver accepted it")
     last_error = Text(required=True, allow_none=True, max_length=2000)
 
 
@@ -107,10 +107,10 @@ class AlertSchema(Schema):
     rule = Text(required=True)
     kind = Choice((*KINDS, "test"), required=True)
     title = Text(required=True)
-    text = Text(required=True, max_length=10_000, description="In one line, what it means")
+    text = Text(required=True, max_length=10_000, description="Explanation in one line")
     figures = FreeObject(required=True)
     at = Moment(required=True)
-    ended_at = Moment(required=True, allow_none=True, description="Since when it holds no more; null while it does")
+    ended_at = Moment(required=True, allow_none=True, description="End of the finding; null while it lasts")
     deliveries = Items(Part(DeliverySchema), required=True, max_items=MOST_TARGETS)
 
 
@@ -124,5 +124,5 @@ class AlertPageSchema(Schema):
 class TestAlertSchema(Schema):
     """A test alert, queued for all targets of a rule."""
 
-    alert = Text(required=True, description="Its id in the program's alerts, where its deliveries are told of")
+    alert = Text(required=True, description="Its id in the program's alerts, which show its deliveries")
     program = Text(required=True)

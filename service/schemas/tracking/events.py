@@ -21,7 +21,7 @@ MOST_USD = 1e12
 MICRO = 1_000_000
 NOT_FINITE = ("nan", "inf", "-inf")
 OF_DOMAIN = {name: domain for domain, name in API_NAMES.items()}
-"""Names of the interface, and what the domain, which counts whole micro-dollars, calls them."""
+"""Domain names, in micro-dollars, by API name."""
 _ALWAYS = ("id", "type", "at")
 _RULES = {
     kind: EventFields(*(tuple(API_NAMES.get(name, name) for name in names) for names in (rule.takes, rule.required, rule.any_of)))
@@ -31,7 +31,7 @@ _SETS = {
     kind: (frozenset((*_ALWAYS, *rule.takes)), frozenset((*_ALWAYS, *rule.required)), frozenset(rule.any_of or _ALWAYS))
     for kind, rule in _RULES.items()
 }
-"""By type of event: the fields it may have, those it must have, and those of which it must have one."""
+"""By type of event: allowed fields, required fields, and fields of which one is required."""
 
 
 class LossField(Number):
@@ -52,33 +52,31 @@ class LossField(Number):
 class EventSchema(Schema):
     """An event of a run."""
 
-    id = Text(required=True, description="The sender's own name for it: the same id of a run counts once, however often it is sent")
+    id = Text(required=True, description="The sender's own id: the same id of a run counts once")
     type = Choice(get_args(EventType), required=True)
-    at = Moment(required=True, description="When it happened; any time back, at most 24 h ahead of the server's clock")
+    at = Moment(required=True, description="Time of the event; any time back, at most 24 h ahead of the server's clock")
     step = Count(minimum=0, suffixes=False, description="Optimizer step")
-    tokens_done = Count(minimum=0, description="Position in the plan; falls after a rollback")
+    tokens_done = Count(minimum=0, description="Position in the plan [tokens]; falls after a rollback")
     accelerator_hours = NotNegative(maximum=1e12, description="Running total of the run")
     cost_usd = NotNegative(maximum=MOST_USD, description="Running total of the run")
-    accelerators = Count(minimum=0, maximum=10**7, suffixes=False, description="In use by the run")
-    loss = LossField(description="Training loss; one that is no number is written as the text nan, inf or -inf")
-    mfu = Share(description="Model FLOPs utilisation as the run measures it")
-    share = Share(description="utilisation: of the accelerators' time in use")
-    cause = Text(description="interruption, rollback: why, such as hardware, network, software, preemption, maintenance, loss")
-    bytes = Count(minimum=0, suffixes=False, description="checkpoint: its size, left out where it is not known")
-    to_step = Count(minimum=0, suffixes=False, description="rollback: the step gone back to")
+    accelerators = Count(minimum=0, maximum=10**7, suffixes=False, description="Number in use by the run")
+    loss = LossField(description="Training loss [nats per token]; NaN and infinities are the texts nan, inf or -inf")
+    mfu = Share(description="Model FLOPs utilisation as measured by the run [1]")
+    share = Share(description="utilisation: share of the accelerators' time in use [1]")
+    cause = Text(description="interruption, rollback: cause, such as hardware, network, software, preemption, maintenance, loss")
+    bytes = Count(minimum=0, suffixes=False, description="checkpoint: size [bytes], left out where unknown")
+    to_step = Count(minimum=0, suffixes=False, description="rollback: the step returned to")
     from_step = Count(minimum=0, suffixes=False, description="branch: the step of the checkpoint it starts from")
     name = Text(description="branch: its name")
-    metric = Text(description="evaluation: what was measured")
-    value = Number(description="evaluation: what came out")
-    usd = Number(minimum=-MOST_USD, maximum=MOST_USD, description="cost: what was spent, beside the running total; credits are negative")
-    line = Text(description="cost: what it was spent on, such as storage, network, personnel, or compute for a bill")
-    billed_until = Moment(description="cost: end of the time a bill is for; up to there the bill stands above the running total")
-    gate = Text(description="decision: which gate was decided, such as midpoint or a tier")
-    verdict = Choice(get_args(Verdict), description="decision: what was decided")
-    text = Text(max_length=2000, lines=True, description="note, decision, restart, cost: in words")
-    supersedes = Text(
-        description="correction: the id of the event that it takes back, or replaces where it holds fields of that event's type"
-    )
+    metric = Text(description="evaluation: name of the metric")
+    value = Number(description="evaluation: value of the metric")
+    usd = Number(minimum=-MOST_USD, maximum=MOST_USD, description="cost: amount beside the running total [USD]; credits are negative")
+    line = Text(description="cost: cost line, such as storage, network, personnel, or compute for an invoice")
+    billed_until = Moment(description="cost: end of the invoiced period; until then the invoice replaces the running total")
+    gate = Text(description="decision: the gate, such as midpoint or a tier")
+    verdict = Choice(get_args(Verdict), description="decision: the verdict")
+    text = Text(max_length=2000, lines=True, description="note, decision, restart, cost: text")
+    supersedes = Text(description="correction: the id of the event that it retracts, or changes where it has fields of that event's type")
 
     @validates_schema(skip_on_field_errors=True)
     def _fields_of_its_type(self, data: Mapping[str, Any], **_: Any) -> None:
@@ -162,7 +160,7 @@ def event_body(logged: LoggedEvent) -> dict[str, Any]:
 class LoggedEventSchema(EventSchema):
     """An event in the log."""
 
-    position = Count(required=True, suffixes=False, description="Its place in the run's log, in the order in which events were kept")
+    position = Count(required=True, suffixes=False, description="Position in the run's log, in the order of arrival")
     received_at = Moment(required=True)
 
 

@@ -18,9 +18,9 @@ class TrackReportHeadlineSchema(Schema):
         description="By the forecast's medians against budget and deadline; at_risk where only its p90 is beyond them",
     )
     text = Text(required=True, max_length=2000, description="The health in figures")
-    over_usd = Number(required=True, allow_none=True, description="Median cost less the budget; below 0 there is room")
-    late_days = Number(required=True, allow_none=True, description="Median end less the deadline")
-    notes = Items(Text(max_length=5000), required=True, max_items=100, description="What else the reader has to know first")
+    over_usd = Number(required=True, allow_none=True, description="Median cost less the budget [USD]; negative is a margin")
+    late_days = Number(required=True, allow_none=True, description="Median finish less the deadline [days]")
+    notes = Items(Text(max_length=5000), required=True, max_items=100, description="Notes to the headline")
 
 
 class TrackReportProgramSchema(Schema):
@@ -42,7 +42,7 @@ class TrackReportMomentSchema(Schema):
     planned_usd = Number(required=True, allow_none=True)
     spent_usd = Number(required=True, allow_none=True)
     planned_tokens = Number(required=True, allow_none=True)
-    tokens = Number(required=True, allow_none=True, description="Where the runs stood then, rollbacks as they happened")
+    tokens = Number(required=True, allow_none=True, description="Positions of the runs at that time, rollbacks included")
 
 
 class TrackReportLossSchema(Schema):
@@ -50,7 +50,7 @@ class TrackReportLossSchema(Schema):
 
     run = Text(required=True, max_length=1000)
     tokens = Number(required=True)
-    loss = Number(required=True, description="Nats a token")
+    loss = Number(required=True, description="[nats per token]")
 
 
 class TrackReportInterruptionSchema(Schema):
@@ -85,17 +85,15 @@ class TrackReportSchema(Schema):
 
     headline = Part(TrackReportHeadlineSchema, required=True)
     program = Part(TrackReportProgramSchema, required=True)
-    gate_date = Day(
-        required=True, allow_none=True, description="Half-spend gate: as decided, now where it is due, else as the forecast has it"
-    )
+    gate_date = Day(required=True, allow_none=True, description="Half-spend gate: when decided, today where due, else by the forecast")
     status = Part(ProgramStatusSchema, required=True)
     time_series = Items(
-        Part(TrackReportMomentSchema), required=True, max_items=1000, description="From the start to the last end, for plots"
+        Part(TrackReportMomentSchema), required=True, max_items=1000, description="From the start to the last finish, for plots"
     )
     losses = Items(Part(TrackReportLossSchema), required=True, max_items=1_000_000)
     interruptions = Items(Part(TrackReportInterruptionSchema), required=True, max_items=SHOWN, description="The newest, newest first")
     log = Items(Part(TrackReportLogSchema), required=True, max_items=SHOWN, description="The newest, newest first")
     not_known = Items(Part(TrackReportUnknownSchema), required=True, max_items=MOST, data_key="unknown")
     assumptions = Items(Part(AssumptionSchema), required=True, max_items=MOST)
-    price_snapshot = Text(required=True, allow_none=True, description="The prices that the plan was made with")
+    price_snapshot = Text(required=True, allow_none=True, description="Price snapshot of the plan")
     engine_version = Text(required=True)

@@ -18,19 +18,19 @@ LOSS_STATES = ("falling", "flat", "diverging")
 class StatusCostLineSchema(Schema):
     """Spend on a line."""
 
-    line = Text(required=True, description="compute, or what a cost event names")
-    usd = Number(required=True, description="Credits are below 0")
+    line = Text(required=True, description="compute, or the line of a cost event")
+    usd = Number(required=True, description="[USD]; credits are negative")
 
 
 class StatusSpendSchema(Schema):
     """Spend to date, relaunches summed."""
 
-    usd = Number(required=True, allow_none=True, description="The sum of what is known; null where nothing is")
+    usd = Number(required=True, allow_none=True, description="Sum of what is known [USD]; null where nothing is")
     accelerator_hours = Number(required=True, allow_none=True)
-    tokens = Number(required=True, description="Earned: those that count in the line the runs stand on now")
+    tokens = Number(required=True, description="Tokens on the surviving line")
     lines = Items(Part(StatusCostLineSchema), required=True, max_items=MOST)
-    complete = Flag(required=True, description="false: what a run cost is not known, and `usd` is a part")
-    remaining_usd = Number(required=True, allow_none=True, description="Left of the budget; below 0 it is overspent")
+    complete = Flag(required=True, description="false: the cost of a run is unknown, and `usd` is a partial sum")
+    remaining_usd = Number(required=True, allow_none=True, description="Budget less spend [USD]; negative when overspent")
     share_of_budget = Number(required=True, allow_none=True)
 
 
@@ -38,7 +38,7 @@ class StatusBurnWindowSchema(Schema):
     """Use a day, over a window."""
 
     window = Choice(get_args(WindowName), required=True, description="whole: from the first event to the last; the others end now")
-    hours = Number(required=True, description="How long the window is: shorter than its name where the program is younger")
+    hours = Number(required=True, description="Length of the window [hours]; shorter for a young program")
     usd_per_day = Number(required=True, allow_none=True)
     accelerator_hours_per_day = Number(required=True, allow_none=True)
     tokens_per_day = Number(required=True, allow_none=True, description="Earned ones")
@@ -58,38 +58,38 @@ class StatusBurnRateSchema(Schema):
 class StatusUnknownSchema(Schema):
     """Why a figure is null."""
 
-    field = Text(required=True, description="Its name in the block")
+    field = Text(required=True, description="Name of the figure in the block")
     reason = Text(required=True, max_length=WORDS)
 
 
 class StatusEarnedValueSchema(Schema):
     """Earned value (ANSI/EIA-748) with tokens as the measure of progress; null where unknown, and `unknown` gives the reason."""
 
-    pv_usd = Number(required=True, allow_none=True, description="Planned value: what was to be spent by now")
-    ev_usd = Number(required=True, allow_none=True, description="Earned value: the budget's share for the work that is done")
-    ac_usd = Number(required=True, allow_none=True, description="Actual cost; not known as long as that of one run is not")
-    cpi = Number(required=True, allow_none=True, description="EV / AC: above 1, work costs less than planned")
-    spi = Number(required=True, allow_none=True, description="EV / PV: above 1, more is done than planned")
-    eac_usd = Number(required=True, allow_none=True, description="BAC / CPI: what the whole costs if it goes on like this")
-    tcpi = Number(required=True, allow_none=True, description="(BAC - EV) / (BAC - AC): the CPI that the rest needs")
-    bac_usd = Number(required=True, allow_none=True, description="Budget at completion")
-    cv_usd = Number(required=True, allow_none=True, description="EV - AC")
-    sv_usd = Number(required=True, allow_none=True, description="EV - PV")
-    vac_usd = Number(required=True, allow_none=True, description="BAC - EAC")
-    tokens_share = Share(required=True, allow_none=True, description="Of the planned work, done")
-    basis = Text(required=True, description="How work is weighed")
+    pv_usd = Number(required=True, allow_none=True, description="Planned value until now [USD]")
+    ev_usd = Number(required=True, allow_none=True, description="Earned value: budgeted cost of the work done [USD]")
+    ac_usd = Number(required=True, allow_none=True, description="Actual cost [USD]; unknown while the cost of one run is")
+    cpi = Number(required=True, allow_none=True, description="EV / AC [1]: above 1, work costs less than planned")
+    spi = Number(required=True, allow_none=True, description="EV / PV [1]: above 1, more is done than planned")
+    eac_usd = Number(required=True, allow_none=True, description="BAC / CPI [USD]: estimate at completion at the present CPI")
+    tcpi = Number(required=True, allow_none=True, description="(BAC - EV) / (BAC - AC) [1]: the CPI needed for the rest")
+    bac_usd = Number(required=True, allow_none=True, description="Budget at completion [USD]")
+    cv_usd = Number(required=True, allow_none=True, description="EV - AC [USD]")
+    sv_usd = Number(required=True, allow_none=True, description="EV - PV [USD]")
+    vac_usd = Number(required=True, allow_none=True, description="BAC - EAC [USD]")
+    tokens_share = Share(required=True, allow_none=True, description="Share of the planned work that is done [1]")
+    basis = Text(required=True, description="How runs are weighted")
     not_known = Items(Part(StatusUnknownSchema), required=True, max_items=MOST, data_key="unknown")
 
 
 class StatusForecastSchema(Schema):
     """Cost at completion and finish, from the runs' histories and the plan."""
 
-    cost_usd = Part(RangeSchema, required=True, allow_none=True, description="At completion, what is spent included")
+    cost_usd = Part(RangeSchema, required=True, allow_none=True, description="Cost at completion, spend included [USD]")
     finish = Part(FinishSchema, required=True, allow_none=True)
-    remaining_hours = Part(RangeSchema, required=True, allow_none=True, description="Wall clock")
+    remaining_hours = Part(RangeSchema, required=True, allow_none=True, description="Wall-clock time left [hours]")
     remaining_usd = Part(RangeSchema, required=True, allow_none=True)
     remaining_accelerator_hours = Part(RangeSchema, required=True, allow_none=True)
-    basis = Text(required=True, max_length=1000, description="What it rests on")
+    basis = Text(required=True, max_length=1000, description="Basis of the forecast")
     not_known = Items(Part(StatusUnknownSchema), required=True, max_items=MOST, data_key="unknown")
 
 
@@ -108,11 +108,11 @@ class StatusInterruptionsSchema(Schema):
 
     count = Count(required=True, minimum=0, suffixes=False)
     budgeted = Number(required=True, allow_none=True, description="Of the whole plan")
-    expected = Number(required=True, allow_none=True, description="What of it belongs to the work done so far")
-    probability = Share(required=True, allow_none=True, description="Of so many or more by the budget's rate (Poisson)")
-    downtime_hours = Number(required=True, description="Hours of runs")
-    lost_tokens = Number(required=True, description="Trained and left behind by rollbacks and branches")
-    causes = FreeObject(required=True, description="How many by cause")
+    expected = Number(required=True, allow_none=True, description="Share of the budget for the work done so far")
+    probability = Share(required=True, allow_none=True, description="Of at least this count at the budget's rate (Poisson) [1]")
+    downtime_hours = Number(required=True, description="Run-hours")
+    lost_tokens = Number(required=True, description="Tokens lost by rollbacks and branches")
+    causes = FreeObject(required=True, description="Count by cause")
 
 
 class StatusGateSchema(Schema):
@@ -120,8 +120,8 @@ class StatusGateSchema(Schema):
 
     due = Flag(required=True)
     recommendation = Choice(get_args(Recommendation), required=True)
-    reasons = Items(Text(max_length=WORDS), required=True, max_items=MOST, description="In figures")
-    due_usd = Number(required=True, allow_none=True, description="The spend it is due at")
+    reasons = Items(Text(max_length=WORDS), required=True, max_items=MOST, description="With figures")
+    due_usd = Number(required=True, allow_none=True, description="Spend at which it is due [USD]")
     metric = Number(required=True, allow_none=True, description="The newest evaluation of the outcome's metric")
     pivot_to = Text(required=True, allow_none=True, max_length=1000)
     decided = Choice(get_args(Verdict), required=True, allow_none=True, description="By a decision event, which closes the gate")
@@ -132,7 +132,7 @@ class StatusWhyPartSchema(Schema):
     """Contribution of one cause to the cost."""
 
     cause = Text(required=True)
-    usd = Number(required=True, description="In whole cents; below 0 it saves")
+    usd = Number(required=True, description="[USD], in whole cents; negative where it saves")
 
 
 class StatusWhySchema(Schema):
@@ -151,24 +151,24 @@ class StatusUtilisationSchema(Schema):
 
     mfu = Number(required=True, allow_none=True, description="Model FLOPs utilisation")
     planned_mfu = Number(
-        required=True, allow_none=True, description="Of the plan's steps where the run told its own, else what a whole run sustains of that"
+        required=True, allow_none=True, description="Of the plan's steps where the run reports its MFU, else of the whole run"
     )
-    goodput = Number(required=True, allow_none=True, description="Time of work that still counts, over wall-clock time")
+    goodput = Number(required=True, allow_none=True, description="Useful time over wall-clock time [1]")
     planned_goodput = Number(required=True, allow_none=True)
-    share = Number(required=True, allow_none=True, description="Of the accelerators' time in use, by utilisation events")
-    basis = Text(required=True, description="Where `mfu` comes from")
+    share = Number(required=True, allow_none=True, description="Share of the accelerators' time in use, by utilisation events [1]")
+    basis = Text(required=True, description="Source of `mfu`")
 
 
 class StatusCheckpointsSchema(Schema):
     """Checkpoints against the planned interval, without downtime."""
 
     count = Count(required=True, minimum=0, suffixes=False)
-    bytes = Count(required=True, minimum=0, suffixes=False, description="Of those whose size was told")
+    bytes = Count(required=True, minimum=0, suffixes=False, description="Of those with a reported size")
     last_at = Moment(required=True, allow_none=True)
-    interval_minutes = Number(required=True, allow_none=True, description="Mean")
+    interval_minutes = Number(required=True, allow_none=True, description="Mean interval [minutes]")
     longest_gap_minutes = Number(required=True, allow_none=True)
     planned_interval_minutes = Number(required=True, allow_none=True)
-    on_schedule = Flag(required=True, allow_none=True, description="null: no interval is planned, or it is too early to say")
+    on_schedule = Flag(required=True, allow_none=True, description="null: no interval is planned, or it is too early")
 
 
 class StatusLossAlarmSchema(Schema):
@@ -176,26 +176,26 @@ class StatusLossAlarmSchema(Schema):
 
     finding = Choice(get_args(LossFinding), required=True)
     at = Moment(required=True)
-    text = Text(required=True, max_length=WORDS, description="In figures")
+    text = Text(required=True, max_length=WORDS, description="With figures")
 
 
 class StatusLossEndSchema(Schema):
     """Projected final loss at the planned tokens, by the extrapolation of /v1/loss-curves."""
 
-    loss = Part(RangeSchema, required=True, description="Nats a token")
+    loss = Part(RangeSchema, required=True, description="[nats per token]")
     planned_loss = Number(required=True, allow_none=True)
-    probability_of_planned = Share(required=True, allow_none=True, description="Of ending at the planned loss or below")
+    probability_of_planned = Share(required=True, allow_none=True, description="Of ending at or below the planned loss [1]")
     warnings = Items(Text(max_length=WORDS), required=True, max_items=MOST)
 
 
 class StatusLossSchema(Schema):
     """The run's training loss [nats a token]."""
 
-    last = Number(required=True, allow_none=True, description="The newest finite one")
-    lowest = Number(required=True, allow_none=True, description="Of the hourly medians")
+    last = Number(required=True, allow_none=True, description="Last finite loss [nats per token]")
+    lowest = Number(required=True, allow_none=True, description="Lowest hourly median [nats per token]")
     state = Choice(LOSS_STATES, required=True, allow_none=True)
     alarms = Items(Part(StatusLossAlarmSchema), required=True, max_items=MOST)
-    projection = Part(StatusLossEndSchema, required=True, allow_none=True, description="null unless it was asked for and can be told")
+    projection = Part(StatusLossEndSchema, required=True, allow_none=True, description="null unless requested and known")
 
 
 class RunStatusSchema(Schema):
@@ -207,7 +207,7 @@ class RunStatusSchema(Schema):
     state = Choice(get_args(RunState), required=True)
     started_at = Moment(required=True, allow_none=True, description="Its first event")
     last_event_at = Moment(required=True, allow_none=True)
-    events = Count(required=True, minimum=0, suffixes=False, description="As corrected")
+    events = Count(required=True, minimum=0, suffixes=False, description="Number of events, as corrected")
     planned_tokens = Number(required=True, allow_none=True)
     spend = Part(StatusSpendSchema, required=True, description="Its budget is its planned cost")
     burn_rate = Part(StatusBurnRateSchema, required=True)
@@ -226,7 +226,7 @@ class ProgramStatusSchema(Schema):
     """Status of a program. An unknown figure is null, never 0; docs/tracking.md defines each."""
 
     name = Text(required=True)
-    as_of = Moment(required=True, description="What had happened by then, that moment included")
+    as_of = Moment(required=True, description="Status as of this time, inclusive")
     spend = Part(StatusSpendSchema, required=True)
     burn_rate = Part(StatusBurnRateSchema, required=True)
     earned_value = Part(StatusEarnedValueSchema, required=True)
@@ -237,7 +237,7 @@ class ProgramStatusSchema(Schema):
     gate = Part(StatusGateSchema, required=True)
     cost_drivers = Part(StatusWhySchema, required=True, allow_none=True, description="The cost at completion against the plan")
     deadline_missed = Flag(required=True, allow_none=True, description="null without a deadline")
-    runs = Items(Part(RunStatusSchema), required=True, max_items=MOST, description="In the order in which they were made")
+    runs = Items(Part(RunStatusSchema), required=True, max_items=MOST, description="In the order of creation")
     warnings = Items(Text(max_length=WORDS), required=True, max_items=MOST)
-    price_snapshot = Text(required=True, allow_none=True, description="The prices that the plan was made with")
+    price_snapshot = Text(required=True, allow_none=True, description="Price snapshot of the plan")
     engine_version = Text(required=True)

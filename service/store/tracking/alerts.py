@@ -20,7 +20,7 @@ from service.store.tracking.tables import alert_deliveries, alert_rules, alerts,
 
 Body = Mapping[str, Any]
 Decide = Callable[[Sequence[PreviousAlert]], AlertChanges]
-"""What a rule's findings change, given what it has told."""
+"""Changes by a rule's findings, given its previous alerts."""
 ENDED = "the rule was ended"
 LOST = "the process that sent it was lost"
 MOST_ERROR = 2000

@@ -63,7 +63,7 @@ def body_text(event: Event) -> str:
         values[_LOSS] = str(event.loss)
     if event.billed_until is not None:
         values[_BILLED_UNTIL] = micros(event.billed_until)
-    # Written member by member: the encoder takes twice as long to set about an object as for all its numbers.
+    # Written member by member: json's encoder takes three times as long for an object.
     members = [label + _WRITERS.get(type(value), _encode)(value) for label, value in zip(_LABELS, values, strict=True) if value is not None]
     return "{" + ",".join(members) + "}"
 

@@ -21,7 +21,7 @@ from service.store.tracking.event_rows import EventRow, event_of, event_row, is_
 from service.store.tracking.tables import track_events, track_runs
 
 PARAMETERS = 500
-"""Values that one statement is given at most."""
+"""Most parameters of one statement."""
 EVENT = tuple(track_events.c[name] for name in EventRow._fields)
 _LOCK = select(track_runs.c.key).where(track_runs.c.key == bindparam("run_key")).with_for_update()
 _NUMBERS = (
@@ -30,12 +30,12 @@ _NUMBERS = (
     .values(position=track_runs.c.position + bindparam("count"))
     .returning(track_runs.c.position)
 )
-# Only an event that is kept already is passed over: a number that is given already is a log whose run was set back, and no duplicate.
+# Only known event ids are skipped: a position that is taken already is an error, as after a partial restore, and no duplicate.
 _IN_SQLITE = (
     "INSERT INTO track_events (run, position, received_at, event, type, at, body, supersedes)"
     " VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (run, event) DO NOTHING"
 )
-# A batch as one document costs PostgreSQL's driver a third of what its rows do.
+# A batch as one document takes PostgreSQL's driver a third of the time of its rows.
 _IN_POSTGRESQL = text(
     "INSERT INTO track_events (run, position, received_at, event, type, at, body, supersedes)"
     " SELECT :run, :last + number, :received_at, row->>0, row->>1, CAST(row->>2 AS bigint), row->>3, row->>4"

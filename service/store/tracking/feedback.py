@@ -12,7 +12,7 @@ from service.store.database import Database, insert_into
 from service.store.tracking.tables import track_lessons
 
 MOST = 1000
-"""Lessons that are read: the newest."""
+"""Most outcomes that are read: the newest."""
 
 
 class FeedbackRows(Database):

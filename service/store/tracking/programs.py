@@ -70,7 +70,7 @@ class TrackRows(Database):
         return _program(self._revised(track_programs, program, {"body": dict(body)}, now, by))
 
     def create_run(self, program: ProgramRecord, name: str, body: Body, now: datetime, kept: IdempotencyRecord | None = None) -> RunRecord:
-        """A new run of a program. Raises Repeated and IdempotencyKeyReused where `kept` was met before."""
+        """A new run of a program. Raises IdempotentReplay and IdempotencyKeyReused for a known idempotency key."""
         with self._write() as connection:
             remembered = remember(connection, kept)
             _lock(connection, track_programs, track_programs.c.id == program.id)

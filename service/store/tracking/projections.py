@@ -19,7 +19,7 @@ from service.store.tracking.events import EVENT, PARAMETERS, rows_of
 from service.store.tracking.tables import track_events, track_hours, track_runs
 
 RollUpHour = Callable[[Sequence[Event], Sequence[Event]], str]
-"""An hour's text of the events that happened in it and all corrections of the run."""
+"""Text of an hour, from its events and all corrections of the run."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,13 +11,13 @@ track_programs = Table(
     metadata,
     Column("id", String(36), primary_key=True),
     Column("team", String(36), ForeignKey("teams.id"), nullable=False),
-    Column("number", Integer, nullable=False),  # in the order of making within the team: what pages are cut by
+    Column("number", Integer, nullable=False),  # order of creation within the team, for pages
     Column("version", Integer, nullable=False),
     Column("body", JSON, nullable=False),
     Column("plan", JSON(none_as_null=True)),
     Column("created_at", UtcTime, nullable=False),
     Column("updated_at", UtcTime, nullable=False),
-    Column("judged_events", BigInteger, nullable=False),  # how many of its events the alert rules have seen
+    Column("judged_events", BigInteger, nullable=False),  # number of events at the last evaluation of alert rules
     Column("judged_at", UtcTime),
     UniqueConstraint("team", "number", name="track_programs_in_team"),
 )
@@ -29,14 +29,14 @@ track_runs = Table(
     Column("id", String(36), nullable=False, unique=True),
     Column("program", String(36), ForeignKey("track_programs.id"), nullable=False),
     Column("team", String(36), nullable=False),
-    Column("number", Integer, nullable=False),  # in the order of making within the program
+    Column("number", Integer, nullable=False),  # order of creation within the program
     Column("version", Integer, nullable=False),
     Column("name", String(200), nullable=False),
     Column("body", JSON, nullable=False),
     Column("created_at", UtcTime, nullable=False),
     Column("updated_at", UtcTime, nullable=False),
     Column("position", Integer, nullable=False),  # of the newest event in the log
-    Column("folded", Integer, nullable=False),  # up to which position the hours are made
+    Column("folded", Integer, nullable=False),  # position up to which hours are projected
     UniqueConstraint("program", "number", name="track_runs_in_program"),
     Index("track_runs_by_name", "program", "name"),
 )
@@ -103,8 +103,8 @@ alerts = Table(
     Column("program", String(36), ForeignKey("track_programs.id"), nullable=False),
     Column("number", Integer, nullable=False),
     Column("rule", String(36), ForeignKey("alert_rules.id"), nullable=False),
-    Column("subject", String(200), nullable=False),  # what it is about: told once, however often it is judged
-    Column("episode", Integer, nullable=False),  # counts how often that came up again after it had ended
+    Column("subject", String(200), nullable=False),  # what the finding is about: alerted once while it lasts
+    Column("episode", Integer, nullable=False),  # counts repetitions after an end
     Column("body", JSON, nullable=False),
     Column("at", UtcTime, nullable=False),
     Column("ended_at", UtcTime),
@@ -117,7 +117,7 @@ alert_deliveries = Table(
     metadata,
     Column("id", String(36), primary_key=True),
     Column("alert", String(36), ForeignKey("alerts.id"), nullable=False),
-    Column("target", Integer, nullable=False),  # which of the rule's
+    Column("target", Integer, nullable=False),  # index among the rule's targets
     Column("state", String(16), nullable=False),
     Column("attempts", Integer, nullable=False),
     Column("due_at", UtcTime, nullable=False),

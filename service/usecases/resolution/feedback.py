@@ -24,7 +24,7 @@ log = logging.getLogger(__name__)
 
 Given = Mapping[str, Any]
 SEEN_WITHIN_S = 2.0
-"""How old a process's knowledge of a team's lessons may be."""
+"""Age of cached outcomes at which they are read again [s]."""
 MTTF = "mttf_hours_per_accelerator"
 
 
@@ -44,7 +44,7 @@ class FeedbackCache:
         try:
             known = () if self._store.absent() else self._store.run_outcomes(team)
         except StoreUnavailable as error:
-            log.warning("lessons of a team cannot be read, those known are used: %s", error)
+            log.warning("run outcomes of a team cannot be read, the last known ones are used: %s", error)
         self._known[team] = (self._ticks() + SEEN_WITHIN_S, known)
         return known
 
@@ -75,7 +75,7 @@ def apply_request_feedback(context: AppContext, request: Given, accelerator: Any
         source = f"{_runs(found.failure_runs)} on this accelerator; {feedback_rules().source}"
         learned["failures"] = {**failures, MTTF: notes.assume(f"failures.{MTTF}", found.mttf_hours_per_accelerator, source)}
     if found.overhead and not overhead:
-        source = f"{_runs(found.overhead_runs)} with such costs told"
+        source = f"{_runs(found.overhead_runs)} with such costs reported"
         learned["overhead"] = {name: notes.assume(f"overhead.{name}", share, source) for name, share in found.overhead.items()}
     return {**request, **learned}
 

@@ -24,16 +24,16 @@ from service.usecases.tracking.alerts import rule_from_record
 log = logging.getLogger(__name__)
 
 PAUSES_S = (5, 5 * 60, 30 * 60, 2 * 3600, 5 * 3600, 10 * 3600, 10 * 3600)
-"""After each attempt that failed but the last: 28 hours in all, as the Standard Webhooks specification recommends (days, growing)."""
+"""Pause after each failed attempt [s]: 28 hours in all, growing as the Standard Webhooks specification recommends."""
 MOST_ATTEMPTS = len(PAUSES_S) + 1
 JITTER = 0.2
-"""A pause is up to so much longer, so that many that failed together do not come back together."""
+"""Random relative extension of a pause, so that deliveries that failed together are not retried together."""
 MAX_CONCURRENT = 16
-"""Attempts side by side; each takes 8 s at most, so that a worker is free again within about 10 s."""
+"""Concurrent attempts; each takes at most 8 s, so that a worker is free again within about 10 s."""
 LEASE = timedelta(seconds=60)
 SLACK_HEADER = 150
 SLACK_SECTION = 3000
-"""Characters that Slack takes in a header and in a section; more of them are answered with 400."""
+"""Most characters that Slack accepts in a header and in a section."""
 USER_AGENT = "outlay (alerts)"
 
 _RANDOM = random.SystemRandom()

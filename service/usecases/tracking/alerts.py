@@ -26,16 +26,16 @@ from service.usecases.tracking.status import StatusResult, program_status
 
 Given = Mapping[str, Any]
 SLACK_HOST = "hooks.slack.com"
-SECRET_PREFIX = "whsec_"  # noqa: S105  # what marks one, of the Standard Webhooks specification
+SECRET_PREFIX = "whsec_"  # noqa: S105  # prefix of a secret, by the Standard Webhooks specification
 SECRET_BYTES = (24, 64)
-"""The fewest and the most bytes of a secret, of the same specification."""
+"""Least and most bytes of a secret, by the same specification."""
 GENERATED_BYTES = 32
 MOST_RULES = 100
-"""That a program may have in force: each is judged every time."""
+"""Most active rules of a program: all are evaluated every time."""
 JUDGED_EVERY = timedelta(minutes=5)
-"""How often a program is judged to which nothing happens: silence and dates are news too."""
+"""Evaluation interval of a program without events: silence and dates can raise alerts."""
 MOST_PROGRAMS = 100
-"""Judged at a time: the worker has other things to do."""
+"""Programs evaluated in one task: the worker has other tasks."""
 
 
 def create_rule(context: AppContext, program: ProgramRecord, given: Given, kept: IdempotencyRecord | None) -> AlertRuleRecord:
@@ -76,7 +76,7 @@ def end_rule(context: AppContext, rule: AlertRuleRecord) -> None:
 
 def try_rule(context: AppContext, rule: AlertRuleRecord) -> AlertRecord:
     """Send a test alert to all targets of a rule."""
-    text = f"this is a test of an alert rule ({rule.body['kind']}): nothing has happened"
+    text = f"this is a test of an alert rule ({rule.body['kind']})"
     return context.store.record_test_alert(rule, AlertFinding("test", "a test", text, {}), context.clock())
 
 

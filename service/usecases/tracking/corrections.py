@@ -9,7 +9,7 @@ from service.domain.tracking.events import API_NAMES, EVENT_FIELDS, Event
 from service.domain.tracking.records import RunRecord
 
 MOST_STEPS = 50
-"""Of a chain of corrections of corrections that is followed; beyond it one is taken as it is, and fields that are none change nothing."""
+"""Longest chain of corrections that is followed; beyond it a correction is accepted, and foreign fields have no effect."""
 
 
 def invalid_corrections(context: AppContext, run: RunRecord, events: Sequence[Event]) -> dict[int, str]:
@@ -18,7 +18,7 @@ def invalid_corrections(context: AppContext, run: RunRecord, events: Sequence[Ev
     if not stating:
         return {}
     kept = _kept(context, run, events)
-    # Of several events of one id the log keeps the first.
+    # Of several events with one id the log keeps the first.
     known = {event.id: event for event in reversed(events)} | kept
     return {place: reason for place, event in stating if event.id not in kept for reason in _reasons(event, known)}
 

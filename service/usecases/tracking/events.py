@@ -12,8 +12,8 @@ from service.domain.tracking.records import LoggedEvent, RunRecord
 from service.usecases.tracking.corrections import invalid_corrections
 
 MOST_AHEAD = timedelta(hours=24)
-"""How far a sender's clock may run before ours."""
-CONFLICT = "an event of this id is kept already, with another content; send a correction that supersedes it"
+"""Accepted lead of a sender's clock."""
+CONFLICT = "an event of this id is stored with another content; send a correction that supersedes it"
 AHEAD = "lies more than 24 h ahead of the server's clock, {now:%Y-%m-%dT%H:%M:%SZ}"
 ITSELF = "a correction cannot supersede itself"
 

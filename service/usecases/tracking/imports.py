@@ -35,11 +35,11 @@ READERS: Mapping[str, Callable[[bytes], ImportedFile]] = {
     "wandb": read_wandb,
     "dcgm": read_dcgm,
 }
-"""What can be imported, one line each."""
+"""Readers by kind of import."""
 CHUNK = 1000
 NOBODY = "names no run or program (tags or labels outlay_run, outlay_program); with `run` in the request, all rows belong to that run"
 UNKNOWN = "the team has no run {run!r}{where}"
-SEVERAL = "{count} runs are called {run!r}; name the program, or the run's id"
+SEVERAL = "{count} runs are called {run!r}; state the program, or the run's id"
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +72,7 @@ def import_file(
     """
     found = read_focus(content, basis) if kind == "focus" else READERS[kind](content)
     runs_there = context.store.team_runs(who.team)
-    # Programs last: none of these runs is of a program that was made since.
+    # Programs are read last, so that the program of every run is known.
     directory = RunDirectory(context.store.team_programs(who.team), runs_there, place)
     events, lost = _sorted_out(found.events, directory)
     counts = ImportCounts()

@@ -24,9 +24,9 @@ def project_run_loss(planned: Mapping[str, Any], history: RunHistory) -> LossPro
     tokens = planned.get("tokens")
     decay: Decay | None = planned.get("decay")
     if not tokens:
-        return "where the loss will end cannot be told: no tokens of the run are planned"
+        return "the final loss is not projected: no tokens of the run are planned"
     plan = make_schedule(decay or DECAY, float(tokens), float(planned.get("warmup_tokens") or 0), None, 0.0)
     found = project_loss(history, plan, curve_prior(), planned.get("loss"), np.random.default_rng(SEED))
     if isinstance(found, str):
-        return f"where the loss will end cannot be told: {found}"
+        return f"the final loss is not projected: {found}"
     return found if decay else LossProjection(found.loss, found.planned_loss, found.probability_of_planned, (*found.warnings, ASSUMED))

@@ -103,7 +103,7 @@ def change_run(context: AppContext, who: Principal, run: RunRecord, given: Given
 def unready_reason(context: AppContext) -> str | None:
     """Why the database cannot be used for tracking, None where it can."""
     if context.store.absent():
-        return "nothing is tracked here yet; `outlay track start` or POST /v1/track/programs begins it"
+        return "no program is tracked yet; start one by `outlay track start` or POST /v1/track/programs"
     try:
         context.store.check_head()
     except StoreNotReady as error:

@@ -11,7 +11,7 @@ from service.engine.tracking.hourly_rollup import apply_corrections, roll_up_hou
 from service.usecases.jobs import never
 
 CHUNK_EVENTS = 20_000
-"""Events a step: what a process holds in memory, and loses of its work when it is killed."""
+"""Events a step: what a process holds in memory, and repeats after it was killed."""
 MOST_RUNS = 1000
 
 

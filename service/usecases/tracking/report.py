@@ -19,7 +19,7 @@ from service.usecases.tracking.report_series import LossPoint, SeriesPoint, loss
 from service.usecases.tracking.status import PlannedRunHistory, StatusResult, program_status
 
 SHOWN = 50
-"""The newest interruptions, and the newest decisions and notes, that a page shows."""
+"""Most interruptions, and most log entries, of a report."""
 LogType = Literal["decision", "note", "branch", "rollback"]
 LOG_TYPES: tuple[LogType, ...] = ("decision", "note", "branch", "rollback")
 
@@ -144,17 +144,17 @@ def _not_known(run: str | None, block: str, unknown: UnknownFigure) -> UnknownFi
 def _assumptions(found: StatusResult) -> Iterator[Assumption]:
     """What the figures rest on besides the events."""
     status, rules = found.status, status_rules()
-    yield Assumption("earned_value", status.earned_value.basis, "how the work that is done is weighed")
-    yield Assumption("planned_value", _planned_basis(found), "what spending and tokens are compared with")
-    yield Assumption("forecast", status.forecast.basis, "what the forecast rests on")
+    yield Assumption("earned_value", status.earned_value.basis, "how runs are weighted")
+    yield Assumption("planned_value", _planned_basis(found), "baseline of spend and tokens")
+    yield Assumption("forecast", status.forecast.basis, "basis of the forecast")
     gate = found.baseline.midpoint_gate
-    source = "decided up front" if gate else f"nobody decided: {rules.gate.source}"
+    source = "decided up front" if gate else f"default: {rules.gate.source}"
     yield Assumption("midpoint_gate", _gate(gate) if gate else f"at {rules.gate.at_spend_share:.0%} of the budget, by CPI", source)
     for run in found.histories:
         price = run.baseline.usd_per_accelerator_hour
         if price is not None:
             yield Assumption(
-                f"{run.baseline.name}: USD an accelerator-hour", round(price, 6), "the plan, for hours that no cost is told of"
+                f"{run.baseline.name}: USD an accelerator-hour", round(price, 6), "the plan, for hours without a reported cost"
             )
     yield Assumption("false alarms of drift", rules.drift.false_alarm_share, "share of on-plan runs flagged in their whole life, simulated")
 

@@ -15,9 +15,9 @@ from service.engine.tracking.earned_value import earned_value
 from service.usecases.tracking.status import PlannedRunHistory, StatusResult
 
 POINTS = 120
-"""Of a curve: more than a plot of a page's width can tell apart."""
+"""Points of a series: more than a plot of a page's width can resolve."""
 WEEK = timedelta(weeks=1)
-# How far beyond now a plot goes for an end that is far off, in times of what has passed.
+# Furthest end of a series beyond now, in multiples of the elapsed time.
 FURTHEST = 4
 
 

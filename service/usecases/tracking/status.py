@@ -20,9 +20,9 @@ from service.usecases.tracking.loss_projection import project_run_loss
 from service.usecases.tracking.projection import project_run, render_hour
 
 MOST_UNFOLDED = 20_000
-"""Events a reader folds for itself; of more, the hours are made first."""
+"""Events that a reader projects in memory; above it, hours are projected and stored first."""
 MOST_LOSS_ENDS = 8
-"""Losses that are extrapolated at a time: those of the runs last heard of."""
+"""Most projected losses of a status: those of the runs with the newest events."""
 
 
 @dataclass(frozen=True, slots=True)

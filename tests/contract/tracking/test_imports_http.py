@@ -137,7 +137,7 @@ class TestOtherType:
             assert (answer["accepted"], answer["corrected"], answer["duplicates"]) == (0, corrected, duplicates)
             assert answer["rejected"] == []
             said = [note for note in answer["notes"] if note.startswith("left out")]
-            assert said == ["left out: cause of what was kept as progress, which takes no such field (1)"] * words
+            assert said == ["left out: cause of an event stored as progress, which has no such field (1)"] * words
         assert self.hours(client, runs[0]) == 1280
 
     def test_what_has_no_field_of_the_kept_type_takes_nothing_back(self, client: FlaskClient, runs: list[Body]) -> None:

@@ -74,7 +74,7 @@ class TestTroubles:
             assert run.flush(PATIENCE_S)
             assert isinstance(there, Service)
             assert len(there.of("progress")) == 25
-        assert sum("not taken" in record.getMessage() for record in caplog.records) == 1
+        assert sum("does not accept" in record.getMessage() for record in caplog.records) == 1
 
     def test_a_wait_that_is_asked_for_is_kept(self, service: Service, tracker: Open) -> None:
         """After Retry-After: 300 nobody asks again, until somebody is in a hurry."""
@@ -149,7 +149,7 @@ os.kill(os.getpid(), signal.SIGKILL)
             tell(run)
             assert run.flush(PATIENCE_S)
         assert len(service.of("progress")) == 25
-        assert ["kept in memory" in record.getMessage() for record in caplog.records] == [True]
+        assert ["stay in memory" in record.getMessage() for record in caplog.records] == [True]
 
     def test_a_disk_that_is_full(self, service: Service, tmp_path: Path) -> None:
         """Where a write fails half-way, no event is lost or told in halves. Played by the largest size a file may have."""

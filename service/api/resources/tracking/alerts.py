@@ -21,7 +21,7 @@ from service.serialization import plain
 from service.usecases.tracking import alerts as usecase
 
 Body = dict[str, Any]
-blueprint = Blueprint("alerts", __name__, description="What tracked programs tell of themselves, and whom")
+blueprint = Blueprint("alerts", __name__, description="Alert rules of tracked programs, and alerts")
 
 RULE_EXAMPLE: Body = {"kind": "budget", "shares": [0.5, 0.8, 1.0], "targets": [{"webhook": "https://example.com/alerts"}]}
 

@@ -17,7 +17,7 @@ from service.schemas.tracking.events import RejectedEventSchema
 from service.serialization import plain
 from service.usecases.tracking.imports import READERS, ImportScope, import_file
 
-blueprint = Blueprint("track_imports", __name__, description="Bills, job accounts and metrics of other tools")
+blueprint = Blueprint("track_imports", __name__, description="Imports of invoices, job accounting and metrics of other tools")
 
 MOST_SHOWN = 1000
 CONTENT_TYPES = ("text/csv", "text/plain", "application/json", "application/vnd.apache.parquet", "application/octet-stream")
@@ -34,15 +34,15 @@ class ImportQuerySchema(Schema):
     )
     program = Text(description="Id of the program whose runs the rows name; left out: any of the team's")
     basis = Choice(
-        get_args(CostBasis), load_default="effective", description="focus: EffectiveCost, what commitments are spread over, or BilledCost"
+        get_args(CostBasis), load_default="effective", description="focus: EffectiveCost, with commitments spread over use, or BilledCost"
     )
-    run = Text(description="Id of the run that everything belongs to, whatever the rows say")
+    run = Text(description="Id of the run of all rows, whatever these state")
 
 
 class UnmatchedSchema(Schema):
     """A row that belongs to no known run, or cannot be read."""
 
-    row = Count(required=True, suffixes=False, description="As a spreadsheet numbers it: the header is 1")
+    row = Count(required=True, suffixes=False, description="Row as in a spreadsheet: the header is 1")
     reason = Text(required=True, max_length=1000)
 
 
@@ -50,8 +50,8 @@ class ImportAnswerSchema(Schema):
     """Result of an import. Counted events are durable."""
 
     accepted = Count(required=True, minimum=0, suffixes=False)
-    duplicates = Count(required=True, minimum=0, suffixes=False, description="Kept already, with the same figures")
-    corrected = Count(required=True, minimum=0, suffixes=False, description="Kept already with other figures, or at another run")
+    duplicates = Count(required=True, minimum=0, suffixes=False, description="Stored before with the same figures")
+    corrected = Count(required=True, minimum=0, suffixes=False, description="Stored before with other figures, or at another run")
     rejected = Items(Part(RejectedEventSchema), required=True, max_items=MOST_SHOWN)
     unmatched = Items(Part(UnmatchedSchema), required=True, max_items=MOST_SHOWN, description="The first of them")
     unmatched_count = Count(required=True, minimum=0, suffixes=False)
@@ -69,7 +69,7 @@ class ImportAnswerSchema(Schema):
     requestBody={
         "required": True,
         "content": {kind: {"schema": {"type": "string", "format": "binary"}} for kind in CONTENT_TYPES},
-        "description": "The file as it is, up to 16 MiB; larger ones in parts, in any order",
+        "description": "The unchanged file, up to 16 MiB; import larger ones in parts, in any order",
     }
 )
 def import_events(query: dict[str, Any]) -> Response:

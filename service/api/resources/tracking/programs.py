@@ -33,7 +33,7 @@ from service.usecases.tracking import events as usecase_events
 from service.usecases.tracking import programs as usecase
 
 Body = dict[str, Any]
-blueprint = Blueprint("track", __name__, description="Programs as they really go: runs, events, every one kept")
+blueprint = Blueprint("track", __name__, description="Tracked programs, their runs and events")
 
 PROGRAM_EXAMPLE: Body = {
     "name": "support-assistant 7B",

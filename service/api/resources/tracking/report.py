@@ -15,14 +15,14 @@ from service.schemas.tracking.presenters import report_body
 from service.schemas.tracking.report import TrackReportSchema
 from service.usecases.tracking.report import program_report
 
-blueprint = Blueprint("track_report", __name__, description="What is sent upward of tracked programs")
+blueprint = Blueprint("track_report", __name__, description="Reports of tracked programs")
 
 
 class ReportQuerySchema(Schema):
     """Time and format of the report."""
 
-    as_of = Moment(description="What had happened by then, that moment included; left out: now")
-    format = Choice(tuple(ACCEPTED), description="Left out: what Accept asks for, JSON where it does not say")
+    as_of = Moment(description="Status as of this time, inclusive; left out: now")
+    format = Choice(tuple(ACCEPTED), description="Left out: by Accept, else JSON")
 
 
 @blueprint.route("/v1/track/programs/<program_id>/report", methods=["GET"])

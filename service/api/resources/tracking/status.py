@@ -14,13 +14,13 @@ from service.schemas.tracking.presenters import status_body
 from service.schemas.tracking.status import ProgramStatusSchema
 from service.usecases.tracking.status import program_status
 
-blueprint = Blueprint("track_status", __name__, description="How tracked programs stand")
+blueprint = Blueprint("track_status", __name__, description="Status of tracked programs")
 
 
 class StatusQuerySchema(Schema):
     """Time of the status."""
 
-    as_of = Moment(description="What had happened by then, that moment included; left out: now")
+    as_of = Moment(description="Status as of this time, inclusive; left out: now")
     project_losses = Choice(("true", "false"), description="true: project the final loss of each run, up to 1 s a run")
 
 

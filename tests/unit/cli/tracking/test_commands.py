@@ -148,7 +148,7 @@ class TestStanding:
 
     def test_where_nothing_was_made_it_says_so(self, environment: dict[str, str]) -> None:
         """And makes nothing."""
-        assert "nothing is tracked here yet" in complaint(environment, "programs")
+        assert "no program is tracked yet" in complaint(environment, "programs")
         assert not Path(environment["OUTLAY_DATA_DIR"]).exists()
 
 
@@ -201,12 +201,12 @@ class TestTaking:
 
     def test_a_rebuild_says_how_many_hours_differed(self, environment: dict[str, str], client: FlaskClient, program: str) -> None:
         """None of a projection that is right; one that was changed by hand is found, mended, and found no more."""
-        assert output(environment, "rebuild", "--check") == "2 runs made anew from the log: 0 hours differed\n"
+        assert output(environment, "rebuild", "--check") == "2 runs rebuilt from the log: 0 hours differed\n"
         with client.application.extensions["context"].store.engine.begin() as connection:
             changed = connection.execute(track_hours.update().where(track_hours.c.hour == _newest_hour(connection)).values(body="[]"))
         assert changed.rowcount == 1
         result = run(environment, "rebuild", "--program", program, "--check")
-        assert (result.exit_code, result.stdout) == (1, "2 runs made anew from the log: 1 hours differed\n")
+        assert (result.exit_code, result.stdout) == (1, "2 runs rebuilt from the log: 1 hours differed\n")
         assert run(environment, "rebuild", "--check").exit_code == 0
 
 

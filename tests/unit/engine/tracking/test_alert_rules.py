@@ -133,7 +133,7 @@ class TestRuns:
         events = list(steadily(50))
         assert evaluate_rule(self.STALLED, standing(events, 55.9)) == ()
         (found,) = evaluate_rule(self.STALLED, standing(events, 56))
-        assert found.text == "helper: nothing is heard of run main for 6.0 hours; it was running then"
+        assert found.text == "helper: no event of run main for 6.0 hours; it was running then"
 
     def test_a_run_that_is_interrupted_and_does_not_come_back_is_stalled(self) -> None:
         """The text tells the two apart."""
@@ -191,7 +191,7 @@ class TestGateAndCaps:
         missed = rule("gate_missed", days=7.0)
         stood = standing(steadily(60), 60, gate_overdue=True)
         (found,) = evaluate_rule(missed, stood)
-        assert "due for 7 days and nobody has decided; by its criteria: continue (CPI 1 is" in found.text
+        assert "due for 7 days and undecided; by its criteria: continue (CPI 1 is" in found.text
         assert evaluate_rule(missed, replace(stood, gate_overdue=False)) == ()
 
     def test_a_gate_that_is_decided_or_not_due_is_not_missed(self) -> None:

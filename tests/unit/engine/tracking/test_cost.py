@@ -66,7 +66,7 @@ def test_hours_without_cost_are_priced_with_a_warning() -> None:
     """At what the plan pays for an accelerator-hour."""
     found = run(event(0, tokens=0, accelerator_hours=0), event(10, tokens=100, accelerator_hours=60))
     assert found.usd == 120.0
-    assert "told no cost" in found.warnings[0]
+    assert "reported no cost" in found.warnings[0]
 
 
 def test_hours_after_the_last_cost_are_priced_too() -> None:

@@ -99,6 +99,6 @@ def test_without_criteria_defaults_are_said() -> None:
 
 def test_what_is_not_known_is_not_due() -> None:
     """Without spend or budget nobody can tell."""
-    assert "what is spent is not known" in judged(usd=None).reasons[0]
+    assert "the spend is unknown" in judged(usd=None).reasons[0]
     unbudgeted = replace(figures().earned_value, bac_usd=None)
     assert "no budget is stated" in judged(replace(GATED, budget_usd=None), earned_value=unbudgeted).reasons[0]
