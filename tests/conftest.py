@@ -19,7 +19,7 @@ from pathlib import Path
 
 import pytest
 from filelock import FileLock
-from hypothesis import HealthCheck
+from hypothesis import HealthCheck, Phase
 from hypothesis import settings as hypothesis_settings
 from sqlalchemy import Engine
 
@@ -47,13 +47,11 @@ POSTGRES_SETTINGS = {
 SLOW_IS_HEALTHY = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.function_scoped_fixture]
 """Machines are busy, and no property depends on what a fixture is between two examples."""
 
-hypothesis_settings.register_profile(
-    "test", max_examples=20, derandomize=True, database=None, deadline=None, suppress_health_check=SLOW_IS_HEALTHY
-)
-hypothesis_settings.register_profile(
-    "soak", max_examples=200, print_blob=True, database=None, deadline=None, suppress_health_check=SLOW_IS_HEALTHY
-)
-# "test" has the same examples in every run; `make soak` asks for "soak", which has others each time
+USUAL = {"database": None, "deadline": None, "suppress_health_check": SLOW_IS_HEALTHY}
+hypothesis_settings.register_profile("test", max_examples=20, derandomize=True, **USUAL)
+hypothesis_settings.register_profile("soak", max_examples=200, print_blob=True, **USUAL)
+hypothesis_settings.register_profile("mutation", max_examples=20, derandomize=True, phases=[Phase.explicit, Phase.generate], **USUAL)
+# "test" has the same examples in every run, "soak" others each time; "mutation" does not shrink what fails
 hypothesis_settings.load_profile("test")
 
 

@@ -1,6 +1,6 @@
 """Operator changes in the engine, tried one at a time against the unit tests of the changed module's subject.
 
-`python -m tests.mutation.mutants 60 7` tries 60 changes with seed 7 and prints those that no test noticed.
+`python -m tests.mutation.mutants 60 7` tries 60 changes with seed 7 and prints which of them a test noticed.
 """
 
 from __future__ import annotations
@@ -101,7 +101,7 @@ def is_noticed(mutant: Mutant, tree: Path) -> bool:
 
 def passes(tree: Path, tests: Sequence[str]) -> bool:
     """Whether the tests pass in a copy of the project, in time."""
-    command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:schemathesis", *tests]
+    command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:schemathesis", "--hypothesis-profile", "mutation", *tests]
     env = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1", "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
     try:
         return subprocess.run(command, cwd=tree, env=env, check=False, capture_output=True, timeout=LIMIT_S).returncode == 0
@@ -123,9 +123,12 @@ def unnoticed(mutants: Sequence[Mutant], processes: int = os.cpu_count() or 1) -
         def tried(mutant: Mutant) -> bool:
             tree = trees.get()
             try:
-                return is_noticed(mutant, tree)
+                noticed = is_noticed(mutant, tree)
             finally:
                 trees.put(tree)
+            sys.stdout.write(f"{'noticed' if noticed else 'NOT NOTICED'}: {mutant.told}\n")
+            sys.stdout.flush()
+            return noticed
 
         return [mutant for mutant, noticed in zip(mutants, pool.map(tried, mutants), strict=True) if not noticed]
 
@@ -142,9 +145,9 @@ def copied(tree: Path) -> Path:
 
 
 def main(count: int, seed: int) -> None:
-    """Print what no test notices of a sample."""
+    """Print of every change in a sample whether it is noticed, and how many are."""
     alive = unnoticed(sample(count, seed))
-    sys.stdout.write("\n".join([*(mutant.told for mutant in alive), f"{count - len(alive)} of {count} noticed", ""]))
+    sys.stdout.write(f"{count - len(alive)} of {count} noticed\n")
 
 
 if __name__ == "__main__":
