@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import os
 import shutil
 import signal
@@ -59,6 +60,11 @@ def pytest_configure(config: pytest.Config) -> None:
     """Make the folder that all test processes of this run share."""
     if not hasattr(config, "workerinput"):
         os.environ[RUN_FOLDER] = tempfile.mkdtemp(prefix="outlay-tests-")
+
+
+def pytest_collection_finish() -> None:
+    """Spare the garbage collector thousands of tests and modules that stay until the end."""
+    gc.freeze()
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:

@@ -12,10 +12,12 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, closing
+from contextlib import ExitStack, closing, suppress
 from pathlib import Path
 
 import pytest
+
+from tests.conftest import POLL_S
 
 ROOT = Path(__file__).parents[2]
 PATIENCE_S = 30
@@ -87,11 +89,10 @@ def eventually(happened: Callable[[], bool]) -> None:
     """Ask until it has happened; fail when it does not within a time no healthy machine needs."""
     deadline_s = time.monotonic() + PATIENCE_S
     while time.monotonic() < deadline_s:
-        try:
+        with suppress(OSError):
             if happened():
                 return
-        except OSError:
-            continue
+        time.sleep(POLL_S)  # the server needs the processor
     pytest.fail("it never happened")
 
 

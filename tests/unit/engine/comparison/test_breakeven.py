@@ -54,6 +54,14 @@ def test_nothing_is_gained_at_the_break_even_price(plant: OwnedCluster, decline:
     assert even.utilisation[0] == pytest.approx(plant.utilisation) or float(plant.utilisation) > 1 - 1e-9
 
 
+def test_capital_is_paid_back_by_what_a_month_of_renting_costs_more_than_running() -> None:
+    """3 USD for each of 128 x 8,760 x 0.7 hours a year, less energy and operation; no interest, no resale."""
+    cost = owned_cost(DC1)
+    running = cost.annual_usd - cost.lines_usd_per_year["capital"]
+    months = 128 * 32_000 / ((3.0 * 128 * 8760 * 0.7 - running) / 12)
+    assert break_even(DC1, np.array([3.0])).months[0] == pytest.approx(months)
+
+
 @given(plants, falling, st.floats(0.5, 20))
 def test_at_the_break_even_utilisation_both_cost_the_same(plant: OwnedCluster, decline: float, price: float) -> None:
     """A plant that is used just as much as is needed has the cloud's price as its break-even price."""

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.domain.training.model import Model
+from service.domain.training.model import Experts, Model
 from service.domain.training.run import RECOMPUTES, Training
-from service.engine.training.activations import layer_activation_bytes
+from service.engine.training.activations import active_expert_width, layer_activation_bytes
 from service.engine.training.layouts import Layouts
 from service.engine.training.memory import memory_use
 from tests.unit.engine.builders import DEEPSEEK_V3, LLAMA_3_8B, LLAMA_3_405B, LLAMA_7B, MIXTRAL, T5_11B, VIT_L_16, gpt, training
@@ -163,3 +163,9 @@ def test_a_short_first_stage_leaves_the_second_the_fullest() -> None:
     chosen = training(seq_len=8192, global_batch=4096)
     per_layer = kept(LLAMA_3_405B, NONE, seq_len=8192) / 8
     assert part("activations", LLAMA_3_405B, chosen, tensor=8, pipeline=16) == pytest.approx(8192 * per_layer * 15 * 8)
+
+
+def test_a_token_visits_its_experts_and_the_shared_ones() -> None:
+    """Eight experts of 2,048 elements and two shared ones, as wide as the others unless their own width is stated."""
+    assert active_expert_width(Experts(256, 8, 2048, shared_experts=2)) == 10 * 2048
+    assert active_expert_width(Experts(256, 8, 2048, shared_experts=2, shared_ffn_hidden_size=4096)) == 8 * 2048 + 2 * 4096

@@ -18,7 +18,7 @@ from service.engine.training.layouts import (
     micro_batches,
     rounded_batch,
 )
-from tests.unit.engine.builders import DEEPSEEK_V3, GPT_3, LLAMA_3_405B, LLAMA_7B, RESNET_50, T5_11B, cluster, llama, training
+from tests.unit.engine.builders import DEEPSEEK_V3, GPT_3, LLAMA_3_405B, LLAMA_7B, RESNET_50, T5_11B, cluster, gpt, llama, training
 
 
 @given(st.integers(1, 600), st.integers(0, 2048))
@@ -113,6 +113,14 @@ def test_chunks_have_a_number_of_layers_each() -> None:
     """96 layers in 4 stages: 5 chunks of 5 layers, 12 of 2 and 24 of 1 are tried; 13 to 23 would be of 2 layers too, and idle more."""
     layouts = candidate_layouts(GPT_3, training(axes=Axes(tensor=8, pipeline=4), global_batch=1024), cluster(1024))
     assert set(layouts.virtual_pipeline) == {1, 2, 3, 4, 5, 6, 8, 12, 24}
+
+
+@pytest.mark.parametrize(("layers", "pipeline", "chunks"), [(10, 4, {1}), (126, 16, {1, 2, 4, 8})])
+def test_chunks_leave_no_stage_more_than_a_tenth_above_an_even_cut(layers: int, pipeline: int, chunks: set[int]) -> None:
+    """10 layers in 4 stages of 2 chunks are up to 4 a stage, against 2.5; 126 in 16 stages of 8 chunks are 8, against 7.9."""
+    model = gpt(layers, 1024, 16)
+    layouts = candidate_layouts(model, training(axes=Axes(tensor=1, pipeline=pipeline), global_batch=1024), cluster(16))
+    assert set(layouts.virtual_pipeline) == chunks
 
 
 def test_zero_0_is_searched_only_where_it_is_asked_for() -> None:

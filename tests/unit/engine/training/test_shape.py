@@ -212,7 +212,7 @@ def test_a_partial_or_routed_shape_that_contradicts_its_count_is_a_warning(shape
     """Too much is inferred there to call it a mistake; the stated count wins."""
     inferred = infer_shape(shape)
     assert len(inferred.warnings) == 1
-    assert "the stated" in inferred.warnings[0]
+    assert f"the stated {shape['params'] / 1e9:.3g}B count" in inferred.warnings[0]
     assert count_parameters(inferred.model).total == shape["params"]
 
 

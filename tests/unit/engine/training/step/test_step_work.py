@@ -13,6 +13,7 @@ from service.domain.training.run import Cluster
 from service.engine.training.layouts import Layouts
 from service.engine.training.step.collectives import ExchangeTime
 from service.engine.training.step.matmul import TILE_ROWS
+from service.engine.training.step.memory_traffic import feed_forward_width
 from service.engine.training.step.step_work import StepWork, step_work
 from service.engine.training.step.workload import peak_flops, sixteen_bit_peak
 from tests.unit.engine.builders import (
@@ -168,11 +169,17 @@ def test_activations_of_a_gpt_layer() -> None:
     assert split == pytest.approx(3 * 2 * (10 + 12 / 4) * HIDDEN * TOKENS * LAYERS / BANDWIDTH)
 
 
+def test_a_token_meets_dense_layers_routed_experts_and_the_shared_one() -> None:
+    """DeepSeek-V3: 3 layers of 18,432 elements, 58 of eight experts and a shared one of 2,048 (arXiv 2412.19437, section 4.2)."""
+    assert feed_forward_width(DEEPSEEK_V3) == pytest.approx((3 * 18_432 + 58 * 9 * 2048) / 61)
+
+
 def test_scores_pass_the_bus_where_no_flash_attention_keeps_them() -> None:
     """13 bytes a score forward, 19 backward, a s of them a token and layer; any recomputation writes them again."""
     found = asked(flash_attention=False)
     assert found.scores[0] == pytest.approx(32 * HEADS * SEQ * TOKENS * LAYERS / BANDWIDTH)
     assert asked(flash_attention=False, columns={"recompute": 1}).scores[0] == pytest.approx(found.scores[0] * 45 / 32)
+    assert asked(flash_attention=False, columns={"tensor": 4}).scores[0] == pytest.approx(found.scores[0] / 4)
     assert asked().scores[0] == 0
 
 
