@@ -42,6 +42,7 @@ openapi: $(DEV_STAMP)
 
 readme: $(DEV_STAMP)
 	$(BIN)/python -m bench.readme
+	$(BIN)/python -m tools.document_tree
 
 lock: $(DEV_STAMP)
 	$(BIN)/python -m pip install --quiet uv

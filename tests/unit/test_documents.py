@@ -12,6 +12,7 @@ from click.testing import CliRunner
 
 from bench.readme import filled
 from service.cli import main
+from tools import document_tree
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -22,6 +23,12 @@ REGISTRIES = re.compile("|".join(("py" + r"pi\.org", "python" + r"hosted\.org", 
 def test_the_readme_shows_the_real_answer_and_settings() -> None:
     """`make readme` would change nothing."""
     assert filled(README) == README
+
+
+def test_the_architecture_shows_the_tree_as_it_is() -> None:
+    """Every package with its modules; `make readme` would change nothing."""
+    text = document_tree.DOCUMENT.read_text(encoding="utf-8")
+    assert document_tree.filled(text) == text
 
 
 def test_every_command_the_readme_names_exists() -> None:
@@ -46,6 +53,15 @@ def test_no_committed_file_names_a_registry() -> None:
         pytest.skip("not a git checkout")
     held = [name for name in names if (ROOT / name).is_file() and (ROOT / name).stat().st_size < 2_000_000]
     assert [name for name in held if REGISTRIES.search((ROOT / name).read_text(encoding="utf-8", errors="replace"))] == []
+
+
+@pytest.mark.parametrize("document", sorted(path.relative_to(ROOT).as_posix() for path in (ROOT / "docs").rglob("*.md")))
+def test_modules_that_documents_name_exist(document: str) -> None:
+    """`engine/training/flops.py` is a file below the root or below service/, a bare name a file anywhere."""
+    names = set(re.findall(r"`([a-z_0-9/]+\.py)`", (ROOT / document).read_text(encoding="utf-8")))
+    rooms = ("service", "providers", "workers", "outlay_client", "tools", "bench", "tests", "docs/examples")
+    files = {path.relative_to(ROOT).as_posix() for room in rooms for path in (ROOT / room).rglob("*.py")}
+    assert [name for name in names if not any(file == name or file.endswith(f"/{name}") for file in files)] == []
 
 
 def test_what_the_package_depends_on_is_locked() -> None:
