@@ -81,13 +81,13 @@ def rates(folder: str) -> None:
     """Offers a second without the service around it, and those of gpuhunt over the same rows."""
     from service.config import load_settings
     from service.container import build_context
-    from service.prices.book import price_book
+    from service.prices.book import make_price_book
     from service.schemas.comparison.request import CompareRequestSchema
     from service.usecases.comparison.compare import compare as usecase
 
     context = build_context(load_settings({"OUTLAY_DATA_DIR": folder, "OUTLAY_OFFLINE": "1"}))
     request, shipped = CompareRequestSchema().load(REQUEST), context.catalog.current
-    large = price_book("large", repeated(shipped.offers), timedelta(days=180))
+    large = make_price_book("large", repeated(shipped.offers), timedelta(days=180))
     for name, book, queries in (("shipped", shipped, len(NAMES) * len(COUNTS)), ("large", large, 1)):
         at = replace(context, catalog=Book(book))
         considered = usecase(at, request).considered

@@ -184,7 +184,7 @@ def _chunks_per_s(url: str) -> float:
 
 def _claim_all(url: str, single: str) -> None:
     with closing(Store(url)) as store:
-        job, _ = store.create_single_job("scenario_work", {}, utc_now(), single)
+        job, _ = store.create_unique_job("scenario_work", {}, utc_now(), single)
         store.claim_job(job.id, single, utc_now(), LONG_LEASE_S)
         while (claim := store.claim_chunk(single, utc_now())) is not None and claim.number != REVIEW:
             store.save_tally(claim, TALLY, 1, utc_now())

@@ -61,7 +61,7 @@ class Settings:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class SettingSpec:
     """One setting: variable, field, default as a reader sees it, what it does, how its text is read.
 
     `parse` raises ValueError with a text that says what would be right.
@@ -161,25 +161,27 @@ def _cores() -> int:
     return os.cpu_count() or 1
 
 
-ROWS: tuple[Row, ...] = (
-    Row("OUTLAY_HOST", "host", "127.0.0.1", "Address the web server listens on.", _host),
-    Row("OUTLAY_PORT", "port", "8080", "Port the web server listens on.", _whole(1, 65535)),
-    Row("OUTLAY_DATA_DIR", "data_dir", ".outlay", "Directory for everything kept on disk.", _path),
-    Row(
+SETTING_SPECS: tuple[SettingSpec, ...] = (
+    SettingSpec("OUTLAY_HOST", "host", "127.0.0.1", "Address the web server listens on.", _host),
+    SettingSpec("OUTLAY_PORT", "port", "8080", "Port the web server listens on.", _whole(1, 65535)),
+    SettingSpec("OUTLAY_DATA_DIR", "data_dir", ".outlay", "Directory for everything kept on disk.", _path),
+    SettingSpec(
         "OUTLAY_DATABASE_URL",
         "database_url",
         "",
         "Database: SQLite, or PostgreSQL in production. Unset: outlay.db in the data directory.",
         _database,
     ),
-    Row(
+    SettingSpec(
         "OUTLAY_REDIS_URL", "redis_url", "", "Redis for queue and cache. Unset: queue in the data directory, cache in the process.", _redis
     ),
-    Row("OUTLAY_OFFLINE", "offline", "0", "1: never call a price API.", _flag),
-    Row("OUTLAY_PROVIDERS", "providers", ALL, "Price sources that are asked, with commas between them.", _names),
-    Row("OUTLAY_PROVIDER_URLS", "provider_urls", "", "Mirrors in place of providers' own addresses: name=https://…, and so on.", _mirrors),
-    Row("OUTLAY_PRICE_FILES", "price_files", "", "Price sheets and negotiated price books; they stand above list prices.", _files),
-    Row(
+    SettingSpec("OUTLAY_OFFLINE", "offline", "0", "1: never call a price API.", _flag),
+    SettingSpec("OUTLAY_PROVIDERS", "providers", ALL, "Price sources that are asked, with commas between them.", _names),
+    SettingSpec(
+        "OUTLAY_PROVIDER_URLS", "provider_urls", "", "Mirrors in place of providers' own addresses: name=https://…, and so on.", _mirrors
+    ),
+    SettingSpec("OUTLAY_PRICE_FILES", "price_files", "", "Price sheets and negotiated price books; they stand above list prices.", _files),
+    SettingSpec(
         "OUTLAY_WEB_WORKERS",
         "web_workers",
         "twice the cores",
@@ -187,7 +189,7 @@ ROWS: tuple[Row, ...] = (
         _whole(1, 256),
         lambda: str(2 * _cores()),
     ),
-    Row(
+    SettingSpec(
         "OUTLAY_WORKER_CONCURRENCY",
         "worker_concurrency",
         "cores, at most 2",
@@ -195,9 +197,11 @@ ROWS: tuple[Row, ...] = (
         _whole(1, 256),
         lambda: str(min(2, _cores())),
     ),
-    Row("OUTLAY_LOG_LEVEL", "log_level", "info", f"One of {', '.join(LOG_LEVELS)}.", _level),
-    Row("OUTLAY_RATE_LIMIT", "rate_limit", "600/minute", "Requests that each API key may make; without keys there is no limit.", _rate),
-    Row(
+    SettingSpec("OUTLAY_LOG_LEVEL", "log_level", "info", f"One of {', '.join(LOG_LEVELS)}.", _level),
+    SettingSpec(
+        "OUTLAY_RATE_LIMIT", "rate_limit", "600/minute", "Requests that each API key may make; without keys there is no limit.", _rate
+    ),
+    SettingSpec(
         "OUTLAY_ALLOW_PRIVATE_WEBHOOKS",
         "allow_private_webhooks",
         "0",
@@ -213,14 +217,14 @@ def load_settings(env: Mapping[str, str]) -> Settings:
     Raises BadSetting for a value that cannot be used and for an unknown variable with our prefix.
     """
     _refuse_unknown(env)
-    values = {row.field: _value(row, env.get(row.env, "")) for row in ROWS}
+    values = {row.field: _value(row, env.get(row.env, "")) for row in SETTING_SPECS}
     if values["database_url"] is None:
         values["database_url"] = f"sqlite:///{values['data_dir']}/outlay.db"
     return Settings(**values)  # type: ignore[arg-type]  # each field's type is its row's parse function
 
 
 def _refuse_unknown(env: Mapping[str, str]) -> None:
-    known = [row.env for row in ROWS]
+    known = [row.env for row in SETTING_SPECS]
     for name in sorted(env):
         if name.startswith(PREFIX) and name not in known:
             near = get_close_matches(name, known, n=1, cutoff=0.0)
@@ -231,17 +235,17 @@ _LISTS = (_mirrors, _files)
 """Settings that are empty, not None, where nothing is given."""
 
 
-def _value(row: Row, given: str) -> object:
+def _value(row: SettingSpec, given: str) -> object:
     text = given.strip() or row.default_text()
     if not text:
         return () if row.parse in _LISTS else None
     try:
         return row.parse(text)
     except ValueError as error:
-        raise BadSetting(f"{row.env}={_shown(text)!r} is not right; it must be {error}") from error
+        raise BadSetting(f"{row.env}={_quote(text)!r} is not right; it must be {error}") from error
 
 
-def _shown(text: str) -> str:
+def _quote(text: str) -> str:
     """The value without a password that may stand in a URL."""
     scheme, found, rest = text.partition("://")
     return f"{scheme}://***@{rest.rpartition('@')[2]}" if found and "@" in rest else text
@@ -249,10 +253,10 @@ def _shown(text: str) -> str:
 
 def to_env(settings: Settings) -> dict[str, str]:
     """The variables that make `load_settings` give the same settings again, for a child process."""
-    return {row.env: _written(getattr(settings, row.field)) for row in ROWS}
+    return {row.env: _to_text(getattr(settings, row.field)) for row in SETTING_SPECS}
 
 
-def _written(value: object) -> str:
+def _to_text(value: object) -> str:
     if isinstance(value, bool):
         return str(int(value))
     return ",".join(value) if isinstance(value, tuple) else str(value or "")
@@ -261,7 +265,7 @@ def _written(value: object) -> str:
 def markdown_table() -> str:
     """The table of settings as it stands in the README."""
     lines = ["| variable | default | what it does |", "|---|---|---|"]
-    lines += [f"| `{row.env}` | {f'`{row.default}`' if row.default else 'unset'} | {row.help} |" for row in ROWS]
+    lines += [f"| `{row.env}` | {f'`{row.default}`' if row.default else 'unset'} | {row.help} |" for row in SETTING_SPECS]
     return "\n".join(lines) + "\n"
 
 
@@ -273,7 +277,17 @@ def sqlite_path(settings: Settings) -> Path | None:
 
 def database_label(settings: Settings) -> str:
     """The database's URL without its password, fit for a log."""
-    return _shown(settings.database_url)
+    return _quote(settings.database_url)
 
 
-__all__ = ["ROWS", "BadSetting", "Row", "Settings", "database_label", "load_settings", "markdown_table", "sqlite_path", "to_env"]
+__all__ = [
+    "SETTING_SPECS",
+    "BadSetting",
+    "SettingSpec",
+    "Settings",
+    "database_label",
+    "load_settings",
+    "markdown_table",
+    "sqlite_path",
+    "to_env",
+]

@@ -14,16 +14,16 @@ from service.cache import make_cache
 from service.config import ALL, BadSetting, Settings
 from service.context import AppContext, Providers
 from service.presets.hardware.accelerators import canonical_accelerator
-from service.prices.catalog import BUILT_IN_PROVIDER, Catalog
+from service.prices.catalog import BUILT_IN_PROVIDER, PriceCatalog
 from service.prices.snapshots import SnapshotRepository
 from service.queue import CeleryQueue
 from service.store import Store
-from service.usecases.jobs import Kind
+from service.usecases.jobs import JobFunction
 from service.usecases.prices import refresh
 from service.usecases.resolution.user_measurements import load_measurements
 from service.usecases.scenarios import worker
 
-JOB_KINDS: Mapping[str, Kind] = {
+JOB_KINDS: Mapping[str, JobFunction] = {
     refresh.KIND: refresh.refresh_prices,
     worker.KIND: worker.run_chunks,
 }
@@ -46,7 +46,7 @@ def build_context(settings: Settings, env: Mapping[str, str] | None = None) -> A
         cache=kept,
         queue=CeleryQueue(settings),
         providers=providers,
-        catalog=Catalog(shelf),
+        catalog=PriceCatalog(shelf),
         clock=utc_now,
         measurements=partial(load_measurements, settings.data_dir),
     )

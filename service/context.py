@@ -11,7 +11,7 @@ from service.cache import Cache
 from service.config import Settings
 from service.domain.tracking.feedback import RunOutcome
 from service.presets.training.measured import DeviceMeasurement, Key
-from service.prices.catalog import Catalog, PriceBook
+from service.prices.catalog import PriceBook, PriceCatalog
 from service.queue import Queue
 from service.store import Store
 
@@ -28,7 +28,7 @@ class Providers:
     env: Mapping[str, str]
 
 
-def _none() -> tuple[RunOutcome, ...]:
+def _no_outcomes() -> tuple[RunOutcome, ...]:
     return ()
 
 
@@ -45,10 +45,10 @@ class AppContext:
     cache: Cache
     queue: Queue
     providers: Providers
-    catalog: Catalog
+    catalog: PriceCatalog
     clock: Callable[[], datetime]
     measurements: Callable[[], Mapping[Key, DeviceMeasurement]]
-    run_outcomes: Callable[[], tuple[RunOutcome, ...]] = _none
+    run_outcomes: Callable[[], tuple[RunOutcome, ...]] = _no_outcomes
     team: str | None = None
 
     def book(self, name: str | None = None) -> PriceBook:

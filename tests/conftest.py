@@ -25,7 +25,7 @@ from hypothesis import settings as hypothesis_settings
 from sqlalchemy import Engine
 
 from service.config import Settings, load_settings
-from service.prices.catalog import LOOKER
+from service.prices.catalog import REFRESH_THREAD
 from service.store import Store, database, migration
 from service.store.database import make_engine
 
@@ -126,7 +126,7 @@ def connections_closed(engines: weakref.WeakSet[Engine]) -> Iterator[None]:
     """No test leaves database connections to the garbage collector, which warns of them, nor a look at the prices under way."""
     yield
     for thread in threading.enumerate():
-        if thread.name == LOOKER:
+        if thread.name == REFRESH_THREAD:
             thread.join()
     for engine in list(engines):
         engine.dispose()

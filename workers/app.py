@@ -18,9 +18,9 @@ FOLD_EVERY_S = 5
 FORGET_EVERY_S = 3600
 JUDGE_EVERY_S = 30
 DELIVER_EVERY_S = 5
-CHATTY = ("celery.beat", "celery.worker.strategy", "celery.app.trace")
+NOISY_LOGGERS = ("celery.beat", "celery.worker.strategy", "celery.app.trace")
 """Celery's loggers with a line or three for every sweep; quiet at the level `info`, heard at `debug`."""
-INDISCREET = "urllib3.connectionpool"
+REDACTED_LOGGERS = "urllib3.connectionpool"
 """At `debug` it writes down whole addresses; those of webhooks hold secrets."""
 
 settings = load_settings(os.environ)
@@ -40,16 +40,16 @@ app.conf.beat_schedule = {
 
 def _set_up_logging(**_signal: object) -> None:
     logging.config.dictConfig(logs.config(settings.log_level.upper()))
-    logging.getLogger(INDISCREET).setLevel(logging.INFO)
+    logging.getLogger(REDACTED_LOGGERS).setLevel(logging.INFO)
     if settings.log_level == "info":
-        for name in CHATTY:
+        for name in NOISY_LOGGERS:
             logging.getLogger(name).setLevel(logging.WARNING)
 
 
 def _start_process(**_signal: object) -> None:
     """A freshly forked pool process: its own connections, its own end."""
     tasks.context.cache_clear()
-    shutdown.give_back_on_term()
+    shutdown.release_jobs_on_term()
     process_guard.follow_parent()
 
 

@@ -27,15 +27,15 @@ def begin(**_signal: object) -> None:
     """The worker's main process was asked to stop (Celery's signal `worker_shutting_down`)."""
     if not stopping():
         _flag[0] = 1
-        threading.Thread(target=_cut_off, name="soft-shutdown", daemon=True).start()
+        threading.Thread(target=_stop_after_grace, name="soft-shutdown", daemon=True).start()
 
 
-def give_back_on_term() -> None:
+def release_jobs_on_term() -> None:
     """In a pool process: make the termination that follows `SOFT_S` an orderly exit, so that the job's row is released on the way out."""
     signal.signal(signal.SIGTERM, _leave)
 
 
-def _cut_off() -> None:
+def _stop_after_grace() -> None:
     """End the pool, and then this process: a pool process cut off while it held the pool's queue would keep it waiting for ever."""
     time.sleep(SOFT_S)
     os.kill(os.getpid(), signal.SIGQUIT)

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 SWEEP = "outlay.sweep"
 REFRESH = "outlay.refresh_due"
 FOLD = "outlay.fold_log"
-FORGET = "outlay.forget_answers"
+FORGET = "outlay.delete_old_responses"
 JUDGE = "outlay.judge_programs"
 DELIVER = "outlay.deliver_alerts"
 WORKER = f"{socket.gethostname()}:{os.getpid()}:{uuid.uuid4().hex[:8]}"
@@ -87,7 +87,7 @@ def _fold() -> None:
 
 
 def _forget() -> None:
-    context().store.forget_answers(context().clock())
+    context().store.delete_old_responses(context().clock())
     forget_scenarios(context())
 
 

@@ -44,7 +44,7 @@ def register(app: Flask) -> Api:
     app.json = json_provider.StrictProvider(app)
     app.url_map.merge_slashes = False
     app.url_map.strict_slashes = True
-    app.extensions["probes"] = health.probes_of(app.extensions["context"])
+    app.extensions["probes"] = health.make_probes(app.extensions["context"])
     metrics.start()
     request_ids.register(app)
     auth.register(app)

@@ -56,12 +56,12 @@ def serve() -> None:
     import os
 
     from service.config import BadSetting, load_settings
-    from service.runtime.serve import CannotServe
+    from service.runtime.serve import ServeError
     from service.runtime.serve import serve as run
 
     try:
         sys.exit(run(load_settings(os.environ)))
-    except (BadSetting, CannotServe) as error:
+    except (BadSetting, ServeError) as error:
         raise click.ClickException(str(error)) from error
 
 

@@ -45,7 +45,7 @@ YAML_SUFFIXES = (".yaml", ".yml")
 EXPONENT = re.compile(r"\d+(?:\.\d+)?[eE][+-]?\d+$")
 
 
-def context() -> AppContext:
+def make_context() -> AppContext:
     """The context of the environment's settings."""
     from service.config import BadSetting, load_settings
     from service.container import build_context
@@ -62,12 +62,12 @@ def estimate(file: Path | None, flags: Mapping[str, Any], settings: Sequence[str
     from service.schemas.training.request import EstimateRequestSchema
 
     request = read_request(file) if file else {}
-    lay_over(request, flags, FLAG_PATHS, settings)
+    apply_settings(request, flags, FLAG_PATHS, settings)
     if levers:
         request["levers"] = True
-    given = validated(EstimateRequestSchema(), request)
-    with readable_problems():
-        answer = answered(context(), given)
+    given = load_request(EstimateRequestSchema(), request)
+    with report_errors():
+        answer = answered(make_context(), given)
     click.echo(json.dumps(answer, indent=2) if as_json else tables.estimate(answer, brief=brief))
 
 
@@ -76,15 +76,15 @@ def offers(filters: Mapping[str, Any], limit: int, *, as_json: bool) -> None:
     from service.schemas.training.presenters import offer_entry
     from service.usecases.prices.catalog import find_offers
 
-    given = _given(filters)
+    given = _stated(filters)
     if "max_usd" in given:
         given["max_usd_per_accelerator_hour"] = given.pop("max_usd")
-    at = context()
-    with readable_problems():
+    at = make_context()
+    with report_errors():
         book, found = find_offers(at, given)
     now = at.clock()
     cheapest = sorted(found, key=lambda offer: offer.usd_per_accelerator_hour)[:limit]
-    entries = [offer_entry(offer, stale=book.stale(offer, now)) for offer in cheapest]
+    entries = [offer_entry(offer, stale=book.is_stale(offer, now)) for offer in cheapest]
     click.echo(json.dumps(entries, indent=2) if as_json else tables.offers(entries, len(found), book.name))
 
 
@@ -93,8 +93,8 @@ def accelerators(filters: Mapping[str, Any], *, as_json: bool) -> None:
     from service.schemas.training.presenters import accelerator_entry
     from service.usecases.prices.catalog import find_accelerators
 
-    with readable_problems():
-        entries = [accelerator_entry(accelerator) for accelerator in find_accelerators(_given(filters))]
+    with report_errors():
+        entries = [accelerator_entry(accelerator) for accelerator in find_accelerators(_stated(filters))]
     click.echo(json.dumps(entries, indent=2) if as_json else tables.accelerators(entries))
 
 
@@ -103,8 +103,8 @@ def models(filters: Mapping[str, Any], *, as_json: bool) -> None:
     from service.schemas.training.presenters import model_entry
     from service.usecases.prices.catalog import find_models
 
-    with readable_problems():
-        entries = [model_entry(preset) for preset in find_models(_given(filters))]
+    with report_errors():
+        entries = [model_entry(preset) for preset in find_models(_stated(filters))]
     click.echo(json.dumps(entries, indent=2) if as_json else tables.models(entries))
 
 
@@ -117,12 +117,12 @@ def openapi() -> None:
     click.echo(to_yaml(create_app(load_settings({}))), nl=False)
 
 
-def items(text: str) -> list[str]:
+def split_list(text: str) -> list[str]:
     """The parts of a flag's text between its commas."""
     return [item.strip() for item in text.split(",")]
 
 
-def _given(filters: Mapping[str, Any]) -> dict[str, Any]:
+def _stated(filters: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in filters.items() if value is not None}
 
 
@@ -161,7 +161,7 @@ def _read_yaml(file: Path, content: bytes) -> Any:
         raise click.ClickException(f"{file}: not JSON or YAML: {error}") from error
 
 
-def lay_over(request: dict[str, Any], flags: Mapping[str, Any], paths: Mapping[str, str], settings: Sequence[str]) -> None:
+def apply_settings(request: dict[str, Any], flags: Mapping[str, Any], paths: Mapping[str, str], settings: Sequence[str]) -> None:
     """Put into the request the flags that are given, each at its path, and then the settings PATH=VALUE."""
     for name, value in flags.items():
         if value is not None:
@@ -190,7 +190,7 @@ def _value(text: str) -> Any:
         return text
 
 
-def validated(schema: Schema, request: dict[str, Any]) -> dict[str, Any]:
+def load_request(schema: Schema, request: dict[str, Any]) -> dict[str, Any]:
     """The request as the schema reads it; every mistake on a line of its own."""
     from marshmallow import ValidationError
 
@@ -204,7 +204,7 @@ def validated(schema: Schema, request: dict[str, Any]) -> dict[str, Any]:
 
 
 @contextmanager
-def readable_problems() -> Iterator[None]:
+def report_errors() -> Iterator[None]:
     """What cannot be, in a line; with its pointer where it is a part of the request."""
     try:
         yield

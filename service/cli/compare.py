@@ -59,11 +59,11 @@ def compare(file: Path | None, flags: Mapping[str, Any], settings: Sequence[str]
     from service.usecases.comparison.compare import compare as usecase
 
     request = commands.read_request(file) if file else {}
-    listed = {name: commands.items(value) if name in LISTS and value is not None else value for name, value in flags.items()}
-    commands.lay_over(request, listed, FLAG_PATHS, settings)
-    given = commands.validated(CompareRequestSchema(), request)
-    with commands.readable_problems():
-        answer = plain(usecase(commands.context(), given))
+    listed = {name: commands.split_list(value) if name in LISTS and value is not None else value for name, value in flags.items()}
+    commands.apply_settings(request, listed, FLAG_PATHS, settings)
+    given = commands.load_request(CompareRequestSchema(), request)
+    with commands.report_errors():
+        answer = plain(usecase(commands.make_context(), given))
     click.echo({"json": _json, "csv": as_csv}.get(form, lambda found: table(found, brief=brief))(answer))
 
 
@@ -88,7 +88,7 @@ def table(answer: Entry, *, brief: bool) -> str:
     parts += _variants(answer["variants"])
     parts += [line for plant in answer["on_prem"] for line in _owned(plant, answer["break_even"])]
     parts += [f"warning: {warning}" for warning in warnings]
-    return "\n".join([*parts, *tables.assumed(answer, brief=brief)])
+    return "\n".join([*parts, *tables.assumptions(answer, brief=brief)])
 
 
 def _without_empty(rows: Sequence[Sequence[str]]) -> list[tuple[str, ...]]:
@@ -132,7 +132,7 @@ def _row(option: Entry, *, clip: bool) -> tuple[str, ...]:
         "*" if option["on_pareto_front"] else "",
         "stale" if offer["stale"] else "",
         f"uses {option['commitment']['used_share']:.0%} of what is reserved" if option["commitment"] else "",
-        tables.clipped(reasons) if clip else reasons,
+        tables.clip(reasons) if clip else reasons,
     )
     hardware = f"{option['nodes']} x {offer['instance_type']} ({option['count']} {offer['accelerator']})"
     return (

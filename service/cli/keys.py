@@ -29,11 +29,11 @@ def keys() -> None:
 @click.option("--json", "as_json", is_flag=True, help="Key and token as JSON.")
 def create(team: str, name: str, scope: str, expires: str, *, as_json: bool) -> None:
     """Make a key and print its token, this once: only a digest is kept."""
-    from service.cli.commands import readable_problems
+    from service.cli.commands import report_errors
     from service.usecases.keys import make_key
 
     scopes = [word.strip() for word in scope.split(",") if word.strip()]
-    with opened_context() as at, readable_problems():
+    with opened_context() as at, report_errors():
         make_database(at)
         key, token = make_key(at, team, name, scopes, expires)
         if as_json:
@@ -50,7 +50,7 @@ def list_keys(*, as_json: bool) -> None:
     from service.cli.tables import columns
 
     with opened_context() as at:
-        entries = [_entry(key, at.clock()) for key in _kept(at)]
+        entries = [_entry(key, at.clock()) for key in _known_keys(at)]
     head = ("id", "team", "name", "scopes", "created", "expires", "state")
     rows = [tuple(str(entry[name] or "never")[: 16 if name in ("created", "expires") else None] for name in head) for entry in entries]
     click.echo(json.dumps(entries, indent=2) if as_json else columns([head, *rows]))
@@ -70,10 +70,10 @@ def revoke(key_id: str) -> None:
 @contextmanager
 def opened_context() -> Iterator[AppContext]:
     """The context; trouble with the database is told in one line."""
-    from service.cli.commands import context
+    from service.cli.commands import make_context
     from service.domain.errors import StoreUnavailable
 
-    at = context()
+    at = make_context()
     try:
         yield at
     except (StoreUnavailable, OSError) as error:
@@ -88,7 +88,7 @@ def make_database(at: AppContext) -> None:
     at.store.migrate()
 
 
-def _kept(at: AppContext) -> tuple[Key, ...]:
+def _known_keys(at: AppContext) -> tuple[Key, ...]:
     return at.store.keys() if at.store.any_key() else ()
 
 

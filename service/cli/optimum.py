@@ -44,10 +44,10 @@ def optimal(file: Path | None, flags: Mapping[str, Any], settings: Sequence[str]
     request = commands.read_request(file) if file else {}
     counts = [f"{FLAG_PATHS[name]}={flags[name]}" for name in COUNTS if flags[name] is not None]
     others = {name: value for name, value in flags.items() if name not in COUNTS}
-    commands.lay_over(request, others, FLAG_PATHS, [*counts, *settings])
-    given = commands.validated(OptimalRequestSchema(), request)
-    with commands.readable_problems():
-        answer = plain(usecase(commands.context(), given))
+    commands.apply_settings(request, others, FLAG_PATHS, [*counts, *settings])
+    given = commands.load_request(OptimalRequestSchema(), request)
+    with commands.report_errors():
+        answer = plain(usecase(commands.make_context(), given))
     if plot is not None:
         draw(answer, plot)
     click.echo(json.dumps(answer, indent=2) if as_json else table(answer, brief=brief))
@@ -80,7 +80,7 @@ def table(answer: Entry, *, brief: bool) -> str:
     warnings = dict.fromkeys([*answer["warnings"], *estimated["warnings"]])
     parts += [f"warning: {warning}" for warning in warnings]
     everything = {"assumptions": [*answer["assumptions"], *estimated["assumptions"]]}
-    return "\n".join([*parts, *tables.assumed(everything, brief=brief)])
+    return "\n".join([*parts, *tables.assumptions(everything, brief=brief)])
 
 
 def _training(answer: Entry) -> list[tuple[str, str]]:
@@ -105,7 +105,7 @@ def _layout(answer: Entry) -> list[tuple[str, str]]:
         return rows
     days = estimated["time"]["wall_clock_hours"]["p50"] / HOURS_PER_DAY
     cost = tables.spread(estimated["cost"]["total_usd"], tables.figure)
-    return [*rows, ("its estimate", f"{cost} USD, {tables.figure(days)} days"), ("price", tables.priced(estimated["price"]))]
+    return [*rows, ("its estimate", f"{cost} USD, {tables.figure(days)} days"), ("price", tables.price_text(estimated["price"]))]
 
 
 def _lifetime(lifetime: Entry | None) -> list[tuple[str, str]]:

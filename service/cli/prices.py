@@ -10,8 +10,8 @@ from typing import Any
 
 import click
 
-from service.cli.commands import context
-from service.cli.tables import clipped, columns
+from service.cli.commands import make_context
+from service.cli.tables import clip, columns
 from service.context import AppContext
 from service.domain.errors import StoreUnavailable
 from service.serialization import plain
@@ -24,7 +24,7 @@ SHOWN = ("name", "state", "offers", "snapshot", "last_success_at", "next_refresh
 
 def refresh(names: Sequence[str], *, accept_jumps: bool, as_json: bool) -> None:
     """Ask the providers of these names, or all that can be asked, and say what came."""
-    at = context()
+    at = make_context()
     try:
         if at.store.absent():
             at.settings.data_dir.mkdir(parents=True, exist_ok=True)
@@ -42,7 +42,7 @@ def show(*, as_json: bool, as_csv: bool) -> None:
     from service.usecases.prices.providers import list_providers
 
     try:
-        entries = plain(list_providers(context(), operator=True))
+        entries = plain(list_providers(make_context(), operator=True))
     except StoreUnavailable as error:
         raise click.ClickException(
             f"nothing is kept yet, or cannot be read ({error}); `outlay prices refresh` asks the providers"
@@ -69,7 +69,7 @@ def _refresh_table(results: Sequence[Mapping[str, Any]]) -> str:
             result["provider"],
             next(word for word in ("error", "skipped", "new") if word in result) if result.get("new") is not False else "unchanged",
             *(str(result.get(count, "")) for count in ("offers", "rejected", "quarantined")),
-            clipped(str(result.get("error") or result.get("skipped") or result["snapshot"] or "")),
+            clip(str(result.get("error") or result.get("skipped") or result["snapshot"] or "")),
         )
         for result in results
     ]
@@ -101,7 +101,7 @@ def _table(entries: Sequence[Mapping[str, Any]]) -> str:
             str(entry["quarantined"]["count"]),
             (entry["last_success_at"] or "")[:16],
             (entry["next_refresh_at"] or "")[:16],
-            clipped(_trouble(entry)),
+            clip(_trouble(entry)),
         )
         for entry in entries
     ]

@@ -19,10 +19,10 @@ def plan(file: Path, settings: Sequence[str], *, form: str, out: Path | None, br
     from service.usecases.programs.plan import plan_program as usecase
 
     request = commands.read_request(file)
-    commands.lay_over(request, {}, {}, settings)
-    given = commands.validated(ProgramRequestSchema(), request)
-    with commands.readable_problems():
-        answer = present_program(usecase(commands.context(), given))
+    commands.apply_settings(request, {}, {}, settings)
+    given = commands.load_request(ProgramRequestSchema(), request)
+    with commands.report_errors():
+        answer = present_program(usecase(commands.make_context(), given))
     give(_written(answer, form, brief=brief), out)
 
 
@@ -33,9 +33,9 @@ def difference(before: Path, after: Path, *, as_json: bool) -> None:
     from service.usecases.programs.plan import compare_programs
 
     request = {"before": commands.read_request(before), "after": commands.read_request(after)}
-    given = commands.validated(ProgramDifferenceRequestSchema(), request)
-    with commands.readable_problems():
-        answer = present_difference(compare_programs(commands.context(), given))
+    given = commands.load_request(ProgramDifferenceRequestSchema(), request)
+    with commands.report_errors():
+        answer = present_difference(compare_programs(commands.make_context(), given))
     click.echo(json.dumps(answer, indent=2) if as_json else answer["headline"])
 
 
@@ -55,7 +55,7 @@ def table(answer: Entry, *, brief: bool) -> str:
         *_risks(answer["risks"]),
         *(f"warning: {warning}" for warning in answer["warnings"]),
     ]
-    return "\n".join([*parts, *tables.assumed(answer, brief=brief)])
+    return "\n".join([*parts, *tables.assumptions(answer, brief=brief)])
 
 
 def _summary(answer: Entry) -> list[tuple[str, str]]:
@@ -107,7 +107,7 @@ def _tokens(tokens: Entry) -> str:
 
 
 def _lines(answer: Entry) -> list[tuple[str, str, str]]:
-    rows = [(_dollars(line["usd"]), line["line"], tables.clipped(line["basis"], 80)) for line in answer["lines"]]
+    rows = [(_dollars(line["usd"]), line["line"], tables.clip(line["basis"], 80)) for line in answer["lines"]]
     return [*rows, (_dollars(answer["total_usd"]["p50"]), "total", "")]
 
 
@@ -163,7 +163,7 @@ def _written(answer: Entry, form: str, *, brief: bool) -> bytes:
         return f"{json.dumps(answer, indent=2)}\n".encode()
     from service.formats.documents import program as exports
 
-    with commands.readable_problems():
+    with commands.report_errors():
         content, _ = exports.render(dict(answer), form)  # type: ignore[arg-type]  # click takes its formats only
     return content
 

@@ -9,8 +9,8 @@ from typing import Any
 
 import click
 
-from service.cli.commands import context, read_request, readable_problems, validated
-from service.cli.tables import columns, figure, priced
+from service.cli.commands import load_request, make_context, read_request, report_errors
+from service.cli.tables import columns, figure, price_text
 
 
 def reprice(request: Path, before: Path | None, since: str | None, answer: Path | None, *, as_json: bool) -> None:
@@ -22,9 +22,9 @@ def reprice(request: Path, before: Path | None, since: str | None, answer: Path 
     asked = {"request": read_request(request)} | (_earlier(answer) if answer else {})
     asked |= {"before": read_request(before)} if before else {}
     asked |= {"since": since} if since else {}
-    given = validated(RepriceRequestSchema(), asked)
-    with readable_problems():
-        found = plain(usecase(context(), given))
+    given = load_request(RepriceRequestSchema(), asked)
+    with report_errors():
+        found = plain(usecase(make_context(), given))
     click.echo(json.dumps(found, indent=2) if as_json else table(found))
 
 
@@ -48,5 +48,5 @@ def table(found: Mapping[str, Any]) -> str:
     ]
     causes = [("moved", f"{moved['usd']:+,.2f} USD"), *((f"  {each['cause']}", f"{each['usd']:+,.2f} USD") for each in moved["causes"])]
     told = [f"{each['cause']}: {each['detail']}" for each in moved["causes"]]
-    prices = [f"price {when}: {priced(standing['price'])}" for when, standing in (("before", before), ("now", now))]
+    prices = [f"price {when}: {price_text(standing['price'])}" for when, standing in (("before", before), ("now", now))]
     return "\n".join([columns(standing), *prices, columns(causes), *told])

@@ -37,10 +37,10 @@ def fit(file: Path, flags: Mapping[str, Any], *, plot: Path | None, brief: bool,
     from service.usecases.scaling.law_fit import fit_scaling_law
 
     request = _request(file, LAW_COLUMNS)
-    commands.lay_over(request, {name: flags[name] for name in FIT_PATHS}, FIT_PATHS, ())
+    commands.apply_settings(request, {name: flags[name] for name in FIT_PATHS}, FIT_PATHS, ())
     _ask(request, flags)
-    given = commands.validated(LawFitRequestSchema(), request)
-    with commands.readable_problems():
+    given = commands.load_request(LawFitRequestSchema(), request)
+    with commands.report_errors():
         answer = plain(fit_scaling_law(given))
     if plot is not None:
         draw_fit(given["points"], answer, plot)
@@ -57,10 +57,10 @@ def loss_curve(file: Path, flags: Mapping[str, Any], settings: Sequence[str], *,
     laid = {name: _count(value) if name in COUNTS and value is not None else value for name, value in flags.items()}
     if laid["ends"] is not None:
         laid["ends"] = [_count(end.strip()) for end in laid["ends"].split(",")]
-    commands.lay_over(request, laid, CURVE_PATHS, settings)
-    given = commands.validated(CurveRequestSchema(), request)
-    with commands.readable_problems():
-        answer = plain(extrapolate_curve(commands.context(), given))
+    commands.apply_settings(request, laid, CURVE_PATHS, settings)
+    given = commands.load_request(CurveRequestSchema(), request)
+    with commands.report_errors():
+        answer = plain(extrapolate_curve(commands.make_context(), given))
     click.echo(json.dumps(answer, indent=2) if as_json else curve_text(answer, brief=brief))
 
 
@@ -92,7 +92,7 @@ def law_text(answer: Entry, *, brief: bool) -> str:
         f"engine {answer['engine_version']}; --json has the law with its resamples, as `law` of POST /v1/optimal takes it",
         *(f"warning: {warning}" for warning in answer["warnings"]),
     ]
-    return "\n".join([*parts, *tables.assumed(answer, brief=brief)])
+    return "\n".join([*parts, *tables.assumptions(answer, brief=brief)])
 
 
 def curve_text(answer: Entry, *, brief: bool) -> str:
@@ -107,9 +107,9 @@ def curve_text(answer: Entry, *, brief: bool) -> str:
     if against:
         parts.append(f"planned {against['planned_loss']:g}: reached with probability {against['probability']:.0%}")
     parts.append(tables.columns([head, *(_option(option) for option in answer["options"])]))
-    parts += [f"prices {answer['price_snapshot']}, {tables.priced(answer['price'])}"] if answer["price"] else []
+    parts += [f"prices {answer['price_snapshot']}, {tables.price_text(answer['price'])}"] if answer["price"] else []
     parts += [f"engine {answer['engine_version']}", *(f"warning: {warning}" for warning in answer["warnings"])]
-    return "\n".join([*parts, *tables.assumed(answer, brief=brief)])
+    return "\n".join([*parts, *tables.assumptions(answer, brief=brief)])
 
 
 def _request(file: Path, names: Sequence[str]) -> dict[str, Any]:

@@ -37,16 +37,16 @@ def scenario() -> None:
 @JSON
 def run(file: Path, settings: tuple[str, ...], team: str, *, as_json: bool) -> None:
     """Evaluate the JSON or YAML FILE as sent to POST /v1/scenarios, and show what comes of it. Ctrl-C leaves it running."""
-    from service.cli.commands import lay_over, read_request, readable_problems, validated
+    from service.cli.commands import apply_settings, load_request, read_request, report_errors
     from service.cli.keys import make_database, opened_context
     from service.cli.tracking.commands import member_of
     from service.schemas.scenarios.request import ScenarioRequestSchema, build_request
     from service.usecases.scenarios.scenarios import submit
 
     request = read_request(file)
-    lay_over(request, {}, {}, settings)
-    loaded = validated(ScenarioRequestSchema(), request)
-    with opened_context() as context, readable_problems():
+    apply_settings(request, {}, {}, settings)
+    loaded = load_request(ScenarioRequestSchema(), request)
+    with opened_context() as context, report_errors():
         make_database(context)
         who = member_of(context, team)
         made = submit(context, who, build_request(loaded), request)
@@ -79,11 +79,11 @@ def cancel(scenario_id: str, team: str) -> None:
 @contextmanager
 def _at(team: str) -> Iterator[tuple[AppContext, Principal]]:
     """The context of a database that is there, and on whose behalf; problems are readable."""
-    from service.cli.commands import readable_problems
+    from service.cli.commands import report_errors
     from service.cli.keys import opened_context
     from service.cli.tracking.commands import member_of
 
-    with opened_context() as context, readable_problems():
+    with opened_context() as context, report_errors():
         if context.store.absent():
             raise click.ClickException("there are no scenarios here yet; `outlay scenario run` or POST /v1/scenarios begins one")
         yield context, member_of(context, team)
@@ -104,13 +104,13 @@ def _follow(context: AppContext, who: Principal, scenario_id: str, *, as_json: b
 
 def _watched(context: AppContext, who: Principal, scenario_id: str) -> ScenarioDetail:
     """The scenario when it is over, its progress shown meanwhile; where no worker is heard of, this process is one."""
-    from service.domain.jobs import OPEN
+    from service.domain.jobs import OPEN_STATES
     from service.usecases.scenarios.scenarios import find_scenario
 
     found = find_scenario(context, who, scenario_id)
     with _local_worker(context), click.progressbar(length=found.row.units, label=found.row.kind, file=sys.stderr) as bar:
         bar.update(found.row.units_done)
-        while found.row.state in OPEN:
+        while found.row.state in OPEN_STATES:
             time.sleep(LOOK_S)
             before, found = found.row.units_done, find_scenario(context, who, scenario_id)
             bar.update(found.row.units_done - before)

@@ -53,11 +53,11 @@ def serving(file: Path | None, flags: Mapping[str, Any], settings: Sequence[str]
     from service.usecases.serving.serve import serve
 
     request = commands.read_request(file) if file else {}
-    listed = {name: commands.items(value) if name in LISTS and value is not None else value for name, value in flags.items()}
-    commands.lay_over(request, listed, FLAG_PATHS, settings)
-    given = commands.validated(ServingRequestSchema(), request)
-    with commands.readable_problems():
-        answer = plain(serve(commands.context(), given))
+    listed = {name: commands.split_list(value) if name in LISTS and value is not None else value for name, value in flags.items()}
+    commands.apply_settings(request, listed, FLAG_PATHS, settings)
+    given = commands.load_request(ServingRequestSchema(), request)
+    with commands.report_errors():
+        answer = plain(serve(commands.make_context(), given))
     if plot is not None:
         draw(answer, given.get("latency", {}).get("time_per_output_token_ms"), plot)
     click.echo({"json": _json, "csv": as_csv}.get(form, lambda found: table(found, brief=brief))(answer))
@@ -76,7 +76,7 @@ def table(answer: Entry, *, brief: bool) -> str:
     parts += [_options(answer)] if answer["alternatives"] else []
     parts += _levers(answer["levers"]) if answer["levers"] else []
     parts += [f"warning: {warning}" for warning in answer["warnings"]]
-    return "\n".join([*parts, *tables.assumed(answer, brief=brief)])
+    return "\n".join([*parts, *tables.assumptions(answer, brief=brief)])
 
 
 def as_csv(answer: Entry) -> str:
@@ -110,7 +110,7 @@ def _best(answer: Entry) -> list[tuple[str, str]]:
         ("month", f"{tables.spread(cost['usd_per_month'], tables.figure)} USD" if cost["usd_per_month"] else ""),
         ("life", _life(lifetime) if lifetime else ""),
         ("quality", _quality(best["configuration"]["quality_loss_percent"])),
-        ("price", tables.priced(best["price"])),
+        ("price", tables.price_text(best["price"])),
         ("prices, engine", f"{answer['price_snapshot']}, {answer['engine_version']}"),
     ]
 
@@ -167,7 +167,7 @@ def _levers(found: Sequence[Entry]) -> list[str]:
     rows = [
         (
             lever["title"],
-            tables.shown({path: ", ".join(value) if isinstance(value, list) else value for path, value in lever["change"].items()}),
+            tables.format_value({path: ", ".join(value) if isinstance(value, list) else value for path, value in lever["change"].items()}),
             f"{lever['usd_per_million_tokens']:.4g}",
             tables.figure(lever["training_usd"]),
             "never" if lever["payback_tokens"] is None else f"{tables.scaled(lever['payback_tokens'])} tokens",

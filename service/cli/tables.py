@@ -28,7 +28,7 @@ def estimate(answer: Entry, *, brief: bool = False) -> str:
         ("wall clock", f"{spread(time['wall_clock_hours'], figure)} h ({figure(time['wall_clock_hours']['p50'] / 24)} days)"),
         ("accelerator-hours", spread(time["accelerator_hours"], figure)),
         ("finish", finish(time)),
-        ("price", priced(price)),
+        ("price", price_text(price)),
         ("cost", f"{spread(answer['cost']['total_usd'], figure)} USD"),
         *((f"  {line['line']}", f"{line['usd']:,.2f} USD = {line['basis']}") for line in answer["cost"]["lines"]),
         ("energy", f"{figure(answer['energy']['mwh'])} MWh, {figure(answer['energy']['tco2e'])} tCO2e (PUE {answer['energy']['pue']:g})"),
@@ -38,14 +38,14 @@ def estimate(answer: Entry, *, brief: bool = False) -> str:
     parts += levers(answer["levers"]) if "levers" in answer else []
     parts += [f"warning: {warning}" for warning in answer["warnings"]]
     parts += [f"would fit: {advice}" for advice in memory.get("would_fit", ())]
-    return "\n".join([*parts, *assumed(answer, brief=brief)])
+    return "\n".join([*parts, *assumptions(answer, brief=brief)])
 
 
-def assumed(answer: Entry, *, brief: bool) -> list[str]:
+def assumptions(answer: Entry, *, brief: bool) -> list[str]:
     """What was assumed, or only how much."""
     if brief:
         return [f"{len(answer['assumptions'])} values were assumed; without --brief they are listed"]
-    items = [f"  {item['field']} = {shown(item['value'])}: {clipped(item['source'])}" for item in answer["assumptions"]]
+    items = [f"  {item['field']} = {format_value(item['value'])}: {clip(item['source'])}" for item in answer["assumptions"]]
     return ["assumed (p10 - p50 - p90 are shown as ranges):", *items]
 
 
@@ -61,7 +61,7 @@ def levers(found: Sequence[Entry]) -> list[str]:
 
 
 def _change(fields: Entry) -> str:
-    return ", ".join(f"{path} {'left out' if value is None else shown(value)}" for path, value in fields.items())
+    return ", ".join(f"{path} {'left out' if value is None else format_value(value)}" for path, value in fields.items())
 
 
 def alternatives(throughput: Entry) -> list[str]:
@@ -182,7 +182,7 @@ def finish(time: Entry) -> str:
     return days if probability is None else f"{days}, deadline met with probability {probability:.0%}"
 
 
-def priced(price: Entry) -> str:
+def price_text(price: Entry) -> str:
     """The price with where and when it was read."""
     rate = f"{price['usd_per_accelerator_hour']:.4f} USD an accelerator-hour"
     if price["provider"] is None:
@@ -191,11 +191,11 @@ def priced(price: Entry) -> str:
     return f"{rate}, {price['provider']} {price['region']} {price['instance_type']} {price['pricing']}, {read}"
 
 
-def shown(value: Any) -> str:
+def format_value(value: Any) -> str:
     """A value on one line."""
     return ", ".join(f"{name} {part}" for name, part in value.items()) if isinstance(value, Mapping) else str(value)
 
 
-def clipped(text: str, length: int = 120) -> str:
+def clip(text: str, length: int = 120) -> str:
     """The beginning of a long text."""
     return text if len(text) <= length else f"{text[: length - 1]}…"

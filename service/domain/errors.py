@@ -1,4 +1,4 @@
-"""What can be wrong with a request, told in the caller's terms."""
+"""Errors: of requests, in the caller's terms, and of the database."""
 
 from __future__ import annotations
 
@@ -62,22 +62,22 @@ class NotFound(DomainError):
 class StoreUnavailable(Exception):
     """The database is away, full, locked for too long or read-only: nothing was committed, try again later.
 
-    `told` is what somebody who may not know more of the database reads.
+    `public_message` is what somebody who may not know more of the database reads.
     """
 
-    told = "The database cannot be reached right now; try again."
+    public_message = "The database cannot be reached right now; try again."
 
 
 class StoreFull(StoreUnavailable):
     """The database's disk is full."""
 
-    told = "The database has no space left; nothing of this request was kept. Try again when there is some."
+    public_message = "The database has no space left; nothing of this request was kept. Try again when there is some."
 
 
 class StoreReadOnly(StoreUnavailable):
     """The database takes no changes, as a standby does, or one on a file system that went read-only."""
 
-    told = "The database takes no changes right now; nothing of this request was kept. Try again later."
+    public_message = "The database takes no changes right now; nothing of this request was kept. Try again later."
 
 
 class StoreNotReady(Exception):

@@ -11,7 +11,7 @@ from service.domain.errors import DomainError
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class StoredResponse:
     """What a caller was told: HTTP status, JSON body, and where the thing made is found."""
 
     status: int
@@ -27,13 +27,13 @@ class IdempotencyRecord:
     key: str
     digest: str
     at: datetime
-    answer: Callable[[Any], Answer]
+    answer: Callable[[Any], StoredResponse]
 
 
 class IdempotentReplay(Exception):
     """The same was asked under this key before; nothing was made now."""
 
-    def __init__(self, answer: Answer) -> None:
+    def __init__(self, answer: StoredResponse) -> None:
         super().__init__(answer.location)
         self.answer = answer
 

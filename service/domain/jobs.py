@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal
 
-State = Literal["queued", "running", "succeeded", "failed", "cancelled"]
-OPEN: tuple[State, ...] = ("queued", "running")
+JobState = Literal["queued", "running", "succeeded", "failed", "cancelled"]
+OPEN_STATES: tuple[JobState, ...] = ("queued", "running")
 """States of a job or scenario that has not ended."""
 
 
@@ -19,7 +19,7 @@ class Job:
     id: str
     kind: str
     payload: Mapping[str, Any]
-    state: State
+    state: JobState
     attempt: int
     handed_back: int
     lease_owner: str | None
@@ -43,9 +43,9 @@ class LeaseStatus:
     cancel: bool
 
 
-Step = Callable[[int, int], None]
+ReportProgress = Callable[[int, int], None]
 
 
-def no_step(done: int, total: int) -> None:
+def ignore_progress(done: int, total: int) -> None:
     """Progress that nobody watches."""
     del done, total

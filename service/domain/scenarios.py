@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from service.domain.jobs import State
+from service.domain.jobs import JobState
 from service.domain.quantities import Range
 from service.domain.schedule import ActivityNetwork
 from service.domain.training.run import Run
@@ -248,7 +248,7 @@ class ScenarioRecord:
     team: str
     number: int
     kind: str
-    state: State
+    state: JobState
     units: int
     units_done: int
     chunks: int

@@ -12,10 +12,10 @@ import numpy as np
 
 from providers.offer import UNREAD_SINCE, Offer
 from service.domain.prices import offer_key
-from service.prices.offer_table import Flags, OfferColumns, columns_of
+from service.prices.offer_table import Flags, OfferColumns, make_offer_columns
 
 BUILT_IN_PROVIDER = "snapshot"
-CLOCKS_DIFFER = timedelta(minutes=5)
+CLOCK_TOLERANCE = timedelta(minutes=5)
 """A price read later than that from now was dated by a clock gone wrong, and nobody knows how old it is."""
 NEVER = datetime.min.replace(tzinfo=UTC)
 
@@ -28,7 +28,7 @@ Origin = tuple[str, str, str]
 class FreshnessPolicy:
     """What holds of the offers of one source: which provider was asked, how long its prices hold, and whether it answered last time."""
 
-    asked: str
+    provider: str
     fresh_for: timedelta
     reached: bool = True
 
@@ -37,9 +37,9 @@ class FreshnessPolicy:
 class PriceBook:
     """Immutable; ordered by `offer_key`. The name says exactly which prices it holds, so that an estimate can be repeated against it.
 
-    `promises` stand by an offer's origin, as two providers may be asked at one mirror; `fresh_for` holds where there is
+    `policies` stand by an offer's origin, as two providers may be asked at one mirror; `fresh_for` holds where there is
     none. `newest` is when the newest price was recorded: unlike the offers' `observed_at` it does not move while the name stays.
-    `cut_off`: the store is away, so all of it counts as stale.
+    `disconnected`: the store is away, so all of it counts as stale.
     """
 
     name: str
@@ -47,73 +47,73 @@ class PriceBook:
     fresh_for: timedelta
     by_accelerator: MappingProxyType[str, tuple[Offer, ...]] = field(repr=False)
     newest: datetime = NEVER
-    promises: Mapping[Origin, FreshnessPolicy] = field(default_factory=dict, repr=False)
-    cut_off: bool = False
+    policies: Mapping[Origin, FreshnessPolicy] = field(default_factory=dict, repr=False)
+    disconnected: bool = False
 
     @cached_property
     def columns(self) -> OfferColumns:
         """The offers as columns, in their order: for sums over all of them."""
-        return columns_of(self.offers)
+        return make_offer_columns(self.offers)
 
-    def stale(self, offer: Offer, now: datetime) -> bool:
+    def is_stale(self, offer: Offer, now: datetime) -> bool:
         """Whether the offer is older than its provider's promise, or its provider, or price file, could not be read when last asked."""
-        promise = self.promises.get(origin(offer))
-        fresh_for = self.fresh_for if promise is None else promise.fresh_for
-        reached = UNREAD_SINCE not in offer.extras and (promise is None or promise.reached)
-        return self.cut_off or not reached or not -CLOCKS_DIFFER <= now - offer.observed_at <= fresh_for
+        policy = self.policies.get(offer_origin(offer))
+        fresh_for = self.fresh_for if policy is None else policy.fresh_for
+        reached = UNREAD_SINCE not in offer.extras and (policy is None or policy.reached)
+        return self.disconnected or not reached or not -CLOCK_TOLERANCE <= now - offer.observed_at <= fresh_for
 
-    def stale_rows(self, now: datetime) -> Flags:
+    def stale_mask(self, now: datetime) -> Flags:
         """`stale` of every row of `columns`."""
         read_with = self.columns.read_with
         found = np.zeros(len(read_with), dtype=bool)
         firsts = np.unique(read_with)
-        found[firsts] = [self.stale(self.offers[row], now) for row in firsts.tolist()]
+        found[firsts] = [self.is_stale(self.offers[row], now) for row in firsts.tolist()]
         return found[read_with]
 
-    def asked(self, offer: Offer) -> str:
+    def source_provider(self, offer: Offer) -> str:
         """The provider that brought the offer, which need not be the one that sells it."""
-        promise = self.promises.get(origin(offer))
-        return BUILT_IN_PROVIDER if promise is None else promise.asked
+        policy = self.policies.get(offer_origin(offer))
+        return BUILT_IN_PROVIDER if policy is None else policy.provider
 
-    def shipped(self, offer: Offer) -> bool:
+    def is_shipped(self, offer: Offer) -> bool:
         """Whether the offer came with the project: then others of the same provider may be years newer."""
-        return self.asked(offer) == BUILT_IN_PROVIDER
+        return self.source_provider(offer) == BUILT_IN_PROVIDER
 
 
-def origin(offer: Offer) -> Origin:
+def offer_origin(offer: Offer) -> Origin:
     """What tells the offers of one fetch from those of another."""
     return offer.provider, offer.source, offer.extras.get("team", "")
 
 
-def answers(offer: Offer, wanted: Mapping[str, str | None]) -> bool:
+def matches_filters(offer: Offer, wanted: Mapping[str, str | None]) -> bool:
     """Whether the offer has every value of `wanted` (fields of an offer to texts, case-blind; None: any)."""
     return all(value is None or getattr(offer, name).casefold() == value.casefold() for name, value in wanted.items())
 
 
-def price_book(
+def make_price_book(
     name: str,
     offers: Iterable[Offer],
     fresh_for: timedelta,
     *,
-    promises: Mapping[Origin, FreshnessPolicy] | None = None,
+    policies: Mapping[Origin, FreshnessPolicy] | None = None,
     newest: datetime | None = None,
 ) -> PriceBook:
     """A book of the offers, ordered and indexed. `newest` is by default that of the offers as they are."""
-    ordered, by_accelerator = _indexed(offers)
+    ordered, by_accelerator = _index_offers(offers)
     newest = newest or max((offer.observed_at for offer in ordered), default=NEVER)
-    return PriceBook(name, ordered, fresh_for, by_accelerator, newest, promises or {})
+    return PriceBook(name, ordered, fresh_for, by_accelerator, newest, policies or {})
 
 
-def extended(
-    book: PriceBook, name: str, offers: Iterable[Offer], promises: Mapping[Origin, FreshnessPolicy], newest: datetime
+def extend_book(
+    book: PriceBook, name: str, offers: Iterable[Offer], policies: Mapping[Origin, FreshnessPolicy], newest: datetime
 ) -> PriceBook:
     """The book under another name with these offers in the place of its own, and these promises besides; `newest` as of a book."""
-    ordered, by_accelerator = _indexed(offers)
+    ordered, by_accelerator = _index_offers(offers)
     newest = max((book.newest, newest))
-    return replace(book, name=name, offers=ordered, by_accelerator=by_accelerator, newest=newest, promises={**book.promises, **promises})
+    return replace(book, name=name, offers=ordered, by_accelerator=by_accelerator, newest=newest, policies={**book.policies, **policies})
 
 
-def _indexed(offers: Iterable[Offer]) -> tuple[tuple[Offer, ...], MappingProxyType[str, tuple[Offer, ...]]]:
+def _index_offers(offers: Iterable[Offer]) -> tuple[tuple[Offer, ...], MappingProxyType[str, tuple[Offer, ...]]]:
     ordered = tuple(sorted(offers, key=offer_key))
     index: dict[str, list[Offer]] = {}
     for offer in ordered:

@@ -16,148 +16,152 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 
 from service.domain.errors import StoreUnavailable, UnknownName
-from service.prices.book import BUILT_IN_PROVIDER, PriceBook, answers, price_book
-from service.prices.snapshots import AND_OWN, SnapshotRepository
-from service.store import NO_HEADS, BookManifest
+from service.prices.book import BUILT_IN_PROVIDER, PriceBook, make_price_book, matches_filters
+from service.prices.snapshots import TEAM_SEPARATOR, SnapshotRepository
+from service.store import EMPTY_MANIFEST, BookManifest
 
-__all__ = ["BUILT_IN_PROVIDER", "Catalog", "PriceBook", "answers", "price_book"]
+__all__ = ["BUILT_IN_PROVIDER", "PriceBook", "PriceCatalog", "make_price_book", "matches_filters"]
 
 log = logging.getLogger(__name__)
 
-KEPT_BOOKS = 4
+CACHED_BOOKS = 4
 """Recorded books kept in memory: a batch is usually repeated against one."""
-LOOK_S = 1.0
+REFRESH_INTERVAL_S = 1.0
 """How often a process in use looks whether the prices have moved."""
-IDLE_S = 5.0
-"""After so long without a look a request waits for one, up to `WAIT_S`: a process that slept should not answer with old prices."""
-WAIT_S = 0.1
-FIRST_WAIT_S = 5.0
+IDLE_AFTER_S = 5.0
+"""After so long without a look a request waits for one, up to `MAX_WAIT_S`: a process that slept should not answer with old prices."""
+MAX_WAIT_S = 0.1
+FIRST_MAX_WAIT_S = 5.0
 """How long the first requests of a process wait for the store; after that all are answered with the shipped prices, marked as stale."""
-LOOKER = "price-look"
+REFRESH_THREAD = "price-look"
 
 
 @dataclass(frozen=True, slots=True)
-class _Present:
+class _CurrentBooks:
     """What a look has found: everybody's book, and the books of those teams with prices of their own that have asked for theirs."""
 
     book: PriceBook
-    heads: BookManifest
-    own: dict[str, PriceBook] = field(default_factory=dict)
+    manifest: BookManifest
+    by_team: dict[str, PriceBook] = field(default_factory=dict)
 
 
-class _NotThere(Exception):
+class _NotRecordedError(Exception):
     """Nothing was recorded under a name, for whoever asks."""
 
 
-def nobody(heads: BookManifest) -> None:
+def noop_observer(manifest: BookManifest) -> None:
     """Where nobody wants to know what a look has found."""
-    del heads
+    del manifest
 
 
-class Catalog:
+class PriceCatalog:
     """The current book and the recorded ones. `watch(heads)` is called, in the background, with what each look has found."""
 
-    def __init__(self, shelf: SnapshotRepository, clock: Callable[[], float] = time.monotonic) -> None:
-        self._shelf, self._clock = shelf, clock
-        self._recorded = lru_cache(maxsize=KEPT_BOOKS)(self._read)
-        self._recorded_own = lru_cache(maxsize=KEPT_BOOKS)(self._read_own)
-        self._present: _Present | None = None
-        self._looking = threading.Lock()
-        self._next_look = self._last_look = float("-inf")
+    def __init__(self, snapshots: SnapshotRepository, clock: Callable[[], float] = time.monotonic) -> None:
+        self._snapshots, self._clock = snapshots, clock
+        self._recorded = lru_cache(maxsize=CACHED_BOOKS)(self._read)
+        self._recorded_of_team = lru_cache(maxsize=CACHED_BOOKS)(self._read_team_book)
+        self._current: _CurrentBooks | None = None
+        self._refreshing = threading.Lock()
+        self._next_refresh = self._last_refresh = float("-inf")
         self._first_until = float("inf")
-        self.watch: Callable[[BookManifest], None] = nobody
+        self.watch: Callable[[BookManifest], None] = noop_observer
 
     @property
     def current(self) -> PriceBook:
         """The newest known prices, no team's own among them."""
         now = self._clock()
-        if self._present is None:
-            self._first_until = min(self._first_until, now + FIRST_WAIT_S)
-            self._look_beside(max(0.0, self._first_until - now))
-        elif now >= self._next_look:
-            self._look_beside(WAIT_S if now - self._last_look > IDLE_S else 0.0)
-        return self._present.book if self._present else self._stand_in
+        if self._current is None:
+            self._first_until = min(self._first_until, now + FIRST_MAX_WAIT_S)
+            self._refresh_in_background(max(0.0, self._first_until - now))
+        elif now >= self._next_refresh:
+            self._refresh_in_background(MAX_WAIT_S if now - self._last_refresh > IDLE_AFTER_S else 0.0)
+        return self._current.book if self._current else self._fallback
 
     @cached_property
-    def _stand_in(self) -> PriceBook:
+    def _fallback(self) -> PriceBook:
         """What is served while the store has told nothing yet."""
-        return replace(self._shelf.shipped, cut_off=True)
+        return replace(self._snapshots.shipped, disconnected=True)
 
     def book(self, name: str | None = None, team: str | None = None) -> PriceBook:
         """The current book as a team of that name sees it, or the recorded one of a name.
 
         Raises UnknownName (pointer /price/snapshot), also for a book with another team's prices; StoreUnavailable.
         """
-        current = self._seen_by(team)
+        current = self._book_of_team(team)
         if name in (None, current.name):
             return current
         try:
-            return self._recorded_own(team, str(name)) if team and AND_OWN in str(name) else self._recorded(str(name))
-        except _NotThere:
+            return self._recorded_of_team(team, str(name)) if team and TEAM_SEPARATOR in str(name) else self._recorded(str(name))
+        except _NotRecordedError:
             told = f"no price snapshot is called {str(name)[:100]!r}; the current one is {current.name}"
             raise UnknownName(told, "/price/snapshot", (current.name,)) from None
 
-    def _seen_by(self, team: str | None) -> PriceBook:
+    def _book_of_team(self, team: str | None) -> PriceBook:
         """The current book, with what the team of that name has of its own."""
-        book, present = self.current, self._present
-        if team is None or present is None or team not in present.heads.teams:
+        book, current = self.current, self._current
+        if team is None or current is None or team not in current.manifest.teams:
             return book
-        if team not in present.own:
-            present.own[team] = self._with_own(present.book, present.heads, team)
-        return present.own[team]
+        if team not in current.by_team:
+            current.by_team[team] = self._with_team_prices(current.book, current.manifest, team)
+        return current.by_team[team]
 
-    def _with_own(self, book: PriceBook, heads: BookManifest, team: str) -> PriceBook:
-        return self._shelf.with_own(book, heads.teams[team], now_known=True)
+    def _with_team_prices(self, book: PriceBook, manifest: BookManifest, team: str) -> PriceBook:
+        return self._snapshots.with_team_prices(book, manifest.teams[team], now_known=True)
 
-    def look(self) -> None:
+    def refresh(self) -> None:
         """See what the current prices are."""
         try:
-            heads, last = self._shelf.current_heads(), self._present
-            if last is None or last.book.cut_off or heads != last.heads:
-                book, asked = self._shelf.current(heads), last.own if last else {}
-                self._present = _Present(
-                    book, heads, {team: self._with_own(book, heads, team) for team in list(asked) if team in heads.teams}
+            manifest, last = self._snapshots.current_manifest(), self._current
+            if last is None or last.book.disconnected or manifest != last.manifest:
+                book, known = self._snapshots.current(manifest), last.by_team if last else {}
+                self._current = _CurrentBooks(
+                    book, manifest, {team: self._with_team_prices(book, manifest, team) for team in list(known) if team in manifest.teams}
                 )
-            self.watch(heads)
+            self.watch(manifest)
         except StoreUnavailable as error:
-            self._cut_off(error)
-        self._last_look = self._clock()
+            self._mark_disconnected(error)
+        self._last_refresh = self._clock()
 
-    def _cut_off(self, error: StoreUnavailable) -> None:
-        last = self._present
-        if last is None or not last.book.cut_off:
+    def _mark_disconnected(self, error: StoreUnavailable) -> None:
+        last = self._current
+        if last is None or not last.book.disconnected:
             log.warning("prices cannot be read, going on with those in memory: %s", error)
-            self._present = _Present(replace(last.book, cut_off=True), last.heads) if last else _Present(self._stand_in, NO_HEADS)
+            self._current = (
+                _CurrentBooks(replace(last.book, disconnected=True), last.manifest)
+                if last
+                else _CurrentBooks(self._fallback, EMPTY_MANIFEST)
+            )
 
-    def _look_beside(self, wait_s: float) -> None:
+    def _refresh_in_background(self, wait_s: float) -> None:
         """A look in a thread of its own, waited for no longer than `wait_s`; while one is under way there is no second."""
-        first = self._present is None
-        if not self._looking.acquire(timeout=wait_s if first else 0.0):
+        first = self._current is None
+        if not self._refreshing.acquire(timeout=wait_s if first else 0.0):
             return
-        if first and self._present is not None:
-            self._looking.release()
+        if first and self._current is not None:
+            self._refreshing.release()
             return
-        self._next_look = self._clock() + LOOK_S
-        looker = threading.Thread(target=self._look_and_release, name=LOOKER, daemon=True)
-        looker.start()
+        self._next_refresh = self._clock() + REFRESH_INTERVAL_S
+        thread = threading.Thread(target=self._refresh_and_release, name=REFRESH_THREAD, daemon=True)
+        thread.start()
         if wait_s:
-            looker.join(wait_s)
+            thread.join(wait_s)
 
-    def _look_and_release(self) -> None:
+    def _refresh_and_release(self) -> None:
         try:
-            self.look()
+            self.refresh()
         finally:
-            self._looking.release()
+            self._refreshing.release()
 
     def _read(self, name: str) -> PriceBook:
-        found = self._shelf.recorded(name)
+        found = self._snapshots.recorded(name)
         if found is None:
-            raise _NotThere(name)
+            raise _NotRecordedError(name)
         return found
 
-    def _read_own(self, team: str, name: str) -> PriceBook:
-        shared, _, own = name.rpartition(AND_OWN)
-        head = self._shelf.own_head(team, own)
-        if head is None:
-            raise _NotThere(name)
-        return self._shelf.with_own(self._recorded(shared), head, now_known=False)
+    def _read_team_book(self, team: str, name: str) -> PriceBook:
+        shared, _, own = name.rpartition(TEAM_SEPARATOR)
+        ref = self._snapshots.team_ref(team, own)
+        if ref is None:
+            raise _NotRecordedError(name)
+        return self._snapshots.with_team_prices(self._recorded(shared), ref, now_known=False)

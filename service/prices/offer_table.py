@@ -19,7 +19,7 @@ Key = TypeVar("Key", str, tuple[str, ...])
 
 
 @dataclass(frozen=True, slots=True)
-class Coded:
+class CodedColumn:
     """A column of names: each row's code is the position of its name in `names`."""
 
     codes: Ints
@@ -47,15 +47,15 @@ class OfferColumns:
     read within a day of the latest price of the same accelerator, pricing and market in that place.
     """
 
-    accelerator: Coded
-    provider: Coded
-    region: Coded
-    place: Coded
-    instance: Coded
-    pricing: Coded
-    market: Coded
-    availability: Coded
-    source: Coded
+    accelerator: CodedColumn
+    provider: CodedColumn
+    region: CodedColumn
+    place: CodedColumn
+    instance: CodedColumn
+    pricing: CodedColumn
+    market: CodedColumn
+    availability: CodedColumn
+    source: CodedColumn
     usd_per_accelerator_hour: Floats
     accelerator_count: Ints
     term_hours: Floats
@@ -67,10 +67,10 @@ class OfferColumns:
         return len(self.accelerator_count)
 
 
-def columns_of(offers: Sequence[Offer]) -> OfferColumns:
+def make_offer_columns(offers: Sequence[Offer]) -> OfferColumns:
     """The offers' columns, in their order."""
     observed_s = np.array([offer.observed_at.timestamp() for offer in offers], dtype=np.float64)
-    sold_as = _coded(offers, lambda offer: (offer.accelerator, offer.provider, offer.region, offer.pricing, offer.market))
+    sold_as = _code_column(offers, lambda offer: (offer.accelerator, offer.provider, offer.region, offer.pricing, offer.market))
     return OfferColumns(
         accelerator=_named(offers, lambda offer: offer.accelerator),
         provider=_named(offers, lambda offer: offer.provider),
@@ -85,12 +85,12 @@ def columns_of(offers: Sequence[Offer]) -> OfferColumns:
         accelerator_count=np.array([offer.accelerator_count for offer in offers], dtype=np.int64),
         term_hours=np.array([TERM_HOURS[offer.pricing] for offer in offers], dtype=np.float64),
         observed_s=observed_s,
-        read_with=_firsts(_coded(offers, _read_as)[0]),
+        read_with=_firsts(_code_column(offers, _read_time)[0]),
         newest=highest_of(observed_s, sold_as[0]) - observed_s < SECONDS_PER_DAY,
     )
 
 
-def _read_as(offer: Offer) -> tuple[str, ...]:
+def _read_time(offer: Offer) -> tuple[str, ...]:
     extras = offer.extras
     return offer.provider, offer.source, extras.get("team", ""), extras.get(UNREAD_SINCE, ""), offer.observed_at.isoformat()
 
@@ -109,11 +109,11 @@ def _firsts(codes: Ints) -> Ints:
     return found
 
 
-def _named(offers: Sequence[Offer], name: Callable[[Offer], str]) -> Coded:
-    return Coded(*_coded(offers, name))
+def _named(offers: Sequence[Offer], name: Callable[[Offer], str]) -> CodedColumn:
+    return CodedColumn(*_code_column(offers, name))
 
 
-def _coded(offers: Sequence[Offer], key: Callable[[Offer], Key]) -> tuple[Ints, tuple[Key, ...]]:
+def _code_column(offers: Sequence[Offer], key: Callable[[Offer], Key]) -> tuple[Ints, tuple[Key, ...]]:
     """Each offer's key as a position among the keys, and the keys."""
     known: dict[Key, int] = {}
     codes = [known.setdefault(key(offer), len(known)) for offer in offers]

@@ -19,37 +19,37 @@ from providers.offer import Discount, Fetched, Offer
 from service.domain.prices import offer_key
 from service.prices.book import BUILT_IN_PROVIDER
 
-FILES = "file"
+FILE_PROVIDER = "file"
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class BookPart:
     """One provider's snapshot as a part of a book."""
 
-    asked: str
+    provider: str
     taken_at: datetime
     offers: tuple[Offer, ...]
     discounts: tuple[Discount, ...] = ()
 
 
-def merged(parts: Sequence[Part]) -> tuple[Offer, ...]:
+def merge_parts(parts: Sequence[BookPart]) -> tuple[Offer, ...]:
     """The offers of a book made of these parts, one for each thing that can be bought."""
-    fetched = [part for part in parts if part.asked != FILES]
-    stated = {offer_key(offer): offer for part in parts if part.asked == FILES for offer in part.offers}
+    fetched = [part for part in parts if part.provider != FILE_PROVIDER]
+    stated = {offer_key(offer): offer for part in parts if part.provider == FILE_PROVIDER for offer in part.offers}
     discounts = [discount for part in parts for discount in part.discounts]
-    others = {offer_key(offer): offer for offer in _one_source_each(fetched)}
-    return tuple({**{key: discounted(offer, discounts) for key, offer in others.items()}, **stated}.values())
+    others = {offer_key(offer): offer for offer in _one_source_per_seller(fetched)}
+    return tuple({**{key: apply_discounts(offer, discounts) for key, offer in others.items()}, **stated}.values())
 
 
-def with_own(offers: Iterable[Offer], own: Fetched, is_final: Callable[[Offer], bool]) -> tuple[Offer, ...]:
+def add_team_prices(offers: Iterable[Offer], own: Fetched, is_final: Callable[[Offer], bool]) -> tuple[Offer, ...]:
     """Everybody's offers as a team with a book of its own has them: rule 4. `is_final` tells the prices that a file states itself."""
     if own.discounts:
-        offers = [offer if is_final(offer) else discounted(offer, own.discounts) for offer in offers]
+        offers = [offer if is_final(offer) else apply_discounts(offer, own.discounts) for offer in offers]
     stated = {offer_key(offer): offer for offer in own.offers}
     return (*(offer for offer in offers if offer_key(offer) not in stated), *stated.values())
 
 
-def discounted(offer: Offer, discounts: Iterable[Discount]) -> Offer:
+def apply_discounts(offer: Offer, discounts: Iterable[Discount]) -> Offer:
     """A list price after the discounts that match it; `extras` then say the price before all and which they were."""
     price, names = offer.usd_per_hour, list[str]()
     for discount in discounts:
@@ -63,9 +63,9 @@ def discounted(offer: Offer, discounts: Iterable[Discount]) -> Offer:
     return replace(offer, usd_per_hour=price, extras={**offer.extras, "list_usd_per_hour": list_price, "discounts": ", ".join(names)})
 
 
-def _one_source_each(parts: Sequence[Part]) -> list[Offer]:
+def _one_source_per_seller(parts: Sequence[BookPart]) -> list[Offer]:
     """Rule 1."""
-    best: dict[tuple[str, str], Part] = {}
+    best: dict[tuple[str, str], BookPart] = {}
     for part in parts:
         for seller in {_seller(offer) for offer in part.offers}:
             best[seller] = max(best.get(seller, part), part, key=lambda each, name=seller[0]: _rank(each, name))  # type: ignore[misc]
@@ -76,8 +76,8 @@ def _seller(offer: Offer) -> tuple[str, str]:
     return (offer.provider, offer.pricing)
 
 
-def _rank(part: Part, provider: str) -> tuple[bool, bool, datetime, str]:
-    return (part.asked == provider, part.asked != BUILT_IN_PROVIDER, part.taken_at, part.asked)
+def _rank(part: BookPart, provider: str) -> tuple[bool, bool, datetime, str]:
+    return (part.provider == provider, part.provider != BUILT_IN_PROVIDER, part.taken_at, part.provider)
 
 
 def matches(discount: Discount, offer: Offer) -> bool:

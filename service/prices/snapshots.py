@@ -12,28 +12,28 @@ from typing import Any, Protocol
 from providers.offer import Fetched, Offer, Provider
 from service.cache import Cache
 from service.domain.errors import StoreUnavailable
-from service.prices.book import BUILT_IN_PROVIDER, NEVER, FreshnessPolicy, PriceBook, extended, origin, price_book
-from service.prices.precedence import FILES, Part, merged, with_own
+from service.prices.book import BUILT_IN_PROVIDER, NEVER, FreshnessPolicy, PriceBook, extend_book, make_price_book, offer_origin
+from service.prices.precedence import FILE_PROVIDER, BookPart, add_team_prices, merge_parts
 from service.prices.snapshot_codec import FORMAT, pack, unpack
 from service.store import BookManifest, SnapshotRef
 
-HEADS_KEY = "prices:heads"
-HEADS_TTL_S = 1.0
+MANIFEST_KEY = "prices:heads"
+MANIFEST_TTL_S = 1.0
 SNAPSHOT_TTL_S = 86_400.0
-AND_OWN = "~"
+TEAM_SEPARATOR = "~"
 """Between the name of everybody's book and that of a team's own prices in the name of the team's book; it needs no escape in an address."""
 
 
-class PriceStore(Protocol):
+class SnapshotStore(Protocol):
     """What is needed of the store. Every method raises StoreUnavailable."""
 
-    def current_heads(self) -> BookManifest:
+    def current_manifest(self) -> BookManifest:
         """The newest book with its parts."""
 
-    def book_heads(self, name: str) -> BookManifest:
+    def book_manifest(self, name: str) -> BookManifest:
         """The book, or the single snapshot, of that name; never a team's."""
 
-    def team_head(self, team: str, snapshot: str) -> SnapshotRef | None:
+    def team_snapshot_ref(self, team: str, snapshot: str) -> SnapshotRef | None:
         """A team's snapshot of that name, None where the team has none."""
 
     def load_snapshot(self, name: str) -> Fetched | None:
@@ -43,54 +43,54 @@ class PriceStore(Protocol):
 class SnapshotRepository:
     """Reads what is kept. The snapshots of the current book stay in memory, so that one provider's news is all that a new book loads."""
 
-    def __init__(self, load_provider: Callable[[], Provider], store: PriceStore, cache: Cache | None = None) -> None:
+    def __init__(self, load_provider: Callable[[], Provider], store: SnapshotStore, cache: Cache | None = None) -> None:
         self._load_provider, self._store, self._cache = load_provider, store, cache
         self._at_hand: dict[str, Fetched] = {}
 
     @cached_property
     def shipped(self) -> PriceBook:
         """The prices that came with the project, the only ones while nothing else was kept."""
-        return price_book(self._shipped.snapshot, self._shipped.offers, self._shipped_promise.fresh_for)
+        return make_price_book(self._shipped.snapshot, self._shipped.offers, self._shipped_policy.fresh_for)
 
-    def current_heads(self) -> BookManifest:
+    def current_manifest(self) -> BookManifest:
         """The newest book's name and parts."""
-        blob = self._cache.get(HEADS_KEY) if self._cache else None
-        heads = _read_heads(blob) if blob else None
-        if heads is None:
-            heads = self._store.current_heads()
+        blob = self._cache.get(MANIFEST_KEY) if self._cache else None
+        manifest = _read_manifest(blob) if blob else None
+        if manifest is None:
+            manifest = self._store.current_manifest()
             if self._cache:
-                self._cache.set(HEADS_KEY, json.dumps(asdict(heads), default=datetime.isoformat).encode(), HEADS_TTL_S)
-        return heads
+                self._cache.set(MANIFEST_KEY, json.dumps(asdict(manifest), default=datetime.isoformat).encode(), MANIFEST_TTL_S)
+        return manifest
 
-    def current(self, heads: BookManifest) -> PriceBook:
+    def current(self, manifest: BookManifest) -> PriceBook:
         """The book of the current heads: its offers carry the time at which they were last seen to hold."""
-        if heads.book is None:
+        if manifest.book is None:
             return self.shipped
-        self._at_hand = {head.snapshot: self._snapshot(head.snapshot) for head in (*heads.parts, *heads.teams.values())}
-        return self._bound(heads.book, heads.parts, now_known=True)
+        self._at_hand = {ref.snapshot: self._snapshot(ref.snapshot) for ref in (*manifest.parts, *manifest.teams.values())}
+        return self._assemble(manifest.book, manifest.parts, now_known=True)
 
     def recorded(self, name: str) -> PriceBook | None:
         """A book, or a single snapshot, as it was recorded; None where there is none of that name. No team's own prices are in any."""
         if name == self.shipped.name:
             return self.shipped
-        heads = self._store.book_heads(name)
-        return self._bound(name, heads.parts, now_known=False) if heads.parts else None
+        manifest = self._store.book_manifest(name)
+        return self._assemble(name, manifest.parts, now_known=False) if manifest.parts else None
 
-    def own_head(self, team: str, snapshot: str) -> SnapshotRef | None:
+    def team_ref(self, team: str, snapshot: str) -> SnapshotRef | None:
         """A team's own prices as they were recorded; None where the team, whoever else has, has none of that name."""
-        return self._store.team_head(team, snapshot)
+        return self._store.team_snapshot_ref(team, snapshot)
 
-    def with_own(self, book: PriceBook, head: SnapshotRef, *, now_known: bool) -> PriceBook:
-        """Everybody's book as the team sees it whose own prices `head` stands for."""
-        own, promise = self._snapshot(head.snapshot), self._promise(head, now_known=now_known)
-        newest = max((offer.observed_at for offer in own.offers), default=NEVER)
+    def with_team_prices(self, book: PriceBook, ref: SnapshotRef, *, now_known: bool) -> PriceBook:
+        """Everybody's book as the team sees it whose own prices `ref` stands for."""
+        team_prices, policy = self._snapshot(ref.snapshot), self._policy(ref, now_known=now_known)
+        newest = max((offer.observed_at for offer in team_prices.offers), default=NEVER)
         if now_known:
-            own = replace(own, offers=tuple(_verified(offer, head) for offer in own.offers))
-        return extended(
+            team_prices = replace(team_prices, offers=tuple(_with_verified_time(offer, ref) for offer in team_prices.offers))
+        return extend_book(
             book,
-            f"{book.name}{AND_OWN}{head.snapshot}",
-            with_own(book.offers, own, lambda offer: book.asked(offer) == FILES),
-            {origin(offer): promise for offer in own.offers},
+            f"{book.name}{TEAM_SEPARATOR}{ref.snapshot}",
+            add_team_prices(book.offers, team_prices, lambda offer: book.source_provider(offer) == FILE_PROVIDER),
+            {offer_origin(offer): policy for offer in team_prices.offers},
             newest,
         )
 
@@ -99,24 +99,24 @@ class SnapshotRepository:
         return self._load_provider().fetch()
 
     @cached_property
-    def _shipped_promise(self) -> FreshnessPolicy:
+    def _shipped_policy(self) -> FreshnessPolicy:
         return FreshnessPolicy(BUILT_IN_PROVIDER, self._load_provider().fresh_for)
 
-    def _bound(self, name: str, heads: Sequence[SnapshotRef], *, now_known: bool) -> PriceBook:
+    def _assemble(self, name: str, manifest: Sequence[SnapshotRef], *, now_known: bool) -> PriceBook:
         """`now_known`: date and judge the offers by what is known of their providers now, not when the book was made."""
-        snapshots = [(head, self._snapshot(head.snapshot)) for head in heads]
-        offers = merged([Part(head.provider, head.taken_at, found.offers, found.discounts) for head, found in snapshots])
-        head_of = {place: head for head, found in snapshots for place in {origin(offer) for offer in found.offers}}
-        promises = {place: self._promise(head, now_known=now_known) for place, head in head_of.items()}
+        snapshots = [(ref, self._snapshot(ref.snapshot)) for ref in manifest]
+        offers = merge_parts([BookPart(ref.provider, ref.taken_at, found.offers, found.discounts) for ref, found in snapshots])
+        ref_of = {place: ref for ref, found in snapshots for place in {offer_origin(offer) for offer in found.offers}}
+        policies = {place: self._policy(ref, now_known=now_known) for place, ref in ref_of.items()}
         newest = max((offer.observed_at for offer in offers), default=NEVER)
         if now_known:
-            offers = tuple(_verified(offer, head_of[origin(offer)]) for offer in offers)
-        return price_book(name, offers, self._shipped_promise.fresh_for, promises=promises, newest=newest)
+            offers = tuple(_with_verified_time(offer, ref_of[offer_origin(offer)]) for offer in offers)
+        return make_price_book(name, offers, self._shipped_policy.fresh_for, policies=policies, newest=newest)
 
-    def _promise(self, head: SnapshotRef, *, now_known: bool) -> FreshnessPolicy:
-        if head.provider == BUILT_IN_PROVIDER or head.fresh_for_s is None:
-            return replace(self._shipped_promise, asked=head.provider)
-        return FreshnessPolicy(head.provider, timedelta(seconds=head.fresh_for_s), reached=not (now_known and head.failures))
+    def _policy(self, ref: SnapshotRef, *, now_known: bool) -> FreshnessPolicy:
+        if ref.provider == BUILT_IN_PROVIDER or ref.fresh_for_s is None:
+            return replace(self._shipped_policy, provider=ref.provider)
+        return FreshnessPolicy(ref.provider, timedelta(seconds=ref.fresh_for_s), reached=not (now_known and ref.failures))
 
     def _snapshot(self, name: str) -> Fetched:
         """From memory, else from the cache, else from the store, which then fills the cache."""
@@ -141,23 +141,23 @@ def _key(snapshot: str) -> str:
     return f"prices:snapshot:{FORMAT}:{snapshot}"
 
 
-def _verified(offer: Offer, head: SnapshotRef) -> Offer:
+def _with_verified_time(offer: Offer, ref: SnapshotRef) -> Offer:
     """What its provider's last answer but one brought too is as new as that answer; what was read before stays as old as it is."""
-    if head.verified_at is None or offer.observed_at < head.taken_at or offer.observed_at >= head.verified_at:
+    if ref.verified_at is None or offer.observed_at < ref.taken_at or offer.observed_at >= ref.verified_at:
         return offer
-    return replace(offer, observed_at=head.verified_at)
+    return replace(offer, observed_at=ref.verified_at)
 
 
-def _read_heads(blob: bytes) -> BookManifest | None:
+def _read_manifest(blob: bytes) -> BookManifest | None:
     """Heads as the cache has them; None for anything else that may stand there."""
     try:
         found = json.loads(blob)
-        teams = {str(team): _head(part) for team, part in found["teams"].items()}
-        return BookManifest(found["book"], tuple(_head(part) for part in found["parts"]), teams)
+        teams = {str(team): _snapshot_ref(part) for team, part in found["teams"].items()}
+        return BookManifest(found["book"], tuple(_snapshot_ref(part) for part in found["parts"]), teams)
     except (AttributeError, ValueError, TypeError, KeyError):
         return None
 
 
-def _head(part: dict[str, Any]) -> SnapshotRef:
+def _snapshot_ref(part: dict[str, Any]) -> SnapshotRef:
     times = {name: part[name] and datetime.fromisoformat(part[name]) for name in ("taken_at", "verified_at")}
     return SnapshotRef(**{**part, **times})

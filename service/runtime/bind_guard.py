@@ -11,7 +11,7 @@ from service.store import Store
 NO_KEYS = "There are no API keys: whoever is on this machine may do everything, as the team default; `outlay keys create` makes one."
 
 
-class Exposed(Exception):
+class ExposedWithoutKeys(Exception):
     """The service would be reached from elsewhere, and whoever reached it could do everything."""
 
 
@@ -24,7 +24,7 @@ def check(store: Store, hosts: Iterable[str]) -> bool:
         return True
     public = [host for host in hosts if not is_loopback(host)]
     if public:
-        raise Exposed(
+        raise ExposedWithoutKeys(
             f"{public[0]} can be reached from elsewhere, and there are no API keys: whoever reached it could do everything. Make a key with"
             " `outlay keys create --team NAME --name NAME --scope read,write`, or listen on OUTLAY_HOST=127.0.0.1"
         )

@@ -57,7 +57,7 @@ def _refuse_exposure(hosts: list[str]) -> None:
     store = Store(_settings.database_url)
     try:
         bind_guard.check(store, hosts)
-    except (bind_guard.Exposed, StoreUnavailable) as error:
+    except (bind_guard.ExposedWithoutKeys, StoreUnavailable) as error:
         raise SystemExit(f"Outlay does not start: {error}") from error
     finally:
         store.close()

@@ -22,7 +22,7 @@ from service.container import build_context
 from service.domain.errors import StoreUnavailable
 from service.domain.training.utilisation import BadMeasurement
 from service.runtime import bind_guard, process_guard
-from service.usecases.prices.refresh import refresh_unknown
+from service.usecases.prices.refresh import refresh_local
 
 log = logging.getLogger(__name__)
 
@@ -33,7 +33,7 @@ FIRST_PAUSE_S, LONGEST_PAUSE_S = 1.0, 30.0
 _LOOK_S = 1.0
 
 
-class CannotServe(Exception):
+class ServeError(Exception):
     """Why the service cannot start here; for the person at the terminal."""
 
 
@@ -42,23 +42,23 @@ def serve(settings: Settings) -> int:
 
     Raises CannotServe before anything is started when it could not work.
     """
-    with _alone(settings.data_dir):
+    with _data_dir_lock(settings.data_dir):
         _prepare(settings)
         with _signals() as asked:
             return _Children(settings, asked).run()
 
 
 @contextmanager
-def _alone(data_dir: Path) -> Iterator[None]:
+def _data_dir_lock(data_dir: Path) -> Iterator[None]:
     """One supervisor a data directory: two would share the embedded queue and the metrics."""
     try:
         data_dir.mkdir(parents=True, exist_ok=True)
         lock = FileLock(data_dir / "serve.lock")
         lock.acquire(timeout=0)
     except Timeout as error:
-        raise CannotServe(f"another Outlay is running on {data_dir}; stop it, or set OUTLAY_DATA_DIR to another directory") from error
+        raise ServeError(f"another Outlay is running on {data_dir}; stop it, or set OUTLAY_DATA_DIR to another directory") from error
     except OSError as error:
-        raise CannotServe(f"OUTLAY_DATA_DIR={data_dir} cannot be used: {error}") from error
+        raise ServeError(f"OUTLAY_DATA_DIR={data_dir} cannot be used: {error}") from error
     try:
         yield
     finally:
@@ -75,11 +75,11 @@ def _prepare(settings: Settings) -> None:
         context.store.migrate()
         if not bind_guard.check(context.store, [settings.host]):
             sys.stderr.write(f"{bind_guard.NO_KEYS}\n")
-        refresh_unknown(context)
-    except (BadMeasurement, bind_guard.Exposed) as error:
-        raise CannotServe(str(error)) from error
+        refresh_local(context)
+    except (BadMeasurement, bind_guard.ExposedWithoutKeys) as error:
+        raise ServeError(str(error)) from error
     except StoreUnavailable as error:
-        raise CannotServe(f"the database {database_label(settings)} cannot be used: {error}") from error
+        raise ServeError(f"the database {database_label(settings)} cannot be used: {error}") from error
     finally:
         context.store.close()
 
@@ -92,14 +92,14 @@ def _check_bind(host: str, port: int) -> None:
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             probe.bind((host, port))
     except OSError as error:
-        raise CannotServe(f"cannot listen on {host}:{port}: {error.strerror or error}; set OUTLAY_HOST or OUTLAY_PORT") from error
+        raise ServeError(f"cannot listen on {host}:{port}: {error.strerror or error}; set OUTLAY_HOST or OUTLAY_PORT") from error
 
 
 def _metrics_dir(settings: Settings) -> Path:
     return settings.data_dir / "metrics"
 
 
-class _Asked:
+class _StopSignal:
     """What signals have asked for so far. Setting a flag is all a handler does."""
 
     def __init__(self) -> None:
@@ -117,8 +117,8 @@ class _Asked:
 
 
 @contextmanager
-def _signals() -> Iterator[_Asked]:
-    asked = _Asked()
+def _signals() -> Iterator[_StopSignal]:
+    asked = _StopSignal()
     numbers = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGCHLD)
     before = {number: signal.signal(number, asked.note) for number in numbers}
     try:
@@ -131,7 +131,7 @@ def _signals() -> Iterator[_Asked]:
 class _Children:
     """The two processes. Each leads a process group of its own: a Ctrl-C at the terminal reaches us alone, and we pass it on once."""
 
-    def __init__(self, settings: Settings, asked: _Asked) -> None:
+    def __init__(self, settings: Settings, asked: _StopSignal) -> None:
         self._asked = asked
         self._env = {**os.environ, **to_env(settings), process_guard.SUPERVISOR: str(os.getpid())}
         self._env["PROMETHEUS_MULTIPROC_DIR"] = str(_metrics_dir(settings))

@@ -6,14 +6,14 @@ from sqlalchemy import text
 from sqlalchemy.exc import DBAPIError
 
 from service.domain.errors import StoreNotReady, StoreUnavailable
-from service.store.database import told_plainly
-from service.store.idempotency import AnswerRows
-from service.store.jobs import ATTEMPT_CAP, JobRows
+from service.store.database import translate_db_errors
+from service.store.idempotency import IdempotencyRows
+from service.store.jobs import MAX_ATTEMPTS, JobRows
 from service.store.keys import KeyRows
 from service.store.prices.history import HistoryFilter, HistoryRows
-from service.store.prices.price_books import NO_HEADS, BookManifest, BookRows, ProviderState, SnapshotRef, StaleWriteError
+from service.store.prices.price_books import EMPTY_MANIFEST, BookManifest, BookRows, ProviderState, SnapshotRef, StaleWriteError
 from service.store.prices.snapshots import PriceRows, Snapshot
-from service.store.prices.team_prices import Owned, TeamPrices
+from service.store.prices.team_prices import TeamPriceChanges, TeamPrices
 from service.store.scenarios.scenarios import ChunkClaim, NewScenario, OpenWork, ScenarioRows, TeamQuotaReached
 from service.store.tables import HEAD
 from service.store.tracking.alerts import AlertRows, ClaimedDelivery, DueEvaluation
@@ -23,8 +23,8 @@ from service.store.tracking.programs import TrackRows
 from service.store.tracking.projections import ProjectionRows, RollUpHour, RunLog
 
 __all__ = [
-    "ATTEMPT_CAP",
-    "NO_HEADS",
+    "EMPTY_MANIFEST",
+    "MAX_ATTEMPTS",
     "AppendedEvents",
     "BookManifest",
     "ChunkClaim",
@@ -33,7 +33,6 @@ __all__ = [
     "HistoryFilter",
     "NewScenario",
     "OpenWork",
-    "Owned",
     "ProviderState",
     "RollUpHour",
     "RunLog",
@@ -41,6 +40,7 @@ __all__ = [
     "SnapshotRef",
     "StaleWriteError",
     "Store",
+    "TeamPriceChanges",
     "TeamPrices",
     "TeamQuotaReached",
 ]
@@ -52,7 +52,7 @@ class Store(
     BookRows,
     HistoryRows,
     KeyRows,
-    AnswerRows,
+    IdempotencyRows,
     TrackRows,
     EventRows,
     ProjectionRows,
@@ -66,23 +66,23 @@ class Store(
         """Bring the schema to this release, once, under a lock. The server itself only checks."""
         from service.store.migration import upgrade
 
-        with told_plainly():
+        with translate_db_errors():
             upgrade(self.engine)
 
-    def current_heads(self) -> BookManifest:
+    def current_manifest(self) -> BookManifest:
         """The newest book with its parts; no book where no database was ever made: that is a new installation, not an outage."""
         if self.absent():
-            return NO_HEADS
+            return EMPTY_MANIFEST
         try:
-            return super().current_heads()
+            return super().current_manifest()
         except (StoreUnavailable, DBAPIError) as error:
             if self._revision() is None:
-                return NO_HEADS
+                return EMPTY_MANIFEST
             raise StoreUnavailable(f"prices cannot be read: {error}") from error
 
-    def book_heads(self, name: str) -> BookManifest:
+    def book_manifest(self, name: str) -> BookManifest:
         """As of the part of the store for books; nothing was recorded where no database was ever made."""
-        return NO_HEADS if self.absent() else super().book_heads(name)
+        return EMPTY_MANIFEST if self.absent() else super().book_manifest(name)
 
     def check_head(self) -> None:
         """Raise StoreNotReady unless the schema is exactly this release's."""

@@ -20,7 +20,7 @@ from sqlalchemy.exc import TimeoutError as PoolTimeout
 from service.domain.errors import StoreFull, StoreReadOnly, StoreUnavailable
 
 BUSY_TIMEOUT_S = 5.0
-_LOOK_S = (0.001, 0.02)
+_POLL_RANGE_S = (0.001, 0.02)
 POOL_TIMEOUT_S = 5
 _POSTGRES = {"connect_timeout": 3, "tcp_user_timeout": 10_000}
 _SYNCHRONOUS_FULL = 2
@@ -28,7 +28,7 @@ _T = TypeVar("_T")
 
 
 _PRIMARY = 0xFF  # what is above tells more about one of SQLite's errors
-_KINDS: Mapping[str | int, type[StoreUnavailable]] = {
+_ERROR_CLASSES: Mapping[str | int, type[StoreUnavailable]] = {
     sqlite3.SQLITE_FULL: StoreFull,
     "53100": StoreFull,
     sqlite3.SQLITE_READONLY: StoreReadOnly,
@@ -69,12 +69,12 @@ def _begin_sqlite(connection: Connection) -> None:
     driver: Any = connection.connection.driver_connection
     driver.execute("PRAGMA busy_timeout=0")
     try:
-        _begin_in_turn(connection)
+        _begin_immediate(connection)
     finally:
         driver.execute(f"PRAGMA busy_timeout={round(1000 * BUSY_TIMEOUT_S)}")
 
 
-def _begin_in_turn(connection: Connection) -> None:
+def _begin_immediate(connection: Connection) -> None:
     """Look often, at moments that nobody shares. SQLite itself looks every 100 ms: whoever writes all the time keeps all others out."""
     until = time.monotonic() + BUSY_TIMEOUT_S
     while True:
@@ -84,7 +84,7 @@ def _begin_in_turn(connection: Connection) -> None:
             busy = getattr(error.orig, "sqlite_errorcode", 0) & _PRIMARY == sqlite3.SQLITE_BUSY
             if not busy or time.monotonic() > until:
                 raise
-            time.sleep(random.uniform(*_LOOK_S))  # noqa: S311 - nobody gains by guessing it
+            time.sleep(random.uniform(*_POLL_RANGE_S))  # noqa: S311 - nobody gains by guessing it
         else:
             return
 
@@ -114,45 +114,45 @@ class Database:
 
     @contextmanager
     def _read(self) -> Iterator[Connection]:
-        with told_plainly(), self.engine.connect() as connection, connection.begin():
+        with translate_db_errors(), self.engine.connect() as connection, connection.begin():
             yield connection
 
     @contextmanager
     def _snapshot(self) -> Iterator[Connection]:
         """Several reads of one moment: SQLite's transactions are that anyway."""
         level = {} if self.engine.dialect.name == "sqlite" else {"isolation_level": "REPEATABLE READ"}
-        with told_plainly(), self.engine.connect() as plain:
+        with translate_db_errors(), self.engine.connect() as plain:
             connection = plain.execution_options(**level)
             with connection.begin():
                 yield connection
 
     @contextmanager
     def _write(self) -> Iterator[Connection]:
-        with told_plainly(), self.engine.connect() as plain:
+        with translate_db_errors(), self.engine.connect() as plain:
             connection = plain.execution_options(outlay_write=True)
             with connection.begin():
                 yield connection
 
 
 @contextmanager
-def told_plainly() -> Iterator[None]:
+def translate_db_errors() -> Iterator[None]:
     """Turn what the drivers call an unreachable, full or read-only database into StoreUnavailable."""
     try:
         yield
     except (OperationalError, InternalError, PoolTimeout) as error:
-        raise _unavailable(getattr(error, "orig", None) or error) from error
+        raise _store_unavailable(getattr(error, "orig", None) or error) from error
     except DBAPIError as error:
         if not error.connection_invalidated:
             raise
-        raise _unavailable(error.orig or error) from error
+        raise _store_unavailable(error.orig or error) from error
 
 
-def _unavailable(cause: BaseException) -> StoreUnavailable:
+def _store_unavailable(cause: BaseException) -> StoreUnavailable:
     code = getattr(cause, "sqlstate", None) or getattr(cause, "sqlite_errorcode", 0) & _PRIMARY
-    return _KINDS.get(code, StoreUnavailable)(str(cause).strip())
+    return _ERROR_CLASSES.get(code, StoreUnavailable)(str(cause).strip())
 
 
-def storable(text: str) -> str:
+def sanitize_text(text: str) -> str:
     """The text without NUL and with lone surrogates replaced: no database takes them."""
     return text.replace("\0", "").encode("utf-8", errors="replace").decode()
 

@@ -12,27 +12,27 @@ from typing import Any, NoReturn
 
 from sqlalchemy import ColumnElement, Connection, RowMapping, and_, delete, select, update
 
-from service.domain.idempotency import Answer, IdempotencyKeyReused, IdempotencyRecord, IdempotentReplay
+from service.domain.idempotency import IdempotencyKeyReused, IdempotencyRecord, IdempotentReplay, StoredResponse
 from service.store.database import Database, insert_into
 from service.store.tables import idempotency_keys
 
-KEPT_FOR = timedelta(hours=24)
+KEY_RETENTION = timedelta(hours=24)
 """How long an answer is remembered at least."""
 _UNANSWERED = 0
 
 
-def remember(connection: Connection, asked: IdempotencyRecord | None) -> Callable[[Any], None]:
+def store_response(connection: Connection, asked: IdempotencyRecord | None) -> Callable[[Any], None]:
     """Begin to remember, first of all in the transaction; call the result with what was made, last of all.
 
     Raises Repeated with the first answer where the same was asked before, IdempotencyKeyReused where it was something else.
     """
     if asked is None:
-        return _forget
-    here = _under(asked)
+        return _discard
+    here = _has_key(asked)
     new = {"team": asked.team, "key": asked.key, "digest": asked.digest, "status": _UNANSWERED, "body": {}, "created_at": asked.at}
     row = insert_into(connection, idempotency_keys).values(new).on_conflict_do_nothing()
     if connection.execute(row.returning(idempotency_keys.c.key)).first() is None:
-        _repeat(asked, connection.execute(select(idempotency_keys).where(here)).mappings().one())
+        _raise_replay(asked, connection.execute(select(idempotency_keys).where(here)).mappings().one())
 
     def answered(made: Any) -> None:
         answer = asked.answer(made)
@@ -42,33 +42,33 @@ def remember(connection: Connection, asked: IdempotencyRecord | None) -> Callabl
     return answered
 
 
-def _under(asked: IdempotencyRecord) -> ColumnElement[bool]:
+def _has_key(asked: IdempotencyRecord) -> ColumnElement[bool]:
     return and_(idempotency_keys.c.team == asked.team, idempotency_keys.c.key == asked.key)
 
 
-def _forget(made: object) -> None:
+def _discard(made: object) -> None:
     del made
 
 
-def _repeat(asked: IdempotencyRecord, row: RowMapping) -> NoReturn:
+def _raise_replay(asked: IdempotencyRecord, row: RowMapping) -> NoReturn:
     if row["digest"] != asked.digest:
         raise IdempotencyKeyReused("this Idempotency-Key came with another request before; take a new one for a new request")
-    raise IdempotentReplay(Answer(row["status"], row["body"], row["location"]))
+    raise IdempotentReplay(StoredResponse(row["status"], row["body"], row["location"]))
 
 
-class AnswerRows(Database):
+class IdempotencyRows(Database):
     """The part of the store that remembers answers."""
 
     def check_new(self, asked: IdempotencyRecord | None) -> None:
-        """Raises Repeated and IdempotencyKeyReused as `remember` does; for what is costly to prepare, or may be refused by now."""
+        """Raises Repeated and IdempotencyKeyReused as `store_response` does; for what is costly to prepare, or may be refused by now."""
         if asked is None:
             return
         with self._read() as connection:
-            row = connection.execute(select(idempotency_keys).where(_under(asked))).mappings().first()
+            row = connection.execute(select(idempotency_keys).where(_has_key(asked))).mappings().first()
         if row is not None:
-            _repeat(asked, row)
+            _raise_replay(asked, row)
 
-    def forget_answers(self, now: datetime) -> int:
+    def delete_old_responses(self, now: datetime) -> int:
         """Forget the answers that are old enough; returns how many."""
         with self._write() as connection:
-            return connection.execute(delete(idempotency_keys).where(idempotency_keys.c.created_at < now - KEPT_FOR)).rowcount
+            return connection.execute(delete(idempotency_keys).where(idempotency_keys.c.created_at < now - KEY_RETENTION)).rowcount

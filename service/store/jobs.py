@@ -18,13 +18,13 @@ from service.domain.jobs import Job, LeaseStatus
 from service.store.database import Database, insert_into
 from service.store.tables import heartbeats, jobs
 
-ATTEMPT_CAP = 3
+MAX_ATTEMPTS = 3
 """Attempts that may end in failure or a lost worker; a job handed back on shutdown has not used one up."""
-SEND_AGAIN_S = 30
+RESEND_AFTER_S = 30
 """How long a sent message may be on its way before the sweeper sends another."""
-UNSENT_S = 2
+UNSENT_AFTER_S = 2
 """How old a job may be before the sweeper sends it in its creator's stead."""
-_ERROR_CHARS = 2000
+MAX_ERROR_CHARS = 2000
 
 
 class JobRows(Database):
@@ -37,7 +37,7 @@ class JobRows(Database):
             connection.execute(insert(jobs).values(values))
             return _job(connection.execute(select(jobs).where(jobs.c.id == values["id"])).mappings().one())
 
-    def create_single_job(self, kind: str, payload: Mapping[str, Any], now: datetime, dedup_key: str) -> tuple[Job, bool]:
+    def create_unique_job(self, kind: str, payload: Mapping[str, Any], now: datetime, dedup_key: str) -> tuple[Job, bool]:
         """The open job about `dedup_key`, and whether it is a new one: however many ask at once, in however many processes, one is made."""
         values = _new_job(kind, payload, now) | {"dedup_key": dedup_key}
         with self._write() as connection:
@@ -97,9 +97,9 @@ class JobRows(Database):
 
     def fail_attempt(self, job: Job, reason: str, now: datetime) -> bool:
         """The holder's attempt failed: the job is over when it was the last one, and free for the next attempt otherwise."""
-        if job.attempt - job.handed_back >= ATTEMPT_CAP:
-            return self._end(job, now, state="failed", error=reason[:_ERROR_CHARS])
-        return self._let_go(job, now, error=reason[:_ERROR_CHARS])
+        if job.attempt - job.handed_back >= MAX_ATTEMPTS:
+            return self._end(job, now, state="failed", error=reason[:MAX_ERROR_CHARS])
+        return self._let_go(job, now, error=reason[:MAX_ERROR_CHARS])
 
     def release(self, job: Job, now: datetime) -> bool:
         """The holder shuts down in good order: the next worker goes on, and no attempt is used up."""
@@ -126,7 +126,7 @@ class JobRows(Database):
 
     def close_expired(self, now: datetime) -> int:
         """End the unheld jobs that were cancelled or have no attempt left; returns how many."""
-        reason = func.coalesce(jobs.c.error, f"its worker died or hung in each of {ATTEMPT_CAP} attempts")
+        reason = func.coalesce(jobs.c.error, f"its worker died or hung in each of {MAX_ATTEMPTS} attempts")
         with self._write() as connection:
             over = {"updated_at": now, "dedup_key": None}
             cancelled = update(jobs).where(_expired(now), jobs.c.cancel_requested).values(state="cancelled", **over)
@@ -136,8 +136,8 @@ class JobRows(Database):
     def take_unsent(self, now: datetime) -> tuple[str, ...]:
         """Ids of jobs that wait for a worker and have no message on its way; they count as sent from now on."""
         due = or_(
-            and_(jobs.c.sent_at.is_(None), or_(jobs.c.state == "running", jobs.c.created_at <= now - timedelta(seconds=UNSENT_S))),
-            jobs.c.sent_at <= now - timedelta(seconds=SEND_AGAIN_S),
+            and_(jobs.c.sent_at.is_(None), or_(jobs.c.state == "running", jobs.c.created_at <= now - timedelta(seconds=UNSENT_AFTER_S))),
+            jobs.c.sent_at <= now - timedelta(seconds=RESEND_AFTER_S),
         )
         with self._write() as connection:
             ids = tuple(connection.scalars(select(jobs.c.id).where(_free(now), due).order_by(jobs.c.created_at)))
@@ -206,7 +206,7 @@ def _free(now: datetime) -> ColumnElement[bool]:
 
 
 def _attempts_left() -> ColumnElement[bool]:
-    return jobs.c.attempt - jobs.c.handed_back < ATTEMPT_CAP
+    return jobs.c.attempt - jobs.c.handed_back < MAX_ATTEMPTS
 
 
 def _job(row: RowMapping) -> Job:

@@ -23,7 +23,7 @@ def alembic_config() -> Config:
     return config
 
 
-def newest() -> str | None:
+def head_revision() -> str | None:
     """The newest revision among the migration files."""
     return ScriptDirectory.from_config(alembic_config()).get_current_head()
 
@@ -31,13 +31,13 @@ def newest() -> str | None:
 def upgrade(engine: Engine) -> None:
     """Apply every missing migration. Safe to call from several processes at once; the later ones find nothing to do."""
     config = alembic_config()
-    with _alone(engine), engine.connect().execution_options(outlay_write=True) as connection:
+    with _migration_lock(engine), engine.connect().execution_options(outlay_write=True) as connection:
         config.attributes["connection"] = connection
         command.upgrade(config, "head")
 
 
 @contextmanager
-def _alone(engine: Engine) -> Iterator[None]:
+def _migration_lock(engine: Engine) -> Iterator[None]:
     if engine.dialect.name == "sqlite":
         path = Path(str(engine.url.database))
         path.parent.mkdir(parents=True, exist_ok=True)

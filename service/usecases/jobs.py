@@ -12,7 +12,7 @@ from typing import Any, Self
 
 from service.context import AppContext
 from service.domain.errors import StoreUnavailable
-from service.domain.jobs import Job, Step
+from service.domain.jobs import Job, ReportProgress
 
 log = logging.getLogger(__name__)
 
@@ -21,33 +21,33 @@ LEASE_S = 10.0
 RENEW_S = 1.0
 """How often a holder renews its lease, tells its progress and learns of a cancellation."""
 
-Kind = Callable[[AppContext, Mapping[str, Any], Step], Mapping[str, Any]]
+JobFunction = Callable[[AppContext, Mapping[str, Any], ReportProgress], Mapping[str, Any]]
 """What one kind of job does: context, payload and `step(done, total)` in, result out. It calls `step` often: that is where it is stopped.
 It may be run again from the start after any step, so it must find its own work done and go on."""
 
 
-class Stopped(Exception):
+class JobStopped(Exception):
     """Raised by `step` inside a job that must not go on. A job lets it pass."""
 
 
-class Cancelled(Stopped):
+class JobCancelled(JobStopped):
     """Somebody asked for the job's end."""
 
 
-class HandedBack(Stopped):
+class JobHandedBack(JobStopped):
     """The worker shuts down; the next one goes on."""
 
 
-class LeaseLost(Stopped):
+class LeaseLost(JobStopped):
     """The lease ran out or went to another worker: nothing this one does counts any more."""
 
 
-def never() -> bool:
+def never_stops() -> bool:
     """Nobody asks this process to stop."""
     return False
 
 
-def _nobody(owner: str) -> bool:
+def _no_dead_owners(owner: str) -> bool:
     del owner
     return False
 
@@ -57,8 +57,8 @@ class Worker:
     """The process that runs jobs: its unique name, whether it is shutting down, and which other owners it knows to be dead."""
 
     owner: str
-    stopping: Callable[[], bool] = never
-    is_dead: Callable[[str], bool] = _nobody
+    stopping: Callable[[], bool] = never_stops
+    is_dead: Callable[[str], bool] = _no_dead_owners
 
 
 def submit(context: AppContext, kind: str, payload: Mapping[str, Any]) -> Job:
@@ -68,17 +68,17 @@ def submit(context: AppContext, kind: str, payload: Mapping[str, Any]) -> Job:
     return job
 
 
-def run_job(context: AppContext, job_id: str, kinds: Mapping[str, Kind], worker: Worker) -> None:
+def run_job(context: AppContext, job_id: str, kinds: Mapping[str, JobFunction], worker: Worker) -> None:
     """Run the job if it is free; return quietly if it is not, is over or is unknown. A worker that shuts down leaves it to the next."""
     if worker.stopping():
         context.store.unsend(job_id, context.clock())
         return
-    _bury(context, job_id, worker)
+    _expire_dead_lease(context, job_id, worker)
     job = context.store.claim_job(job_id, worker.owner, context.clock(), LEASE_S)
     if job is None:
         return
     with JobLease(context, job, worker) as held:
-        result = _kind(kinds, job.kind)(context, job.payload, held.step)
+        result = _job_function(kinds, job.kind)(context, job.payload, held.step)
         held.finish(result)
 
 
@@ -93,14 +93,14 @@ def sweep(context: AppContext, worker: str, send: Callable[[str], bool]) -> int:
     return sum(sent.values())
 
 
-def _bury(context: AppContext, job_id: str, worker: Worker) -> None:
+def _expire_dead_lease(context: AppContext, job_id: str, worker: Worker) -> None:
     """Free a job whose holder this worker knows to be dead: its message came back long before its lease runs out."""
     job = context.store.job(job_id)
     if job is not None and job.state == "running" and job.lease_owner is not None and worker.is_dead(job.lease_owner):
         context.store.expire_lease(job, context.clock())
 
 
-def _kind(kinds: Mapping[str, Kind], name: str) -> Kind:
+def _job_function(kinds: Mapping[str, JobFunction], name: str) -> JobFunction:
     if name not in kinds:
         raise LookupError(f"no job of kind {name!r} is known here; known: {', '.join(sorted(kinds))}")
     return kinds[name]
@@ -132,9 +132,9 @@ class JobLease:
         if self._lost:
             raise LeaseLost
         if self._cancel:
-            raise Cancelled
+            raise JobCancelled
         if self._worker.stopping():
-            raise HandedBack
+            raise JobHandedBack
 
     def finish(self, result: Mapping[str, Any]) -> None:
         """Write the result, if the job is still ours."""
@@ -153,9 +153,9 @@ class JobLease:
         store, job, now = self._context.store, self._job, self._context.clock()
         if isinstance(error, LeaseLost):
             log.warning("job %s: the lease went to another worker, attempt %s is void", job.id, job.attempt)
-        elif isinstance(error, Cancelled):
+        elif isinstance(error, JobCancelled):
             store.cancel_job(job, now)
-        elif isinstance(error, HandedBack) or not isinstance(error, Exception):
+        elif isinstance(error, JobHandedBack) or not isinstance(error, Exception):
             store.release(job, now)
         else:
             log.error("job %s (%s): attempt %s failed", job.id, job.kind, job.attempt, exc_info=error)

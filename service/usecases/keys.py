@@ -16,11 +16,11 @@ from service.context import AppContext
 from service.domain.errors import InvalidRequest, StoreUnavailable
 from service.domain.teams import EVERYBODY, Key, Principal, checked_name, checked_scopes
 
-SEEN_WITHIN_S = 1.0
+KEY_CACHE_S = 1.0
 """How old what a process knows of a key may be: so soon a revocation is seen everywhere, and the first key ever made."""
-AWAY_S = 5.0
+OUTAGE_RETRY_S = 5.0
 """How long a database that could not say whether there are keys is not asked that again."""
-REMEMBERED_KEYS = 1000
+CACHED_KEYS = 1000
 _SECRET_BYTES = 32
 _ID_BYTES = 8
 _TOKEN = re.compile(r"outlay_([0-9a-f]{16})_([A-Za-z0-9_-]{43})")
@@ -43,15 +43,15 @@ def make_key(context: AppContext, team: str, name: str, scopes: Sequence[str], e
     """
     now = context.clock()
     checked_name(name, "/name")
-    allowed, until = checked_scopes(scopes), expiry(expires, now)
+    allowed, until = checked_scopes(scopes), parse_expiry(expires, now)
     owner = context.store.team(checked_name(team, "/team"), now)
     key_id, secret = secrets.token_hex(_ID_BYTES), secrets.token_urlsafe(_SECRET_BYTES)
     key = Key(key_id, owner.id, owner.name, name, allowed, now, until, None)
-    context.store.create_key(key, digest_of(secret))
+    context.store.create_key(key, hash_secret(secret))
     return key, f"outlay_{key_id}_{secret}"
 
 
-def expiry(text: str, now: datetime) -> datetime | None:
+def parse_expiry(text: str, now: datetime) -> datetime | None:
     """When a key made now with `text` expires. Raises InvalidRequest."""
     if text == "never":
         return None
@@ -61,13 +61,13 @@ def expiry(text: str, now: datetime) -> datetime | None:
     return now + timedelta(**{{"h": "hours", "d": "days"}[found[2]]: int(found[1])})
 
 
-def digest_of(secret: str) -> str:
+def hash_secret(secret: str) -> str:
     """What is kept of a secret. It is random and long, so a quick digest is as good as a slow one."""
     return hashlib.sha256(secret.encode()).hexdigest()
 
 
 class Authenticator:
-    """Knows who may come in, for one process; what it knows of a key is at most `SEEN_WITHIN_S` old."""
+    """Knows who may come in, for one process; what it knows of a key is at most `KEY_CACHE_S` old."""
 
     def __init__(self, context: AppContext, ticks: Callable[[], float] = time.monotonic) -> None:
         self._context = context
@@ -75,7 +75,7 @@ class Authenticator:
         self._needed = self._asked = False
         self._ask_again = 0.0
         self._asking = threading.Lock()
-        self._find = lru_cache(REMEMBERED_KEYS)(self._look_up)
+        self._find = lru_cache(CACHED_KEYS)(self._look_up)
 
     def needs_keys(self) -> bool:
         """Whether any key was ever made: from then on nobody comes in without one.
@@ -105,9 +105,9 @@ class Authenticator:
 
     def _known(self, token: str) -> Key:
         parts = _TOKEN.fullmatch(token)
-        found = self._find(parts[1], int(self._ticks() / SEEN_WITHIN_S)) if parts else None
+        found = self._find(parts[1], int(self._ticks() / KEY_CACHE_S)) if parts else None
         key, digest = found or (None, _NO_DIGEST)
-        good = hmac.compare_digest(digest, digest_of(parts[2] if parts else ""))
+        good = hmac.compare_digest(digest, hash_secret(parts[2] if parts else ""))
         if key is None or not good:
             raise AuthenticationError("This API key is not known.", shown=True)
         return key
@@ -117,12 +117,12 @@ class Authenticator:
         return self._context.store.find_key(key_id)
 
     def _ask(self) -> None:
-        wait_s = SEEN_WITHIN_S
+        wait_s = KEY_CACHE_S
         try:
             self._needed = self._context.store.any_key() or self._needed
             self._asked = True
         except StoreUnavailable:
             if not self._asked:
                 raise
-            wait_s = AWAY_S
+            wait_s = OUTAGE_RETRY_S
         self._ask_again = self._ticks() + wait_s

@@ -23,7 +23,7 @@ from service import create_app
 from service.config import Settings
 from service.container import utc_now
 from service.context import AppContext
-from service.domain.jobs import no_step
+from service.domain.jobs import ignore_progress
 from service.presets.hardware.accelerators import canonical_accelerator
 from service.usecases.prices.refresh import refresh_prices
 from tests.conftest import DEADLINE_S, find_free_port, listens, missing, redis_program, running, wait_for
@@ -101,7 +101,7 @@ def service(settings: Settings) -> Flask:
 
 def refresh(context: AppContext, url: str) -> dict[str, Any]:
     """What the worker does when an operator asks."""
-    return refresh_prices(asking(context, url), {"provider": CLOUD, "by_hand": True}, no_step)
+    return refresh_prices(asking(context, url), {"provider": CLOUD, "by_hand": True}, ignore_progress)
 
 
 def price_of(app: Flask, **overrides: Any) -> dict[str, Any]:

@@ -54,7 +54,7 @@ def test_others_are_not(host: str) -> None:
 def test_a_public_address_needs_a_key(context: AppContext) -> None:
     """The first key opens it; loopback is served without, and told so."""
     assert not bind_guard.check(context.store, ["127.0.0.1"])
-    with pytest.raises(bind_guard.Exposed, match=r"0\.0\.0\.0 can be reached from elsewhere.*`outlay keys create"):
+    with pytest.raises(bind_guard.ExposedWithoutKeys, match=r"0\.0\.0\.0 can be reached from elsewhere.*`outlay keys create"):
         bind_guard.check(context.store, ["127.0.0.1", PUBLIC])
     make_a_key(context)
     assert bind_guard.check(context.store, [PUBLIC])
@@ -62,7 +62,7 @@ def test_a_public_address_needs_a_key(context: AppContext) -> None:
 
 def test_serve_refuses_a_public_address_without_keys(context: AppContext) -> None:
     """Before anything is started, with what to do; a new machine's database is made on the way."""
-    with pytest.raises(serve.CannotServe, match="`outlay keys create"):
+    with pytest.raises(serve.ServeError, match="`outlay keys create"):
         serve.serve(replace(context.settings, host=PUBLIC))
 
 

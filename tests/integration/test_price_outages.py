@@ -18,8 +18,8 @@ from flask import Flask
 from service.config import Settings, load_settings
 from service.container import JOB_KINDS
 from service.context import AppContext
-from service.domain.jobs import no_step
-from service.prices.catalog import BUILT_IN_PROVIDER, LOOKER
+from service.domain.jobs import ignore_progress
+from service.prices.catalog import BUILT_IN_PROVIDER, REFRESH_THREAD
 from service.usecases.jobs import Worker, run_job
 from service.usecases.prices.refresh import KIND, refresh_due, refresh_prices
 from tests.integration.outages import (
@@ -43,7 +43,7 @@ from tests.unit.providers.misbehaving_server import Handler, Server, listening
 def shipped(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A database with the shipped prices, as the first refresh keeps them."""
     made = service(load_settings({"OUTLAY_DATA_DIR": str(tmp_path_factory.mktemp("shipped") / "data"), "OUTLAY_OFFLINE": "1"}))
-    refresh_prices(context_of(made), {"provider": BUILT_IN_PROVIDER}, no_step)
+    refresh_prices(context_of(made), {"provider": BUILT_IN_PROVIDER}, ignore_progress)
     context_of(made).store.close()
     return context_of(made).settings.data_dir / "outlay.db"
 
@@ -82,7 +82,7 @@ def look(app: Flask) -> None:
     """Have the service see what is kept, as it does within a second or two; what Redis remembers of before is older than that by then."""
     wait_until_forgotten = context_of(app).cache
     wait_until_forgotten.set("prices:heads", b"", 0.001)
-    context_of(app).catalog.look()
+    context_of(app).catalog.refresh()
 
 
 def told(app: Flask) -> dict[str, Any]:
@@ -161,7 +161,7 @@ class TestRedis:
         look(app)
         before = app.test_client().get("/v1/offers?limit=1000").get_json()
         own.hurt(trouble)
-        context_of(app).catalog.look()
+        context_of(app).catalog.refresh()
         for each in (app, another(app)):
             assert each.test_client().get("/v1/offers?limit=1000").get_json() == before
             assert usd_and_stale(each) == (GOOD_USD, False)
@@ -226,7 +226,7 @@ class TestManyAtOnce:
         assert len(statuses) == 200
         assert set(statuses) <= {200, 202}
         for thread in threading.enumerate():
-            if thread.name == LOOKER:
+            if thread.name == REFRESH_THREAD:
                 thread.join()
         finish(asking(context_of(apps[0]), url))
         assert server.asked[f"/well{ROUTE}"] == 1
@@ -294,7 +294,7 @@ def timed(app: Flask, count: int) -> float:
     """The slowest of so many estimates [s], each of which may begin a look at the prices."""
     slowest = 0.0
     for _ in range(count):
-        context_of(app).catalog._next_look = 0.0
+        context_of(app).catalog._next_refresh = 0.0
         begun = time.perf_counter()
         usd_and_stale(app)
         slowest = max(slowest, time.perf_counter() - begun)

@@ -140,7 +140,7 @@ def test_a_second_instance_is_refused(spaced: Settings, start: Start, free_port:
     """Two supervisors on one data directory would share its queue: the second says so and starts nothing."""
     start(spaced)
     wait_for(lambda: status(spaced, "/healthz") == 200, "/healthz to answer 200")
-    with pytest.raises(serve.CannotServe, match="another Outlay is running"):
+    with pytest.raises(serve.ServeError, match="another Outlay is running"):
         serve.serve(spaced)
 
 
@@ -148,20 +148,20 @@ def test_a_port_in_use_is_named(settings: Settings) -> None:
     """What cannot be bound is said at once, with the setting that changes it."""
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-        with pytest.raises(serve.CannotServe, match=f"cannot listen on 127.0.0.1:{port}.*OUTLAY_PORT"):
+        with pytest.raises(serve.ServeError, match=f"cannot listen on 127.0.0.1:{port}.*OUTLAY_PORT"):
             serve.serve(replace(settings, port=port))
 
 
 def test_an_unusable_directory_is_named(settings: Settings, tmp_path: Path) -> None:
     """A data directory that cannot be made is an error with its name."""
     (tmp_path / "file").touch()
-    with pytest.raises(serve.CannotServe, match=r"OUTLAY_DATA_DIR=.*cannot be used"):
+    with pytest.raises(serve.ServeError, match=r"OUTLAY_DATA_DIR=.*cannot be used"):
         serve.serve(replace(settings, data_dir=tmp_path / "file" / "data"))
 
 
 def test_an_absent_database_is_named_without_its_password(settings: Settings, free_port: int) -> None:
     """A database that does not answer ends the start with its address and no secret."""
     url = f"postgresql+psycopg://me:secret@127.0.0.1:{free_port}/none"
-    with pytest.raises(serve.CannotServe, match="the database postgresql") as caught:
+    with pytest.raises(serve.ServeError, match="the database postgresql") as caught:
         serve.serve(replace(settings, database_url=url, port=free_port))
     assert "secret" not in str(caught.value)

@@ -16,7 +16,6 @@ LAYERS = (
 SHARED: dict[str, set[str]] = {
     "service/formats": {"Section"},
     "service/presets": {"Default"},
-    "providers": {"Cloud", "Machine"},
     "outlay_client": {"OutlayCallback"},
 }
 

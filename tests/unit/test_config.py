@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from service.config import ROWS, BadSetting, Settings, database_label, load_settings, markdown_table, sqlite_path, to_env
+from service.config import SETTING_SPECS, BadSetting, Settings, database_label, load_settings, markdown_table, sqlite_path, to_env
 from service.container import build_context
 
 
@@ -135,8 +135,8 @@ def test_an_unknown_variable_gets_the_nearest_name() -> None:
 
 def test_every_field_is_one_row() -> None:
     """The table and the dataclass name the same settings, and each row says what it does."""
-    assert [row.field for row in ROWS] == [f.name for f in fields(Settings)]
-    assert all(row.env == f"OUTLAY_{row.field.upper()}" and row.help for row in ROWS)
+    assert [row.field for row in SETTING_SPECS] == [f.name for f in fields(Settings)]
+    assert all(row.env == f"OUTLAY_{row.field.upper()}" and row.help for row in SETTING_SPECS)
 
 
 def test_a_child_process_gets_the_same_settings() -> None:
@@ -160,6 +160,6 @@ def test_a_child_process_gets_the_same_settings() -> None:
 def test_the_readme_table_has_a_line_a_setting() -> None:
     """The generated table names every variable with its default."""
     lines = markdown_table().splitlines()[2:]
-    assert len(lines) == len(ROWS)
+    assert len(lines) == len(SETTING_SPECS)
     assert "| `OUTLAY_PORT` | `8080` | Port the web server listens on. |" in lines
-    assert all(f"`{row.env}`" in line for row, line in zip(ROWS, lines, strict=True))
+    assert all(f"`{row.env}`" in line for row, line in zip(SETTING_SPECS, lines, strict=True))

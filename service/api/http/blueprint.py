@@ -27,7 +27,7 @@ COMMON_PROBLEMS = (400, 500, 503)
 INPUT_PROBLEMS = (422,)
 BODY_PROBLEMS = (408, 411, 413, 415)
 KEY_PROBLEMS = (401, 403, 429)
-OPEN = ("health", "docs")
+KEYLESS_BLUEPRINTS = ("health", "docs")
 """Blueprints that nobody needs a key for."""
 
 
@@ -106,7 +106,7 @@ class Blueprint(SmorestBlueprint):  # type: ignore[misc]  # flask-smorest has no
         manual = doc_info.get("manual_doc", {})
         problems = COMMON_PROBLEMS + (INPUT_PROBLEMS if "arguments" in doc_info else ())
         problems += BODY_PROBLEMS if "requestBody" in doc or "requestBody" in manual else ()
-        if self.name not in OPEN:
+        if self.name not in KEYLESS_BLUEPRINTS:
             problems += KEY_PROBLEMS
             doc["security"] = [{auth.SCHEME: [doc_info.get("scope") or auth.scope_by_method(method)]}]
         for status in problems:

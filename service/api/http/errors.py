@@ -95,7 +95,7 @@ def problem_body(
     return body | {"errors": errors[:MAX_ERRORS]} if errors else body
 
 
-def domain_problem_body(error: DomainError, request_id: str = "") -> dict[str, Any]:
+def domain_error_body(error: DomainError, request_id: str = "") -> dict[str, Any]:
     """The members of a problem that a use case raised; the type comes from the class's name, so it is stable."""
     entry: dict[str, Any] = {"pointer": error.pointer, "message": error.message}
     if isinstance(error, UnknownName) and error.near:
@@ -121,17 +121,17 @@ def register(app: Flask) -> None:
 
     from service.domain.errors import StoreUnavailable
 
-    app.register_error_handler(HttpError, _on_refusal)
+    app.register_error_handler(HttpError, _on_http_error)
     app.register_error_handler(BadJson, _on_bad_json)
-    app.register_error_handler(DomainError, _on_domain_problem)
+    app.register_error_handler(DomainError, _on_domain_error)
     app.register_error_handler(ValidationError, _on_validation_error)
     app.register_error_handler(HTTPException, _on_http_exception)
     for away in (StoreUnavailable, OperationalError, InterfaceError, PoolTimeout):
-        app.register_error_handler(away, _on_store_away)
+        app.register_error_handler(away, _on_store_unavailable)
     app.register_error_handler(Exception, _on_unexpected)
 
 
-def _on_refusal(error: HttpError) -> Response:
+def _on_http_error(error: HttpError) -> Response:
     return problem(error.status, error.detail, errors=error.errors, headers=error.headers)
 
 
@@ -139,8 +139,8 @@ def _on_bad_json(error: BadJson) -> Response:
     return problem(400, error.detail, title="Malformed JSON", errors=error.errors)
 
 
-def _on_domain_problem(error: DomainError) -> Response:
-    body = domain_problem_body(error, g.get("request_id", ""))
+def _on_domain_error(error: DomainError) -> Response:
+    body = domain_error_body(error, g.get("request_id", ""))
     return Response(dumps(body), error.status, content_type=CONTENT_TYPE)
 
 
@@ -156,10 +156,10 @@ def _on_http_exception(error: HTTPException) -> Response | HTTPException:
     return problem(error.code, headers=kept | dict(data.get("headers") or {}))
 
 
-def _on_store_away(error: Exception) -> Response:
+def _on_store_unavailable(error: Exception) -> Response:
     _log.error("the database cannot be used", exc_info=error)
-    told: str = getattr(error, "told", "The database cannot be reached right now; try again.")
-    return problem(503, told, headers={"Retry-After": str(RETRY_AFTER_S)})
+    message: str = getattr(error, "public_message", "The database cannot be reached right now; try again.")
+    return problem(503, message, headers={"Retry-After": str(RETRY_AFTER_S)})
 
 
 def _on_unexpected(error: Exception) -> Response:

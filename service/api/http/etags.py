@@ -9,7 +9,7 @@ from flask import Response, request
 ETAG: dict[str, Any] = {"ETag": {"schema": {"type": "string"}, "description": "Of exactly this answer; for If-None-Match"}}
 
 
-def tagged(response: Response) -> Response:
+def with_etag(response: Response) -> Response:
     """The answer with an ETag of its bytes; a 304 without a body where the client has it already."""
     response.add_etag()
     response.make_conditional(request)

@@ -22,13 +22,13 @@ from service.api.http.request_ids import HEADER, SECURITY_HEADERS, new_request_i
 from service.schemas import strict_json
 
 
-class Stalled(errors.ParseException):  # type: ignore[misc]  # gunicorn has no types
+class StalledClientError(errors.ParseException):  # type: ignore[misc]  # gunicorn has no types
     """The headers did not arrive in time."""
 
 
 # The first that fits counts; what is in none of them is our fault.
 STATUSES: tuple[tuple[type[Exception], int], ...] = (
-    (Stalled, 408),
+    (StalledClientError, 408),
     (errors.InvalidResponseHeader, 500),
     (errors.InvalidResponseHeaderName, 500),
     (errors.LimitRequestLine, 414),
@@ -40,7 +40,7 @@ STATUSES: tuple[tuple[type[Exception], int], ...] = (
 
 
 class HeaderTimeoutParser:
-    """A request parser whose wait for headers ends with `Stalled`, where the socket's timeout would look like a fault of ours."""
+    """A request parser that raises `StalledClientError` where the headers do not arrive in time."""
 
     def __init__(self, parser: Any) -> None:
         self._parser = parser
@@ -49,13 +49,13 @@ class HeaderTimeoutParser:
         try:
             return next(self._parser)
         except BlockingIOError:
-            raise Stalled from None
+            raise StalledClientError from None
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._parser, name)
 
 
-def _patient(connection: Any, init: Callable[[], None]) -> Callable[[], None]:
+def _with_header_timeout(connection: Any, init: Callable[[], None]) -> Callable[[], None]:
     """The connection's own `init`, its parser wrapped."""
 
     def initialise() -> None:
@@ -74,7 +74,7 @@ class ProblemWorker(ThreadWorker):  # type: ignore[misc]  # gunicorn has no type
         # The application bounds the body by the socket's timeout; gunicorn waits for headers in blocking mode, where only this helps.
         conn.sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, struct.pack("ll", int(STALL_S), 0))
         if not conn.initialized:
-            conn.init = _patient(conn, conn.init)
+            conn.init = _with_header_timeout(conn, conn.init)
         return super().handle(conn)
 
     def handle_error(self, req: Any, client: socket.socket, addr: Any, exc: Exception) -> None:  # noqa: ARG002 - gunicorn's signature

@@ -12,8 +12,8 @@ from flask import Flask, Response, current_app, g, request
 from service.api.http.auth import principal
 from service.api.http.blueprint import json_response
 from service.api.http.errors import HttpError
-from service.api.http.preconditions import versioned
-from service.domain.idempotency import Answer, IdempotencyRecord, IdempotentReplay
+from service.api.http.preconditions import with_version_etag
+from service.domain.idempotency import IdempotencyRecord, IdempotentReplay, StoredResponse
 
 HEADER = "Idempotency-Key"
 PATTERN = r'^"?[A-Za-z0-9._:/+=-]{1,200}"?$'
@@ -33,10 +33,10 @@ _ACCEPTED = re.compile(r'("?)([A-Za-z0-9._:/+=-]{1,200})\1')
 
 def register(app: Flask) -> None:
     """Answer what was asked before with what was answered then."""
-    app.register_error_handler(IdempotentReplay, _on_repeated)
+    app.register_error_handler(IdempotentReplay, _on_replay)
 
 
-def remembering(
+def idempotency_record(
     status: int, body: Callable[[Any], Mapping[str, Any]], location: Callable[[Any], str] | None = None
 ) -> IdempotencyRecord | None:
     """What the present request's answer is to be remembered under, for the store to do so with what it makes; None without the header.
@@ -55,7 +55,7 @@ def remembering(
         found[2],
         _digest(),
         context.clock(),
-        lambda made: Answer(status, body(made), location(made) if location else None),
+        lambda made: StoredResponse(status, body(made), location(made) if location else None),
     )
 
 
@@ -66,7 +66,7 @@ def _digest() -> str:
     return asked.hexdigest()
 
 
-def _on_repeated(repeated: IdempotentReplay) -> Response:
+def _on_replay(repeated: IdempotentReplay) -> Response:
     answer = repeated.answer
     response = json_response(answer.body, answer.status, {"Location": answer.location} if answer.location else None)
-    return versioned(response, answer.body["version"]) if "version" in answer.body else response
+    return with_version_etag(response, answer.body["version"]) if "version" in answer.body else response

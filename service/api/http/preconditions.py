@@ -23,8 +23,8 @@ IF_MATCH: dict[str, Any] = {
         }
     ]
 }
-MISSING = 'Say with If-Match which version is to be changed: the ETag of what you read, such as "3", or * for the newest.'
-OLD = "It has changed since you read it: it is at version {version} now."
+MISSING_IF_MATCH = 'Say with If-Match which version is to be changed: the ETag of what you read, such as "3", or * for the newest.'
+OLD_VERSION = "It has changed since you read it: it is at version {version} now."
 
 
 class _Versioned(Protocol):
@@ -35,7 +35,7 @@ class _Versioned(Protocol):
 _V = TypeVar("_V", bound=_Versioned)
 
 
-def versioned(response: Response, version: int) -> Response:
+def with_version_etag(response: Response, version: int) -> Response:
     """The answer with its version for an ETag; a 304 without a body where the client has it already."""
     response.set_etag(str(version))
     if request.method == "GET" and not request.if_match:
@@ -44,12 +44,12 @@ def versioned(response: Response, version: int) -> Response:
 
 
 @contextmanager
-def matched(row: _V) -> Iterator[_V]:
+def check_if_match(row: _V) -> Iterator[_V]:
     """The version that If-Match means. Raises Refusal: 428 without one, 412 where it is not the newest, now or when it is changed."""
     if not request.if_match:
-        raise HttpError(428, MISSING)
+        raise HttpError(428, MISSING_IF_MATCH)
     if str(row.version) not in request.if_match:
-        raise HttpError(412, OLD.format(version=row.version))
+        raise HttpError(412, OLD_VERSION.format(version=row.version))
     try:
         yield row
     except VersionConflictError:

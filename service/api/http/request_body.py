@@ -16,9 +16,9 @@ MIB = 1024 * 1024
 DEFAULT_BODY_BYTES = MIB
 LARGE_BODY_BYTES = 16 * MIB
 STALL_S = 3.0
-WHOLE_BODY_S = 30.0
+MAX_BODY_S = 30.0
 READ_STEP_BYTES = 64 * 1024
-DRAINED_BYTES = 64 * MIB
+MAX_DRAIN_BYTES = 64 * MIB
 DRAIN_S = 2.0
 
 _View = TypeVar("_View", bound=Callable[..., Any])
@@ -80,7 +80,7 @@ def _read_body() -> bytes:
 
 def _read(length: int) -> bytes:
     stream = request.environ["wsgi.input"]
-    give_up_s = time.monotonic() + WHOLE_BODY_S
+    give_up_s = time.monotonic() + MAX_BODY_S
     parts: list[bytes] = []
     while length > 0:
         try:
@@ -126,7 +126,7 @@ def _check_size(length: str) -> None:
 def _drain(length: int) -> None:
     """Read what is being sent, within bounds: a client still writing would see a broken connection instead of the answer."""
     connection: socket.socket | None = request.environ.get("gunicorn.socket")
-    if connection is None or not 0 < length <= DRAINED_BYTES:
+    if connection is None or not 0 < length <= MAX_DRAIN_BYTES:
         return
     usual = connection.gettimeout()
     connection.settimeout(DRAIN_S / 4)

@@ -13,12 +13,12 @@ from flask import Response, current_app, g, url_for
 from service.api.http.auth import needs, principal
 from service.api.http.blueprint import Blueprint, json_response
 from service.api.http.errors import HttpError, response_name
-from service.api.http.idempotency import IDEMPOTENT, remembering
+from service.api.http.idempotency import IDEMPOTENT, idempotency_record
 from service.api.http.paging import number_after, numbered_page, page_of
 from service.api.resources.training.estimate import EXAMPLE as ESTIMATE
 from service.context import AppContext
 from service.domain.errors import NotFound, StoreUnavailable
-from service.domain.jobs import OPEN
+from service.domain.jobs import OPEN_STATES
 from service.domain.scenarios import ScenarioDetail, ScenarioRecord
 from service.domain.teams import Principal
 from service.schemas.paging import PageQuerySchema
@@ -74,7 +74,7 @@ def start_scenario(request: Body) -> Response:
     It is safe and can be looked at when this answers, whether or not a worker is there. The same request with the same seed has the same
     result on any number of workers. A team has at most 100 scenarios under way, and 1e10 evaluations in them (429 beyond).
     """
-    kept = remembering(202, entry_body, _url)
+    kept = idempotency_record(202, entry_body, _url)
     made = usecase.submit(current_app.extensions["context"], principal(), build_request(request), parse(g.body), kept)
     return json_response(entry_body(made), 202, {"Location": _url(made)})
 
@@ -141,7 +141,7 @@ def _events(context: AppContext, who: Principal, row: ScenarioRecord, let_go: Ca
 
 def _told(context: AppContext, who: Principal, row: ScenarioRecord) -> Iterator[str]:
     ends, told = time.monotonic() + STREAM_S, ""
-    while row.state in OPEN and time.monotonic() < ends:
+    while row.state in OPEN_STATES and time.monotonic() < ends:
         data = dumps(entry_body(row))
         yield f"event: progress\ndata: {data}\n\n" if data != told else ": still there\n\n"
         told = data
@@ -150,7 +150,7 @@ def _told(context: AppContext, who: Principal, row: ScenarioRecord) -> Iterator[
             row = usecase.find_scenario(context, who, row.id).row
         except (StoreUnavailable, NotFound):
             return  # the headers are sent: whoever comes again gets the right answer
-    if row.state not in OPEN:
+    if row.state not in OPEN_STATES:
         yield f"event: end\ndata: {dumps(entry_body(row))}\n\n"
 
 

@@ -37,7 +37,7 @@ def start(file: Path, *, name: str | None, team: str, as_json: bool) -> None:
     from service.schemas.tracking.plan import plan_errors, plan_of
 
     plan = commands.read_request(file)
-    with opened_context() as context, commands.readable_problems():
+    with opened_context() as context, commands.report_errors():
         make_database(context)
         if errors := plan_errors(plan, ""):
             raise click.ClickException(error_lines(errors))
@@ -52,7 +52,7 @@ def show(program_id: str, *, as_of: str | None, team: str, as_json: bool) -> Non
     from service.usecases.tracking.headline import headline
     from service.usecases.tracking.status import program_status
 
-    with _opened() as context, commands.readable_problems():
+    with _opened() as context, commands.report_errors():
         found = program_status(context, _program(context, team, program_id), _moment(as_of))
     body = status_body(found)
     click.echo(json.dumps(body, indent=2) if as_json else tables.status(body, plain(headline(found.baseline, found.status))))
@@ -64,7 +64,7 @@ def report(program_id: str, *, form: str, out: Path | None, as_of: str | None, t
     from service.schemas.tracking.presenters import report_body
     from service.usecases.tracking.report import program_report
 
-    with _opened() as context, commands.readable_problems():
+    with _opened() as context, commands.report_errors():
         body = report_body(program_report(context, _program(context, team, program_id), _moment(as_of)))
     give(f"{json.dumps(body, indent=2)}\n".encode() if form == "json" else render(body, form)[0], out)  # type: ignore[arg-type]
 
@@ -73,7 +73,7 @@ def import_content(kind: str, content: bytes, *, program: str | None, run: str |
     """Import a file's contents as events of the team's runs, and print the result."""
     from service.usecases.tracking.imports import ImportScope, import_file
 
-    with _opened() as context, commands.readable_problems():
+    with _opened() as context, commands.report_errors():
         who = member_of(context, team)
         place = ImportScope(
             usecase.find_program(context, who, program) if program else None, usecase.find_run(context, who, run) if run else None
@@ -86,7 +86,7 @@ def rebuild_hours(program_id: str | None, team: str, *, check: bool) -> None:
     """Rebuild the hourly rollups of the runs from the log."""
     from service.usecases.tracking.projection import rebuild
 
-    with _opened() as context, commands.readable_problems():
+    with _opened() as context, commands.report_errors():
         who = member_of(context, team)
         runs = usecase.list_runs(context, usecase.find_program(context, who, program_id)) if program_id else usecase.team_runs(context, who)
         differed = rebuild(context, runs)

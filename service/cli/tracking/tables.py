@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from service.cli.tables import Entry, clipped, columns, figure, percent, scaled, spread
+from service.cli.tables import Entry, clip, columns, figure, percent, scaled, spread
 
 NONE = "-"
 WINDOWS = ("whole", "28d", "7d", "24h")
@@ -104,8 +104,8 @@ def _run(run: Entry) -> tuple[str, ...]:
 def taken(import_: Entry) -> str:
     """Result of an import, with the rows that were not imported."""
     counts = ", ".join(f"{import_[name]:,} {name}" for name in ("accepted", "duplicates", "corrected"))
-    refused = [f"rejected {each['id']}: {clipped(each['reason'])}" for each in import_["rejected"]]
-    unmatched = [f"row {each['row']} unmatched: {clipped(each['reason'])}" for each in import_["unmatched"]]
+    refused = [f"rejected {each['id']}: {clip(each['reason'])}" for each in import_["rejected"]]
+    unmatched = [f"row {each['row']} unmatched: {clip(each['reason'])}" for each in import_["unmatched"]]
     return "\n".join([f"events: {counts}", *_first(refused), *_first(unmatched), *import_["notes"]])
 
 

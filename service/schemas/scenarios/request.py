@@ -9,7 +9,7 @@ from typing import Any, get_args
 from marshmallow import ValidationError, validates_schema
 
 from service.domain.errors import InvalidRequest
-from service.domain.jobs import State
+from service.domain.jobs import JobState
 from service.schemas.base import Choice, Count, Flag, Items, Moment, NotNegative, Number, Part, Schema, Text, pointers
 from service.schemas.fields import FreeObject, OwnField
 from service.schemas.programs.request import ProgramRequestSchema
@@ -128,7 +128,7 @@ class ScenarioEntrySchema(Schema):
 
     id = Text(required=True)
     kind = Choice(tuple(KIND_FIELDS), required=True)
-    state = Choice(get_args(State), required=True)
+    state = Choice(get_args(JobState), required=True)
     progress = Part(ProgressSchema, required=True)
     error = Text(required=True, allow_none=True, max_length=2000, description="Why it failed")
     price_snapshot = Text(required=True, description="The prices it is evaluated with, to the end")

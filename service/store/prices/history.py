@@ -13,7 +13,7 @@ from service.domain.prices import PriceChange
 from service.store.database import Database
 from service.store.tables import price_history, team_price_history
 
-THING = ("asked", "provider", "region", "instance_type", "accelerator", "accelerator_count", "pricing", "market")
+IDENTITY_COLUMNS = ("asked", "provider", "region", "instance_type", "accelerator", "accelerator_count", "pricing", "market")
 """The columns that tell one thing's prices from another's."""
 
 
@@ -78,7 +78,7 @@ def _follows(table: Table, at: datetime, row: int) -> ColumnElement[bool]:
 def _before(table: Table) -> ScalarSelect[Any]:
     """The price in the row before of the same thing; of the same team, whose ids count down."""
     earlier, columns = table.alias("earlier"), table.c
-    same = and_(*(earlier.c[name] == columns[name] for name in THING))
+    same = and_(*(earlier.c[name] == columns[name] for name in IDENTITY_COLUMNS))
     if table is price_history:
         found = select(earlier.c.usd_per_hour).where(same, earlier.c.id < columns.id).order_by(earlier.c.id.desc())
     else:

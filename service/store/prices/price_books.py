@@ -10,8 +10,8 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, func, insert, select, text, update
 
-from service.store.database import insert_into, insert_new, storable
-from service.store.prices.team_prices import Owned, TeamPriceRows, keep_owned
+from service.store.database import insert_into, insert_new, sanitize_text
+from service.store.prices.team_prices import TeamPriceChanges, TeamPriceRows, save_team_prices
 from service.store.tables import length_of, price_book_parts, price_books, price_history, price_snapshots, provider_states, team_prices
 
 _LOCK_KEY = 0x0071_6C61_7A  # one book at a time, so that none misses another refresh's prices
@@ -73,7 +73,7 @@ class BookManifest:
     teams: Mapping[str, SnapshotRef] = field(default_factory=dict)
 
 
-NO_HEADS = BookManifest(None, ())
+EMPTY_MANIFEST = BookManifest(None, ())
 
 
 class StaleWriteError(Exception):
@@ -101,7 +101,7 @@ class BookRows(TeamPriceRows):
         now: datetime,
         history: Sequence[Mapping[str, Any]] = (),
         since: ProviderState | None = None,
-        owned: Owned | None = None,
+        owned: TeamPriceChanges | None = None,
     ) -> None:
         """Keep what came of asking a provider, what that changed in the price history, and the book that follows, all or nothing.
 
@@ -115,26 +115,26 @@ class BookRows(TeamPriceRows):
             if history:
                 connection.execute(insert(price_history), list(history))
             if owned is not None:
-                keep_owned(connection, owned)
+                save_team_prices(connection, owned)
             _keep(connection, state)
             _make_book(connection, now)
 
-    def current_heads(self) -> BookManifest:
+    def current_manifest(self) -> BookManifest:
         """The newest book with its parts, and what teams have of their own."""
         with self._snapshot() as connection:
-            newest = _heads(connection, price_books.c.seq == select(func.max(price_books.c.seq)).scalar_subquery())
-            return replace(newest, teams=_team_heads(connection))
+            newest = _manifest(connection, price_books.c.seq == select(func.max(price_books.c.seq)).scalar_subquery())
+            return replace(newest, teams=_team_snapshot_refs(connection))
 
-    def book_heads(self, name: str) -> BookManifest:
+    def book_manifest(self, name: str) -> BookManifest:
         """The book of that name with its parts; a single snapshot counts as a book of its own. No parts where there is none.
 
-        A team's snapshot is none: `team_head` finds it, for that team.
+        A team's snapshot is none: `team_snapshot_ref` finds it, for that team.
         """
         with self._snapshot() as connection:
-            found = _heads(connection, price_books.c.name == name)
+            found = _manifest(connection, price_books.c.name == name)
             return found if found.parts else _single(connection, name)
 
-    def team_head(self, team: str, snapshot: str) -> SnapshotRef | None:
+    def team_snapshot_ref(self, team: str, snapshot: str) -> SnapshotRef | None:
         """A team's own snapshot, present or past; None where that team has none of that name."""
         with self._read() as connection:
             row = connection.execute(_ONE.where(price_snapshots.c.name == snapshot, price_snapshots.c.team == team)).first()
@@ -150,24 +150,24 @@ _ONE = (
 """A head of each complete snapshot: whoever uses it must say whose."""
 
 
-def _heads(connection: Connection, which: ColumnElement[bool]) -> BookManifest:
+def _manifest(connection: Connection, which: ColumnElement[bool]) -> BookManifest:
     parts, states, snapshots = price_book_parts.c, provider_states.c, price_snapshots.c
     query = select(parts.book, parts.provider, parts.snapshot, snapshots.taken_at, *_NOW_KNOWN).order_by(parts.provider)
     query = query.join_from(price_book_parts, price_books, price_books.c.name == parts.book)
     query = query.join(price_snapshots, snapshots.name == parts.snapshot)
     query = query.outerjoin(provider_states, states.provider == parts.provider).where(which)
     rows = connection.execute(query).all()
-    return BookManifest(rows[0][0], tuple(SnapshotRef(*row[1:]) for row in rows)) if rows else NO_HEADS
+    return BookManifest(rows[0][0], tuple(SnapshotRef(*row[1:]) for row in rows)) if rows else EMPTY_MANIFEST
 
 
-def _team_heads(connection: Connection) -> dict[str, SnapshotRef]:
+def _team_snapshot_refs(connection: Connection) -> dict[str, SnapshotRef]:
     query = _ONE.add_columns(team_prices.c.team).join(team_prices, team_prices.c.snapshot == price_snapshots.c.name)
     return {row[-1]: SnapshotRef(*row[:-1]) for row in connection.execute(query.order_by(team_prices.c.team))}
 
 
 def _single(connection: Connection, snapshot: str) -> BookManifest:
     row = connection.execute(_ONE.where(price_snapshots.c.name == snapshot, price_snapshots.c.team.is_(None))).first()
-    return BookManifest(snapshot, (SnapshotRef(*row),)) if row else NO_HEADS
+    return BookManifest(snapshot, (SnapshotRef(*row),)) if row else EMPTY_MANIFEST
 
 
 def _alone(connection: Connection) -> None:
@@ -187,7 +187,7 @@ def _check_newest(connection: Connection, since: ProviderState) -> None:
 def _keep(connection: Connection, state: ProviderState) -> None:
     values = asdict(state)
     for name in _TEXTS:  # a source may say anything, at any length
-        values[name] = values[name] and storable(values[name])[: length_of(provider_states.c[name])]
+        values[name] = values[name] and sanitize_text(values[name])[: length_of(provider_states.c[name])]
     row = insert_into(connection, provider_states).values(values)
     connection.execute(row.on_conflict_do_update(index_elements=["provider"], set_=values))
 

@@ -11,7 +11,7 @@ from typing import Any
 from sqlalchemy import RowMapping, String, func, select, update
 
 from providers.offer import Discount, Fetched, Offer
-from service.domain.jobs import Step, no_step
+from service.domain.jobs import ReportProgress, ignore_progress
 from service.store.database import Database, insert_new
 from service.store.tables import ExactDecimal, length_of, offers, price_snapshots
 
@@ -38,7 +38,9 @@ class Snapshot:
 class PriceRows(Database):
     """The part of the store that remembers prices."""
 
-    def save_snapshot(self, provider: str, fetched: Fetched, at: datetime, step: Step = no_step, *, team: str | None = None) -> int:
+    def save_snapshot(
+        self, provider: str, fetched: Fetched, at: datetime, step: ReportProgress = ignore_progress, *, team: str | None = None
+    ) -> int:
         """Keep all offers of `fetched` under its snapshot name, as a team's own where one is named; returns how many rows were new.
 
         Rows go in chunks, each its own transaction, in an order that depends on the offers alone: an interrupted save goes on where it

@@ -27,7 +27,7 @@ class TeamPrices:
 
 
 @dataclass(frozen=True, slots=True)
-class Owned:
+class TeamPriceChanges:
     """All that teams have of their own from now on, and by team's name the rows of history that make the difference."""
 
     prices: Sequence[TeamPrices]
@@ -47,7 +47,7 @@ class TeamPriceRows(Database):
             return {row["team"]: TeamPrices(**row) for row in found}
 
 
-def keep_owned(connection: Connection, owned: Owned) -> None:
+def save_team_prices(connection: Connection, owned: TeamPriceChanges) -> None:
     """Put what teams have in the place of what they had; the caller sees to it that nobody else does so meanwhile."""
     connection.execute(delete(team_prices))
     if owned.prices:

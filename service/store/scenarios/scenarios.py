@@ -16,11 +16,11 @@ from typing import Any
 from sqlalchemy import ColumnElement, Connection, RowMapping, and_, delete, func, insert, select, update
 
 from service.domain.idempotency import IdempotencyRecord
-from service.domain.jobs import OPEN, State
+from service.domain.jobs import OPEN_STATES, JobState
 from service.domain.scenarios import ScenarioDetail, ScenarioRecord
 from service.domain.teams import DEFAULT_TEAM
-from service.store.database import Database, insert_new, storable
-from service.store.idempotency import remember
+from service.store.database import Database, insert_new, sanitize_text
+from service.store.idempotency import store_response
 from service.store.scenarios import statements
 from service.store.scenarios.statements import CHUNK_ATTEMPTS, FREE, HELD
 from service.store.scenarios.tables import scenario_chunks, scenarios
@@ -93,7 +93,7 @@ class ScenarioRows(Database):
         stated = {name: getattr(new, name) for name in NewScenario.__dataclass_fields__}
         values = stated | stamps | {"state": "queued", "units_done": 0, "chunks_begun": 0}
         with self._write() as connection:
-            remembered = remember(connection, kept)
+            remembered = store_response(connection, kept)
             if new.team == DEFAULT_TEAM:
                 insert_new(connection, teams, [{"id": new.team, "name": new.team, "created_at": now}])
             # numbers are given one at a time: PostgreSQL waits on the team, SQLite has one writer anyway
@@ -121,7 +121,7 @@ class ScenarioRows(Database):
 
     def is_scenario_open(self, scenario_id: str) -> bool:
         """Whether the scenario is not over."""
-        query = select(scenarios.c.id).where(scenarios.c.id == scenario_id, scenarios.c.state.in_(OPEN))
+        query = select(scenarios.c.id).where(scenarios.c.id == scenario_id, scenarios.c.state.in_(OPEN_STATES))
         with self._read() as connection:
             return connection.scalar(query) is not None
 
@@ -193,7 +193,7 @@ class ScenarioRows(Database):
 
     def fail_chunk(self, claim: ChunkClaim, reason: str, now: datetime, *, for_good: bool = False) -> None:
         """An attempt at a chunk failed: with the last one, or one that no other would better, the scenario has failed."""
-        told = storable(reason)[:_MOST_ERROR]
+        told = sanitize_text(reason)[:_MOST_ERROR]
         freed = update(scenario_chunks).where(_held_by(claim)).values(claimed_by=None, error=told).returning(scenario_chunks.c.attempts)
         with self._write() as connection:
             if _locked(connection, claim.scenario) is None:
@@ -211,7 +211,7 @@ class ScenarioRows(Database):
     def close_exhausted(self, now: datetime) -> int:
         """End the scenarios of which a chunk has lost its worker too often; returns how many."""
         lost = and_(scenario_chunks.c.done_at.is_(None), scenario_chunks.c.attempts >= CHUNK_ATTEMPTS, ~HELD)
-        query = select(scenario_chunks.c.scenario, scenario_chunks.c.error).join(scenarios).where(scenarios.c.state.in_(OPEN), lost)
+        query = select(scenario_chunks.c.scenario, scenario_chunks.c.error).join(scenarios).where(scenarios.c.state.in_(OPEN_STATES), lost)
         with self._read() as connection:
             if not connection.execute(query.limit(1), {"at": now}).all():
                 return 0
@@ -221,14 +221,14 @@ class ScenarioRows(Database):
 
     def count_claimable_chunks(self, now: datetime, most: int) -> int:
         """For how many workers there is something to do, counted up to `most`."""
-        ahead = select(func.coalesce(func.sum(scenarios.c.chunks - scenarios.c.chunks_begun), 0)).where(scenarios.c.state.in_(OPEN))
-        freed = select(func.count()).select_from(scenario_chunks).join(scenarios).where(scenarios.c.state.in_(OPEN), FREE)
+        ahead = select(func.coalesce(func.sum(scenarios.c.chunks - scenarios.c.chunks_begun), 0)).where(scenarios.c.state.in_(OPEN_STATES))
+        freed = select(func.count()).select_from(scenario_chunks).join(scenarios).where(scenarios.c.state.in_(OPEN_STATES), FREE)
         with self._read() as connection:
             return min(most, int(connection.execute(ahead).scalar_one()) + int(connection.execute(freed, {"at": now}).scalar_one()))
 
     def forget_chunks(self) -> int:
         """Forget chunks of scenarios that are over, some at a time; returns how many."""
-        over = select(scenario_chunks.c.scenario).join(scenarios).where(scenarios.c.state.not_in(OPEN)).limit(1)
+        over = select(scenario_chunks.c.scenario).join(scenarios).where(scenarios.c.state.not_in(OPEN_STATES)).limit(1)
         with self._read() as connection:
             scenario = connection.scalar(over)
         if scenario is None:
@@ -246,7 +246,7 @@ class ScenarioRows(Database):
 
 def _check_room(connection: Connection, new: NewScenario, most: OpenWork) -> None:
     query = select(func.count(), func.coalesce(func.sum(scenarios.c.units - scenarios.c.units_done), 0))
-    count, units = connection.execute(query.where(scenarios.c.team == new.team, scenarios.c.state.in_(OPEN))).one()
+    count, units = connection.execute(query.where(scenarios.c.team == new.team, scenarios.c.state.in_(OPEN_STATES))).one()
     if count >= most.scenarios or units + new.units > most.units:
         raise TeamQuotaReached(OpenWork(int(count), int(units)))
 
@@ -287,8 +287,8 @@ def _call_review(connection: Connection, scenario_id: str, review_at: int) -> No
         insert_new(connection, scenario_chunks, [{"scenario": scenario_id, "number": REVIEW, "attempts": 0}])
 
 
-def _over(connection: Connection, scenario_id: str, state: State, now: datetime, **values: object) -> bool:
+def _over(connection: Connection, scenario_id: str, state: JobState, now: datetime, **values: object) -> bool:
     """End a scenario, unless it has ended before."""
-    change = update(scenarios).where(scenarios.c.id == scenario_id, scenarios.c.state.in_(OPEN))
+    change = update(scenarios).where(scenarios.c.id == scenario_id, scenarios.c.state.in_(OPEN_STATES))
     ended = {"state": state, "updated_at": now, "expires_at": now + KEPT_FOR, **values}
     return connection.execute(change.values(ended)).rowcount == 1

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from sqlalchemy import Select, and_, bindparam, exists, func, insert, or_, select, update
 
-from service.domain.jobs import OPEN
+from service.domain.jobs import OPEN_STATES
 from service.store.scenarios.tables import scenario_chunks, scenarios
 from service.store.tables import UtcTime, jobs
 
@@ -33,14 +33,16 @@ def _fairest() -> Select[str]:
     busy = select(func.count()).select_from(scenario_chunks.join(others, others.c.id == scenario_chunks.c.scenario))
     busy = busy.where(others.c.team == scenarios.c.team, scenario_chunks.c.done_at.is_(None), HELD).correlate(scenarios)
     freed = exists(select(scenario_chunks.c.number).where(scenario_chunks.c.scenario == scenarios.c.id, FREE).correlate(scenarios))
-    ready = and_(scenarios.c.state.in_(OPEN), or_(scenarios.c.chunks_begun < scenarios.c.chunks, freed))
+    ready = and_(scenarios.c.state.in_(OPEN_STATES), or_(scenarios.c.chunks_begun < scenarios.c.chunks, freed))
     return select(scenarios.c.id).where(ready).order_by(busy.scalar_subquery(), scenarios.c.created_at, scenarios.c.id).limit(1)
 
 
 NEXT_SCENARIO = _fairest()
 """The open scenario with something to do that is next: of the team with the fewest chunks being worked on, the oldest."""
 LOCK_SCENARIO = (
-    select(scenarios.c.chunks, scenarios.c.chunks_begun, scenarios.c.review_at).where(_THIS, scenarios.c.state.in_(OPEN)).with_for_update()
+    select(scenarios.c.chunks, scenarios.c.chunks_begun, scenarios.c.review_at)
+    .where(_THIS, scenarios.c.state.in_(OPEN_STATES))
+    .with_for_update()
 )
 """The scenario for as long as the transaction lasts, if it is not over."""
 FIRST_FREE_CHUNK = select(func.min(scenario_chunks.c.number)).where(_OF_THIS, FREE)

@@ -14,8 +14,8 @@ from sqlalchemy import ColumnElement, Connection, RowMapping, and_, func, insert
 from service.domain.idempotency import IdempotencyRecord
 from service.domain.tracking.alerts import TEST, AlertChanges, AlertFinding, DeliveryState, PreviousAlert
 from service.domain.tracking.records import AlertRecord, AlertRuleRecord, DeliveryRecord, ProgramRecord
-from service.store.database import Database, storable
-from service.store.idempotency import remember
+from service.store.database import Database, sanitize_text
+from service.store.idempotency import store_response
 from service.store.tracking.tables import alert_deliveries, alert_rules, alerts, track_programs, track_runs
 
 Body = Mapping[str, Any]
@@ -57,7 +57,7 @@ class AlertRows(Database):
         """A new rule of a program, which is then evaluated at once. Raises IdempotentReplay and IdempotencyKeyReused for a known
         idempotency key."""
         with self._write() as connection:
-            remembered = remember(connection, kept)
+            remembered = store_response(connection, kept)
             _lock(connection, program.id)
             number = _next(connection, alert_rules.c.number, alert_rules.c.program == program.id)
             made = AlertRuleRecord(str(uuid.uuid4()), program.team, program.id, number, dict(body), now, None)
@@ -171,7 +171,7 @@ class AlertRows(Database):
             alert_deliveries.c.state == "pending",
             alert_deliveries.c.attempts == delivery.attempts,
         )
-        values: dict[str, Any] = {"state": state, "claimed_until": None, "last_error": error and storable(error)[:MOST_ERROR]}
+        values: dict[str, Any] = {"state": state, "claimed_until": None, "last_error": error and sanitize_text(error)[:MOST_ERROR]}
         values |= {"due_at": due_at or delivery.due_at, "sent_at": now if state == "sent" else None}
         with self._write() as connection:
             return connection.execute(update(alert_deliveries).where(ours).values(values)).rowcount == 1

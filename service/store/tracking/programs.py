@@ -14,7 +14,7 @@ from service.domain.idempotency import IdempotencyRecord
 from service.domain.teams import DEFAULT_TEAM
 from service.domain.tracking.records import ProgramRecord, RunRecord
 from service.store.database import Database, insert_new
-from service.store.idempotency import remember
+from service.store.idempotency import store_response
 from service.store.tables import teams
 from service.store.tracking.tables import track_programs, track_revisions, track_runs
 
@@ -33,7 +33,7 @@ class TrackRows(Database):
     ) -> ProgramRecord:
         """A new program of a team. Raises IdempotentReplay and IdempotencyKeyReused for a known idempotency key."""
         with self._write() as connection:
-            remembered = remember(connection, kept)
+            remembered = store_response(connection, kept)
             if team == DEFAULT_TEAM:
                 insert_new(connection, teams, [{"id": team, "name": team, "created_at": now}])
             _lock(connection, teams, teams.c.id == team)
@@ -72,7 +72,7 @@ class TrackRows(Database):
     def create_run(self, program: ProgramRecord, name: str, body: Body, now: datetime, kept: IdempotencyRecord | None = None) -> RunRecord:
         """A new run of a program. Raises IdempotentReplay and IdempotencyKeyReused for a known idempotency key."""
         with self._write() as connection:
-            remembered = remember(connection, kept)
+            remembered = store_response(connection, kept)
             _lock(connection, track_programs, track_programs.c.id == program.id)
             last = select(func.coalesce(func.max(track_runs.c.number), 0)).where(track_runs.c.program == program.id)
             place = {"team": program.team, "program": program.id, "number": _number(connection, last), "name": name}

@@ -126,7 +126,7 @@ def compare(context: AppContext, request: Given) -> Comparison:
         parts.append(evaluate_owned(owned, len(machines), plants[which], which))
         machines.append(owned)
     table = apply_constraints(join_tables(parts, constraints), machines, book, constraints, notes)
-    seen = OptionContext(book, book.stale_rows(now), constraints, table, machines, [make_owned_offer(plant) for plant in plants])
+    seen = OptionContext(book, book.stale_mask(now), constraints, table, machines, [make_owned_offer(plant) for plant in plants])
     order = _order(request.get("objective", USUAL_OBJECTIVE), table)
     shown, verdicts = _shown(request, seen, order, workloads)
     front = _front(table)
@@ -212,7 +212,7 @@ def _horizon_days(deadline: date | None, given: Given, notes: AssumptionLog) -> 
 
 def _note_stock(constraints: Constraints, book: PriceBook, rows: Ints, notes: AssumptionLog) -> None:
     """Why nothing is known to be available, where no source tells."""
-    live = any(promise.asked != BUILT_IN_PROVIDER for promise in book.promises.values())
+    live = any(policy.provider != BUILT_IN_PROVIDER for policy in book.policies.values())
     if constraints.require_available and not live and without_stock(book.columns, rows).all():
         notes.warn(
             "require_available leaves no rented option: no live price source has answered yet; GET /v1/providers says which there are"

@@ -11,7 +11,7 @@ import numpy as np
 
 from service.domain.errors import NoOffer, UnknownName
 from service.prices.book import PriceBook
-from service.prices.offer_table import SECONDS_PER_DAY, Coded, Ints
+from service.prices.offer_table import SECONDS_PER_DAY, CodedColumn, Ints
 from service.usecases.comparison.offer_selection import filter_columns, matching_rows
 from service.usecases.resolution.assumption_log import AssumptionLog
 
@@ -68,7 +68,7 @@ def _without_one(given: Given, accelerators: Sequence[str], book: PriceBook, now
         yield f"sold there are {_shown(sold)}, not {names} (candidates.accelerators)"
 
 
-def _near(name: str, column: Coded) -> tuple[str, ...]:
+def _near(name: str, column: CodedColumn) -> tuple[str, ...]:
     """Known names most like the unknown one, or that hold it."""
     known = {each.casefold(): each for each in column.names}
     asked = name[:100].casefold()

@@ -15,7 +15,7 @@ from service.presets.hardware.accelerators import find_accelerator
 from service.presets.hardware.networks import find_network
 from service.presets.hardware.regions import Region, region_of_offer
 from service.prices.book import BUILT_IN_PROVIDER, PriceBook
-from service.prices.offer_table import Coded, Flags, Floats, Ints, OfferColumns, highest_of
+from service.prices.offer_table import CodedColumn, Flags, Floats, Ints, OfferColumns, highest_of
 from service.usecases.resolution.assumption_log import AssumptionLog
 from service.usecases.resolution.cluster import ambiguity_text, data_sheet_inter_node_gbps
 from service.usecases.resolution.price import OLD_AFTER
@@ -67,7 +67,7 @@ def matching_rows(given: Given, accelerators: Sequence[str], book: PriceBook) ->
     never are: nobody is sold capacity at them. Which rows are taken does not depend on the other candidates.
     """
     columns = book.columns
-    live = columns.source.among(source for (_, source, _), promise in book.promises.items() if promise.asked != BUILT_IN_PROVIDER)
+    live = columns.source.among(source for (_, source, _), policy in book.policies.items() if policy.provider != BUILT_IN_PROVIDER)
     by_provider, by_place = given.get("providers") is not None, given.get("regions") is not None
     chosen = (live | columns.newest) & columns.accelerator.among(accelerators)
     chosen &= columns.market.among(("list", "marketplace") if by_provider else ("list",))
@@ -100,7 +100,7 @@ def note_candidates(given: Given, accelerators: Sequence[str], notes: Assumption
             notes.assume(f"candidates.{name}", "all", "not stated")
 
 
-def filter_columns(columns: OfferColumns) -> dict[str, Coded]:
+def filter_columns(columns: OfferColumns) -> dict[str, CodedColumn]:
     """The columns that candidates are filtered by, by the field's name."""
     return {"providers": columns.provider, "regions": columns.region, "pricing": columns.pricing}
 

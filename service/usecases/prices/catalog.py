@@ -15,7 +15,7 @@ from service.domain.prices import PriceChange
 from service.domain.training.hardware import Accelerator
 from service.presets.hardware.accelerators import find_accelerator, load_accelerators
 from service.presets.training.models import ModelPreset, load_models
-from service.prices.catalog import PriceBook, answers
+from service.prices.catalog import PriceBook, matches_filters
 from service.store import HistoryFilter
 
 Given = Mapping[str, Any]
@@ -37,7 +37,9 @@ def find_offers(context: AppContext, given: Given) -> tuple[PriceBook, list[Offe
         offers = tuple(offer for name in _canonical(given["accelerator"]) for offer in book.by_accelerator.get(name, ()))
     limit = given.get("max_usd_per_accelerator_hour")
     wanted = {name: given.get(name) for name in ("provider", "region", "pricing")}
-    return book, [offer for offer in offers if answers(offer, wanted) and (limit is None or float(offer.usd_per_accelerator_hour) <= limit)]
+    return book, [
+        offer for offer in offers if matches_filters(offer, wanted) and (limit is None or float(offer.usd_per_accelerator_hour) <= limit)
+    ]
 
 
 def find_price_changes(context: AppContext, given: Given, limit: int, after: tuple[datetime, int] | None) -> tuple[PriceChange, ...]:

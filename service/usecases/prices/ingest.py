@@ -11,25 +11,25 @@ from typing import Any
 from providers.offer import FILE, UNREAD_SINCE, Discount, Fetched, Offer, Provider, ProviderError, Rejected
 from providers.quarantine import CheckedOffers, Identity, Quarantined, check_offers, find_suspicious, identity
 from service.context import AppContext
-from service.domain.jobs import Step
+from service.domain.jobs import ReportProgress
 from service.prices.book import BUILT_IN_PROVIDER, NEVER
-from service.prices.precedence import FILES, matches
-from service.store import Owned, ProviderState, TeamPrices
-from service.store.database import storable
-from service.store.prices.history import THING
+from service.prices.precedence import FILE_PROVIDER, matches
+from service.store import ProviderState, TeamPriceChanges, TeamPrices
+from service.store.database import sanitize_text
+from service.store.prices.history import IDENTITY_COLUMNS
 from service.store.prices.snapshots import LONGEST, LONGEST_PRICE, MOST_ACCELERATORS
 from service.usecases.prices.provider_access import configuration
 
-EXAMPLES = 100
+MAX_EXAMPLES = 100
 """Rejected and quarantined rows, and reasons to leave rows out, that are kept to be shown; all are counted."""
-MOST_SAID = 300
+MAX_REASON_CHARS = 300
 """Characters of a reason: what a source says of itself may be a page."""
 OTHER_REASONS = "other reasons"
 _NOTHING = Fetched((), "")
 
 
 @dataclass(frozen=True, slots=True)
-class Attempt:
+class RefreshAttempt:
     """A provider that was asked: when, what was known of it and of anybody's prices, and whether an operator believes its jumps."""
 
     provider: Provider
@@ -53,39 +53,41 @@ class _Part:
 
 
 @dataclass(frozen=True, slots=True)
-class _Keeping:
-    """One call of `keep`."""
+class _SaveContext:
+    """One call of `save_fetched`."""
 
     context: AppContext
-    attempt: Attempt
+    attempt: RefreshAttempt
     now: datetime
-    step: Step
+    step: ReportProgress
 
 
-def keep(context: AppContext, attempt: Attempt, fetched: Fetched, step: Step) -> ProviderState:
+def save_fetched(context: AppContext, attempt: RefreshAttempt, fetched: Fetched, step: ReportProgress) -> ProviderState:
     """Make everything of `fetched` durable; returns the provider's new state, which says nothing of what is one team's alone.
 
     Raises ProviderError where it cannot be all there is, Overtaken where another answer was kept since the attempt read the state.
     """
-    name, now, state, fetched = attempt.provider.name, context.clock(), attempt.state, _that_fit(fetched)
-    at = _Keeping(context, attempt, now, step)
+    name, now, state, fetched = attempt.provider.name, context.clock(), attempt.state, _storable_offers(fetched)
+    at = _SaveContext(context, attempt, now, step)
     fetched = _with_last_good(at, fetched, state.snapshot)
-    part = _part(at, fetched, state.snapshot)
-    told = replace(_told(attempt, fetched, part.checked, now), snapshot=part.snapshot, configuration=configuration(context, name))
-    if name == FILES:
-        told = replace(told, warnings=_idle(context, fetched.discounts), **_doubted(at, part), **_unread(fetched, now))
-    owned = _owned(at, fetched) if name == FILES else None
-    context.store.save_state(told, now, _changed(at, part), since=state, owned=owned)
+    part = _check_part(at, fetched, state.snapshot)
+    told = replace(_next_state(attempt, fetched, part.checked, now), snapshot=part.snapshot, configuration=configuration(context, name))
+    if name == FILE_PROVIDER:
+        told = replace(
+            told, warnings=_unmatched_discounts(context, fetched.discounts), **_suspicious_fields(at, part), **_unread(fetched, now)
+        )
+    owned = _team_price_changes(at, fetched) if name == FILE_PROVIDER else None
+    context.store.save_state(told, now, _part_changes(at, part), since=state, owned=owned)
     return told
 
 
-def withdrawn(context: AppContext, provider: str, snapshot: str, now: datetime) -> list[dict[str, Any]]:
+def withdrawal_changes(context: AppContext, provider: str, snapshot: str, now: datetime) -> list[dict[str, Any]]:
     """Rows of history: everything in a snapshot is gone."""
     last = context.store.load_snapshot(snapshot) or _NOTHING
-    return changes(provider, {identity(offer): offer for offer in last.offers}, (), now)
+    return price_changes(provider, {identity(offer): offer for offer in last.offers}, (), now)
 
 
-def _part(at: _Keeping, fetched: Fetched, known: str | None, team: str | None = None) -> _Part:
+def _check_part(at: _SaveContext, fetched: Fetched, known: str | None, team: str | None = None) -> _Part:
     """What everybody, or a team, is told, beside the snapshot `known`; what is news is kept under a new name. Raises ProviderError."""
     context, attempt, name = at.context, at.attempt, at.attempt.provider.name
     last = context.store.load_snapshot(known) or _NOTHING if known else _NOTHING
@@ -96,7 +98,7 @@ def _part(at: _Keeping, fetched: Fetched, known: str | None, team: str | None = 
     content = _content(checked.offers, fetched, attempt.began)
     if known and content == _content(last.offers, last, _taken_at(context, known, team)):
         return _Part(checked, before, known, is_news=False)
-    if name == FILES and not (known or team or content):  # that teams have books is nobody else's business: no new book for it
+    if name == FILE_PROVIDER and not (known or team or content):  # that teams have books is nobody else's business: no new book for it
         return _Part(checked, before, None, is_news=False)
     snapshot = fetched.snapshot if name == BUILT_IN_PROVIDER else _name(name, [*content, *([team] if team else [])], at.now)
     context.store.save_snapshot(name, replace(fetched, offers=checked.offers, snapshot=snapshot), at.now, at.step, team=team)
@@ -104,15 +106,15 @@ def _part(at: _Keeping, fetched: Fetched, known: str | None, team: str | None = 
 
 
 def _taken_at(context: AppContext, snapshot: str, team: str | None) -> datetime:
-    head = context.store.team_head(team, snapshot) if team else context.store.book_heads(snapshot).parts[0]
+    head = context.store.team_snapshot_ref(team, snapshot) if team else context.store.book_manifest(snapshot).parts[0]
     return head.taken_at if head else NEVER
 
 
-def _changed(at: _Keeping, part: _Part) -> list[dict[str, Any]]:
-    return changes(at.attempt.provider.name, part.before, part.checked.offers, at.now) if part.is_news else []
+def _part_changes(at: _SaveContext, part: _Part) -> list[dict[str, Any]]:
+    return price_changes(at.attempt.provider.name, part.before, part.checked.offers, at.now) if part.is_news else []
 
 
-def _with_last_good(at: _Keeping, fetched: Fetched, known: str | None) -> Fetched:
+def _with_last_good(at: _SaveContext, fetched: Fetched, known: str | None) -> Fetched:
     """With what price files that cannot be read stated last, as the snapshot `known` has it: their prices, marked, and their discounts."""
     last = at.context.store.load_snapshot(known) if known and fetched.unread else None
     if last is None:
@@ -135,62 +137,64 @@ def _unread(fetched: Fetched, now: datetime) -> dict[str, Any]:
     return {"last_error": "; ".join(file.reason for file in fetched.unread), "last_error_at": now}
 
 
-def _owned(at: _Keeping, shared: Fetched) -> Owned:
+def _team_price_changes(at: _SaveContext, shared: Fetched) -> TeamPriceChanges:
     """What each team has of its own from now on, and what that changes."""
     known = at.context.store.team_prices()
     prices, history = list[TeamPrices](), dict[str, Sequence[Mapping[str, Any]]]()
     for team, read in {**dict.fromkeys(known, _NOTHING), **shared.teams}.items():
         has = known.get(team)
-        fetched = _with_last_good(at, replace(_that_fit(read), unread=shared.unread), has.snapshot if has else None)
+        fetched = _with_last_good(at, replace(_storable_offers(read), unread=shared.unread), has.snapshot if has else None)
         if has and not (fetched.offers or fetched.discounts or fetched.rejected):
-            history[team] = withdrawn(at.context, FILES, has.snapshot, at.now)
+            history[team] = withdrawal_changes(at.context, FILE_PROVIDER, has.snapshot, at.now)
             continue
         if has and not fetched.offers and not fetched.discounts:
             prices.append(replace(has, **_rejected(fetched)))  # none of its rows can be kept: its last good prices stay
             continue
-        part = _part(at, fetched, has.snapshot if has else None, team)
-        told = TeamPrices(team, str(part.snapshot), len(part.checked.offers), warnings=_idle(at.context, fetched.discounts))
+        part = _check_part(at, fetched, has.snapshot if has else None, team)
+        told = TeamPrices(team, str(part.snapshot), len(part.checked.offers), warnings=_unmatched_discounts(at.context, fetched.discounts))
         suspicious = (
-            {"suspicious_count": has.suspicious_count, "suspicious": has.suspicious} if has and not part.is_news else _doubted(at, part)
+            {"suspicious_count": has.suspicious_count, "suspicious": has.suspicious}
+            if has and not part.is_news
+            else _suspicious_fields(at, part)
         )
         prices.append(replace(told, **_rejected(fetched), **suspicious))
-        history[team] = _changed(at, part)
-    return Owned(prices, history)
+        history[team] = _part_changes(at, part)
+    return TeamPriceChanges(prices, history)
 
 
-def changes(asked: str, before: Mapping[Identity, Offer], offers: tuple[Offer, ...], now: datetime) -> list[dict[str, Any]]:
+def price_changes(asked: str, before: Mapping[Identity, Offer], offers: tuple[Offer, ...], now: datetime) -> list[dict[str, Any]]:
     """Rows of history: what is new, has another price or availability, or is gone."""
     after = {identity(offer): offer for offer in offers}
-    news = [offer for key, offer in after.items() if _sold(before.get(key)) != _sold(offer)]
+    news = [offer for key, offer in after.items() if _offer_identity(before.get(key)) != _offer_identity(offer)]
     gone = [replace(offer, observed_at=now) for key, offer in before.items() if key not in after]
     return [_row(asked, offer) for offer in news] + [_row(asked, offer) | {"usd_per_hour": None} for offer in gone]
 
 
 def _row(asked: str, offer: Offer) -> dict[str, Any]:
-    columns = (*THING[1:], "usd_per_hour", "availability", "observed_at", "source")
+    columns = (*IDENTITY_COLUMNS[1:], "usd_per_hour", "availability", "observed_at", "source")
     return {"asked": asked, **{name: getattr(offer, name) for name in columns}}
 
 
-def _sold(offer: Offer | None) -> tuple[object, ...]:
+def _offer_identity(offer: Offer | None) -> tuple[object, ...]:
     return () if offer is None else (offer.usd_per_hour, offer.availability)
 
 
-def _that_fit(fetched: Fetched) -> Fetched:
+def _storable_offers(fetched: Fetched) -> Fetched:
     """Offers with texts or numbers that cannot be kept are rejected like rows that could not be read."""
-    misfits = [(offer, _misfit(offer)) for offer in fetched.offers]
+    misfits = [(offer, _storage_error(offer)) for offer in fetched.offers]
     rejected = tuple(Rejected(_shown(offer)[:200], reason) for offer, reason in misfits if reason)
     return replace(fetched, offers=tuple(offer for offer, reason in misfits if not reason), rejected=fetched.rejected + rejected)
 
 
-def _misfit(offer: Offer) -> str | None:
+def _storage_error(offer: Offer) -> str | None:
     if offer.accelerator_count > MOST_ACCELERATORS or len(str(offer.usd_per_hour)) > LONGEST_PRICE:
         return f"{offer.accelerator_count} accelerators at {offer.usd_per_hour} USD are no numbers that can be kept"[:200]
     texts = ((name, getattr(offer, name)) for name in LONGEST)
-    found = next((name for name, text in texts if len(text) > LONGEST[name] or storable(text) != text), None)
+    found = next((name for name, text in texts if len(text) > LONGEST[name] or sanitize_text(text) != text), None)
     return f"{found} is no text that can be kept" if found else None
 
 
-def _checked(attempt: Attempt, fetched: Fetched, before: Mapping[Identity, Offer], now: datetime) -> CheckedOffers:
+def _checked(attempt: RefreshAttempt, fetched: Fetched, before: Mapping[Identity, Offer], now: datetime) -> CheckedOffers:
     """What may be served, with its date and since when it is as available as it is.
 
     The shipped prices were checked when built; those of price files are their owner's word.
@@ -198,21 +202,21 @@ def _checked(attempt: Attempt, fetched: Fetched, before: Mapping[Identity, Offer
     if attempt.provider.name == BUILT_IN_PROVIDER:
         return CheckedOffers(fetched.offers, ())
     dated = tuple(replace(offer, observed_at=now) if offer.observed_at >= attempt.began else offer for offer in fetched.offers)
-    if attempt.provider.name == FILES:
+    if attempt.provider.name == FILE_PROVIDER:
         checked = CheckedOffers(dated, ())
     else:
         checked = check_offers(replace(fetched, offers=dated), before, attempt.known, accept_jumps=attempt.accept_jumps)
-    return replace(checked, offers=tuple(_with_since(offer, before.get(identity(offer)), now) for offer in checked.offers))
+    return replace(checked, offers=tuple(_with_available_since(offer, before.get(identity(offer)), now) for offer in checked.offers))
 
 
-def _with_since(offer: Offer, before: Offer | None, now: datetime) -> Offer:
+def _with_available_since(offer: Offer, before: Offer | None, now: datetime) -> Offer:
     if offer.available_since is not None:
         return offer
     same = before is not None and before.availability == offer.availability
     return replace(offer, available_since=before.available_since or before.observed_at if before is not None and same else now)
 
 
-def _told(attempt: Attempt, fetched: Fetched, checked: CheckedOffers, now: datetime) -> ProviderState:
+def _next_state(attempt: RefreshAttempt, fetched: Fetched, checked: CheckedOffers, now: datetime) -> ProviderState:
     """The state after a good answer."""
     bad = _rows(checked.quarantined, now)
     return replace(
@@ -229,7 +233,7 @@ def _told(attempt: Attempt, fetched: Fetched, checked: CheckedOffers, now: datet
         **_rejected(fetched),
         skipped=_most_common(fetched.skipped),
         quarantined_count=len(bad),
-        quarantined=bad[:EXAMPLES],
+        quarantined=bad[:MAX_EXAMPLES],
     )
 
 
@@ -240,31 +244,36 @@ def _rows(found: Sequence[Quarantined], now: datetime) -> list[dict[str, Any]]:
     ]
 
 
-def _doubted(at: _Keeping, part: _Part) -> dict[str, Any]:
+def _suspicious_fields(at: _SaveContext, part: _Part) -> dict[str, Any]:
     """The state's fields about prices that look wrong; none where nothing is news, for what was doubted still is."""
     if not part.is_news:
         return {}
     found = _rows(find_suspicious(part.checked.offers, part.before, at.attempt.known), at.now)
-    return {"suspicious_count": len(found), "suspicious": found[:EXAMPLES]}
+    return {"suspicious_count": len(found), "suspicious": found[:MAX_EXAMPLES]}
 
 
 def _rejected(fetched: Fetched) -> dict[str, Any]:
     """The state's fields about rows that could not be read."""
-    rows = [{"row": storable(row.row[:200]), "reason": storable(row.reason[:MOST_SAID])} for row in fetched.rejected[:EXAMPLES]]
+    rows = [
+        {"row": sanitize_text(row.row[:200]), "reason": sanitize_text(row.reason[:MAX_REASON_CHARS])}
+        for row in fetched.rejected[:MAX_EXAMPLES]
+    ]
     return {"rejected_count": len(fetched.rejected), "rejected": rows}
 
 
-def _idle(context: AppContext, discounts: Sequence[Discount]) -> list[str]:
+def _unmatched_discounts(context: AppContext, discounts: Sequence[Discount]) -> list[str]:
     """What the owner of price files should know of them: discounts that match no offer of the others."""
     if not discounts:
         return []
-    book = context.catalog.book(context.store.current_heads().book)
-    others = [offer for offer in book.offers if book.asked(offer) != FILES]
+    book = context.catalog.book(context.store.current_manifest().book)
+    others = [offer for offer in book.offers if book.source_provider(offer) != FILE_PROVIDER]
     idle = (discount for discount in discounts if not any(matches(discount, offer) for offer in others))
-    return [storable(f"discount {discount.name} matched no offer{_aim(discount)}"[:MOST_SAID]) for discount in idle][:EXAMPLES]
+    return [
+        sanitize_text(f"discount {discount.name} matched no offer{_discount_target(discount)}"[:MAX_REASON_CHARS]) for discount in idle
+    ][:MAX_EXAMPLES]
 
 
-def _aim(discount: Discount) -> str:
+def _discount_target(discount: Discount) -> str:
     named = [f"{name} {value}" for name in ("provider", "region", "pricing", "accelerator") if (value := getattr(discount, name))]
     return f": {', '.join(named)}" if named else ""
 
@@ -272,8 +281,8 @@ def _aim(discount: Discount) -> str:
 def _most_common(skipped: Mapping[str, int]) -> dict[str, int]:
     """The commonest reasons; the labels in them are the source's own, and there may be thousands."""
     ordered = sorted(skipped.items(), key=lambda item: (-item[1], item[0]))
-    shown = {storable(reason[:MOST_SAID]): count for reason, count in ordered[:EXAMPLES]}
-    rest = sum(count for _, count in ordered[EXAMPLES:])
+    shown = {sanitize_text(reason[:MAX_REASON_CHARS]): count for reason, count in ordered[:MAX_EXAMPLES]}
+    rest = sum(count for _, count in ordered[MAX_EXAMPLES:])
     return shown | ({OTHER_REASONS: rest} if rest else {})
 
 

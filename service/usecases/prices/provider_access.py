@@ -16,9 +16,9 @@ from providers.offer import Provider, ProviderError
 from providers.registry import UnknownProvider
 from service.context import AppContext
 from service.prices.book import BUILT_IN_PROVIDER
-from service.prices.precedence import FILES
+from service.prices.precedence import FILE_PROVIDER
 from service.store import ProviderState
-from service.store.database import storable
+from service.store.database import sanitize_text
 
 log = logging.getLogger(__name__)
 
@@ -38,7 +38,7 @@ class NotConfigured(Exception):
 
 
 @contextmanager
-def foreign_code(context: AppContext, provider: str) -> Iterator[None]:
+def wrap_provider_errors(context: AppContext, provider: str) -> Iterator[None]:
     """Around a provider's own code, which other packages may bring: any error it raises is the provider's, and the others go on.
 
     A package that is missing is nothing that failed: NotConfigured. No text that leaves here holds a credential.
@@ -50,63 +50,63 @@ def foreign_code(context: AppContext, provider: str) -> Iterator[None]:
     except ProviderError as error:
         if isinstance(error.__cause__, ImportError):
             raise NotConfigured(str(error)) from error
-        raise ProviderError(discreet(context, str(error))) from error
+        raise ProviderError(redact_credentials(context, str(error))) from error
     except ImportError as error:
         raise NotConfigured(f"an optional package is missing: {error}") from error
     except Exception as error:
-        log.error("provider %s failed in a way of its own: %s", provider, discreet(context, traceback.format_exc()))  # noqa: TRY400
-        raise ProviderError(discreet(context, f"{type(error).__name__}: {error}")) from error
+        log.error("provider %s failed in a way of its own: %s", provider, redact_credentials(context, traceback.format_exc()))  # noqa: TRY400
+        raise ProviderError(redact_credentials(context, f"{type(error).__name__}: {error}")) from error
 
 
-def discreet(context: AppContext, text: str) -> str:
+def redact_credentials(context: AppContext, text: str) -> str:
     """The text as it may be told: without the credentials in the providers' environment, as other libraries' errors hold addresses, and
     those a key; and without halves of characters, which neither a log nor a database takes.
     """
     env = context.providers.env
-    return redact(storable(text), (value for name, value in env.items() if CREDENTIAL.search(name) and len(value) >= MIN_SECRET_CHARS))
+    return redact(sanitize_text(text), (value for name, value in env.items() if CREDENTIAL.search(name) and len(value) >= MIN_SECRET_CHARS))
 
 
-def load(context: AppContext, name: str) -> Provider:
+def load_configured(context: AppContext, name: str) -> Provider:
     """The provider. Raises UnknownProvider, NotConfigured with what it lacks, ProviderError where it cannot be made."""
-    with foreign_code(context, name):
+    with wrap_provider_errors(context, name):
         return context.providers.load(name)
 
 
 def check_credentials(context: AppContext, provider: Provider) -> None:
     """Raise NotConfigured where an environment variable is not set without which the provider cannot be asked."""
-    missing = unset(context, provider)
+    missing = missing_credentials(context, provider)
     if missing:
         raise NotConfigured(f"not set: {', '.join(missing)}")
 
 
-def unset(context: AppContext, provider: Provider) -> list[str]:
+def missing_credentials(context: AppContext, provider: Provider) -> list[str]:
     """The environment variables that are not set without which the provider cannot be asked."""
     return [name for name in provider.credentials if not context.providers.env.get(name)]
 
 
 def configuration(context: AppContext, name: str) -> str | None:
     """A digest of which files `file` is to read; None where it is to read none, and for all others: where they read does not change."""
-    paths = context.providers.env.get(FILES_VARIABLE) if name == FILES else None
+    paths = context.providers.env.get(FILES_VARIABLE) if name == FILE_PROVIDER else None
     return hashlib.sha256(paths.encode(errors="replace")).hexdigest() if paths else None
 
 
 def as_configured(context: AppContext, state: ProviderState) -> ProviderState:
     """What of the state still holds: where other files are to be read than at the last attempt, the prices that are served and no more."""
     told_now = configuration(context, state.provider)
-    if state.provider != FILES or (told_now is not None and told_now == state.configuration):
+    if state.provider != FILE_PROVIDER or (told_now is not None and told_now == state.configuration):
         return state
     fresh = ProviderState(state.provider, configuration=told_now)
     return replace(fresh, snapshot=state.snapshot, offers=state.offers, fresh_for_s=state.fresh_for_s)
 
 
-def barred(context: AppContext, provider: Provider) -> str | None:
+def disabled_reason(context: AppContext, provider: Provider) -> str | None:
     """What the settings have against asking the provider: "off", "offline" or nothing."""
     if not context.settings.asks(provider.name) and provider.name != BUILT_IN_PROVIDER:
         return "off"
     return "offline" if context.settings.offline and not provider.local else None
 
 
-def left_alone(state: ProviderState, now: datetime) -> bool:
+def in_backoff(state: ProviderState, now: datetime) -> bool:
     """Whether the provider failed so lately that it is not asked again yet. A pause longer than any was noted by a clock gone wrong."""
     return state.retry_at is not None and now < state.retry_at <= now + LONGEST_PAUSE
 
@@ -117,21 +117,21 @@ def due_at(state: ProviderState, provider: Provider, now: datetime) -> datetime 
     Files on this machine are looked at more often than their prices change.
     """
     if state.failures:
-        return state.retry_at if left_alone(state, now) else None
+        return state.retry_at if in_backoff(state, now) else None
     if state.unconfigured and state.attempted_at:  # found out by asking, as where a package is missing
         return state.attempted_at + LONGEST_PAUSE
     if state.verified_at is None or state.verified_at > now:
         return None
-    looked_after = min(provider.fresh_for, FILES_EVERY) if provider.name == FILES else provider.fresh_for
-    return state.verified_at + looked_after * (1 - EARLY_SHARE * _share(provider.name))
+    looked_after = min(provider.fresh_for, FILES_EVERY) if provider.name == FILE_PROVIDER else provider.fresh_for
+    return state.verified_at + looked_after * (1 - EARLY_SHARE * _hash_share(provider.name))
 
 
-def pause(provider: str, failures: int) -> timedelta:
+def backoff(provider: str, failures: int) -> timedelta:
     """How long to leave a provider alone after so many failures in a row."""
     longest: timedelta = min(FIRST_PAUSE * 2 ** min(failures - 1, 10), LONGEST_PAUSE)
-    return longest * (1 - EARLY_SHARE * _share(f"{provider} {failures}"))
+    return longest * (1 - EARLY_SHARE * _hash_share(f"{provider} {failures}"))
 
 
-def _share(text: str) -> float:
+def _hash_share(text: str) -> float:
     """A number from 0 to 1 that depends on the text alone."""
     return int.from_bytes(hashlib.sha256(text.encode()).digest()[:4], "big") / 2**32

@@ -11,19 +11,28 @@ from typing import Any, Literal
 from providers.offer import ProviderError
 from service.context import AppContext
 from service.domain.errors import DomainError, UnknownName
-from service.domain.jobs import no_step
+from service.domain.jobs import ignore_progress
 from service.domain.teams import DEFAULT_TEAM
-from service.prices.precedence import FILES
+from service.prices.precedence import FILE_PROVIDER
 from service.store import ProviderState
-from service.usecases.prices.provider_access import NotConfigured, as_configured, barred, check_credentials, due_at, left_alone, load, unset
+from service.usecases.prices.provider_access import (
+    NotConfigured,
+    as_configured,
+    check_credentials,
+    disabled_reason,
+    due_at,
+    in_backoff,
+    load_configured,
+    missing_credentials,
+)
 from service.usecases.prices.refresh import KIND, refresh_prices, request_refresh
 
 Condition = Literal["ok", "stale", "failing", "not_configured", "offline", "never_asked", "off"]
 CONDITIONS: tuple[Condition, ...] = ("ok", "stale", "failing", "not_configured", "offline", "never_asked", "off")
-EXAMPLES_SHOWN = 20
+MAX_EXAMPLES_SHOWN = 20
 ROW_KINDS = ("rejected", "quarantined", "suspicious")
 """Rows of an answer that are not offers, or are to be looked at again."""
-NOT_TOLD = "its files cannot all be read; `outlay prices show` says why"
+HIDDEN_ERROR = "its files cannot all be read; `outlay prices show` says why"
 """Of price files: the error names the file, which may be some team's, and may quote it."""
 
 
@@ -42,7 +51,7 @@ class NotAsked(DomainError):
 
 
 @dataclass(frozen=True, slots=True)
-class Counted:
+class RowCount:
     """Rows of the newest answer that did not become offers: how many, and the first of them."""
 
     count: int
@@ -67,10 +76,10 @@ class ProviderEntry:
     next_refresh_at: datetime | None
     breaker_open_until: datetime | None
     refresh: str | None
-    rejected: Counted
+    rejected: RowCount
     skipped: Mapping[str, int]
-    quarantined: Counted
-    suspicious: Counted
+    quarantined: RowCount
+    suspicious: RowCount
     warnings: Sequence[str]
 
 
@@ -78,7 +87,7 @@ def list_providers(context: AppContext, *, operator: bool = False) -> list[Provi
     """All providers, ordered by name, as the team at the context may see them, or whoever runs the service."""
     states, running = context.store.provider_states(), _running(context)
     entries = (_entry(context, states.get(name, ProviderState(name)), running.get(name)) for name in context.providers.names())
-    return [_seen(context, entry, operator=operator) for entry in entries]
+    return [_visible_to_team(context, entry, operator=operator) for entry in entries]
 
 
 def find_provider(context: AppContext, name: str) -> ProviderEntry:
@@ -87,10 +96,10 @@ def find_provider(context: AppContext, name: str) -> ProviderEntry:
     if name not in known:
         near = tuple(get_close_matches(name[:100], known, n=3))
         raise UnknownProviderName(f"no price provider is called {name[:100]!r}; known: {', '.join(known)}", "/name", near)
-    return _seen(context, _entry(context, context.store.provider_state(name), _running(context).get(name)), operator=False)
+    return _visible_to_team(context, _entry(context, context.store.provider_state(name), _running(context).get(name)), operator=False)
 
 
-def unheld(context: AppContext, teams: Iterable[str]) -> list[str]:
+def teams_without_key(context: AppContext, teams: Iterable[str]) -> list[str]:
     """A warning for each of these teams, which have price books, without a usable API key: a slip in the name would quietly cost money."""
     now = context.clock()
     keyed = {DEFAULT_TEAM, *(key.team_name for key in context.store.keys() if not key.trouble(now))}  # noqa: SIM118 - no dictionary
@@ -116,13 +125,17 @@ def refresh_now(context: AppContext, name: str, *, accept_jumps: bool = False) -
 
 def refresh_in_process(context: AppContext, name: str, *, accept_jumps: bool = False) -> dict[str, Any]:
     """Result of a refresh made here by the operator, with its rejected, quarantined and suspicious rows. Raises UnknownProvider."""
-    result = refresh_prices(context, {"provider": name, "by_hand": True, "accept_jumps": accept_jumps}, no_step)
+    result = refresh_prices(context, {"provider": name, "by_hand": True, "accept_jumps": accept_jumps}, ignore_progress)
     if "snapshot" not in result:
         return result
     state = context.store.provider_state(name)
-    owned = context.store.team_prices() if name == FILES else {}
+    owned = context.store.team_prices() if name == FILE_PROVIDER else {}
     rows = {f"{kind}_rows": [row for one in (state, *owned.values()) for row in getattr(one, kind, ())] for kind in ROW_KINDS}
-    warnings = [*result.get("warnings", ()), *(said for prices in owned.values() for said in prices.warnings), *unheld(context, owned)]
+    warnings = [
+        *result.get("warnings", ()),
+        *(said for prices in owned.values() for said in prices.warnings),
+        *teams_without_key(context, owned),
+    ]
     teams = {"teams": {team: prices.offers for team, prices in owned.items()}} if owned else {}
     return result | rows | teams | {"skipped_rows": dict(state.skipped)} | ({"warnings": warnings} if warnings else {})
 
@@ -130,7 +143,7 @@ def refresh_in_process(context: AppContext, name: str, *, accept_jumps: bool = F
 def _check_askable(context: AppContext, name: str) -> None:
     """Raise NotAsked for what is missing here and now; what a worker found missing may have been supplied since."""
     try:
-        missing = unset(context, load(context, name))
+        missing = missing_credentials(context, load_configured(context, name))
     except (NotConfigured, ProviderError) as error:
         raise NotAsked(f"{name} is not configured: {error}", "/name") from error
     if missing:
@@ -140,14 +153,14 @@ def _check_askable(context: AppContext, name: str) -> None:
 def _entry(context: AppContext, state: ProviderState, refresh: str | None) -> ProviderEntry:
     state = as_configured(context, state)
     try:
-        provider = load(context, state.provider)
+        provider = load_configured(context, state.provider)
     except (NotConfigured, ProviderError) as error:
-        return _shown(state, "not_configured", refresh, lacks=str(error))
-    now, lacks = context.clock(), _lacks(context, state)
-    bar = barred(context, provider)
+        return _make_entry(state, "not_configured", refresh, lacks=str(error))
+    now, lacks = context.clock(), _missing(context, state)
+    bar = disabled_reason(context, provider)
     condition = bar or _condition(state, lacks, now)
     asked = bar is None and lacks is None
-    return _shown(
+    return _make_entry(
         state,
         condition,  # type: ignore[arg-type]  # "off" and "offline" are conditions
         refresh,
@@ -155,45 +168,45 @@ def _entry(context: AppContext, state: ProviderState, refresh: str | None) -> Pr
         credentials=provider.credentials,
         fresh_for_hours=provider.fresh_for.total_seconds() / 3600,
         next_refresh_at=(due_at(state, provider, now) or now) if asked else None,
-        breaker_open_until=state.retry_at if left_alone(state, now) else None,
+        breaker_open_until=state.retry_at if in_backoff(state, now) else None,
     )
 
 
-def _seen(context: AppContext, entry: ProviderEntry, *, operator: bool) -> ProviderEntry:
+def _visible_to_team(context: AppContext, entry: ProviderEntry, *, operator: bool) -> ProviderEntry:
     """The entry of price files with what the team at the context has of its own, or with all that teams have; others' as they are."""
-    if entry.name != FILES:
+    if entry.name != FILE_PROVIDER:
         return entry
     if operator:
         owned = context.store.team_prices()
     else:
         owned = context.store.team_prices(context.team) if context.team else {}
-        entry = replace(entry, last_error=entry.last_error and NOT_TOLD)
+        entry = replace(entry, last_error=entry.last_error and HIDDEN_ERROR)
     own = owned.values()
     return replace(
         entry,
         offers=entry.offers + sum(prices.offers for prices in own),
-        rejected=_together(entry.rejected, [Counted(prices.rejected_count, prices.rejected) for prices in own]),
-        suspicious=_together(entry.suspicious, [Counted(prices.suspicious_count, prices.suspicious) for prices in own]),
+        rejected=_add_counts(entry.rejected, [RowCount(prices.rejected_count, prices.rejected) for prices in own]),
+        suspicious=_add_counts(entry.suspicious, [RowCount(prices.suspicious_count, prices.suspicious) for prices in own]),
         warnings=[
             *entry.warnings,
             *(said for prices in own for said in prices.warnings),
-            *(unheld(context, owned) if operator else ()),
+            *(teams_without_key(context, owned) if operator else ()),
         ],
     )
 
 
-def _together(shared: Counted, own: Sequence[Counted]) -> Counted:
+def _add_counts(shared: RowCount, own: Sequence[RowCount]) -> RowCount:
     every = (shared, *own)
     examples = [example for counted in every for example in counted.examples]
-    return Counted(sum(counted.count for counted in every), examples[:EXAMPLES_SHOWN])
+    return RowCount(sum(counted.count for counted in every), examples[:MAX_EXAMPLES_SHOWN])
 
 
-def _lacks(context: AppContext, state: ProviderState) -> str | None:
+def _missing(context: AppContext, state: ProviderState) -> str | None:
     """What the worker found missing; before it ever tried, what is missing here."""
     if state.unconfigured or state.attempted_at:
         return state.unconfigured
     try:
-        check_credentials(context, load(context, state.provider))
+        check_credentials(context, load_configured(context, state.provider))
     except NotConfigured as error:
         return str(error)
     return None
@@ -209,7 +222,7 @@ def _condition(state: ProviderState, lacks: str | None, now: datetime) -> Condit
     return "ok" if 0 <= (now - state.verified_at).total_seconds() <= (state.fresh_for_s or 0) else "stale"
 
 
-def _shown(state: ProviderState, condition: Condition, refresh: str | None, *, lacks: str | None, **more: Any) -> ProviderEntry:
+def _make_entry(state: ProviderState, condition: Condition, refresh: str | None, *, lacks: str | None, **more: Any) -> ProviderEntry:
     known = {"credentials": (), "fresh_for_hours": None, "next_refresh_at": None, "breaker_open_until": None, **more}
     return ProviderEntry(
         name=state.provider,
@@ -222,10 +235,10 @@ def _shown(state: ProviderState, condition: Condition, refresh: str | None, *, l
         last_error=state.last_error,
         last_error_at=state.last_error_at,
         refresh=refresh,
-        rejected=Counted(state.rejected_count, state.rejected[:EXAMPLES_SHOWN]),
+        rejected=RowCount(state.rejected_count, state.rejected[:MAX_EXAMPLES_SHOWN]),
         skipped=state.skipped,
-        quarantined=Counted(state.quarantined_count, state.quarantined[:EXAMPLES_SHOWN]),
-        suspicious=Counted(state.suspicious_count, state.suspicious[:EXAMPLES_SHOWN]),
+        quarantined=RowCount(state.quarantined_count, state.quarantined[:MAX_EXAMPLES_SHOWN]),
+        suspicious=RowCount(state.suspicious_count, state.suspicious[:MAX_EXAMPLES_SHOWN]),
         warnings=state.warnings,
         **known,
     )

@@ -12,52 +12,52 @@ from typing import Any
 from providers.offer import Fetched, Provider, ProviderError
 from service.context import AppContext
 from service.domain.errors import StoreUnavailable
-from service.domain.jobs import Job, Step, no_step
+from service.domain.jobs import Job, ReportProgress, ignore_progress
 from service.prices.book import BUILT_IN_PROVIDER
-from service.prices.precedence import FILES
-from service.store import BookManifest, Owned, ProviderState, SnapshotRef, StaleWriteError
-from service.usecases.prices.ingest import Attempt, keep, withdrawn
+from service.prices.precedence import FILE_PROVIDER
+from service.store import BookManifest, ProviderState, SnapshotRef, StaleWriteError, TeamPriceChanges
+from service.usecases.prices.ingest import RefreshAttempt, save_fetched, withdrawal_changes
 from service.usecases.prices.provider_access import (
     NotConfigured,
     as_configured,
-    barred,
+    backoff,
     check_credentials,
-    discreet,
+    disabled_reason,
     due_at,
-    foreign_code,
-    left_alone,
-    load,
-    pause,
+    in_backoff,
+    load_configured,
+    redact_credentials,
+    wrap_provider_errors,
 )
 
 log = logging.getLogger(__name__)
 
 KIND = "refresh_prices"
-LOCAL = (BUILT_IN_PROVIDER, FILES)
+LOCAL_PROVIDERS = (BUILT_IN_PROVIDER, FILE_PROVIDER)
 """Our own providers that read this machine and call nobody."""
-WANTED_EVERY_S = 60.0
+TRIGGER_INTERVAL_S = 60.0
 """How often one process asks for a refresh of prices that have run out."""
 Given = Mapping[str, Any]
 
 
-def refresh_prices(context: AppContext, payload: Given, step: Step) -> dict[str, Any]:
+def refresh_prices(context: AppContext, payload: Given, step: ReportProgress) -> dict[str, Any]:
     """The job `refresh_prices`, payload `{"provider": name}`, with `by_hand` or `accept_jumps` where an operator says so.
 
     Saving goes on where an interrupted attempt stopped. A provider that fails is no failed job: its state says what happened.
     """
     name = payload["provider"]
     if name != BUILT_IN_PROVIDER and context.store.provider_state(BUILT_IN_PROVIDER).snapshot is None:
-        refresh_prices(context, {"provider": BUILT_IN_PROVIDER}, no_step)  # no book is without the shipped prices
+        refresh_prices(context, {"provider": BUILT_IN_PROVIDER}, ignore_progress)  # no book is without the shipped prices
     state = context.store.provider_state(name)
     try:
-        provider = load(context, name)
-        reason = _not_now(context, provider, state, payload)
-        return {"provider": name, "skipped": reason} if reason else _asked(context, provider, state, payload, step)
+        provider = load_configured(context, name)
+        reason = _skip_reason(context, provider, state, payload)
+        return {"provider": name, "skipped": reason} if reason else _fetch_and_save(context, provider, state, payload, step)
     except NotConfigured as error:
-        note_unconfigured(context, state, str(error), asked=True)
+        save_unconfigured(context, state, str(error), asked=True)
         return {"provider": name, "skipped": str(error)}
     except ProviderError as error:
-        _note_failure(context, state, str(error))
+        _save_failure(context, state, str(error))
         return {"provider": name, "error": str(error)}
     except StaleWriteError as error:
         return {"provider": name, "skipped": str(error)}
@@ -67,7 +67,7 @@ def request_refresh(context: AppContext, provider: str, *, by_hand: bool = False
     """A refresh of one provider: the one that is under way already, or a new one. Many who ask at once, anywhere, get the same."""
     said = {name: True for name, true in (("by_hand", by_hand), ("accept_jumps", accept_jumps)) if true}
     dedup_key = f"{KIND}:{provider}" + (":accept_jumps" if accept_jumps else "")
-    job, new = context.store.create_single_job(KIND, {"provider": provider, **said}, context.clock(), dedup_key)
+    job, new = context.store.create_unique_job(KIND, {"provider": provider, **said}, context.clock(), dedup_key)
     if new:
         context.queue.send(job.id)
     return job
@@ -76,13 +76,13 @@ def request_refresh(context: AppContext, provider: str, *, by_hand: bool = False
 def refresh_due(context: AppContext) -> tuple[Job, ...]:
     """A refresh of every provider that is configured, allowed, not left alone and due: what the clock asks for."""
     return tuple(
-        request_refresh(context, name) for name, at in _ready(context, context.providers.names()) if at is None or at <= context.clock()
+        request_refresh(context, name) for name, at in _fetchable(context, context.providers.names()) if at is None or at <= context.clock()
     )
 
 
-def refresh_unknown(context: AppContext) -> tuple[Job, ...]:
+def refresh_local(context: AppContext) -> tuple[Job, ...]:
     """A refresh of what lies on this machine: a release or its user may have changed it since the service ran last."""
-    return tuple(request_refresh(context, name) for name, _ in _ready(context, LOCAL))
+    return tuple(request_refresh(context, name) for name, _ in _fetchable(context, LOCAL_PROVIDERS))
 
 
 class RefreshTrigger:
@@ -92,10 +92,10 @@ class RefreshTrigger:
         self._context, self._clock = context, clock
         self._next: dict[str, float] = {}
 
-    def __call__(self, heads: BookManifest) -> None:
-        for head in heads.parts:
+    def __call__(self, manifest: BookManifest) -> None:
+        for head in manifest.parts:
             if self._over(head) and self._clock() >= self._next.get(head.provider, float("-inf")):
-                self._next[head.provider] = self._clock() + WANTED_EVERY_S
+                self._next[head.provider] = self._clock() + TRIGGER_INTERVAL_S
                 self._ask(head.provider)
 
     def _over(self, known: SnapshotRef | ProviderState) -> bool:
@@ -106,52 +106,56 @@ class RefreshTrigger:
     def _ask(self, provider: str) -> None:
         """What this process has may be older than what another has brought meanwhile."""
         context = self._context
-        allowed = context.settings.asks(provider) and (provider in LOCAL or not context.settings.offline)
+        allowed = context.settings.asks(provider) and (provider in LOCAL_PROVIDERS or not context.settings.offline)
         try:
             state = context.store.provider_state(provider)
-            if allowed and self._over(state) and not state.unconfigured and not left_alone(state, context.clock()):
+            if allowed and self._over(state) and not state.unconfigured and not in_backoff(state, context.clock()):
                 request_refresh(context, provider)
         except StoreUnavailable as error:
             log.warning("no refresh of %s can be asked for: %s", provider, error)
 
 
-def note_unconfigured(context: AppContext, state: ProviderState, reason: str, *, asked: bool = False) -> None:
+def save_unconfigured(context: AppContext, state: ProviderState, reason: str, *, asked: bool = False) -> None:
     """Note what the provider lacks; `asked`: it was found out by asking. Price files that are not named any more leave the prices.
 
     Nothing else could take those back.
     """
-    unnamed = state.provider == FILES
+    unnamed = state.provider == FILE_PROVIDER
     owned = context.store.team_prices() if unnamed else {}
     if state.unconfigured == reason and not asked and not (unnamed and (state.snapshot or owned)):
         return
     now = context.clock()
-    gone = withdrawn(context, FILES, state.snapshot, now) if unnamed and state.snapshot else ()
-    nothing = Owned((), {team: withdrawn(context, FILES, has.snapshot, now) for team, has in owned.items()}) if owned else None
+    gone = withdrawal_changes(context, FILE_PROVIDER, state.snapshot, now) if unnamed and state.snapshot else ()
+    nothing = (
+        TeamPriceChanges((), {team: withdrawal_changes(context, FILE_PROVIDER, has.snapshot, now) for team, has in owned.items()})
+        if owned
+        else None
+    )
     told = replace(as_configured(context, state), unconfigured=reason, snapshot=None if unnamed else state.snapshot)
-    _note(context, replace(told, attempted_at=now) if asked else told, state, gone, nothing)
+    _save_state(context, replace(told, attempted_at=now) if asked else told, state, gone, nothing)
 
 
-def _not_now(context: AppContext, provider: Provider, state: ProviderState, payload: Given) -> str | None:
+def _skip_reason(context: AppContext, provider: Provider, state: ProviderState, payload: Given) -> str | None:
     by_hand = payload.get("by_hand") or payload.get("accept_jumps")
-    waits = left_alone(as_configured(context, state), context.clock()) and not by_hand
-    return barred(context, provider) or (f"left alone until {state.retry_at}, as it failed" if waits else None)
+    waits = in_backoff(as_configured(context, state), context.clock()) and not by_hand
+    return disabled_reason(context, provider) or (f"left alone until {state.retry_at}, as it failed" if waits else None)
 
 
-def _asked(context: AppContext, provider: Provider, state: ProviderState, payload: Given, step: Step) -> dict[str, Any]:
+def _fetch_and_save(context: AppContext, provider: Provider, state: ProviderState, payload: Given, step: ReportProgress) -> dict[str, Any]:
     check_credentials(context, provider)
-    shipped = load(context, BUILT_IN_PROVIDER).fetch()
-    attempt = Attempt(provider, state, context.clock(), shipped.offers, bool(payload.get("accept_jumps")))
-    with foreign_code(context, provider.name):
+    shipped = load_configured(context, BUILT_IN_PROVIDER).fetch()
+    attempt = RefreshAttempt(provider, state, context.clock(), shipped.offers, bool(payload.get("accept_jumps")))
+    with wrap_provider_errors(context, provider.name):
         fetched = provider.fetch()
-    told = _kept(context, attempt, _discreet(context, fetched), step)
+    told = _save(context, attempt, _redacted(context, fetched), step)
     counts = {"offers": told.offers, "rejected": told.rejected_count, "quarantined": told.quarantined_count}
-    counts |= {"suspicious": told.suspicious_count} if provider.name == FILES else {}
-    warnings = [*told.warnings, *_unread(told, state)]
+    counts |= {"suspicious": told.suspicious_count} if provider.name == FILE_PROVIDER else {}
+    warnings = [*told.warnings, *_unread_warnings(told, state)]
     warned = {"warnings": warnings} if warnings else {}
     return {"provider": provider.name, "snapshot": told.snapshot, "new": told.snapshot != state.snapshot, **counts, **warned}
 
 
-def _unread(told: ProviderState, before: ProviderState) -> list[str]:
+def _unread_warnings(told: ProviderState, before: ProviderState) -> list[str]:
     """What is wrong with price files beside others that were read; logged as a warning once."""
     if told.last_error is None:
         return []
@@ -160,24 +164,26 @@ def _unread(told: ProviderState, before: ProviderState) -> list[str]:
     return [told.last_error]
 
 
-def _discreet(context: AppContext, fetched: Fetched) -> Fetched:
+def _redacted(context: AppContext, fetched: Fetched) -> Fetched:
     rejected, unread = (
-        tuple(replace(row, reason=discreet(context, row.reason)) for row in rows) for rows in (fetched.rejected, fetched.unread)
+        tuple(replace(row, reason=redact_credentials(context, row.reason)) for row in rows) for rows in (fetched.rejected, fetched.unread)
     )
-    return replace(fetched, rejected=rejected, unread=unread, teams={team: _discreet(context, own) for team, own in fetched.teams.items()})
+    return replace(fetched, rejected=rejected, unread=unread, teams={team: _redacted(context, own) for team, own in fetched.teams.items()})
 
 
-def _kept(context: AppContext, attempt: Attempt, fetched: Fetched, step: Step) -> ProviderState:
+def _save(context: AppContext, attempt: RefreshAttempt, fetched: Fetched, step: ReportProgress) -> ProviderState:
     """The state after an answer. What another answer has overtaken is void, unless an operator has said to believe it."""
     try:
-        return keep(context, attempt, fetched, step)
+        return save_fetched(context, attempt, fetched, step)
     except StaleWriteError:
         if not attempt.accept_jumps:
             raise
-        return keep(context, replace(attempt, state=context.store.provider_state(attempt.provider.name)), fetched, step)
+        return save_fetched(context, replace(attempt, state=context.store.provider_state(attempt.provider.name)), fetched, step)
 
 
-def _note(context: AppContext, told: ProviderState, since: ProviderState, gone: Sequence[Given] = (), owned: Owned | None = None) -> None:
+def _save_state(
+    context: AppContext, told: ProviderState, since: ProviderState, gone: Sequence[Given] = (), owned: TeamPriceChanges | None = None
+) -> None:
     """Keep what is no answer, unless an answer was kept meanwhile: that knows better."""
     try:
         context.store.save_state(told, context.clock(), gone, since=since, owned=owned)
@@ -185,26 +191,26 @@ def _note(context: AppContext, told: ProviderState, since: ProviderState, gone: 
         log.info("not noted: %s", error)
 
 
-def _note_failure(context: AppContext, state: ProviderState, error: str) -> None:
+def _save_failure(context: AppContext, state: ProviderState, error: str) -> None:
     known, now = as_configured(context, state), context.clock()
     failures = known.failures + 1
     kept = ", its last good prices stay" if state.snapshot else ""
     log.log(logging.WARNING if failures == 1 else logging.INFO, "%s failed%s: %s", state.provider, kept, error)
     told = replace(known, attempted_at=now, failures=failures, last_error=error, last_error_at=now, unconfigured=None)
-    _note(context, replace(told, retry_at=now + pause(state.provider, failures)), state)
+    _save_state(context, replace(told, retry_at=now + backoff(state.provider, failures)), state)
 
 
-def _ready(context: AppContext, names: Iterable[str]) -> Iterator[tuple[str, datetime | None]]:
+def _fetchable(context: AppContext, names: Iterable[str]) -> Iterator[tuple[str, datetime | None]]:
     """Those of the providers that can be asked, and when they are due (None: at once)."""
     known = context.store.provider_states()
     for name in names:
         state = known.get(name, ProviderState(name))
         try:
-            provider = load(context, name)
-            if not barred(context, provider):
+            provider = load_configured(context, name)
+            if not disabled_reason(context, provider):
                 check_credentials(context, provider)
                 yield name, due_at(as_configured(context, state), provider, context.clock())
         except NotConfigured as error:
-            note_unconfigured(context, state, str(error))
+            save_unconfigured(context, state, str(error))
         except ProviderError as error:
-            _note_failure(context, state, str(error))
+            _save_failure(context, state, str(error))

@@ -14,7 +14,7 @@ from service.domain.answer_fields import Doc
 from service.domain.errors import InvalidRequest, NoOffer
 from service.domain.prices import offer_key
 from service.presets.hardware.regions import region_of_offer
-from service.prices.catalog import PriceBook, answers
+from service.prices.catalog import PriceBook, matches_filters
 from service.usecases.resolution.assumption_log import AssumptionLog
 
 DEFAULT_PRICING = "on_demand"
@@ -78,7 +78,7 @@ def price_from_offer(offer: Offer, book: PriceBook, now: datetime) -> Price:
     return Price(
         usd_per_accelerator_hour=float(offer.usd_per_accelerator_hour),
         source=offer.source,
-        stale=book.stale(offer, now),
+        stale=book.is_stale(offer, now),
         provider=offer.provider,
         region=offer.region,
         pricing=offer.pricing,
@@ -114,9 +114,9 @@ def find_eligible_offers(given: Mapping[str, Any], accelerator: str, book: Price
     """
     wanted = {"pricing": given.get("pricing") or DEFAULT_PRICING, "provider": given.get("provider"), "region": given.get("region")}
     markets = ("list", "marketplace") if wanted["provider"] else ("list",)
-    matching = [offer for offer in book.by_accelerator.get(accelerator, ()) if answers(offer, wanted) and offer.market in markets]
+    matching = [offer for offer in book.by_accelerator.get(accelerator, ()) if matches_filters(offer, wanted) and offer.market in markets]
     newest = newest_per_provider(matching, book)
-    recent = [offer for offer in newest if not book.shipped(offer) or book.newest - offer.observed_at <= OLD_AFTER]
+    recent = [offer for offer in newest if not book.is_shipped(offer) or book.newest - offer.observed_at <= OLD_AFTER]
     return recent or newest
 
 
@@ -125,9 +125,9 @@ def newest_per_provider(offers: Iterable[Offer], book: PriceBook) -> list[Offer]
     offers = list(offers)
     newest: dict[str, datetime] = {}
     for offer in offers:
-        if book.shipped(offer):
+        if book.is_shipped(offer):
             newest[offer.provider] = max(newest.get(offer.provider, offer.observed_at), offer.observed_at)
-    return [offer for offer in offers if not book.shipped(offer) or offer.observed_at == newest[offer.provider]]
+    return [offer for offer in offers if not book.is_shipped(offer) or offer.observed_at == newest[offer.provider]]
 
 
 def find_cheapest(offers: Iterable[Offer], count: int) -> Offer | None:

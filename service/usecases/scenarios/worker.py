@@ -18,10 +18,10 @@ from typing import Any, Self
 
 from service.context import AppContext
 from service.domain.errors import DomainError, StoreUnavailable
-from service.domain.jobs import Step
+from service.domain.jobs import ReportProgress
 from service.store import ChunkClaim
 from service.store.scenarios.scenarios import REVIEW
-from service.usecases.jobs import LeaseLost, Stopped
+from service.usecases.jobs import JobStopped, LeaseLost
 from service.usecases.scenarios.codec import unpack_prepared
 from service.usecases.scenarios.registry import PreparedScenario, ScenarioKind, load_kind
 
@@ -41,7 +41,7 @@ class ScenarioClosed(Exception):
     """The scenario is over. Raised by a chunk's step; a kind lets it pass."""
 
 
-def run_chunks(context: AppContext, payload: Mapping[str, Any], step: Step) -> dict[str, Any]:
+def run_chunks(context: AppContext, payload: Mapping[str, Any], step: ReportProgress) -> dict[str, Any]:
     """The job `scenario_work`, payload `{"single": …}`, the same as the job's own: chunks of any open scenario, for a slice of time."""
     shift = _ChunkRunner(context, payload["single"], step)
     context.store.release_chunks(shift.single)
@@ -89,7 +89,7 @@ def _enqueue_successor(context: AppContext) -> None:
 
 def _enqueue_one(context: AppContext) -> None:
     single = f"{KIND}:{uuid.uuid4()}"
-    job, _ = context.store.create_single_job(KIND, {"single": single}, context.clock(), single)
+    job, _ = context.store.create_unique_job(KIND, {"single": single}, context.clock(), single)
     context.queue.send(job.id)
 
 
@@ -99,7 +99,7 @@ class _ChunkRunner:
 
     context: AppContext
     single: str
-    step: Step
+    step: ReportProgress
     done: int = 0
     known: dict[str, tuple[PreparedScenario, AppContext]] = field(default_factory=dict)
 
@@ -174,7 +174,7 @@ class _Attempt:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> bool:
         if error is None or isinstance(error, LeaseLost | StoreUnavailable):
             return False
-        if isinstance(error, Stopped) or not isinstance(error, Exception):
+        if isinstance(error, JobStopped) or not isinstance(error, Exception):
             self._context.store.return_chunk(self._claim)
             return False
         if not isinstance(error, ScenarioClosed):

@@ -20,7 +20,7 @@ from service.domain.tracking.alerts import LIMITS, AlertFinding, AlertRule, Aler
 from service.domain.tracking.records import AlertRecord, AlertRuleRecord, DeliveryRecord, ProgramRecord
 from service.engine.tracking.alert_rules import REARM_AFTER, diff_alerts, evaluate_rule
 from service.runtime.webhooks import Forbidden, destination
-from service.usecases.jobs import never
+from service.usecases.jobs import never_stops
 from service.usecases.tracking.programs import NOT_OURS, OPEN
 from service.usecases.tracking.status import StatusResult, program_status
 
@@ -90,7 +90,7 @@ def address_host(url: str) -> str:
     return destination(url, private=True).name
 
 
-def evaluate_due(context: AppContext, stopping: Callable[[], bool] = never) -> None:
+def evaluate_due(context: AppContext, stopping: Callable[[], bool] = never_stops) -> None:
     """Evaluate the programs with new events, and those not evaluated for EVALUATION_INTERVAL."""
     now = context.clock()
     for judgement in context.store.due_evaluations(now - JUDGED_EVERY, MOST_PROGRAMS):

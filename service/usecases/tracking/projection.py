@@ -8,7 +8,7 @@ from service.context import AppContext
 from service.domain.tracking.events import Event
 from service.domain.tracking.records import RunRecord
 from service.engine.tracking.hourly_rollup import apply_corrections, roll_up_hour, rollup_to_json
-from service.usecases.jobs import never
+from service.usecases.jobs import never_stops
 
 CHUNK_EVENTS = 20_000
 """Events a step: what a process holds in memory, and repeats after it was killed."""
@@ -20,13 +20,13 @@ def render_hour(events: Sequence[Event], corrections: Sequence[Event]) -> str:
     return rollup_to_json(roll_up_hour(apply_corrections(events, corrections)))
 
 
-def project_run(context: AppContext, run: RunRecord, stopping: Callable[[], bool] = never) -> None:
+def project_run(context: AppContext, run: RunRecord, stopping: Callable[[], bool] = never_stops) -> None:
     """Update the rollups of a run, unless the process is stopping; finished chunks are kept."""
     while not stopping() and context.store.project_hours(run, render_hour, CHUNK_EVENTS):
         continue
 
 
-def project_all(context: AppContext, stopping: Callable[[], bool] = never) -> None:
+def project_all(context: AppContext, stopping: Callable[[], bool] = never_stops) -> None:
     """Update the rollups of all runs with new events."""
     for run in context.store.runs_to_project(MOST_RUNS):
         project_run(context, run, stopping)

@@ -16,7 +16,7 @@ from service import create_app
 from service.api.http.etags import ETAG
 from service.config import Settings
 from service.context import AppContext, Providers
-from service.domain.jobs import no_step
+from service.domain.jobs import ignore_progress
 from service.usecases.prices.refresh import KIND, refresh_prices
 
 NOW = datetime(2027, 1, 4, 12, tzinfo=UTC)
@@ -106,8 +106,8 @@ def context(app_context: tuple[FlaskClient, AppContext]) -> AppContext:
 
 def refresh(context: AppContext, **said: bool) -> None:
     """What the worker does."""
-    refresh_prices(context, {"provider": "nimbus", **said}, no_step)
-    context.catalog.look()
+    refresh_prices(context, {"provider": "nimbus", **said}, ignore_progress)
+    context.catalog.refresh()
 
 
 def got(client: FlaskClient, address: str) -> dict[str, Any]:

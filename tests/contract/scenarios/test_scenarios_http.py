@@ -15,7 +15,7 @@ from providers.snapshot import SnapshotProvider
 from service.api.resources import scenarios as resource
 from service.api.resources.scenarios import EXAMPLE, MOST_STREAMS
 from service.container import JOB_KINDS
-from service.prices.catalog import Catalog
+from service.prices.catalog import PriceCatalog
 from service.prices.snapshots import SnapshotRepository
 from service.schemas.scenarios.request import ScenarioEntrySchema, ScenarioPageSchema, ScenarioSchema
 from service.store import OpenWork
@@ -107,7 +107,7 @@ class TestAsking:
         first = tracking_app.test_client().post(URL, json=asked, headers=headers)
         assert first.status_code == 202, first.text
         context = tracking_app.extensions["context"]
-        later = replace(context, catalog=Catalog(SnapshotRepository(WithoutAws, context.store)))
+        later = replace(context, catalog=PriceCatalog(SnapshotRepository(WithoutAws, context.store)))
         monkeypatch.setitem(tracking_app.extensions, "context", later)
         client = tracking_app.test_client()
         assert refused(client, asked)[0] == "/base/price"

@@ -19,7 +19,7 @@ from providers.snapshot import SnapshotProvider
 from service.domain.errors import StoreNotReady, StoreUnavailable
 from service.domain.jobs import Job
 from service.store import Store
-from service.store.migration import newest, upgrade
+from service.store.migration import head_revision, upgrade
 from service.store.prices.snapshots import CHUNK_ROWS
 from service.store.tables import HEAD, jobs, metadata
 
@@ -50,7 +50,7 @@ class TestSchema:
 
     def test_head_is_the_newest_migration(self) -> None:
         """The revision the server asks for is the newest file's."""
-        assert newest() == HEAD
+        assert head_revision() == HEAD
 
     def test_a_job_has_the_columns_of_its_table(self) -> None:
         """The dataclass and the table name the same things."""

@@ -40,7 +40,7 @@ class TestJobs:
     def test_many_who_ask_at_once_get_one_job(self, store: Store) -> None:
         """Of eight requests for what may be under way only once, one makes the job and all get it; another subject has its own."""
         got: list[tuple[Job, bool]] = []
-        ask = lambda: got.append(store.create_single_job("refresh_prices", {}, NOW, "aws"))  # noqa: E731
+        ask = lambda: got.append(store.create_unique_job("refresh_prices", {}, NOW, "aws"))  # noqa: E731
         threads = [threading.Thread(target=ask) for _ in range(8)]
         for thread in threads:
             thread.start()
@@ -49,19 +49,19 @@ class TestJobs:
         assert len(got) == 8
         assert len({job.id for job, _ in got}) == 1
         assert [new for _, new in got].count(True) == 1
-        assert store.create_single_job("refresh_prices", {}, NOW, "gcp")[1]
+        assert store.create_unique_job("refresh_prices", {}, NOW, "gcp")[1]
 
     @pytest.mark.parametrize("how", ["finished", "failed", "cancelled waiting", "cancelled running", "given up"])
     def test_a_job_that_is_over_makes_room_for_the_next(self, store: Store, how: str) -> None:
         """However the only job about a subject ended, the next request makes a new one; while it waits for its next attempt, none."""
-        job, _ = store.create_single_job("refresh_prices", {}, NOW, "aws")
+        job, _ = store.create_unique_job("refresh_prices", {}, NOW, "aws")
         if how == "cancelled waiting":
             store.request_cancel(job.id, NOW)
         attempts = {"finished": 1, "failed": 3, "cancelled running": 1, "given up": 3}.get(how, 0)
         for n in range(attempts):
             held = store.claim_job(job.id, f"w/{n}", NOW + n * timedelta(seconds=60), LEASE_S)
             assert held is not None
-            assert not store.create_single_job("refresh_prices", {}, NOW, "aws")[1]
+            assert not store.create_unique_job("refresh_prices", {}, NOW, "aws")[1]
             if how == "finished":
                 store.finish_job(held, {}, NOW)
             elif how == "failed":
@@ -69,7 +69,7 @@ class TestJobs:
             elif how == "cancelled running":
                 store.cancel_job(held, NOW)
         store.close_expired(NOW + timedelta(days=1))
-        assert store.create_single_job("refresh_prices", {}, NOW, "aws")[1]
+        assert store.create_unique_job("refresh_prices", {}, NOW, "aws")[1]
 
     def test_an_unknown_job_is_none(self, store: Store) -> None:
         """Reading or cancelling an unknown id finds nothing."""

@@ -18,10 +18,10 @@ import pytest
 from sqlalchemy import func, select
 from sqlalchemy.exc import IntegrityError
 
-from service.domain.idempotency import Answer, IdempotencyKeyReused, IdempotencyRecord, IdempotentReplay
+from service.domain.idempotency import IdempotencyKeyReused, IdempotencyRecord, IdempotentReplay, StoredResponse
 from service.domain.teams import DEFAULT_TEAM, Key
 from service.store import Store
-from service.store.idempotency import KEPT_FOR, remember
+from service.store.idempotency import KEY_RETENTION, store_response
 from service.store.tables import api_keys, idempotency_keys, teams
 
 NOW = datetime(2027, 1, 4, 12, tzinfo=UTC)
@@ -113,7 +113,7 @@ class Maker:
     def make(self, name: str, asked: IdempotencyRecord | None) -> str:
         """The name of what was made."""
         with self.store._write() as connection:
-            remembered = remember(connection, asked)
+            remembered = store_response(connection, asked)
             connection.execute(teams.insert().values(id=name, name=name, created_at=NOW))
             remembered(name)
         return name
@@ -132,10 +132,10 @@ def maker(store: Store) -> Maker:
 
 def asked(digest: str = "d", team: str = "t", at: datetime = NOW, key: str = "k") -> IdempotencyRecord:
     """What comes with an Idempotency-Key."""
-    return IdempotencyRecord(team, key, digest, at, lambda made: Answer(201, {"id": made, "share": 0.1}, f"/things/{made}"))
+    return IdempotencyRecord(team, key, digest, at, lambda made: StoredResponse(201, {"id": made, "share": 0.1}, f"/things/{made}"))
 
 
-def answer_of(maker: Maker, name: str, given: IdempotencyRecord) -> Answer:
+def answer_of(maker: Maker, name: str, given: IdempotencyRecord) -> StoredResponse:
     """What a caller is told, whether it was made now or before."""
     try:
         return given.answer(maker.make(name, given))
@@ -147,7 +147,7 @@ class TestRememberedAnswers:
     def test_the_same_asked_again_gets_the_first_answer(self, maker: Maker) -> None:
         """To the last digit, and nothing is made."""
         first = answer_of(maker, "a", asked())
-        assert answer_of(maker, "b", asked()) == first == Answer(201, {"id": "a", "share": 0.1}, "/things/a")
+        assert answer_of(maker, "b", asked()) == first == StoredResponse(201, {"id": "a", "share": 0.1}, "/things/a")
         assert maker.made() == 1
 
     def test_something_else_under_the_same_key_is_refused(self, maker: Maker) -> None:
@@ -179,7 +179,7 @@ class TestRememberedAnswers:
         """All get the answer of the one that came first."""
         barrier = Barrier(10)
 
-        def ask(number: int) -> Answer:
+        def ask(number: int) -> StoredResponse:
             if number < 10:
                 barrier.wait()
             return answer_of(maker, str(number), asked())
@@ -206,14 +206,14 @@ class TestRememberedAnswers:
         """Not before; what was made stays, and the key can be used again."""
         answer_of(maker, "a", asked())
         answer_of(maker, "b", asked(key="later", at=NOW + timedelta(hours=1)))
-        assert maker.store.forget_answers(NOW + KEPT_FOR) == 0
-        assert maker.store.forget_answers(NOW + KEPT_FOR + timedelta(seconds=1)) == 1
+        assert maker.store.delete_old_responses(NOW + KEY_RETENTION) == 0
+        assert maker.store.delete_old_responses(NOW + KEY_RETENTION + timedelta(seconds=1)) == 1
         assert maker.made() == 2
         assert answer_of(maker, "c", asked(digest="other")).body["id"] == "c"
 
     def test_nobody_sees_an_answer_that_is_not_given_yet(self, maker: Maker) -> None:
         """The row without an answer exists inside its transaction alone."""
         with maker.store._write() as connection:
-            remember(connection, asked())
+            store_response(connection, asked())
             with maker.store.engine.connect() as other:
                 assert other.scalar(select(func.count()).select_from(idempotency_keys)) == 0

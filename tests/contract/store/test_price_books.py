@@ -15,8 +15,8 @@ from sqlalchemy import event, text
 from providers.offer import Fetched, Offer
 from service.domain.errors import StoreUnavailable
 from service.domain.prices import PriceChange
-from service.store import NO_HEADS, HistoryFilter, Owned, ProviderState, StaleWriteError, Store, TeamPrices
-from service.store.prices.history import THING
+from service.store import EMPTY_MANIFEST, HistoryFilter, ProviderState, StaleWriteError, Store, TeamPriceChanges, TeamPrices
+from service.store.prices.history import IDENTITY_COLUMNS
 from service.store.tables import price_history, provider_states, team_price_history, team_prices
 
 NOW = datetime(2027, 1, 4, 12, tzinfo=UTC)
@@ -48,7 +48,7 @@ class TestStates:
         """They name the same things."""
         assert {f.name for f in fields(ProviderState)} == set(provider_states.columns.keys())
         assert {f.name for f in fields(PriceChange)} == {*price_history.columns.keys(), "usd_per_hour_before"}
-        assert set(THING) < set(price_history.columns.keys())
+        assert set(IDENTITY_COLUMNS) < set(price_history.columns.keys())
         assert {f.name for f in fields(TeamPrices)} == set(team_prices.columns.keys())
         assert set(team_price_history.columns.keys()) == {*price_history.columns.keys(), "team"}
 
@@ -96,17 +96,17 @@ class TestBooks:
         self, store: Store, open_store: Callable[[str], Store], tmp_path_factory: pytest.TempPathFactory
     ) -> None:
         """Nor is a database that was never made, or has no schema yet: neither is an outage."""
-        assert store.current_heads() == NO_HEADS
-        assert store.book_heads("x") == NO_HEADS
+        assert store.current_manifest() == EMPTY_MANIFEST
+        assert store.book_manifest("x") == EMPTY_MANIFEST
         folder = tmp_path_factory.mktemp("new")
         never_made = open_store(f"sqlite:///{folder}/none/outlay.db")
-        assert never_made.current_heads() == never_made.book_heads("x") == NO_HEADS
+        assert never_made.current_manifest() == never_made.book_manifest("x") == EMPTY_MANIFEST
         (folder / "outlay.db").touch()
-        assert open_store(f"sqlite:///{folder}/outlay.db").current_heads() == NO_HEADS
+        assert open_store(f"sqlite:///{folder}/outlay.db").current_manifest() == EMPTY_MANIFEST
 
     def test_an_unmigrated_database_has_no_book(self, open_store: Callable[[str], Store], empty_url: str) -> None:
         """On either database."""
-        assert open_store(empty_url).current_heads() == NO_HEADS
+        assert open_store(empty_url).current_manifest() == EMPTY_MANIFEST
 
     @pytest.mark.own_database
     def test_an_older_schema_is_an_outage(self, store: Store) -> None:
@@ -114,12 +114,12 @@ class TestBooks:
         with store._write() as connection:
             connection.exec_driver_sql("DROP TABLE price_book_parts")
         with pytest.raises(StoreUnavailable, match="prices cannot be read"):
-            store.current_heads()
+            store.current_manifest()
 
     def test_a_book_of_one_snapshot_has_its_name(self, store: Store) -> None:
         """For users without live prices no name changes."""
         keep(store, "snapshot", "snapshot-1")
-        heads = store.current_heads()
+        heads = store.current_manifest()
         assert heads.book == "snapshot-1"
         assert [(part.provider, part.snapshot, part.taken_at, part.fresh_for_s) for part in heads.parts] == [
             ("snapshot", "snapshot-1", NOW, 3600)
@@ -129,10 +129,10 @@ class TestBooks:
         """A failure makes no new one; the part says of it."""
         keep(store, "snapshot", "snapshot-1")
         keep(store, "aws", "aws-1")
-        first = store.current_heads()
+        first = store.current_manifest()
         assert str(first.book).startswith("prices-2027-01-04-")
         store.save_state(replace(store.provider_state("aws"), failures=3, verified_at=NOW - HOUR), NOW + HOUR)
-        second = store.current_heads()
+        second = store.current_manifest()
         assert second.book == first.book
         assert [(part.provider, part.failures, part.verified_at) for part in second.parts] == [("aws", 3, NOW - HOUR), ("snapshot", 0, NOW)]
 
@@ -142,16 +142,16 @@ class TestBooks:
         for snapshot in ("aws-1", "aws-2", "aws-1", "aws-1", "aws-3"):
             keep(store, "snapshot", "snapshot-1")
             keep(store, "aws", snapshot)
-            names.append(store.current_heads().book)
+            names.append(store.current_manifest().book)
         assert names[0] == names[2] == names[3]
         assert len(set(names)) == 3
-        assert all(len(store.book_heads(str(name)).parts) == 2 for name in names)
+        assert all(len(store.book_manifest(str(name)).parts) == 2 for name in names)
 
     def test_a_snapshot_is_a_book_of_its_own(self, store: Store) -> None:
         """It can be asked for by its name, whatever stands beside it now; an incomplete one cannot."""
         keep(store, "snapshot", "snapshot-1")
         keep(store, "aws", "aws-1")
-        heads = store.book_heads("aws-1")
+        heads = store.book_manifest("aws-1")
         assert (heads.book, [part.provider for part in heads.parts]) == ("aws-1", ["aws"])
 
         def stop(done: int, total: int) -> None:
@@ -159,7 +159,7 @@ class TestBooks:
 
         with pytest.raises(InterruptedError):
             store.save_snapshot("gcp", Fetched((), "gcp-1"), NOW, stop)
-        assert store.book_heads("gcp-1") == NO_HEADS
+        assert store.book_manifest("gcp-1") == EMPTY_MANIFEST
 
     def test_refreshes_at_once_miss_nothing_of_each_other(self, store: Store) -> None:
         """The newest book holds what every one of them brought."""
@@ -170,7 +170,7 @@ class TestBooks:
             thread.start()
         for thread in threads:
             thread.join()
-        assert [part.provider for part in store.current_heads().parts] == [*names, "snapshot"]
+        assert [part.provider for part in store.current_manifest().parts] == [*names, "snapshot"]
 
 
 class TestHistory:
@@ -249,7 +249,9 @@ def own(store: Store, *teams: str, at: datetime = NOW, history: dict[str, list[d
         sold = Offer("aws", "r", "i", "NVIDIA-H100-80GB-SXM", 8, "on_demand", Decimal(30), at, "contract")
         store.save_snapshot("file", Fetched((sold,), f"file-{team}"), at, team=team)
     store.save_state(
-        ProviderState("file", None, 3600, at, at), at, owned=Owned([TeamPrices(team, f"file-{team}", 1) for team in teams], history or {})
+        ProviderState("file", None, 3600, at, at),
+        at,
+        owned=TeamPriceChanges([TeamPrices(team, f"file-{team}", 1) for team in teams], history or {}),
     )
 
 
@@ -257,9 +259,9 @@ class TestTeamsOwn:
     def test_it_stands_beside_the_book_and_in_none(self, store: Store) -> None:
         """The book keeps its name; each team's prices carry what is known of the files they are from."""
         keep(store, "snapshot", "snapshot-1")
-        before = store.current_heads()
+        before = store.current_manifest()
         own(store, "vision", "speech")
-        heads = store.current_heads()
+        heads = store.current_manifest()
         assert (heads.book, heads.parts) == (before.book, before.parts)
         assert {team: (head.provider, head.snapshot, head.fresh_for_s) for team, head in heads.teams.items()} == {
             "speech": ("file", "file-speech", 3600),
@@ -273,20 +275,22 @@ class TestTeamsOwn:
         """Nor does the team find another's; its own past ones it does."""
         own(store, "vision")
         own(store, "speech")
-        assert store.book_heads("file-vision") == NO_HEADS
-        assert store.team_head("speech", "file-vision") is None
-        assert store.team_head("vision", "none") is None
-        assert store.team_head("vision", "file-vision").snapshot == "file-vision"  # type: ignore[union-attr]
-        assert set(store.current_heads().teams) == {"speech"}
+        assert store.book_manifest("file-vision") == EMPTY_MANIFEST
+        assert store.team_snapshot_ref("speech", "file-vision") is None
+        assert store.team_snapshot_ref("vision", "none") is None
+        assert store.team_snapshot_ref("vision", "file-vision").snapshot == "file-vision"  # type: ignore[union-attr]
+        assert set(store.current_manifest().teams) == {"speech"}
 
     def test_it_stays_when_the_files_cannot_be_read(self, store: Store) -> None:
         """A failure says nothing of prices; what is not kept, because another answer was, changes none."""
         own(store, "vision")
         state = store.provider_state("file")
         store.save_state(replace(state, failures=1), NOW, since=state)
-        assert store.current_heads().teams["vision"].failures == 1
+        assert store.current_manifest().teams["vision"].failures == 1
         with pytest.raises(StaleWriteError):
-            store.save_state(state, NOW, since=replace(state, verified_at=NOW - HOUR), owned=Owned((), {"vision": [change("1")]}))
+            store.save_state(
+                state, NOW, since=replace(state, verified_at=NOW - HOUR), owned=TeamPriceChanges((), {"vision": [change("1")]})
+            )
         assert set(store.team_prices()) == {"vision"}
         assert store.price_changes(HistoryFilter({}, team="vision"), 10) == ()
 

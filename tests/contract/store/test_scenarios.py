@@ -34,7 +34,7 @@ def make(store: Store, *, team: str = DEFAULT_TEAM, chunks: int = 4, review_at: 
 
 def working(store: Store, name: str, at: datetime = NOW) -> str:
     """The `single` of a job that is being worked on."""
-    job, _ = store.create_single_job("scenario_work", {"single": name}, at, name)
+    job, _ = store.create_unique_job("scenario_work", {"single": name}, at, name)
     assert store.claim_job(job.id, f"w/{name}", at, LEASE_S)
     return name
 

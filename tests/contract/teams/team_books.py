@@ -16,9 +16,9 @@ from providers.snapshot import SnapshotProvider
 from service import create_app
 from service.config import load_settings
 from service.context import AppContext
-from service.domain.jobs import no_step
+from service.domain.jobs import ignore_progress
 from service.domain.teams import SCOPES
-from service.prices.catalog import Catalog
+from service.prices.catalog import PriceCatalog
 from service.prices.snapshots import SnapshotRepository
 from service.usecases.keys import make_key
 from service.usecases.prices.refresh import refresh_prices
@@ -87,9 +87,9 @@ class Teams:
             old.unlink()
         for name, content in books.items():
             (self.folder / f"{name}.json").write_text(json.dumps(content), encoding="utf-8")
-        told = refresh_prices(self.context, {"provider": "file", "by_hand": True}, no_step)
+        told = refresh_prices(self.context, {"provider": "file", "by_hand": True}, ignore_progress)
         assert "error" not in told, told
-        self.context.catalog.look()
+        self.context.catalog.refresh()
 
 
 def book(team: str, usd: float) -> Body:
@@ -124,7 +124,7 @@ def opened(folder: Path, keyed: tuple[str, ...]) -> Teams:
     tokens = {team: make_key(context, team, "k", SCOPES, "1h")[1] for team in keyed}
     providers = replace(context.providers, load=lambda name: Few() if name == "snapshot" else context.providers.load(name))
     app.extensions["context"] = replace(
-        context, clock=lambda: NOW, providers=providers, catalog=Catalog(SnapshotRepository(Few, context.store))
+        context, clock=lambda: NOW, providers=providers, catalog=PriceCatalog(SnapshotRepository(Few, context.store))
     )
     return Teams(app, tokens, files)
 

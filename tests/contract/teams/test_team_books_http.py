@@ -11,7 +11,7 @@ import pytest
 from service import create_app
 from service.container import JOB_KINDS
 from service.context import AppContext
-from service.domain.jobs import no_step
+from service.domain.jobs import ignore_progress
 from service.domain.teams import SCOPES
 from service.usecases.jobs import Worker, run_job
 from service.usecases.keys import make_key
@@ -88,8 +88,8 @@ def work(context: AppContext) -> None:
 def broken(teams: Teams, name: str) -> Body:
     """What a refresh says after a slip in the price file of that name."""
     (teams.folder / f"{name}.json").write_text('{"secret": 17}', encoding="utf-8")
-    told = refresh_prices(teams.context, {"provider": "file", "by_hand": True}, no_step)
-    teams.context.catalog.look()
+    told = refresh_prices(teams.context, {"provider": "file", "by_hand": True}, ignore_progress)
+    teams.context.catalog.refresh()
     return told
 
 
@@ -145,8 +145,8 @@ class TestTrouble:
     def test_prices_of_teams_alone_are_no_news_to_others(self, teams: Teams, tmp_path: Path) -> None:
         """Where no file is everybody's, the state of the prices keeps its name."""
         fresh = opened(tmp_path, ("vision", "plain"))
-        refresh_prices(fresh.context, {"provider": "snapshot"}, no_step)
-        fresh.context.catalog.look()
+        refresh_prices(fresh.context, {"provider": "snapshot"}, ignore_progress)
+        fresh.context.catalog.refresh()
         before = plainly(fresh.ask("plain", "/v1/offers"))
         fresh.write(vision=BOOKS["vision"])
         assert plainly(fresh.ask("plain", "/v1/offers")) == before
@@ -157,8 +157,8 @@ class TestTrouble:
         """Neither everybody's nor a team's."""
         teams.write(everybody=SHARED, **BOOKS)
         bare = replace(teams.context, providers=replace(teams.context.providers, env={}))
-        refresh_prices(bare, {"provider": "file"}, no_step)
-        teams.context.catalog.look()
+        refresh_prices(bare, {"provider": "file"}, ignore_progress)
+        teams.context.catalog.refresh()
         assert [teams.rate(team) for team in ("vision", "speech", "plain")] == [LIST_USD] * 3
         assert teams.good("vision", "/v1/offers/history?provider=visioncloud")["items"][0]["usd_per_hour"] is None
 

@@ -14,7 +14,7 @@ from service import create_app
 from service.config import Settings
 from service.presets.training.measured import store_measurement
 from service.runtime import serve
-from service.runtime.serve import CannotServe
+from service.runtime.serve import ServeError
 from tests.unit.usecases.measurement.machine import document
 
 REQUEST: dict[str, Any] = {
@@ -98,5 +98,5 @@ def test_the_service_does_not_start_on_a_file_it_cannot_use(settings: Settings, 
     """Said at once and with the file's name, rather than in every answer."""
     settings.data_dir.mkdir(parents=True)
     (settings.data_dir / "measured.json").write_text("{", encoding="utf-8")
-    with pytest.raises(CannotServe, match=r"measured\.json is no JSON"):
+    with pytest.raises(ServeError, match=r"measured\.json is no JSON"):
         serve._prepare(replace(settings, port=free_port))

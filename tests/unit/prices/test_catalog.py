@@ -17,9 +17,9 @@ from service.cache import MemoryCache
 from service.domain.errors import StoreUnavailable, UnknownName
 from service.domain.prices import offer_key
 from service.prices.book import FreshnessPolicy, PriceBook
-from service.prices.catalog import FIRST_WAIT_S, IDLE_S, LOOK_S, LOOKER, Catalog, price_book
-from service.prices.snapshots import HEADS_KEY, SnapshotRepository
-from service.store import BookManifest, Owned, ProviderState, SnapshotRef, Store, TeamPrices
+from service.prices.catalog import FIRST_MAX_WAIT_S, IDLE_AFTER_S, REFRESH_INTERVAL_S, REFRESH_THREAD, PriceCatalog, make_price_book
+from service.prices.snapshots import MANIFEST_KEY, SnapshotRepository
+from service.store import BookManifest, ProviderState, SnapshotRef, Store, TeamPriceChanges, TeamPrices
 
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
 HOUR = timedelta(hours=1)
@@ -76,9 +76,9 @@ def store(tmp_path: Path) -> Iterator[Store]:
 
 
 @pytest.fixture
-def catalog(store: Store, clock: Clock) -> Catalog:
+def catalog(store: Store, clock: Clock) -> PriceCatalog:
     """A catalogue over it, without a cache."""
-    return Catalog(SnapshotRepository(Shipped, store), clock)
+    return PriceCatalog(SnapshotRepository(Shipped, store), clock)
 
 
 def keep(
@@ -94,12 +94,12 @@ def keep_shipped(store: Store) -> None:
     keep(store, "snapshot", "snapshot-1", *Shipped().fetch().offers, fresh_for=Shipped.fresh_for)
 
 
-def looked(catalog: Catalog, clock: Clock) -> Catalog:
+def looked(catalog: PriceCatalog, clock: Clock) -> PriceCatalog:
     """The catalogue after its next look."""
-    clock.now += IDLE_S + LOOK_S
+    clock.now += IDLE_AFTER_S + REFRESH_INTERVAL_S
     assert catalog.current
     for thread in threading.enumerate():
-        if thread.name == LOOKER:
+        if thread.name == REFRESH_THREAD:
             thread.join()
     return catalog
 
@@ -108,7 +108,7 @@ class TestBook:
     def test_it_is_ordered_and_indexed_by_accelerator(self) -> None:
         """Listings come by accelerator, provider, region, instance type; the index holds the same offers."""
         rows = [offer(provider="gcp"), offer(accelerator="AMD-MI300X"), offer(region="eu-west-1"), offer()]
-        book = price_book("b", rows, timedelta(days=1))
+        book = make_price_book("b", rows, timedelta(days=1))
         assert [offer_key(row)[:3] for row in book.offers] == [
             ("AMD-MI300X", "aws", "us-east-1"),
             ("NVIDIA-H100-80GB-SXM", "aws", "eu-west-1"),
@@ -120,45 +120,45 @@ class TestBook:
 
     def test_an_offer_is_stale_once_its_providers_promise_has_run_out(self) -> None:
         """On the last day of the promise it is still fresh."""
-        book = price_book("b", [offer()], timedelta(days=180))
-        assert not book.stale(offer(), NOW + timedelta(days=180))
-        assert book.stale(offer(), NOW + timedelta(days=180, seconds=1))
+        book = make_price_book("b", [offer()], timedelta(days=180))
+        assert not book.is_stale(offer(), NOW + timedelta(days=180))
+        assert book.is_stale(offer(), NOW + timedelta(days=180, seconds=1))
 
     @pytest.mark.parametrize("days", [0, 2, 40, 400])
     def test_rows_are_stale_as_their_offers_are(self, days: int) -> None:
         """Whichever provider and source they are of and whenever they were read, in the future included."""
         read = [NOW + timedelta(days=ago) for ago in (-30, -30, -1, 1)]
         rows = [offer(provider=name, region=f"r{at}", observed_at=each) for name in ("aws", "gcp") for at, each in enumerate(read)]
-        promises = {
+        policies = {
             ("aws", rows[0].source): FreshnessPolicy("aws", timedelta(days=3)),
             ("gcp", rows[0].source): FreshnessPolicy("gcp", HOUR, reached=False),
         }
-        book = replace(price_book("b", rows, timedelta(days=60)), promises=promises)
+        book = replace(make_price_book("b", rows, timedelta(days=60)), policies=policies)
         now = NOW + timedelta(days=days)
-        assert book.stale_rows(now).tolist() == [book.stale(row, now) for row in book.offers]
+        assert book.stale_mask(now).tolist() == [book.is_stale(row, now) for row in book.offers]
 
 
 class TestShippedPrices:
-    def test_they_are_current_where_nothing_was_kept(self, catalog: Catalog) -> None:
+    def test_they_are_current_where_nothing_was_kept(self, catalog: PriceCatalog) -> None:
         """Under their own name, by which they can be asked for too, and no staler than they are."""
         assert catalog.book() is catalog.current is catalog.book("snapshot-1")
-        assert not catalog.current.stale(catalog.current.offers[0], NOW)
+        assert not catalog.current.is_stale(catalog.current.offers[0], NOW)
 
     def test_a_database_that_was_never_made_is_no_outage(self, tmp_path: Path, clock: Clock) -> None:
         """The command line works without a service having run; nothing is created by looking."""
-        catalog = Catalog(SnapshotRepository(Shipped, Store(f"sqlite:///{tmp_path}/none/outlay.db")), clock)
+        catalog = PriceCatalog(SnapshotRepository(Shipped, Store(f"sqlite:///{tmp_path}/none/outlay.db")), clock)
         assert catalog.current.name == "snapshot-1"
-        assert not catalog.current.cut_off
+        assert not catalog.current.disconnected
         assert not (tmp_path / "none").exists()
 
-    def test_keeping_them_changes_no_name(self, catalog: Catalog, store: Store, clock: Clock) -> None:
+    def test_keeping_them_changes_no_name(self, catalog: PriceCatalog, store: Store, clock: Clock) -> None:
         """For users without live prices everything stays as it was."""
         keep_shipped(store)
         assert looked(catalog, clock).current.name == "snapshot-1"
 
 
 class TestLivePrices:
-    def test_a_new_snapshot_makes_a_new_book(self, catalog: Catalog, store: Store, clock: Clock) -> None:
+    def test_a_new_snapshot_makes_a_new_book(self, catalog: PriceCatalog, store: Store, clock: Clock) -> None:
         """Its name says from when it is; the live price replaces the shipped one and its age is judged by its own provider's promise."""
         assert catalog.current.name == "snapshot-1"
         keep_shipped(store)
@@ -166,10 +166,10 @@ class TestLivePrices:
         book = looked(catalog, clock).current
         assert book.name.startswith("prices-2026-11-21-")
         assert [row.usd_per_hour for row in book.offers] == [Decimal(40)]
-        assert not book.stale(book.offers[0], NOW + HOUR)
-        assert book.stale(book.offers[0], NOW + 2 * HOUR)
+        assert not book.is_stale(book.offers[0], NOW + HOUR)
+        assert book.is_stale(book.offers[0], NOW + 2 * HOUR)
 
-    def test_prices_seen_again_are_as_new_as_that(self, catalog: Catalog, store: Store, clock: Clock) -> None:
+    def test_prices_seen_again_are_as_new_as_that(self, catalog: PriceCatalog, store: Store, clock: Clock) -> None:
         """What the answer brought carries the time of the last confirmation; what was kept from before stays as old as it is."""
         keep_shipped(store)
         old = offer(region="eu-west-1", observed_at=NOW - 3 * HOUR)
@@ -177,10 +177,10 @@ class TestLivePrices:
         store.save_state(ProviderState("aws", "aws-1", 3600, NOW + 2 * HOUR, NOW), NOW)
         book = looked(catalog, clock).current
         assert {row.region: row.observed_at for row in book.offers} == {"us-east-1": NOW + 2 * HOUR, "eu-west-1": NOW - 3 * HOUR}
-        recorded = Catalog(SnapshotRepository(Shipped, store)).book("aws-1")
+        recorded = PriceCatalog(SnapshotRepository(Shipped, store)).book("aws-1")
         assert {row.region: row.observed_at for row in recorded.offers} == {"us-east-1": NOW, "eu-west-1": NOW - 3 * HOUR}
 
-    def test_prices_of_a_provider_that_cannot_be_reached_are_stale(self, catalog: Catalog, store: Store, clock: Clock) -> None:
+    def test_prices_of_a_provider_that_cannot_be_reached_are_stale(self, catalog: PriceCatalog, store: Store, clock: Clock) -> None:
         """However new they are; those of the others are not, though both are asked at one mirror; the name stays, as the prices do."""
         keep_shipped(store)
         keep(store, "aws", "aws-1", offer(source="mirror"))
@@ -189,9 +189,9 @@ class TestLivePrices:
         store.save_state(ProviderState("aws", "aws-1", 3600, NOW, NOW, failures=1), NOW)
         book = looked(catalog, clock).current
         assert book.name == before
-        assert {row.provider: book.stale(row, NOW) for row in book.offers} == {"aws": True, "gcp": False}
+        assert {row.provider: book.is_stale(row, NOW) for row in book.offers} == {"aws": True, "gcp": False}
 
-    def test_a_state_that_comes_back_has_its_old_name(self, catalog: Catalog, store: Store, clock: Clock) -> None:
+    def test_a_state_that_comes_back_has_its_old_name(self, catalog: PriceCatalog, store: Store, clock: Clock) -> None:
         """The name stands for the prices, not for the time."""
         keep_shipped(store)
         names = []
@@ -201,18 +201,18 @@ class TestLivePrices:
         assert names[0] == names[2] != names[1]
         assert catalog.current.offers[0].usd_per_hour == 40
 
-    def test_every_book_can_be_asked_for_by_its_name(self, catalog: Catalog, store: Store, clock: Clock) -> None:
+    def test_every_book_can_be_asked_for_by_its_name(self, catalog: PriceCatalog, store: Store, clock: Clock) -> None:
         """So an estimate can be repeated after the prices have moved, in any process; so can a single snapshot."""
         keep_shipped(store)
         keep(store, "aws", "aws-1", offer(usd_per_hour=Decimal(40)))
         first = looked(catalog, clock).current
         keep(store, "aws", "aws-2", offer(usd_per_hour=Decimal(41)))
         assert looked(catalog, clock).current.name != first.name
-        again = Catalog(SnapshotRepository(Shipped, store)).book(first.name)
+        again = PriceCatalog(SnapshotRepository(Shipped, store)).book(first.name)
         assert (again.name, again.offers, again.newest) == (first.name, first.offers, first.newest)
         assert [row.usd_per_hour for row in catalog.book("aws-2").offers] == [Decimal(41)]
 
-    def test_an_unknown_book_is_an_error_that_names_the_current_one(self, catalog: Catalog) -> None:
+    def test_an_unknown_book_is_an_error_that_names_the_current_one(self, catalog: PriceCatalog) -> None:
         """The pointer is that of an estimate request; a name without end is cut."""
         with pytest.raises(UnknownName, match="no price snapshot is called 'x'; the current one is snapshot-1") as caught:
             catalog.book("x")
@@ -234,11 +234,11 @@ def keep_own(
     """What one team, and no other but those `besides`, has of its own from now on."""
     store.save_snapshot("file", Fetched(offers, name), NOW, team=team)
     state = ProviderState("file", None, round(fresh_for.total_seconds()), NOW, NOW, failures)
-    store.save_state(state, NOW, owned=Owned([TeamPrices(team, name), *besides], {}))
+    store.save_state(state, NOW, owned=TeamPriceChanges([TeamPrices(team, name), *besides], {}))
 
 
 class TestATeamsOwn:
-    def test_it_is_seen_by_the_team_in_everybodys_book(self, catalog: Catalog, store: Store, clock: Clock) -> None:
+    def test_it_is_seen_by_the_team_in_everybodys_book(self, catalog: PriceCatalog, store: Store, clock: Clock) -> None:
         """Under a name of its own, as old and as trustworthy as its file is; the others see the book itself."""
         keep_shipped(store)
         keep(store, "gcp", "gcp-1", offer(provider="gcp"))
@@ -246,12 +246,12 @@ class TestATeamsOwn:
         everybodys = looked(catalog, clock).current
         own = catalog.book(team="vision")
         assert [(row.provider, row.usd_per_hour) for row in own.offers] == [("aws", 30), ("gcp", Decimal("55.04"))]
-        assert (own.name, own.asked(own.offers[0])) == (f"{everybodys.name}~file-1", "file")
-        assert (own.stale(own.offers[0], NOW), own.stale(own.offers[0], NOW + HOUR)) == (False, True)
+        assert (own.name, own.source_provider(own.offers[0])) == (f"{everybodys.name}~file-1", "file")
+        assert (own.is_stale(own.offers[0], NOW), own.is_stale(own.offers[0], NOW + HOUR)) == (False, True)
         assert catalog.book(team="speech") is catalog.book() is everybodys
         assert {row.provider: row.usd_per_hour for row in everybodys.offers}["aws"] != 30
 
-    def test_it_is_made_once_for_each_state_and_by_the_look(self, catalog: Catalog, store: Store, clock: Clock) -> None:
+    def test_it_is_made_once_for_each_state_and_by_the_refresh(self, catalog: PriceCatalog, store: Store, clock: Clock) -> None:
         """A request after the first waits for no sums over all prices."""
         keep_shipped(store)
         keep_own(store, "vision", "file-1", offer(usd_per_hour=Decimal(30), source="contract"))
@@ -259,12 +259,12 @@ class TestATeamsOwn:
         assert catalog.book(team="vision") is first is catalog.book(first.name, "vision")
         keep_own(store, "vision", "file-2", offer(usd_per_hour=Decimal(31), source="contract"))
         looked(catalog, clock)
-        catalog._shelf.with_own = None  # type: ignore[assignment,method-assign]
+        catalog._snapshots.with_team_prices = None  # type: ignore[assignment,method-assign]
         second = catalog.book(team="vision")
         assert (second.name, second.offers[0].usd_per_hour) == ("snapshot-1~file-2", 31)
 
-    def test_another_team_may_ask_while_a_look_makes_them(
-        self, catalog: Catalog, store: Store, clock: Clock, monkeypatch: pytest.MonkeyPatch
+    def test_another_team_may_ask_while_a_refresh_makes_them(
+        self, catalog: PriceCatalog, store: Store, clock: Clock, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         """For its first time: requests do not wait for the look, nor may they break it."""
         keep_shipped(store)
@@ -272,39 +272,39 @@ class TestATeamsOwn:
         keep_own(store, "speech", "file-2", offer(usd_per_hour=Decimal(31)), besides=(TeamPrices("vision", "file-1"),))
         looked(catalog, clock).book(team="vision")
         keep(store, "gcp", "gcp-1", offer(provider="gcp"))
-        with_own = SnapshotRepository.with_own
+        with_team_prices = SnapshotRepository.with_team_prices
         meanwhile = [lambda: catalog.book(team="speech")]
 
         def interrupted(shelf: SnapshotRepository, book: PriceBook, head: SnapshotRef, *, now_known: bool) -> PriceBook:
             if meanwhile:
                 meanwhile.pop()()
-            return with_own(shelf, book, head, now_known=now_known)
+            return with_team_prices(shelf, book, head, now_known=now_known)
 
-        monkeypatch.setattr(SnapshotRepository, "with_own", interrupted)
-        catalog.look()
+        monkeypatch.setattr(SnapshotRepository, "with_team_prices", interrupted)
+        catalog.refresh()
         assert [catalog.book(team=team).offers[0].usd_per_hour for team in ("vision", "speech")] == [30, 31]
         assert catalog.book(team="speech").name.endswith("~file-2")
 
-    def test_list_prices_of_the_same_source_keep_their_own_promise(self, catalog: Catalog, store: Store, clock: Clock) -> None:
+    def test_list_prices_of_the_same_source_keep_their_own_promise(self, catalog: PriceCatalog, store: Store, clock: Clock) -> None:
         """A file may name the source that a list price has, and was read at the same time."""
         keep_shipped(store)
         keep(store, "aws", "aws-1", offer(), offer(region="eu-west-1"))
         own = offer(usd_per_hour=Decimal(30), extras={"team": "vision"})
         keep_own(store, "vision", "file-1", own, fresh_for=365 * 24 * HOUR)
         book, later = looked(catalog, clock).book(team="vision"), NOW + 2 * HOUR
-        assert [(row.region, book.asked(row), book.stale(row, later)) for row in book.offers] == [
+        assert [(row.region, book.source_provider(row), book.is_stale(row, later)) for row in book.offers] == [
             ("eu-west-1", "aws", True),
             ("us-east-1", "file", False),
         ]
-        assert book.stale_rows(later).tolist() == [True, False]
+        assert book.stale_mask(later).tolist() == [True, False]
 
-    def test_a_past_state_is_found_by_its_name_for_that_team(self, catalog: Catalog, store: Store, clock: Clock) -> None:
+    def test_a_past_state_is_found_by_its_name_for_that_team(self, catalog: PriceCatalog, store: Store, clock: Clock) -> None:
         """In any process; to everybody else, and without a team, it is unknown."""
         keep_shipped(store)
         keep_own(store, "vision", "file-1", offer(usd_per_hour=Decimal(30), source="contract"))
         first = looked(catalog, clock).book(team="vision")
         keep_own(store, "speech", "file-2", offer(usd_per_hour=Decimal(31), source="contract"))
-        other = looked(Catalog(SnapshotRepository(Shipped, store), clock), clock)
+        other = looked(PriceCatalog(SnapshotRepository(Shipped, store), clock), clock)
         again = other.book(first.name, "vision")
         assert (again.name, again.offers, again.newest) == (first.name, first.offers, first.newest)
         for team in ("speech", "plain", None):
@@ -314,7 +314,7 @@ class TestATeamsOwn:
                 other.book("file-1", team)
         assert other.book(team="vision") is other.current
 
-    def test_a_name_that_was_unknown_may_be_known_later(self, catalog: Catalog, store: Store, clock: Clock) -> None:
+    def test_a_name_that_was_unknown_may_be_known_later(self, catalog: PriceCatalog, store: Store, clock: Clock) -> None:
         """That it was not there is not remembered."""
         keep_shipped(store)
         with pytest.raises(UnknownName):
@@ -329,17 +329,17 @@ class TestLooking:
         release, looks = threading.Event(), []
 
         class Slow(SnapshotRepository):
-            def current_heads(self) -> BookManifest:
+            def current_manifest(self) -> BookManifest:
                 looks.append(clock.now)
                 if len(looks) > 1:
                     release.wait()
-                return super().current_heads()
+                return super().current_manifest()
 
-        catalog = Catalog(Slow(Shipped, store), clock)
+        catalog = PriceCatalog(Slow(Shipped, store), clock)
         for _ in range(50):
             assert catalog.current.name == "snapshot-1"
         assert len(looks) == 1
-        clock.now += LOOK_S
+        clock.now += REFRESH_INTERVAL_S
         for _ in range(50):
             assert catalog.current.name == "snapshot-1"
             clock.now += 1
@@ -354,22 +354,22 @@ class TestLooking:
         release, waits = threading.Event(), []
 
         class Hung(SnapshotRepository):
-            def current_heads(self) -> BookManifest:
+            def current_manifest(self) -> BookManifest:
                 release.wait()
-                return super().current_heads()
+                return super().current_manifest()
 
-        catalog = Catalog(Hung(Shipped, store), clock)
-        look_beside = catalog._look_beside
-        monkeypatch.setattr(catalog, "_look_beside", lambda wait_s: (waits.append(wait_s), look_beside(wait_s / 1000)))
+        catalog = PriceCatalog(Hung(Shipped, store), clock)
+        refresh_in_background = catalog._refresh_in_background
+        monkeypatch.setattr(catalog, "_refresh_in_background", lambda wait_s: (waits.append(wait_s), refresh_in_background(wait_s / 1000)))
         for _ in range(3):
             assert catalog.current is catalog.current
-            assert catalog.current.cut_off
-            clock.now += FIRST_WAIT_S
-        assert waits == [FIRST_WAIT_S] * 3 + [0.0] * 6
+            assert catalog.current.disconnected
+            clock.now += FIRST_MAX_WAIT_S
+        assert waits == [FIRST_MAX_WAIT_S] * 3 + [0.0] * 6
         release.set()
-        assert not looked(catalog, clock).current.cut_off
+        assert not looked(catalog, clock).current.disconnected
 
-    def test_what_a_look_finds_is_told(self, catalog: Catalog, store: Store, clock: Clock) -> None:
+    def test_the_observer_is_called_with_the_manifest_of_a_refresh(self, catalog: PriceCatalog, store: Store, clock: Clock) -> None:
         """That is how prices which have run out are noticed."""
         told: list[BookManifest] = []
         catalog.watch = told.append
@@ -383,10 +383,10 @@ class Away(Store):
 
     away = False
 
-    def current_heads(self) -> BookManifest:
+    def current_manifest(self) -> BookManifest:
         if self.away:
             raise StoreUnavailable("pulled")
-        return super().current_heads()
+        return super().current_manifest()
 
 
 class TestWithoutTheDatabase:
@@ -396,32 +396,32 @@ class TestWithoutTheDatabase:
         store.migrate()
         keep_shipped(store)
         keep(store, "aws", "aws-1", offer(usd_per_hour=Decimal(40)))
-        catalog = Catalog(SnapshotRepository(Shipped, store), clock)
+        catalog = PriceCatalog(SnapshotRepository(Shipped, store), clock)
         keep_own(store, "vision", "file-1", offer(usd_per_hour=Decimal(30), source="contract"))
         name = looked(catalog, clock).current.name
         store.away = True
         for _ in range(3):
             book = looked(catalog, clock).current
-        assert (book.name, book.stale(book.offers[0], NOW)) == (name, True)
+        assert (book.name, book.is_stale(book.offers[0], NOW)) == (name, True)
         own = catalog.book(team="vision")
-        assert (own.offers[0].usd_per_hour, own.stale(own.offers[0], NOW)) == (30, True)
+        assert (own.offers[0].usd_per_hour, own.is_stale(own.offers[0], NOW)) == (30, True)
         assert len([r for r in caplog.records if "prices cannot be read" in r.message]) == 1
         store.away = False
         book = looked(catalog, clock).current
-        assert (book.name, book.stale(book.offers[0], NOW)) == (name, False)
+        assert (book.name, book.is_stale(book.offers[0], NOW)) == (name, False)
 
     def test_a_process_that_starts_then_has_the_shipped_prices_as_stale(self, tmp_path: Path, clock: Clock) -> None:
         """Better an old price that says so than none."""
         store = Away(f"sqlite:///{tmp_path}/outlay.db")
         store.away = True
-        book = Catalog(SnapshotRepository(Shipped, store), clock).current
-        assert (book.name, book.stale(book.offers[0], NOW)) == ("snapshot-1", True)
+        book = PriceCatalog(SnapshotRepository(Shipped, store), clock).current
+        assert (book.name, book.is_stale(book.offers[0], NOW)) == ("snapshot-1", True)
 
     def test_an_older_schema_is_like_no_database(self, store: Store, clock: Clock) -> None:
         """A process that is newer than the database does not fail on tables that are not there."""
         with store._write() as connection:
             connection.exec_driver_sql("DROP TABLE price_book_parts")
-        assert Catalog(SnapshotRepository(Shipped, store), clock).current.cut_off
+        assert PriceCatalog(SnapshotRepository(Shipped, store), clock).current.disconnected
 
 
 class TestCache:
@@ -435,16 +435,16 @@ class TestCache:
         keep_shipped(store)
         keep(store, "aws", "aws-1", offer(usd_per_hour=Decimal("40.10"), extras={"zone": "a"}, available_since=NOW))
         keep_own(store, "vision", "file-1", offer(usd_per_hour=Decimal(30), source="contract"))
-        first = Catalog(SnapshotRepository(Shipped, store, cache))
+        first = PriceCatalog(SnapshotRepository(Shipped, store, cache))
 
         class Nothing(Store):
-            def current_heads(self) -> BookManifest:
+            def current_manifest(self) -> BookManifest:
                 raise AssertionError("asked the store")
 
             def load_snapshot(self, name: str) -> Fetched | None:
                 raise AssertionError("asked the store")
 
-        second = Catalog(SnapshotRepository(Shipped, Nothing(str(store.engine.url)), cache))
+        second = PriceCatalog(SnapshotRepository(Shipped, Nothing(str(store.engine.url)), cache))
         for team in (None, "vision"):
             here, there = first.book(team=team), second.book(team=team)
             assert (there.name, there.offers) == (here.name, here.offers)
@@ -457,9 +457,9 @@ class TestCache:
         """Neither as the name of the book nor as its offers."""
         keep_shipped(store)
         keep(store, "aws", "aws-1", offer(usd_per_hour=Decimal(40)))
-        Catalog(SnapshotRepository(Shipped, store, cache)).look()
+        PriceCatalog(SnapshotRepository(Shipped, store, cache)).refresh()
         for key in list(cache._entries):
             cache.set(key, wrong, 60)
-        assert HEADS_KEY in cache._entries
+        assert MANIFEST_KEY in cache._entries
         assert len(cache._entries) == 2
-        assert [row.usd_per_hour for row in Catalog(SnapshotRepository(Shipped, store, cache)).current.offers] == [Decimal(40)]
+        assert [row.usd_per_hour for row in PriceCatalog(SnapshotRepository(Shipped, store, cache)).current.offers] == [Decimal(40)]

@@ -9,13 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.prices.offer_table import columns_of, highest_of
+from service.prices.offer_table import highest_of, make_offer_columns
 from tests.unit.usecases.comparison.comparing import A100, MARKET, offer
 
 
 def test_every_row_is_its_offer() -> None:
     """In the offers' order; names by their codes, a place by provider and region, an instance by its type too, the term by the pricing."""
-    columns = columns_of(MARKET)
+    columns = make_offer_columns(MARKET)
     assert len(columns) == len(MARKET)
     for row, each in enumerate(MARKET):
         for name in ("accelerator", "provider", "region", "pricing", "market", "availability", "source"):
@@ -32,7 +32,7 @@ def test_every_row_is_its_offer() -> None:
 
 def test_names_are_found_whatever_their_case() -> None:
     """And names that nothing has find nothing."""
-    regions = columns_of(MARKET).region
+    regions = make_offer_columns(MARKET).region
     assert regions.among(["EU-Central-1"]).tolist() == [each.region == "eu-central-1" for each in MARKET]
     assert not regions.among(["mars"]).any()
     assert not regions.among([]).any()
@@ -41,7 +41,7 @@ def test_names_are_found_whatever_their_case() -> None:
 def test_a_price_is_the_newest_of_what_is_sold_the_same_way_in_the_same_place() -> None:
     """Read within a day of the latest; other places, pricings, markets and accelerators have their own."""
     latest = offer("2.00")
-    columns = columns_of(
+    columns = make_offer_columns(
         [
             latest,
             offer("2.10", instance_type="other", observed_at=latest.observed_at - timedelta(hours=23)),
@@ -56,7 +56,7 @@ def test_a_price_is_the_newest_of_what_is_sold_the_same_way_in_the_same_place() 
 
 def test_no_offers_are_no_rows() -> None:
     """A book may be empty."""
-    columns = columns_of([])
+    columns = make_offer_columns([])
     assert len(columns) == 0
     assert columns.newest.tolist() == []
     assert columns.region.among(["x"]).tolist() == []

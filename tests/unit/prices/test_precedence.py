@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from providers.offer import Discount, Fetched, Offer
-from service.prices.precedence import Part, discounted, merged, with_own
+from service.prices.precedence import BookPart, add_team_prices, apply_discounts, merge_parts
 
 NOW = datetime(2027, 1, 4, tzinfo=UTC)
 OLD = NOW - timedelta(days=100)
@@ -30,12 +30,12 @@ def offer(usd: str, **changes: Any) -> Offer:
     return Offer(**row | changes)
 
 
-def part(asked: str, *offers: Offer, at: datetime = NOW, discounts: tuple[Discount, ...] = ()) -> Part:
-    return Part(asked, at, offers, discounts)
+def part(asked: str, *offers: Offer, at: datetime = NOW, discounts: tuple[Discount, ...] = ()) -> BookPart:
+    return BookPart(asked, at, offers, discounts)
 
 
-def prices(*parts: Part) -> list[str]:
-    return sorted(str(found.usd_per_hour) for found in merged(parts))
+def prices(*parts: BookPart) -> list[str]:
+    return sorted(str(found.usd_per_hour) for found in merge_parts(parts))
 
 
 class TestOneSourceEach:
@@ -85,24 +85,24 @@ class TestPriceFiles:
 class TestDiscounts:
     def test_they_apply_in_their_order_each_to_what_is_left(self) -> None:
         """The answer says what the list price was and which they are."""
-        found = discounted(offer("100"), [Discount("volume", Decimal("0.1")), Discount("loyalty", Decimal("0.2"))])
+        found = apply_discounts(offer("100"), [Discount("volume", Decimal("0.1")), Discount("loyalty", Decimal("0.2"))])
         assert found.usd_per_hour == Decimal(72)
         assert found.extras == {"list_usd_per_hour": "100", "discounts": "volume 10 %, loyalty 20 %"}
 
     @pytest.mark.parametrize("only", [{"provider": "AWS"}, {"region": "us-east-1"}, {"pricing": "on_demand"}, {}])
     def test_they_match_by_what_they_name(self, only: dict[str, Any]) -> None:
         """Case-blind; what they do not name may be anything."""
-        assert discounted(offer("100"), [Discount("d", Decimal("0.5"), **only)]).usd_per_hour == 50
+        assert apply_discounts(offer("100"), [Discount("d", Decimal("0.5"), **only)]).usd_per_hour == 50
 
     @pytest.mark.parametrize("other", [{"provider": "gcp"}, {"region": "x"}, {"pricing": "spot"}, {"accelerator": "AMD-MI300X"}])
     def test_others_are_left_alone(self, other: dict[str, Any]) -> None:
         """Nothing is added to them either."""
-        assert discounted(offer("100"), [Discount("d", Decimal("0.5"), **other)]) == offer("100")
+        assert apply_discounts(offer("100"), [Discount("d", Decimal("0.5"), **other)]) == offer("100")
 
     def test_only_list_prices_have_discounts(self) -> None:
         """Hosts of a marketplace have no contract with anybody."""
         host = offer("100", market="marketplace")
-        assert discounted(host, [Discount("d", Decimal("0.5"))]) is host
+        assert apply_discounts(host, [Discount("d", Decimal("0.5"))]) is host
 
 
 class TestATeamsOwn:
@@ -110,15 +110,16 @@ class TestATeamsOwn:
         """Also above those of other files; what it does not state stays, what nobody else has is added."""
         shared = [offer("55"), offer("60", region="eu-west-1"), offer("50", provider="gcp", source="contract")]
         own = Fetched((offer("40"), offer("30", provider="gcp"), offer("9", provider="own")), "o")
-        found = with_own(shared, own, lambda each: each.source == "contract")
+        found = add_team_prices(shared, own, lambda each: each.source == "contract")
         assert sorted(str(each.usd_per_hour) for each in found) == ["30", "40", "60", "9"]
 
     def test_its_discounts_come_off_what_everybodys_have_left(self) -> None:
         """Named together, with the price before all of them; prices that a file states are final."""
         enterprise, team = Discount("enterprise", Decimal("0.1")), Discount("team", Decimal("0.5"))
-        shared = [discounted(offer("100"), [enterprise]), offer("50", provider="gcp", source="contract")]
+        shared = [apply_discounts(offer("100"), [enterprise]), offer("50", provider="gcp", source="contract")]
         found = {
-            each.provider: each for each in with_own(shared, Fetched((), "o", discounts=(team,)), lambda each: each.source == "contract")
+            each.provider: each
+            for each in add_team_prices(shared, Fetched((), "o", discounts=(team,)), lambda each: each.source == "contract")
         }
         assert (found["aws"].usd_per_hour, found["gcp"].usd_per_hour) == (45, 50)
         assert found["aws"].extras == {"list_usd_per_hour": "100", "discounts": "enterprise 10 %, team 50 %"}

@@ -43,7 +43,7 @@ def sell(context: AppContext, snapshot: str, *offers: Offer, at: datetime = NOW)
     """Make these the current prices; returns the name of the book."""
     context.store.save_snapshot("file", Fetched(offers, snapshot), at)
     context.store.save_state(ProviderState("file", snapshot, HOUR_S, at, at), at)
-    context.catalog.look()
+    context.catalog.refresh()
     return context.catalog.current.name
 
 

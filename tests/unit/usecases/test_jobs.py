@@ -13,9 +13,9 @@ import pytest
 from service.config import Settings
 from service.container import build_context
 from service.context import AppContext
-from service.domain.jobs import Job, Step
+from service.domain.jobs import Job, ReportProgress
 from service.usecases import jobs
-from service.usecases.jobs import Kind, Worker, run_job, submit, sweep
+from service.usecases.jobs import JobFunction, Worker, run_job, submit, sweep
 from tests.conftest import wait_for
 
 ME = Worker("this/1")
@@ -45,7 +45,7 @@ def context(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> Iterator[App
     made.store.close()
 
 
-def run(context: AppContext, kind: Kind, worker: Worker = ME) -> Job:
+def run(context: AppContext, kind: JobFunction, worker: Worker = ME) -> Job:
     """A job of that kind, after it was run once."""
     job = submit(context, "test", {})
     run_job(context, job.id, {"test": kind}, worker)
@@ -54,7 +54,7 @@ def run(context: AppContext, kind: Kind, worker: Worker = ME) -> Job:
     return found
 
 
-def until_stopped(context: AppContext, payload: Mapping[str, Any], step: Step) -> Mapping[str, Any]:
+def until_stopped(context: AppContext, payload: Mapping[str, Any], step: ReportProgress) -> Mapping[str, Any]:
     """A job that goes on until it is told not to."""
     del context, payload
     for n in range(6000):
@@ -66,7 +66,7 @@ def until_stopped(context: AppContext, payload: Mapping[str, Any], step: Step) -
 def test_a_result_is_kept_with_the_last_progress(context: AppContext) -> None:
     """A job that returns has succeeded, with what it returned."""
 
-    def work(_context: AppContext, _payload: Mapping[str, Any], step: Step) -> Mapping[str, Any]:
+    def work(_context: AppContext, _payload: Mapping[str, Any], step: ReportProgress) -> Mapping[str, Any]:
         step(7, 7)
         return {"answer": 42}
 
@@ -77,7 +77,7 @@ def test_a_result_is_kept_with_the_last_progress(context: AppContext) -> None:
 def test_an_exception_ends_the_attempt_with_its_text(context: AppContext) -> None:
     """What a job raises becomes its error; the job waits for its next attempt and nothing is raised."""
 
-    def work(_context: AppContext, _payload: Mapping[str, Any], _step: Step) -> Mapping[str, Any]:
+    def work(_context: AppContext, _payload: Mapping[str, Any], _step: ReportProgress) -> Mapping[str, Any]:
         raise ValueError("no such thing")
 
     failed = run(context, work)
@@ -87,7 +87,7 @@ def test_an_exception_ends_the_attempt_with_its_text(context: AppContext) -> Non
 def test_an_ending_process_gives_its_job_back(context: AppContext) -> None:
     """SystemExit inside a job releases the row and goes on its way; no attempt is used up."""
 
-    def work(_context: AppContext, _payload: Mapping[str, Any], _step: Step) -> Mapping[str, Any]:
+    def work(_context: AppContext, _payload: Mapping[str, Any], _step: ReportProgress) -> Mapping[str, Any]:
         raise SystemExit(0)
 
     with pytest.raises(SystemExit):
@@ -99,7 +99,7 @@ def test_an_ending_process_gives_its_job_back(context: AppContext) -> None:
 def test_a_lost_lease_stops_the_job_and_changes_nothing(context: AppContext) -> None:
     """When another worker has taken over, the first stops at its next step and leaves the row to it."""
 
-    def work(context: AppContext, payload: Mapping[str, Any], step: Step) -> Mapping[str, Any]:
+    def work(context: AppContext, payload: Mapping[str, Any], step: ReportProgress) -> Mapping[str, Any]:
         (job,) = context.store.open_jobs("test")
         late = context.clock() + timedelta(hours=1)
         assert context.store.claim_job(job.id, "other/1", late, 3600)
@@ -112,7 +112,7 @@ def test_a_lost_lease_stops_the_job_and_changes_nothing(context: AppContext) -> 
 def test_a_cancelled_job_stops_at_its_next_step(context: AppContext) -> None:
     """The wish for its end reaches a running job through its lease."""
 
-    def work(context: AppContext, payload: Mapping[str, Any], step: Step) -> Mapping[str, Any]:
+    def work(context: AppContext, payload: Mapping[str, Any], step: ReportProgress) -> Mapping[str, Any]:
         (job,) = context.store.open_jobs("test")
         context.store.request_cancel(job.id, context.clock())
         return until_stopped(context, payload, step)
@@ -124,7 +124,7 @@ def test_a_long_job_keeps_its_lease(context: AppContext, monkeypatch: pytest.Mon
     """A job that makes no step is held all the same, and its worker heard of, as long as its process lives."""
     monkeypatch.setattr(jobs, "LEASE_S", 0.5)
 
-    def work(context: AppContext, _payload: Mapping[str, Any], _step: Step) -> Mapping[str, Any]:
+    def work(context: AppContext, _payload: Mapping[str, Any], _step: ReportProgress) -> Mapping[str, Any]:
         (begun,) = context.store.open_jobs("test")
         assert begun.lease_expires_at is not None
         end = begun.lease_expires_at + timedelta(seconds=0.1)

@@ -62,24 +62,24 @@ class Probe:
             done.set()
 
 
-def run(probes: tuple[Probe, ...]) -> dict[str, str]:
+def run_probes(probes: tuple[Probe, ...]) -> dict[str, str]:
     """Each probe's outcome, all checked at once and waited for until one common deadline."""
     deadline_s = time.monotonic() + DEADLINE_S
     started = [(probe, probe.start()) for probe in probes]
     return {probe.name: probe.outcome(done, deadline_s) for probe, done in started}
 
 
-def probes_of(context: Any) -> tuple[Probe, ...]:
+def make_probes(context: Any) -> tuple[Probe, ...]:
     """What this service leans on; only without the database is it not ready."""
     return (
         Probe("database", context.store.ping, required=True),
         Probe("cache", context.cache.ping),
         Probe("queue", context.queue.ping),
-        Probe("worker", lambda: worker_alive(context)),
+        Probe("worker", lambda: is_worker_alive(context)),
     )
 
 
-def worker_alive(context: Any) -> bool:
+def is_worker_alive(context: Any) -> bool:
     """Whether any background worker was heard of in the last 30 s."""
     last = context.store.last_beat()
     return last is not None and (context.clock() - last).total_seconds() <= WORKER_SILENCE_S
@@ -125,7 +125,7 @@ def readyz() -> Response:
     503 only when the database is away; what else is away stands in `degraded`. Answers within 250 ms whatever hangs.
     """
     probes: tuple[Probe, ...] = current_app.extensions["probes"]
-    checks = run(probes)
+    checks = run_probes(probes)
     degraded = [name for name, outcome in checks.items() if outcome != "ok"]
     if any(probe.required and checks[probe.name] != "ok" for probe in probes):
         retry = {"Retry-After": str(RETRY_AFTER_S)}

@@ -10,7 +10,7 @@ from flask import Response
 from providers.offer import PRICINGS
 from service.api.http.auth import team_context
 from service.api.http.blueprint import Blueprint, json_response
-from service.api.http.etags import ETAG, tagged
+from service.api.http.etags import ETAG, with_etag
 from service.api.http.paging import page_of, paginate
 from service.domain.prices import offer_key
 from service.schemas.base import Choice, Count, Flag, FreeObject, Items, Moment, Number, Part, Schema, Text
@@ -21,7 +21,7 @@ from service.usecases.prices import catalog as usecase
 blueprint = Blueprint("catalogue", __name__, description="What is known: prices, accelerators, models")
 
 ARCHITECTURES = ("transformer", "encoder_decoder", "vit", "cnn", "diffusion", "rnn", "other")
-OFFER_KEY_PARTS = 7
+OFFER_KEY_LENGTH = 7
 _Item = TypeVar("_Item")
 
 
@@ -156,8 +156,8 @@ def offers(query: dict[str, Any]) -> Response:
     context = team_context()
     book, found = usecase.find_offers(context, query)
     now = context.clock()
-    page = _page(query, found, offer_key, lambda offer: offer_entry(offer, stale=book.stale(offer, now)), OFFER_KEY_PARTS)
-    return tagged(json_response(page | {"price_snapshot": book.name}))
+    page = _page(query, found, offer_key, lambda offer: offer_entry(offer, stale=book.is_stale(offer, now)), OFFER_KEY_LENGTH)
+    return with_etag(json_response(page | {"price_snapshot": book.name}))
 
 
 @blueprint.route("/v1/accelerators")

@@ -19,10 +19,10 @@ from service.schemas.base import Choice, Count, Flag, FreeObject, Items, Moment,
 from service.schemas.paging import PageQuerySchema
 from service.serialization import plain
 from service.usecases.prices.catalog import find_price_changes
-from service.usecases.prices.providers import CONDITIONS, EXAMPLES_SHOWN, find_provider, list_providers, refresh_now
+from service.usecases.prices.providers import CONDITIONS, MAX_EXAMPLES_SHOWN, find_provider, list_providers, refresh_now
 
 
-class BodyOptional(StrictParser):
+class OptionalBodyParser(StrictParser):
     """A refresh can be asked for without saying anything."""
 
     def load_json(self, req: Request, schema: ma.Schema) -> Any:
@@ -33,7 +33,7 @@ class BodyOptional(StrictParser):
 class ProvidersBlueprint(Blueprint):
     """As all others, with optional bodies."""
 
-    ARGUMENTS_PARSER = BodyOptional()
+    ARGUMENTS_PARSER = OptionalBodyParser()
 
 
 blueprint = ProvidersBlueprint("providers", __name__, description="Where prices come from, how fresh they are, and how they moved")
@@ -46,7 +46,9 @@ class RowCountSchema(Schema):
     """Rows of the newest answer that did not become offers."""
 
     count = Count(required=True, minimum=0, suffixes=False)
-    examples = Items(FreeObject(), max_items=EXAMPLES_SHOWN, required=True, description="The first of them: row, reason and what was read")
+    examples = Items(
+        FreeObject(), max_items=MAX_EXAMPLES_SHOWN, required=True, description="The first of them: row, reason and what was read"
+    )
 
 
 class ProviderSchema(Schema):

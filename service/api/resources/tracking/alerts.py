@@ -10,7 +10,7 @@ from flask import Response, current_app, url_for
 from service.api.http.auth import needs, principal
 from service.api.http.blueprint import Blueprint, json_response
 from service.api.http.errors import response_name
-from service.api.http.idempotency import IDEMPOTENT, remembering
+from service.api.http.idempotency import IDEMPOTENT, idempotency_record
 from service.api.http.paging import number_after, numbered_page, page_of
 from service.api.resources.tracking.programs import known_program
 from service.domain.tracking.alerts import LIMITS, TEST
@@ -42,7 +42,7 @@ def create_rule(given: Body, program_id: str) -> Response:
 
     A webhook's secret is in this answer only. The program is evaluated when events arrive, and every five minutes while it is open.
     """
-    program, kept = known_program(program_id), remembering(201, made_body, _rule_url)
+    program, kept = known_program(program_id), idempotency_record(201, made_body, _rule_url)
     made = usecase.create_rule(current_app.extensions["context"], program, given, kept)
     return json_response(made_body(made), 201, {"Location": _rule_url(made)})
 

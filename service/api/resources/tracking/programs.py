@@ -9,9 +9,9 @@ from flask import Response, current_app, url_for
 from service.api.http.auth import needs, principal, team_context
 from service.api.http.blueprint import Blueprint, json_response
 from service.api.http.errors import HttpError, response_name
-from service.api.http.idempotency import IDEMPOTENT, remembering
+from service.api.http.idempotency import IDEMPOTENT, idempotency_record
 from service.api.http.paging import number_after, numbered_page, page_of
-from service.api.http.preconditions import IF_MATCH, VERSIONED, matched, versioned
+from service.api.http.preconditions import IF_MATCH, VERSIONED, check_if_match, with_version_etag
 from service.api.http.request_body import LARGE_BODY_BYTES, body_limit
 from service.domain.tracking.records import ProgramRecord, RunRecord
 from service.schemas.paging import PageQuerySchema
@@ -85,7 +85,7 @@ def start_program(given: Body) -> Response:
     With `plan`, budget, scope, burn plan, gates and the plan of each run are taken from it. Up to 16 MiB.
     """
     context = team_context()
-    kept = remembering(201, program_body, _program_url)
+    kept = idempotency_record(201, program_body, _program_url)
     usecase.check_new(context, kept)  # a repeat gets the first answer, whatever its plan would cost today
     plan = given.pop("plan", None)
     if plan is not None:
@@ -93,7 +93,7 @@ def start_program(given: Body) -> Response:
             raise HttpError(422, errors=errors)
         plan = plan_of(context, plan, "/plan")
     made = usecase.start_program(context, principal(), given, plan, kept)
-    return versioned(json_response(program_body(made), 201, {"Location": _program_url(made)}), made.version)
+    return with_version_etag(json_response(program_body(made), 201, {"Location": _program_url(made)}), made.version)
 
 
 @blueprint.route("/v1/track/programs", methods=["GET"])
@@ -112,7 +112,7 @@ def list_programs(query: Body) -> Response:
 def get_program(program_id: str) -> Response:
     """One program"""
     found = known_program(program_id)
-    return versioned(json_response(program_body(found)), found.version)
+    return with_version_etag(json_response(program_body(found)), found.version)
 
 
 @blueprint.route("/v1/track/programs/<program_id>", methods=["PATCH"])
@@ -127,9 +127,9 @@ def change_program(given: Body, program_id: str) -> Response:
 
     Every version is kept. `If-Match` names the version to change; of two concurrent changes one gets a 412.
     """
-    with matched(known_program(program_id)) as program:
+    with check_if_match(known_program(program_id)) as program:
         changed = usecase.change_program(current_app.extensions["context"], principal(), program, given)
-    return versioned(json_response(program_body(changed)), changed.version)
+    return with_version_etag(json_response(program_body(changed)), changed.version)
 
 
 @blueprint.route("/v1/track/programs/<program_id>/runs", methods=["POST"])
@@ -143,9 +143,9 @@ def start_run(given: Body, program_id: str) -> Response:
 
     Its baseline is the program's plan of the run of the same tier and name; `planned` takes precedence.
     """
-    program, kept = known_program(program_id), remembering(201, run_body, _run_url)
+    program, kept = known_program(program_id), idempotency_record(201, run_body, _run_url)
     made = usecase.start_run(current_app.extensions["context"], program, given, kept)
-    return versioned(json_response(run_body(made), 201, {"Location": _run_url(made)}), made.version)
+    return with_version_etag(json_response(run_body(made), 201, {"Location": _run_url(made)}), made.version)
 
 
 @blueprint.route("/v1/track/programs/<program_id>/runs", methods=["GET"])
@@ -165,7 +165,7 @@ def list_runs(query: Body, program_id: str) -> Response:
 def get_run(run_id: str) -> Response:
     """One run"""
     found = known_run(run_id)
-    return versioned(json_response(run_body(found)), found.version)
+    return with_version_etag(json_response(run_body(found)), found.version)
 
 
 @blueprint.route("/v1/track/runs/<run_id>", methods=["PATCH"])
@@ -180,9 +180,9 @@ def change_run(given: Body, run_id: str) -> Response:
 
     Every version is kept. Events are accepted whether it is open or closed: some arrive late.
     """
-    with matched(known_run(run_id)) as run:
+    with check_if_match(known_run(run_id)) as run:
         changed = usecase.change_run(current_app.extensions["context"], principal(), run, given)
-    return versioned(json_response(run_body(changed)), changed.version)
+    return with_version_etag(json_response(run_body(changed)), changed.version)
 
 
 @blueprint.route("/v1/track/runs/<run_id>/events", methods=["POST"])

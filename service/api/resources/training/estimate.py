@@ -9,7 +9,7 @@ from flask import Response, g
 
 from service.api.http.auth import team_context
 from service.api.http.blueprint import Blueprint, json_response
-from service.api.http.errors import domain_problem_body, problem_body
+from service.api.http.errors import domain_error_body, problem_body
 from service.api.http.request_body import LARGE_BODY_BYTES, body_limit
 from service.domain.errors import DomainError
 from service.schemas.base import pointers
@@ -70,7 +70,7 @@ def _attempt(context: Any, index: int, entry: dict[str, Any] | Unreadable) -> di
     try:
         return answered(context, entry)
     except DomainError as problem:
-        body = domain_problem_body(problem, request_id)
+        body = domain_error_body(problem, request_id)
         return body | {"errors": _below(index, body["errors"])}
 
 

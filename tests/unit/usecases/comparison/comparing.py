@@ -11,7 +11,7 @@ from typing import Any
 from providers.offer import Fetched, Offer, Provider
 from service.context import AppContext
 from service.domain.comparison.options import Option
-from service.prices.catalog import Catalog
+from service.prices.catalog import PriceCatalog
 from service.prices.snapshots import SnapshotRepository
 from service.usecases.comparison.compare import Comparison, compare
 
@@ -67,7 +67,7 @@ def selling(context: AppContext, offers: Iterable[Offer] = MARKET) -> AppContext
         def fetch(self) -> Fetched:
             return Fetched(tuple(offers), "prices-1")
 
-    return replace(context, catalog=Catalog(SnapshotRepository(Shipped, context.store)), clock=lambda: NOW)
+    return replace(context, catalog=PriceCatalog(SnapshotRepository(Shipped, context.store)), clock=lambda: NOW)
 
 
 def compared(context: AppContext, candidates: dict[str, Any] | None = None, **rest: Any) -> Comparison:

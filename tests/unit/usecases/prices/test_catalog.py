@@ -14,7 +14,7 @@ from service.config import Settings
 from service.container import build_context
 from service.context import AppContext
 from service.domain.errors import UnknownName
-from service.prices.catalog import Catalog
+from service.prices.catalog import PriceCatalog
 from service.prices.snapshots import SnapshotRepository
 from service.usecases.prices.catalog import find_accelerators, find_models, find_offers
 
@@ -57,7 +57,7 @@ def context(settings: Settings) -> AppContext:
     """A context whose shipped prices are those four, with a real, empty store."""
     context = build_context(settings)
     context.store.migrate()
-    return replace(context, catalog=Catalog(SnapshotRepository(Four, context.store)))
+    return replace(context, catalog=PriceCatalog(SnapshotRepository(Four, context.store)))
 
 
 @pytest.mark.parametrize(

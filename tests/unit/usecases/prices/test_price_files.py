@@ -12,9 +12,9 @@ import pytest
 from providers.offer import Discount, ProviderError, Rejected
 from service.config import Settings
 from service.context import AppContext
-from service.domain.jobs import no_step
+from service.domain.jobs import ignore_progress
 from service.usecases.keys import make_key
-from service.usecases.prices.providers import ProviderEntry, find_provider, list_providers, unheld
+from service.usecases.prices.providers import ProviderEntry, find_provider, list_providers, teams_without_key
 from service.usecases.prices.refresh import refresh_due, refresh_prices
 from tests.unit.usecases.sources import HOUR, Sheet, World, context_of, offer
 
@@ -39,7 +39,7 @@ def reading(context: AppContext, paths: str) -> AppContext:
 
 def read(context: AppContext) -> dict[str, Any]:
     """What a refresh of the price files says."""
-    return refresh_prices(context, {"provider": "file"}, no_step)
+    return refresh_prices(context, {"provider": "file"}, ignore_progress)
 
 
 def by_operator(context: AppContext) -> ProviderEntry:
@@ -50,11 +50,11 @@ def by_operator(context: AppContext) -> ProviderEntry:
 def test_a_team_whose_keys_are_no_good_any_more_is_like_one_without(sheets: AppContext, world: World) -> None:
     """Nobody can have its prices, which only the operator can mend."""
     made = {team: make_key(sheets, team, "k", ("read",), "1h")[0] for team in ("vision", "speech")}
-    assert unheld(sheets, ["vision", "speech"]) == []
+    assert teams_without_key(sheets, ["vision", "speech"]) == []
     sheets.store.revoke_key(made["vision"].id, world.now)
-    assert len(unheld(sheets, ["vision", "speech"])) == 1
+    assert len(teams_without_key(sheets, ["vision", "speech"])) == 1
     world.now += 2 * HOUR
-    assert [team for team in made if any(team in said for said in unheld(sheets, made))] == ["vision", "speech"]
+    assert [team for team in made if any(team in said for said in teams_without_key(sheets, made))] == ["vision", "speech"]
 
 
 class TestPriceFiles:
@@ -66,7 +66,7 @@ class TestPriceFiles:
             told = read(sheets)
             assert (told["offers"], told["quarantined"], told["suspicious"]) == (1, 0, 1)
             assert "median of all known" in find_provider(sheets, "file").suspicious.examples[0]["reason"]
-        book = sheets.catalog.book(sheets.store.current_heads().book)
+        book = sheets.catalog.book(sheets.store.current_manifest().book)
         assert [row.usd_per_hour for row in book.offers if row.provider == "aws"] == [Decimal(usd)]
 
     def test_a_tenfold_move_is_served_and_doubted(self, sheets: AppContext, world: World) -> None:
@@ -133,11 +133,11 @@ class TestPriceFiles:
     def test_files_that_are_not_named_any_more_leave_the_prices(self, sheets: AppContext, world: World) -> None:
         """Prices that stand above all others must be possible to take back."""
         world.brings(offer("30", provider="aws"), discounts=(Discount("volume", Decimal("0.1")),))
-        refresh_prices(sheets, {"provider": "file"}, no_step)
-        with_sheet = sheets.store.current_heads().book
+        refresh_prices(sheets, {"provider": "file"}, ignore_progress)
+        with_sheet = sheets.store.current_manifest().book
         bare = replace(sheets, providers=replace(sheets.providers, env={}))
-        refresh_prices(bare, {"provider": "file"}, no_step)
-        assert [part.provider for part in bare.store.current_heads().parts] == ["snapshot"]
+        refresh_prices(bare, {"provider": "file"}, ignore_progress)
+        assert [part.provider for part in bare.store.current_manifest().parts] == ["snapshot"]
         assert sorted(float(row.usd_per_hour) for row in bare.catalog.book(with_sheet).offers) == [30.0, 49.5]
 
     def test_other_discounts_alone_are_news(self, sheets: AppContext, world: World) -> None:
@@ -145,5 +145,5 @@ class TestPriceFiles:
         names = []
         for share in ("0.1", "0.2"):
             world.brings(discounts=(Discount("volume", Decimal(share)),))
-            names.append(refresh_prices(sheets, {"provider": "file"}, no_step)["snapshot"])
+            names.append(refresh_prices(sheets, {"provider": "file"}, ignore_progress)["snapshot"])
         assert names[0] != names[1]

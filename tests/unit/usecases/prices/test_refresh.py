@@ -14,11 +14,11 @@ from providers.offer import Offer, ProviderError, Rejected
 from service.config import Settings
 from service.context import AppContext
 from service.domain.errors import StoreUnavailable
-from service.domain.jobs import no_step
+from service.domain.jobs import ignore_progress
 from service.domain.prices import PriceChange
 from service.store import BookManifest, HistoryFilter
-from service.usecases.prices.provider_access import pause
-from service.usecases.prices.refresh import RefreshTrigger, refresh_due, refresh_prices, refresh_unknown, request_refresh
+from service.usecases.prices.provider_access import backoff
+from service.usecases.prices.refresh import RefreshTrigger, refresh_due, refresh_local, refresh_prices, request_refresh
 from tests.unit.usecases.sources import HOUR, NOW, Nimbus, Sheet, Shipped, World, context_of, offer
 
 
@@ -37,7 +37,7 @@ def context(settings: Settings, world: World) -> Iterator[AppContext]:
 
 def refresh(context: AppContext, **said: bool) -> dict[str, Any]:
     """One run of the job."""
-    return refresh_prices(context, {"provider": "nimbus", **said}, no_step)
+    return refresh_prices(context, {"provider": "nimbus", **said}, ignore_progress)
 
 
 def kept(context: AppContext) -> tuple[Offer, ...]:
@@ -60,16 +60,16 @@ class TestAGoodAnswer:
         state = context.store.provider_state("nimbus")
         assert done == {"provider": "nimbus", "snapshot": state.snapshot, "new": True, "offers": 1, "rejected": 0, "quarantined": 0}
         assert (state.verified_at, state.failures, state.offers, state.fresh_for_s) == (NOW, 0, 1, 3600)
-        assert [part.snapshot for part in context.store.current_heads().parts] == [state.snapshot, "snapshot-1"]
-        assert [row.usd_per_hour for row in context.catalog.book(context.store.current_heads().book).offers] == [Decimal(40)]
+        assert [part.snapshot for part in context.store.current_manifest().parts] == [state.snapshot, "snapshot-1"]
+        assert [row.usd_per_hour for row in context.catalog.book(context.store.current_manifest().book).offers] == [Decimal(40)]
 
     def test_the_same_again_is_only_noted(self, context: AppContext, world: World) -> None:
         """No snapshot, no history, no book: but the prices are as new as that."""
-        first, book = refresh(context)["snapshot"], context.store.current_heads().book
+        first, book = refresh(context)["snapshot"], context.store.current_manifest().book
         world.now += HOUR
         again = refresh(context)
         assert (again["snapshot"], again["new"], len(history(context))) == (first, False, 1)
-        assert context.store.current_heads().book == book
+        assert context.store.current_manifest().book == book
         assert context.store.provider_state("nimbus").verified_at == NOW + HOUR
         assert len(context.store.snapshots("nimbus")) == 1
 
@@ -169,7 +169,7 @@ class TestAnAbsurdAnswer:
         assert bad["usd_per_hour"] == 40000
         assert "jumped from 5.0000 to 5000.0000" in bad["reason"]
         book = context.catalog.current
-        assert [book.stale(row, world.now) for row in book.offers] == [True]
+        assert [book.is_stale(row, world.now) for row in book.offers] == [True]
 
     def test_the_first_answer_is_measured_by_the_shipped_prices(self, context: AppContext, world: World) -> None:
         """In thousands it is believed no more than later; the right one is, when it comes."""
@@ -224,7 +224,7 @@ class TestAFailure:
         assert refresh(context) == {"provider": "nimbus", "error": "nimbus answered 503"}
         state = context.store.provider_state("nimbus")
         assert (state.failures, state.last_error, state.last_error_at, state.verified_at) == (1, "nimbus answered 503", world.now, NOW)
-        assert state.retry_at == world.now + pause("nimbus", 1)
+        assert state.retry_at == world.now + backoff("nimbus", 1)
         assert len(kept(context)) == 1
 
     def test_an_error_of_the_providers_own_is_one_too(self, context: AppContext, world: World) -> None:
@@ -271,12 +271,12 @@ class TestAFailure:
 
     def test_pauses_grow_to_an_hour_and_are_everybodys_own(self) -> None:
         """Twice as long after each failure, always the same for the same provider and failure."""
-        lengths = [pause("nimbus", failures) for failures in range(1, 20)]
+        lengths = [backoff("nimbus", failures) for failures in range(1, 20)]
         assert timedelta(minutes=1.6) <= lengths[0] <= timedelta(minutes=2)
         assert all(timedelta(minutes=48) <= length <= HOUR for length in lengths[6:])
-        assert lengths == [pause("nimbus", failures) for failures in range(1, 20)]
-        assert pause("nimbus", 1) != pause("cirrus", 1)
-        assert pause("nimbus", 10**9) <= HOUR
+        assert lengths == [backoff("nimbus", failures) for failures in range(1, 20)]
+        assert backoff("nimbus", 1) != backoff("cirrus", 1)
+        assert backoff("nimbus", 10**9) <= HOUR
 
     def test_without_its_credentials_it_is_no_failure(self, context: AppContext, world: World) -> None:
         """It says which are missing and calls nobody."""
@@ -394,33 +394,33 @@ class TestWhen:
         load = lambda name: Shipped() if name == "snapshot" else Sheet(world)  # noqa: E731
         files = replace(context, providers=replace(context.providers, load=load))
         for _ in range(2):
-            (job,) = refresh_unknown(files)
+            (job,) = refresh_local(files)
             assert job.payload["provider"] == "snapshot"
-            refresh_prices(context, job.payload, no_step)
+            refresh_prices(context, job.payload, ignore_progress)
 
     def test_prices_that_have_run_out_are_asked_for_once_a_minute(self, context: AppContext, world: World) -> None:
         """By each process that serves them; not before, and not while the provider is left alone."""
         refresh(context)
         process = [0.0]
         overdue = RefreshTrigger(context, lambda: process[0])
-        overdue(context.store.current_heads())
+        overdue(context.store.current_manifest())
         assert context.store.open_jobs("refresh_prices") == ()
         world.now += 2 * HOUR
         for _ in range(3):
-            overdue(context.store.current_heads())
+            overdue(context.store.current_manifest())
         (job,) = context.store.open_jobs("refresh_prices")
         assert job.payload == {"provider": "nimbus"}
         context.store.request_cancel(job.id, world.now)
-        overdue(context.store.current_heads())
+        overdue(context.store.current_manifest())
         assert context.store.open_jobs("refresh_prices") == ()
         process[0] += 61
-        overdue(context.store.current_heads())
+        overdue(context.store.current_manifest())
         assert len(context.store.open_jobs("refresh_prices")) == 1
 
     def test_nobody_asks_for_what_may_not_or_cannot_be_asked(self, context: AppContext, world: World) -> None:
         """Offline, left out by the settings, or without its credentials: a job would only find that out again."""
         refresh(context)
-        heads = context.store.current_heads()
+        heads = context.store.current_manifest()
         world.now += 2 * HOUR
         for quiet in (replace(context.settings, offline=True), replace(context.settings, providers=("aws",))):
             RefreshTrigger(replace(context, settings=quiet))(heads)
@@ -433,7 +433,7 @@ class TestWhen:
     ) -> None:
         """The prices are served; the log says that no refresh can be asked for."""
         refresh(context)
-        heads: BookManifest = context.store.current_heads()
+        heads: BookManifest = context.store.current_manifest()
         world.now += 2 * HOUR
 
         class Pulled:

@@ -16,7 +16,7 @@ from providers.base import Context
 from providers.file import PriceFiles
 from service.config import Settings
 from service.context import AppContext
-from service.domain.jobs import no_step
+from service.domain.jobs import ignore_progress
 from service.presets.hardware.accelerators import canonical_accelerator
 from service.prices.book import PriceBook
 from service.store.prices.history import HistoryFilter
@@ -58,7 +58,7 @@ def write(file: Path, content: object) -> None:
 
 def read(context: AppContext) -> dict[str, Any]:
     """What a refresh of the price files says."""
-    return refresh_prices(context, {"provider": "file", "by_hand": True}, no_step)
+    return refresh_prices(context, {"provider": "file", "by_hand": True}, ignore_progress)
 
 
 def entry_of(context: AppContext) -> ProviderEntry:
@@ -68,16 +68,16 @@ def entry_of(context: AppContext) -> ProviderEntry:
 
 def book_of(context: AppContext) -> PriceBook:
     """The prices as they are now."""
-    context.catalog.look()
+    context.catalog.refresh()
     return context.catalog.current
 
 
 def stale_by_region(context: AppContext) -> dict[str, bool]:
     """Of the prices that the files state; asked of each, and of all at once."""
     book, now = book_of(context), context.clock()
-    rows = dict(zip(book.offers, book.stale_rows(now).tolist(), strict=True))
-    assert {offer: book.stale(offer, now) for offer in rows} == rows
-    return {offer.region: stale for offer, stale in rows.items() if book.asked(offer) == "file"}
+    rows = dict(zip(book.offers, book.stale_mask(now).tolist(), strict=True))
+    assert {offer: book.is_stale(offer, now) for offer in rows} == rows
+    return {offer.region: stale for offer, stale in rows.items() if book.source_provider(offer) == "file"}
 
 
 def test_the_others_are_served_and_its_own_stay_marked_as_stale(context: AppContext, folder: Path) -> None:

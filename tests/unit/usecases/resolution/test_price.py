@@ -10,8 +10,8 @@ import pytest
 
 from providers.offer import Discount, Offer
 from service.domain.errors import InvalidRequest, NoOffer
-from service.prices.catalog import PriceBook, price_book
-from service.prices.precedence import discounted
+from service.prices.catalog import PriceBook, make_price_book
+from service.prices.precedence import apply_discounts
 from service.usecases.resolution.assumption_log import AssumptionLog
 from service.usecases.resolution.price import (
     Price,
@@ -47,7 +47,7 @@ def offer(usd_per_accelerator: str, *, days: int = 30, **changes: Any) -> Offer:
 
 
 def book(*offers: Offer) -> PriceBook:
-    return price_book("prices-1", offers, HALF_A_YEAR)
+    return make_price_book("prices-1", offers, HALF_A_YEAR)
 
 
 def find(given: dict[str, Any], *offers: Offer, count: int = 64, notes: AssumptionLog | None = None) -> Price:
@@ -82,7 +82,7 @@ def test_a_price_says_where_and_when_it_was_read() -> None:
 def test_a_price_with_discounts_says_what_they_were_taken_off() -> None:
     """The list price of one accelerator, the discounts in their order, and a line among the assumptions."""
     notes, contract = AssumptionLog(), (Discount("enterprise", Decimal("0.12")), Discount("volume", Decimal("0.03"), provider="aws"))
-    found = find({}, discounted(offer("6.88"), contract), notes=notes)
+    found = find({}, apply_discounts(offer("6.88"), contract), notes=notes)
     assert found.usd_per_accelerator_hour == pytest.approx(6.88 * 0.88 * 0.97)
     assert (found.list_usd_per_accelerator_hour, found.discounts) == (6.88, "enterprise 12 %, volume 3 %")
     assert {line.field: line.value for line in notes.assumptions}["price.discounts"] == "6.8800 list, enterprise 12 %, volume 3 %"
