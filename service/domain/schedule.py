@@ -1,6 +1,6 @@
-"""A program's calendar as it is asked for and answered: activities with uncertain durations, what each waits for, and when it can be done.
+"""Activity networks with uncertain durations and working calendars, and their schedules.
 
-Hours are counted from the beginning of the network's first day, dates have no time zone: one day has 24 hours everywhere.
+Hours are counted from the beginning of the network's first day. Dates have no time zone: every day has 24 hours.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ Unit = Literal["hours", "days"]
 
 @dataclass(frozen=True, slots=True)
 class WeeklyWindow:
-    """A part of every week in which nothing is done: `hours` from `start_hour` of `weekday` (0 is Monday) on."""
+    """A closed part of every week: `hours` from `start_hour` of `weekday` (0 is Monday) on."""
 
     weekday: int
     start_hour: float
@@ -27,7 +27,7 @@ class WeeklyWindow:
 
 @dataclass(frozen=True, slots=True)
 class Closure:
-    """Whole days in which nothing is done, the first and the last included: a holiday, a machine's upgrade."""
+    """Whole closed days, both included: a holiday, a machine's upgrade."""
 
     first: date
     last: date
@@ -35,7 +35,7 @@ class Closure:
 
 @dataclass(frozen=True, slots=True)
 class WorkCalendar:
-    """When work is done: always, but for the windows of every week and the closures. They may overlap."""
+    """Open always except for weekly windows and closures, which may overlap."""
 
     windows: tuple[WeeklyWindow, ...] = ()
     closures: tuple[Closure, ...] = ()
@@ -47,14 +47,14 @@ ZERO_HOURS = Range.exactly(0.0)
 
 @dataclass(frozen=True, slots=True)
 class Activity:
-    """A run, a queue, a review, a delivery: what takes time or waits for a date.
+    """A run, review or delivery: it takes time or has a date.
 
-    `duration` is time in which its calendar is open, in `unit`: a day is 24 open hours, so a working day where weekends are windows.
-    It is done without a break once all of `predecessors` (names) are over, from the beginning of `not_before` on. Without duration it is
-    an event: one with a date takes place by the end of that day.
-    `common_share` is the part of its duration's variance (of the logarithm) that it shares with all others that state one: an error of
-    planning that is made once and met in every run. Two activities' correlation is the root of their shares' product.
-    `queue_hours` is waited before it, in open hours too, and shares nothing. `pointer` is where the request speaks of it.
+    `duration`: open time of its calendar in `unit`; a day is 24 open hours, so a working day where weekends are windows. The activity
+    starts, and is not interrupted, once all `predecessors` (names) are over and `not_before` has begun. Without duration it is an event;
+    one with a date takes place by the end of that day.
+    `common_share`: share of the variance of the duration's logarithm that it has in common with all activities that state one, such as an
+    error of planning that affects every run. The correlation of two activities is the square root of their shares' product.
+    `queue_hours`: waiting time before it [open h], independent of everything. `pointer`: its place in the request.
     """
 
     name: str
@@ -69,17 +69,18 @@ class Activity:
 
     @property
     def hours(self) -> Range:
-        """The duration in open hours, without the queue."""
+        """The duration without the queue [open h]."""
         return self.duration.scaled(24.0) if self.unit == "days" else self.duration
 
     @property
     def is_event(self) -> bool:
+        """Whether it takes no time."""
         return self.duration.p90 == self.queue_hours.p90 == 0
 
 
 @dataclass(frozen=True, slots=True)
 class ActivityNetwork:
-    """Everything that has to be done, from the beginning of `start` on. The order of `activities` means nothing."""
+    """Activities from the beginning of `start` on; their order does not matter."""
 
     start: date
     activities: tuple[Activity, ...]
@@ -87,10 +88,10 @@ class ActivityNetwork:
 
 @dataclass(frozen=True, slots=True)
 class ScheduledActivity:
-    """When an activity is done. `start`, `start_hours` and `finish_hours` are medians, each for itself, over everything that is uncertain.
+    """An activity in time. `start`, `start_hours` and `finish_hours` are medians, each by itself.
 
-    With every duration at its median, it can end `float_hours` of the calendar later without anything else of the network's end moving.
-    `criticality` is the probability that the network's end waits for it.
+    `float_hours`: how much later it can end without moving the network's end, every duration at its median. `criticality`: probability that
+    the network's end waits for it.
     """
 
     name: str
@@ -104,9 +105,9 @@ class ScheduledActivity:
 
 @dataclass(frozen=True, slots=True)
 class NetworkSchedule:
-    """A network in time. `critical_path` is the chain that decides the end where every duration is its median.
+    """A network in time. `critical_path`: the chain that decides the end, every duration at its median.
 
-    `deadline_probability` is that of being over by the end of the deadline's day, None without one.
+    `deadline_probability`: that everything is over by the end of the deadline's day; None without a deadline.
     """
 
     activities: tuple[ScheduledActivity, ...]
@@ -117,9 +118,9 @@ class NetworkSchedule:
 
 @dataclass(frozen=True, slots=True)
 class LatestStart:
-    """Backwards from a deadline: the last day to begin on for the probability wanted, and the probability that day has.
+    """The last day to start on that meets a deadline with a target probability, and the probability of that day.
 
-    `best_probability` is what no start however early exceeds: fixed dates stay where they are. `start` is None where that is too little.
+    `best_probability`: the probability of the earliest start, limited by fixed dates. `start`: None where that is below the target.
     """
 
     start: date | None
@@ -129,7 +130,7 @@ class LatestStart:
 
 @dataclass(frozen=True, slots=True)
 class PlannedSpending:
-    """What is used up evenly from `start_hours` to `finish_hours` after the plan's start; at once where both are the same."""
+    """Resources used evenly from `start_hours` to `finish_hours` after the plan's start; at one moment where both are equal."""
 
     start_hours: float
     finish_hours: float
@@ -141,7 +142,7 @@ class PlannedSpending:
 
 @dataclass(frozen=True, slots=True)
 class BurnWeek:
-    """What is planned for one ISO 8601 week: `week` is its name (2027-W01), `monday` its first day. Hours in hundredths, money in cents."""
+    """The plan for one ISO 8601 week: `week` is its name (2027-W01), `monday` its first day. Hours in hundredths, money in cents."""
 
     week: str
     monday: date
@@ -153,7 +154,7 @@ class BurnWeek:
 
 @dataclass(frozen=True, slots=True)
 class ScheduleAlternative:
-    """The program with one thing changed. `lever` says what kind of thing, `change` how far, `total_usd` what the program costs then."""
+    """The program with one change: `lever` is its kind, `change` its text, `total_usd` the program's cost with it."""
 
     lever: str
     change: str
@@ -163,9 +164,9 @@ class ScheduleAlternative:
 
 @dataclass(frozen=True, slots=True)
 class DeadlineOption:
-    """What an alternative does to the deadline. `price_usd` is what it costs more than the plan, below 0 where it saves.
+    """Effect of an alternative on the deadline. `price_usd`: its cost less the plan's, below 0 where it saves.
 
-    `probability_gain` is the probability added. `usd_per_point` is the price of a percentage point of it, None where nothing is gained.
+    `usd_per_point`: price of a percentage point of `probability_gain`; None where nothing is gained.
     """
 
     lever: str

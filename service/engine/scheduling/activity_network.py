@@ -1,4 +1,4 @@
-"""A network of activities in order: each after all it waits for, its calendar counted from the start."""
+"""An activity network in topological order, each activity's calendar counted from the network's start."""
 
 from __future__ import annotations
 
@@ -13,30 +13,39 @@ from service.domain.errors import InvalidRequest, UnknownName
 from service.domain.schedule import Activity, ActivityNetwork, WorkCalendar
 from service.engine.scheduling.calendar import HOURS_PER_DAY, CalendarClock, hours_until, start_clock
 
-# Longer than this nothing takes (a thousand years): a wide range's last draws stay within what dates can say.
+# A thousand years: the last draws of a wide range stay within the dates of a calendar.
 MAX_DURATION_HOURS = 1e7
 
 
 @dataclass(frozen=True, slots=True)
 class OrderedNetwork:
-    """A network with each activity after all it waits for. `before` are indices, `earliest` hours since the start, one an activity."""
+    """A network in topological order; one entry an activity.
+
+    `predecessors` are indices, `earliest_hours` the earliest start by the activity's own date [h since the start].
+    """
 
     start: date
     activities: tuple[Activity, ...]
-    before: tuple[tuple[int, ...], ...]
+    predecessors: tuple[tuple[int, ...], ...]
     clocks: tuple[CalendarClock, ...]
-    earliest: tuple[float, ...]
+    earliest_hours: tuple[float, ...]
 
 
 def order_network(network: ActivityNetwork) -> OrderedNetwork:
-    """The network in order. Raises InvalidRequest for a name twice, a circle, a duration or a calendar that is none; UnknownName for a
-    predecessor that is not there.
+    """The network in topological order; independent of the order of `network.activities`.
+
+    Raises
+    ------
+    InvalidRequest
+        For equal names, a cycle, and durations or calendars out of range.
+    UnknownName
+        For a predecessor that is no activity.
     """
     named = _index_by_name(network)
     order = _topological_order(named)
     index = {name: place for place, name in enumerate(order)}
     activities = tuple(named[name] for name in order)
-    clocks = _count_calendars(activities, network.start)
+    clocks = _start_clocks(activities, network.start)
     return OrderedNetwork(
         network.start,
         activities,
@@ -47,14 +56,14 @@ def order_network(network: ActivityNetwork) -> OrderedNetwork:
 
 
 def earliest_start_hours(activity: Activity, start: date) -> float:
-    """The moment before which an activity cannot begin [h since the start]: its date's beginning, an event's end."""
+    """Earliest start by the activity's own date [h since the beginning of `start`]: the beginning of that day, for an event its end."""
     if activity.not_before is None:
         return -math.inf
     return hours_until(start, activity.not_before) + (HOURS_PER_DAY if activity.is_event else 0.0)
 
 
 def _index_by_name(network: ActivityNetwork) -> dict[str, Activity]:
-    """Activities by name, in the order of names. Raises InvalidRequest, UnknownName."""
+    """Activities by name, sorted. Raises InvalidRequest, UnknownName."""
     named: dict[str, Activity] = {}
     for activity in network.activities:
         _check_activity(activity)
@@ -88,28 +97,24 @@ def _check_activity(activity: Activity) -> None:
 
 
 def _topological_order(named: Mapping[str, Activity]) -> tuple[str, ...]:
-    """Names, each after all it waits for. Raises InvalidRequest naming the circle."""
+    """Names, each after all its predecessors. Raises InvalidRequest that names a cycle."""
     try:
         return tuple(TopologicalSorter({name: sorted(set(activity.predecessors)) for name, activity in named.items()}).static_order())
     except CycleError as problem:
-        circle = problem.args[1]
+        cycle = problem.args[1]
         raise InvalidRequest(
-            f"the dependencies go in a circle: {' → '.join(circle)}; one of these must not wait for the one before it",
-            named[circle[0]].pointer,
+            f"the dependencies go in a circle: {' → '.join(cycle)}; one of these must not wait for the one before it",
+            named[cycle[0]].pointer,
         ) from problem
 
 
-def _count_calendars(activities: Iterable[Activity], start: date) -> dict[WorkCalendar, CalendarClock]:
-    """Each calendar counted from the start. Raises InvalidRequest with the pointer of the first activity whose calendar cannot be."""
-    found: dict[WorkCalendar, CalendarClock] = {}
+def _start_clocks(activities: Iterable[Activity], start: date) -> dict[WorkCalendar, CalendarClock]:
+    """A clock for each calendar. Raises InvalidRequest with the pointer of the first activity whose calendar is out of range."""
+    clocks: dict[WorkCalendar, CalendarClock] = {}
     for activity in activities:
-        if activity.calendar not in found:
-            found[activity.calendar] = _count_calendar(activity, start)
-    return found
-
-
-def _count_calendar(activity: Activity, start: date) -> CalendarClock:
-    try:
-        return start_clock(activity.calendar, start)
-    except InvalidRequest as problem:
-        raise problem.below(activity.pointer) from problem
+        if activity.calendar not in clocks:
+            try:
+                clocks[activity.calendar] = start_clock(activity.calendar, start)
+            except InvalidRequest as problem:
+                raise problem.below(activity.pointer) from problem
+    return clocks

@@ -1,7 +1,7 @@
-"""What a schedule uses up week by week: the plan that tracking compares with. Weeks are those of ISO 8601, Monday to Sunday.
+"""Planned use of money, accelerator-hours, tokens and checkpoints by week of ISO 8601 (Monday to Sunday); tracking compares with it.
 
-Everything is spread evenly from start to finish. What has been used by each week's end is rounded, not what each week uses: so the weeks
-add up to the totals exactly, and none is off by more than one unit.
+Spending is even from start to finish. The cumulative use by each week's end is rounded, not each week's use: so the weeks add up to the
+totals exactly, and none is off by more than one unit.
 """
 
 from __future__ import annotations
@@ -22,58 +22,73 @@ HUNDREDTHS_PER_UNIT = 100
 
 
 def burn_plan(start: date, spendings: Iterable[PlannedSpending]) -> tuple[BurnWeek, ...]:
-    """Every week from the first spending's to the last's, those between without any as well; empty where nothing is spent.
+    """Planned use by week.
 
-    `start` is the day that hours are counted from. Money is summed in cents, accelerator-hours in hundredths, tokens and checkpoints whole:
-    each total is rounded once. Raises ValueError for a spending that ends before it starts or is less than nothing.
+    Parameters
+    ----------
+    start : date
+        Day from whose beginning hours are counted.
+    spendings : iterable of PlannedSpending
+        Amounts [USD, accelerator-hours, tokens, checkpoints] with start and finish [h].
+
+    Returns
+    -------
+    tuple of BurnWeek
+        Every week from the first spending's to the last's: money in cents, accelerator-hours in hundredths, tokens and checkpoints in whole
+        numbers; empty where nothing is spent.
+
+    Raises
+    ------
+    ValueError
+        For a spending that ends before it starts or has a negative amount.
     """
-    spent = tuple(spendings)
-    _check_spendings(spent)
-    mondays = _mondays(start, spent)
-    used = _used_shares(spent, [hours_until(start, monday) + HOURS_PER_WEEK for monday in mondays])
-    tokens = _weekly_units(used, [spending.tokens for spending in spent])
-    checkpoints = _weekly_units(used, [spending.checkpoints for spending in spent])
-    hours = _weekly_units(used, [spending.accelerator_hours * HUNDREDTHS_PER_UNIT for spending in spent])
-    usd = _weekly_units(used, [spending.usd * HUNDREDTHS_PER_UNIT for spending in spent])
+    rows = tuple(spendings)
+    _check_spendings(rows)
+    mondays = _mondays(start, rows)
+    shares = _used_shares(rows, [hours_until(start, monday) + HOURS_PER_WEEK for monday in mondays])
+    tokens = _weekly_units(shares, [spending.tokens for spending in rows])
+    checkpoints = _weekly_units(shares, [spending.checkpoints for spending in rows])
+    hours = _weekly_units(shares, [spending.accelerator_hours * HUNDREDTHS_PER_UNIT for spending in rows])
+    usd = _weekly_units(shares, [spending.usd * HUNDREDTHS_PER_UNIT for spending in rows])
     return tuple(
-        BurnWeek(_iso_week(monday), monday, tokens[row], _from_hundredths(hours[row]), _from_hundredths(usd[row]), checkpoints[row])
-        for row, monday in enumerate(mondays)
+        BurnWeek(_iso_week(monday), monday, tokens[week], _from_hundredths(hours[week]), _from_hundredths(usd[week]), checkpoints[week])
+        for week, monday in enumerate(mondays)
     )
 
 
-def _check_spendings(spent: Sequence[PlannedSpending]) -> None:
-    for spending in spent:
+def _check_spendings(spendings: Sequence[PlannedSpending]) -> None:
+    for spending in spendings:
         if spending.finish_hours < spending.start_hours:
             raise ValueError(f"{spending} ends before it starts")
         if spending.usd < 0 or min(spending.accelerator_hours, spending.tokens, spending.checkpoints) < 0:
             raise ValueError(f"{spending} is less than nothing")
 
 
-def _mondays(start: date, spent: Sequence[PlannedSpending]) -> tuple[date, ...]:
-    """The first day of every week in which anything is spent, and of all between."""
-    if not spent:
+def _mondays(start: date, spendings: Sequence[PlannedSpending]) -> tuple[date, ...]:
+    """The first day of every week from the first spending to the last."""
+    if not spendings:
         return ()
-    first = start_day(start, min(spending.start_hours for spending in spent))
-    last = max(max(start_day(start, each.start_hours), finish_day(start, each.finish_hours)) for each in spent)
+    first = start_day(start, min(spending.start_hours for spending in spendings))
+    last = max(max(start_day(start, spending.start_hours), finish_day(start, spending.finish_hours)) for spending in spendings)
     monday = first - timedelta(days=first.weekday())
     return tuple(monday + timedelta(weeks=week) for week in range((last - monday).days // 7 + 1))
 
 
-def _used_shares(spent: Sequence[PlannedSpending], ends: Sequence[float]) -> Floats:
-    """Share of each spending (rows) that is used by each week's end (columns, hours); what is spent at once counts from its moment on."""
-    begin, finish = (np.array([[getattr(each, name)] for each in spent]) for name in ("start_hours", "finish_hours"))
-    lasts = np.maximum(finish - begin, TIME_TOLERANCE_HOURS)
-    return np.asarray(np.clip((np.array(ends) - begin) / lasts, 0.0, 1.0))
+def _used_shares(spendings: Sequence[PlannedSpending], week_ends: Sequence[float]) -> Floats:
+    """(spendings, weeks) array: share used by each week's end [h]; a spending without duration counts from its moment on."""
+    starts, finishes = (np.array([[getattr(spending, name)] for spending in spendings]) for name in ("start_hours", "finish_hours"))
+    durations = np.maximum(finishes - starts, TIME_TOLERANCE_HOURS)
+    return np.asarray(np.clip((np.array(week_ends) - starts) / durations, 0.0, 1.0))
 
 
-def _weekly_units(used: Floats, amounts: Sequence[int] | Sequence[float] | Sequence[Decimal]) -> list[int]:
-    """Whole units of each week, that add up to the rounded sum of the amounts."""
+def _weekly_units(shares: Floats, amounts: Sequence[int] | Sequence[float] | Sequence[Decimal]) -> list[int]:
+    """Whole units of each week; they add up to the rounded sum of the amounts."""
     if not amounts:
         return []
     total = round(math.fsum(amounts) if isinstance(amounts[0], float) else sum(amounts))
-    by_end = [min(round(used_units), total) for used_units in np.array([float(amount) for amount in amounts]) @ used]
+    by_end = [min(round(units), total) for units in np.array([float(amount) for amount in amounts]) @ shares]
     by_end[-1] = total
-    return [now - before for before, now in zip([0, *by_end], by_end, strict=False)]
+    return [after - before for before, after in zip([0, *by_end], by_end, strict=False)]
 
 
 def _iso_week(monday: date) -> str:

@@ -1,8 +1,8 @@
-"""Working time: from a moment over so many open hours to another, forwards and backwards, for arrays of moments at once.
+"""Working-time arithmetic: adds and subtracts open hours, vectorised.
 
-A calendar's open hours since an origin are a rising function of the moment, flat where it is closed. Work that begins at t and takes d is
-over at the first moment with E(t) + d open hours behind it, and has to begin at the last with E(end) - d: the two inverses of E.
-Holidays are the caller's: which days a team has off is data, not arithmetic.
+The open hours E(t) of a calendar since an origin rise with t and are flat where it is closed. Work of d open hours that starts at t is over
+at the first moment with E(t) + d open hours behind it, and work that ends at f has to start at the last moment with E(f) - d: the two
+inverses of E. Holidays are the caller's data.
 """
 
 from __future__ import annotations
@@ -19,37 +19,40 @@ from service.domain.errors import InvalidRequest
 from service.domain.schedule import Closure, WeeklyWindow, WorkCalendar
 
 Floats = NDArray[np.float64]
-MAX_UNFILTERED_INTERVALS = 3
 HOURS_PER_DAY = 24.0
 HOURS_PER_WEEK = 168.0
 WEEKEND = (5, 6)
-# Sums of hours that differ by less are the same moment: rounding must not carry work that ends on a Friday over the weekend.
+# Times that differ by less are equal: rounding must not carry work that ends on a Friday over the weekend.
 TIME_TOLERANCE_HOURS = 1e-6
+# Up to this number of intervals all are applied, which costs less than finding those that matter.
+MAX_UNFILTERED_INTERVALS = 3
 
 
 @dataclass(frozen=True, slots=True)
 class ClosedIntervals:
-    """Closed stretches that do not touch: where each starts, with the others in and with all earlier ones taken out, and its length [h]."""
+    """Disjoint closed intervals [h]: starts, starts with all earlier intervals taken out, and lengths."""
 
     starts: tuple[float, ...]
-    opened: tuple[float, ...]
+    open_starts: tuple[float, ...]
     hours: tuple[float, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class CalendarClock:
-    """A calendar ready for arithmetic: the origin is `since_monday` hours into a week that is open `elapsed_open_hours` of its 168.
+    """A calendar counted from an origin.
 
-    `closures` are counted in open hours of such weeks since the origin's Monday.
+    The origin is `origin_hours` after the beginning of its week, of whose 168 hours `open_hours` are open. `closures` are in open hours of
+    such weeks since the origin's Monday.
     """
 
-    since_monday: float
+    origin_hours: float
     open_hours: float
     week: ClosedIntervals
     closures: ClosedIntervals
 
     @property
-    def never_closes(self) -> bool:
+    def is_always_open(self) -> bool:
+        """Whether open hours are wall-clock hours."""
         return not self.week.hours and not self.closures.hours
 
 
@@ -60,67 +63,119 @@ def business_calendar(holidays: Iterable[date] = (), weekend: Iterable[int] = WE
 
 
 def next_working_day(day: date, holidays: Collection[date] = ()) -> date:
-    """The first working day from a day on, neither at a weekend nor a holiday; the last day there is where none is left."""
+    """The first day from `day` on that is neither at a weekend nor a holiday; the last representable day where there is none."""
     while day < date.max and (day.weekday() in WEEKEND or day in holidays):
         day += timedelta(days=1)
     return day
 
 
 def start_clock(calendar: WorkCalendar, origin: date) -> CalendarClock:
-    """The calendar counted from the beginning of the day `origin`. Raises InvalidRequest where it never opens or a window is none."""
-    week = _merge_intervals(stretch for window in calendar.windows for stretch in _window_intervals(window))
+    """The calendar counted from the beginning of the day `origin`.
+
+    Raises
+    ------
+    InvalidRequest
+        For a calendar that never opens, and windows or closures out of range.
+    """
+    week = _merge_intervals(interval for window in calendar.windows for interval in _window_intervals(window))
     open_hours = HOURS_PER_WEEK - sum(week.hours)
     if open_hours <= TIME_TOLERANCE_HOURS:
         raise InvalidRequest("the calendar's weekly windows leave no hour of the week open; at least one has to be")
-    since_monday = origin.weekday() * HOURS_PER_DAY
-    weekly = CalendarClock(since_monday, open_hours, week, _merge_intervals(()))
+    origin_hours = origin.weekday() * HOURS_PER_DAY
+    weekly = CalendarClock(origin_hours, open_hours, week, _merge_intervals(()))
     closures = _merge_intervals(_closure_interval(weekly, closure, origin) for closure in calendar.closures)
-    return CalendarClock(since_monday, open_hours, week, closures)
+    return CalendarClock(origin_hours, open_hours, week, closures)
 
 
 def elapsed_open_hours(clock: CalendarClock, hours: Floats) -> Floats:
-    """Open hours from the origin's Monday to moments [h since the origin]; below 0 before it."""
-    since = hours + clock.since_monday
-    weeks = np.floor(since / HOURS_PER_WEEK)
-    return _remove_intervals(clock.closures, weeks * clock.open_hours + _remove_intervals(clock.week, since - weeks * HOURS_PER_WEEK))
+    """Open hours from the origin's Monday.
+
+    Parameters
+    ----------
+    clock : CalendarClock
+        The calendar.
+    hours : float array of any shape
+        Times [h since the origin].
+
+    Returns
+    -------
+    float array of the same shape
+        Open hours, negative before that Monday [open h].
+    """
+    since_monday = hours + clock.origin_hours
+    weeks = np.floor(since_monday / HOURS_PER_WEEK)
+    within = _remove_intervals(clock.week, since_monday - weeks * HOURS_PER_WEEK)
+    return _remove_intervals(clock.closures, weeks * clock.open_hours + within)
 
 
 def add_open_hours(clock: CalendarClock, start_hours: Floats, work_hours: Floats) -> Floats:
-    """The first moment at which work [open h] that begins at `start_hours` is done [h since the origin]."""
-    if clock.never_closes:
+    """When work is done.
+
+    Parameters
+    ----------
+    clock : CalendarClock
+        The calendar that the work follows.
+    start_hours : float array of any shape
+        Starts [h since the origin].
+    work_hours : float array of the same shape
+        Durations [open h].
+
+    Returns
+    -------
+    float array of the same shape
+        The first time by which the work is done [h since the origin].
+    """
+    if clock.is_always_open:
         return start_hours + work_hours
-    return np.maximum(start_hours, _moment_after(clock, elapsed_open_hours(clock, start_hours) + work_hours, TIME_TOLERANCE_HOURS))
+    return np.maximum(start_hours, _time_after(clock, elapsed_open_hours(clock, start_hours) + work_hours, TIME_TOLERANCE_HOURS))
 
 
 def subtract_open_hours(clock: CalendarClock, finish_hours: Floats, work_hours: Floats) -> Floats:
-    """The last moment at which work [open h] has to begin to be done by `finish_hours` [h since the origin]."""
-    if clock.never_closes:
+    """When work has to start.
+
+    Parameters
+    ----------
+    clock : CalendarClock
+        The calendar that the work follows.
+    finish_hours : float array of any shape
+        When it has to be done [h since the origin].
+    work_hours : float array of the same shape
+        Durations [open h].
+
+    Returns
+    -------
+    float array of the same shape
+        The last time to start at [h since the origin].
+    """
+    if clock.is_always_open:
         return finish_hours - work_hours
-    return np.minimum(finish_hours, _moment_after(clock, elapsed_open_hours(clock, finish_hours) - work_hours, -TIME_TOLERANCE_HOURS))
+    return np.minimum(finish_hours, _time_after(clock, elapsed_open_hours(clock, finish_hours) - work_hours, -TIME_TOLERANCE_HOURS))
 
 
 def next_open(clock: CalendarClock, hours: Floats) -> Floats:
-    """The moments themselves where the calendar is open, else the next at which it opens."""
-    return hours if clock.never_closes else np.maximum(hours, _moment_after(clock, elapsed_open_hours(clock, hours), -TIME_TOLERANCE_HOURS))
+    """The times themselves where the calendar is open, else the next opening; array of the same shape [h since the origin]."""
+    if clock.is_always_open:
+        return hours
+    return np.maximum(hours, _time_after(clock, elapsed_open_hours(clock, hours), -TIME_TOLERANCE_HOURS))
 
 
 def hours_until(origin: date, day: date) -> float:
-    """Hours from the beginning of `origin` to that of `day`."""
+    """Hours from the beginning of `origin` to that of `day` [h]."""
     return (day - origin).days * HOURS_PER_DAY
 
 
 def start_day(origin: date, hours: float) -> date:
-    """The day on which something starts `hours` after the beginning of `origin`."""
+    """The day of a start `hours` [h] after the beginning of `origin`."""
     return _shift_day(origin, (hours + TIME_TOLERANCE_HOURS) // HOURS_PER_DAY)
 
 
 def finish_day(origin: date, hours: float) -> date:
-    """The day by whose end something is over: what ends at midnight is of the day before, and nothing ends before `origin`."""
+    """The day by whose end something is over that ends `hours` [h] after the beginning of `origin`; not before `origin`."""
     return _shift_day(origin, max(0.0, -((TIME_TOLERANCE_HOURS - hours) // HOURS_PER_DAY) - 1))
 
 
 def _shift_day(origin: date, days: float) -> date:
-    """So many days after the origin; the calendar's first or last day where that is beyond it."""
+    """The day `days` after the origin, limited to the days that can be represented."""
     return origin + timedelta(days=min(max(days, (date.min - origin).days), (date.max - origin).days))
 
 
@@ -140,15 +195,15 @@ def _closure_interval(weekly: CalendarClock, closure: Closure, origin: date) -> 
     """A closure in the week's open hours. Raises InvalidRequest where it ends before it begins."""
     if closure.last < closure.first:
         raise InvalidRequest(f"a closure ends on {closure.last}, before it begins on {closure.first}")
-    ends = np.array([hours_until(origin, closure.first), hours_until(origin, closure.last) + HOURS_PER_DAY])
-    first, last = elapsed_open_hours(weekly, ends)
+    bounds = np.array([hours_until(origin, closure.first), hours_until(origin, closure.last) + HOURS_PER_DAY])
+    first, last = elapsed_open_hours(weekly, bounds)
     return float(first), float(last)
 
 
-def _merge_intervals(stretches: Iterable[tuple[float, float]]) -> ClosedIntervals:
-    """Stretches in order, those that touch as one, those without length left out."""
+def _merge_intervals(intervals: Iterable[tuple[float, float]]) -> ClosedIntervals:
+    """Sorted intervals, merged where they touch, without empty ones."""
     merged: list[tuple[float, float]] = []
-    for start, end in sorted(stretch for stretch in stretches if stretch[1] > stretch[0]):
+    for start, end in sorted(interval for interval in intervals if interval[1] > interval[0]):
         if merged and start <= merged[-1][1]:
             merged[-1] = (merged[-1][0], max(end, merged[-1][1]))
         else:
@@ -157,21 +212,19 @@ def _merge_intervals(stretches: Iterable[tuple[float, float]]) -> ClosedInterval
     return ClosedIntervals(starts, tuple(start - sum(hours[:index]) for index, start in enumerate(starts)), hours)
 
 
-def _moment_after(clock: CalendarClock, opened: Floats, slack_hours: float) -> Floats:
-    """The moment with so many open hours behind it [h since the origin]: where the calendar closes there, the closing with slack above 0,
-    the opening with slack below 0.
-    """
-    weekly = _insert_intervals(clock.closures, opened, slack_hours)
-    weeks = np.floor((weekly - slack_hours) / clock.open_hours)
-    within = _insert_intervals(clock.week, weekly - weeks * clock.open_hours, slack_hours)
-    return np.asarray(weeks * HOURS_PER_WEEK + within - clock.since_monday)
+def _time_after(clock: CalendarClock, open_hours: Floats, tolerance_hours: float) -> Floats:
+    """The time with `open_hours` behind it [h since the origin]; at a closure its beginning for a positive tolerance, else its end."""
+    weekly = _insert_intervals(clock.closures, open_hours, tolerance_hours)
+    weeks = np.floor((weekly - tolerance_hours) / clock.open_hours)
+    within = _insert_intervals(clock.week, weekly - weeks * clock.open_hours, tolerance_hours)
+    return np.asarray(weeks * HOURS_PER_WEEK + within - clock.origin_hours)
 
 
-def _remove_intervals(gaps: ClosedIntervals, hours: Floats) -> Floats:
-    """Hours with the gaps that lie before them taken out."""
-    lowest, highest = _bounds(gaps, hours)
+def _remove_intervals(intervals: ClosedIntervals, hours: Floats) -> Floats:
+    """Hours without the closed intervals before them."""
+    lowest, highest = _bounds(intervals, hours)
     passed, inside = 0.0, hours
-    for start, length in zip(gaps.starts, gaps.hours, strict=True):
+    for start, length in zip(intervals.starts, intervals.hours, strict=True):
         if start + length <= lowest:
             passed += length
         elif start < highest:
@@ -179,12 +232,12 @@ def _remove_intervals(gaps: ClosedIntervals, hours: Floats) -> Floats:
     return inside - passed if passed else inside
 
 
-def _insert_intervals(gaps: ClosedIntervals, hours: Floats, slack_hours: float) -> Floats:
-    """Hours with the gaps put back in that lie before them, those at the very moment as the slack says."""
-    lowest, highest = _bounds(gaps, hours)
+def _insert_intervals(intervals: ClosedIntervals, hours: Floats, tolerance_hours: float) -> Floats:
+    """Open hours with the closed intervals before them added; the tolerance decides on those at the very time."""
+    lowest, highest = _bounds(intervals, hours)
     passed, inside = 0.0, hours
-    for opened, length in zip(gaps.opened, gaps.hours, strict=True):
-        edge = opened + slack_hours
+    for open_start, length in zip(intervals.open_starts, intervals.hours, strict=True):
+        edge = open_start + tolerance_hours
         if edge < lowest:
             passed += length
         elif edge < highest:
@@ -192,9 +245,9 @@ def _insert_intervals(gaps: ClosedIntervals, hours: Floats, slack_hours: float) 
     return inside + passed if passed else inside
 
 
-def _bounds(gaps: ClosedIntervals, hours: Floats) -> tuple[float, float]:
-    """The least and the largest of the hours. Years of holidays lie outside what is asked for, and cost one number and not an array's work;
-    of few gaps all are looked at, which costs less than this look.
+def _bounds(intervals: ClosedIntervals, hours: Floats) -> tuple[float, float]:
+    """The least and the largest of the hours, which spare array operations for years of holidays outside them; infinite where few intervals
+    are cheaper to apply than to filter.
     """
-    few = len(gaps.hours) <= MAX_UNFILTERED_INTERVALS or not hours.size
+    few = len(intervals.hours) <= MAX_UNFILTERED_INTERVALS or not hours.size
     return (-math.inf, math.inf) if few else (float(hours.min()), float(hours.max()))

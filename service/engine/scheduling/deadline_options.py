@@ -1,8 +1,7 @@
-"""What buys a deadline back: the program with one thing changed, its probability to be in time, and what that costs.
+"""Deadline options: the program with one change, its probability of meeting the deadline, and the price of that.
 
-Alternatives are networks with their price, made by whoever knows what an accelerator more does to a run. All are judged on the same draws
-by activity (common random numbers, Glasserman and Yao 1992), so that what is compared is the change and not luck: a smaller or faster
-program is never found to be later.
+Alternatives are networks with their costs. All are judged on the same draws by activity (common random numbers, Glasserman and Yao 1992),
+so a smaller or faster program is never found to be later.
 """
 
 from __future__ import annotations
@@ -18,31 +17,66 @@ from service.engine.scheduling.durations import DurationDraws
 
 @dataclass(frozen=True, slots=True)
 class DeadlineTarget:
-    """What is to be reached: over by the end of the deadline's day with this probability, judged on these draws."""
+    """Finish by the end of the deadline's day with this probability, judged on these draws."""
 
     deadline: date
     probability: float
-    drawn: DurationDraws
+    draws: DurationDraws
 
 
 def rank_options(
-    plan: ScheduleAlternative, alternatives: Iterable[ScheduleAlternative], wanted: DeadlineTarget
+    plan: ScheduleAlternative, alternatives: Iterable[ScheduleAlternative], target: DeadlineTarget
 ) -> tuple[DeadlineOption, ...]:
-    """What each alternative does to the plan's deadline: first those that reach what is wanted, the cheapest first, then the others, the
-    most probable first. Raises as `schedule_network.schedule`.
+    """Effect of each alternative on the deadline.
+
+    Parameters
+    ----------
+    plan : ScheduleAlternative
+        The plan with its cost [USD].
+    alternatives : iterable of ScheduleAlternative
+        Changed plans with their costs [USD].
+    target : DeadlineTarget
+        Deadline and probability to reach.
+
+    Returns
+    -------
+    tuple of DeadlineOption
+        First those that reach the target, by rising price; then the others, by falling probability.
+
+    Raises
+    ------
+    InvalidRequest, UnknownName
+        As `order_network` and `deadline_hours`.
     """
-    now = _probability(plan, wanted)
-    return tuple(sorted((_assess_option(plan, now, alternative, wanted) for alternative in alternatives), key=_rank))
+    probability = _probability(plan, target)
+    return tuple(sorted((_assess_option(plan, probability, alternative, target) for alternative in alternatives), key=_rank))
 
 
 def start_earlier(
-    plan: ScheduleAlternative, wanted: DeadlineTarget, usd_when_days_earlier: Callable[[int], float]
+    plan: ScheduleAlternative, target: DeadlineTarget, usd_when_days_earlier: Callable[[int], float]
 ) -> ScheduleAlternative | None:
-    """The plan from the last day on which it reaches what is wanted, at what the program costs so many days earlier.
+    """The plan from the last day on which it reaches the target.
 
-    None where the plan's own start does already, or no start does because of fixed dates. Raises as `latest_network_start`.
+    Parameters
+    ----------
+    plan : ScheduleAlternative
+        The plan.
+    target : DeadlineTarget
+        Deadline and probability to reach.
+    usd_when_days_earlier : callable
+        Cost of the program that starts a number of days earlier [USD].
+
+    Returns
+    -------
+    ScheduleAlternative or None
+        None where the plan's own start reaches the target, or no start does.
+
+    Raises
+    ------
+    InvalidRequest, UnknownName
+        As `latest_network_start`.
     """
-    latest = latest_network_start(plan.network, wanted.drawn, wanted.deadline, wanted.probability)
+    latest = latest_network_start(plan.network, target.draws, target.deadline, target.probability)
     if latest.start is None or latest.start >= plan.network.start:
         return None
     days = (plan.network.start - latest.start).days
@@ -51,23 +85,25 @@ def start_earlier(
     return ScheduleAlternative("start", f"start {length} earlier, on {latest.start}", network, usd_when_days_earlier(days))
 
 
-def _probability(alternative: ScheduleAlternative, wanted: DeadlineTarget) -> float:
-    return deadline_probability(alternative.network, wanted.drawn, wanted.deadline)
+def _probability(alternative: ScheduleAlternative, target: DeadlineTarget) -> float:
+    return deadline_probability(alternative.network, target.draws, target.deadline)
 
 
-def _assess_option(plan: ScheduleAlternative, now: float, alternative: ScheduleAlternative, wanted: DeadlineTarget) -> DeadlineOption:
-    probability = _probability(alternative, wanted)
-    price, gained = round(alternative.total_usd - plan.total_usd, 2), probability - now
+def _assess_option(
+    plan: ScheduleAlternative, plan_probability: float, alternative: ScheduleAlternative, target: DeadlineTarget
+) -> DeadlineOption:
+    probability = _probability(alternative, target)
+    price, gain = round(alternative.total_usd - plan.total_usd, 2), probability - plan_probability
     return DeadlineOption(
         lever=alternative.lever,
         change=alternative.change,
         probability=probability,
-        probability_gain=gained,
+        probability_gain=gain,
         price_usd=price,
-        usd_per_point=price / (100 * gained) if gained > 0 else None,
-        reaches_target=probability >= wanted.probability,
+        usd_per_point=price / (100 * gain) if gain > 0 else None,
+        reaches_target=probability >= target.probability,
     )
 
 
-def _rank(found: DeadlineOption) -> tuple[bool, float, str, str]:
-    return not found.reaches_target, found.price_usd if found.reaches_target else -found.probability, found.lever, found.change
+def _rank(option: DeadlineOption) -> tuple[bool, float, str, str]:
+    return not option.reaches_target, option.price_usd if option.reaches_target else -option.probability, option.lever, option.change

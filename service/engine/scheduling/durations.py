@@ -1,7 +1,7 @@
-"""Durations drawn by chance: log-normal or normal on either side of the median, some of the error shared by all.
+"""Random durations: log-normal or normal on either side of the median, with part of the error shared by all activities.
 
-Draws come in pairs of opposite deviations: the end of a network rises with every duration, so that a pair's two errors tend to cancel and
-never add (Hammersley and Morton 1956).
+Draws come in pairs of opposite deviations: the end of a network rises with every duration, so the errors of a pair tend to cancel and never
+add (antithetic variates, Hammersley and Morton 1956).
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ from service.engine.scheduling.activity_network import MAX_DURATION_HOURS, Order
 
 Floats = NDArray[np.float64]
 Singles = NDArray[np.float32]
-# A probability's standard error is then half a point at most on any network, and a fifth where runs share their error.
+# The standard error of a probability is then half a point at most on any network, and a fifth where runs share their error.
 DRAWS = 10_000
-# Of a seed so many activities' draws are remembered, in powers of two: 20 MB at the most.
+# Activities whose draws are cached for a seed, in powers of two: 20 MB at most.
 MIN_CACHED, MAX_CACHED = 64, 512
 
 
 @dataclass(frozen=True, slots=True)
 class DurationDraws:
-    """Standard normal deviations of activities by name, one a draw; `common` are those that they share in part.
+    """Standard normal deviations: `own` of each activity by name, (draws,) each; `common` (draws,) that all share in part.
 
-    Seven digits are plenty for what chance decides; moments are counted with more.
+    Single precision is enough for the deviations; times are computed in double precision.
     """
 
     own: Mapping[str, Singles]
@@ -40,48 +40,83 @@ class DurationDraws:
 
 
 def draw_deviations(activities: Iterable[Activity], generator: np.random.Generator, draws: int = DRAWS) -> DurationDraws:
-    """Draws for activities and their queues, whose order means nothing, in pairs of opposites: an odd number is made even.
+    """Deviations of activities and their queues.
 
-    What activities share decides most where they share anything: it is not left to chance but has one draw in each of as many equally
-    probable strata as there are pairs (Latin hypercube in one dimension, McKay et al. 1979).
+    Parameters
+    ----------
+    activities : iterable of Activity
+        Their order does not matter.
+    generator : numpy.random.Generator
+        Source of the activities' own deviations.
+    draws : int
+        Number of draws; an odd number is made even.
+
+    Returns
+    -------
+    DurationDraws
+        The shared deviation has one draw in each of `draws` / 2 equally probable strata.
+
+    References
+    ----------
+    Latin hypercube in one dimension: McKay et al. 1979.
     """
-    ordered, pairs = _draw_names(activities), -(-draws // 2)
-    return _antithetic(ordered, generator.standard_normal((len(ordered), pairs), dtype=np.float32))
+    names, pairs = _draw_names(activities), -(-draws // 2)
+    return _antithetic(names, generator.standard_normal((len(names), pairs), dtype=np.float32))
 
 
 def draw_seeded(activities: Iterable[Activity], seed: int) -> DurationDraws:
-    """`draw_deviations` of a new generator with that seed."""
-    ordered, pairs = _draw_names(activities), DRAWS // 2
-    if len(ordered) > MAX_CACHED:
-        return _antithetic(ordered, _normals(seed, len(ordered), pairs))
-    kept = max(MIN_CACHED, 1 << (len(ordered) - 1).bit_length())
-    return _antithetic(ordered, _cached_normals(seed, kept, pairs)[: len(ordered)])
+    """`draw_deviations` of a new generator with that seed, from the cache where there are few activities."""
+    names, pairs = _draw_names(activities), DRAWS // 2
+    if len(names) > MAX_CACHED:
+        return _antithetic(names, _normals(seed, len(names), pairs))
+    rows = max(MIN_CACHED, 1 << (len(names) - 1).bit_length())
+    return _antithetic(names, _cached_normals(seed, rows, pairs)[: len(names)])
 
 
-def _antithetic(ordered: Sequence[str], half: Singles) -> DurationDraws:
-    """Half of the draws, one row a name, and their opposites."""
-    pairs = half.shape[1]
-    own = np.empty((len(ordered), 2 * pairs), dtype=np.float32)
-    own[:, :pairs] = half
-    np.negative(half, out=own[:, pairs:])
-    common = _stratified_normals(pairs)
-    return DurationDraws(dict(zip(ordered, own, strict=True)), np.concatenate((common, -common)))
+def sample_durations(net: OrderedNetwork, draws: DurationDraws) -> Floats:
+    """Durations with queues in each draw.
 
+    Parameters
+    ----------
+    net : OrderedNetwork
+        Activities with durations and queues by percentiles.
+    draws : DurationDraws
+        Deviations of these activities.
 
-def sample_durations(net: OrderedNetwork, drawn: DurationDraws) -> Floats:
-    """Queues and durations [open h]: log-normal on either side of the median; normal, and not below 0, where the range reaches 0.
+    Returns
+    -------
+    (activities, draws) float array
+        Log-normal on either side of the median; normal and at least 0 where the range reaches 0 [open h].
 
-    Raises KeyError for an activity that was not drawn.
+    Raises
+    ------
+    KeyError
+        For an activity without draws.
     """
-    hours = np.empty((len(net.activities), drawn.common.size))
+    hours = np.empty((len(net.activities), draws.common.size))
     for row, activity in enumerate(net.activities):
-        np.add(_sample_queue(activity, drawn), _sample_duration(activity, drawn), out=hours[row])
+        np.add(_sample_queue(activity, draws), _sample_duration(activity, draws), out=hours[row])
     return hours
 
 
+def _antithetic(names: Sequence[str], half: Singles) -> DurationDraws:
+    """Half of the draws, one row a name, and their opposites."""
+    pairs = half.shape[1]
+    own = np.empty((len(names), 2 * pairs), dtype=np.float32)
+    own[:, :pairs] = half
+    np.negative(half, out=own[:, pairs:])
+    common = _stratified_normals(pairs)
+    return DurationDraws(dict(zip(names, own, strict=True)), np.concatenate((common, -common)))
+
+
 def _draw_names(activities: Iterable[Activity]) -> list[str]:
-    """What is drawn, in the order of names."""
-    return sorted({name for activity in activities for name in _activity_draw_names(activity)})
+    """Sorted names of everything that is drawn: activities, and queues that are not certain."""
+    names = set()
+    for activity in activities:
+        names.add(activity.name)
+        if not _is_certain(activity.queue_hours):
+            names.add(_queue_name(activity))
+    return sorted(names)
 
 
 def _normals(seed: int, rows: int, pairs: int) -> Singles:
@@ -90,23 +125,18 @@ def _normals(seed: int, rows: int, pairs: int) -> Singles:
 
 @lru_cache(maxsize=4)
 def _cached_normals(seed: int, rows: int, pairs: int) -> Singles:
-    """`_normals`, remembered: the first rows are the same however many follow."""
-    found = _normals(seed, rows, pairs)
-    found.flags.writeable = False
-    return found
+    """`_normals`, cached: the first rows do not depend on how many follow."""
+    normals = _normals(seed, rows, pairs)
+    normals.flags.writeable = False
+    return normals
 
 
 @lru_cache(maxsize=4)
 def _stratified_normals(count: int) -> Singles:
-    """Middles of the equally probable strata of a standard normal quantity."""
-    scores = np.array([NormalDist().inv_cdf((place + 0.5) / count) for place in range(count)], dtype=np.float32)
-    scores.flags.writeable = False
-    return scores
-
-
-def _activity_draw_names(activity: Activity) -> tuple[str, ...]:
-    """What an activity's draws are kept under, those of its queue apart."""
-    return (activity.name,) if _is_certain(activity.queue_hours) else (activity.name, _queue_name(activity))
+    """Middles of `count` equally probable strata of a standard normal variable."""
+    middles = np.array([NormalDist().inv_cdf((place + 0.5) / count) for place in range(count)], dtype=np.float32)
+    middles.flags.writeable = False
+    return middles
 
 
 def _is_certain(hours: Range) -> bool:
@@ -114,27 +144,27 @@ def _is_certain(hours: Range) -> bool:
 
 
 def _queue_name(activity: Activity) -> str:
-    """No activity has a name of two lines."""
+    """Name of a queue's draws; no activity's name has two lines."""
     return f"{activity.name}\nqueue"
 
 
-def _sample_queue(activity: Activity, drawn: DurationDraws) -> Floats | float:
+def _sample_queue(activity: Activity, draws: DurationDraws) -> Floats | float:
     """The activity's queue in each draw [open h]."""
     queue = activity.queue_hours
-    return queue.p50 if _is_certain(queue) else _capped_values(queue, drawn.own[_queue_name(activity)])
+    return queue.p50 if _is_certain(queue) else _capped_values(queue, draws.own[_queue_name(activity)])
 
 
-def _sample_duration(activity: Activity, drawn: DurationDraws) -> Floats | float:
+def _sample_duration(activity: Activity, draws: DurationDraws) -> Floats | float:
     """The activity's duration in each draw [open h]."""
     hours, share = activity.hours, activity.common_share
     if _is_certain(hours):
         return hours.p50
-    own = drawn.own[activity.name]
-    mixed = own if share == 0 else np.float32(math.sqrt(share)) * drawn.common + np.float32(math.sqrt(1 - share)) * own
+    own = draws.own[activity.name]
+    mixed = own if share == 0 else np.float32(math.sqrt(share)) * draws.common + np.float32(math.sqrt(1 - share)) * own
     return _capped_values(hours, mixed)
 
 
 def _capped_values(hours: Range, z: Singles) -> Floats:
-    """The durations at the scores, up to the longest."""
-    found = range_quantiles(hours, z)
-    return np.minimum(found, MAX_DURATION_HOURS, out=found)
+    """Durations at standard normal deviations z, at most the longest [open h]."""
+    values = range_quantiles(hours, z)
+    return np.minimum(values, MAX_DURATION_HOURS, out=values)

@@ -17,7 +17,7 @@ from service.domain.quantities import Assumption
 from service.domain.schedule import BurnWeek
 from service.engine.programs.cost_variance import explain_difference
 from service.engine.scheduling.burn_plan import burn_plan
-from service.engine.scheduling.critical_path import schedule_ordered
+from service.engine.scheduling.critical_path import schedule_network
 from service.presets.version import engine_version
 from service.usecases.programs.deadline import draw_durations
 from service.usecases.programs.estimates import EstimateCache
@@ -71,7 +71,7 @@ def plan_program(context: AppContext, request: Request) -> ProgramAnswer:
     resolved = resolve_program(estimates, request, context.clock().date(), notes)
     network, plan = resolved.network, resolved.plan
     draws = draw_durations(network)
-    timed = schedule_ordered(resolved.ordered, network.activities, draws, request.get("deadline"))
+    timed = schedule_network(resolved.ordered, network.activities, draws, request.get("deadline"))
     weeks = burn_plan(network.start, plan_spending(resolved, timed))
     schedule = plan_schedule(resolved, timed, draws, estimates, notes)
     tokens = plan_tokens(request, tuple(resolved.runs.values()), notes)

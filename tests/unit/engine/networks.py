@@ -8,10 +8,10 @@ import numpy as np
 from hypothesis import strategies as st
 
 from service.domain.quantities import Range
-from service.domain.schedule import ALWAYS_OPEN, Activity, ActivityNetwork, WeeklyWindow, WorkCalendar
+from service.domain.schedule import ALWAYS_OPEN, Activity, ActivityNetwork, NetworkSchedule, WeeklyWindow, WorkCalendar
 from service.engine.scheduling.activity_network import order_network
 from service.engine.scheduling.calendar import business_calendar
-from service.engine.scheduling.critical_path import forward_pass, network_end
+from service.engine.scheduling.critical_path import forward_pass, network_end, schedule_network
 from service.engine.scheduling.durations import DurationDraws, draw_deviations, sample_durations
 
 MONDAY = date(2027, 1, 4)
@@ -50,6 +50,11 @@ def wide(lanes: int, duration: Range, length: int = 1, common_share: float = 0.0
 
 def drawn(network: ActivityNetwork, seed: int = 1, draws: int = 10_000) -> DurationDraws:
     return draw_deviations(network.activities, np.random.default_rng(seed), draws)
+
+
+def scheduled(network: ActivityNetwork, deadline: date | None = None, draws: DurationDraws | None = None) -> NetworkSchedule:
+    """Few draws unless stated: what is certain needs no more."""
+    return schedule_network(order_network(network), network.activities, draws or drawn(network, draws=200), deadline)
 
 
 def ends(network: ActivityNetwork, drawn_for: DurationDraws) -> np.ndarray:

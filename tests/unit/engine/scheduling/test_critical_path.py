@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from service.domain.errors import InvalidRequest, UnknownName
 from service.domain.quantities import Range
-from service.domain.schedule import Activity, ActivityNetwork, NetworkSchedule, WeeklyWindow, WorkCalendar
+from service.domain.schedule import Activity, ActivityNetwork, WeeklyWindow, WorkCalendar
 from service.engine.scheduling.activity_network import order_network
 from service.engine.scheduling.calendar import business_calendar
 from service.engine.scheduling.critical_path import (
@@ -24,14 +24,9 @@ from service.engine.scheduling.critical_path import (
     latest_network_start,
     median_durations,
     network_end,
-    schedule_network,
 )
 from service.engine.scheduling.durations import draw_deviations
-from tests.unit.engine.networks import MONDAY, WEEK, certain, drawn, ends, event, networks, run
-
-
-def scheduled(network: ActivityNetwork, deadline: date | None = None) -> NetworkSchedule:
-    return schedule_network(network, drawn(network, draws=200), deadline)
+from tests.unit.engine.networks import MONDAY, WEEK, certain, drawn, ends, event, networks, run, scheduled
 
 
 def end(network: ActivityNetwork) -> float:
@@ -80,7 +75,7 @@ def test_two_paths_of_the_same_length_are_both_critical() -> None:
 def test_the_critical_path_is_that_of_the_medians() -> None:
     """Whatever is drawn, the path shown is the longer one at the medians; how often the other decides is its criticality."""
     network = ActivityNetwork(MONDAY, (run("x", Range(20, 100, 500)), certain("y", 95)))
-    found = [schedule_network(network, drawn(network, seed, 100), None) for seed in range(10)]
+    found = [scheduled(network, draws=drawn(network, seed, 100)) for seed in range(10)]
     assert {each.critical_path for each in found} == {("x",)}
     assert all(0 < each.activities[1].criticality < 1 for each in found)
 

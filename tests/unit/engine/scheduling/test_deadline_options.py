@@ -49,10 +49,10 @@ def smaller() -> ScheduleAlternative:
 def test_each_change_has_its_probability_and_price() -> None:
     """More accelerators cost, a smaller scope saves, and both are said as the difference from the plan."""
     found = {each.lever: each for each in rank_options(AS_PLANNED, [accelerators(2.0), smaller(), AS_PLANNED], WANTED)}
-    now = deadline_probability(PLAN, WANTED.drawn, DEADLINE)
+    now = deadline_probability(PLAN, WANTED.draws, DEADLINE)
     assert (found["accelerators"].price_usd, found["scope"].price_usd, found["none"].price_usd) == (70_000.0, -100_000.0, 0.0)
     for lever, network in (("accelerators", accelerators(2.0).network), ("scope", smaller().network)):
-        assert found[lever].probability == deadline_probability(network, WANTED.drawn, DEADLINE)
+        assert found[lever].probability == deadline_probability(network, WANTED.draws, DEADLINE)
         assert found[lever].probability_gain == found[lever].probability - now > 0
     assert found["accelerators"].usd_per_point == pytest.approx(70_000.0 / (100 * found["accelerators"].probability_gain))
     assert (found["none"].probability_gain, found["none"].usd_per_point, found["none"].reaches_target) == (0.0, None, False)
@@ -79,8 +79,8 @@ def test_an_earlier_start_is_the_last_that_is_enough() -> None:
     assert days > 0
     assert found.change == f"start {days} days earlier, on {found.network.start}"
     assert found.total_usd == 1_000_000.0 + 500.0 * days
-    assert deadline_probability(found.network, WANTED.drawn, DEADLINE) >= 0.8
-    assert deadline_probability(replace(found.network, start=found.network.start + timedelta(days=1)), WANTED.drawn, DEADLINE) < 0.8
+    assert deadline_probability(found.network, WANTED.draws, DEADLINE) >= 0.8
+    assert deadline_probability(replace(found.network, start=found.network.start + timedelta(days=1)), WANTED.draws, DEADLINE) < 0.8
 
 
 def test_no_earlier_start_where_none_is_needed_or_none_helps() -> None:

@@ -16,9 +16,9 @@ from service.domain.quantities import Range
 from service.domain.schedule import Activity, ActivityNetwork
 from service.engine.scheduling.activity_network import order_network
 from service.engine.scheduling.calendar import business_calendar
-from service.engine.scheduling.critical_path import deadline_probability, median_durations, schedule_network
+from service.engine.scheduling.critical_path import deadline_probability, median_durations
 from service.engine.scheduling.durations import MAX_CACHED, draw_deviations, draw_seeded
-from tests.unit.engine.networks import MONDAY, certain, drawn, ends, event, networks, row, run, wide
+from tests.unit.engine.networks import MONDAY, certain, drawn, ends, event, networks, row, run, scheduled, wide
 
 POINT = 0.01
 BRUTE_DRAWS = 200_000
@@ -36,7 +36,7 @@ def lognormal(generator: np.random.Generator, quantity: Range, z: np.ndarray | N
 def test_the_probability_rises_with_the_deadline(network: ActivityNetwork) -> None:
     """A later deadline is never less probable; the days shown as p10, p50 and p90 have at least that probability, the days before less."""
     draws = drawn(network, draws=100)
-    found = schedule_network(network, draws, None).finish
+    found = scheduled(network, draws=draws).finish
     chances = [deadline_probability(network, draws, MONDAY + timedelta(days=days)) for days in range(0, 400, 10)]
     assert chances == sorted(chances)
     for share, day in ((0.1, found.p10), (0.5, found.p50), (0.9, found.p90)):
@@ -151,7 +151,7 @@ def test_a_program_of_many_runs_agrees_with_brute_force(share: float) -> None:
 def test_criticality_is_the_chance_to_be_waited_for() -> None:
     """Of two runs side by side, each is critical as often as it is the longer; what follows both always is."""
     network = ActivityNetwork(MONDAY, (run("x", Range(50, 100, 200)), run("y", Range(50, 100, 200)), run("z", Range(9, 10, 11), "x", "y")))
-    x, y, z = schedule_network(network, drawn(network), None).activities
+    x, y, z = scheduled(network, draws=drawn(network)).activities
     assert x.criticality == pytest.approx(0.5, abs=0.02)
     assert x.criticality + y.criticality == pytest.approx(1.0)
     assert z.criticality == 1.0
@@ -160,7 +160,7 @@ def test_criticality_is_the_chance_to_be_waited_for() -> None:
 def test_the_same_generator_gives_the_same_bits() -> None:
     """A seed decides everything; another seed agrees within what draws can say."""
     deadline = MONDAY + timedelta(days=24)
-    one, again, other = (schedule_network(DIAMOND, drawn(DIAMOND, seed), deadline) for seed in (7, 7, 8))
+    one, again, other = (scheduled(DIAMOND, deadline, drawn(DIAMOND, seed)) for seed in (7, 7, 8))
     assert one == again
     assert one != other
     assert one.deadline_probability == pytest.approx(other.deadline_probability, abs=2 * POINT)
