@@ -155,7 +155,7 @@ def worst_cases(folder: str) -> None:
     """CPU of the costliest comparisons that are taken, with nothing searched before."""
     from service import create_app
     from service.config import load_settings
-    from service.usecases.comparison.compare import MOST_WORK
+    from service.usecases.comparison.compare import MAX_WORK
     from service.usecases.comparison.timed_configurations import resolve_workload, search_weight
 
     client = create_app(load_settings({"OUTLAY_DATA_DIR": folder, "OUTLAY_OFFLINE": "1", "OUTLAY_LOG_LEVEL": "error"})).test_client()
@@ -169,7 +169,7 @@ def worst_cases(folder: str) -> None:
     requests: dict[str, dict[str, Any]] = {
         "all_accelerators": asked(DENSE, {}),
         "all_accelerators_of_experts": asked(EXPERTS, {}),
-        "most_experts": asked(MANY_EXPERTS, {"accelerators": known[: MOST_WORK // weights[str(MANY_EXPERTS)]], "counts": [20160]}),
+        "most_experts": asked(MANY_EXPERTS, {"accelerators": known[: MAX_WORK // weights[str(MANY_EXPERTS)]], "counts": [20160]}),
         "many_counts": asked(DENSE, {"accelerators": ["H100"], "counts": [720 * size for size in range(1, 33)]}) | {"variants": variants},
         "limit_1000_20_plants": asked(DENSE, {"accelerators": list(NAMES)}) | {"limit": 1000, "on_prem": plants},
     }

@@ -25,7 +25,7 @@ class OfferPrices:
     """
 
     usd_per_accelerator_hour: FloatArray
-    billed_in: IntArray
+    accelerators_per_instance: IntArray
     term_hours: FloatArray
     network: IntArray
 
@@ -48,7 +48,7 @@ def price_offers(
     are left aside; `energy_mwh` is that of the p50, by run and offer.
     """
     run, counts = runs[0], np.array([[run.cluster.count] for run in runs])
-    billed = _whole(counts, prices.billed_in) + np.array([[spare_accelerators(run)] for run in runs])
+    billed = _whole(counts, prices.accelerators_per_instance) + np.array([[spare_accelerators(run)] for run in runs])
     usd = _machine_usd(overhead_share(run), counts, billed, wall_clock_hours, prices)
     usd += _held_usd(runs, wall_clock_hours, checkpoint_tb).take(prices.network, axis=-1)
     if run.energy.usd_per_kwh:
@@ -56,9 +56,9 @@ def price_offers(
     return OfferCosts(*usd)
 
 
-def _whole(counts: IntArray, billed_in: IntArray) -> IntArray:
+def _whole(counts: IntArray, accelerators_per_instance: IntArray) -> IntArray:
     """Accelerators in whole instances."""
-    return -(-counts // billed_in) * billed_in
+    return -(-counts // accelerators_per_instance) * accelerators_per_instance
 
 
 def _machine_usd(around: float, counts: IntArray, billed: IntArray, hours: FloatArray, prices: OfferPrices) -> FloatArray:

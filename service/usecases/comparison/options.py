@@ -1,4 +1,4 @@
-"""One option as answers show it: its offer, its figures, and in words what rules it out."""
+"""One option of the answer: its offer, its figures, and the reasons that rule it out."""
 
 from __future__ import annotations
 
@@ -16,32 +16,32 @@ from service.engine.training.estimate import date_after, mfu, step_time_s
 from service.prices.book import PriceBook
 from service.prices.offer_table import Flags
 from service.usecases.comparison.option_table import OptionTable, deadline_hours, linked_accelerators
-from service.usecases.comparison.timed_configurations import TimedConfiguration, explain_impossible
+from service.usecases.comparison.timed_configurations import TimedConfiguration, explain_infeasible
 from service.usecases.resolution.price import find_country
 from service.usecases.training.estimate import BEYOND_LIMITS_TEXT
 
 
 @dataclass(frozen=True, slots=True)
-class OptionContext:
-    """What options are read from: the book, which of its rows are stale, the constraints, the table, its machines, and what is owned."""
+class ComparedOptions:
+    """The table of options with all that an option is made from: price book, constraints, configurations, owned hardware."""
 
     book: PriceBook
     stale: Flags
     constraints: Constraints
     table: OptionTable
-    machines: Sequence[TimedConfiguration]
+    configurations: Sequence[TimedConfiguration]
     owned: Sequence[OptionOffer] = ()
     figures: dict[int, ConfigurationFigures] = field(default_factory=dict)
 
-    def of_machine(self, at: int) -> ConfigurationFigures:
-        """Speed and time of the machine of an option, made once for all its options."""
-        index = int(self.table.machine[at])
+    def figures_at(self, at: int) -> ConfigurationFigures:
+        """Speed and time of an option's configuration, computed once for all its options."""
+        index = int(self.table.configuration[at])
         if index not in self.figures:
-            self.figures[index] = _figures(self.machines[index], float(self.table.finish_hours[at]), self.constraints)
+            self.figures[index] = _figures(self.configurations[index], float(self.table.finish_hours[at]), self.constraints)
         return self.figures[index]
 
     def offer(self, row: int) -> OptionOffer:
-        """The offer of a row of the book; rows below 0 are what is owned, -1 the first."""
+        """The offer of a row of the book; rows below 0 are owned hardware, -1 the first."""
         if row < 0:
             return self.owned[-1 - row]
         return make_offer(self.book.offers[row], stale=bool(self.stale[row]))
@@ -49,18 +49,18 @@ class OptionContext:
 
 @dataclass(frozen=True, slots=True)
 class ConfigurationFigures:
-    """What all options of a machine share: speed and time, or why it cannot run."""
+    """Speed and time shared by all options of a configuration, or the reason why it cannot run."""
 
     throughput: OptionThroughput | None
     time: OptionTime | None
-    impossible: str = ""
+    infeasible_reason: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Exclusion:
-    """An option that something rules out, for the words about it."""
+    """An option that is ruled out, with the figures its reasons name."""
 
-    machine: TimedConfiguration
+    configuration: TimedConfiguration
     offer: OptionOffer
     country: str
     in_time: float | None
@@ -68,58 +68,58 @@ class Exclusion:
     cost_usd: float
     finish_hours: float
     tco2e: float
-    impossible: str
+    infeasible_reason: str
 
 
-def make_option(rank: int, at: int, seen: OptionContext, *, on_front: bool) -> Option:
+def make_option(rank: int, at: int, compared: ComparedOptions, *, on_front: bool) -> Option:
     """The option at a position of the table."""
-    table, machine = seen.table, seen.machines[int(seen.table.machine[at])]
-    offer, figures, ruled_out = seen.offer(int(table.row[at])), seen.of_machine(at), table.reasons(at)
+    table, configuration = compared.table, compared.configurations[int(compared.table.configuration[at])]
+    offer, figures, ruled_out = compared.offer(int(table.row[at])), compared.figures_at(at), table.reasons(at)
     return Option(
         rank=rank,
-        id=_id(machine, offer),
-        variant=machine.workload.name,
+        id=_id(configuration, offer),
+        variant=configuration.workload.name,
         offer=offer,
-        count=machine.count,
-        nodes=-(-machine.count // offer.accelerators_per_instance),
-        spare_accelerators=spare_accelerators(machine.run) if machine.run else 0,
+        count=configuration.count,
+        nodes=-(-configuration.count // offer.accelerators_per_instance),
+        spare_accelerators=spare_accelerators(configuration.run) if configuration.run else 0,
         throughput=figures.throughput,
         time=figures.time,
         cost_usd=_cost(table, at) if figures.time and "beyond_reason" not in ruled_out else None,
-        commitment=_commitment(machine, offer),
+        commitment=_commitment(configuration, offer),
         energy=OptionEnergy(float(table.mwh[at]), float(table.tco2e[at])) if figures.time else None,
         feasible=not ruled_out,
-        reasons=_reasons(at, seen, ruled_out),
+        reasons=_reasons(at, compared, ruled_out),
         on_pareto_front=on_front,
     )
 
 
-def _reasons(at: int, seen: OptionContext, ruled_out: Sequence[str]) -> tuple[str, ...]:
-    """What rules the option out, in words."""
+def _reasons(at: int, compared: ComparedOptions, ruled_out: Sequence[str]) -> tuple[str, ...]:
+    """Texts of the reasons that rule the option out."""
     if not ruled_out:
         return ()
-    table, index, row = seen.table, int(seen.table.machine[at]), int(seen.table.row[at])
-    figures = seen.of_machine(at)
-    ruling = Exclusion(
-        machine=seen.machines[index],
-        offer=seen.offer(row),
-        country=find_country(seen.book.offers[row]) if row >= 0 else "",
+    table, index, row = compared.table, int(compared.table.configuration[at]), int(compared.table.row[at])
+    figures = compared.figures_at(at)
+    exclusion = Exclusion(
+        configuration=compared.configurations[index],
+        offer=compared.offer(row),
+        country=find_country(compared.book.offers[row]) if row >= 0 else "",
         in_time=figures.time.deadline_probability if figures.time else None,
-        constraints=seen.constraints,
+        constraints=compared.constraints,
         cost_usd=float(table.cost.p50[at]),
         finish_hours=float(table.finish_hours[at]),
         tco2e=float(table.tco2e[at]),
-        impossible=figures.impossible,
+        infeasible_reason=figures.infeasible_reason,
     )
-    return tuple(_WORDS[reason](ruling) for reason in ruled_out)
+    return tuple(_REASON_TEXTS[reason](exclusion) for reason in ruled_out)
 
 
-def _id(machine: TimedConfiguration, offer: OptionOffer) -> str:
-    """What tells an option from all others, whatever else is compared."""
+def _id(configuration: TimedConfiguration, offer: OptionOffer) -> str:
+    """An identifier that is unique whatever else is compared."""
     market = () if offer.market == "list" else (offer.market,)
     hardware = f"{offer.accelerators_per_instance}x{offer.accelerator}"
-    parts = (offer.provider, offer.region, offer.instance_type, hardware, offer.pricing, *market, str(machine.count))
-    return ":".join((machine.workload.name, *parts) if machine.workload.name else parts)
+    parts = (offer.provider, offer.region, offer.instance_type, hardware, offer.pricing, *market, str(configuration.count))
+    return ":".join((configuration.workload.name, *parts) if configuration.workload.name else parts)
 
 
 def make_offer(offer: Offer, *, stale: bool) -> OptionOffer:
@@ -141,39 +141,39 @@ def make_offer(offer: Offer, *, stale: bool) -> OptionOffer:
     )
 
 
-def _figures(machine: TimedConfiguration, finish_hours: float, constraints: Constraints) -> ConfigurationFigures:
-    if machine.run is None or machine.timing is None:
-        return ConfigurationFigures(None, None, explain_impossible(machine))
-    run, timed = machine.run, machine.timing
-    hours, reliable, choice = timed.wall_clock_hours, timed.reliable, timed.choice
-    waiting, available = finish_hours - hours.p50, deadline_hours(constraints)
+def _figures(configuration: TimedConfiguration, finish_hours: float, constraints: Constraints) -> ConfigurationFigures:
+    if configuration.run is None or configuration.timing is None:
+        return ConfigurationFigures(None, None, explain_infeasible(configuration))
+    run, timing = configuration.run, configuration.timing
+    hours, reliability, choice = timing.wall_clock_hours, timing.reliable, timing.choice
+    waiting_hours, available = finish_hours - hours.p50, deadline_hours(constraints)
     return ConfigurationFigures(
         OptionThroughput(
-            tokens_per_s_per_accelerator=timed.speed.tokens_per_s_per_accelerator,
-            mfu=mfu(run, timed),
-            step_time_s=step_time_s(run, timed),
-            effective_tokens_per_s=timed.speed.tokens_per_s_per_accelerator.p50 * machine.count * timed.run_over_wall_clock,
-            effective_mfu=mfu(run, timed).p50 * timed.run_over_wall_clock,
-            inter_node_gbps=machine.inter_node_gbps,
+            tokens_per_s_per_accelerator=timing.speed.tokens_per_s_per_accelerator,
+            mfu=mfu(run, timing),
+            step_time_s=step_time_s(run, timing),
+            effective_tokens_per_s=timing.speed.tokens_per_s_per_accelerator.p50 * configuration.count * timing.run_over_wall_clock,
+            effective_mfu=mfu(run, timing).p50 * timing.run_over_wall_clock,
+            inter_node_gbps=configuration.inter_node_gbps,
             bound_by=choice.steps.bound_by(0),
             parallelism=choice.layouts.named(0),
         ),
         OptionTime(
             wall_clock_hours=hours,
-            accelerator_hours=hours.scaled(machine.count),
-            goodput=reliable.goodput,
-            expected_interruptions=hours.p50 / reliable.mttf_hours,
-            finish=_finish(constraints, waiting, hours),
-            deadline_probability=None if available is None else probability_below(available - waiting, hours),
+            accelerator_hours=hours.scaled(configuration.count),
+            goodput=reliability.goodput,
+            expected_interruptions=hours.p50 / reliability.mttf_hours,
+            finish=_finish(constraints, waiting_hours, hours),
+            deadline_probability=None if available is None else probability_below(available - waiting_hours, hours),
         ),
     )
 
 
-def _finish(constraints: Constraints, waiting: float, hours: Range) -> FinishDates | None:
-    """The days on which it ends, where there is a day on which it starts."""
+def _finish(constraints: Constraints, waiting_hours: float, hours: Range) -> FinishDates | None:
+    """Dates on which the run ends, where the start has a date."""
     if not constraints.dated:
         return None
-    return FinishDates(*(date_after(constraints.start, waiting + each) for each in (hours.p10, hours.p50, hours.p90)))
+    return FinishDates(*(date_after(constraints.start, waiting_hours + each) for each in (hours.p10, hours.p50, hours.p90)))
 
 
 def _cost(table: OptionTable, at: int) -> Range:
@@ -181,63 +181,66 @@ def _cost(table: OptionTable, at: int) -> Range:
     return Range(min(low, middle), middle, max(middle, high))
 
 
-def _commitment(machine: TimedConfiguration, offer: OptionOffer) -> Commitment | None:
-    """What a reservation pays for, where the option is one and can run."""
+def _commitment(configuration: TimedConfiguration, offer: OptionOffer) -> Commitment | None:
+    """Paid and used hours of a reservation, where the option is one and can run."""
     term = TERM_HOURS.get(offer.pricing, 0.0)
-    if not term or machine.run is None or machine.timing is None:
+    if not term or configuration.run is None or configuration.timing is None:
         return None
-    used = machine.timing.wall_clock_hours.p50 * (1 + overhead_share(machine.run))
-    paid = paid_hours(used, term)
-    return Commitment(term, paid, used / paid)
+    used_hours = configuration.timing.wall_clock_hours.p50 * (1 + overhead_share(configuration.run))
+    paid = paid_hours(used_hours, term)
+    return Commitment(term, paid, used_hours / paid)
 
 
-def _split(ruling: Exclusion) -> str:
-    unit, instance = linked_accelerators(ruling.machine.run) if ruling.machine.run else 0, ruling.offer.accelerators_per_instance
-    return f"{ruling.machine.count} accelerators in instances of {instance}: their links are not known, {unit} on a fast one are modelled"
+def _describe_split(exclusion: Exclusion) -> str:
+    configuration, instance = exclusion.configuration, exclusion.offer.accelerators_per_instance
+    linked = linked_accelerators(configuration.run) if configuration.run else 0
+    return f"{configuration.count} accelerators in instances of {instance}: their links are not known, {linked} on a fast one are modelled"
 
 
-def _days(ruling: Exclusion) -> str:
-    return f"takes {_beyond(_run_days(ruling), ruling.constraints.max_wall_clock_days, ' days')}"
+def _describe_days(exclusion: Exclusion) -> str:
+    return f"takes {_compare_to_limit(_run_days(exclusion), exclusion.constraints.max_wall_clock_days, ' days')}"
 
 
-def _horizon(ruling: Exclusion) -> str:
-    beyond = _beyond(_run_days(ruling), ruling.constraints.horizon_days, " days")
-    return f"takes {beyond}: so long a run is none where neither deadline nor max_wall_clock_days is stated"
+def _describe_horizon(exclusion: Exclusion) -> str:
+    beyond = _compare_to_limit(_run_days(exclusion), exclusion.constraints.horizon_days, " days")
+    return f"takes {beyond}: without a deadline or max_wall_clock_days no longer run is an option"
 
 
-def _run_days(ruling: Exclusion) -> float:
-    return ruling.machine.timing.wall_clock_hours.p50 / 24 if ruling.machine.timing else math.nan
+def _run_days(exclusion: Exclusion) -> float:
+    return exclusion.configuration.timing.wall_clock_hours.p50 / 24 if exclusion.configuration.timing else math.nan
 
 
-def _beyond(value: float, limit: float | None, unit: str) -> str:
-    """A figure, its limit, and by how much it is above."""
-    most = math.nan if limit is None else limit
-    places = 0 if min(abs(value), abs(value - most)) >= 100 else 1 if abs(value - most) >= 0.05 else 4
-    return f"{value:,.{places}f}{unit}, more than {most:,.10g} by {value - most:,.{places}f}"
+def _compare_to_limit(value: float, limit: float | None, unit: str) -> str:
+    """A figure, its limit, and the difference."""
+    upper = math.nan if limit is None else limit
+    places = 0 if min(abs(value), abs(value - upper)) >= 100 else 1 if abs(value - upper) >= 0.05 else 4
+    return f"{value:,.{places}f}{unit}, more than {upper:,.10g} by {value - upper:,.{places}f}"
 
 
-def _jurisdiction(ruling: Exclusion) -> str:
-    return f"{ruling.offer.provider} {ruling.offer.region} is in {ruling.country}, outside the jurisdictions asked for"
+def _describe_jurisdiction(exclusion: Exclusion) -> str:
+    return f"{exclusion.offer.provider} {exclusion.offer.region} is in {exclusion.country}, outside the jurisdictions asked for"
 
 
-def _deadline(ruling: Exclusion) -> str:
-    given, days = ruling.constraints, ruling.finish_hours / 24
-    least, available = given.min_deadline_probability, deadline_hours(given) or math.nan
+def _describe_deadline(exclusion: Exclusion) -> str:
+    constraints, days = exclusion.constraints, exclusion.finish_hours / 24
+    least, available = constraints.min_deadline_probability, deadline_hours(constraints) or math.nan
     if least is not None:
-        return f"ends by the deadline {given.deadline} with probability {ruling.in_time or 0:.0%}, less than {least:.0%}"
-    return f"ends {days:,.1f} days after {given.start}, later than the deadline {given.deadline} by {days - available / 24:,.1f}"
+        return f"ends by the deadline {constraints.deadline} with probability {exclusion.in_time or 0:.0%}, less than {least:.0%}"
+    return (
+        f"ends {days:,.1f} days after {constraints.start}, later than the deadline {constraints.deadline} by {days - available / 24:,.1f}"
+    )
 
 
-_WORDS: dict[str, Callable[[Exclusion], str]] = {
-    "cannot_run": lambda ruling: ruling.impossible,
+_REASON_TEXTS: dict[str, Callable[[Exclusion], str]] = {
+    "cannot_run": lambda exclusion: exclusion.infeasible_reason,
     "beyond_reason": lambda _: BEYOND_LIMITS_TEXT,
-    "beyond_horizon": _horizon,
-    "splits_nodes": _split,
-    "misses_deadline": _deadline,
-    "takes_too_long": _days,
-    "over_budget": lambda ruling: f"costs {_beyond(ruling.cost_usd, ruling.constraints.max_cost_usd, ' USD')}",
-    "too_much_carbon": lambda ruling: f"emits {_beyond(ruling.tco2e, ruling.constraints.max_tco2e, ' tCO2e')}",
-    "outside_jurisdictions": _jurisdiction,
-    "unknown_jurisdiction": lambda ruling: f"in which country {ruling.offer.provider} {ruling.offer.region} lies is not known",
-    "not_available": lambda ruling: f"nobody says that it can be ordered now: its availability is {ruling.offer.availability}",
+    "beyond_horizon": _describe_horizon,
+    "splits_nodes": _describe_split,
+    "misses_deadline": _describe_deadline,
+    "takes_too_long": _describe_days,
+    "over_budget": lambda exclusion: f"costs {_compare_to_limit(exclusion.cost_usd, exclusion.constraints.max_cost_usd, ' USD')}",
+    "too_much_carbon": lambda exclusion: f"emits {_compare_to_limit(exclusion.tco2e, exclusion.constraints.max_tco2e, ' tCO2e')}",
+    "outside_jurisdictions": _describe_jurisdiction,
+    "unknown_jurisdiction": lambda exclusion: f"the country of {exclusion.offer.provider} {exclusion.offer.region} is not known",
+    "not_available": lambda exclusion: f"no source confirms that it can be ordered now: its availability is {exclusion.offer.availability}",
 }

@@ -1,4 +1,4 @@
-"""Owned hardware among the options: what its hours cost, and from when on it beats renting."""
+"""Owned hardware among the options: its hourly cost and the point from which it beats renting."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ from service.presets.comparison.ownership import complete_cluster, input_ranges
 from service.presets.hardware.accelerators import find_accelerator
 from service.presets.hardware.regions import find_region
 from service.usecases.comparison.offer_selection import check_unique_names
-from service.usecases.comparison.option_table import Part, infeasible_options
+from service.usecases.comparison.option_table import OptionTable, infeasible_options
 from service.usecases.comparison.timed_configurations import TimedConfiguration, Workload, resolve_on_accelerator, time_configuration
 from service.usecases.resolution.cluster import ambiguity_text
 
-Given = Mapping[str, Any]
+Request = Mapping[str, Any]
 HOURS_PER_MONTH = 730.0
 DRAWS = 4000
 SEED = 20_260_101
@@ -41,102 +41,100 @@ REGION = "region"
 
 @dataclass(frozen=True, slots=True)
 class OwnedHardware:
-    """One entry of `on_prem`: the plant with its defaults chosen, its grid where that is stated [gCO2e/kWh], and what it costs."""
+    """One entry of `on_prem`: the cluster with its defaults, its stated grid intensity [gCO2e/kWh], and its cost."""
 
-    plant: OwnedCluster
+    cluster: OwnedCluster
     grid_gco2_per_kwh: float | None
     cost: OwnedCost
     assumptions: tuple[Assumption, ...]
 
     @property
     def provider(self) -> str:
-        """Its name among the options' providers."""
-        return f"on_prem:{self.plant.name}"
+        """Name of its provider among the options."""
+        return f"on_prem:{self.cluster.name}"
 
 
-def resolve_owned_hardware(request: Given) -> list[OwnedHardware]:
-    """The plants of a request. Raises DomainErrors, with pointers into it."""
-    given = request.get("on_prem", ())
-    check_unique_names(given, "/on_prem")
+def resolve_owned_hardware(request: Request) -> list[OwnedHardware]:
+    """The owned hardware of a request. Raises DomainErrors with pointers into it."""
+    entries = request.get("on_prem", ())
+    check_unique_names(entries, "/on_prem")
     sites_stated = _grid_stated(request["workload"].get("energy", {}))
-    return [_owned(index, each, noted=not sites_stated) for index, each in enumerate(given)]
+    return [_resolve_entry(index, entry, note_grid=not sites_stated) for index, entry in enumerate(entries)]
 
 
 def time_owned_hardware(
-    context: AppContext, plants: Sequence[OwnedHardware], workloads: Sequence[Workload]
+    context: AppContext, owned_hardware: Sequence[OwnedHardware], workloads: Sequence[Workload]
 ) -> list[tuple[int, TimedConfiguration]]:
-    """Every workload on every plant, with the plant's position."""
+    """Every workload on every owned cluster, with the cluster's position."""
     return [
-        (position, time_configuration(context, resolve_on_accelerator(workload, owned.plant.accelerator), owned.plant.count))
+        (position, time_configuration(context, resolve_on_accelerator(workload, hardware.cluster.accelerator), hardware.cluster.count))
         for workload in workloads
-        for position, owned in enumerate(plants)
+        for position, hardware in enumerate(owned_hardware)
     ]
 
 
-def evaluate_owned(each: TimedConfiguration, at: int, owned: OwnedHardware, position: int) -> Part:
-    """The one option of a plant: its hours at what a used hour of it costs, its power in that, after the time until it is there.
+def evaluate_owned(configuration: TimedConfiguration, at: int, hardware: OwnedHardware, position: int) -> OptionTable:
+    """The one option of an owned cluster: its hours at the cost of a used hour, power included, after its lead time.
 
-    `at` is the machine's position among all, `position` the plant's.
+    `at` is the position of the configuration among all, `position` that of the cluster.
     """
-    machine, row = np.array([at]), np.array([-1 - position])
-    if each.run is None or each.timing is None:
-        return infeasible_options(machine, row, {})
-    stated, hours = each.workload.request.get("energy", {}), each.timing.wall_clock_hours
-    run = replace(each.run, energy=_own_energy(each.run.energy, stated, owned))
+    positions, row = np.array([at]), np.array([-1 - position])
+    if configuration.run is None or configuration.timing is None:
+        return infeasible_options(positions, row, {})
+    stated, hours = configuration.workload.request.get("energy", {}), configuration.timing.wall_clock_hours
+    run = replace(configuration.run, energy=_own_energy(configuration.run.energy, stated, hardware))
     accelerator_hours = hours.p50 * run.cluster.count
     mwh = mwh_at(accelerator_hours, run.energy, np.array([run.energy.pue]))
     tco2e = tco2e_at(accelerator_hours, run.energy, mwh, np.array([run.energy.grid_gco2_per_kwh]))
-    usd_per_hour, one = np.array([owned.cost.usd_per_delivered_accelerator_hour]), np.ones(1, dtype=np.int64)
-    price = OfferPrices(usd_per_hour, billed_in=one, term_hours=np.zeros(1), network=one - 1)
+    usd_per_hour, one_offer = np.array([hardware.cost.usd_per_delivered_accelerator_hour]), np.ones(1, dtype=np.int64)
+    price = OfferPrices(usd_per_hour, accelerators_per_instance=one_offer, term_hours=np.zeros(1), network=one_offer - 1)
     percentiles = np.array([hours.p10, hours.p50, hours.p90]).reshape(3, 1, 1)
     cost = price_offers([run], percentiles, mwh[np.newaxis], checkpoint_tb(run), price)
-    waiting = run.schedule.queue_hours + float(owned.plant.lead_time_months) * HOURS_PER_MONTH
-    return Part(
-        machine=machine,
+    waiting_hours = run.schedule.queue_hours + float(hardware.cluster.lead_time_months) * HOURS_PER_MONTH
+    return OptionTable(
+        configuration=positions,
         row=row,
         cost=OfferCosts(cost.p10[0], cost.p50[0], cost.p90[0]),
-        finish_hours=np.array([hours.p50 + waiting]),
+        finish_hours=np.array([hours.p50 + waiting_hours]),
         mwh=mwh,
         tco2e=tco2e,
         ruled_out={},
     )
 
 
-def _own_energy(energy: Energy, stated: Given, owned: OwnedHardware) -> Energy:
-    """Energy at the plant: its power as drawn, its PUE and its grid; else the workload's grid where that is stated, else the world's."""
-    plant, grid = owned.plant, owned.grid_gco2_per_kwh
+def _own_energy(energy: Energy, stated: Request, hardware: OwnedHardware) -> Energy:
+    """Energy at the cluster: its power as drawn, its PUE and its grid, else the workload's stated grid, else the world's."""
+    cluster, grid = hardware.cluster, hardware.grid_gco2_per_kwh
     if grid is None:
         grid = energy.grid_gco2_per_kwh if _grid_stated(stated) else find_region(OWN_SITE).grid_gco2_per_kwh
-    draw_clusters = float(plant.kw_per_accelerator * plant.load_factor) * 1000
+    drawn_watts = float(cluster.kw_per_accelerator * cluster.load_factor) * 1000
     return replace(
         energy,
-        pue=float(plant.pue),
+        pue=float(cluster.pue),
         usd_per_kwh=None,
-        watts_per_accelerator=draw_clusters
-        if draw_clusters and stated.get("watts_per_accelerator") is None
-        else energy.watts_per_accelerator,
+        watts_per_accelerator=drawn_watts if drawn_watts and stated.get("watts_per_accelerator") is None else energy.watts_per_accelerator,
         grid_gco2_per_kwh=grid,
     )
 
 
-def _grid_stated(energy: Given) -> bool:
-    """Whether the workload's energy says where it is from."""
+def _grid_stated(energy: Request) -> bool:
+    """Whether the workload states its grid."""
     return energy.get("grid_gco2_per_kwh") is not None or energy.get("region") is not None
 
 
-def make_owned_offer(owned: OwnedHardware) -> OptionOffer:
-    """The plant as the options' offer."""
-    plant = owned.plant
+def make_owned_offer(hardware: OwnedHardware) -> OptionOffer:
+    """The cluster as an offer."""
+    cluster = hardware.cluster
     return OptionOffer(
-        provider=owned.provider,
+        provider=hardware.provider,
         region=OWN_SITE,
-        instance_type=OWNED if plant.capex_usd_per_accelerator else "leased",
-        accelerator=plant.accelerator,
-        accelerators_per_instance=plant.accelerators_per_node,
+        instance_type=OWNED if cluster.capex_usd_per_accelerator else "leased",
+        accelerator=cluster.accelerator,
+        accelerators_per_instance=cluster.accelerators_per_node,
         pricing=OWNED,
-        usd_per_accelerator_hour=owned.cost.usd_per_delivered_accelerator_hour,
+        usd_per_accelerator_hour=hardware.cost.usd_per_delivered_accelerator_hour,
         market="list",
-        availability="unknown" if plant.lead_time_months else "offered",
+        availability="unknown" if cluster.lead_time_months else "offered",
         available_since=None,
         observed_at=None,
         source="caller",
@@ -144,13 +142,13 @@ def make_owned_offer(owned: OwnedHardware) -> OptionOffer:
     )
 
 
-def make_owned_cost(owned: OwnedHardware) -> OwnedClusterCost:
-    """The plant's costs as answers show them."""
-    plant, cost = owned.plant, owned.cost
+def make_owned_cost(hardware: OwnedHardware) -> OwnedClusterCost:
+    """The cluster's costs as answers show them."""
+    cluster, cost = hardware.cluster, hardware.cost
     return OwnedClusterCost(
-        name=plant.name,
-        accelerator=plant.accelerator,
-        count=plant.count,
+        name=cluster.name,
+        accelerator=cluster.accelerator,
+        count=cluster.count,
         capex_usd=cost.capex_usd,
         residual_usd=cost.residual_usd,
         annual_usd=cost.annual_usd,
@@ -166,77 +164,77 @@ def make_owned_cost(owned: OwnedHardware) -> OwnedClusterCost:
 
 
 def compare_break_even(
-    plants: Sequence[OwnedHardware], options: Sequence[Option], rivals: Sequence[Option]
+    owned_hardware: Sequence[OwnedHardware], options: Sequence[Option], rivals: Sequence[Option]
 ) -> tuple[BreakEvenVerdict, ...]:
-    """Every plant among the options against every rival, best first, that runs the same variant of the workload."""
-    return tuple(block for owned in plants for block in _against(owned, options, rivals))
+    """Every owned cluster among the options against every rival of the same variant, the best first."""
+    return tuple(block for hardware in owned_hardware for block in _compare_with_rivals(hardware, options, rivals))
 
 
-def _against(owned: OwnedHardware, options: Sequence[Option], rivals: Sequence[Option]) -> Iterator[BreakEvenVerdict]:
-    own = {each.variant: _paid_hours(each) for each in options if each.offer.provider == owned.provider and each.time}
-    rented = [each for each in rivals if each.time and each.variant in own]
+def _compare_with_rivals(hardware: OwnedHardware, options: Sequence[Option], rivals: Sequence[Option]) -> Iterator[BreakEvenVerdict]:
+    own_hours = {option.variant: _paid_hours(option) for option in options if option.offer.provider == hardware.provider and option.time}
+    rented = [option for option in rivals if option.time and option.variant in own_hours]
     if not rented:
         return
-    prices = np.array([_paid_hours(each) * each.offer.usd_per_accelerator_hour / own[each.variant] for each in rented])
-    found, ranges = break_even(owned.plant, prices), input_ranges(owned.plant)
-    chances = probability_owning_wins(draw_clusters(owned.plant, ranges, np.random.default_rng(SEED), DRAWS), prices)
-    lasting = next((at for at, each in enumerate(rented) if each.offer.pricing != "spot"), 0)
-    months_of_life = float(owned.plant.years) * 12 + float(owned.plant.lead_time_months)
+    prices = np.array([_paid_hours(option) * option.offer.usd_per_accelerator_hour / own_hours[option.variant] for option in rented])
+    even, ranges = break_even(hardware.cluster, prices), input_ranges(hardware.cluster)
+    probabilities = probability_owning_wins(draw_clusters(hardware.cluster, ranges, np.random.default_rng(SEED), DRAWS), prices)
+    reference = next((at for at, option in enumerate(rented) if option.offer.pricing != "spot"), 0)
+    months_of_life = float(hardware.cluster.years) * 12 + float(hardware.cluster.lead_time_months)
     for at, option in enumerate(rented):
         yield BreakEvenVerdict(
-            on_prem=owned.plant.name,
+            on_prem=hardware.cluster.name,
             variant=option.variant,
             against=option.id,
             pricing=option.offer.pricing,
-            utilisation=float(found.utilisation[at]) if found.utilisation[at] <= 1 else None,
-            months=float(found.months[at]) if found.months[at] <= months_of_life else None,
-            usd_per_accelerator_hour=found.usd_per_accelerator_hour,
+            utilisation=float(even.utilisation[at]) if even.utilisation[at] <= 1 else None,
+            months=float(even.months[at]) if even.months[at] <= months_of_life else None,
+            usd_per_accelerator_hour=even.usd_per_accelerator_hour,
             against_usd_per_accelerator_hour=float(prices[at]),
-            npv_saved_usd=float(found.npv_difference_usd[at]),
-            probability_buying_wins=float(chances[at]),
-            sensitivity=_sensitivity(verdict_flips(owned.plant, ranges, float(prices[at]))) if at == lasting else None,
+            npv_saved_usd=float(even.npv_difference_usd[at]),
+            probability_buying_wins=float(probabilities[at]),
+            sensitivity=_sensitivity(verdict_flips(hardware.cluster, ranges, float(prices[at]))) if at == reference else None,
         )
 
 
-def _sensitivity(found: Sequence[VerdictFlip]) -> tuple[InputSensitivity, ...]:
-    """What each input does; where the verdict flips at no plausible value and no range is known, that is nothing."""
-    told = (_turn(turn) for turn in found)
-    return tuple(turn for turn in told if turn.flips_at is not None or turn.low_usd_per_hour is not None)
+def _sensitivity(even: Sequence[VerdictFlip]) -> tuple[InputSensitivity, ...]:
+    """Effect of each input; inputs without a plausible flip value and without a known range are left out."""
+    assumptions = (_make_sensitivity(flip) for flip in even)
+    return tuple(flip for flip in assumptions if flip.flips_at is not None or flip.low_usd_per_hour is not None)
 
 
-def _turn(turn: VerdictFlip) -> InputSensitivity:
-    flips_at = turn.flips_at if turn.flips_at is not None and is_plausible(turn.field, turn.flips_at) else None
-    return InputSensitivity(turn.field, float(turn.value), flips_at, turn.low_usd_per_hour, turn.high_usd_per_hour)
+def _make_sensitivity(flip: VerdictFlip) -> InputSensitivity:
+    flips_at = flip.flips_at if flip.flips_at is not None and is_plausible(flip.field, flip.flips_at) else None
+    return InputSensitivity(flip.field, float(flip.value), flips_at, flip.low_usd_per_hour, flip.high_usd_per_hour)
 
 
 def _paid_hours(option: Option) -> float:
-    """Accelerator-hours of the workload that are paid for, by the hour: whole instances where it is rented, and spares."""
+    """Accelerator-hours of the workload that are paid for: whole instances where it is rented, and spares."""
     hours, instance = option.time.wall_clock_hours.p50 if option.time else np.nan, option.offer.accelerators_per_instance
     accelerators = option.count if option.offer.pricing == OWNED else option.nodes * instance
     return hours * (accelerators + option.spare_accelerators)
 
 
-def _own_grid(given: Given) -> float | None:
-    """The plant's grid [gCO2e/kWh]: as stated, else that of its region. Raises UnknownName."""
-    if given.get(GRID) is not None or given.get(REGION) is None:
-        return given.get(GRID)
-    return find_region(given[REGION]).grid_gco2_per_kwh
+def _own_grid(entry: Request) -> float | None:
+    """Grid intensity of the cluster [gCO2e/kWh]: as stated, else of its region. Raises UnknownName."""
+    if entry.get(GRID) is not None or entry.get(REGION) is None:
+        return entry.get(GRID)
+    return find_region(entry[REGION]).grid_gco2_per_kwh
 
 
-def _owned(index: int, given: Given, *, noted: bool) -> OwnedHardware:
-    """A plant; its grid is an assumption to be `noted` where neither it nor the workload states one."""
+def _resolve_entry(index: int, entry: Request, *, note_grid: bool) -> OwnedHardware:
+    """One entry of `on_prem`; `note_grid` records the default grid as an assumption where none is stated."""
     site, own_place = find_region(OWN_SITE), (GRID, REGION)
     try:
-        found = find_accelerator(given["accelerator"])
-        plant, assumptions = complete_cluster(found.accelerator, {name: value for name, value in given.items() if name not in own_place})
-        grid = _own_grid(given)
+        match = find_accelerator(entry["accelerator"])
+        cluster, assumptions = complete_cluster(match.accelerator, {name: value for name, value in entry.items() if name not in own_place})
+        grid = _own_grid(entry)
     except DomainError as problem:
         problem.pointer = f"/on_prem/{index}/{problem.pointer.rpartition('/')[2]}"
         raise
-    prefix = f"on_prem.{plant.name}"
-    if found.ambiguous_with:
-        assumptions = (Assumption("accelerator", plant.accelerator, ambiguity_text(found)), *assumptions)
-    if noted and grid is None:
+    prefix = f"on_prem.{cluster.name}"
+    if match.ambiguous_with:
+        assumptions = (Assumption("accelerator", cluster.accelerator, ambiguity_text(match)), *assumptions)
+    if note_grid and grid is None:
         assumptions = (*assumptions, Assumption(GRID, site.grid_gco2_per_kwh, site.source))
-    told = (Assumption(f"{prefix}.{each.field}", each.value, each.source) for each in assumptions)
-    return OwnedHardware(plant, grid, owned_cost(plant), tuple(told))
+    prefixed = (Assumption(f"{prefix}.{each.field}", each.value, each.source) for each in assumptions)
+    return OwnedHardware(cluster, grid, owned_cost(cluster), tuple(prefixed))

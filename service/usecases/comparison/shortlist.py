@@ -1,4 +1,4 @@
-"""Options shown beside the first so many: the best of each variant, with a fresh price, and to weigh against what is owned."""
+"""Options shown besides the first ones: the best of each variant, the best with a fresh price, and rivals of owned hardware."""
 
 from __future__ import annotations
 
@@ -9,103 +9,111 @@ import numpy as np
 from service.domain.comparison.options import Option, VariantSummary
 from service.prices.offer_table import Flags, Ints
 from service.usecases.comparison.constraints import nearest_option
-from service.usecases.comparison.options import OptionContext, make_option
+from service.usecases.comparison.options import ComparedOptions, make_option
 from service.usecases.comparison.timed_configurations import Workload
 
 PRICING_KINDS = (("on_demand",), ("spot",), ("reserved_1y", "reserved_3y"))
 
 
-def find_best_of_variants(seen: OptionContext, order: Ints, workloads: Sequence[Workload]) -> dict[str, int]:
-    """The best feasible option of each variant that has one: its position by the variant's name."""
-    found = {work.name: _first(order, _of(seen, work) & seen.table.feasible) for work in workloads if work.name is not None}
-    return {name: at for name, at in found.items() if at is not None}
+def find_best_of_variants(compared: ComparedOptions, order: Ints, workloads: Sequence[Workload]) -> dict[str, int]:
+    """Position of the best feasible option of each variant that has one, by the variant's name."""
+    matches = {
+        workload.name: _first_in_order(order, _runs_workload(compared, workload) & compared.table.feasible)
+        for workload in workloads
+        if workload.name is not None
+    }
+    return {name: at for name, at in matches.items() if at is not None}
 
 
-def summarise_variants(seen: OptionContext, order: Ints, workloads: Sequence[Workload]) -> Iterator[VariantSummary]:
-    """What comes of each variant: its best option, or a reason of the nearest where none is feasible."""
-    best = find_best_of_variants(seen, order, workloads)
-    for work in workloads:
-        if work.name is None:
+def summarise_variants(compared: ComparedOptions, order: Ints, workloads: Sequence[Workload]) -> Iterator[VariantSummary]:
+    """Summary of each variant: its best option, or a reason of the nearest where none is feasible."""
+    best = find_best_of_variants(compared, order, workloads)
+    for workload in workloads:
+        if workload.name is None:
             return
-        own = _of(seen, work)
-        at = best.get(work.name, nearest_option(seen.table, seen.machines, seen.constraints, own))
-        option = make_option(1, at, seen, on_front=False)
-        feasible = option if work.name in best else None
+        of_variant = _runs_workload(compared, workload)
+        at = best.get(workload.name, nearest_option(compared.table, compared.configurations, compared.constraints, of_variant))
+        option = make_option(1, at, compared, on_front=False)
+        feasible = option if workload.name in best else None
         yield VariantSummary(
-            name=work.name,
+            name=workload.name,
             best=feasible.id if feasible else None,
             cost_usd=feasible.cost_usd.p50 if feasible and feasible.cost_usd else None,
             wall_clock_hours=feasible.time.wall_clock_hours.p50 if feasible and feasible.time else None,
-            feasible=int((own & seen.table.feasible).sum()),
+            feasible=int((of_variant & compared.table.feasible).sum()),
             reason=option.reasons[0] if option.reasons else None,
         )
 
 
-def find_fresh(seen: OptionContext, order: Ints) -> int | None:
-    """The best feasible option with a price that is not stale, where that of the first is; None where there is no need or none."""
-    fresh, best = seen.table.feasible & (seen.table.row >= 0), int(order[0])
-    if not fresh[best] or not seen.stale[seen.table.row[best]]:
+def find_fresh(compared: ComparedOptions, order: Ints) -> int | None:
+    """Position of the best feasible option with a price that is not stale, where the first option's is; else None."""
+    fresh, best = compared.table.feasible & (compared.table.row >= 0), int(order[0])
+    if not fresh[best] or not compared.stale[compared.table.row[best]]:
         return None
-    fresh[fresh] = ~seen.stale[seen.table.row[fresh]]
-    return _first(order, fresh)
+    fresh[fresh] = ~compared.stale[compared.table.row[fresh]]
+    return _first_in_order(order, fresh)
 
 
-def describe_fresh(seen: OptionContext, at: int) -> str:
-    """Which option is the best with a price that is not stale."""
-    option = make_option(1, at, seen, on_front=False)
+def describe_fresh(compared: ComparedOptions, at: int) -> str:
+    """Message that names the best option with a price that is not stale."""
+    option = make_option(1, at, compared, on_front=False)
     usd = f" at {option.cost_usd.p50:,.0f} USD" if option.cost_usd else ""
     return f"the first option's price is stale; the best with a price that is not: {option.id}{usd}"
 
 
-def select_rivals(seen: OptionContext, order: Ints, shown: Flags, workloads: Sequence[Workload]) -> Flags:
-    """Rented options to weigh against what is owned: those shown and the best of each kind of pricing, of each variant.
+def select_rivals(compared: ComparedOptions, order: Ints, shown: Flags, workloads: Sequence[Workload]) -> Flags:
+    """Rented options to compare with owned hardware: those shown and the best of each kind of pricing, for each variant.
 
-    Only feasible ones where the variant has any that is rented.
+    Only feasible ones, where the variant has any feasible rented option.
     """
-    chosen = np.zeros(len(order), dtype=bool)
-    for work in workloads:
-        rented = _of(seen, work) & (seen.table.row >= 0)
-        possible = rented & seen.table.feasible
-        pool = possible if possible.any() else rented & ~np.isnan(seen.table.cost.p50)
-        chosen |= pool & shown
-        best = (_first(order, pool & _sold(seen, pricings)) for pricings in PRICING_KINDS)
-        chosen[[at for at in best if at is not None]] = True
-    return chosen
+    selected = np.zeros(len(order), dtype=bool)
+    for workload in workloads:
+        rented = _runs_workload(compared, workload) & (compared.table.row >= 0)
+        possible = rented & compared.table.feasible
+        pool = possible if possible.any() else rented & ~np.isnan(compared.table.cost.p50)
+        selected |= pool & shown
+        best = (_first_in_order(order, pool & _has_pricing(compared, pricings)) for pricings in PRICING_KINDS)
+        selected[[at for at in best if at is not None]] = True
+    return selected
 
 
-def describe_nearest(seen: OptionContext, at: int) -> str:
-    """That nothing is feasible, and by what the nearest option misses."""
-    option = make_option(1, at, seen, on_front=False)
+def describe_nearest(compared: ComparedOptions, at: int) -> str:
+    """Message that nothing is feasible and what the nearest option misses."""
+    option = make_option(1, at, compared, on_front=False)
     return f"No option meets these constraints; nearest: {option.id} misses: {'; '.join(option.reasons)}"
 
 
-def find_nearest_if_none(seen: OptionContext) -> int | None:
-    """Position of the option that misses least where none is feasible."""
-    return None if seen.table.feasible.any() else nearest_option(seen.table, seen.machines, seen.constraints, ~seen.table.feasible)
+def find_nearest_if_none(compared: ComparedOptions) -> int | None:
+    """Position of the option that misses least, where none is feasible."""
+    return (
+        None
+        if compared.table.feasible.any()
+        else nearest_option(compared.table, compared.configurations, compared.constraints, ~compared.table.feasible)
+    )
 
 
-def make_options(chosen: Flags, order: Ints, seen: OptionContext, front: Flags) -> tuple[Option, ...]:
-    """The chosen options in order, with their ranks."""
-    ranks = np.flatnonzero(chosen[order])
+def make_options(selected: Flags, order: Ints, compared: ComparedOptions, front: Flags) -> tuple[Option, ...]:
+    """The selected options in order, with their ranks."""
+    ranks = np.flatnonzero(selected[order])
     ranked = zip(ranks.tolist(), order[ranks].tolist(), strict=True)
-    return tuple(make_option(rank + 1, at, seen, on_front=bool(front[at])) for rank, at in ranked)
+    return tuple(make_option(rank + 1, at, compared, on_front=bool(front[at])) for rank, at in ranked)
 
 
-def _of(seen: OptionContext, work: Workload) -> Flags:
-    """Options that run that workload."""
-    runs = np.array([machine.workload is work for machine in seen.machines], dtype=bool)
-    found: Flags = runs[seen.table.machine]
-    return found
+def _runs_workload(compared: ComparedOptions, workload: Workload) -> Flags:
+    """Flags of the options that run that workload."""
+    runs = np.array([configuration.workload is workload for configuration in compared.configurations], dtype=bool)
+    matches: Flags = runs[compared.table.configuration]
+    return matches
 
 
-def _sold(seen: OptionContext, pricings: Sequence[str]) -> Flags:
-    """Rented options at such a price."""
-    rented, among = seen.table.row >= 0, seen.book.columns.pricing.among(pricings)
+def _has_pricing(compared: ComparedOptions, pricings: Sequence[str]) -> Flags:
+    """Flags of the rented options with such a pricing."""
+    rented, among = compared.table.row >= 0, compared.book.columns.pricing.among(pricings)
     sold = np.zeros(len(rented), dtype=bool)
-    sold[rented] = among[seen.table.row[rented]]
+    sold[rented] = among[compared.table.row[rented]]
     return sold
 
 
-def _first(order: Ints, wanted: Flags) -> int | None:
-    """The first position in order of those wanted."""
-    return int(order[wanted[order].argmax()]) if wanted.any() else None
+def _first_in_order(order: Ints, candidates: Flags) -> int | None:
+    """The first position in order among the candidates."""
+    return int(order[candidates[order].argmax()]) if candidates.any() else None

@@ -1,4 +1,4 @@
-"""A workload timed on every machine that is compared: each accelerator in each number, interruptible or not."""
+"""A workload timed on every compared configuration: each accelerator in each count, interruptible or not."""
 
 from __future__ import annotations
 
@@ -28,24 +28,24 @@ from service.usecases.resolution.training import resolve_global_batch, resolve_t
 from service.usecases.resolution.utilisation import resolve_utilisation
 from service.usecases.training.estimate import BEYOND_LIMITS_TEXT, MAX_ACCELERATOR_HOURS
 
-Given = Mapping[str, Any]
-# Of each offer its own, so no assumption of the whole comparison.
-OF_OFFERS = ("energy.region", "energy.grid_gco2_per_kwh", "energy.pue", "hardware.inter_node_gbps")
-# Where a request is right and an accelerator cannot do it.
-OF_ACCELERATORS = ("/training/precision",)
-# What is true of interruptible capacity alone.
-OF_SPOT = "preemptions_per_node_hour"
-# Stands in a warning for the accelerator it names, so that those of several are one.
+Request = Mapping[str, Any]
+# Fields whose value differs by offer, so no assumption of the whole comparison.
+OFFER_FIELDS = ("energy.region", "energy.grid_gco2_per_kwh", "energy.pue", "hardware.inter_node_gbps")
+# Pointers of valid requests that an accelerator cannot run.
+ACCELERATOR_POINTERS = ("/training/precision",)
+# Applies to interruptible capacity only.
+SPOT_FIELD = "preemptions_per_node_hour"
+# Replaces the accelerator's name in a warning, so that equal warnings about several accelerators merge.
 ACCELERATOR = "<accelerator>"
 UNPRICED = Price(0.0, "", stale=False)
 
 
 @dataclass(frozen=True, slots=True)
 class Workload:
-    """What is run: a request without hardware and price, under its name where several are compared, and its model."""
+    """A request without hardware and price, under its name where several are compared, and its resolved model."""
 
     name: str | None
-    request: Given
+    request: Request
     pointer: str
     model: tuple[Model, int | None]
     notes: AssumptionLog
@@ -53,29 +53,29 @@ class Workload:
 
 @dataclass(frozen=True, slots=True)
 class WorkloadOnAccelerator:
-    """One workload on one accelerator: all that is the same in whatever number of them. `run` is that on a single one.
+    """One workload on one accelerator: everything that does not depend on the count. `run` is that on a single accelerator.
 
-    `run` is None where the accelerator cannot do it. `preempted` is how it fails where it is interruptible.
+    `run` is None where the accelerator cannot run it. `preemption_failures` are the failures of interruptible capacity.
     """
 
     workload: Workload
     accelerator: str
     notes: AssumptionLog
-    preempted_notes: AssumptionLog
+    preemption_notes: AssumptionLog
     run: Run | None = None
-    preempted: Failures | None = None
-    impossible: str = ""
+    preemption_failures: Failures | None = None
+    infeasible_reason: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class TimedConfiguration:
-    """One kind in one number and one network. `timing` is None where it cannot run, `explain_impossible` says why.
+    """A workload on one accelerator in one count and one network. `timing` is None where it cannot run; `explain_infeasible` says why.
 
-    `choice` is its layout in that network, whose rate is `internode_gbit_per_s`: `run` and the notes are the same in all networks, and
-    `run` has the data sheet's. Of the notes later ones stand for earlier ones of the same field.
+    `choice` is its layout in that network of rate `internode_gbit_per_s`; `run` and the notes are the same in all networks, and `run` has
+    the data sheet's rate. Later notes replace earlier ones of the same field.
     """
 
-    kind: WorkloadOnAccelerator
+    on_accelerator: WorkloadOnAccelerator
     count: int
     interruptible: bool
     notes: tuple[AssumptionLog, ...]
@@ -83,37 +83,37 @@ class TimedConfiguration:
     internode_gbit_per_s: float = 0.0
     choice: LayoutChoice | None = None
     timing: RunTime | None = None
-    impossible: str = ""
+    infeasible_reason: str = ""
 
     @property
     def workload(self) -> Workload:
-        """What is run."""
-        return self.kind.workload
+        """The workload."""
+        return self.on_accelerator.workload
 
     @property
     def accelerator(self) -> str:
-        """On what, by its canonical name."""
-        return self.kind.accelerator
+        """Canonical name of the accelerator."""
+        return self.on_accelerator.accelerator
 
     @property
     def name(self) -> str:
-        """As a reader would call it."""
+        """Count and accelerator for messages."""
         return f"{self.count} x {self.accelerator}"
 
     @property
     def inter_node_gbps(self) -> float | None:
-        """The network of a node that is modelled, one direction [Gbit/s]; None within one node, and where there is none."""
+        """Modelled network of a node, one direction [Gbit/s]; None within one node and where there is none."""
         cluster = self.run.cluster if self.run else None
         return self.internode_gbit_per_s * cluster.accelerators_per_node or None if cluster and cluster.nodes > 1 else None
 
     @property
-    def way(self) -> str:
-        """Whether it is taken back."""
+    def capacity(self) -> str:
+        """Kind of capacity for messages."""
         return "spot" if self.interruptible else "not spot"
 
 
-def resolve_workload(name: str | None, request: Given, pointer: str) -> Workload:
-    """A workload with its model resolved, once for all machines. Raises DomainErrors, with pointers into the request."""
+def resolve_workload(name: str | None, request: Request, pointer: str) -> Workload:
+    """A workload with its model resolved, once for all configurations. Raises DomainErrors with pointers into the request."""
     notes = AssumptionLog()
     try:
         return Workload(name, request, pointer, resolve_model(request["model"], notes), notes)
@@ -122,47 +122,53 @@ def resolve_workload(name: str | None, request: Given, pointer: str) -> Workload
 
 
 def search_weight(model: Model) -> int:
-    """How much work the search for a model's layout is: its experts may be laid out in as many ways as their number has divisors."""
+    """Work of searching a model's layout: experts can be laid out in as many ways as their number has divisors."""
     experts = model.experts.experts if isinstance(model, Transformer) and model.experts else 1
     return 1 + sum(experts % size == 0 for size in range(1, experts + 1))
 
 
 def resolve_on_accelerator(workload: Workload, accelerator: str) -> WorkloadOnAccelerator:
-    """The workload on that accelerator. Raises DomainErrors where the request itself is wrong, with pointers into it."""
-    notes, preempted, request = AssumptionLog(), AssumptionLog(), workload.request
+    """The workload on that accelerator. Raises DomainErrors where the request itself is invalid, with pointers into it."""
+    notes, preemption_notes, request = AssumptionLog(), AssumptionLog(), workload.request
     try:
         cluster = resolve_cluster(find_accelerator(accelerator), {"count": 1}, notes)
         training = resolve_training(request.get("training", {}), *workload.model, cluster, notes)
         run = assemble_run(_without_spot_and_deadline(request), workload.model[0], training, cluster, UNPRICED, notes)
-        failures = resolve_failures(request.get("failures", {}), cluster.accelerator, "spot", preempted)
+        failures = resolve_failures(request.get("failures", {}), cluster.accelerator, "spot", preemption_notes)
     except DomainError as problem:
-        if problem.pointer not in OF_ACCELERATORS:
+        if problem.pointer not in ACCELERATOR_POINTERS:
             raise problem.below(workload.pointer) from problem
-        return WorkloadOnAccelerator(workload, accelerator, notes, preempted, impossible=problem.message)
-    return WorkloadOnAccelerator(workload, accelerator, notes, preempted, run, failures)
+        return WorkloadOnAccelerator(workload, accelerator, notes, preemption_notes, infeasible_reason=problem.message)
+    return WorkloadOnAccelerator(workload, accelerator, notes, preemption_notes, run, failures)
 
 
-def time_configuration(context: AppContext, kind: WorkloadOnAccelerator, count: int) -> TimedConfiguration:
-    """So many of them, which nobody takes away, in the data sheet's network."""
-    return time_in_networks(context, kind, count, None)[0]
+def time_configuration(context: AppContext, on_accelerator: WorkloadOnAccelerator, count: int) -> TimedConfiguration:
+    """That many accelerators, uninterrupted, in the data sheet's network."""
+    return time_in_networks(context, on_accelerator, count, None)[0]
 
 
 def time_in_networks(
-    context: AppContext, kind: WorkloadOnAccelerator, count: int, inter_node_gbps: Sequence[float] | None
+    context: AppContext, on_accelerator: WorkloadOnAccelerator, count: int, inter_node_gbps: Sequence[float] | None
 ) -> list[TimedConfiguration]:
-    """So many of them, which nobody takes away, their nodes joined by each of several networks [Gbit/s], None being the data sheet's."""
+    """That many accelerators, uninterrupted, with nodes in each of several networks [Gbit/s]; None: the data sheet's."""
     notes = AssumptionLog()
-    in_network = partial(TimedConfiguration, kind, count, interruptible=False, notes=(kind.workload.notes, kind.notes, notes))
-    if kind.run is None:
-        return [in_network(impossible=kind.impossible) for _ in inter_node_gbps or (None,)]
-    run = _in_number(kind, kind.run, count, notes)
+    in_network = partial(
+        TimedConfiguration,
+        on_accelerator,
+        count,
+        interruptible=False,
+        notes=(on_accelerator.workload.notes, on_accelerator.notes, notes),
+    )
+    if on_accelerator.run is None:
+        return [in_network(infeasible_reason=on_accelerator.infeasible_reason) for _ in inter_node_gbps or (None,)]
+    run = _with_count(on_accelerator, on_accelerator.run, count, notes)
     utilisation, cluster = resolve_utilisation(context, run, notes), run.cluster
     networks = tuple(rate / cluster.accelerators_per_node for rate in inter_node_gbps or ()) or (cluster.internode_gbit_per_s,)
     try:
         choices = choose_layouts(run.model, run.training, cluster, utilisation, networks)
     except InvalidRequest as problem:
-        return [in_network(run=run, impossible=problem.message) for _ in networks]
-    # A layout fits in every network or in none. One of the caller's own that does not is no option either.
+        return [in_network(run=run, infeasible_reason=problem.message) for _ in networks]
+    # A layout fits in every network or in none; a stated layout that does not fit is no option either.
     fits = choices[0].fits
     outcomes = (
         _outcomes(run, lambda: predict_run_times_in(run, choices, utilisation, plan_calibration()))
@@ -170,55 +176,56 @@ def time_in_networks(
         else itertools.repeat((None, ""))
     )
     return [
-        in_network(run=run, internode_gbit_per_s=network, choice=choice, timing=timing, impossible=impossible)
-        for network, choice, (timing, impossible) in zip(networks, choices, outcomes, strict=False)
+        in_network(run=run, internode_gbit_per_s=network, choice=choice, timing=timing, infeasible_reason=infeasible_reason)
+        for network, choice, (timing, infeasible_reason) in zip(networks, choices, outcomes, strict=False)
     ]
 
 
-def time_interruptible(steady: Sequence[TimedConfiguration]) -> list[TimedConfiguration]:
-    """The same machines, of one count, as capacity that is taken back: preempted, with work lost and restarts."""
-    run, kind, timed = steady[0].run, steady[0].kind, [each.timing for each in steady if each.timing]
-    notes = (*steady[0].notes, kind.preempted_notes)
-    if run is None or kind.preempted is None or not timed:
-        return [replace(each, interruptible=True, notes=notes) for each in steady]
-    preempted = replace(run, failures=kind.preempted)
-    outcomes = iter(_outcomes(preempted, lambda: run_times_with_failures(preempted, timed, plan_calibration())))
-    now = [next(outcomes) if each.timing else (None, each.impossible) for each in steady]
-    in_network = partial(TimedConfiguration, kind, steady[0].count, interruptible=True, notes=notes, run=preempted)
+def time_interruptible(uninterrupted: Sequence[TimedConfiguration]) -> list[TimedConfiguration]:
+    """The same configurations of one count on interruptible capacity: preempted, with lost work and restarts."""
+    first, timed = uninterrupted[0], [each.timing for each in uninterrupted if each.timing]
+    run, on_accelerator = first.run, first.on_accelerator
+    notes = (*first.notes, on_accelerator.preemption_notes)
+    if run is None or on_accelerator.preemption_failures is None or not timed:
+        return [replace(each, interruptible=True, notes=notes) for each in uninterrupted]
+    preempted_run = replace(run, failures=on_accelerator.preemption_failures)
+    outcomes = iter(_outcomes(preempted_run, lambda: run_times_with_failures(preempted_run, timed, plan_calibration())))
+    outcomes_by_network = [next(outcomes) if each.timing else (None, each.infeasible_reason) for each in uninterrupted]
+    in_network = partial(TimedConfiguration, on_accelerator, first.count, interruptible=True, notes=notes, run=preempted_run)
     return [
-        in_network(internode_gbit_per_s=each.internode_gbit_per_s, choice=each.choice, timing=timing, impossible=impossible)
-        for each, (timing, impossible) in zip(steady, now, strict=True)
+        in_network(internode_gbit_per_s=each.internode_gbit_per_s, choice=each.choice, timing=timing, infeasible_reason=infeasible_reason)
+        for each, (timing, infeasible_reason) in zip(uninterrupted, outcomes_by_network, strict=True)
     ]
 
 
-def explain_impossible(machine: TimedConfiguration) -> str:
-    """Why it cannot run; what would fit is searched for only here, for those who ask."""
-    run, choice = machine.run, machine.choice
-    if machine.impossible or run is None or choice is None:
-        return machine.impossible
+def explain_infeasible(configuration: TimedConfiguration) -> str:
+    """Reason why it cannot run. What would fit is searched only here, on demand."""
+    run, choice = configuration.run, configuration.choice
+    if configuration.infeasible_reason or run is None or choice is None:
+        return configuration.infeasible_reason
     return does_not_fit(run.model, run.training, run.cluster, choice).message
 
 
-def _in_number(kind: WorkloadOnAccelerator, run: Run, count: int, notes: AssumptionLog) -> Run:
-    """The kind's run on so many of its accelerators."""
+def _with_count(on_accelerator: WorkloadOnAccelerator, run: Run, count: int, notes: AssumptionLog) -> Run:
+    """The run on that many accelerators."""
     cluster = replace(run.cluster, count=count)
-    given, training = kind.workload.request.get("training", {}), run.training
-    batch = resolve_global_batch(given, run.model, training.method, training.seq_len, cluster, notes)
+    section, training = on_accelerator.workload.request.get("training", {}), run.training
+    batch = resolve_global_batch(section, run.model, training.method, training.seq_len, cluster, notes)
     return replace(run, cluster=cluster, training=replace(training, global_batch=batch))
 
 
-def _without_spot_and_deadline(request: Given) -> Given:
-    """The request without what it states of preemptions, and without the deadline, which is a constraint of the comparison."""
-    apart = (("failures", OF_SPOT), ("schedule", "deadline"))
-    return {**request, **{section: _without(request.get(section, {}), field) for section, field in apart}}
+def _without_spot_and_deadline(request: Request) -> Request:
+    """The request without its preemption rate, and without the deadline, which is a constraint of the comparison."""
+    excluded = (("failures", SPOT_FIELD), ("schedule", "deadline"))
+    return {**request, **{section: _without_field(request.get(section, {}), field) for section, field in excluded}}
 
 
-def _without(given: Given, field: str) -> Given:
-    return {name: value for name, value in given.items() if name != field}
+def _without_field(section: Request, field: str) -> Request:
+    return {name: value for name, value in section.items() if name != field}
 
 
 def _outcomes(run: Run, timings: Callable[[], Sequence[RunTime]]) -> Iterable[tuple[RunTime | None, str]]:
-    """The run's time in each network, or None and why there is none."""
+    """Run time in each network, or None with the reason."""
     try:
         timed = timings()
     except InvalidRequest as problem:
@@ -227,29 +234,29 @@ def _outcomes(run: Run, timings: Callable[[], Sequence[RunTime]]) -> Iterable[tu
     return [(None, BEYOND_LIMITS_TEXT) if each.wall_clock_hours.p90 > longest else (each, "") for each in timed]
 
 
-def merge_assumptions(machines: Sequence[TimedConfiguration]) -> tuple[Assumption, ...]:
-    """What was assumed of all that can run: one value where it is the same for all, else one by accelerator, by kind or by machine."""
-    machines = _told(machines)
+def merge_assumptions(configurations: Sequence[TimedConfiguration]) -> tuple[Assumption, ...]:
+    """Assumptions of all configurations that can run: one value where all agree, else values by accelerator, capacity or configuration."""
+    configurations = _distinct_running(configurations)
     by_field: dict[str, dict[int, Assumption]] = {}
-    for notes, about in _notes_of(machines):
-        for found in notes.assumptions:
-            by_field.setdefault(found.field, {}).update(dict.fromkeys(about, found))
-    return tuple(_merged(field, found, machines) for field, found in by_field.items() if field not in OF_OFFERS)
+    for notes, positions in _distinct_notes(configurations):
+        for assumption in notes.assumptions:
+            by_field.setdefault(assumption.field, {}).update(dict.fromkeys(positions, assumption))
+    return tuple(_merge_values(field, by_position, configurations) for field, by_position in by_field.items() if field not in OFFER_FIELDS)
 
 
-def merge_notes_warnings(machines: Sequence[TimedConfiguration]) -> tuple[str, ...]:
-    """What is to be careful about: what holds for every machine that can run once, the rest with whom it is about."""
-    machines = _told(machines)
-    found: dict[str, set[int]] = {}
-    for notes, about in _notes_of(machines):
-        for warning, index in itertools.product(notes.warnings, about):
-            found.setdefault(warning.replace(machines[index].accelerator, ACCELERATOR), set()).add(index)
-    return tuple(_addressed(warning, about, machines) for warning, about in found.items())
+def merge_notes_warnings(configurations: Sequence[TimedConfiguration]) -> tuple[str, ...]:
+    """Warnings of all configurations that can run: once where they hold for all, else with the configurations concerned."""
+    configurations = _distinct_running(configurations)
+    by_warning: dict[str, set[int]] = {}
+    for notes, positions in _distinct_notes(configurations):
+        for warning, index in itertools.product(notes.warnings, positions):
+            by_warning.setdefault(warning.replace(configurations[index].accelerator, ACCELERATOR), set()).add(index)
+    return tuple(_address_warning(warning, positions, configurations) for warning, positions in by_warning.items())
 
 
-def _notes_of(machines: Sequence[TimedConfiguration]) -> Iterator[tuple[AssumptionLog, list[int]]]:
-    """All notes, once each, with the positions of the machines they are about; those that stand for others after them."""
-    for level in itertools.zip_longest(*(each.notes for each in machines)):
+def _distinct_notes(configurations: Sequence[TimedConfiguration]) -> Iterator[tuple[AssumptionLog, list[int]]]:
+    """All notes once, with the positions of their configurations; replacements come after what they replace."""
+    for level in itertools.zip_longest(*(each.notes for each in configurations)):
         shared: dict[int, tuple[AssumptionLog, list[int]]] = {}
         for index, notes in enumerate(level):
             if notes is not None:
@@ -257,52 +264,57 @@ def _notes_of(machines: Sequence[TimedConfiguration]) -> Iterator[tuple[Assumpti
         yield from shared.values()
 
 
-def _told(machines: Sequence[TimedConfiguration]) -> Sequence[TimedConfiguration]:
-    """The machines that can run, all of them where none can; of those in several networks, which share their notes, one."""
-    running = [each for each in machines if each.timing] or machines
+def _distinct_running(configurations: Sequence[TimedConfiguration]) -> Sequence[TimedConfiguration]:
+    """Configurations that can run, or all where none can; one of those that share notes in several networks."""
+    running = [each for each in configurations if each.timing] or configurations
     return list({id(each.notes): each for each in running}.values())
 
 
-# How machines are told apart, the coarsest first; the last tells them all apart.
-_OWNERS: tuple[Callable[[TimedConfiguration], str], ...] = (
-    lambda machine: machine.workload.name or "",
-    lambda machine: machine.way,
-    lambda machine: machine.accelerator,
-    lambda machine: machine.name,
-    lambda machine: f"{machine.workload.name}, {machine.way}",
-    lambda machine: f"{machine.workload.name}, {machine.accelerator}",
-    lambda machine: ", ".join(filter(None, (machine.workload.name, machine.way, machine.name))),
+# Names that distinguish configurations, the coarsest first; the last distinguishes all.
+_SUBJECTS: tuple[Callable[[TimedConfiguration], str], ...] = (
+    lambda configuration: configuration.workload.name or "",
+    lambda configuration: configuration.capacity,
+    lambda configuration: configuration.accelerator,
+    lambda configuration: configuration.name,
+    lambda configuration: f"{configuration.workload.name}, {configuration.capacity}",
+    lambda configuration: f"{configuration.workload.name}, {configuration.accelerator}",
+    lambda configuration: ", ".join(filter(None, (configuration.workload.name, configuration.capacity, configuration.name))),
 )
 
 
-def _merged(field: str, found: Mapping[int, Assumption], machines: Sequence[TimedConfiguration]) -> Assumption:
-    """One assumption for all: the value, or the values by the coarsest owner for whom they agree."""
-    different = {id(assumption): assumption for assumption in found.values()}
+def _merge_values(field: str, by_position: Mapping[int, Assumption], configurations: Sequence[TimedConfiguration]) -> Assumption:
+    """One assumption: the value, or values by the coarsest subject for which they agree."""
+    different = {id(assumption): assumption for assumption in by_position.values()}
     if len(different) == 1:
         return next(iter(different.values()))
     sources = "; ".join(dict.fromkeys(assumption.source for assumption in different.values()))
     values = {key: repr(assumption.value) for key, assumption in different.items()}
     if len(set(values.values())) == 1:
-        return Assumption(field, next(iter(found.values())).value, sources)
-    owned = {index: values[id(assumption)] for index, assumption in found.items()}
-    owner = next(owner for owner in _OWNERS if _agree({(owner(machines[index]), value) for index, value in owned.items()}))
-    return Assumption(field, {owner(machines[index]): assumption.value for index, assumption in found.items()}, sources)
+        return Assumption(field, next(iter(by_position.values())).value, sources)
+    values_by_position = {index: values[id(assumption)] for index, assumption in by_position.items()}
+    pairs = [(configurations[index], value) for index, value in values_by_position.items()]
+    subject = next(name_of for name_of in _SUBJECTS if _is_consistent({(name_of(configuration), value) for configuration, value in pairs}))
+    return Assumption(field, {subject(configurations[index]): assumption.value for index, assumption in by_position.items()}, sources)
 
 
-def _agree(pairs: set[tuple[str, str]]) -> bool:
-    """Whether no owner has two values."""
-    return len({owner for owner, _ in pairs}) == len(pairs)
+def _is_consistent(pairs: set[tuple[str, str]]) -> bool:
+    """Whether no subject has two values."""
+    return len({subject for subject, _ in pairs}) == len(pairs)
 
 
-def _addressed(warning: str, about: set[int], machines: Sequence[TimedConfiguration]) -> str:
-    """The warning with the accelerators it names, and the coarsest owners who are exactly those it is about."""
-    names = dict.fromkeys(machines[index].accelerator for index in sorted(about))
-    told = warning.replace(ACCELERATOR, ", ".join(names))
-    meant = [index for index, each in enumerate(machines) if each.accelerator in names] if ACCELERATOR in warning else range(len(machines))
-    if len(about) == len(meant):
-        return told
-    for owner in _OWNERS:
-        inside = {owner(machines[index]) for index in about}
-        if {index for index in meant if owner(machines[index]) in inside} == about:
+def _address_warning(warning: str, positions: set[int], configurations: Sequence[TimedConfiguration]) -> str:
+    """The warning with its accelerators named, and the coarsest subjects that match exactly its configurations."""
+    names = dict.fromkeys(configurations[index].accelerator for index in sorted(positions))
+    text = warning.replace(ACCELERATOR, ", ".join(names))
+    candidates = (
+        [index for index, each in enumerate(configurations) if each.accelerator in names]
+        if ACCELERATOR in warning
+        else range(len(configurations))
+    )
+    if len(positions) == len(candidates):
+        return text
+    for subject in _SUBJECTS:
+        inside = {subject(configurations[index]) for index in positions}
+        if {index for index in candidates if subject(configurations[index]) in inside} == positions:
             break
-    return f"{'; '.join(dict.fromkeys(owner(machines[index]) for index in sorted(about)))}: {told}"
+    return f"{'; '.join(dict.fromkeys(subject(configurations[index]) for index in sorted(positions)))}: {text}"

@@ -17,7 +17,7 @@ from service.engine.training.cost import checkpoint_interval_hours
 from service.presets.comparison.defaults import default_counts
 from service.presets.hardware.accelerators import find_accelerator
 from service.serialization import plain
-from service.usecases.comparison.compare import MOST_WORK
+from service.usecases.comparison.compare import MAX_WORK
 from service.usecases.resolution.assumption_log import AssumptionLog
 from service.usecases.resolution.cluster import resolve_cluster
 from service.usecases.resolution.price import Price
@@ -72,7 +72,7 @@ def _count(context: AppContext, asked: Body, aim: Goal, best: OptionRow) -> tupl
     """Numbers of whole nodes between the usual ones next to the best; those that the caller lists are all there are."""
     if asked["candidates"].get("counts") is not None:
         return best, 0.0
-    usual, node = default_counts(1, MOST_WORK // 2).value, find_accelerator(best["accelerator"]).accelerator.accelerators_per_node
+    usual, node = default_counts(1, MAX_WORK // 2).value, find_accelerator(best["accelerator"]).accelerator.accelerators_per_node
     below = max((count for count in usual if count < best["count"]), default=best["count"])
     above = min((count for count in usual if count > best["count"]), default=best["count"])
     between = [count for count in range(-(-below // node) * node, above, node) if count not in (below, best["count"])]

@@ -31,11 +31,11 @@ def by_percentile(in_networks: Sequence[Sequence[Range]]) -> NDArray[np.float64]
 @given(st.lists(st.tuples(st.integers(1, 300), st.floats(0.1, 1e5)), min_size=1, max_size=3), st.lists(offer, min_size=1, max_size=5))
 def test_totals_are_the_sums_of_the_lines(machines: list[tuple[int, float]], priced: list[tuple[float, int, float]]) -> None:
     """Each offer's p10, p50 and p90 on each machine is what its own bill comes to, to the rounding of the lines."""
-    usd, billed_in, term = zip(*priced, strict=True)
+    usd, accelerators_per_instance, term = zip(*priced, strict=True)
     runs = [replace(EVERYTHING, cluster=cluster(count)) for count, _ in machines]
     spreads = [Range(hours / 2, hours, hours * 3) for _, hours in machines]
     energy = np.linspace(200.0, 300.0, len(machines) * len(priced)).reshape(len(machines), len(priced))
-    prices = OfferPrices(np.array(usd), np.array(billed_in), np.array(term), np.zeros(len(priced), dtype=np.int64))
+    prices = OfferPrices(np.array(usd), np.array(accelerators_per_instance), np.array(term), np.zeros(len(priced), dtype=np.int64))
     found = price_offers(runs, by_percentile([spreads]), energy, 0.1, prices)
     for (row, column), energy_mwh in np.ndenumerate(energy):
         rate, instance, term_hours = priced[column]

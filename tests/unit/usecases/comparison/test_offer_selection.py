@@ -49,12 +49,12 @@ def test_names_that_are_all_unknown_are_an_error_with_near_ones(
             {"accelerators": ["H100"], "pricing": ["reserved_1y"]},
             [
                 "NVIDIA-H100-80GB-SXM has no pricing reserved_1y here, known are on_demand, spot (candidates.pricing)",
-                "sold there are NVIDIA-A100-80GB-SXM, not NVIDIA-H100-80GB-SXM (candidates.accelerators)",
+                "offers there are of NVIDIA-A100-80GB-SXM, not of NVIDIA-H100-80GB-SXM (candidates.accelerators)",
             ],
         ),
         ({"accelerators": ["A100-80GB"], "regions": ["us-east-1"]}, ["has no regions us-east-1 here, known are europe-west4"]),
         ({"providers": ["gcp"], "max_age_days": 30.0}, ["the newest price that does was read 40 days ago (candidates.max_age_days)"]),
-        ({"accelerators": ["MI300X"], "providers": ["aws"], "pricing": ["spot"]}, ["no single filter is to blame"]),
+        ({"accelerators": ["MI300X"], "providers": ["aws"], "pricing": ["spot"]}, ["no single filter rules out all offers"]),
     ],
 )
 def test_where_no_offer_answers_the_filter_to_drop_is_named(context: AppContext, candidates: dict[str, Any], told: list[str]) -> None:

@@ -296,7 +296,7 @@ def test_every_variant_has_its_best_option_in_the_answer(settings: Settings) -> 
         assert block.feasible == 4
         assert block.reason is None
     assert (endless.best, endless.cost_usd, endless.feasible) == (None, None, 0)
-    assert "neither deadline nor max_wall_clock_days" in str(endless.reason)
+    assert "without a deadline or max_wall_clock_days" in str(endless.reason)
     assert compared(context).variants == ()
 
 
