@@ -208,12 +208,12 @@ def test_a_rate_measured_on_one_accelerator_is_warned_of_on_several(settings: Se
 
     def warned(accelerators: list[str]) -> bool:
         return any(
-            "taken for all 2 accelerators" in text for text in compared(context, {"accelerators": accelerators}, workload=measured).warnings
+            "used for all 2 accelerators" in text for text in compared(context, {"accelerators": accelerators}, workload=measured).warnings
         )
 
     assert warned(["H100", "A100-80GB"])
     assert not warned(["H100"])
-    assert not any("taken for all" in text for text in compared(context).warnings)
+    assert not any("used for all" in text for text in compared(context).warnings)
 
 
 def test_energy_is_that_of_the_offers_region_unless_stated(settings: Settings) -> None:
