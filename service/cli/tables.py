@@ -1,11 +1,14 @@
-"""Answers as tables for people. Figures are rounded for reading; `--json` has them whole."""
+"""Answers as tables for people. Figures are rounded for reading; `--json` has them in full."""
 
 from __future__ import annotations
 
+import shutil
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 Entry = Mapping[str, Any]
+UNLIMITED_WIDTH = 100_000
 SCALES = ((1e12, "T"), (1e9, "B"), (1e6, "M"), (1e3, "K"))
 
 
@@ -55,7 +58,7 @@ def levers(found: Sequence[Entry]) -> list[str]:
         return ["levers: no single change saves anything worth telling"]
     head = ("lever", "saves USD", "days", "tCO2e", "then USD")
     rows = [(lever["title"], *(figure(lever[name]) for name in ("saves_usd", "saves_days", "saves_tco2e", "total_usd"))) for lever in found]
-    top, *lines = columns([head, *rows]).splitlines()
+    top, *lines = columns([head, *rows], fit=False).splitlines()
     told = (f"{line}\n    {_change(lever['change'])}\n    risk: {lever['risk']}" for line, lever in zip(lines, found, strict=True))
     return [top, *told]
 
@@ -132,10 +135,26 @@ def figure(value: float) -> str:
     return f"{value:,.0f}" if abs(value) >= 100 or value == 0 else f"{value:.3g}"
 
 
-def columns(rows: Sequence[Sequence[str]]) -> str:
-    """Rows with their cells in line."""
-    widths = [max(len(row[index]) for row in rows) for index in range(len(rows[0]))]
-    return "\n".join("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows)
+def columns(rows: Sequence[Sequence[str]], *, fit: bool = True) -> str:
+    """Rows with aligned cells; on a terminal with `fit` no wider than it, long cells continue on further lines."""
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table.grid(padding=(0, 2))
+    for _ in rows[0]:
+        table.add_column(overflow="fold")
+    for row in rows:
+        table.add_row(*(Text(cell) for cell in row))
+    console = Console(width=_terminal_width() if fit else UNLIMITED_WIDTH, color_system=None)
+    with console.capture() as capture:
+        console.print(table)
+    return "\n".join(line.rstrip() for line in capture.get().splitlines())
+
+
+def _terminal_width() -> int:
+    """Characters a line of the terminal; unlimited where standard output is a file or a pipe."""
+    return shutil.get_terminal_size().columns if sys.stdout.isatty() else UNLIMITED_WIDTH
 
 
 def scaled(count: float) -> str:
