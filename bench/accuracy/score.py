@@ -21,8 +21,7 @@ from service.domain.training.model import GenericNetwork, Model
 from service.domain.training.run import Cluster, Training
 from service.engine.numerics.ranges import inverse, product
 from service.engine.training.flops import training_flops
-from service.engine.training.memory import total_parameters
-from service.engine.training.parameters import count_parameters
+from service.engine.training.parameters import count_parameters, total_parameters
 from service.engine.training.step.workload import peak_flops
 from service.presets.training.utilisation import (
     LayoutKnowledge,

@@ -13,13 +13,14 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from service.domain.training.utilisation import AchievedRates
 from service.presets.training.utilisation import FittedParameters, Key, MatmulShare, watts_per_tflop
 from tools.calibration.cases import is_held_back, parameter_key, throughput_cases, without_layout
 from tools.calibration.folds import Folds, write_folds
 from tools.calibration.priors import priors, with_fixed_parameters
 from tools.calibration.remaining import write_remaining
 from tools.calibration.spreads import fit_plan_calibration, fit_spreads, group_weights, other_shares, with_sources
-from tools.calibration.table import AchievedColumns, CaseTable, Floats, keep_fastest, power_ratio, predicted_rates, select_rows, tabulate
+from tools.calibration.table import CaseTable, Floats, keep_fastest, power_ratio, predicted_rates, select_rows, tabulate
 from tools.calibration.write import write_utilisation
 
 # Scatter of rows about a good model, as a log: kernels, clocks and teams differ by that much.
@@ -128,7 +129,7 @@ def _shared(vector: Floats) -> dict[str, float]:
     return {name: _plain(name, scaled) for name, scaled in zip(_names(), vector, strict=False)}
 
 
-def _columns(problem: FitProblem, vector: Floats) -> AchievedColumns:
+def _columns(problem: FitProblem, vector: Floats) -> AchievedRates[Floats]:
     """The vector as what is achieved at every position."""
     shared, count, first = _shared(vector), len(problem.keys), len(_names())
     position = problem.table.row
@@ -139,7 +140,7 @@ def _columns(problem: FitProblem, vector: Floats) -> AchievedColumns:
     def everywhere(name: str) -> Floats:
         return np.full(len(position), shared[name])
 
-    return AchievedColumns(
+    return AchievedRates(
         matmul_share=np.minimum(shares, problem.frame.largest_share)[position],
         attention_share=attention[position],
         tensor_overlap=(shared["tensor_overlap"] * problem.overlapping)[position],

@@ -9,7 +9,7 @@ from service.domain.quantities import Range
 from service.domain.training.hardware import Precision
 from service.domain.training.model import GenericNetwork, Model
 from service.domain.training.run import Cluster, Failures, Training
-from service.engine.training.memory import total_parameters
+from service.engine.training.parameters import total_parameters
 from service.engine.training.reliability import reliability
 from service.presets.defaults import batch_tokens, default, flash_attention
 from service.presets.training.footprint import find_footprint

@@ -8,9 +8,9 @@ from dataclasses import dataclass, fields, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from service.domain.training.utilisation import Utilisation
+from service.domain.training.utilisation import AchievedRates, Utilisation
 from service.engine.training.step.collectives import ExchangeTime
-from service.engine.training.step.step_time import AchievedRates, time_step
+from service.engine.training.step.step_time import time_step
 from service.engine.training.step.step_work import StepWork, step_work
 from service.presets.training.utilisation import FittedParameters, attention_share, utilisation, watts_per_tflop
 from tools.calibration.cases import MeasuredCase
@@ -60,7 +60,7 @@ def tabulate(cases: Sequence[MeasuredCase]) -> CaseTable:
     return CaseTable(_joined(parts), np.concatenate(rows), np.concatenate(tokens), tuple(owners), np.concatenate(rates))
 
 
-def position_parameters(table: CaseTable, parameters: FittedParameters) -> AchievedRates:
+def position_parameters(table: CaseTable, parameters: FittedParameters) -> AchievedRates[Floats]:
     """The parameters as one value a position."""
     kinds = [(case.accelerator, case.training.precision, case.kernels) for case in table.cases]
     index: dict[tuple[str, str, str], int] = {}
@@ -69,47 +69,24 @@ def position_parameters(table: CaseTable, parameters: FittedParameters) -> Achie
     for part, precision, kernels in dict.fromkeys(kinds):
         found = utilisation(parameters, part, precision)
         known[part.name, precision, kernels] = replace(found, attention_share=attention_share(parameters, part.family, kernels))
-    return AchievedColumns(**{name: np.array([getattr(known[key], name) for key in index])[rows][table.row] for name in RATES})
+    return AchievedRates(**{name: np.array([getattr(known[key], name) for key in index])[rows][table.row] for name in RATES})
 
 
-@dataclass(frozen=True)
-class AchievedColumns:
-    """`AchievedRates` with one value a position."""
-
-    matmul_share: Floats
-    attention_share: Floats
-    routed_share: Floats
-    operand_share: Floats
-    tile_s: Floats
-    activation_passes: Floats
-    link_share: Floats
-    network_share: Floats
-    hop_s: Floats
-    overlap_share: Floats
-    tensor_overlap: Floats
-    layer_overhead_s: Floats
-    routing_overhead_s: Floats
-    expert_overhead_s: Floats
-    call_overhead_s: Floats
-    straggler_share: Floats
-    launch_power: Floats
+RATES = tuple(field.name for field in fields(AchievedRates))
 
 
-RATES = tuple(field.name for field in fields(AchievedColumns))
-
-
-def position_rates(table: CaseTable, achieved: AchievedRates) -> Floats:
+def position_rates(table: CaseTable, achieved: AchievedRates[Floats]) -> Floats:
     """Predicted tokens a second and accelerator at every position."""
     return table.tokens / time_step(table.asked, achieved).total
 
 
-def predicted_rates(table: CaseTable, achieved: AchievedRates) -> Floats:
+def predicted_rates(table: CaseTable, achieved: AchievedRates[Floats]) -> Floats:
     """Predicted tokens a second and accelerator of every row, of the fastest layout that may be its own."""
     best: Floats = np.maximum.reduceat(position_rates(table, achieved), table.starts)
     return best
 
 
-def keep_fastest(table: CaseTable, achieved: AchievedRates, kept: int = CANDIDATES_KEPT) -> CaseTable:
+def keep_fastest(table: CaseTable, achieved: AchievedRates[Floats], kept: int = CANDIDATES_KEPT) -> CaseTable:
     """The table with the fastest positions of every row only."""
     order = np.lexsort((-position_rates(table, achieved), table.row))
     starts = table.starts

@@ -1,64 +1,137 @@
-"""What accelerators achieve of their data sheets, as measured: the few parameters of the throughput model."""
+"""What accelerators achieve of their data sheets, as measured: the parameters of the throughput model."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Generic, TypeVar
 
 from service.domain.quantities import Range
+
+# A number, or an array with one value for each row of measurements.
+Rate = TypeVar("Rate", covariant=True)  # noqa: PLC0105 - the name of what it stands for
+
+
+class BadMeasurement(Exception):
+    """A measurement that cannot be used; the text names the file or the entry, what is wrong and what would be right."""
 
 
 @dataclass(frozen=True, slots=True)
 class PlanCalibration:
-    """How published runs went against plans made of their steps alone.
+    """Accelerator-hours of published runs against plans made of their steps alone.
 
-    `lost_between_nodes`: time a whole run loses beyond its steps' and its failures', over theirs, on ever more nodes; a job of one node
-    loses nothing. `spread`: actual over planned hours beyond the speed's own error, p50 1.
+    Attributes
+    ----------
+    lost_between_nodes : float
+        Time that a run on very many nodes loses beyond its steps and failures, over the time of these [1]; a run on one node loses none.
+    spread : Range
+        Actual over planned hours beyond the error of the throughput [1]; p50 is 1.
     """
 
     lost_between_nodes: float
     spread: Range
 
 
-@dataclass(frozen=True, slots=True)
-class Utilisation:
-    """What an accelerator family achieves at a precision, from measurements.
+@dataclass(frozen=True)
+class KernelRates(Generic[Rate]):
+    """What kernels on one device achieve.
 
-    `matmul_share`: share of the dense peak that large matrix work reaches; `routed_share`: what experts' grouped products reach of
-    that. `operand_share`: part of the products' operand traffic that their arithmetic does not hide. `tile_s`: seconds that a
-    product's last tiles cost, an element of its reduction, at the 16-bit rate. `attention_share`: share of the 16-bit peak that
-    flash attention's kernels reach. `activation_passes`: memory traffic of norms, activations and residuals over that of reading
-    and writing each once. `link_share`, `network_share`: share of the rates of the link inside a node (or pod) and of the network
-    that collectives reach. `hop_s`: seconds of a collective that carries nothing, each doubling of its ranks. `overlap_share`: part
-    of an exchange that hides behind work it can run beside; `tensor_overlap`: of the tensor ranks' exchanges. `layer_overhead_s`:
-    the host's time to launch a layer's forward and backward; `routing_overhead_s`: a routed layer's on top; `expert_overhead_s`: on
-    top of that, of every expert the device holds of it; `call_overhead_s`: an exchange's. `launch_power`: how sharply the slower of
-    host and device decides. `straggler_share`: slowdown by each doubling of the nodes. `other_share`: share of the dense peak that
-    networks counted by samples reach (None: as matrix work). `spread`: measured over predicted throughput,
-    p10 to p90.
+    Attributes
+    ----------
+    matmul_share : float
+        Share of the dense peak that large matrix products reach [1].
+    attention_share : float
+        Share of the dense 16-bit peak that flash attention reaches [1].
+    routed_share : float
+        What experts' grouped products reach of `matmul_share` [1].
+    operand_share : float
+        Share of the products' operand traffic that their arithmetic does not hide [1].
+    tile_s : float
+        Time of a product's last tiles at the 16-bit rate [s per element of its reduction].
+    activation_passes : float
+        Memory traffic of norms, activations and residuals over reading and writing each once [1].
     """
 
-    matmul_share: float
-    attention_share: float
-    routed_share: float
-    operand_share: float
-    tile_s: float
-    activation_passes: float
-    link_share: float
-    network_share: float
-    hop_s: float
-    overlap_share: float
-    tensor_overlap: float
-    layer_overhead_s: float
-    routing_overhead_s: float
-    expert_overhead_s: float
-    call_overhead_s: float
-    straggler_share: float
-    launch_power: float
+    matmul_share: Rate
+    attention_share: Rate
+    routed_share: Rate
+    operand_share: Rate
+    tile_s: Rate
+    activation_passes: Rate
+
+
+@dataclass(frozen=True)
+class CollectiveRates(Generic[Rate]):
+    """What collectives achieve on links and between nodes.
+
+    Attributes
+    ----------
+    link_share, network_share : float
+        Share of the data sheet's rate reached on the link inside a node (or pod) and on the network [1].
+    hop_s : float
+        Time of a collective without payload for each doubling of its ranks [s].
+    overlap_share : float
+        Share of an exchange hidden behind work that it can run beside [1].
+    tensor_overlap : float
+        The same for exchanges between tensor ranks [1].
+    straggler_share : float
+        Slowdown of the step for each doubling of the nodes [1].
+    """
+
+    link_share: Rate
+    network_share: Rate
+    hop_s: Rate
+    overlap_share: Rate
+    tensor_overlap: Rate
+    straggler_share: Rate
+
+
+@dataclass(frozen=True)
+class HostOverheads(Generic[Rate]):
+    """Time that the host takes to launch kernels.
+
+    Attributes
+    ----------
+    layer_overhead_s : float
+        Launch of a layer's forward and backward [s].
+    routing_overhead_s : float
+        The same for the routing of a layer with experts, in addition [s].
+    expert_overhead_s : float
+        The same for each expert that the device holds, in addition [s].
+    call_overhead_s : float
+        Launch of one exchange [s].
+    launch_power : float
+        Exponent of the power mean that joins the times of host and device [1]; infinite is their maximum.
+    """
+
+    layer_overhead_s: Rate
+    routing_overhead_s: Rate
+    expert_overhead_s: Rate
+    call_overhead_s: Rate
+    launch_power: Rate
+
+
+@dataclass(frozen=True)
+class AchievedRates(KernelRates[Rate], CollectiveRates[Rate], HostOverheads[Rate]):
+    """Everything that is achieved of the data sheets' rates: numbers of one machine, or arrays with one value for each row."""
+
+
+@dataclass(frozen=True)
+class Utilisation(AchievedRates[float]):
+    """What an accelerator family achieves at a precision, from measurements.
+
+    Attributes
+    ----------
+    spread : Range
+        Measured over predicted throughput [1].
+    source : str
+        Publications that it is fitted to.
+    borrowed : bool
+        Whether it was measured on another part, family or precision.
+    other_share : float, optional
+        Share of the dense peak that networks counted by samples reach [1]; None: `matmul_share`.
+    """
+
     spread: Range
     source: str
     borrowed: bool = False
     other_share: float | None = None
-
-
-class BadMeasurement(Exception):
-    """A measurement that cannot be used; the text names the file or the entry, what is wrong and what would be right."""

@@ -12,7 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from service.domain.training.run import Run
-from service.engine.training.cost import HOURS_PER_MONTH, checkpoint_interval_hours, checkpoints_written, overhead_share, spare_accelerators
+from service.engine.training.cost import HOURS_PER_MONTH, overhead_share, spare_accelerators
+from service.engine.training.reliability import checkpoint_interval_hours, checkpoints_written
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]

@@ -1,1 +1,1 @@
-"""Numerical tools that know nothing of training: ranges, quantiles, least squares, money in cents."""
+"""Numerical methods that know no subject: ranges, quantiles, robust least squares, money in cents."""

@@ -1,4 +1,4 @@
-"""Amounts divided into whole cents that add up exactly."""
+"""Amounts in whole cents that add up exactly."""
 
 from __future__ import annotations
 
@@ -9,30 +9,80 @@ CENT, ZERO = Decimal("0.01"), Decimal("0.00")
 
 
 def cents(usd: float) -> Decimal:
-    """The amount in whole cents, halves to even."""
+    """Amount in whole cents, halves to even.
+
+    Parameters
+    ----------
+    usd : float
+        Amount [USD].
+
+    Returns
+    -------
+    Decimal
+        Multiple of 0.01 [USD].
+    """
     return Decimal(repr(usd)).quantize(CENT, rounding=ROUND_HALF_EVEN) if usd else ZERO
 
 
 def sum_usd(amounts: Iterable[Decimal]) -> Decimal:
-    """The sum, exact."""
+    """Exact sum of amounts [USD]; 0.00 of none."""
     return sum(amounts, ZERO)
 
 
 def share_usd(share: float, usd: Decimal) -> Decimal:
-    """A share, or a multiple, of an amount in whole cents, halves to even."""
+    """Share, or multiple, of an amount in whole cents, halves to even.
+
+    Parameters
+    ----------
+    share : float
+        Factor [1].
+    usd : Decimal
+        Amount [USD].
+
+    Returns
+    -------
+    Decimal
+        Multiple of 0.01 [USD].
+    """
     return (Decimal(repr(share)) * usd).quantize(CENT, rounding=ROUND_HALF_EVEN)
 
 
 def allocate(amount: Decimal, weights: Sequence[Decimal]) -> list[Decimal]:
-    """An amount divided by weights of 0 or more, evenly where all are 0, in whole cents that add up to it."""
-    whole = sum_usd(weights)
-    return round_to_total([amount * weight / whole if whole else amount / len(weights) for weight in weights], amount)
+    """Division of an amount by weights, in whole cents that add up to it.
+
+    Parameters
+    ----------
+    amount : Decimal
+        In whole cents [USD].
+    weights : sequence of (n,) Decimal
+        Any unit, none below 0; all 0: even parts.
+
+    Returns
+    -------
+    list of (n,) Decimal
+        Multiples of 0.01 [USD]; their sum is `amount`.
+    """
+    total = sum_usd(weights)
+    return round_to_total([amount * weight / total if total else amount / len(weights) for weight in weights], amount)
 
 
 def round_to_total(parts: Sequence[Decimal], amount: Decimal) -> list[Decimal]:
-    """Parts that add up to an amount, but for rounding, in whole cents that do so exactly: the largest remainders are rounded up."""
-    down = [one.quantize(CENT, rounding=ROUND_FLOOR) for one in parts]
+    """Parts in whole cents that add up exactly to a total, by the largest remainder method.
+
+    Parameters
+    ----------
+    parts : sequence of (n,) Decimal
+        They add up to `amount` but for rounding [USD].
+    amount : Decimal
+        Total, in whole cents [USD].
+
+    Returns
+    -------
+    list of (n,) Decimal
+        Multiples of 0.01 [USD]; their sum is `amount`.
+    """
+    down = [part.quantize(CENT, rounding=ROUND_FLOOR) for part in parts]
     missing = int((amount - sum_usd(down)) / CENT)
     rest = sorted(range(len(parts)), key=lambda at: parts[at] - down[at], reverse=True)
     up = set(rest[:missing])
-    return [one + CENT if at in up else one for at, one in enumerate(down)]
+    return [part + CENT if at in up else part for at, part in enumerate(down)]

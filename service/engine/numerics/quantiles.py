@@ -1,4 +1,4 @@
-"""Values of a range at standard normal scores: log-normal on either side of the median; normal, and not below 0, where it reaches 0."""
+"""Quantiles of a range: log-normal on either side of its median, or normal where it reaches 0."""
 
 from __future__ import annotations
 
@@ -19,7 +19,22 @@ Scores = TypeVar("Scores", Floats, Singles, Floats | Singles)
 
 
 def range_quantiles(spread: Range, z: Floats | Singles) -> Floats:
-    """The values that as large a share of the range does not exceed as of a standard normal quantity does not exceed z."""
+    """Quantiles of `spread` at Φ(z).
+
+    A range above 0 is two-piece log-normal; one that reaches 0 is two-piece normal, and its values below 0 are 0.
+
+    Parameters
+    ----------
+    spread : Range
+        10th, 50th and 90th percentile, any unit.
+    z : float array of any shape
+        Standard normal scores [1].
+
+    Returns
+    -------
+    float array of the same shape
+        In the unit of `spread`.
+    """
     if spread.p10 == spread.p90:
         return np.full(z.shape, spread.p50, dtype=np.float64)
     if spread.p10 < SMALLEST_LOG_NORMAL:
@@ -28,12 +43,38 @@ def range_quantiles(spread: Range, z: Floats | Singles) -> Floats:
 
 
 def log_ratio_to_median(spread: Range, z: Floats | Singles) -> Floats | Singles:
-    """The logarithm of a range's value over its median."""
+    """Natural logarithm of a range's quantiles over its median.
+
+    Parameters
+    ----------
+    spread : Range
+        All percentiles above 0.
+    z : float array of any shape
+        Standard normal scores [1].
+
+    Returns
+    -------
+    float array of the same shape
+        ln(value / p50) [1], in the precision of `z`.
+    """
     return two_piece_normal(z, math.log(spread.p50 / spread.p10), math.log(spread.p90 / spread.p50))
 
 
 def two_piece_normal(z: Scores, below: float, above: float) -> Scores:
-    """Scores times the distance to the 90th percentile above the median, and to the 10th below it; in the scores' own precision."""
+    """Deviations of a two-piece normal quantity from its median.
+
+    Parameters
+    ----------
+    z : float array of any shape
+        Standard normal scores [1].
+    below, above : float
+        Distance of the 10th and of the 90th percentile from the median, any unit.
+
+    Returns
+    -------
+    float array of the same shape
+        In the unit of `below` and `above`, in the precision of `z`.
+    """
     low, high = z * z.dtype.type(below / P90_Z_SCORE), z * z.dtype.type(above / P90_Z_SCORE)
     found: Scores = np.asarray(np.maximum(low, high) if above > below else np.minimum(low, high))
     return found

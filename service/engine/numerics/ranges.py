@@ -1,4 +1,4 @@
-"""How ranges combine. Independent factors multiply: their logarithms' distances from the median add in squares, each side apart."""
+"""Arithmetic of ranges as log-normal quantities."""
 
 from __future__ import annotations
 
@@ -12,7 +12,22 @@ P90_Z_SCORE = NormalDist().inv_cdf(0.9)
 
 
 def product(median: float, factors: Iterable[Range]) -> Range:
-    """`median` times independent uncertain factors, each given relative to its own median (p50 of any size)."""
+    """Product of independent uncertain factors.
+
+    Log distances of the percentiles from the median add in squares, each side apart.
+
+    Parameters
+    ----------
+    median : float
+        Median of the product, above 0, any unit.
+    factors : iterable of Range
+        Each relative to its own median (p50 of any size).
+
+    Returns
+    -------
+    Range
+        In the unit of `median`.
+    """
     below = above = 0.0
     for factor in factors:
         below += math.log(factor.p50 / factor.p10) ** 2
@@ -21,12 +36,36 @@ def product(median: float, factors: Iterable[Range]) -> Range:
 
 
 def inverse(factor: Range) -> Range:
-    """The range of 1 / x."""
+    """Range of 1 / x.
+
+    Parameters
+    ----------
+    factor : Range
+        Above 0.
+
+    Returns
+    -------
+    Range
+        In the inverse unit.
+    """
     return Range(1 / factor.p90, 1 / factor.p50, 1 / factor.p10)
 
 
 def probability_below(limit: float, quantity: Range) -> float:
-    """Probability that a log-normal quantity with these percentiles stays at or under `limit`."""
+    """Probability that a two-piece log-normal quantity is at or under a limit.
+
+    Parameters
+    ----------
+    limit : float
+        In the unit of `quantity`.
+    quantity : Range
+        Percentiles.
+
+    Returns
+    -------
+    float
+        From 0 to 1 [1].
+    """
     if quantity.p10 == quantity.p90:
         return 1.0 if quantity.p50 <= limit else 0.0
     if limit <= 0:

@@ -6,7 +6,8 @@ import numpy as np
 
 from service.domain.scenarios import Floats, RunModel
 from service.domain.training.run import Run
-from service.engine.training.cost import HOURS_PER_MONTH, checkpoints_written, idle_accelerators, overhead_share
+from service.engine.training.cost import HOURS_PER_MONTH, idle_accelerators, overhead_share
+from service.engine.training.reliability import checkpoints_written
 
 
 def run_usd(model: RunModel, hours: Floats, usd_per_accelerator_hour: Floats | float, around: Floats | float) -> Floats:

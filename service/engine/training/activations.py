@@ -1,22 +1,23 @@
-"""Activations kept for the backward pass, and the logits.
+"""Activations stored for the backward pass, and the logits.
 
 After Korthikanti et al. 2022 (arXiv 2205.05198, section 4), restated in tensor sizes so that grouped heads, gated feed-forwards, latent
 attention and experts count right: for their GPT shape the sum is their 34 * s * b * h bytes a layer but for two 1-byte dropout masks.
-Kept are, an element each: both norms' inputs, which are the residual stream; queries, keys, values and attention's output; the
-feed-forward's inner tensors before its activation function; and the inputs of matrix products that no other operation keeps: both norms'
-outputs, the activation function's output, the tokens sent to experts. 8- and 4-bit recipes keep the latter quantised.
+Stored, once each: both norms' inputs, which are the residual stream; queries, keys, values and attention's output; the feed-forward's inner
+tensors before its activation function; and the inputs of matrix products that no other operation stores: both norms' outputs, the
+activation function's output, the tokens sent to experts. 8- and 4-bit recipes quantise the latter.
 
-What is recomputed:
+Recomputed:
+
 - selective, with stored scores: the scores (Korthikanti et al., section 5).
 - selective, with flash attention, which never stores them: what costs no matrix product, norms and activation functions, and latent
-  attention's up-projections (DeepSeek-V3, arXiv 2412.19437, section 3.2.3; Megatron Core's recompute modules core_attn, layernorm,
-  moe_act and mla_up_proj).
+  attention's up-projections (DeepSeek-V3, arXiv 2412.19437, section 3.2.3; Megatron Core's recompute modules core_attn, layernorm, moe_act
+  and mla_up_proj).
 - full: all but each layer's input (Chen et al. 2016, arXiv 1604.06174).
 
-The layer at work has all of its own again, whatever is recomputed.
+The layer that is being computed holds all of its own activations again, whatever is recomputed.
 
-Left out: dropout masks; experts loaded unevenly (routing is balanced by a loss or a bias, and layers and micro-batches in flight even the
-rest out); offloading to the host's memory.
+Left out: dropout masks; uneven load of experts (routing is balanced by a loss or a bias, and layers and micro-batches in flight average out
+the rest); offloading to the host's memory.
 """
 
 from __future__ import annotations
@@ -41,9 +42,14 @@ SCORE_BYTES = 5.0
 
 @dataclass(frozen=True, slots=True)
 class ActivationBytes:
-    """Bytes of one layer's activations for one token by recomputation, in the order of `RECOMPUTES`.
+    """Activations of one layer for one token, by recomputation in the order of `RECOMPUTES`.
 
-    `split` divides over tensor ranks; `whole` does so with sequence parallelism alone (Korthikanti et al. 2022, section 4.2.2).
+    Attributes
+    ----------
+    replicated : (3,) float array
+        Held by every tensor rank unless sequence parallelism divides them (Korthikanti et al. 2022, section 4.2.2) [B].
+    sharded : (3,) float array
+        Divided over the tensor ranks [B].
     """
 
     replicated: Floats
@@ -53,7 +59,26 @@ class ActivationBytes:
 def layer_activation_bytes(
     model: Transformer, seq_len: float, *, flash: bool, element: float = 2.0, product_input: float = 2.0
 ) -> ActivationBytes:
-    """What one layer keeps, from bytes of an `element` and of a quantised `product_input`."""
+    """Stored activations of one layer for one token.
+
+    Parameters
+    ----------
+    model : Transformer
+        Shape.
+    seq_len : float
+        Tokens of a sequence.
+    flash : bool
+        Flash attention, which stores no scores.
+    element : float
+        Size of an element [B].
+    product_input : float
+        Size of an element of a stored matrix product's input [B].
+
+    Returns
+    -------
+    ActivationBytes
+        [B per token].
+    """
     hidden = model.hidden_size
     projected, latent = _attention_elements(model)
     before, after, sent = _feed_forward_elements(model)
@@ -71,7 +96,7 @@ def layer_activation_bytes(
 
 
 def attention_output_width(model: Transformer) -> float:
-    """Elements of attention's output for one token."""
+    """Elements of attention's output for one token [1]."""
     return float(model.attention_heads * (model.latent.v_head_dim if model.latent else model.head_dim))
 
 
@@ -97,14 +122,25 @@ def _feed_forward_elements(model: Transformer) -> tuple[float, float, float]:
 
 
 def active_expert_width(experts: Experts) -> float:
-    """Feed-forward elements of the experts that a token visits, shared ones included."""
+    """Feed-forward elements of the experts that a token visits, shared ones included [1]."""
     shared = experts.shared_experts * (experts.shared_ffn_hidden_size or experts.ffn_hidden_size)
     return float(experts.experts_per_token * experts.ffn_hidden_size + shared)
 
 
 def activation_bytes(model: Transformer, training: Training, layouts: Layouts) -> dict[str, Floats]:
-    """Bytes of activations by what they go with on a stage (`Stage`): each layer's for every micro-batch in flight; once, what the layer
-    at work has recomputed; with the head, the last norm's input and output (Korthikanti et al. 2022, sections 4.2.3 and 4.3).
+    """Activations by what they go with on a stage (`PipelineStage`).
+
+    Each layer's for every micro-batch in flight; once, what the layer being computed has recomputed; with the head, the last norm's input
+    and output.
+
+    Returns
+    -------
+    dict of str to (layouts,) float array
+        By the name of a field of `PipelineStage`, or "once" [B].
+
+    References
+    ----------
+    Korthikanti et al. 2022 (arXiv 2205.05198), sections 4.2.3 and 4.3.
     """
     element = element_bytes(training)
     tokens = layouts.micro_batch * training.seq_len / layouts.context
@@ -124,8 +160,23 @@ def activation_bytes(model: Transformer, training: Training, layouts: Layouts) -
 
 
 def cross_attention_bytes(model: Transformer, recompute: NDArray[np.int64], ratio: float) -> Floats:
-    """Bytes a token of the encoder that a decoder layer's cross-attention keeps: keys and values of the encoder's tokens, and for
-    the decoder's `ratio` times as many its norm, queries and output.
+    """Activations that a decoder layer's cross-attention stores.
+
+    Keys and values of the encoder's tokens, and norm, queries and output of the decoder's.
+
+    Parameters
+    ----------
+    model : Transformer
+        Shape.
+    recompute : (layouts,) int array
+        Index of `RECOMPUTES`.
+    ratio : float
+        Tokens of the decoder over those of the encoder [1].
+
+    Returns
+    -------
+    (layouts,) float array
+        With elements of 2 bytes [B per token of the encoder].
     """
     key_value = 2 * model.kv_heads * model.head_dim
     kept = 2.0 * (key_value + ratio * (2 * model.hidden_size + attention_width(model)))
@@ -133,9 +184,14 @@ def cross_attention_bytes(model: Transformer, recompute: NDArray[np.int64], rati
 
 
 def logit_bytes(model: Transformer, training: Training, layouts: Layouts) -> dict[str, Floats]:
-    """Bytes of the logits, which go with the head, split over tensor and context ranks.
+    """Logits, which go with the head, divided over tensor and context ranks; with a teacher's own.
 
-    A teacher run beside adds its own. A ViT's are one row an image.
+    A ViT has one row an image.
+
+    Returns
+    -------
+    dict of str to (layouts,) float array
+        By the name of a field of `PipelineStage` [B].
     """
     rows = training.decoder_seq_len if model.decoder_layers else training.seq_len if model.kind != "vit" else 1
     vocabulary = model.vocab_size

@@ -1,7 +1,7 @@
-"""What a run costs, line by line. Lines are exact decimals in cents and add up to the total's p50.
+"""Cost of a run, line by line. Lines are exact decimals in cents and add up to the p50 of the total.
 
-A reservation is paid for whole terms: what the run does not use of them is a line of its own. Work around the run (evaluation,
-debugging, re-runs) takes accelerators' hours as the run does, so it uses the term up too.
+A reservation is paid for whole terms: the part that the run does not use is a line of its own. Work around the run (evaluation, debugging,
+re-runs) takes accelerator-hours as the run does, so it uses the term too.
 """
 
 from __future__ import annotations
@@ -11,26 +11,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from decimal import Decimal
 
-import numpy as np
-from numpy.typing import NDArray
-
 from service.domain.quantities import Range
+from service.domain.training.estimate import LineBlock
 from service.domain.training.run import Run
 from service.engine.numerics.money import cents
-from service.engine.training.reliability import reliability
+from service.engine.training.reliability import checkpoints_written
 
-Floats = NDArray[np.float64]
 COMPUTE = "compute"
 HOURS_PER_MONTH = 730.0
-
-
-@dataclass(frozen=True, slots=True)
-class CostLine:
-    """One line of the bill."""
-
-    line: str
-    usd: Decimal
-    basis: str
 
 
 Line = tuple[str, "Callable[[Bill], float]", "Callable[[Bill], str]"]
@@ -38,31 +26,86 @@ Line = tuple[str, "Callable[[Bill], float]", "Callable[[Bill], str]"]
 
 @dataclass(frozen=True, slots=True)
 class Bill:
-    """A run that takes so many hours, what it draws, and the size of its checkpoints: all that its lines are made of."""
+    """What the lines are computed from.
+
+    Attributes
+    ----------
+    run : Run
+        Prices and settings.
+    hours : float
+        Wall-clock hours of the run [h].
+    energy_mwh : float
+        Electricity [MWh].
+    checkpoint_tb : float
+        Size of one checkpoint [TB].
+    checkpoint_interval_hours : float
+        Time between checkpoints [h].
+    """
 
     run: Run
     hours: float
     energy_mwh: float
     checkpoint_tb: float
+    checkpoint_interval_hours: float
 
     @property
     def compute_usd(self) -> float:
-        """The accelerators at work."""
+        """Accelerator-hours of the run itself [USD]."""
         return self.hours * self.run.usd_per_accelerator_hour * self.run.cluster.count
 
 
-def cost_lines(run: Run, wall_clock_hours: float, energy_mwh: float, checkpoint_tb: float) -> list[CostLine]:
-    """All lines of one run. Zero lines are left out, but for the first, compute."""
-    bill = Bill(run, wall_clock_hours, energy_mwh, checkpoint_tb)
+def cost_lines(
+    run: Run, wall_clock_hours: float, energy_mwh: float, checkpoint_tb: float, checkpoint_interval_hours: float
+) -> list[LineBlock]:
+    """All lines of one run's cost, without those of 0 but compute.
+
+    Parameters
+    ----------
+    run : Run
+        Prices and settings.
+    wall_clock_hours : float
+        Wall-clock hours of the run [h].
+    energy_mwh : float
+        Electricity of these hours [MWh].
+    checkpoint_tb : float
+        Size of one checkpoint [TB].
+    checkpoint_interval_hours : float
+        Time between checkpoints [h].
+
+    Returns
+    -------
+    list of LineBlock
+        Amounts in whole cents [USD].
+    """
+    bill = Bill(run, wall_clock_hours, energy_mwh, checkpoint_tb, checkpoint_interval_hours)
     amounts = [(line, cents(usd(bill)), basis) for line, usd, basis in LINES]
-    return [CostLine(line, usd, basis(bill)) for line, usd, basis in amounts if usd or line == COMPUTE]
+    return [LineBlock(line, usd, basis(bill)) for line, usd, basis in amounts if usd or line == COMPUTE]
 
 
-def total_usd(run: Run, wall_clock_hours: Range, energy_mwh: float, checkpoint_tb: float) -> Range:
-    """The sum of the lines when the run takes its p10, p50 and p90 of hours; `energy_mwh` is that of the p50."""
+def total_usd(run: Run, wall_clock_hours: Range, energy_mwh: float, checkpoint_tb: float, checkpoint_interval_hours: float) -> Range:
+    """Sum of the lines at the p10, p50 and p90 of hours.
+
+    Parameters
+    ----------
+    run : Run
+        Prices and settings.
+    wall_clock_hours : Range
+        Wall-clock hours of the run [h].
+    energy_mwh : float
+        Electricity at the p50 of hours [MWh].
+    checkpoint_tb : float
+        Size of one checkpoint [TB].
+    checkpoint_interval_hours : float
+        Time between checkpoints [h].
+
+    Returns
+    -------
+    Range
+        [USD].
+    """
 
     def total(hours: float) -> float:
-        bill = Bill(run, hours, energy_mwh * hours / wall_clock_hours.p50, checkpoint_tb)
+        bill = Bill(run, hours, energy_mwh * hours / wall_clock_hours.p50, checkpoint_tb, checkpoint_interval_hours)
         return float(sum((cents(usd(bill)) for _, usd, _ in LINES), Decimal(0)))
 
     low, middle, high = (total(hours) for hours in (wall_clock_hours.p10, wall_clock_hours.p50, wall_clock_hours.p90))
@@ -70,38 +113,38 @@ def total_usd(run: Run, wall_clock_hours: Range, energy_mwh: float, checkpoint_t
 
 
 def paid_hours(used_hours: float, term_hours: float) -> float:
-    """Hours of an accelerator that are paid for: whole terms, or what is used where there is no term (0)."""
+    """Hours of an accelerator that are paid for: whole terms, or those used where there is no term.
+
+    Parameters
+    ----------
+    used_hours : float
+        Hours in use [h].
+    term_hours : float
+        Length of a reservation's term [h]; 0: none.
+
+    Returns
+    -------
+    float
+        [h].
+    """
     return math.ceil(used_hours / term_hours) * term_hours if term_hours else used_hours
 
 
 def spare_accelerators(run: Run) -> int:
-    """Accelerators held beside the run to replace failed ones, in whole nodes to the nearest."""
+    """Spare accelerators held to replace failed ones, in whole nodes to the nearest [1]."""
     count, node = run.cluster.count, run.cluster.accelerators_per_node
     spare_nodes = math.floor(run.failures.spare_share * count / node + 0.5) if count > node else 0
     return spare_nodes * node
 
 
 def idle_accelerators(run: Run) -> int:
-    """Spares, and the accelerators of the last instance that the run leaves unused."""
+    """Spares, and the accelerators of the last instance that the run does not use [1]."""
     count = run.cluster.count
     return spare_accelerators(run) + -(-count // run.billed_in) * run.billed_in - count
 
 
-def checkpoint_interval_hours(run: Run) -> float:
-    """Hours between the run's checkpoints: stated, or by Daly's rule at the median of its time to failure."""
-    failures = run.failures
-    weekly, mttf_hours = run.schedule.maintenance_hours_per_week, failures.mttf_hours_per_accelerator.p50
-    return reliability(failures, run.cluster, weekly, mttf_hours).checkpoint_interval_minutes / 60
-
-
-def checkpoints_written(hours: Floats | float, interval_hours: Floats | float) -> Floats:
-    """Checkpoints of a run of so many hours: one an interval, the last at its end."""
-    written: Floats = np.maximum(1.0, np.ceil(hours / interval_hours))
-    return written
-
-
 def overhead_share(run: Run) -> float:
-    """What work around the run takes, as a share of the run's own compute."""
+    """Evaluation, debugging and re-runs, over the run's own compute [1]."""
     return run.overhead.evaluation + run.overhead.debugging + run.overhead.reruns
 
 
@@ -123,7 +166,7 @@ def _spares_basis(bill: Bill) -> str:
 def _kept(bill: Bill) -> int:
     """Checkpoints that are kept: no more than the run writes."""
     most = bill.run.storage.checkpoints_kept
-    return min(most, int(checkpoints_written(bill.hours, checkpoint_interval_hours(bill.run)))) if most else 0
+    return min(most, int(checkpoints_written(bill.hours, bill.checkpoint_interval_hours))) if most else 0
 
 
 def _held_tb(bill: Bill, kept: int) -> float:

@@ -13,28 +13,58 @@ FULL_WIDTH = ("fp32", "tf32")
 
 
 def element_bytes(training: Training) -> float:
-    """Bytes of one element of an activation."""
+    """Size of one element of an activation.
+
+    Returns
+    -------
+    float
+        [B].
+    """
     return 4.0 if training.precision in FULL_WIDTH else 2.0
 
 
 def matmul_input_bytes(training: Training) -> float:
-    """Bytes of one element that a matrix product keeps for its weight's gradient: 8- and 4-bit recipes keep it quantised
-    (DeepSeek-V3, arXiv 2412.19437, section 3.3.3; so does Transformer Engine).
+    """Size of one element that a matrix product keeps for its weight's gradient.
+
+    8- and 4-bit recipes keep it quantised.
+
+    Returns
+    -------
+    float
+        [B].
+
+    References
+    ----------
+    DeepSeek-V3 (arXiv 2412.19437), section 3.3.3; Transformer Engine does the same.
     """
     return training.footprint.quantised_bytes.get(training.precision, element_bytes(training))
 
 
 def weight_bytes(training: Training) -> float:
-    """Bytes of one weight as the arithmetic reads it; 8- and 4-bit recipes keep a 16-bit copy beside the quantised one."""
+    """Size of one weight as the arithmetic reads it; 8- and 4-bit recipes keep a 16-bit copy beside the quantised one.
+
+    Returns
+    -------
+    float
+        [B].
+    """
     return element_bytes(training) + training.footprint.quantised_bytes.get(training.precision, 0.0)
 
 
 def gradient_bytes(training: Training, layouts: Layouts) -> Floats:
-    """Bytes of one gradient.
+    """Size of one gradient.
 
-    Megatron's mixed precision sums bf16 gradients up in fp32: 18 bytes a parameter with weights and Adam's states. Fully sharded they are
-    16: 16-bit weights and gradients and 12 of states in DeepSpeed (ZeRO, arXiv 1910.02054, section 3.1), or 4 each of weights and gradients
-    and 8 of states in FSDP (Zhao et al. 2023, arXiv 2304.11277, section 4.4).
+    Megatron's mixed precision sums bf16 gradients in fp32: 18 bytes a parameter with weights and Adam's states. Fully sharded they are 16:
+    16-bit weights and gradients and 12 of states in DeepSpeed, or 4 each of weights and gradients and 8 of states in FSDP.
+
+    Returns
+    -------
+    (layouts,) float array
+        [B].
+
+    References
+    ----------
+    ZeRO (arXiv 1910.02054), section 3.1; Zhao et al. 2023 (arXiv 2304.11277), section 4.4.
     """
     summed = training.footprint.gradient_bytes[training.precision]
     by_stage: Floats = np.array([summed, summed, summed, element_bytes(training)])[layouts.zero_stage]
@@ -42,6 +72,12 @@ def gradient_bytes(training: Training, layouts: Layouts) -> Floats:
 
 
 def optimizer_bytes(training: Training) -> float:
-    """Bytes a trained parameter of optimizer state: moments, and the fp32 master copy where the weights are narrower."""
+    """Optimizer state of one trained parameter: moments, and the fp32 master copy of narrower weights.
+
+    Returns
+    -------
+    float
+        [B].
+    """
     moments = training.footprint.moment_bytes[training.optimizer]
     return moments if training.precision in FULL_WIDTH else training.footprint.master_bytes + moments

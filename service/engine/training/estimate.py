@@ -1,4 +1,4 @@
-"""One training run from end to end: arithmetic, layout, time, failures, money, energy. Composes the other modules."""
+"""One training run from end to end: arithmetic, layout, time, failures, cost, energy. Composes the other modules."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from service.domain.training.estimate import (
     Estimate,
     FinishDates,
     FlopsBlock,
-    LineBlock,
     MemoryBlock,
     ReliabilityBlock,
     ThroughputBlock,
@@ -25,8 +24,8 @@ from service.engine.numerics.ranges import probability_below
 from service.engine.training.cost import cost_lines, total_usd
 from service.engine.training.dtypes import element_bytes, optimizer_bytes
 from service.engine.training.energy import carbon_tco2e, energy_mwh
-from service.engine.training.flops import FLOPS_PER_PETAFLOP_S_DAY, TrainingFlops, adapter_parameters, hardware_flops
-from service.engine.training.memory import total_parameters
+from service.engine.training.flops import FLOPS_PER_PETAFLOP_S_DAY, TrainingFlops, adapter_parameters, recomputed_flops
+from service.engine.training.parameters import total_parameters
 from service.engine.training.run_time import RunTime, predict_run_time
 from service.engine.training.search.fit_advice import what_would_fit
 from service.engine.training.search.layout_search import LayoutChoice
@@ -37,22 +36,42 @@ LOW_GOODPUT = 0.5
 
 
 def estimate(run: Run, utilisation: Utilisation, planning: PlanCalibration) -> Estimate:
-    """What the run takes, how long, what it costs.
+    """What the run takes, how long, and what it costs.
 
-    `planning`: how published runs went against such plans. What they lost between nodes is in hours and cost unless the caller gave an
-    efficiency, how they scattered in the ranges of these where neither that nor a layout was given. A layout of the caller's that does
-    not fit is reported, not refused.
-    Raises DoesNotFit where no layout that was searched fits, InvalidRequest.
+    What published runs lose between nodes is in hours and cost unless the caller states an efficiency; their spread is in the ranges where
+    the caller states neither that nor a layout. A layout of the caller's that does not fit is reported, not refused.
+
+    Parameters
+    ----------
+    run : Run
+        Resolved request.
+    utilisation : Utilisation
+        What the accelerator achieves.
+    planning : PlanCalibration
+        Actual over planned hours of published runs.
+
+    Returns
+    -------
+    Estimate
+        Every block of the answer.
+
+    Raises
+    ------
+    DoesNotFit
+        No layout that is searched fits.
+    InvalidRequest
+        The request contradicts itself.
     """
     timed = predict_run_time(run, utilisation, planning)
     flops, choice, reliable, hours = timed.flops, timed.choice, timed.reliable, timed.wall_clock_hours
     accelerator_hours = hours.scaled(run.cluster.count)
     mwh = energy_mwh(accelerator_hours.p50, run.energy)
     checkpoint = checkpoint_tb(run)
-    lines = cost_lines(run, hours.p50, mwh, checkpoint)
-    total = total_usd(run, hours, mwh, checkpoint)
+    interval_hours = reliable.checkpoint_interval_minutes / 60
+    lines = cost_lines(run, hours.p50, mwh, checkpoint, interval_hours)
+    total = total_usd(run, hours, mwh, checkpoint, interval_hours)
     useful_hours = hours.p50 * reliable.goodput * timed.run_over_step_speed
-    executed = float(hardware_flops(run.model, run.training, choice.layouts)[0])
+    executed = flops.total + recomputed_flops(run.model, run.training)[int(choice.layouts.recompute[0])]
     return Estimate(
         flops=_flops_block(run, flops, executed),
         tokens=_tokens_block(run),
@@ -74,7 +93,7 @@ def estimate(run: Run, utilisation: Utilisation, planning: PlanCalibration) -> E
         ),
         cost=CostBlock(
             total_usd=total,
-            lines=tuple(LineBlock(line.line, line.usd, line.basis) for line in lines),
+            lines=tuple(lines),
             usd_per_million_tokens=total.p50 / run.data.trained_tokens * 1e6,
         ),
         energy=EnergyBlock(
@@ -90,7 +109,13 @@ def estimate(run: Run, utilisation: Utilisation, planning: PlanCalibration) -> E
 
 
 def checkpoint_tb(run: Run) -> float:
-    """Size of one checkpoint in TB: weights (16 bit, or fp32) and the optimizer's states; only the adapters where the base is frozen."""
+    """Size of one checkpoint: weights (16 bit, or fp32) and the optimizer's states; only the adapters where the base is frozen.
+
+    Returns
+    -------
+    float
+        [TB].
+    """
     frozen = run.training.method in FROZEN_BASE
     trained = adapter_parameters(run.model, run.training.lora_rank) if frozen else total_parameters(run.model)
     return trained * (element_bytes(run.training) + optimizer_bytes(run.training)) / 1e12
@@ -142,12 +167,24 @@ def _throughput_block(run: Run, timed: RunTime, executed: float) -> ThroughputBl
 
 
 def mfu(run: Run, timed: RunTime) -> Range:
-    """Share of the dense peak that the model's own arithmetic takes."""
+    """Model FLOPs utilisation: share of the dense peak that the model's own arithmetic takes.
+
+    Returns
+    -------
+    Range
+        [1].
+    """
     return timed.speed.tokens_per_s_per_accelerator.scaled(timed.flops.total / peak_flops(run.cluster.accelerator, run.training.precision))
 
 
 def step_time_s(run: Run, timed: RunTime) -> float:
-    """Seconds of an optimizer step at the median."""
+    """Duration of an optimizer step at the median throughput.
+
+    Returns
+    -------
+    float
+        [s].
+    """
     return float(timed.choice.steps.batch[0]) * run.training.seq_len / (timed.speed.tokens_per_s_per_accelerator.p50 * run.cluster.count)
 
 
@@ -169,7 +206,20 @@ def _finish(run: Run, hours: Range) -> FinishDates | None:
 
 
 def date_after(start: date, hours: float) -> date:
-    """The day `hours` after the start of `start`; the calendar's last day where that is beyond it."""
+    """The day a number of hours after the start of `start`; the calendar's last day where that is beyond it.
+
+    Parameters
+    ----------
+    start : date
+        First day.
+    hours : float
+        [h].
+
+    Returns
+    -------
+    date
+        Day of the end.
+    """
     return start + timedelta(days=min(hours / 24, (date.max - start).days))
 
 

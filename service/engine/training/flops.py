@@ -1,9 +1,9 @@
 """Arithmetic of training: FLOPs a token, forward and backward, by training method.
 
-Weights cost 2 FLOPs a token forward (Kaplan et al. 2020, arXiv 2001.08361, section 2.1). Attention scores and values cost
-4 * s * heads * head_dim a token and layer where the whole square is counted (Chowdhery et al. 2022, arXiv 2204.02311,
-appendix B), half of it where only the causal half is. A backward pass costs twice its forward: once for the gradient of
-the activations, once for that of the weights; frozen weights need the first alone.
+Weights cost 2 FLOPs a token forward (Kaplan et al. 2020, arXiv 2001.08361, section 2.1). Attention scores and values cost 4 * s * heads *
+head_dim a token and layer where the full square is counted (Chowdhery et al. 2022, arXiv 2204.02311, appendix B), half of it where the
+causal half is. A backward pass costs twice its forward: once for the gradient of the activations, once for that of the weights; frozen
+weights need the first alone.
 """
 
 from __future__ import annotations
@@ -25,7 +25,17 @@ FLOPS_PER_PETAFLOP_S_DAY = 1e15 * 86400
 
 @dataclass(frozen=True, slots=True)
 class ForwardFlops:
-    """FLOPs of one forward pass of one token (or sample): of matrices, of attention's scores and values, of frozen parts beside."""
+    """One forward pass of one token (or sample).
+
+    Attributes
+    ----------
+    weights : float
+        Of matrices [FLOP].
+    attention : float
+        Of attention's scores and values [FLOP].
+    frozen : float
+        Of the network's own frozen parts [FLOP].
+    """
 
     weights: float
     attention: float
@@ -33,12 +43,23 @@ class ForwardFlops:
 
     @property
     def trained(self) -> float:
+        """Weights and attention [FLOP]."""
         return self.weights + self.attention
 
 
 @dataclass(frozen=True, slots=True)
 class TrainingFlops:
-    """FLOPs a trained token. `generation`: the part of `forward` that samples text one token at a time (RL); `attention` leaves it out."""
+    """FLOPs of training on one token (or sample).
+
+    Attributes
+    ----------
+    forward, backward : float
+        Passes of the model and, forward, of auxiliary networks [FLOP].
+    attention : float
+        Part of both that is attention's scores and values, sampling apart [FLOP].
+    generation : float
+        Part of `forward` that samples text one token at a time (RL) [FLOP].
+    """
 
     forward: float
     backward: float
@@ -47,13 +68,29 @@ class TrainingFlops:
 
     @property
     def total(self) -> float:
+        """Forward and backward [FLOP]."""
         return self.forward + self.backward
 
 
 def mean_context_tokens(model: Transformer, seq_len: float, *, full_attention: bool = True) -> float:
-    """Tokens each token attends to, averaged over layers: s where the whole square is counted, s / 2 where the causal half is.
+    """Tokens that each token attends to, averaged over layers.
 
-    In windowed layers min(s, w) replaces s; their causal part is w - w^2 / (2 s), because only the first w tokens see fewer than w.
+    With s tokens: s where the full square is counted, s / 2 where the causal half is. In layers with a window w, min(s, w) replaces s;
+    their causal part is w - w^2 / (2 s), because only the first w tokens see fewer than w.
+
+    Parameters
+    ----------
+    model : Transformer
+        Window and layers with global attention.
+    seq_len : float
+        Tokens of a sequence.
+    full_attention : bool
+        Whether the full square is counted.
+
+    Returns
+    -------
+    float
+        [tokens].
     """
     everything = seq_len if full_attention else seq_len / 2
     if model.sliding_window is None:
@@ -67,7 +104,7 @@ def mean_context_tokens(model: Transformer, seq_len: float, *, full_attention: b
 
 
 def attention_width(model: Transformer) -> float:
-    """heads * (query-key dimension + value dimension): twice heads * head_dim but for latent attention."""
+    """Elements heads * (query-key dimension + value dimension): twice heads * head_dim but for latent attention [1]."""
     if model.latent is None:
         return 2.0 * model.attention_heads * model.head_dim
     query_key = model.latent.qk_nope_head_dim + model.latent.qk_rope_head_dim
@@ -77,9 +114,25 @@ def attention_width(model: Transformer) -> float:
 def transformer_forward_flops(
     model: Transformer, seq_len: float, decoder_seq_len: float = 0, *, full_attention: bool = True
 ) -> ForwardFlops:
-    """FLOPs of a forward pass, a token of the (encoder's) sequence of `seq_len` tokens.
+    """FLOPs of a forward pass for each token of the (encoder's) sequence.
 
-    For an encoder-decoder the decoder's share, `decoder_seq_len` tokens a sequence, is spread over the encoder's tokens.
+    The decoder's FLOPs of an encoder-decoder are spread over the encoder's tokens.
+
+    Parameters
+    ----------
+    model : Transformer
+        Shape.
+    seq_len : float
+        Tokens of a sequence.
+    decoder_seq_len : float
+        Tokens of the decoder's sequence; 0 without a decoder.
+    full_attention : bool
+        Whether the full square of causal attention is counted.
+
+    Returns
+    -------
+    ForwardFlops
+        [FLOP per token].
     """
     counts = count_parameters(model)
     both_ways = full_attention or model.kind != "transformer"
@@ -101,8 +154,25 @@ def forward_flops(model: Model, training: Training) -> ForwardFlops:
 
 
 def adapter_parameters(model: Model, rank: int, *, visited: bool = False) -> float:
-    """Weights of LoRA adapters on every linear layer of the stack: rank * (inputs + outputs) each (Hu et al. 2021, arXiv 2106.09685,
-    section 4.1). Each expert has its own; `visited` counts those that one token meets.
+    """Weights of LoRA adapters on every linear layer: rank * (inputs + outputs) each. Each expert has its own.
+
+    Parameters
+    ----------
+    model : Model
+        Network; any but a transformer has none.
+    rank : int
+        Rank of the adapters.
+    visited : bool
+        Count only the adapters that one token meets.
+
+    Returns
+    -------
+    float
+        Weights [1].
+
+    References
+    ----------
+    Hu et al. 2021 (arXiv 2106.09685), section 4.1.
     """
     if isinstance(model, GenericNetwork):
         return 0.0
@@ -111,7 +181,20 @@ def adapter_parameters(model: Model, rank: int, *, visited: bool = False) -> flo
 
 
 def shared_adapter_parameters(model: Transformer, rank: int) -> float:
-    """Weights of the adapters that every token meets: those of attention, dense feed-forwards and shared experts."""
+    """Weights of the adapters that every token meets: those of attention, dense feed-forwards and shared experts.
+
+    Parameters
+    ----------
+    model : Transformer
+        Shape.
+    rank : int
+        Rank of the adapters.
+
+    Returns
+    -------
+    float
+        Weights [1].
+    """
     matrices = 3 if model.gated_ffn else 2
     routed_layers = expert_layer_count(model)
     ends = (model.layers + 2 * model.decoder_layers) * _attention_ends(model)
@@ -123,7 +206,20 @@ def shared_adapter_parameters(model: Transformer, rank: int) -> float:
 
 
 def expert_adapter_parameters(model: Transformer, rank: int) -> float:
-    """Weights of one routed expert's adapters, over all layers that route."""
+    """Weights of one routed expert's adapters, over all layers with experts.
+
+    Parameters
+    ----------
+    model : Transformer
+        Shape.
+    rank : int
+        Rank of the adapters.
+
+    Returns
+    -------
+    float
+        Weights [1].
+    """
     if model.experts is None:
         return 0.0
     matrices = 3 if model.gated_ffn else 2
@@ -144,15 +240,17 @@ def _attention_ends(model: Transformer) -> int:
 
 
 def training_flops(model: Model, training: Training) -> TrainingFlops:
-    """FLOPs a trained token (or sample), without recomputation, by `training.method`.
+    """FLOPs of training on a token (or sample), without recomputation, by `training.method`.
 
-    - pretrain, continued_pretrain, full_finetune: forward and twice that backward.
+    - pretrain, continued_pretrain, full_finetune: forward, and twice that backward.
     - lora, qlora: frozen weights have no weight gradient (2 forward + 2 backward a weight); adapters train in full.
-    - distill: the teacher's forward beside; none where its logits are cached.
-    - dpo: the frozen reference's forward beside; `tokens` counts chosen and rejected answers alike
-      (Rafailov et al. 2023, arXiv 2305.18290, equation 7).
-    - rl: every sampled token is generated, scored (own log-probability, reference, reward model) and then trained on
-      `update_epochs` times (PPO: arXiv 1707.06347, algorithm 1; GRPO: arXiv 2402.03300, algorithm 1).
+    - distill: the teacher's forward in addition; none where its logits are cached.
+    - dpo: the frozen reference's forward in addition; `tokens` counts chosen and rejected answers alike.
+    - rl: every sampled token is generated, scored (own log-probability, reference, reward model) and trained on `update_epochs` times.
+
+    References
+    ----------
+    DPO: Rafailov et al. 2023 (arXiv 2305.18290), equation 7. PPO: arXiv 1707.06347, algorithm 1. GRPO: arXiv 2402.03300, algorithm 1.
     """
     forward = forward_flops(model, training)
     if training.method in FROZEN_BASE:
@@ -174,11 +272,19 @@ def training_flops(model: Model, training: Training) -> TrainingFlops:
 
 
 def recomputed_flops(model: Model, training: Training) -> tuple[float, float, float]:
-    """FLOPs a trained token that the backward pass runs again, in the order of `RECOMPUTES`: none, selective, full.
+    """FLOPs that the backward pass runs again for each token.
 
-    Selective repeats attention's core, full the layers' whole forward; the head is behind the last checkpoint and is not repeated
-    (Narayanan et al. 2021, arXiv 2104.04473, appendix; Korthikanti et al. 2022, arXiv 2205.05198, section 5). Flash attention keeps
-    no scores to recompute: selective then repeats norms and activation functions, which cost no products.
+    Selective repeats attention's core, full the layers' whole forward; the head is behind the last checkpoint and is not repeated. Flash
+    attention keeps no scores to recompute: selective then repeats norms and activation functions, which cost no products.
+
+    Returns
+    -------
+    tuple of 3 float
+        In the order of `RECOMPUTES`: none, selective, full [FLOP per token].
+
+    References
+    ----------
+    Narayanan et al. 2021 (arXiv 2104.04473), appendix; Korthikanti et al. 2022 (arXiv 2205.05198), section 5.
     """
     forward = forward_flops(model, training)
     passes = training.update_epochs if training.method == "rl" else 1.0
@@ -192,13 +298,19 @@ def recomputed_flops(model: Model, training: Training) -> tuple[float, float, fl
 
 
 def hardware_flops(model: Model, training: Training, layouts: Layouts) -> Floats:
-    """FLOPs a trained token that the machine executes on each layout: the model's own and those recomputed."""
+    """FLOPs that the machine executes for each token: the model's own and those recomputed.
+
+    Returns
+    -------
+    (layouts,) float array
+        [FLOP per token].
+    """
     executed: Floats = training_flops(model, training).total + np.array(recomputed_flops(model, training))[layouts.recompute]
     return executed
 
 
 def auxiliary_networks(model: Model, training: Training) -> tuple[Model, ...]:
-    """The networks run forward beside the trained one: teacher, reward model, and the reference, a frozen copy of the model itself."""
+    """Networks run forward with the trained one: teacher, reward model, and the reference, a frozen copy of the model itself."""
     helpers = training.helpers
     found = (helpers.teacher, helpers.reward_model, model if helpers.reference else None)
     return tuple(helper for helper in found if helper is not None)

@@ -41,7 +41,21 @@ BATCH_ROUNDING_SHARE = 0.1
 
 @dataclass(frozen=True, slots=True)
 class Layouts:
-    """Columns of equal length, or numbers (`only`). `recompute` indexes `RECOMPUTES`; `micro_batch` counts sequences (or samples)."""
+    """Columns of equal length, or numbers (`only`).
+
+    Attributes
+    ----------
+    tensor, pipeline, data, context, expert : (layouts,) int array
+        Ranks of each axis.
+    virtual_pipeline : (layouts,) int array
+        Chunks of each pipeline stage.
+    micro_batch : (layouts,) int array
+        Sequences (or samples) of one micro-batch.
+    zero_stage : (layouts,) int array
+        ZeRO stage, 0 to 3.
+    recompute : (layouts,) int array
+        Index of `RECOMPUTES`.
+    """
 
     tensor: Ints
     pipeline: Ints
@@ -57,10 +71,11 @@ class Layouts:
         return self.tensor.size
 
     def only(self) -> Layouts:
-        """A single layout as numbers: arithmetic on columns of one takes twice as long."""
+        """A single layout as numbers: arithmetic on arrays of one takes twice as long."""
         return Layouts(*(getattr(self, name)[0] for name in Layouts.__slots__))
 
     def take(self, chosen: NDArray[np.int64] | NDArray[np.bool_]) -> Layouts:
+        """The layouts at these positions."""
         return Layouts(*(getattr(self, name)[chosen] for name in Layouts.__slots__))
 
     def row(self, index: int) -> dict[str, int]:
@@ -75,38 +90,70 @@ class Layouts:
 
     @classmethod
     def single(cls, **columns: int) -> Layouts:
-        """One layout from plain numbers; axes not given are 1, stage and recompute 0."""
+        """One layout from plain numbers; axes left out are 1, ZeRO stage and recomputation 0."""
         default = {field.name: 0 if field.name in ("zero_stage", "recompute") else 1 for field in fields(cls)}
         return cls(*(np.array([value], dtype=np.int64) for value in {**default, **columns}.values()))
 
 
 def micro_batches(training: Training, layouts: Layouts) -> Floats:
-    """Micro-batches a step on each data rank: the asked batch rounded to whole ones, at least one."""
+    """Micro-batches of each data rank in a step: the requested batch rounded to whole ones, at least one.
+
+    Returns
+    -------
+    (layouts,) float array
+        [1].
+    """
     return np.maximum(1.0, np.round(training.global_batch / (layouts.data * layouts.micro_batch)))
 
 
 def rounded_batch(training: Training, layouts: Layouts) -> Floats:
-    """Sequences a step that the layout really trains on."""
+    """Batch that the layout trains on in a step.
+
+    Returns
+    -------
+    (layouts,) float array
+        [sequences or samples].
+    """
     return micro_batches(training, layouts) * layouts.data * layouts.micro_batch
 
 
 def layer_count(model: Model) -> int:
-    """Layers that a pipeline can be cut between."""
+    """Layers that a pipeline can be cut between [1]."""
     return model.layers + model.decoder_layers if isinstance(model, Transformer) else 1
 
 
 def candidate_layouts(model: Model, training: Training, cluster: Cluster) -> Layouts:
-    """Every layout worth trying: the axes the caller fixed, and for the others the sizes that divide evenly.
+    """Every layout worth trying: the axes that the caller fixed, and for the others the sizes that divide evenly.
 
-    Raises InvalidRequest where the fixed axes cannot make up the machine.
+    Raises
+    ------
+    InvalidRequest
+        The fixed axes cannot make up the machine.
     """
     return all_memory_options(training, base_layouts(model, training, cluster.count))
 
 
 def base_layouts(model: Model, training: Training, count: int) -> Layouts:
-    """Every layout of `count` accelerators worth trying, with the least recomputation and the lowest ZeRO stage that is searched.
+    """Every layout worth trying, with the least recomputation and the lowest ZeRO stage that is searched.
 
-    Raises InvalidRequest where the fixed axes cannot make up the machine.
+    Parameters
+    ----------
+    model : Model
+        Network.
+    training : Training
+        Batch and fixed axes.
+    count : int
+        Accelerators.
+
+    Returns
+    -------
+    Layouts
+        Columns of equal length.
+
+    Raises
+    ------
+    InvalidRequest
+        The fixed axes cannot make up the machine.
     """
     meshes = _meshes(model, training, count)
     if not meshes:
@@ -119,7 +166,7 @@ def base_layouts(model: Model, training: Training, count: int) -> Layouts:
 
 
 def all_memory_options(training: Training, layouts: Layouts) -> Layouts:
-    """Each layout with every recomputation and, within each, every ZeRO stage worth trying, side by side, the fastest first."""
+    """Each layout with every recomputation and, within each, every ZeRO stage worth trying, fastest first."""
     shape = len(layouts), len(searched_recomputes(training)), len(searched_zero_stages(training))
     row, recompute, zero_stage = np.nonzero(np.ones(shape))
     return with_memory_options(training, layouts, (recompute, zero_stage, row))
@@ -134,19 +181,34 @@ def memory_option_grid(training: Training, layouts: Layouts) -> Layouts:
 
 
 def with_memory_options(training: Training, layouts: Layouts, places: tuple[Ints, ...]) -> Layouts:
-    """The layouts at places of `memory_option_grid`, one array an axis."""
+    """The layouts at positions of `memory_option_grid`.
+
+    Parameters
+    ----------
+    training : Training
+        Fixed recomputation and ZeRO stage.
+    layouts : Layouts
+        Layouts of the grid's last axis.
+    places : tuple of 3 (positions,) int arrays
+        Indices along each axis of the grid.
+
+    Returns
+    -------
+    Layouts
+        Columns of length (positions,).
+    """
     recompute, zero_stage, row = places
     recomputes, zero_stages = np.array(searched_recomputes(training)), np.array(searched_zero_stages(training))
     return replace(layouts.take(row), recompute=recomputes[recompute], zero_stage=zero_stages[zero_stage])
 
 
 def searched_recomputes(training: Training) -> list[int]:
-    """Recomputations worth trying, in the order of what they cost."""
+    """Indices of `RECOMPUTES` worth trying, in rising order of cost."""
     return list(range(len(RECOMPUTES))) if training.axes.recompute is None else [RECOMPUTES.index(training.axes.recompute)]
 
 
 def searched_zero_stages(training: Training) -> list[int]:
-    """ZeRO stages worth trying, in the order of what they cost. 0 never needs less memory than 1, nor less time."""
+    """ZeRO stages worth trying, in rising order of cost. 0 never needs less memory than 1, nor less time."""
     return [1, 2, 3] if training.axes.zero_stage is None else [training.axes.zero_stage]
 
 

@@ -1,9 +1,9 @@
 """Memory on the fullest accelerator, by part, vectorised over layouts.
 
 Weights and optimizer states after Rajbhandari et al. 2020 (ZeRO, arXiv 1910.02054, section 3), activations after Korthikanti et al. 2022
-(`activations.py`). With a pipeline the parts are those of its fullest stage, at the front or at the end (`stages.py`).
-Bytes a parameter and an element are data (`Footprint`). Left out: offloading to the host's memory, copies of weights for averaging, and
-networks' own workspaces.
+(`activations.py`). With a pipeline the parts are those of its fullest stage, the first or the last (`pipeline.py`). Bytes of a parameter
+and of an element are data (`Footprint`). Left out: offloading to the host's memory, copies of weights for averaging, and networks' own
+workspaces.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from service.engine.training.activations import activation_bytes, logit_bytes
 from service.engine.training.dtypes import element_bytes, gradient_bytes, optimizer_bytes, weight_bytes
 from service.engine.training.flops import auxiliary_networks, expert_adapter_parameters, mean_context_tokens, shared_adapter_parameters
 from service.engine.training.layouts import Layouts, layer_count
-from service.engine.training.parameters import count_parameters, expert_layer_count
+from service.engine.training.parameters import ParameterCounts, count_parameters, expert_layer_count
 from service.engine.training.pipeline import (
     PipelineStage,
     embedding_weights_per_rank,
@@ -44,8 +44,16 @@ BytesPerUnit = dict[str, Floats]
 class MemoryUse:
     """Bytes on the fullest accelerator: one position a layout, or a grid of them where the layouts' columns broadcast.
 
-    `units`, by part, are bytes that go with one of what the fuller of the `stages` holds, the front of the pipeline or its end; parts
-    `beside` are the same on every stage. What the device and its allocator hold is on top of both.
+    Attributes
+    ----------
+    units : mapping of str to BytesPerUnit
+        By part, bytes for each unit of what a stage holds [B].
+    stages : tuple of PipelineStage
+        First and last stage, of which the fuller counts; empty without stages.
+    beside : mapping of str to float array
+        Parts that are the same on every stage [B].
+    footprint : Footprint
+        What the device and its allocator hold on top.
     """
 
     units: Mapping[str, BytesPerUnit]
@@ -55,20 +63,20 @@ class MemoryUse:
 
     @property
     def total(self) -> Floats:
-        """All parts together."""
+        """All parts [B]."""
         held = [_sum([term for unit in self.units.values() for term in _terms(unit, stage)]) for stage in self.stages]
         used = _sum([*self.beside.values(), *([np.maximum(*held)] if held else [])])
         return used + self._reserve(used)
 
     @property
     def parts(self) -> dict[str, Floats]:
-        """Each part, in the order of an answer."""
+        """Each part, in the order of an answer [B]."""
         held = [{part: _added(_terms(unit, stage)) for part, unit in self.units.items()} for stage in self.stages]
         found = {**(_fuller(*held) if held else {}), **self.beside}
         return {**found, "reserve": self._reserve(_added(found.values()))}
 
     def at(self, place: tuple[int, ...]) -> dict[str, float]:
-        """The parts of the layout at a place of the grid."""
+        """Parts of the layout at one position of the grid [B]."""
         units = {part: {name: _at(size, place) for name, size in unit.items()} for part, unit in self.units.items()}
         stages = tuple(PipelineStage(*(_at(getattr(stage, name), place) for name in PipelineStage.__slots__)) for stage in self.stages)
         beside = {part: _at(size, place) for part, size in self.beside.items()}
@@ -79,19 +87,26 @@ class MemoryUse:
 
 
 def memory_use(model: Model, training: Training, layouts: Layouts) -> MemoryUse:
-    """What a run takes on its fullest accelerator, in bytes by part."""
+    """Memory of a run on its fullest accelerator.
+
+    Returns
+    -------
+    MemoryUse
+        By part [B].
+    """
     beside = {"helpers": auxiliary_weight_bytes(model, training, layouts)}
     if isinstance(model, GenericNetwork):
         return MemoryUse({}, (), {**_other(model, training, layouts), **beside}, training.footprint)
     if training.method == "rl":
         beside = {"kv_cache": kv_cache_bytes(model, training, layouts), **beside}
+    counts = count_parameters(model)
     units = {
-        **model_state_bytes(model, training, layouts),
+        **model_state_bytes(model, counts, training, layouts),
         "activations": activation_bytes(model, training, layouts),
         "logits": logit_bytes(model, training, layouts),
-        "buffers": buffer_bytes(model, training, layouts),
+        "buffers": buffer_bytes(model, counts, training, layouts),
     }
-    return MemoryUse(units, pipeline_stages(model, training, layouts), beside, training.footprint)
+    return MemoryUse(units, pipeline_stages(model, counts, training, layouts), beside, training.footprint)
 
 
 def _terms(unit: BytesPerUnit, stage: PipelineStage) -> list[Floats]:
@@ -137,23 +152,33 @@ def _other(model: GenericNetwork, training: Training, layouts: Layouts) -> dict[
 
 
 def local_parameters(model: Model, layouts: Layouts) -> LocalWeights:
-    """Weights of the fullest pipeline stage on one tensor rank: (shared by all data ranks, experts on this rank)."""
+    """Weights of the fullest pipeline stage on one tensor rank.
+
+    Returns
+    -------
+    tuple of 2 (layouts,) float arrays
+        Weights shared by all data ranks, and weights of the experts on this rank [1].
+    """
     if isinstance(model, GenericNetwork):
         return (model.params or 0.0) / (layouts.tensor * layouts.pipeline), np.zeros(layouts.tensor.shape)
     counts = count_parameters(model)
     layers = stage_layers(model, layouts)
     body = counts.total - counts.embedding - counts.head - counts.expert_stored
-    dense = body * (layers / layer_count(model)) / layouts.tensor + embedding_weights_per_rank(model, layouts)
+    dense = body * (layers / layer_count(model)) / layouts.tensor + embedding_weights_per_rank(counts, layouts)
     return dense, counts.expert_stored * routed_share(model, layers) / expert_ranks(layouts)
 
 
-def model_state_bytes(model: Transformer, training: Training, layouts: Layouts) -> dict[str, BytesPerUnit]:
-    """Bytes that weights of a stage take of weights, gradients and optimizer states, sharded by the ZeRO stage over the data and
-    context ranks.
+def model_state_bytes(model: Transformer, counts: ParameterCounts, training: Training, layouts: Layouts) -> dict[str, BytesPerUnit]:
+    """Weights, gradients and optimizer states of a stage, sharded by the ZeRO stage over the data and context ranks.
+
+    Returns
+    -------
+    dict of str to BytesPerUnit
+        By part [B].
     """
     shares = _shares(model, layouts)
     if training.method in FROZEN_BASE:
-        return adapter_states(model, training, shares)
+        return adapter_states(model, counts, training, shares)
     return {
         "weights": _of_weights(model, weight_bytes(training), shares[3]),
         "gradients": _of_weights(model, gradient_bytes(training, layouts), shares[2]),
@@ -161,19 +186,33 @@ def model_state_bytes(model: Transformer, training: Training, layouts: Layouts) 
     }
 
 
-def adapter_states(model: Transformer, training: Training, shares: Mapping[int, LocalWeights]) -> dict[str, BytesPerUnit]:
-    """Frozen weights, and the adapters (16 bit, fp32 master) with their gradients, summed up as wide as they are, and optimizer states."""
-    weights = _of_adapters(model, training, element_bytes(training), shares[3])
+def adapter_states(
+    model: Transformer, counts: ParameterCounts, training: Training, shares: Mapping[int, LocalWeights]
+) -> dict[str, BytesPerUnit]:
+    """Frozen weights, and adapters (16 bit, fp32 master) with gradients of their own width and optimizer states.
+
+    Returns
+    -------
+    dict of str to BytesPerUnit
+        By part [B].
+    """
+    weights = _of_adapters(model, counts, training, element_bytes(training), shares[3])
     base = frozen_weights(training, shares[3])
     return {
         "weights": {**base, "layers": weights["layers"], "routed": base["routed"] + weights["routed"]},
-        "gradients": _of_adapters(model, training, element_bytes(training), shares[2]),
-        "optimizer": _of_adapters(model, training, optimizer_bytes(training), shares[1]),
+        "gradients": _of_adapters(model, counts, training, element_bytes(training), shares[2]),
+        "optimizer": _of_adapters(model, counts, training, optimizer_bytes(training), shares[1]),
     }
 
 
 def frozen_weights(training: Training, share: LocalWeights) -> BytesPerUnit:
-    """Bytes of the frozen base of LoRA and QLoRA. QLoRA keeps embeddings and head in 16 bit and quantises the layers' matrices alone."""
+    """Frozen base of LoRA and QLoRA. QLoRA leaves embeddings and head in 16 bit and quantises the layers' matrices alone.
+
+    Returns
+    -------
+    BytesPerUnit
+        [B].
+    """
     dense, experts = share
     if training.method == "lora":
         return {"dense": weight_bytes(training) * dense, "routed": weight_bytes(training) * experts}
@@ -181,11 +220,13 @@ def frozen_weights(training: Training, share: LocalWeights) -> BytesPerUnit:
     return {"dense": quantised * dense, "routed": quantised * experts, "tables": (2.0 - quantised) * dense}
 
 
-def _of_adapters(model: Transformer, training: Training, width: Floats | float, share: LocalWeights) -> BytesPerUnit:
+def _of_adapters(
+    model: Transformer, counts: ParameterCounts, training: Training, width: Floats | float, share: LocalWeights
+) -> BytesPerUnit:
     """Bytes of adapters, which go with the layers and, those of experts, with the experts' weights."""
     dense, experts = share
     number = model.experts.experts * expert_adapter_parameters(model, training.lora_rank) if model.experts else 0.0
-    a_weight = number / (count_parameters(model).expert_stored or 1.0)
+    a_weight = number / (counts.expert_stored or 1.0)
     a_layer = shared_adapter_parameters(model, training.lora_rank) / layer_count(model)
     return {"layers": a_layer * width * dense, "routed": a_weight * width * experts}
 
@@ -206,18 +247,45 @@ def _shares(model: Transformer, layouts: Layouts) -> dict[int, LocalWeights]:
 
 
 def zero_sharded(local: LocalWeights, layouts: Layouts, from_stage: int) -> Floats:
-    """Of (shared, expert) weights on a rank, how many it keeps when ZeRO divides them from that stage on over their replicas."""
+    """Weights that a rank holds where ZeRO divides them over their replicas.
+
+    Parameters
+    ----------
+    local : tuple of 2 (layouts,) float arrays
+        Shared and expert weights before the division [1].
+    layouts : Layouts
+        ZeRO stage and ranks.
+    from_stage : int
+        First ZeRO stage that divides them.
+
+    Returns
+    -------
+    (layouts,) float array
+        [1].
+    """
     (dense, experts), split = local, layouts.zero_stage >= from_stage
     return np.where(split, dense / data_ranks(layouts) + experts / expert_replicas(layouts), dense + experts)
 
 
 def data_ranks(layouts: Layouts) -> Floats:
-    """Ranks that hold the same shared weights."""
+    """Ranks that hold the same shared weights.
+
+    Returns
+    -------
+    (layouts,) float array
+        [1].
+    """
     return (layouts.data * layouts.context).astype(float)
 
 
 def expert_replicas(layouts: Layouts) -> Floats:
-    """Ranks that hold the same experts."""
+    """Ranks that hold the same experts.
+
+    Returns
+    -------
+    (layouts,) float array
+        [1].
+    """
     return np.maximum(data_ranks(layouts) * layouts.tensor / expert_ranks(layouts), 1.0)
 
 
@@ -228,7 +296,13 @@ def _divided(weights: Floats, ranks: Floats, layouts: Layouts) -> dict[int, Floa
 
 
 def local_adapters(model: Model, training: Training, layouts: Layouts) -> LocalWeights:
-    """Adapter weights of the fullest pipeline stage on one tensor rank: (met by every token, those of the experts on this rank)."""
+    """Adapter weights of the fullest pipeline stage on one tensor rank.
+
+    Returns
+    -------
+    tuple of 2 (layouts,) float arrays
+        Adapters that every token meets, and those of the experts on this rank [1].
+    """
     if isinstance(model, GenericNetwork):
         return np.zeros(layouts.tensor.shape), np.zeros(layouts.tensor.shape)
     layers = stage_layers(model, layouts)
@@ -238,15 +312,19 @@ def local_adapters(model: Model, training: Training, layouts: Layouts) -> LocalW
     return dense, experts / expert_ranks(layouts)
 
 
-def buffer_bytes(model: Transformer, training: Training, layouts: Layouts) -> BytesPerUnit:
-    """Bytes that collectives need beside what is kept.
+def buffer_bytes(model: Transformer, counts: ParameterCounts, training: Training, layouts: Layouts) -> BytesPerUnit:
+    """Buffers of collectives.
 
-    - ZeRO 3: the layer at work and the next one gathered, as wide as activations (Zhao et al. 2023, PyTorch FSDP, arXiv 2304.11277,
-      section 3.4: at most two gathers in flight), and a stage's tables, which no layer's unit holds.
-    - ZeRO 2 and 3: one layer's gradients, whole, on their way to their ranks.
+    - ZeRO 3: the layer being computed and the next one gathered, as wide as activations (Zhao et al. 2023, PyTorch FSDP, arXiv 2304.11277,
+      section 3.4: at most two gathers in flight), and a stage's embeddings, which no layer's unit holds.
+    - ZeRO 2 and 3: one layer's full gradients before their reduction.
     - sequence parallelism: the input of a matrix product, gathered over tensor ranks (Korthikanti et al. 2022, section 4.2.2).
+
+    Returns
+    -------
+    BytesPerUnit
+        [B].
     """
-    counts = count_parameters(model)
     dense = (counts.total - counts.embedding - counts.head - counts.expert_stored) / layer_count(model)
     layer = dense / layouts.tensor
     if model.experts:
@@ -261,10 +339,14 @@ def buffer_bytes(model: Transformer, training: Training, layouts: Layouts) -> By
 
 
 def kv_cache_bytes(model: Transformer, training: Training, layouts: Layouts) -> Floats:
-    """Bytes of keys and values of one micro-batch while an RL step samples its answers: what sampling takes at the least, for the
-    others wait until there is room.
+    """Keys and values of one micro-batch while an RL step samples its answers: the least that sampling takes.
 
-    Heads divide over tensor ranks, as far as there are any; a latent cache is whole on each (DeepSeek-V2, section 2.1).
+    Heads divide over tensor ranks as far as there are any; a latent cache is full on each (DeepSeek-V2, arXiv 2405.04434, section 2.1).
+
+    Returns
+    -------
+    (layouts,) float array
+        [B].
     """
     heads = np.ones(1) if model.latent else np.minimum(layouts.tensor, model.kv_heads)
     sequences = layouts.micro_batch / layouts.context
@@ -272,7 +354,20 @@ def kv_cache_bytes(model: Transformer, training: Training, layouts: Layouts) -> 
 
 
 def key_value_bytes_per_sequence(model: Transformer, seq_len: float) -> float:
-    """Bytes of the 16-bit keys and values that a sequence of `seq_len` tokens leaves for the next one; a window keeps its own tokens."""
+    """16-bit keys and values that a sequence leaves for its next token; a window holds only its own tokens.
+
+    Parameters
+    ----------
+    model : Transformer
+        Shape.
+    seq_len : float
+        Tokens of the sequence.
+
+    Returns
+    -------
+    float
+        [B].
+    """
     width = 2.0 * model.kv_heads * model.head_dim
     if model.latent is not None:
         width = float(model.latent.kv_lora_rank + model.latent.qk_rope_head_dim)
@@ -280,7 +375,13 @@ def key_value_bytes_per_sequence(model: Transformer, seq_len: float) -> float:
 
 
 def auxiliary_weight_bytes(model: Model, training: Training, layouts: Layouts) -> Floats:
-    """Bytes of 16-bit weights of teacher, reward model, reference and a network's own frozen parts, split as the trained weights are."""
+    """16-bit weights of teacher, reward model, reference and a network's own frozen parts, divided as the trained weights are.
+
+    Returns
+    -------
+    (layouts,) float array
+        [B].
+    """
     total = np.zeros(layouts.tensor.shape)
     for helper in auxiliary_networks(model, training):
         total = total + 2.0 * zero_sharded(local_parameters(helper, layouts), layouts, 3)
@@ -290,11 +391,12 @@ def auxiliary_weight_bytes(model: Model, training: Training, layouts: Layouts) -
     return total
 
 
-def total_parameters(model: Model) -> float:
-    """All weights of any network; zero where a network stated only by its FLOPs does not say."""
-    return count_parameters(model).total if isinstance(model, Transformer) else model.params or 0.0
-
-
 def generic_activation_bytes(model: GenericNetwork, training: Training, layouts: Layouts) -> Floats:
-    """Bytes of a sample's activations times the micro-batch; zero where the preset does not know them (and says so)."""
+    """Activations of a micro-batch of a network counted by samples; 0 where the preset does not know them (and says so).
+
+    Returns
+    -------
+    (layouts,) float array
+        [B].
+    """
     return element_bytes(training) / 2 * (model.activation_bytes_per_sample or 0.0) * layouts.micro_batch.astype(float)

@@ -1,8 +1,8 @@
-"""How many weights a transformer has, and how many of them a token is multiplied with.
+"""Weights of a transformer, and how many of them a token is multiplied with.
 
-Conventions: projections, feed-forward matrices, embeddings and norms are counted as the published models lay them out;
-a mixture of experts counts all experts in `total` and the visited ones in `active`. Multiplying weights (engine of the
-2-FLOPs-a-weight rule) leave out the embedding look-up, which costs no arithmetic, and keep the output head even where tied.
+Conventions: projections, feed-forward matrices, embeddings and norms are counted as the published models lay them out; a mixture of experts
+counts all experts in `total` and the active ones in `active`. Multiplied weights (of the rule of 2 FLOPs a weight) leave out the embedding
+look-up, which costs no arithmetic, and keep the output head even where it is tied.
 """
 
 from __future__ import annotations
@@ -10,12 +10,20 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import lru_cache
 
-from service.domain.training.model import Experts, LatentAttention, Transformer
+from service.domain.training.model import Experts, LatentAttention, Model, Transformer
 
 
 @dataclass(frozen=True, slots=True)
 class LayerParameters:
-    """Weights of one layer: `multiplied` are met by every token, `stored` are all (experts that idle included)."""
+    """Weights of one layer.
+
+    Attributes
+    ----------
+    multiplied : float
+        Weights that a token is multiplied with [1].
+    stored : float
+        All weights, those of inactive experts included [1].
+    """
 
     multiplied: float
     stored: float
@@ -23,7 +31,19 @@ class LayerParameters:
 
 @dataclass(frozen=True, slots=True)
 class ParameterCounts:
-    """Weights of a model. `total` and `active` win over the shape's own sums where the caller stated them."""
+    """Weights of a model [1]. Counts that the caller states replace `total` and `active`, and scale the others.
+
+    Attributes
+    ----------
+    total, active : float
+        All weights, and those that a token meets.
+    attention, feed_forward, embedding, head : float
+        All weights of these parts.
+    multiplied, encoder_multiplied, decoder_multiplied, head_multiplied : float
+        Weights that a token is multiplied with: all, of the encoder, of the decoder (0 without one) and of the output head.
+    expert_stored : float
+        Weights of all routed experts.
+    """
 
     total: float
     active: float
@@ -39,7 +59,7 @@ class ParameterCounts:
 
 
 def attention_parameters(model: Transformer) -> float:
-    """Weights of one self-attention block, biases and latent norms included."""
+    """Weights of one self-attention block, biases and latent norms included [1]."""
     if model.latent is not None:
         return latent_attention_parameters(model, model.latent)
     query = model.attention_heads * model.head_dim
@@ -49,7 +69,12 @@ def attention_parameters(model: Transformer) -> float:
 
 
 def latent_attention_parameters(model: Transformer, latent: LatentAttention) -> float:
-    """Weights of one multi-head latent attention block (DeepSeek-V2, arXiv 2405.04434, equations 9 to 19)."""
+    """Weights of one multi-head latent attention block [1].
+
+    References
+    ----------
+    DeepSeek-V2 (arXiv 2405.04434), equations 9 to 19.
+    """
     heads, hidden = model.attention_heads, model.hidden_size
     query_dim = heads * (latent.qk_nope_head_dim + latent.qk_rope_head_dim)
     rank = latent.q_lora_rank
@@ -60,21 +85,38 @@ def latent_attention_parameters(model: Transformer, latent: LatentAttention) -> 
 
 
 def feed_forward_parameters(model: Transformer, ffn_hidden_size: float) -> float:
-    """Weights of one feed-forward block: two matrices, three where gated (Shazeer, arXiv 2002.05202)."""
+    """Weights of one feed-forward block: two matrices, three where gated.
+
+    Parameters
+    ----------
+    model : Transformer
+        Hidden size, gate, biases.
+    ffn_hidden_size : float
+        Inner elements.
+
+    Returns
+    -------
+    float
+        Weights [1].
+
+    References
+    ----------
+    Shazeer 2020 (arXiv 2002.05202).
+    """
     matrices = 3 if model.gated_ffn else 2
     biases = (matrices - 1) * ffn_hidden_size + model.hidden_size if model.biases else 0
     return matrices * model.hidden_size * ffn_hidden_size + biases
 
 
 def expert_layer_count(model: Transformer) -> int:
-    """How many of the layers route their tokens to experts."""
+    """Layers that route their tokens to experts [1]; 0 without experts."""
     if model.experts is None:
         return 0
     return (model.layers - model.experts.dense_layers) // model.experts.moe_every
 
 
 def expert_layer_parameters(model: Transformer, experts: Experts) -> LayerParameters:
-    """Feed-forward weights of one routed layer: router, shared experts, and the visited against all experts."""
+    """Feed-forward weights of one layer with experts: router, shared experts, active and all routed experts."""
     one = feed_forward_parameters(model, experts.ffn_hidden_size)
     shared = experts.shared_experts * feed_forward_parameters(model, experts.shared_ffn_hidden_size or experts.ffn_hidden_size)
     router = model.hidden_size * experts.experts
@@ -83,17 +125,17 @@ def expert_layer_parameters(model: Transformer, experts: Experts) -> LayerParame
 
 
 def norm_parameters(model: Transformer) -> float:
-    """Weights of one norm: a gain, and an offset where the model has biases."""
+    """Weights of one norm [1]: a gain, and an offset where the model has biases."""
     return model.hidden_size * (2 if model.biases else 1)
 
 
 @lru_cache(maxsize=256)
 def count_parameters(model: Transformer) -> ParameterCounts:
-    """All weights of the model, and those a token meets.
+    """All weights of the model, and those that a token meets.
 
-    Where `params` or `active_params` are stated they replace the sums in `total` and `active`, and the multiplied
-    weights and all parts are scaled along, so that a shape that is known only in part keeps the published arithmetic.
-    The head of a ViT classifies one vector an image: it is stored, but no patch is multiplied with it.
+    Stated `params` and `active_params` replace the sums in `total` and `active`, and the multiplied weights and all parts are scaled by the
+    same factor: a shape known in part keeps the published arithmetic. The head of a ViT classifies one vector an image: it is stored, but
+    no patch is multiplied with it.
     """
     attention = attention_parameters(model)
     dense_ffn = feed_forward_parameters(model, model.ffn_hidden_size)
@@ -136,3 +178,8 @@ def _visited(model: Transformer) -> float:
     if model.experts is None:
         return 0.0
     return model.experts.experts_per_token * feed_forward_parameters(model, model.experts.ffn_hidden_size)
+
+
+def total_parameters(model: Model) -> float:
+    """All weights of any network [1]; 0 for a network stated by its FLOPs alone."""
+    return count_parameters(model).total if isinstance(model, Transformer) else model.params or 0.0

@@ -1,4 +1,4 @@
-"""How fast a run goes and how long it takes: its layout, the speed there, and the hours with what interrupts it."""
+"""Throughput and duration of a run: its layout, its throughput there, and the hours with its interruptions."""
 
 from __future__ import annotations
 
@@ -19,7 +19,15 @@ from service.engine.training.step.workload import peak_flops
 
 @dataclass(frozen=True, slots=True)
 class Throughput:
-    """What the machine does: tokens (or samples) a second and accelerator, with the model's own error, and where it is from."""
+    """Throughput of one accelerator, with the model's own error.
+
+    Attributes
+    ----------
+    tokens_per_s_per_accelerator : Range
+        [tokens (or samples) per s].
+    source : str
+        "caller" or "modelled".
+    """
 
     tokens_per_s_per_accelerator: Range
     source: str
@@ -27,9 +35,22 @@ class Throughput:
 
 @dataclass(frozen=True, slots=True)
 class RunTime:
-    """A run in time: arithmetic a token, the layout taken, its speed, its interruptions, and its hours on the wall clock.
+    """A run in time.
 
-    `run_over_step_speed`: what a whole run sustains of that speed, interruptions apart.
+    Attributes
+    ----------
+    flops : TrainingFlops
+        Arithmetic of one token.
+    choice : LayoutChoice
+        Layout, with its step and memory.
+    speed : Throughput
+        Throughput of the steps.
+    run_over_step_speed : float
+        Throughput of the whole run over that of its steps, interruptions apart [1].
+    reliable : Reliability
+        Failures, checkpoints and goodput.
+    wall_clock_hours : Range
+        Duration [h].
     """
 
     flops: TrainingFlops
@@ -46,7 +67,29 @@ class RunTime:
 
 
 def predict_run_time(run: Run, utilisation: Utilisation, planning: PlanCalibration) -> RunTime:
-    """How long the run takes, by the arguments of `estimate.estimate`. Raises DoesNotFit, InvalidRequest."""
+    """Duration of a run in the fastest layout that fits.
+
+    Parameters
+    ----------
+    run : Run
+        Resolved request.
+    utilisation : Utilisation
+        What the accelerator achieves.
+    planning : PlanCalibration
+        Actual over planned hours of published runs.
+
+    Returns
+    -------
+    RunTime
+        Layout, throughput, hours.
+
+    Raises
+    ------
+    DoesNotFit
+        No layout that is searched fits.
+    InvalidRequest
+        The request contradicts itself, or failures leave no useful time.
+    """
     choice = choose_layout(run.model, run.training, run.cluster, utilisation)
     if infeasible(run, choice):
         raise does_not_fit(run.model, run.training, run.cluster, choice)
@@ -54,23 +97,23 @@ def predict_run_time(run: Run, utilisation: Utilisation, planning: PlanCalibrati
 
 
 def infeasible(run: Run, choice: LayoutChoice) -> bool:
-    """Whether nothing that was searched fits; a layout of the caller's own is timed as it is."""
+    """Whether nothing that is searched fits; a layout that the caller states is timed as it is."""
     return not choice.fits and not run.training.axes.mesh_stated
 
 
 def predict_run_time_in(run: Run, choice: LayoutChoice, utilisation: Utilisation, planning: PlanCalibration) -> RunTime:
-    """How long the run takes in a layout. Raises InvalidRequest."""
+    """Duration of a run in one layout. Raises InvalidRequest."""
     return predict_run_times_in(run, (choice,), utilisation, planning)[0]
 
 
 def predict_run_times_in(run: Run, choices: Sequence[LayoutChoice], utilisation: Utilisation, planning: PlanCalibration) -> list[RunTime]:
-    """How long the run takes in each of several layouts. Raises InvalidRequest."""
+    """Duration of a run in each of several layouts. Raises InvalidRequest."""
     flops = training_flops(run.model, run.training)
     return _interrupted(run, flops, [(choice, _speed(run, utilisation, flops, choice)) for choice in choices], planning)
 
 
 def run_times_with_failures(run: Run, timed: Sequence[RunTime], planning: PlanCalibration) -> list[RunTime]:
-    """How long a run takes that was timed with other failures: layouts and their speeds stay. Raises InvalidRequest."""
+    """Durations of a timed run with the failures of `run`; layouts and their throughput stay. Raises InvalidRequest."""
     return _interrupted(run, timed[0].flops, [(each.choice, each.speed) for each in timed], planning)
 
 
@@ -90,23 +133,40 @@ def _interrupted(
 
 
 def run_over_step_speed(run: Run, planning: PlanCalibration) -> float:
-    """What a whole run sustains of its steps' speed: 1 on one node, and where the caller states an efficiency, which is a whole run's.
+    """Throughput of a whole run over that of its steps: 1 on one node, and where the caller states an efficiency, which is a whole run's.
 
-    Published runs of one node took no longer than their steps, those of many nodes did: evaluation within the run and logging, slow nodes
-    and links that all the others wait for, restarts that nobody counts, layouts short of the best. The loss goes with the share of a
-    job's peers that are on other nodes (tools/calibration/spreads.py, `lost_between_nodes`).
+    Published runs on one node took no longer than their steps, those on many nodes did: evaluation within the run and logging, slow nodes
+    and links that all the others wait for, restarts that are not counted, layouts slower than the best. The loss is proportional to the
+    share of a job that is on other nodes (tools/calibration/spreads.py, `lost_between_nodes`).
+
+    Returns
+    -------
+    float
+        From 0 to 1 [1].
     """
     return 1.0 if run.efficiency.stated else 1 / (1 + planning.lost_between_nodes * off_node_fraction(run.cluster))
 
 
 def off_node_fraction(cluster: Cluster) -> float:
-    """Share of a job that is not on an accelerator's own node: 0 on one node, 1 - 1 / nodes on whole ones."""
+    """Share of a job that is not on an accelerator's own node: 0 on one node, 1 - 1 / nodes on full ones.
+
+    Returns
+    -------
+    float
+        From 0 to 1 [1].
+    """
     return 1 - min(1.0, cluster.accelerators_per_node / cluster.count)
 
 
 def plan_error(run: Run, planning: PlanCalibration) -> Range:
-    """How published runs scattered about such a plan, beyond the speed's own error: nothing where the caller states an efficiency,
-    nor of a stated layout on one node, where nothing but the speed is open.
+    """Actual over planned hours of published runs, beyond the error of the throughput.
+
+    1 where the caller states an efficiency, and for a stated layout on one node, where only the throughput is uncertain.
+
+    Returns
+    -------
+    Range
+        [1].
     """
     settled = run.training.axes.mesh_known(run.cluster.count) and off_node_fraction(run.cluster) == 0
     return Range.exactly(1.0) if run.efficiency.stated or settled else planning.spread

@@ -1,8 +1,8 @@
-"""A transformer's shape from what is known of it: the fields given, a stated parameter count, and the field's usual proportions.
+"""A transformer's shape from what is known of it: stated fields, a stated parameter count, and the field's usual proportions.
 
-Width to depth: hidden_size = 128 * layers holds within a fifth from GPT-3's 1.3B to LLaMA's 65B and GPT-3's 175B (Brown et al. 2020,
-arXiv 2005.14165, table 2.1; Touvron et al. 2023, arXiv 2302.13971, table 2); heads of 128 and gated feed-forwards of 8/3 hidden sizes
-as there (Shazeer 2020, arXiv 2002.05202, section 2).
+Width to depth: hidden_size = 128 * layers holds within a fifth from GPT-3's 1.3B to LLaMA's 65B and GPT-3's 175B (Brown et al. 2020, arXiv
+2005.14165, table 2.1; Touvron et al. 2023, arXiv 2302.13971, table 2); heads of 128 and gated feed-forwards of 8/3 hidden sizes as there
+(Shazeer 2020, arXiv 2002.05202, section 2).
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ COMPLETE_FIELDS = ("layers", "hidden_size", "attention_heads", "ffn_hidden_size"
 
 @dataclass(frozen=True, slots=True)
 class InferredShape:
-    """A whole shape, which of its fields were not given, and what to be careful about."""
+    """A complete shape, the fields of it that were assumed, and warnings."""
 
     model: Transformer
     assumed: Mapping[str, Any]
@@ -40,10 +40,23 @@ class InferredShape:
 
 
 def infer_shape(given: Mapping[str, Any]) -> InferredShape:
-    """The whole shape from the contract's fields. Stated counts win over the shape's where experts or a partial shape are given.
+    """Complete shape from the contract's fields. Stated counts replace the shape's where experts or a partial shape are stated.
 
-    Raises InvalidRequest where the fields contradict each other: heads that do not divide, experts without their count,
-    a complete dense shape more than 20 % off the stated parameters.
+    Parameters
+    ----------
+    given : mapping of str to number or str
+        Fields of the request's `model`.
+
+    Returns
+    -------
+    InferredShape
+        Shape, assumed fields, warnings.
+
+    Raises
+    ------
+    InvalidRequest
+        The fields contradict each other: heads that do not divide, experts without their count, a complete dense shape more than 20 %
+        off the stated parameters.
     """
     params, active = given.get("params"), given.get("active_params")
     _check_counts(params, active)

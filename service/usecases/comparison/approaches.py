@@ -17,8 +17,7 @@ from service.domain.scaling.laws import FLOPS_PER_PARAM_AND_TOKEN
 from service.domain.training.model import GenericNetwork, Transformer
 from service.engine.scaling.laws import optimal_params, size_exponent
 from service.engine.serving.configurations import payback_tokens
-from service.engine.training.memory import total_parameters
-from service.engine.training.parameters import count_parameters
+from service.engine.training.parameters import count_parameters, total_parameters
 from service.presets.comparison.approaches import approach_default, load_approaches
 from service.presets.defaults import default
 from service.presets.scaling.laws import default_law

@@ -7,7 +7,7 @@ from typing import Any
 
 from service.domain.errors import InvalidRequest
 from service.domain.training.model import GenericNetwork, Model
-from service.engine.training.memory import total_parameters
+from service.engine.training.parameters import total_parameters
 from service.engine.training.shape import infer_shape
 from service.formats.huggingface.config import read_hf_config
 from service.presets.training.models import find_model

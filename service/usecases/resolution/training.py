@@ -10,7 +10,7 @@ from service.domain.errors import DomainError, InvalidRequest
 from service.domain.training.hardware import Accelerator, Precision
 from service.domain.training.model import GenericNetwork, Model, Transformer
 from service.domain.training.run import Axes, Cluster, Helpers, Training
-from service.engine.training.memory import total_parameters
+from service.engine.training.parameters import total_parameters
 from service.presets.defaults import Default, batch_tokens, default, flash_attention
 from service.presets.training.footprint import find_footprint
 from service.usecases.resolution.assumption_log import AssumptionLog

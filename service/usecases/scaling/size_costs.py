@@ -173,12 +173,12 @@ def cost_size(rig: TrainingSetup, params: float, model: Transformer) -> SizeCost
     choice = choose_layout(run.model, run.training, run.cluster, utilisation)
     if not choice.fits:
         raise DoesNotFit(f"{params:.3g} parameters do not fit on {rig.cluster.count:,} x {rig.cluster.accelerator.name}", "/hardware")
-    hours = predict_run_time_in(run, choice, utilisation, plan_calibration()).wall_clock_hours.p50
-    checkpoint = checkpoint_tb(run)
+    timed = predict_run_time_in(run, choice, utilisation, plan_calibration())
+    hours, checkpoint, interval_hours = timed.wall_clock_hours.p50, checkpoint_tb(run), timed.reliable.checkpoint_interval_minutes / 60
 
     def bill(wall_clock_hours: float) -> float:
         mwh = energy_mwh(wall_clock_hours * rig.cluster.count, run.energy)
-        return total_usd(run, Range.exactly(wall_clock_hours), mwh, checkpoint).p50
+        return total_usd(run, Range.exactly(wall_clock_hours), mwh, checkpoint, interval_hours).p50
 
     # Both long: a short run writes fewer checkpoints than it would keep.
     once, twice = bill(MEASURED_HOURS), bill(2 * MEASURED_HOURS)

@@ -20,9 +20,9 @@ from service.engine.scenarios.run import DIRECT_FIELDS
 from service.engine.scheduling.activity_network import order_network
 from service.engine.scheduling.calendar import HOURS_PER_DAY
 from service.engine.scheduling.critical_path import deadline_hours, forward_pass, median_durations, network_end
-from service.engine.training.cost import checkpoint_interval_hours
 from service.engine.training.energy import energy_mwh
 from service.engine.training.estimate import checkpoint_tb
+from service.engine.training.reliability import checkpoint_interval_hours
 from service.engine.training.run_time import RunTime, plan_error, predict_run_time
 from service.presets.training.utilisation import plan_calibration
 from service.usecases.programs import lines

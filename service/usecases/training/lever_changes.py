@@ -11,7 +11,7 @@ from providers.offer import Offer
 from service.context import AppContext
 from service.domain.training.hardware import Accelerator
 from service.domain.training.model import Model, Transformer
-from service.engine.training.memory import total_parameters
+from service.engine.training.parameters import total_parameters
 from service.presets.hardware.accelerators import find_accelerator, load_accelerators
 from service.presets.hardware.regions import region_of_offer
 from service.presets.training.levers import LeverKind

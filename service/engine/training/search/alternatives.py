@@ -1,4 +1,4 @@
-"""The layouts that were searched and not taken: the best of each kind, and what they lose."""
+"""The best layouts of each kind besides the chosen one, and what makes them slower."""
 
 from __future__ import annotations
 
@@ -28,7 +28,23 @@ SPENT_IN = {
 
 @dataclass(frozen=True, slots=True)
 class TimedLayouts:
-    """Layouts with their steps, the bytes they need and whether these are there; seconds a step and sequences a second."""
+    """Layouts with their steps and memory.
+
+    Attributes
+    ----------
+    layouts : Layouts
+        Columns of length (layouts,).
+    steps : StepTime
+        Parts of a step.
+    needed : (layouts,) float array
+        Memory [B].
+    fits : (layouts,) bool array
+        Whether the accelerator has that memory.
+    seconds : (layouts,) float array
+        Duration of a step [s].
+    rate : (layouts,) float array
+        Throughput [sequences per s].
+    """
 
     layouts: Layouts
     steps: StepTime
@@ -44,7 +60,24 @@ def has_several_meshes(layouts: Layouts) -> bool:
 
 
 def alternatives(timed: TimedLayouts, best: int, training: Training, cluster: Cluster) -> tuple[Alternative, ...]:
-    """The fastest layouts of other kinds than the one taken, and the fastest that is faster and does not fit; fastest first."""
+    """The fastest layouts of other kinds than the chosen one, and the fastest that is faster and does not fit; fastest first.
+
+    Parameters
+    ----------
+    timed : TimedLayouts
+        Layouts of the search.
+    best : int
+        Position of the chosen one.
+    training : Training
+        Sequence length.
+    cluster : Cluster
+        Accelerators and their memory.
+
+    Returns
+    -------
+    tuple of Alternative
+        At most 5.
+    """
     if len(timed.layouts) == 1:
         return ()
     others = _best_of_others(timed, best)

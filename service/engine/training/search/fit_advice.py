@@ -1,4 +1,4 @@
-"""What would make a model fit, where no layout that was searched does."""
+"""Changes that make a model fit where no layout that is searched does."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ NO_MACHINE = (
 
 
 def what_would_fit(model: Model, training: Training, cluster: Cluster) -> tuple[str, ...]:
-    """What would make the model fit, in sentences: a leaner layout, a bigger machine, more memory.
+    """Changes that make the model fit, as sentences: a leaner layout, a larger machine, more memory.
 
-    Each is found by the search itself, so that asking for what it says is answered with a layout that fits.
+    Each is found by the search itself: a request with that change is answered with a layout that fits.
     """
     capacity = cluster.accelerator.usable_memory_bytes
     left_open = " with the layout left open" if training.axes != Axes() else ""
@@ -100,7 +100,7 @@ def _leanest_bytes(model: Model, training: Training, cluster: Cluster) -> float:
 
 
 def does_not_fit(model: Model, training: Training, cluster: Cluster, choice: LayoutChoice) -> DoesNotFit:
-    """The error for a search in which nothing fits."""
+    """The error of a search in which nothing fits."""
     needed, held = choice.total_bytes / 1e9, cluster.accelerator.usable_memory_bytes / 1e9
     advice = "; ".join(what_would_fit(model, training, cluster))
     return DoesNotFit(

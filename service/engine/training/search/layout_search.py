@@ -1,4 +1,4 @@
-"""Which layout a run takes: the fastest that fits."""
+"""The layout of a run: the fastest that fits."""
 
 from __future__ import annotations
 
@@ -26,7 +26,21 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class LayoutChoice:
-    """The layout taken: its columns (one position), its step, its memory in bytes by part, and the best of the others."""
+    """The chosen layout.
+
+    Attributes
+    ----------
+    layouts : Layouts
+        Columns of length 1.
+    steps : StepTime
+        Its step.
+    memory_bytes : dict of str to float
+        Memory by part [B].
+    fits : bool
+        Whether the accelerator has that memory.
+    alternatives : tuple of Alternative
+        The best of the others.
+    """
 
     layouts: Layouts
     steps: StepTime
@@ -36,12 +50,25 @@ class LayoutChoice:
 
     @property
     def total_bytes(self) -> float:
+        """Memory of all parts [B]."""
         return sum(self.memory_bytes.values())
 
 
 @dataclass(frozen=True, slots=True)
 class SizedLayouts:
-    """Layouts with the bytes they need; what these are made of is in `used` at their `places`, one array an axis."""
+    """Layouts with their memory.
+
+    Attributes
+    ----------
+    layouts : Layouts
+        Columns of length (layouts,).
+    needed : (layouts,) float array
+        Memory [B].
+    used : MemoryUse
+        The grid that they are taken from.
+    places : tuple of (layouts,) int arrays
+        Their positions in the grid, one array an axis.
+    """
 
     layouts: Layouts
     needed: Floats
@@ -49,7 +76,7 @@ class SizedLayouts:
     places: tuple[NDArray[np.int64], ...]
 
     def parts(self, index: int) -> dict[str, float]:
-        """Bytes of one of them by part."""
+        """Memory of one layout by part [B]."""
         return self.used.at(tuple(int(axis[index]) for axis in self.places))
 
 
@@ -57,7 +84,26 @@ class SizedLayouts:
 def choose_layout(model: Model, training: Training, cluster: Cluster, utilisation: Utilisation) -> LayoutChoice:
     """The fastest layout that fits; where none fits the leanest one, with `fits` false.
 
-    Raises InvalidRequest where the axes the caller fixed cannot make up the machine or cut the model.
+    Parameters
+    ----------
+    model : Model
+        Network.
+    training : Training
+        Method, batch, fixed axes.
+    cluster : Cluster
+        Accelerators and links.
+    utilisation : Utilisation
+        What the accelerator achieves.
+
+    Returns
+    -------
+    LayoutChoice
+        With alternatives where it fits.
+
+    Raises
+    ------
+    InvalidRequest
+        The fixed axes cannot make up the machine or divide the model.
     """
     weighed = _worth_timing(model, training, cluster)
     timed = _timed(weighed, step_time(model, training, cluster, utilisation, weighed.layouts), cluster)
@@ -70,7 +116,31 @@ def choose_layout(model: Model, training: Training, cluster: Cluster, utilisatio
 def choose_layouts(
     model: Model, training: Training, cluster: Cluster, utilisation: Utilisation, networks_gbit_per_s: tuple[float, ...]
 ) -> tuple[LayoutChoice, ...]:
-    """`choose_layout` in each of several networks in place of the cluster's, without a look at the alternatives. Raises InvalidRequest."""
+    """`choose_layout` in each of several networks, without alternatives.
+
+    Parameters
+    ----------
+    model : Model
+        Network.
+    training : Training
+        Method, batch, fixed axes.
+    cluster : Cluster
+        Accelerators and links.
+    utilisation : Utilisation
+        What the accelerator achieves.
+    networks_gbit_per_s : tuple of (networks,) float
+        Network of one accelerator, one direction, in place of the cluster's [Gbit/s].
+
+    Returns
+    -------
+    tuple of (networks,) LayoutChoice
+        In the order of the networks.
+
+    Raises
+    ------
+    InvalidRequest
+        The fixed axes cannot make up the machine or divide the model.
+    """
     weighed = _worth_timing(model, training, cluster)
     steps = step_time(model, training, cluster, utilisation, weighed.layouts, np.array(networks_gbit_per_s)[:, np.newaxis])
     rows = zip(*np.broadcast_arrays(*(getattr(steps, name) for name in StepTime.__slots__)), strict=True)

@@ -18,7 +18,17 @@ from service.engine.training.step.workload import Floats, Workload, collective_p
 
 @dataclass(frozen=True, slots=True)
 class ExchangeTime:
-    """One exchange: seconds on the fast link and on the network at their data sheets' rates, and fixed-cost hops of its calls."""
+    """One exchange at the data sheets' rates. Every field: (layouts,) float array.
+
+    Attributes
+    ----------
+    intra_s
+        On the fast link inside a node (or pod) [s].
+    inter_s
+        On the network between nodes [s].
+    hops
+        log2 of the ranks, for each call: a fixed time each [1].
+    """
 
     intra_s: Floats
     inter_s: Floats
@@ -28,6 +38,7 @@ class ExchangeTime:
         return ExchangeTime(self.intra_s + other.intra_s, self.inter_s + other.inter_s, self.hops + other.hops)
 
     def times(self, factor: Floats | float) -> ExchangeTime:
+        """The exchange, a number of times."""
         return ExchangeTime(self.intra_s * factor, self.inter_s * factor, self.hops * factor)
 
 
@@ -48,7 +59,13 @@ def _exchange(
 
 
 def tensor_exchange(workload: Workload) -> ExchangeTime:
-    """Gathers and scatters of the activations among the tensor ranks."""
+    """Gathers and scatters of the activations among the tensor ranks, for one micro-batch.
+
+    Returns
+    -------
+    ExchangeTime
+        [s].
+    """
     assert isinstance(workload.model, Transformer)
     ranks = workload.layouts.tensor.astype(float)
     one = _exchange(
@@ -72,8 +89,14 @@ def _tensor_passes(workload: Workload) -> Floats:
 
 
 def exchange_calls(workload: Workload) -> Floats:
-    """Exchanges that the host launches between the kernels of a micro-batch: those of the tensor ranks, an all-reduce being one call,
-    and a send and a receive at each end of a pipeline stage's chunk.
+    """Exchanges that the host launches between the kernels of a micro-batch.
+
+    Those of the tensor ranks, an all-reduce being one call, and a send and a receive at each end of a pipeline stage's chunk.
+
+    Returns
+    -------
+    (layouts,) float array
+        [1].
     """
     layouts = workload.layouts
     tensor = _tensor_passes(workload) / (1 if workload.training.sequence_parallel else 2)
@@ -83,7 +106,17 @@ def exchange_calls(workload: Workload) -> Floats:
 
 
 def context_exchange(workload: Workload) -> ExchangeTime:
-    """Keys and values round the ring of context ranks, once forward, twice backward (Liu et al. 2023, arXiv 2310.01889, section 3)."""
+    """Keys and values round the ring of context ranks, once forward, twice backward, for one micro-batch.
+
+    Returns
+    -------
+    ExchangeTime
+        [s].
+
+    References
+    ----------
+    Liu et al. 2023 (arXiv 2310.01889), section 3.
+    """
     assert isinstance(workload.model, Transformer)
     ranks = workload.layouts.context.astype(float)
     if (ranks == 1).all():
@@ -94,10 +127,19 @@ def context_exchange(workload: Workload) -> ExchangeTime:
 
 
 def expert_exchange(workload: Workload) -> ExchangeTime:
-    """Dispatch and combine of every routed layer, forward and backward: four all-to-alls (GShard, arXiv 2006.16668, section 3.2).
+    """Dispatch and combine of every layer with experts, forward and backward, for one micro-batch: four all-to-alls.
 
-    A token crosses the network once for each other node (or rack, or pod) it visits an expert of, and is handed out there over
-    the fast link (DeepSeek-V3, arXiv 2412.19437, section 3.2.2).
+    A token crosses the network once for each other node (or rack, or pod) that it visits an expert of, and is handed out there over the
+    fast link.
+
+    Returns
+    -------
+    ExchangeTime
+        [s].
+
+    References
+    ----------
+    GShard (arXiv 2006.16668), section 3.2; DeepSeek-V3 (arXiv 2412.19437), section 3.2.2.
     """
     assert isinstance(workload.model, Transformer)
     experts = workload.model.experts
@@ -116,9 +158,14 @@ def expert_exchange(workload: Workload) -> ExchangeTime:
 
 
 def stage_exchange(workload: Workload) -> ExchangeTime:
-    """Activations handed to the next pipeline stage and their gradients back, once a chunk of layers.
+    """Activations sent to the next pipeline stage and their gradients back, once a chunk of layers, for one micro-batch.
 
     Ranks are laid out tensor, context, data, pipeline, the first next to each other: stages are the farthest apart.
+
+    Returns
+    -------
+    ExchangeTime
+        [s].
     """
     assert isinstance(workload.model, Transformer)
     payload = element_bytes(workload.training) * workload.tokens * workload.model.hidden_size / workload.layouts.tensor
@@ -129,10 +176,15 @@ def stage_exchange(workload: Workload) -> ExchangeTime:
 
 
 def gradient_exchange(workload: Workload) -> ExchangeTime:
-    """Reduce-scatter of gradients and gather of trained weights over the data ranks.
+    """Reduce-scatter of gradients and gather of trained weights over the data ranks, for one step.
 
-    Divided gradients (ZeRO 2 and 3) are scattered every micro-batch, and ZeRO 3 gathers all weights twice in each.
-    A frozen base is exchanged under ZeRO 3 alone, at the width it is stored in; its adapters are what is trained.
+    Sharded gradients (ZeRO 2 and 3) are scattered every micro-batch, and ZeRO 3 gathers all weights twice in each. A frozen base is
+    exchanged under ZeRO 3 alone, at the width it is stored in; its adapters are what is trained.
+
+    Returns
+    -------
+    ExchangeTime
+        [s].
     """
     layouts = workload.layouts
     dense, experts = workload.local

@@ -8,6 +8,7 @@ import numpy as np
 
 from service.domain.training.model import Experts, GenericNetwork, LatentAttention, Model, Transformer
 from service.domain.training.run import FROZEN_BASE
+from service.engine.training.activations import attention_output_width
 from service.engine.training.dtypes import element_bytes, matmul_input_bytes
 from service.engine.training.flops import forward_flops
 from service.engine.training.layouts import layer_count
@@ -33,7 +34,13 @@ TILE_ROWS = 128
 
 
 def matmul_seconds(workload: Workload) -> tuple[Floats, Floats]:
-    """Seconds at the peak of the layers' matrix work, and of the visited experts'; attention's core, the head and sampled text apart."""
+    """Layers' matrix work at the dense peak; attention's core, the head and sampled text apart.
+
+    Returns
+    -------
+    tuple of 2 (layouts,) float arrays
+        Of every token, and of the experts that it visits [s].
+    """
     attention = workload.total.attention + recomputed_attention_flops(workload, workload.forward)
     seconds = workload.stage_flops(executed_flops(workload) - attention - head_flops(workload)) / workload.peak
     routed = seconds * _routed_part(workload.model)
@@ -49,7 +56,13 @@ def _tile_waste(workload: Workload) -> Floats:
 
 
 def held_experts(workload: Workload) -> Floats:
-    """Experts of a routed layer that one device holds, whole or a slice of each."""
+    """Experts of a layer that one device holds, whole or a slice of each.
+
+    Returns
+    -------
+    (layouts,) float array
+        [1].
+    """
     if isinstance(workload.model, GenericNetwork) or workload.model.experts is None:
         return workload.zeros
     held: Floats = workload.model.experts.experts / workload.layouts.expert
@@ -73,18 +86,44 @@ def _routed_part(model: Model) -> float:
 
 
 def routed_layers(model: Model) -> float:
-    """Share of the layers that route their tokens."""
+    """Share of the layers that route their tokens to experts.
+
+    Returns
+    -------
+    float
+        [1].
+    """
     return 0.0 if isinstance(model, GenericNetwork) else expert_layer_count(model) / layer_count(model)
 
 
 def head_seconds(workload: Workload) -> Floats:
-    """Seconds of the output head at the 16-bit peak: recipes in fewer bits leave it there (Micikevicius et al. 2022, arXiv 2209.05433)."""
+    """The output head at the 16-bit peak: recipes in fewer bits leave it there.
+
+    Returns
+    -------
+    (layouts,) float array
+        [s].
+
+    References
+    ----------
+    Micikevicius et al. 2022 (arXiv 2209.05433).
+    """
     rate = sixteen_bit_peak(workload.cluster.accelerator, workload.training.precision)
     return head_flops(workload) * workload.tokens / workload.layouts.tensor / rate
 
 
 @dataclass(frozen=True, slots=True)
 class ProductCosts:
+    """What narrow products cost beyond their arithmetic.
+
+    Attributes
+    ----------
+    operands : (layouts,) float array
+        Operands over the memory bus [s].
+    reductions : (layouts,) float array
+        Summed depth of the reductions, weighed by the precision's rate over the 16-bit rate [elements].
+    """
+
     operands: Floats
     reductions: Floats
 
@@ -92,8 +131,8 @@ class ProductCosts:
 def product_costs(workload: Workload) -> ProductCosts:
     """Operand traffic and reduction depth of a stage's products, forward, for the activations' gradient and for the weights'.
 
-    A product of an m x k and a k x n matrix moves mk + kn + mn elements. Its last tiles leave part of the device idle for about
-    as long as one tile takes, which goes with k: narrow products are slow because of both.
+    A product of an m x k and a k x n matrix moves mk + kn + mn elements. Its last tiles leave part of the device idle for about as long as
+    one tile takes, which is proportional to k: narrow products are slow because of both.
     """
     if isinstance(workload.model, GenericNetwork):
         return ProductCosts(workload.zeros, workload.zeros)
@@ -115,7 +154,7 @@ def _layer_products(workload: Workload) -> list[LayerProduct]:
     assert isinstance(model, Transformer)
     tensor, tokens, hidden = workload.layouts.tensor, workload.tokens, float(model.hidden_size)
     found: list[LayerProduct] = [(1.0, tokens, hidden * inputs, outputs / tensor, 1.0) for inputs, outputs in _attention_inputs(model)]
-    found.append((1.0, tokens, value_width(model) / tensor, hidden, 1.0))
+    found.append((1.0, tokens, attention_output_width(model) / tensor, hidden, 1.0))
     routed = expert_layer_count(model) / model.layers
     gates = 2 if model.gated_ffn else 1
     if routed < 1:
@@ -160,14 +199,15 @@ def _latent_inputs(model: Transformer, latent: LatentAttention) -> list[tuple[fl
     return [*queries, (1.0, float(latent.kv_lora_rank + latent.qk_rope_head_dim)), (latent.kv_lora_rank / hidden, key_value)]
 
 
-def value_width(model: Transformer) -> float:
-    return float(model.attention_heads * (model.latent.v_head_dim if model.latent else model.head_dim))
-
-
 def attention_seconds(workload: Workload) -> Floats:
-    """Seconds of scores and values at the 16-bit peak, as the kernels execute them.
+    """Scores and values at the 16-bit peak, as the kernels execute them.
 
     Flash attention leaves out the masked half of a causal square and repeats the scores in its backward pass.
+
+    Returns
+    -------
+    (layouts,) float array
+        [s].
     """
     training = replace(workload.training, count_full_attention=not workload.training.flash_attention)
     forward = forward_flops(workload.model, training)

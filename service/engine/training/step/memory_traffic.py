@@ -1,4 +1,4 @@
-"""Work bound by memory: what crosses the memory bus besides the products' operands, at the data sheet's rate."""
+"""Work bound by memory: traffic of the memory bus besides the products' operands, at the data sheet's rate."""
 
 from __future__ import annotations
 
@@ -6,22 +6,31 @@ import numpy as np
 
 from service.domain.training.model import GenericNetwork, Transformer
 from service.domain.training.run import FROZEN_BASE
+from service.engine.training.activations import active_expert_width, attention_output_width
 from service.engine.training.dtypes import element_bytes, matmul_input_bytes, optimizer_bytes, weight_bytes
 from service.engine.training.flops import mean_context_tokens
 from service.engine.training.layouts import rounded_batch
 from service.engine.training.memory import key_value_bytes_per_sequence, zero_sharded
 from service.engine.training.parameters import expert_layer_count
 from service.engine.training.pipeline import expert_ranks
-from service.engine.training.step.matmul import value_width
 from service.engine.training.step.workload import FULL, SELECTIVE, Floats, Workload, layer_passes
 
 
 def activation_seconds(workload: Workload) -> Floats:
-    """Seconds that a stage's norms, rotations, activations and residuals take over the memory bus, each tensor read and written once.
+    """Norms, rotations, activations and residuals of a stage over the memory bus, each tensor read and written once.
 
-    Forward: two norms (4h), two residuals (6h), queries and keys turned, the feed-forward's activation; twice that backward.
-    Sequence parallelism splits norms and residuals over the tensor ranks too (Korthikanti et al. 2022, arXiv 2205.05198, 4.2.2).
-    Quantised products read 16 bit and write a copy for each of their inputs.
+    Forward: two norms (4h), two residuals (6h), queries and keys rotated, the feed-forward's activation; twice that backward. Sequence
+    parallelism divides norms and residuals over the tensor ranks too. Quantised products read 16 bit and write a copy for each of their
+    inputs.
+
+    Returns
+    -------
+    (layouts,) float array
+        Of one micro-batch [s].
+
+    References
+    ----------
+    Korthikanti et al. 2022 (arXiv 2205.05198), section 4.2.2.
     """
     model, training = workload.model, workload.training
     assert isinstance(model, Transformer)
@@ -33,7 +42,7 @@ def activation_seconds(workload: Workload) -> Floats:
         elements = elements + routed * 4.0 * model.hidden_size * model.experts.experts_per_token
     moved = element_bytes(training) * elements * (3 * layer_passes(workload) + _cheap_again(workload))
     if matmul_input_bytes(training) < element_bytes(training):
-        inputs = 2.0 * model.hidden_size + value_width(model) + inner
+        inputs = 2.0 * model.hidden_size + attention_output_width(model) + inner
         outputs = model.head_dim * (model.attention_heads + 2.0 * model.kv_heads) + model.hidden_size * 2 + inner * (gate - 1)
         quantised = (
             inputs * (workload.forward_passes + workload.recompute_passes + workload.backward_passes) + outputs * workload.backward_passes
@@ -49,10 +58,15 @@ def _cheap_again(workload: Workload) -> Floats:
 
 
 def score_seconds(workload: Workload) -> Floats:
-    """Seconds that scores take over the memory bus where no flash attention keeps them on the chip.
+    """Attention's scores over the memory bus where no flash attention leaves them on the chip.
 
-    Of each score the forward pass writes and reads the product, the softmax and the dropped-out softmax in 16 bit and writes the
-    mask: 13 bytes; the backward pass reads and writes the three gradients and reads softmax, mask and dropped-out softmax: 19.
+    Of each score the forward pass writes and reads the product, the softmax and the dropped-out softmax in 16 bit and writes the mask: 13
+    bytes; the backward pass reads and writes the three gradients and reads softmax, mask and dropped-out softmax: 19.
+
+    Returns
+    -------
+    (layouts,) float array
+        Of one micro-batch [s].
     """
     assert isinstance(workload.model, Transformer)
     if workload.training.flash_attention:
@@ -69,17 +83,21 @@ def score_seconds(workload: Workload) -> Floats:
 
 
 def feed_forward_width(model: Transformer) -> float:
-    """Inner elements of a token's feed-forward, averaged over dense and routed layers."""
+    """Inner elements of a token's feed-forward, averaged over dense layers and layers with experts [1]."""
     if model.experts is None:
         return float(model.ffn_hidden_size)
     routed = expert_layer_count(model) / model.layers
-    shared = model.experts.shared_experts * (model.experts.shared_ffn_hidden_size or model.experts.ffn_hidden_size)
-    visited = model.experts.experts_per_token * model.experts.ffn_hidden_size + shared
-    return (1 - routed) * model.ffn_hidden_size + routed * visited
+    return (1 - routed) * model.ffn_hidden_size + routed * active_expert_width(model.experts)
 
 
 def logit_seconds(workload: Workload) -> Floats:
-    """Seconds that logits and their loss take over the memory bus: 16-bit logits, their fp32 copy and its gradient, written and read."""
+    """Logits and their loss over the memory bus: 16-bit logits, their fp32 copy and its gradient, written and read.
+
+    Returns
+    -------
+    (layouts,) float array
+        Of one micro-batch [s].
+    """
     assert isinstance(workload.model, Transformer)
     if workload.model.kind == "vit":
         return workload.zeros
@@ -90,7 +108,13 @@ def logit_seconds(workload: Workload) -> Floats:
 
 
 def optimizer_seconds(workload: Workload) -> Floats:
-    """One pass of the optimizer: weights, gradients and its states of a rank's share are read and written once."""
+    """One pass of the optimizer: weights, gradients and states of a rank's shard are read and written once.
+
+    Returns
+    -------
+    (layouts,) float array
+        Of one step [s].
+    """
     if workload.training.method in FROZEN_BASE:
         return workload.zeros
     share = zero_sharded(workload.local, workload.layouts, 1)
@@ -100,8 +124,16 @@ def optimizer_seconds(workload: Workload) -> Floats:
 
 
 def dequantisation_seconds(workload: Workload) -> Floats:
-    """Seconds to unfold QLoRA's 4-bit base to 16 bit for one micro-batch: read, write and read again, in every pass over the weights
-    (forward, backward, recomputation; Dettmers et al. 2023, arXiv 2305.14314, equation 5).
+    """Dequantisation of QLoRA's 4-bit base to 16 bit: read, write and read again, in every pass over the weights.
+
+    Returns
+    -------
+    (layouts,) float array
+        Of one micro-batch [s].
+
+    References
+    ----------
+    Dettmers et al. 2023 (arXiv 2305.14314), equation 5.
     """
     if workload.training.method != "qlora":
         return workload.zeros
@@ -112,10 +144,19 @@ def dequantisation_seconds(workload: Workload) -> Floats:
 
 
 def generation_seconds(workload: Workload) -> Floats:
-    """Seconds of sampling a step's answers: each token reads the weights once for the whole batch, and every sequence's keys and values.
+    """Sampling of a step's answers: each token reads the weights once for the whole batch, and every sequence's keys and values.
 
-    Roofline of memory and matrix work (Pope et al. 2022, arXiv 2211.05102, section 2) on the tensor and context ranks of a
-    replica; pipeline stages wait for each other, because a token needs the one before it.
+    Roofline of memory and matrix work on the tensor and context ranks of a replica; pipeline stages wait for each other, because a token
+    needs the one before it.
+
+    Returns
+    -------
+    (layouts,) float array
+        Of one step [s].
+
+    References
+    ----------
+    Pope et al. 2022 (arXiv 2211.05102), section 2.
     """
     model, training, layouts = workload.model, workload.training, workload.layouts
     if training.method != "rl" or isinstance(model, GenericNetwork):

@@ -1,21 +1,20 @@
-"""How long one optimizer step takes on a layout: the step's work, at what is achieved of the data sheets' rates.
+"""Duration of one optimizer step on a layout: the step's work, at what is achieved of the data sheets' rates.
 
-What is achieved is measured (`Utilisation`): one share of the peak by accelerator family and precision, a few figures shared by
-all. A stage takes as long as its device or its host, whichever is slower; a pipeline fills once a step, and its last stage
-computes the output head besides. Left out: how well a team tunes its software; it is in the spread of the measured share.
+What is achieved is measured (`Utilisation`): one share of the peak by accelerator family and precision, a few figures shared by all. A
+stage takes as long as its device or its host, whichever is slower; a pipeline fills once a step, and its last stage also computes the
+output head. Left out: how well a team tunes its software; it is in the spread of the measured share.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from service.domain.training.model import GenericNetwork, Model
 from service.domain.training.run import Cluster, Training
-from service.domain.training.utilisation import Utilisation
+from service.domain.training.utilisation import AchievedRates, Utilisation
 from service.engine.training.layouts import Layouts
 from service.engine.training.step.collectives import ExchangeTime
 from service.engine.training.step.step_work import StepWork, step_work
@@ -27,7 +26,17 @@ PARTS = ("compute", "memory", "launch", "network", "pipeline")
 
 @dataclass(frozen=True, slots=True)
 class StepTime:
-    """Seconds of one step by part, one position a layout. `total` is their sum but for a slower input pipeline."""
+    """Parts of one step. Every field: (layouts,) float array.
+
+    Attributes
+    ----------
+    compute, memory, launch, network, pipeline
+        Arithmetic, memory traffic, waiting for the host, exchanges, pipeline bubble [s].
+    input
+        Input pipeline, which runs beside all other parts [s].
+    batch
+        Sequences (or samples) of the step [1].
+    """
 
     compute: Floats
     memory: Floats
@@ -39,53 +48,26 @@ class StepTime:
 
     @property
     def total(self) -> Floats:
+        """Duration of the step: the sum of its parts, or the input pipeline where that is slower [s]."""
         return np.maximum(self.compute + self.memory + self.launch + self.network + self.pipeline, self.input)
 
     def bound_by(self, index: int) -> str:
-        """The part that decides: the input pipeline where it is slower than the machine, else the largest share."""
+        """The part that decides: the input pipeline where it is slower than the machine, else the largest part.
+
+        Parameters
+        ----------
+        index : int
+            Position of the layout.
+
+        Returns
+        -------
+        str
+            Name of a field.
+        """
         if self.input[index] >= self.total[index]:
             return "input"
         parts = {name: float(getattr(self, name)[index]) for name in PARTS}
         return max(parts, key=lambda name: parts[name])
-
-
-class AchievedRates(Protocol):
-    """What is achieved of the data sheets' rates: of one machine as in `Utilisation`, or one value a position of the work."""
-
-    @property
-    def matmul_share(self) -> Rate: ...
-    @property
-    def attention_share(self) -> Rate: ...
-    @property
-    def routed_share(self) -> Rate: ...
-    @property
-    def operand_share(self) -> Rate: ...
-    @property
-    def tile_s(self) -> Rate: ...
-    @property
-    def activation_passes(self) -> Rate: ...
-    @property
-    def link_share(self) -> Rate: ...
-    @property
-    def network_share(self) -> Rate: ...
-    @property
-    def hop_s(self) -> Rate: ...
-    @property
-    def overlap_share(self) -> Rate: ...
-    @property
-    def tensor_overlap(self) -> Rate: ...
-    @property
-    def layer_overhead_s(self) -> Rate: ...
-    @property
-    def routing_overhead_s(self) -> Rate: ...
-    @property
-    def expert_overhead_s(self) -> Rate: ...
-    @property
-    def call_overhead_s(self) -> Rate: ...
-    @property
-    def straggler_share(self) -> Rate: ...
-    @property
-    def launch_power(self) -> Rate: ...
 
 
 def step_time(
@@ -96,7 +78,28 @@ def step_time(
     layouts: Layouts,
     networks_gbit_per_s: Floats | None = None,
 ) -> StepTime:
-    """Seconds of one optimizer step on every layout; in each of a column of networks, where one is given in place of the cluster's."""
+    """Duration of one optimizer step on every layout.
+
+    Parameters
+    ----------
+    model : Model
+        Network.
+    training : Training
+        Method, batch.
+    cluster : Cluster
+        Accelerators and links.
+    utilisation : Utilisation
+        What the accelerator achieves.
+    layouts : Layouts
+        Columns of length (layouts,).
+    networks_gbit_per_s : (networks, 1) float array, optional
+        Networks of one accelerator, one direction, in place of the cluster's [Gbit/s].
+
+    Returns
+    -------
+    StepTime
+        (layouts,), or (networks, layouts) with several networks [s].
+    """
     if isinstance(model, GenericNetwork) and utilisation.other_share:
         utilisation = replace(utilisation, matmul_share=utilisation.other_share)
     if len(layouts) == 1:
@@ -105,8 +108,21 @@ def step_time(
     return time_step(step_work(model, training, cluster, layouts, networks_gbit_per_s), utilisation)
 
 
-def time_step(asked: StepWork, achieved: AchievedRates) -> StepTime:
-    """Seconds of the step's parts when devices and links achieve what is measured of them."""
+def time_step(asked: StepWork, achieved: AchievedRates[Rate]) -> StepTime:
+    """Parts of a step at achieved rates.
+
+    Parameters
+    ----------
+    asked : StepWork
+        Work at the data sheets' rates.
+    achieved : AchievedRates
+        What devices, links and host achieve: numbers, or one value for each position of the work.
+
+    Returns
+    -------
+    StepTime
+        [s].
+    """
     slower = 1 + achieved.straggler_share * asked.doublings
     matmul = (asked.matmul + asked.routed / achieved.routed_share) / achieved.matmul_share
     matmul = matmul + achieved.operand_share * asked.operands + achieved.tile_s * asked.reductions
@@ -137,7 +153,7 @@ def time_step(asked: StepWork, achieved: AchievedRates) -> StepTime:
     )
 
 
-def _waiting(device: Floats, host: Floats, achieved: AchievedRates) -> Floats:
+def _waiting(device: Floats, host: Floats, achieved: AchievedRates[Rate]) -> Floats:
     """Seconds of a stage whose device waits for its host at every kernel that is over before the next one is launched.
 
     Kernels differ in length: where host and device need about the same time, some wait all the same.
@@ -147,6 +163,6 @@ def _waiting(device: Floats, host: Floats, achieved: AchievedRates) -> Floats:
     return waiting
 
 
-def _seconds(link: ExchangeTime, achieved: AchievedRates) -> Floats:
+def _seconds(link: ExchangeTime, achieved: AchievedRates[Rate]) -> Floats:
     """Seconds of an exchange at the share of the links' rates that collectives reach."""
     return link.intra_s / achieved.link_share + link.inter_s / achieved.network_share + achieved.hop_s * link.hops

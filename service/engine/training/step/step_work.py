@@ -1,14 +1,14 @@
-"""What one optimizer step asks of the fullest device, vectorised over layouts: work at the data sheet's rates.
+"""Work of one optimizer step on the fullest device, vectorised over layouts, at the data sheets' rates.
 
-Everything here is arithmetic on shapes and data sheets: seconds that work would take if devices and links gave all their data
-sheets promise, and how often something is called that costs a fixed time. What is achieved of it is measured, and is in
-`throughput`. Left out: congestion, odd shapes' kernels, load imbalance of experts.
+Arithmetic on shapes and data sheets: seconds that work takes if devices and links give all that their data sheets state, and counts of what
+costs a fixed time. What is achieved of it is measured, and applied in `step_time`. Left out: congestion, odd shapes' kernels, load
+imbalance of experts.
 """
 
 from __future__ import annotations
 
 import functools
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 
 import numpy as np
 
@@ -36,20 +36,28 @@ from service.engine.training.step.memory_traffic import (
 from service.engine.training.step.workload import Floats, Workload, auxiliary_workloads, layer_passes, trained_workload
 
 
-@dataclass(frozen=True, slots=True)
-class StepWork:
-    """One position a layout. Of one micro-batch on the fullest stage of layers, all but the last group.
+@dataclass(frozen=True)
+class DeviceWork:
+    """Work of one micro-batch on one device of the fullest pipeline stage. Every field: (layouts,) float array.
 
-    matmul, routed: matrix work at the peak [s] that every token meets, and that of its experts. operands, reductions: the operands'
-    way over the memory bus [s], and the summed depth of the products' reductions, weighed by how fast the precision's units go
-    [elements]. head, head_traffic: the output head on the last stage [s at the 16-bit peak], logits and loss over the bus [s].
-    attention: scores and values in flash attention's kernels at the 16-bit peak [s]; without them it is matrix work like any other.
-    traffic: norms, activations and residuals over the memory bus [s]. scores: unfused attention's way over it, and unfolded weights [s].
-    layers, routed_layers: all layers whose kernels the host launches, and those of them with experts; launched again counts again.
-    held_experts: those with experts, times the experts that the device holds of each. calls: exchanges that the host launches.
-    tensor, context, expert, stage: exchanges of one micro-batch. gradient: the data ranks' exchange of a whole step.
-    chunk_stages: pipeline stages before the last, over the chunks each is cut in. hidden_batches: micro-batches that the data
-    ranks' exchange runs beside.
+    Parameters
+    ----------
+    matmul, routed
+        Matrix work of every token, and that of its experts, at the dense peak [s].
+    operands
+        Operands of the products over the memory bus [s].
+    reductions
+        Summed depth of the products' reductions, weighed by the precision's rate over the 16-bit rate [elements].
+    head
+        The output head on the last stage, at the 16-bit peak [s].
+    head_traffic
+        Logits and loss over the memory bus [s].
+    attention
+        Scores and values in flash attention's kernels at the 16-bit peak [s]; 0 without them: they are in `matmul` then.
+    traffic
+        Norms, activations and residuals over the memory bus [s].
+    scores
+        Unfused attention's scores, and dequantised weights, over the memory bus [s].
     """
 
     matmul: Floats
@@ -61,14 +69,58 @@ class StepWork:
     attention: Floats
     traffic: Floats
     scores: Floats
+
+
+@dataclass(frozen=True)
+class HostWork:
+    """What the host launches for one micro-batch on one device. Every field: (layouts,) float array.
+
+    Parameters
+    ----------
+    layers, routed_layers
+        Layers, and those of them with experts [1]; recomputed layers count again.
+    held_experts
+        Layers with experts, times the experts of each that the device holds [1].
+    calls
+        Exchanges [1].
+    """
+
     layers: Floats
     routed_layers: Floats
     held_experts: Floats
     calls: Floats
+
+
+@dataclass(frozen=True)
+class MicroBatchWork(DeviceWork, HostWork):
+    """Work of one micro-batch, with its exchanges over the tensor, context and expert ranks and to the next pipeline stage."""
+
     tensor: ExchangeTime
     context: ExchangeTime
     expert: ExchangeTime
     stage: ExchangeTime
+
+
+@dataclass(frozen=True)
+class StepWork(MicroBatchWork):
+    """Work of one optimizer step. Every field but `gradient`: (layouts,) float array.
+
+    Parameters
+    ----------
+    gradient : ExchangeTime
+        Exchange of the data ranks.
+    optimizer, generation, input
+        Optimizer, sampling of text (RL), and input pipeline [s].
+    chunk_stages
+        Pipeline stages before the last, over the chunks that each is cut in [1].
+    micro_batches, hidden_batches
+        Micro-batches of each data rank, and those that the gradient exchange runs beside [1].
+    doublings
+        log2 of the nodes [1].
+    batch
+        Sequences (or samples) of the step [1].
+    """
+
     gradient: ExchangeTime
     optimizer: Floats
     generation: Floats
@@ -80,15 +132,34 @@ class StepWork:
     batch: Floats
 
 
-def step_work(model: Model, training: Training, cluster: Cluster, layouts: Layouts, networks_gbit_per_s: Floats | None = None) -> StepWork:
-    """What a step asks of the fullest device on every layout.
+PER_MICRO_BATCH = tuple(field.name for field in fields(MicroBatchWork))
 
-    Where a column of networks is given in place of the cluster's, exchanges have a row for each of them.
+
+def step_work(model: Model, training: Training, cluster: Cluster, layouts: Layouts, networks_gbit_per_s: Floats | None = None) -> StepWork:
+    """Work of a step on the fullest device on every layout.
+
+    Parameters
+    ----------
+    model : Model
+        Network.
+    training : Training
+        Method, batch.
+    cluster : Cluster
+        Accelerators and links.
+    layouts : Layouts
+        Columns of length (layouts,).
+    networks_gbit_per_s : (networks, 1) float array, optional
+        Networks of one accelerator, one direction, in place of the cluster's [Gbit/s]; exchanges have one row for each.
+
+    Returns
+    -------
+    StepWork
+        (layouts,) columns.
     """
     jobs = [trained_workload(model, training, cluster, layouts), *auxiliary_workloads(model, training, cluster, layouts)]
     if networks_gbit_per_s is not None:
         jobs = [replace(workload, internode_gbit_per_s=networks_gbit_per_s) for workload in jobs]
-    return functools.reduce(_together, map(_own, jobs))
+    return functools.reduce(_add_auxiliary, map(_own, jobs))
 
 
 def _own(workload: Workload) -> StepWork:
@@ -136,15 +207,9 @@ def _own(workload: Workload) -> StepWork:
     )
 
 
-OF_EVERY_NETWORK = (
-    "matmul", "routed", "operands", "reductions", "head", "head_traffic", "attention", "traffic", "scores",
-    "layers", "routed_layers", "held_experts", "calls", "tensor", "context", "expert", "stage",
-)  # fmt: skip
-
-
-def _together(asked: StepWork, helper: StepWork) -> StepWork:
-    """The trained network's work with a helper's passes beside: nothing of those is exchanged or updated at the step's end."""
-    return replace(asked, **{name: getattr(asked, name) + getattr(helper, name) for name in OF_EVERY_NETWORK})
+def _add_auxiliary(trained: StepWork, auxiliary: StepWork) -> StepWork:
+    """The trained network's work with that of an auxiliary network's micro-batches, which end without exchange or update."""
+    return replace(trained, **{name: getattr(trained, name) + getattr(auxiliary, name) for name in PER_MICRO_BATCH})
 
 
 def _input_seconds(training: Training, cluster: Cluster, batch: Floats) -> Floats:

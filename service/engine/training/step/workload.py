@@ -1,4 +1,4 @@
-"""What every part of a step's work is computed from: the job on its machine, and how often its weights are passed over."""
+"""Inputs of every part of a step's work: the network on its machine, and the passes over its weights."""
 
 from __future__ import annotations
 
@@ -25,12 +25,38 @@ SELECTIVE = RECOMPUTES.index("selective")
 
 
 def peak_flops(accelerator: Accelerator, precision: str) -> float:
-    """Dense peak in FLOP/s for the precision. KeyError where the accelerator has none (checked before the engine is called)."""
+    """Dense peak of an accelerator.
+
+    Parameters
+    ----------
+    accelerator : Accelerator
+        Data sheet.
+    precision : str
+        One of its precisions; another is a KeyError.
+
+    Returns
+    -------
+    float
+        [FLOP/s].
+    """
     return accelerator.peak_tflops[precision] * 1e12
 
 
 def sixteen_bit_peak(accelerator: Accelerator, precision: str) -> float:
-    """Dense peak in FLOP/s of work that stays at 16 bit when weights are multiplied in fewer: attention's core and the output head."""
+    """Dense peak of work that stays at 16 bit where weights are multiplied in fewer: attention's core and the output head.
+
+    Parameters
+    ----------
+    accelerator : Accelerator
+        Data sheet.
+    precision : str
+        Precision of the weights.
+
+    Returns
+    -------
+    float
+        [FLOP/s].
+    """
     if precision in (*FULL_WIDTH, *SIXTEEN_BIT):
         return peak_flops(accelerator, precision)
     peaks = accelerator.peak_tflops
@@ -39,13 +65,28 @@ def sixteen_bit_peak(accelerator: Accelerator, precision: str) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Workload:
-    """What every part of a step's work on one network is computed from; helpers beside it are jobs of their own.
+    """Inputs of a step's work on one network; an auxiliary network has a workload of its own.
 
-    `tokens` (or samples) of one micro-batch on one context rank; `layers` of the fullest pipeline stage. `forward_passes`: how often
-    a step's tokens go through the network, recomputation and sampled text apart; `backward_passes`: how often back;
-    `again`: forward passes that full recomputation adds. `micro_batches` of a step on each data rank. `local`: weights of the fullest
-    stage on one tensor rank, met by every token and of experts. `internode_gbit_per_s`: the cluster's, or a column of those that it
-    may have.
+    Attributes
+    ----------
+    model, training, cluster, layouts
+        The network, how it is trained, on what, and how it is divided.
+    total, forward : TrainingFlops, ForwardFlops
+        Arithmetic of one token [FLOP].
+    forward_passes, backward_passes : float
+        Passes of a step's tokens through the network, recomputation and sampled text apart [1].
+    recompute_passes : (layouts,) float array
+        Forward passes that full recomputation adds [1].
+    micro_batches : (layouts,) float array
+        Micro-batches of each data rank in a step [1].
+    tokens : (layouts,) float array
+        Tokens (or samples) of one micro-batch on one context rank [1].
+    layers : (layouts,) float array
+        Layers of the fullest pipeline stage [1].
+    local : tuple of 2 (layouts,) float arrays
+        Weights of that stage on one tensor rank: met by every token, and of experts [1].
+    internode_gbit_per_s : float or (networks, 1) float array
+        Network of one accelerator, one direction [Gbit/s].
     """
 
     model: Model
@@ -65,31 +106,44 @@ class Workload:
 
     @property
     def network_bytes_per_s(self) -> Floats | float:
-        """Of one accelerator in one direction; infinite where nobody publishes it."""
+        """Network of one accelerator in one direction; infinite where it is not published [B/s]."""
         rate = self.internode_gbit_per_s / 8 * 1e9
         return np.where(rate > 0, rate, np.inf) if isinstance(rate, np.ndarray) else rate or math.inf
 
     @property
     def bandwidth(self) -> float:
-        """Bytes a second of the accelerator's memory."""
+        """Memory bandwidth of the accelerator [B/s]."""
         return self.cluster.accelerator.memory_bandwidth_gb_per_s * 1e9
 
     @property
     def peak(self) -> float:
+        """Dense peak at the training's precision [FLOP/s]."""
         return peak_flops(self.cluster.accelerator, self.training.precision)
 
     @property
     def zeros(self) -> Floats:
+        """0 for each layout."""
         return np.zeros(self.layouts.tensor.shape)
 
     def stage_flops(self, per_token: Floats | float) -> Floats:
-        """FLOPs of one micro-batch on one device of the fullest stage, of the layers' work that costs `per_token`."""
+        """FLOPs of one micro-batch on one device of the fullest stage.
+
+        Parameters
+        ----------
+        per_token : float or (layouts,) float array
+            Work of all layers for one token [FLOP].
+
+        Returns
+        -------
+        (layouts,) float array
+            [FLOP].
+        """
         flops: Floats = per_token * self.tokens * self.layers / (layer_count(self.model) * self.layouts.tensor)
         return flops
 
 
 def trained_workload(model: Model, training: Training, cluster: Cluster, layouts: Layouts) -> Workload:
-    """The trained network's part of a step. RL scores what was sampled, then trains on it `update_epochs` times."""
+    """The trained network's part of a step. RL scores what is sampled, then trains on it `update_epochs` times."""
     alone = training if training.helpers == Helpers() else replace(training, helpers=Helpers())
     updates = training.update_epochs if training.method == "rl" else 1.0
     return Workload(
@@ -111,7 +165,7 @@ def trained_workload(model: Model, training: Training, cluster: Cluster, layouts
 
 
 def auxiliary_workloads(model: Model, training: Training, cluster: Cluster, layouts: Layouts) -> list[Workload]:
-    """One forward pass of every network run beside: teacher, reward model, reference."""
+    """One forward pass of every auxiliary network: teacher, reward model, reference."""
     helpers = auxiliary_networks(model, training)
     if not helpers:
         return []
@@ -147,7 +201,13 @@ def _stage_layers(model: Model, layouts: Layouts) -> Floats:
 
 
 def weight_passes(workload: Workload) -> Floats:
-    """Passes over the layers' weights: each backward pass is two of them, one where the weights are frozen."""
+    """Passes over the layers' weights: each backward pass is two of them, one where the weights are frozen.
+
+    Returns
+    -------
+    (layouts,) float array
+        [1].
+    """
     return _kept_passes(workload) + workload.recompute_passes
 
 
@@ -157,17 +217,35 @@ def _kept_passes(workload: Workload) -> float:
 
 
 def collective_passes(workload: Workload) -> Floats:
-    """Passes, recomputation included, in which a layer's exchanges run, as many forward as backward."""
+    """Passes, recomputation included, in which a layer's exchanges run, as many forward as backward.
+
+    Returns
+    -------
+    (layouts,) float array
+        [1].
+    """
     return workload.forward_passes + workload.recompute_passes + workload.backward_passes
 
 
 def layer_passes(workload: Workload) -> Floats:
-    """How often a layer's kernels run, in units of one forward and one backward pass, the backward being two thirds."""
+    """Passes of a layer's kernels, in units of one forward and one backward pass, the backward being two thirds.
+
+    Returns
+    -------
+    (layouts,) float array
+        [1].
+    """
     return (workload.forward_passes + workload.recompute_passes + 2 * workload.backward_passes) / 3
 
 
 def head_flops(workload: Workload) -> float:
-    """FLOPs a token of the output head in a step: it is behind the last checkpoint and never runs again."""
+    """FLOPs of the output head in a step: it is behind the last checkpoint and is not repeated.
+
+    Returns
+    -------
+    float
+        [FLOP per token].
+    """
     if isinstance(workload.model, GenericNetwork):
         return 0.0
     ratio = workload.training.decoder_seq_len / workload.training.seq_len if workload.model.decoder_layers else 1.0
@@ -175,13 +253,32 @@ def head_flops(workload: Workload) -> float:
 
 
 def executed_flops(workload: Workload) -> Floats:
-    """FLOPs a token as the machine executes them, recomputation included, sampled text apart."""
+    """FLOPs that the machine executes, recomputation included, sampled text apart.
+
+    Returns
+    -------
+    (layouts,) float array
+        [FLOP per token].
+    """
     again = np.array(recomputed_flops(workload.model, workload.training))[workload.layouts.recompute]
     executed: Floats = workload.total.total - workload.total.generation + again
     return executed
 
 
 def recomputed_attention_flops(workload: Workload, forward: ForwardFlops) -> Floats:
-    """FLOPs a token of attention's core that is recomputed, a forward pass being `forward`; with flash attention selective repeats none."""
+    """FLOPs of attention's core that recomputation repeats; with flash attention selective recomputation repeats none.
+
+    Parameters
+    ----------
+    workload : Workload
+        Passes and layouts.
+    forward : ForwardFlops
+        One forward pass [FLOP per token].
+
+    Returns
+    -------
+    (layouts,) float array
+        [FLOP per token].
+    """
     core = workload.backward_passes * forward.attention
     return np.array([0.0, 0.0 if workload.training.flash_attention else core, core])[workload.layouts.recompute]

@@ -13,7 +13,7 @@ from providers.offer import TERM_HOURS
 from service.context import AppContext
 from service.domain.errors import DomainError
 from service.engine.scenarios.optimisation import minimise_on_grid, optimality_gap
-from service.engine.training.cost import checkpoint_interval_hours
+from service.engine.training.reliability import checkpoint_interval_hours
 from service.presets.comparison.defaults import default_counts
 from service.presets.hardware.accelerators import find_accelerator
 from service.serialization import plain

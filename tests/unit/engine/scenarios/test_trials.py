@@ -19,7 +19,7 @@ from service.engine.scenarios.program import order_program
 from service.engine.scenarios.summary import mean_and_sd, quantile, variance_shares
 from service.engine.scenarios.trials import Sampler, UncertainField, block_size, simulate_block
 from service.engine.training.cost import cost_lines
-from service.engine.training.reliability import goodput
+from service.engine.training.reliability import checkpoint_interval_hours, goodput
 from service.usecases.scenarios.aggregates_codec import encode_aggregate
 from tests.unit.engine.builders import failures, run
 from tests.unit.engine.scenario_builders import certain_run, run_model, sampler, tallied
@@ -108,7 +108,7 @@ def test_the_bill_is_that_of_the_lines(hours: float, term_hours: float) -> None:
         term_hours=term_hours,
     )
     model = run_model(whole, "run", hours, checkpoint_tb=0.1, energy_mwh_per_hour=0.02)
-    lines = cost_lines(whole, hours, 0.02 * hours, 0.1)
+    lines = cost_lines(whole, hours, 0.02 * hours, 0.1, checkpoint_interval_hours(whole))
     found = run_usd(model, np.array([hours]), whole.usd_per_accelerator_hour, 0.15)
     assert float(found[0]) == pytest.approx(float(sum(line.usd for line in lines)), abs=0.05)
 

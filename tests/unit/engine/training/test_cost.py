@@ -8,9 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from service.domain.quantities import Range
+from service.domain.training.estimate import LineBlock
 from service.domain.training.run import Energy, Network, Overhead, Personnel, Run, Storage
 from service.engine.numerics.money import CENT, cents
-from service.engine.training.cost import CostLine, cost_lines, paid_hours, total_usd
+from service.engine.training.cost import cost_lines, paid_hours, total_usd
+from service.engine.training.reliability import checkpoint_interval_hours
 from tests.unit.engine.builders import cluster, failures, run
 
 EVERYTHING = run(
@@ -22,23 +24,25 @@ EVERYTHING = run(
     failures=failures(spare_share=0.02),
     cluster=cluster(256),
 )
+INTERVAL_HOURS = checkpoint_interval_hours(EVERYTHING)
 hours = st.floats(0.01, 1e6)
 
 
-def by_name(lines: list[CostLine]) -> dict[str, Decimal]:
+def by_name(lines: list[LineBlock]) -> dict[str, Decimal]:
     return {line.line: line.usd for line in lines}
 
 
 def bill(priced: Run, wall_clock_hours: float = 1000.0) -> dict[str, Decimal]:
-    return by_name(cost_lines(priced, wall_clock_hours, energy_mwh=200.0, checkpoint_tb=0.1))
+    return by_name(cost_lines(priced, wall_clock_hours, 200.0, 0.1, checkpoint_interval_hours(priced)))
 
 
 @given(hours, st.floats(0.01, 1000), st.floats(0.1, 1), st.floats(1, 10))
 def test_lines_add_up_to_the_cent(wall_clock: float, price: float, early: float, late: float) -> None:
     """Lines are whole cents, their sum is the total's p50, and p10 and p90 lie around it."""
     priced = replace(EVERYTHING, usd_per_accelerator_hour=price)
-    lines = cost_lines(priced, wall_clock, 200.0, 0.1)
-    total = total_usd(priced, Range(wall_clock * early, wall_clock, wall_clock * late), 200.0, 0.1)
+    interval_hours = checkpoint_interval_hours(priced)
+    lines = cost_lines(priced, wall_clock, 200.0, 0.1, interval_hours)
+    total = total_usd(priced, Range(wall_clock * early, wall_clock, wall_clock * late), 200.0, 0.1, interval_hours)
     assert all(line.usd == line.usd.quantize(CENT) for line in lines)
     assert cents(total.p50) == sum(line.usd for line in lines)
     assert total.p10 <= total.p50 <= total.p90
@@ -76,9 +80,9 @@ def test_twice_the_price_is_twice_the_compute_line(cents_an_hour: int) -> None:
 
 def test_the_total_moves_as_the_bill_of_other_hours() -> None:
     """p10 and p90 are the sums of what would be billed for so many hours, electricity with them."""
-    total = total_usd(EVERYTHING, Range(500, 1000, 2000), 200.0, 0.1)
-    assert cents(total.p10) == sum(line.usd for line in cost_lines(EVERYTHING, 500.0, 100.0, 0.1))
-    assert cents(total.p90) == sum(line.usd for line in cost_lines(EVERYTHING, 2000.0, 400.0, 0.1))
+    total = total_usd(EVERYTHING, Range(500, 1000, 2000), 200.0, 0.1, INTERVAL_HOURS)
+    assert cents(total.p10) == sum(line.usd for line in cost_lines(EVERYTHING, 500.0, 100.0, 0.1, INTERVAL_HOURS))
+    assert cents(total.p90) == sum(line.usd for line in cost_lines(EVERYTHING, 2000.0, 400.0, 0.1, INTERVAL_HOURS))
 
 
 def test_a_reservation_is_paid_for_whole_terms() -> None:
@@ -134,7 +138,8 @@ def test_what_stands_idle_is_paid_for(count: int, billed_in: int, spare_share: f
 def test_a_run_keeps_no_more_checkpoints_than_it_writes(wall_clock: float, kept: int, basis: str) -> None:
     """Of five that are asked for a short run has fewer: one each two hours, and the last at its end."""
     storage, short = Storage(0, 5, 6, 0, 20), failures(checkpoint_interval_minutes=120.0)
-    lines = cost_lines(run(storage=storage, failures=short), wall_clock, energy_mwh=0.0, checkpoint_tb=0.1)
+    stored = run(storage=storage, failures=short)
+    lines = cost_lines(stored, wall_clock, 0.0, 0.1, checkpoint_interval_hours(stored))
     line = next(line for line in lines if line.line == "storage")
     assert line.usd == cents(kept * 0.1 * (6 + wall_clock / 730) * 20)
     assert basis in line.basis
@@ -160,4 +165,4 @@ def test_halves_of_a_cent_go_to_even(amount: float, rounded: str) -> None:
 
 def test_a_line_says_how_it_came_about() -> None:
     """Compute's basis holds accelerators, hours and price."""
-    assert cost_lines(EVERYTHING, 1000.0, 200.0, 0.1)[0].basis == "256 accelerators x 1,000.0 h x 2.0000 USD"
+    assert cost_lines(EVERYTHING, 1000.0, 200.0, 0.1, INTERVAL_HOURS)[0].basis == "256 accelerators x 1,000.0 h x 2.0000 USD"

@@ -7,13 +7,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from service.domain.training.utilisation import AchievedRates
 from service.presets.training.utilisation import FittedParameters, MatmulShare
 from tests.unit.tools.calibration.published import AMPERE, HOPPER, all_cases, behaving, chosen_parameters, few_cases, off_by, table_of_few
 from tools.calibration import fit
 from tools.calibration.fit import MOST, build_problem, fit_parameters, fit_without_groups, parameter_key, row_weights
 from tools.calibration.priors import priors
 from tools.calibration.spreads import ROWS_THAT_COUNT
-from tools.calibration.table import AchievedColumns, CaseTable, position_parameters, predicted_rates, select_rows, tabulate
+from tools.calibration.table import CaseTable, position_parameters, predicted_rates, select_rows, tabulate
 
 TRUTH = chosen_parameters(link_share=0.68, operand_share=0.65, activation_passes=1.5, overlap_share=0.7, layer_overhead_s=2.2e-3)
 
@@ -110,7 +111,7 @@ def test_the_fit_tries_what_the_service_will_use() -> None:
     tried = fit._columns(problem, vector)
     written = replace(fit._parameters(problem, vector), other=TRUTH.other)
     used = position_parameters(table, written)
-    assert isinstance(used, AchievedColumns)
+    assert isinstance(used, AchievedRates)
     for name in used.__dataclass_fields__:
         assert getattr(tried, name) == pytest.approx(getattr(used, name), rel=2e-3), name
 

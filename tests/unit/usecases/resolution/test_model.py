@@ -8,7 +8,7 @@ import pytest
 
 from service.domain.errors import InvalidRequest, UnknownName
 from service.domain.training.model import GenericNetwork, Transformer
-from service.engine.training.memory import total_parameters
+from service.engine.training.parameters import total_parameters
 from service.usecases.resolution.assumption_log import AssumptionLog
 from service.usecases.resolution.model import resolve_model
 

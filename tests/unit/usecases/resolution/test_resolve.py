@@ -11,7 +11,7 @@ from service.domain.errors import DomainError, InvalidRequest, UnknownName
 from service.domain.training.hardware import Accelerator
 from service.domain.training.model import GenericNetwork, Transformer
 from service.domain.training.run import Axes, Cluster, Data, Efficiency, Helpers, Training
-from service.engine.training.memory import total_parameters
+from service.engine.training.parameters import total_parameters
 from service.presets.hardware.accelerators import find_accelerator, load_accelerators
 from service.presets.training.models import find_model
 from service.usecases.resolution import cluster as clusters
