@@ -28,14 +28,14 @@ def plan(file: Path, settings: Sequence[str], *, form: str, out: Path | None, br
 
 def difference(before: Path, after: Path, *, as_json: bool) -> None:
     """Say why the program of one file costs more than that of another."""
-    from service.schemas.programs.presenters import present_difference
     from service.schemas.programs.request import ProgramDifferenceRequestSchema
+    from service.serialization import plain
     from service.usecases.programs.plan import compare_programs
 
     request = {"before": commands.read_request(before), "after": commands.read_request(after)}
     given = commands.load_request(ProgramDifferenceRequestSchema(), request)
     with commands.report_errors():
-        answer = present_difference(compare_programs(commands.make_context(), given))
+        answer = plain(compare_programs(commands.make_context(), given))
     click.echo(json.dumps(answer, indent=2) if as_json else answer["headline"])
 
 

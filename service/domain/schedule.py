@@ -8,8 +8,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
-from typing import Literal
+from typing import Annotated, Literal
 
+from service.domain.answer_fields import Doc, share
 from service.domain.quantities import Range
 from service.domain.training.estimate import FinishDates
 
@@ -123,9 +124,9 @@ class LatestStart:
     `best_probability`: the probability of the earliest start, limited by fixed dates. `start`: None where that is below the target.
     """
 
-    start: date | None
-    probability: float
-    best_probability: float
+    start: Annotated[date | None, Doc("Last day to start on; null where no start has the target probability")]
+    probability: Annotated[float, share("Probability of that day to meet the deadline")]
+    best_probability: Annotated[float, share("Highest probability of any start")]
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,12 +145,12 @@ class PlannedSpending:
 class BurnWeek:
     """The plan for one ISO 8601 week: `week` is its name (2027-W01), `monday` its first day. Hours in hundredths, money in cents."""
 
-    week: str
-    monday: date
-    tokens: int
-    accelerator_hours: Decimal
-    usd: Decimal
-    checkpoints: int
+    week: Annotated[str, Doc("Week of ISO 8601, such as 2027-W01")]
+    monday: Annotated[date, Doc("First day of the week")]
+    tokens: Annotated[float, Doc("Tokens planned to be trained on", "tokens", maximum=1e40)]
+    accelerator_hours: Annotated[Decimal, Doc("Accelerator-hours planned to be used", "accelerator-hours", maximum=1e40)]
+    usd: Annotated[Decimal, Doc("Planned spend, reserves included", "USD")]
+    checkpoints: Annotated[float, Doc("Checkpoints planned to be written", "count", maximum=1e40)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,10 +170,10 @@ class DeadlineOption:
     `usd_per_point`: price of a percentage point of `probability_gain`; None where nothing is gained.
     """
 
-    lever: str
-    change: str
-    probability: float
-    probability_gain: float
-    price_usd: float
-    usd_per_point: float | None
-    reaches_target: bool
+    lever: Annotated[str, Doc("What is changed", choices=("accelerators", "scope", "start"))]
+    change: Annotated[str, Doc("The change in words", max_length=1000)]
+    probability: Annotated[float, share("Probability to meet the deadline with the change")]
+    probability_gain: Annotated[float, Doc("Probability gained over the plan", "1")]
+    price_usd: Annotated[float, Doc("Cost over the plan's, below 0 it saves", "USD")]
+    usd_per_point: Annotated[float | None, Doc("Cost of a percentage point gained; null where none is", "USD per point")]
+    reaches_target: Annotated[bool, Doc("Whether the target probability is reached")]

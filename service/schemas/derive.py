@@ -33,14 +33,17 @@ Parts = Mapping[str, type[Schema]]
 """By field, the schema of a mapping, or of a range that is unlike the others."""
 
 
-def derive(kind: type, name: str, *, ranges: type[Schema] = RangeSchema, limits: Limits = EMPTY, parts: Parts = EMPTY) -> type[Schema]:
+def derive(
+    kind: type, name: str, *, ranges: type[Schema] = RangeSchema, limits: Limits = EMPTY, parts: Parts = EMPTY, more: type | None = None
+) -> type[Schema]:
     """The schema of a dataclass, called `name` in the specification and described by the dataclass's docstring.
 
-    Dataclasses below it have the schema that was derived of them before, its ranges have `ranges`. Raises TypeError for a type that has no
+    Dataclasses below it have the schema that was derived of them before, its ranges have `ranges`. `more` is
+    a dataclass whose members follow. Raises TypeError for a type that has no
     form in JSON, and for a dataclass below of which no schema was derived.
     """
     members: dict[str, Field[Any]] = {}
-    for field, hint, doc in _members(kind):
+    for field, hint, doc in (*_members(kind), *(_members(more) if more else ())):
         known = replace(doc, **limits.get(field, EMPTY))
         made = _field(hint, known, ranges, parts.get(field), required=not doc.optional)
         if doc.text:
@@ -76,7 +79,7 @@ def _field(hint: Any, doc: Doc, ranges: type[Schema], part: type[Schema] | None 
     if kind is Literal:
         return Choice(get_args(hint), **options)
     if kind in (tuple, list, Sequence):
-        entry = _field(get_args(hint)[0], replace(doc, max_items=None), ranges)
+        entry = _field(get_args(hint)[0], replace(doc, max_items=None), ranges, part)
         return Items(entry, max_items=doc.max_items or MAX_ITEMS, **options)
     schema = part or (ranges if kind is Range else _derived.get(kind))
     if schema is not None:

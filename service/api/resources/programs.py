@@ -11,8 +11,9 @@ from service.api.http.blueprint import JSON, Blueprint, json_response
 from service.api.http.errors import HttpError
 from service.schemas.base import Choice, Schema
 from service.schemas.programs.answer import ProgramAnswerSchema, ProgramDifferenceSchema
-from service.schemas.programs.presenters import present_difference, present_program
+from service.schemas.programs.presenters import present_program
 from service.schemas.programs.request import ProgramDifferenceRequestSchema, ProgramRequestSchema
+from service.serialization import plain
 from service.usecases.programs import plan as usecase
 
 blueprint = Blueprint("program", __name__, description="The whole budget of a training program around an outcome")
@@ -118,7 +119,7 @@ def program_difference(asked: dict[str, Any]) -> Response:
 
     Scope, hardware, utilisation, failures, price, overheads, other lines and reserves, which add up to the difference to the cent.
     """
-    return json_response(present_difference(usecase.compare_programs(team_context(), asked)))
+    return json_response(plain(usecase.compare_programs(team_context(), asked)))
 
 
 def accepted_format() -> str:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from decimal import Decimal
+from typing import Annotated
 
+from service.domain.answer_fields import MERGED, Doc, share
 from service.domain.programs.program import MidpointGate, Reserves, Risk, TierGate, TierName
 from service.domain.programs.runs import PlannedRun, ResourceUse
 from service.domain.quantities import Range
@@ -39,36 +41,38 @@ class FailureBudget:
     The rollback allowance is work redone, and the cost of its compute at the runs' own prices.
     """
 
-    expected_interruptions: float
-    lost_accelerator_hours: float
-    goodput: float
-    checkpoint_interval_minutes: float
-    rollback_allowance_accelerator_hours: float
-    rollback_allowance_usd: Decimal
+    expected_interruptions: Annotated[float, Doc("Interruptions of the tier's runs, mean", "count", maximum=1e40)]
+    lost_accelerator_hours: Annotated[float, Doc("Accelerator-hours that failures and checkpoints take", "accelerator-hours", maximum=1e40)]
+    goodput: Annotated[float, Doc("Useful over paid accelerator-hours", "1", minimum=0.0, maximum=1.000000001)]
+    checkpoint_interval_minutes: Annotated[float, Doc("Planned time between checkpoints", "min", maximum=1e40)]
+    rollback_allowance_accelerator_hours: Annotated[
+        float, Doc("Accelerator-hours of work redone after rollbacks, paid of overheads and reserves", "accelerator-hours", maximum=1e40)
+    ]
+    rollback_allowance_usd: Annotated[Decimal, Doc("Cost of the allowance's compute at the runs' own prices", "USD")]
 
 
 @dataclass(frozen=True, slots=True)
 class GateBlock:
     """A gate and its price. `cost_to_decide_usd`: spent on its tier; `spent_usd`: spent up to it; neither with reserves."""
 
-    gate: TierGate
-    cost_to_decide_usd: Decimal
-    spent_usd: Decimal
-    reached_probability: float
-    statement: str
+    gate: Annotated[TierGate, MERGED]
+    cost_to_decide_usd: Annotated[Decimal, Doc("Spent on the tier", "USD")]
+    spent_usd: Annotated[Decimal, Doc("Spent on everything up to the decision, reserves not counted", "USD")]
+    reached_probability: Annotated[float, share("Probability that the gate is reached")]
+    statement: Annotated[str, Doc("The gate in a sentence, with its figures", max_length=5000)]
 
 
 @dataclass(frozen=True, slots=True)
 class TierBlock:
     """A tier: `cost_usd` and `use` are of its runs, without overheads; wall-clock hours are of the runs one after another."""
 
-    tier: TierName
-    cost_usd: Decimal
-    overhead_usd: Decimal
-    use: ResourceUse
-    runs: tuple[RunBlock, ...]
-    failures: FailureBudget
-    gate: GateBlock | None
+    tier: Annotated[TierName, Doc("Name of the tier")]
+    cost_usd: Annotated[Decimal, Doc("Cost of the tier's runs", "USD")]
+    overhead_usd: Annotated[Decimal, Doc("Overheads of the tier, beside cost_usd", "USD")]
+    use: Annotated[ResourceUse, MERGED]
+    runs: Annotated[tuple[RunBlock, ...], Doc("Runs of the tier, with their repeats")]
+    failures: Annotated[FailureBudget, Doc("What failures may take of the tier")]
+    gate: Annotated[GateBlock | None, Doc("Gate after the tier; null: none")]
 
     @property
     def loaded_usd(self) -> Decimal:
@@ -80,47 +84,47 @@ class TierBlock:
 class OverheadBlock:
     """An overhead's amount; `share`: relative to the cost of the runs of `tier`, or of all runs, however it was stated."""
 
-    line: str
-    tier: TierName | None
-    usd: Decimal
-    share: float
-    basis: str
+    line: Annotated[str, Doc("Name of the overhead")]
+    tier: Annotated[TierName | None, Doc("Tier whose runs it is counted on; null: all runs")]
+    usd: Annotated[Decimal, Doc("Cost of the overhead", "USD")]
+    share: Annotated[float, Doc("Part of what the runs cost that it is counted on", "1", maximum=1e40)]
+    basis: Annotated[str, Doc("How it is computed", max_length=5000)]
 
 
 @dataclass(frozen=True, slots=True)
 class BudgetLine:
     """A line of the budget, in whole cents."""
 
-    line: str
-    usd: Decimal
-    basis: str
+    line: Annotated[str, Doc("Name of the line")]
+    usd: Annotated[Decimal, Doc("Amount in whole cents", "USD")]
+    basis: Annotated[str, Doc("How it is computed", max_length=5000)]
 
 
 @dataclass(frozen=True, slots=True)
 class Envelope:
     """The budget in three: prototype and validation with overheads; production and other lines; reserves and contingency."""
 
-    exploration_usd: Decimal
-    committed_usd: Decimal
-    reserve_usd: Decimal
+    exploration_usd: Annotated[Decimal, Doc("Prototype and validation with their overheads", "USD")]
+    committed_usd: Annotated[Decimal, Doc("Production and all other lines", "USD")]
+    reserve_usd: Annotated[Decimal, Doc("Reserves and contingency", "USD")]
 
 
 @dataclass(frozen=True, slots=True)
 class RiskBlock:
     """A risk with its loss where it happens, and its expected loss."""
 
-    risk: Risk
-    loss_usd: Decimal
-    expected_loss_usd: Decimal
+    risk: Annotated[Risk, MERGED]
+    loss_usd: Annotated[Decimal, Doc("Cost where it happens", "USD")]
+    expected_loss_usd: Annotated[Decimal, Doc("Cost times probability", "USD")]
 
 
 @dataclass(frozen=True, slots=True)
 class ProgramEnding:
     """A leaf of the gate tree: the gate at which the program ends (None: it is completed), its probability, and what is spent by then."""
 
-    stopped_at: TierName | None
-    probability: float
-    usd: Decimal
+    stopped_at: Annotated[TierName | None, Doc("Tier after which the program ends; null: it is completed")]
+    probability: Annotated[float, share("Probability of this ending")]
+    usd: Annotated[Decimal, Doc("Spent by then", "USD")]
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,14 +159,14 @@ class ProgramPlan:
 class VarianceCause:
     """What one cause adds to the cost [USD], or saves."""
 
-    cause: str
-    usd: Decimal
+    cause: Annotated[str, Doc("What changed", choices=CAUSES)]
+    usd: Annotated[Decimal, Doc("What it adds, below 0 saves", "USD")]
 
 
 @dataclass(frozen=True, slots=True)
 class CostVariance:
     """The later plan's budget less the earlier one's [USD]; `causes`, the largest first, add up to it."""
 
-    usd: Decimal
-    causes: tuple[VarianceCause, ...]
-    headline: str
+    usd: Annotated[Decimal, Doc("Later budget less the earlier one", "USD")]
+    causes: Annotated[tuple[VarianceCause, ...], Doc("Causes, the largest first, which add up to it to the cent", max_items=len(CAUSES))]
+    headline: Annotated[str, Doc("The difference in a sentence", max_length=1000)]

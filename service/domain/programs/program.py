@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import Literal
+from typing import Annotated, Literal
 
+from service.domain.answer_fields import Doc, share
 from service.domain.programs.runs import PlannedRun
 
 TierName = Literal["prototype", "validation", "production"]
@@ -18,10 +19,10 @@ EXPLORATION_TIERS: tuple[TierName, ...] = ("prototype", "validation")
 class TierGate:
     """The decision after a tier, and its evidence. `pass_probability`: that the program goes on. `sign_off_days`: working days."""
 
-    decides: str
-    pass_probability: float
-    evidence: str | None = None
-    sign_off_days: float = 0.0
+    decides: Annotated[str, Doc("What is decided", max_length=500)]
+    pass_probability: Annotated[float, share("Probability that the program goes on")]
+    evidence: Annotated[str | None, Doc("Evidence it is decided on; null: none is stated", max_length=1000)] = None
+    sign_off_days: Annotated[float, Doc("Time from the tier's end to the decision", "days")] = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,12 +62,12 @@ class Risk:
     `addressed_by`: the spend choice that makes it less likely.
     """
 
-    name: str
-    probability: float
-    tier: TierName | None = None
-    cost_share_of_tier: float = 0.0
-    cost_usd: Decimal = Decimal(0)
-    addressed_by: str | None = None
+    name: Annotated[str, Doc("Name of the risk")]
+    probability: Annotated[float, share("Probability that it happens")]
+    tier: Annotated[TierName | None, Doc("Tier whose runs it makes more expensive; null: all tiers")] = None
+    cost_share_of_tier: Annotated[float, share("Cost where it happens, as part of what the tier's runs cost")] = 0.0
+    cost_usd: Annotated[Decimal, Doc("Cost where it happens, beside that part", "USD")] = Decimal(0)
+    addressed_by: Annotated[str | None, Doc("Spend choice that makes it less likely; null: none")] = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,9 +78,9 @@ class Reserves:
     probability `confidence` (0.5 or more).
     """
 
-    evaluation_and_debugging: float
-    confidence: float
-    contingency: float | None = None
+    evaluation_and_debugging: Annotated[float, share("Part of what the runs cost, held for evaluation and debugging")]
+    confidence: Annotated[float, share("Probability with which a computed contingency covers the estimate")]
+    contingency: Annotated[float | None, share("Part of all but reserves; null: computed of the risks and the estimate's spread")] = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,19 +98,19 @@ class Outcome:
 class GateCriteria:
     """Conditions that all hold: bounds on the metric and on the cost performance index (CPI)."""
 
-    metric_at_least: float | None = None
-    cpi_at_least: float | None = None
-    cpi_below: float | None = None
+    metric_at_least: Annotated[float | None, Doc("Least value of the outcome's metric; null: not asked", "unit of the metric")] = None
+    cpi_at_least: Annotated[float | None, Doc("Least cost performance index; null: not asked", "1")] = None
+    cpi_below: Annotated[float | None, Doc("Cost performance index that it must be below; null: not asked", "1")] = None
 
 
 @dataclass(frozen=True, slots=True)
 class MidpointGate:
     """The decision to make when a share of the budget is spent, with criteria fixed in advance."""
 
-    at_spend_share: float
-    continue_if: GateCriteria
-    stop_if: GateCriteria
-    pivot_to: str | None = None
+    at_spend_share: Annotated[float, share("Part of the budget at which it is due")]
+    continue_if: Annotated[GateCriteria, Doc("Criteria to continue, all of which hold")]
+    stop_if: Annotated[GateCriteria, Doc("Criteria to stop, all of which hold")]
+    pivot_to: Annotated[str | None, Doc("What to do instead otherwise; null: not stated", max_length=500)] = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,9 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from decimal import Decimal
+from typing import Annotated
 
+from service.domain.answer_fields import Doc
 from service.domain.quantities import Range
 
 COMPUTE_LINE = "compute"
@@ -57,12 +59,12 @@ class RunCostLine:
 class ResourceUse:
     """What training uses: cost, time, compute, tokens (repeats counted) and carbon."""
 
-    usd: Range
-    accelerator_hours: Range
-    wall_clock_hours: Range
-    flops: float
-    tokens: float
-    tco2e: float
+    usd: Annotated[Range, Doc("Cost of the runs", "USD")]
+    accelerator_hours: Annotated[Range, Doc("Accelerator-hours of the runs", "accelerator-hours")]
+    wall_clock_hours: Annotated[Range, Doc("Time on the clock, one run after another", "h")]
+    flops: Annotated[float, Doc("Training arithmetic", "FLOP", maximum=1e40)]
+    tokens: Annotated[float, Doc("Tokens trained on, with every epoch", "tokens", maximum=1e40)]
+    tco2e: Annotated[float, Doc("Emissions, in tonnes of CO2 equivalent", "t CO2e", maximum=1e40)]
 
     def scaled(self, factor: float) -> ResourceUse:
         """All quantities times a factor of 0 or more."""

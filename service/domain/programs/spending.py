@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Annotated
+
+from service.domain.answer_fields import Doc
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,19 +49,19 @@ class Allocation:
 class SpendChoice:
     """Return of the next dollar on a choice, and its part of a stated budget (None: no budget is stated)."""
 
-    choice: str
-    gain_per_usd: float
-    loss_avoided_per_usd: float
-    unit: str
-    basis: str
-    allocated_usd: float | None
+    choice: Annotated[str, Doc("What money is spent on")]
+    gain_per_usd: Annotated[float, Doc("Gain of the next dollar", "unit per USD")]
+    loss_avoided_per_usd: Annotated[float, Doc("Expected loss that the next dollar avoids", "USD per USD")]
+    unit: Annotated[str, Doc("Unit of the gain")]
+    basis: Annotated[str, Doc("How it is computed", max_length=5000)]
+    allocated_usd: Annotated[float | None, Doc("What it is given of the stated budget; null: no budget is stated", "USD")]
 
 
 @dataclass(frozen=True, slots=True)
 class SpendChoices:
     """Spend choices by falling gain of the next dollar; totals are of the division of `budget_usd`, None where none is stated."""
 
-    choices: tuple[SpendChoice, ...]
-    budget_usd: float | None
-    gain: float | None
-    loss_avoided_usd: float | None
+    choices: Annotated[tuple[SpendChoice, ...], Doc("Spend choices, most gain for the next dollar first", max_items=20)]
+    budget_usd: Annotated[float | None, Doc("Budget that is divided; null: none is stated", "USD")]
+    gain: Annotated[float | None, Doc("Gain of the division; null: no budget is stated", "unit of the gain")]
+    loss_avoided_usd: Annotated[float | None, Doc("Expected loss that the division avoids; null: no budget is stated", "USD")]

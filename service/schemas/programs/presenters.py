@@ -8,7 +8,7 @@ from typing import Any
 
 from service.domain.programs.plan import RunBlock, TierBlock
 from service.serialization import plain
-from service.usecases.programs.plan import ProgramAnswer, ProgramComparison
+from service.usecases.programs.plan import ProgramAnswer
 from service.usecases.training.estimate import EstimateAnswer
 
 Body = dict[str, Any]
@@ -26,27 +26,15 @@ def present_program(answer: ProgramAnswer) -> Body:
         **_fields(plan, "total_usd", "expected_usd", "completion_probability", "envelope"),
         "tiers": [_tier(tier, answer, estimates) for tier in plan.tiers],
         **_fields(plan, "overhead", "reserves", "lines"),
-        "risks": [_merged(block, "risk") for block in plan.risks],
-        "endings": plain(plan.endings),
+        **_fields(plan, "risks", "endings"),
         "midpoint_gate": None if plan.midpoint is None else {**plain(plan.midpoint.gate), **plain(answer.midpoint)},
         **_fields(answer, "schedule", "burn_plan", "reporting", "tokens", "spend_choices"),
         **_fields(answer, "price_snapshot", "engine_version", "assumptions", "warnings"),
     }
 
 
-def present_difference(comparison: ProgramComparison) -> Body:
-    """The difference of two programs as JSON."""
-    return _merged(comparison, "difference")
-
-
 def _fields(block: object, *names: str) -> Body:
     return {name: plain(getattr(block, name)) for name in names}
-
-
-def _merged(block: object, name: str) -> Body:
-    """A block whose part `name` is merged into it, and comes first."""
-    body: Body = plain(block)
-    return {**body.pop(name), **body}
 
 
 def _present_estimates(answers: Mapping[int, EstimateAnswer]) -> dict[int, Body]:
@@ -72,7 +60,7 @@ def _tier(tier: TierBlock, answer: ProgramAnswer, estimates: Mapping[int, Body])
         **plain(tier.use),
         "runs": [_run(block, estimates[id(answer.estimates[tier.tier, block.run.name])]) for block in tier.runs],
         "failures": plain(tier.failures),
-        "gate": None if tier.gate is None else _merged(tier.gate, "gate") | plain(answer.gates[tier.tier]),
+        "gate": None if tier.gate is None else plain(tier.gate) | plain(answer.gates[tier.tier]),
     }
 
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 import functools
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Annotated, Any
 
 from service.context import AppContext
+from service.domain.answer_fields import MERGED, Doc
 from service.domain.errors import DomainError
 from service.domain.programs.plan import CostVariance, ProgramPlan
 from service.domain.programs.schedule import GateDates, MidpointDate, ProgramSchedule, ReportingPlan
@@ -57,12 +58,12 @@ class ProgramAnswer:
 class ProgramComparison:
     """Two budgets [USD] and their difference by cause; `price_snapshot` is the later one's."""
 
-    before_usd: float
-    after_usd: float
-    difference: CostVariance
-    before_price_snapshot: str
-    price_snapshot: str
-    engine_version: str
+    difference: Annotated[CostVariance, MERGED]
+    before_usd: Annotated[float, Doc("Budget of the earlier program", "USD")]
+    after_usd: Annotated[float, Doc("Budget of the later program", "USD")]
+    before_price_snapshot: Annotated[str, Doc("Price snapshot of the earlier program")]
+    price_snapshot: Annotated[str, Doc("Price snapshot of the later program")]
+    engine_version: Annotated[str, Doc("Version of the engine and its data")]
 
 
 def plan_program(context: AppContext, request: Request) -> ProgramAnswer:
