@@ -228,7 +228,7 @@ def _overhead(name: str) -> Line:
 
 
 def _commitment_usd(bill: Bill) -> float:
-    """What is paid for the rest of a reservation's last term."""
+    """The unused rest of a reservation's last term [USD]."""
     run = bill.run
     if not run.term_hours:
         return 0.0

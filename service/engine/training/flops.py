@@ -248,6 +248,11 @@ def training_flops(model: Model, training: Training) -> TrainingFlops:
     - dpo: the frozen reference's forward in addition; `tokens` counts chosen and rejected answers alike.
     - rl: every sampled token is generated, scored (own log-probability, reference, reward model) and trained on `update_epochs` times.
 
+    Returns
+    -------
+    TrainingFlops
+        [FLOP per token].
+
     References
     ----------
     DPO: Rafailov et al. 2023 (arXiv 2305.18290), equation 7. PPO: arXiv 1707.06347, algorithm 1. GRPO: arXiv 2402.03300, algorithm 1.

@@ -123,13 +123,7 @@ def layer_count(model: Model) -> int:
 
 
 def candidate_layouts(model: Model, training: Training, cluster: Cluster) -> Layouts:
-    """Every layout worth trying: the axes that the caller fixed, and for the others the sizes that divide evenly.
-
-    Raises
-    ------
-    InvalidRequest
-        The fixed axes cannot make up the machine.
-    """
+    """Every layout worth trying: the axes that the caller fixed, and for the others the sizes that divide evenly. Raises InvalidRequest."""
     return all_memory_options(training, base_layouts(model, training, cluster.count))
 
 
@@ -213,7 +207,7 @@ def searched_zero_stages(training: Training) -> list[int]:
 
 
 def _with_micro_batches(meshes: list[Mesh], training: Training) -> Layouts:
-    """Each mesh with each micro-batch that keeps the asked batch, or with all of them where none does."""
+    """Each mesh with each micro-batch that keeps the requested batch, or with all of them where none does."""
     fixed, batch = training.axes.micro_batch, training.global_batch
     sizes = _not_too_many([(fixed,) if fixed else _micro_batch_sizes(-(-batch // data)) for _, _, data, _, _ in meshes])
     repeated = np.repeat(np.array(meshes, dtype=np.int64).T, list(map(len, sizes)), axis=1)
@@ -237,10 +231,8 @@ def _no_layout(training: Training, count: int) -> str:
 
 
 def _with_chunks(layouts: Layouts, rounds: NDArray[np.bool_], fixed: int | None, depth: int) -> Layouts:
-    """Each layout with each number of chunks a stage worth trying.
-
-    Interleaving takes micro-batches in whole rounds of the stages (Narayanan et al. 2021, arXiv 2104.04473, section 2.2).
-    """
+    """Each layout with each number of chunks worth trying; the product of layouts and chunks is one column."""
+    # Interleaving takes micro-batches in whole rounds of the stages (Narayanan et al. 2021, arXiv 2104.04473, section 2.2).
     if fixed:
         return replace(layouts, virtual_pipeline=np.full(len(layouts), fixed))
     by_pipeline = {pipeline: _virtual_sizes(depth, pipeline) for pipeline in set(layouts.pipeline.tolist())}
@@ -251,7 +243,7 @@ def _with_chunks(layouts: Layouts, rounds: NDArray[np.bool_], fixed: int | None,
 
 
 def _not_too_many(sizes: list[tuple[int, ...]]) -> list[tuple[int, ...]]:
-    """The sizes of each layout, or only powers of two (and a size that stands alone) where they make too many layouts."""
+    """The sizes of each layout, or powers of two alone (and a size that has no alternative) where they make too many layouts."""
     if sum(map(len, sizes)) <= MANY_LAYOUTS:
         return sizes
     return [_powers_of_two(each) for each in sizes]
@@ -264,19 +256,18 @@ def _powers_of_two(sizes: tuple[int, ...]) -> tuple[int, ...]:
 
 @lru_cache(maxsize=4096)
 def _micro_batch_sizes(share: int) -> tuple[int, ...]:
-    """What divides a rank's share of the batch, and powers of two, for a share that hardly divides."""
+    """Divisors of a rank's share of the batch, and powers of two, for a share with few divisors."""
     sizes = range(1, min(share, LARGEST_MICRO_BATCH) + 1)
     return tuple(size for size in sizes if share % size == 0 or size.bit_count() == 1)
 
 
 @lru_cache(maxsize=4096)
 def _virtual_sizes(depth: int, pipeline: int) -> tuple[int, ...]:
-    """Chunks a stage: one, and the fewest of each size in whole layers that leave the fullest stage at most a tenth above an even cut
-    (Llama 3.1 405B: 126 layers in 16 stages of 8).
-    """
+    """Chunks of a stage worth trying: 1, and the fewest of each size in whole layers that are nearly even."""
     # Embedding and head may be chunks of their own.
     deepest = min(MOST_CHUNKS, (depth + 2) // pipeline) if pipeline > 1 else 1
     layers = [-(-depth // (pipeline * chunks)) for chunks in range(1, deepest + 1)]
+    # The fullest stage is at most a tenth above an even cut (Llama 3.1 405B: 126 layers in 16 stages of 8).
     nearly_even = depth * (1 + UNEVEN_SHARE) / pipeline
     further = [
         chunks for chunks in range(2, deepest + 1) if layers[chunks - 1] < layers[chunks - 2] and layers[chunks - 1] * chunks <= nearly_even

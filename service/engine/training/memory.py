@@ -110,23 +110,23 @@ def memory_use(model: Model, training: Training, layouts: Layouts) -> MemoryUse:
 
 
 def _terms(unit: BytesPerUnit, stage: PipelineStage) -> list[Floats]:
-    """Bytes of a part on a stage: what it has of each quantity times the bytes that go with one of it."""
+    """Bytes of a part on a stage: what the stage has of each unit, times the bytes of one."""
     return [size if name == "once" else size * getattr(stage, name) for name, size in unit.items()]
 
 
 def _fuller(front: Mapping[str, Floats], last: Mapping[str, Floats]) -> dict[str, Floats]:
-    """The parts of that one of two stages that all of them together make fuller, layout by layout."""
+    """Parts of the fuller of two stages, layout by layout."""
     in_front = _added(front.values()) >= _added(last.values())
     return {part: np.where(in_front, size, last[part]) for part, size in front.items()}
 
 
 def _added(parts: Iterable[Floats]) -> Floats:
-    """Their sum."""
+    """Sum of the parts."""
     return functools.reduce(operator.add, parts)
 
 
 def _sum(parts: Iterable[Floats]) -> Floats:
-    """Their sum, those of equal shape first: what does not change along an axis of the grid is not added up along it."""
+    """Sum, those of equal shape first: what does not change along an axis of the grid is not added along it."""
     by_shape: dict[tuple[int, ...], Floats] = {}
     for part in parts:
         before = by_shape.get(part.shape)
@@ -135,7 +135,7 @@ def _sum(parts: Iterable[Floats]) -> Floats:
 
 
 def _at(values: Any, place: tuple[int, ...]) -> Any:
-    """The value at a place of the grid that the values broadcast to."""
+    """The value at one position of the grid that the values broadcast to."""
     if np.ndim(values) == 0:
         return values
     return values[tuple([at if size > 1 else 0 for at, size in zip(place[-values.ndim :], values.shape, strict=True)])]
@@ -223,7 +223,7 @@ def frozen_weights(training: Training, share: LocalWeights) -> BytesPerUnit:
 def _of_adapters(
     model: Transformer, counts: ParameterCounts, training: Training, width: Floats | float, share: LocalWeights
 ) -> BytesPerUnit:
-    """Bytes of adapters, which go with the layers and, those of experts, with the experts' weights."""
+    """Bytes of adapters, which go with the layers and, for experts, with the experts' weights."""
     dense, experts = share
     number = model.experts.experts * expert_adapter_parameters(model, training.lora_rank) if model.experts else 0.0
     a_weight = number / (counts.expert_stored or 1.0)
@@ -237,7 +237,7 @@ def _of_weights(model: Transformer, width: Floats | float, share: LocalWeights) 
 
 
 def _shares(model: Transformer, layouts: Layouts) -> dict[int, LocalWeights]:
-    """Of one (shared, expert) weight of a stage, what a rank keeps of it where ZeRO divides it from stage 1, 2 or 3 on."""
+    """What a rank holds of one shared and one expert weight of a stage, where ZeRO divides them from stage 1, 2 or 3 on."""
     dense = _divided(1.0 / layouts.tensor, data_ranks(layouts), layouts)
     if model.experts is None:
         nothing = np.zeros(())
@@ -290,7 +290,7 @@ def expert_replicas(layouts: Layouts) -> Floats:
 
 
 def _divided(weights: Floats, ranks: Floats, layouts: Layouts) -> dict[int, Floats]:
-    """Weights that a rank keeps where ZeRO divides them from stage 1, 2 or 3 on."""
+    """Weights that a rank holds where ZeRO divides them from stage 1, 2 or 3 on."""
     share = weights / ranks
     return {stage: np.where(layouts.zero_stage >= stage, share, weights) for stage in (1, 2, 3)}
 

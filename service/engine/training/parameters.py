@@ -69,7 +69,12 @@ def attention_parameters(model: Transformer) -> float:
 
 
 def latent_attention_parameters(model: Transformer, latent: LatentAttention) -> float:
-    """Weights of one multi-head latent attention block [1].
+    """Weights of one multi-head latent attention block.
+
+    Returns
+    -------
+    int
+        [1].
 
     References
     ----------
@@ -136,6 +141,11 @@ def count_parameters(model: Transformer) -> ParameterCounts:
     Stated `params` and `active_params` replace the sums in `total` and `active`, and the multiplied weights and all parts are scaled by the
     same factor: a shape known in part keeps the published arithmetic. The head of a ViT classifies one vector an image: it is stored, but
     no patch is multiplied with it.
+
+    Returns
+    -------
+    ParameterCounts
+        [1].
     """
     attention = attention_parameters(model)
     dense_ffn = feed_forward_parameters(model, model.ffn_hidden_size)

@@ -67,29 +67,7 @@ class RunTime:
 
 
 def predict_run_time(run: Run, utilisation: Utilisation, planning: PlanCalibration) -> RunTime:
-    """Duration of a run in the fastest layout that fits.
-
-    Parameters
-    ----------
-    run : Run
-        Resolved request.
-    utilisation : Utilisation
-        What the accelerator achieves.
-    planning : PlanCalibration
-        Actual over planned hours of published runs.
-
-    Returns
-    -------
-    RunTime
-        Layout, throughput, hours.
-
-    Raises
-    ------
-    DoesNotFit
-        No layout that is searched fits.
-    InvalidRequest
-        The request contradicts itself, or failures leave no useful time.
-    """
+    """Duration of a run in the fastest layout that fits. Raises DoesNotFit, InvalidRequest."""
     choice = choose_layout(run.model, run.training, run.cluster, utilisation)
     if infeasible(run, choice):
         raise does_not_fit(run.model, run.training, run.cluster, choice)
@@ -120,7 +98,7 @@ def run_times_with_failures(run: Run, timed: Sequence[RunTime], planning: PlanCa
 def _interrupted(
     run: Run, flops: TrainingFlops, going: Sequence[tuple[LayoutChoice, Throughput]], planning: PlanCalibration
 ) -> list[RunTime]:
-    """Layouts and their speeds with what interrupts them, which is the same in all. Raises InvalidRequest."""
+    """Layouts and their throughput with the run's interruptions, which are the same in all. Raises InvalidRequest."""
     weekly = run.schedule.maintenance_hours_per_week
     reliable = reliability(run.failures, run.cluster, weekly, run.failures.mttf_hours_per_accelerator.p50)
     _check_goodput(reliable)
@@ -173,7 +151,7 @@ def plan_error(run: Run, planning: PlanCalibration) -> Range:
 
 
 def _speed(run: Run, utilisation: Utilisation, flops: TrainingFlops, choice: LayoutChoice) -> Throughput:
-    """What the caller measured, else the step model. Raises InvalidRequest where a measurement is above the dense peak."""
+    """The caller's measured throughput, else that of the step model. Raises InvalidRequest for a measurement above the dense peak."""
     efficiency, peak = run.efficiency, peak_flops(run.cluster.accelerator, run.training.precision)
     if efficiency.stated:
         if efficiency.tokens_per_s_per_accelerator is not None:
@@ -193,13 +171,13 @@ def _speed(run: Run, utilisation: Utilisation, flops: TrainingFlops, choice: Lay
     tokens = float(choice.steps.batch[0]) * run.training.seq_len / run.cluster.count
     median, ceiling = tokens / float(choice.steps.total[0]), peak / flops.total
     spread = product(median, (utilisation.spread,))
-    # No luck makes a step shorter than its matrix work alone.
+    # A step is never shorter than its matrix work alone.
     fastest = min(spread.p90, ceiling, tokens / float(choice.steps.compute[0]))
     return Throughput(Range(spread.p10, spread.p50, max(spread.p50, fastest)), "modelled")
 
 
 def _failure_spread(run: Run, reliable: Reliability) -> Range:
-    """How the hours move with the failure rate."""
+    """Hours at the p10 and p90 of the time to failure over those at its median [1]."""
     mttf = run.failures.mttf_hours_per_accelerator
     weekly = run.schedule.maintenance_hours_per_week
     worst, best = (reliability(run.failures, run.cluster, weekly, hours).goodput for hours in (mttf.p10, mttf.p90))
@@ -208,7 +186,7 @@ def _failure_spread(run: Run, reliable: Reliability) -> Range:
 
 
 def _check_goodput(reliable: Reliability) -> None:
-    """Raises InvalidRequest where failures come faster than the run can get on."""
+    """Raise InvalidRequest where failures leave no useful time."""
     if reliable.goodput < 1e-3:
         raise InvalidRequest(
             f"interruptions come every {reliable.mttf_hours * 60:.1f} minutes: the run never gets on; take fewer accelerators, a higher"

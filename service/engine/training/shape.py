@@ -101,10 +101,9 @@ def _check_counts(params: float | None, active: float | None) -> None:
 
 
 def _sizes(given: Mapping[str, Any], assumed: dict[str, Any]) -> dict[str, int]:
-    """Layers and hidden size; where only a count is known, from 12 * layers * hidden_size^2 (Kaplan et al. 2020, table 1) and embeddings.
-
-    An encoder's layer goes with one of the decoder, which has cross-attention too: 28 * hidden_size^2 for both.
-    """
+    """Layers and hidden size, from the parameter count where they are not stated. Raises InvalidRequest."""
+    # From 12 * layers * hidden_size^2 (Kaplan et al. 2020, table 1) and embeddings. An encoder layer goes with a decoder layer, which has
+    # cross-attention too: 28 * hidden_size^2 for both.
     body = float(given.get("active_params") or given.get("params") or 0)
     layers, hidden = given.get("layers"), given.get("hidden_size")
     if not body and (layers is None or hidden is None):
@@ -121,7 +120,7 @@ def _sizes(given: Mapping[str, Any], assumed: dict[str, Any]) -> dict[str, int]:
 
 
 def _width(given: Mapping[str, Any], body: float, squares: int, embedded: int) -> int:
-    """The hidden size h with squares * h^2 + embedded * h = body, rounded so that heads divide it and can be shared out evenly."""
+    """Hidden size h with squares * h^2 + embedded * h = body, rounded so that heads divide it evenly."""
     exact: float = ((embedded**2 + 4 * squares * body) ** 0.5 - embedded) / (2 * squares)
     heads = given.get("attention_heads")
     if heads is None or "head_dim" in given:
@@ -145,7 +144,7 @@ def _heads(given: Mapping[str, Any], hidden: int, assumed: dict[str, Any]) -> di
 
 
 def _usual_heads(given: Mapping[str, Any], hidden: int) -> int:
-    """As many heads of the usual size as make up the hidden size, in whole groups of the stated key-value heads."""
+    """Heads of the usual size that make up the hidden size, in full groups of the stated key-value heads."""
     kv_heads = given.get("kv_heads", 1)
     per_head = given.get("head_dim", HEAD_DIM if hidden >= 2 * HEAD_DIM else hidden)
     return int(kv_heads * max(1, round(hidden / per_head / kv_heads)))
@@ -190,7 +189,7 @@ def _latent(given: Mapping[str, Any]) -> LatentAttention | None:
 
 
 def _experts(given: Mapping[str, Any], model: Transformer, assumed: dict[str, Any]) -> Experts | None:
-    """The mixture as given, or the usual one behind a total and an active count."""
+    """Stated experts, or the usual ones of a total and an active count. Raises InvalidRequest."""
     if "experts" not in given:
         stray = [f for f in ("experts_per_token", "shared_experts", "expert_ffn_hidden_size", "dense_layers", "moe_every") if f in given]
         if stray:
@@ -214,7 +213,7 @@ def _experts(given: Mapping[str, Any], model: Transformer, assumed: dict[str, An
 
 
 def _usual_experts(params: float, active: float, model: Transformer, assumed: dict[str, Any]) -> Experts:
-    """Experts whose visited ones make up the active count and whose idle ones make up the rest."""
+    """Experts of which the active ones make up the active count and the others the rest."""
     visited = 2 if params / active < COARSE_EXPERTS_RATIO else 8
     per_layer = feed_forward_parameters(model, model.ffn_hidden_size)
     width = max(ROUND_TO, round(model.ffn_hidden_size / visited / ROUND_TO) * ROUND_TO)

@@ -88,7 +88,7 @@ def alternatives(timed: TimedLayouts, best: int, training: Training, cluster: Cl
 
 
 def _best_of_others(timed: TimedLayouts, best: int) -> list[int]:
-    """The fastest that fits of each other mesh; of each other micro-batch, ZeRO stage and recomputation where there is one mesh only."""
+    """Fastest layouts that fit, of each other mesh; or each other micro-batch, ZeRO stage and recomputation where there is one mesh."""
     columns = MESH if has_several_meshes(timed.layouts) else SCHEDULE
     left, found, taken = np.where(timed.fits, timed.rate, 0.0), list[int](), best
     while len(found) < FITTING_ALTERNATIVES:
@@ -101,7 +101,7 @@ def _best_of_others(timed: TimedLayouts, best: int) -> list[int]:
 
 
 def _family(layouts: Layouts, columns: Sequence[str], index: int) -> NDArray[np.bool_]:
-    """Which layouts are the same as that one in those columns."""
+    """Layouts that are the same as one of them in these columns."""
     same = np.ones(len(layouts), dtype=np.bool_)
     for name in columns:
         column = getattr(layouts, name)
@@ -124,7 +124,7 @@ def _alternative(timed: TimedLayouts, best: int, other: int, training: Training,
 
 
 def _why_slower(timed: TimedLayouts, best: int, other: int) -> str:
-    """The part of the step that grew most, for the same sequences."""
+    """The part of the step that grows most, for the same sequences."""
     if timed.rate[other] >= timed.rate[best]:
         return "as fast"
     steps, same_batch = timed.steps, timed.steps.batch[best] / timed.steps.batch[other]

@@ -24,10 +24,7 @@ NO_MACHINE = (
 
 
 def what_would_fit(model: Model, training: Training, cluster: Cluster) -> tuple[str, ...]:
-    """Changes that make the model fit, as sentences: a leaner layout, a larger machine, more memory.
-
-    Each is found by the search itself: a request with that change is answered with a layout that fits.
-    """
+    """Changes that make the model fit, as sentences; each is found by the search itself, so that a request with it fits."""
     capacity = cluster.accelerator.usable_memory_bytes
     left_open = " with the layout left open" if training.axes != Axes() else ""
     leaner = _leanest_bytes(model, training, cluster)
@@ -69,10 +66,8 @@ def _larger_machine(model: Model, training: Training, cluster: Cluster) -> str |
 
 
 def _smallest_count(holds: Callable[[int], bool], cluster: Cluster) -> int | None:
-    """The least number above the machine's that holds: a power of two within one node, whole nodes beyond, found by bisection.
-
-    Not every number divides into a layout. What is found holds, and one node less does not.
-    """
+    """Smallest machine above the cluster's that holds: a power of two within one node, full nodes beyond, found by bisection."""
+    # Not every number divides into a layout: the result holds, and one node less does not.
     node = cluster.accelerators_per_node
     for part in (1 << power for power in range(node.bit_length())):
         if cluster.count < part < node and holds(part):
@@ -90,7 +85,7 @@ def _smallest_count(holds: Callable[[int], bool], cluster: Cluster) -> int | Non
 
 
 def _leanest_bytes(model: Model, training: Training, cluster: Cluster) -> float:
-    """What the leanest layout of the whole search needs: all recomputed, sharded as far as it helps, a sequence at a time, whole stages."""
+    """Memory of the leanest layout of the search: all recomputed, sharded as far as possible, one sequence at a time, full stages [B]."""
     bare = replace(training, axes=Axes(micro_batch=1, virtual_pipeline=1, recompute="full"))
     try:
         layouts = base_layouts(model, bare, cluster.count)

@@ -149,7 +149,7 @@ def choose_layouts(
 
 
 def _timed(weighed: SizedLayouts, steps: StepTime, cluster: Cluster) -> TimedLayouts:
-    """The layouts with the bytes they need and how long they take in one network."""
+    """Layouts with their memory and their duration in one network."""
     seconds, fits = steps.total, weighed.needed <= cluster.accelerator.usable_memory_bytes
     return TimedLayouts(weighed.layouts, steps, weighed.needed, fits, seconds, steps.batch / seconds)
 
@@ -160,7 +160,7 @@ def _best(timed: TimedLayouts) -> int:
 
 
 def _choice(timed: TimedLayouts, best: int, weighed: SizedLayouts) -> LayoutChoice:
-    """The layout at that position as the one taken."""
+    """The layout at one position, as the chosen one."""
     only = np.array([best])
     return LayoutChoice(
         layouts=timed.layouts.take(only),
@@ -172,11 +172,9 @@ def _choice(timed: TimedLayouts, best: int, weighed: SizedLayouts) -> LayoutChoi
 
 
 def _worth_timing(model: Model, training: Training, cluster: Cluster) -> SizedLayouts:
-    """The layouts near the memory there is, or the leanest where none is: the same in every network.
-
-    More recomputation and higher ZeRO stages cost time and never save any: where the machine can be divided in several ways, they
-    are tried only for layouts that do not fit without.
-    """
+    """Layouts near the available memory, or the leanest where none is: the same in every network. Raises InvalidRequest."""
+    # More recomputation and higher ZeRO stages cost time and never save any: where the machine can be divided in several ways, they are
+    # tried only for layouts that do not fit without.
     _check_axes(model, training)
     capacity = cluster.accelerator.usable_memory_bytes
     plain, used, needed = _weighed(model, training, cluster.count)
@@ -197,7 +195,7 @@ def _worth_timing(model: Model, training: Training, cluster: Cluster) -> SizedLa
 
 
 def _leanest(training: Training, layouts: Layouts, used: MemoryUse, needed: Floats) -> SizedLayouts:
-    """Those that need the least, of layouts with every saving."""
+    """Layouts that need the least memory."""
     places = np.nonzero(needed <= needed.min())
     return SizedLayouts(with_memory_options(training, layouts, places), needed[places], used, places)
 
@@ -205,13 +203,13 @@ def _leanest(training: Training, layouts: Layouts, used: MemoryUse, needed: Floa
 # What a layout takes is the same on every accelerator: where several are compared it is asked for again.
 @lru_cache(maxsize=4)
 def _weighed(model: Model, training: Training, count: int) -> tuple[Layouts, MemoryUse, Floats]:
-    """`base_layouts`, and what they take with every saving, as a grid."""
+    """`base_layouts`, and their memory with every recomputation and ZeRO stage, as a grid."""
     return _with_every_saving(model, training, base_layouts(model, training, count))
 
 
 @lru_cache(maxsize=4)
 def _barest(model: Model, training: Training, count: int) -> tuple[Layouts, MemoryUse, Floats]:
-    """Every division of the machine with one sequence at a time and whole stages, where these are not stated, with every saving."""
+    """Every mesh with one sequence at a time and full stages, where these are not stated, as `_weighed`."""
     axes = training.axes
     bare = replace(training, axes=replace(axes, micro_batch=axes.micro_batch or 1, virtual_pipeline=axes.virtual_pipeline or 1))
     return _with_every_saving(model, training, base_layouts(model, bare, count))
@@ -224,7 +222,7 @@ def _with_every_saving(model: Model, training: Training, layouts: Layouts) -> tu
 
 
 def _needlessly_lean(enough: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Which of a grid's layouts recompute or shard more than one that is lean `enough` and the same otherwise."""
+    """Layouts of a grid that recompute or shard more than one that is lean `enough` and otherwise the same."""
     so_far = enough.copy()
     for at in range(1, so_far.shape[0]):
         so_far[at] |= so_far[at - 1]
@@ -237,7 +235,7 @@ def _needlessly_lean(enough: NDArray[np.bool_]) -> NDArray[np.bool_]:
 
 
 def _check_axes(model: Model, training: Training) -> None:
-    """Raises InvalidRequest where a fixed axis cannot cut this model."""
+    """Raise InvalidRequest where a fixed axis cannot divide this model."""
     axes = training.axes
     if axes.context and training.seq_len % axes.context:
         raise InvalidRequest(

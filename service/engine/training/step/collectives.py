@@ -45,11 +45,9 @@ class ExchangeTime:
 def _exchange(
     workload: Workload, payload: Floats, ranks: Floats | float, side_by_side: Floats | float = 1.0, span: Floats | float | None = None
 ) -> ExchangeTime:
-    """One gather or scatter of `payload` bytes round a ring: (ranks - 1) / ranks of it passes every link.
-
-    The group's ring lies on the fast link where its `span` of accelerators does, else on the network cards, of which it uses
-    those of its `side_by_side` members in one node together. A link nobody publishes costs nothing. Of several networks each has a row.
-    """
+    """One gather or scatter of `payload` bytes round a ring: (ranks - 1) / ranks of it passes every link."""
+    # The group's ring lies on the fast link where its `span` of accelerators does, else on the network cards, of which it uses those of
+    # its `side_by_side` members in one node together. A link without a published rate costs nothing.
     across = workload.network_bytes_per_s
     inside = (workload.cluster.accelerator.link_gb_per_s or 0.0) / 2 * 1e9 or across
     beyond = np.minimum(across * side_by_side, inside)
@@ -78,10 +76,10 @@ def tensor_exchange(workload: Workload) -> ExchangeTime:
 
 
 def _tensor_passes(workload: Workload) -> Floats:
-    """Gathers and scatters of a micro-batch: four all-reduces a layer, six with full recomputation (Megatron-LM, arXiv 1909.08053,
-    section 3), each a scatter and a gather. Under sequence parallelism the weights' gradients ask for the inputs of both blocks,
-    which are stored in parts and gathered once more (Korthikanti et al. 2022, arXiv 2205.05198, section 4.2.2).
-    """
+    """Gathers and scatters of a micro-batch among the tensor ranks."""
+    # Four all-reduces a layer, six with full recomputation (Megatron-LM, arXiv 1909.08053, section 3), each a scatter and a gather. Under
+    # sequence parallelism the weights' gradients need the inputs of both blocks, which are stored in parts and gathered once more
+    # (Korthikanti et al. 2022, arXiv 2205.05198, section 4.2.2).
     parts = workload.training.sequence_parallel and workload.training.method not in FROZEN_BASE
     once_more = 2 * workload.backward_passes if parts else 0.0
     passes: Floats = (4 * collective_passes(workload) + once_more) * workload.layers

@@ -48,7 +48,7 @@ def matmul_seconds(workload: Workload) -> tuple[Floats, Floats]:
 
 
 def _tile_waste(workload: Workload) -> Floats:
-    """How much longer grouped products take because each expert's rows fill whole tiles."""
+    """Factor by which grouped products take longer because each expert's rows fill whole tiles."""
     if isinstance(workload.model, GenericNetwork) or workload.model.experts is None:
         return workload.zeros
     waste: Floats = 1 + TILE_ROWS / 2 * held_experts(workload) / _routed_rows(workload, workload.model.experts)
@@ -70,12 +70,12 @@ def held_experts(workload: Workload) -> Floats:
 
 
 def _routed_rows(workload: Workload, experts: Experts) -> Floats:
-    """Rows that come to the experts of one device: its own tokens' visits, because what it sends out comes back from others."""
+    """Rows that come to the experts of one device: as many visits as its own tokens make."""
     return workload.tokens * experts.experts_per_token / np.minimum(workload.layouts.expert, workload.layouts.tensor)
 
 
 def _routed_part(model: Model) -> float:
-    """Part of the layers' multiplied weights that stands in the experts a token visits."""
+    """Share of the layers' multiplied weights that is in the experts that a token visits."""
     if isinstance(model, GenericNetwork) or model.experts is None:
         return 0.0
     counts = count_parameters(model)
@@ -133,6 +133,11 @@ def product_costs(workload: Workload) -> ProductCosts:
 
     A product of an m x k and a k x n matrix moves mk + kn + mn elements. Its last tiles leave part of the device idle for about as long as
     one tile takes, which is proportional to k: narrow products are slow because of both.
+
+    Returns
+    -------
+    ProductCosts
+        Of one micro-batch.
     """
     if isinstance(workload.model, GenericNetwork):
         return ProductCosts(workload.zeros, workload.zeros)

@@ -154,15 +154,13 @@ def time_step(asked: StepWork, achieved: AchievedRates[Rate]) -> StepTime:
 
 
 def _waiting(device: Floats, host: Floats, achieved: AchievedRates[Rate]) -> Floats:
-    """Seconds of a stage whose device waits for its host at every kernel that is over before the next one is launched.
-
-    Kernels differ in length: where host and device need about the same time, some wait all the same.
-    """
+    """Duration of a stage whose device waits for its host at every kernel that ends before the next one is launched."""
+    # Kernels differ in length: where host and device need about the same time, some still wait.
     longer, shorter, power = np.maximum(device, host), np.minimum(device, host), achieved.launch_power
     waiting: Floats = longer * (1 + (shorter / longer) ** power) ** (1 / power)
     return waiting
 
 
 def _seconds(link: ExchangeTime, achieved: AchievedRates[Rate]) -> Floats:
-    """Seconds of an exchange at the share of the links' rates that collectives reach."""
+    """Duration of an exchange at the achieved share of the links' rates."""
     return link.intra_s / achieved.link_share + link.inter_s / achieved.network_share + achieved.hop_s * link.hops
