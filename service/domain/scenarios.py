@@ -1,4 +1,4 @@
-"""What can happen: distributions of a request's fields, what a trial of a run or a program is made of, and what trials add up to."""
+"""Distributions of request fields, the models that trials draw from, the aggregates of trials, and stored scenarios."""
 
 from __future__ import annotations
 
@@ -24,12 +24,16 @@ Ints = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class Uniform:
+    """Uniform distribution between two values."""
+
     low: float
     high: float
 
 
 @dataclass(frozen=True, slots=True)
 class Triangular:
+    """Triangular distribution."""
+
     low: float
     mode: float
     high: float
@@ -37,7 +41,7 @@ class Triangular:
 
 @dataclass(frozen=True, slots=True)
 class Pert:
-    """A beta distribution between low and high with mean (low + 4 mode + high) / 6 (Malcolm et al. 1959; Vose's form, a + b = 6)."""
+    """Beta distribution between low and high with mean (low + 4 mode + high) / 6 (Malcolm et al. 1959; Vose's form, a + b = 6)."""
 
     low: float
     mode: float
@@ -46,13 +50,15 @@ class Pert:
 
 @dataclass(frozen=True, slots=True)
 class Normal:
+    """Normal distribution."""
+
     mean: float
     sd: float
 
 
 @dataclass(frozen=True, slots=True)
 class LogNormal:
-    """`sigma` is the standard deviation of the natural logarithm."""
+    """Log-normal distribution; `sigma` is the standard deviation of the natural logarithm."""
 
     median: float
     sigma: float
@@ -60,14 +66,14 @@ class LogNormal:
 
 @dataclass(frozen=True, slots=True)
 class Percentiles:
-    """Log-normal on either side of the median, or normal from 0 on where p10 is 0: as ranges are drawn everywhere."""
+    """Distribution with given p10, p50 and p90: log-normal on either side of the median, normal where p10 is 0."""
 
     range: Range
 
 
 @dataclass(frozen=True, slots=True)
 class Discrete:
-    """One of some values; weights add up to 1."""
+    """Discrete distribution; the weights add up to 1."""
 
     values: tuple[float, ...]
     weights: tuple[float, ...]
@@ -75,7 +81,7 @@ class Discrete:
 
 @dataclass(frozen=True, slots=True)
 class QueueWait:
-    """Hours that a job waits in a queue of `slots` equal places: jobs come as a Poisson process and take exponential times (M/M/c)."""
+    """Hours a job waits in an M/M/c queue of `slots` servers: Poisson arrivals, exponential job times of mean `mean_hours`."""
 
     slots: int
     arrivals_per_hour: float
@@ -87,7 +93,7 @@ Distribution = Uniform | Triangular | Pert | Normal | LogNormal | Percentiles | 
 
 @dataclass(frozen=True, slots=True)
 class Regimes:
-    """A price that is one of two multiples of the stated one, each for exponential times of its own mean [h]: capacity calm or scarce."""
+    """A price that switches between two multiples of the stated one; each lasts exponentially distributed hours with its own mean."""
 
     calm_factor: float
     scarce_factor: float
@@ -97,11 +103,12 @@ class Regimes:
 
 @dataclass(frozen=True, slots=True)
 class RunModel:
-    """What a trial of a run is made of.
+    """A run as trials simulate it.
 
-    `useful_hours`: training alone, on the wall clock, at the median speed. `slowness`: the factor on it that runs like it took, p50 1.
-    `interval_hours`: between checkpoints, as planned. `energy_mwh_per_hour`: of wall clock. `work`: whole runs' worth that repeats
-    make, `lanes` of them at once. `fields`: paths of the fields that trials have values of their own for, by the field of an estimate.
+    `useful_hours`: training alone at the median speed, in wall-clock hours of one repeat. `slowdown`: factor on it, median 1.
+    `interval_hours`: planned time between checkpoints. `energy_mwh_per_hour`: per wall-clock hour. `run_equivalents`: repeats, in whole
+    runs; `concurrency`: how many of them run at a time. `field_paths`: path of the uncertain request field for each estimate field that
+    has a value per trial.
     """
 
     name: str
@@ -115,25 +122,26 @@ class RunModel:
     run_equivalents: float = 1.0
     concurrency: float = 1.0
     regimes: Regimes | None = None
-    fields: Mapping[str, str] = field(default_factory=dict)
+    field_paths: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class RiskModel:
-    """An event that costs a share of what its tier's runs cost (all reached where None) and an amount."""
+    """An event that costs a share of its tier's run cost and an amount; `tier` None: of every tier that is reached."""
 
     probability: float
     cost_share: float
     usd: float
     tier: int | None
-    field: str | None = None
+    field_path: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class TierModel:
-    """Runs, and what comes with them: overheads as a share of what they cost and as an amount, own lines, the part of what accrues.
+    """A tier's runs and the costs on top of them.
 
-    `overhead_fields`: fields whose values are further shares, beside `overhead_share`. `sign_off`: the gate's activity, None without gate.
+    `overhead_share`: overheads with a fixed share of the run cost; `overhead_field_paths`: fields whose values are further shares.
+    `other_lines_usd`: the tier's own cost lines. `accruing_share`: its part of the program's costs that belong to no tier.
     """
 
     runs: tuple[RunModel, ...]
@@ -149,8 +157,10 @@ class TierModel:
 
 @dataclass(frozen=True, slots=True)
 class ProgramModel:
-    """What a trial of a program is made of. `correlation`: of different runs' errors. Lines that belong to no tier cost `accruing_usd`, and
-    `accruing_usd_per_month` for each month that the program takes.
+    """A program as trials simulate it.
+
+    `correlation`: of different runs' errors. `reserve_share`: evaluation and debugging, as a share of run cost. `accruing_usd`: cost lines
+    of no tier; `accruing_usd_per_month`: added for each month that the program takes.
     """
 
     tiers: tuple[TierModel, ...]
@@ -164,7 +174,7 @@ class ProgramModel:
 
 @dataclass(frozen=True, slots=True)
 class Targets:
-    """What trials are held against; None where nothing is asked. `deadline_hours` and days are counted from the start."""
+    """Deadline [hours from the start] and budget [USD] whose probabilities are estimated; None: not stated."""
 
     deadline_hours: float | None = None
     budget_usd: float | None = None
@@ -172,9 +182,10 @@ class Targets:
 
 @dataclass(frozen=True, slots=True)
 class Trials:
-    """What happened in each of many trials. `usd` is up to where a failed gate ended the program, `completed_usd` with all gates passed.
+    """Outcomes of trials, one element each.
 
-    `hours` are those of the whole, gates passed. `time_scores` and `cost_scores`: how hard each cause struck, in any unit.
+    `usd` ends where a failed gate ends the program; `completed_usd` and `hours` are those with all gates passed. `completed`: whether all
+    gates are passed. `time_scores` and `cost_scores`: strength of each cause, in any unit.
     """
 
     usd: Floats
@@ -188,7 +199,7 @@ class Trials:
 
 @dataclass(frozen=True, slots=True)
 class Moments:
-    """Sums over trials of whole numbers of units, and of their squares: exact in any order."""
+    """Number of trials, and exact sums of their values and squared values, in counting units."""
 
     trials: int
     total: int
@@ -197,7 +208,7 @@ class Moments:
 
 @dataclass(frozen=True, slots=True)
 class Histogram:
-    """How many trials fell into each of consecutive bins, from number `first` on."""
+    """Number of trials in consecutive bins; `first` is the index of the first bin."""
 
     first: int
     counts: Ints
@@ -205,7 +216,7 @@ class Histogram:
 
 @dataclass(frozen=True, slots=True)
 class QuantitySums:
-    """One quantity over all trials. A trial's value counts `unit` at a time."""
+    """Moments and histogram of one quantity over trials; `unit` is the size of a counting unit."""
 
     unit: Decimal
     moments: Moments
@@ -214,7 +225,7 @@ class QuantitySums:
 
 @dataclass(frozen=True, slots=True)
 class GroupSums:
-    """Trials by how hard a cause struck: how many in each group, and their sums of units."""
+    """Number of trials and sum of their values [counting units] in each group of a cause's score."""
 
     trials: tuple[int, ...]
     totals: tuple[int, ...]
@@ -222,7 +233,10 @@ class GroupSums:
 
 @dataclass(frozen=True, slots=True)
 class Attribution:
-    """One quantity by its causes, over the trials that were looked at; and how often each cause did most where a limit was passed."""
+    """A quantity's sums by cause, over attributed trials.
+
+    `largest_cause_counts`: in how many trials above the limit each cause contributed most.
+    """
 
     moments: Moments
     causes: Mapping[str, GroupSums]
@@ -231,18 +245,18 @@ class Attribution:
 
 @dataclass(frozen=True, slots=True)
 class Aggregate:
-    """What trials add up to: tallies of disjoint trials add in any order to the same bits. `days`: over by the end of which day."""
+    """Sums over trials; aggregates of disjoint trials merge to the same bits in any order. `finish_days`: by day of finish."""
 
     trials: int
     quantities: Mapping[str, QuantitySums]
     counts: Mapping[str, int]
-    days: Histogram
+    finish_days: Histogram
     attributions: Mapping[str, Attribution]
 
 
 @dataclass(frozen=True, slots=True)
 class ScenarioRecord:
-    """A scenario as it stands. `number` counts a team's scenarios; times are UTC."""
+    """A stored scenario's state. `number` counts a team's scenarios; `review_at`: number of chunks before the next stopping check."""
 
     id: str
     team: str
@@ -264,7 +278,7 @@ class ScenarioRecord:
 
 @dataclass(frozen=True, slots=True)
 class ScenarioDetail:
-    """A scenario with what was asked and, when it has succeeded, what has come of it."""
+    """A scenario's record with its request and, once it has succeeded, its result."""
 
     row: ScenarioRecord
     request: Body

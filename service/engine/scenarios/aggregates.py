@@ -1,6 +1,6 @@
-"""What trials add up to: whole numbers, so that tallies add to the same bits in any order and any partition.
+"""Exact aggregates of trials: integer sums and histograms, which merge to the same bits in any order and partition.
 
-Values are put into bins by the leading bits of their floating-point form, as in HdrHistogram (Tene): 1,024 bins for each power of two, none
+A histogram's bins are the leading bits of a value's floating-point form, as in HdrHistogram (Tene): 1,024 bins for each power of two, none
 wider than 0.1 % of its values, the same on every machine.
 """
 
@@ -16,9 +16,9 @@ from service.domain.scenarios import Aggregate, Attribution, Floats, GroupSums, 
 
 BINS_PER_OCTAVE_BITS = 10
 _SHIFT = 52 - BINS_PER_OCTAVE_BITS
-# Values below are counted as this: a millionth of an hour or a dollar is nothing.
+# Smaller values count as this: a millionth of an hour or a dollar is nothing.
 LEAST_VALUE = 1e-6
-# A trial counts as at most so many units, ten thousand times the planned value: then sums of squares are exact in pieces of 64 bits.
+# A value counts as at most this many units, ten thousand times the planned value: then sums of squares are exact in 64-bit halves.
 MOST_UNITS = 2**43
 _HALF = 22
 DIGITS = 8
@@ -26,106 +26,193 @@ EMPTY_HISTOGRAM = Histogram(0, np.zeros(0, dtype=np.int64))
 
 
 def counting_unit(planned: float) -> Decimal:
-    """The power of ten that a planned value is counted in: some 1e8 to 1e9 of them."""
+    """Power of ten in which a quantity is counted.
+
+    Parameters
+    ----------
+    planned : float
+        The quantity's planned value [its own unit].
+
+    Returns
+    -------
+    Decimal
+        Unit of which the planned value has 1e8 to 1e9 [the quantity's unit].
+    """
     return Decimal(10) ** (math.floor(math.log10(max(planned, LEAST_VALUE))) - DIGITS)
 
 
 def to_units(values: Floats, unit: Decimal) -> Ints:
-    """Values in whole units."""
+    """Values rounded to counting units.
+
+    Parameters
+    ----------
+    values : (trials,) float array
+        Values of a quantity [its own unit].
+    unit : Decimal
+        Counting unit [the quantity's unit].
+
+    Returns
+    -------
+    (trials,) int array
+        Values, at most MOST_UNITS [counting units].
+    """
     counted: Ints = np.minimum(np.rint(values * float(1 / unit)), MOST_UNITS).astype(np.int64)
     return counted
 
 
 def compute_moments(counted: Ints) -> Moments:
-    """Exact sums of at most 2^17 values in units."""
+    """Exact count, sum and sum of squares.
+
+    Parameters
+    ----------
+    counted : (trials,) int array
+        Values of at most 2^17 trials [counting units].
+
+    Returns
+    -------
+    Moments
+        Sums [counting units, and their square].
+    """
     high, low = counted >> _HALF, counted & (2**_HALF - 1)
     squares = (int(high @ high) << 2 * _HALF) + (int(high @ low) << _HALF + 1) + int(low @ low)
     return Moments(counted.size, int(counted.sum()), squares)
 
 
 def log_histogram(values: Floats) -> Histogram:
-    """Values by the leading bits of their logarithm and mantissa."""
+    """Histogram of values in bins of equal relative width.
+
+    Parameters
+    ----------
+    values : (trials,) float array
+        Values of a quantity [its own unit].
+
+    Returns
+    -------
+    Histogram
+        Counts by bin; `bin_edge` gives the bins' values.
+    """
     return count_bins(np.maximum(values, LEAST_VALUE).view(np.int64) >> _SHIFT)
 
 
 def count_bins(indices: Ints) -> Histogram:
-    """How often each of some numbers is there."""
+    """Histogram of bin indices.
+
+    Parameters
+    ----------
+    indices : (trials,) int array
+        Bin of each trial.
+
+    Returns
+    -------
+    Histogram
+        Counts by bin.
+    """
     first = int(indices.min())
     return Histogram(first, np.bincount(indices - first).astype(np.int64))
 
 
 def bin_edge(index: int) -> float:
-    """The least value of a bin."""
+    """Lower edge of a bin of `log_histogram` [the quantity's unit]."""
     return float(np.array([index << _SHIFT], dtype=np.int64).view(np.float64)[0])
 
 
-def bin_midpoints(found: Histogram) -> Floats:
-    """The value in the middle of each bin."""
-    edges = (np.arange(found.first, found.first + found.counts.size + 1, dtype=np.int64) << _SHIFT).view(np.float64)
+def bin_midpoints(histogram: Histogram) -> Floats:
+    """Midpoint of each bin of a `log_histogram`, shape (bins,) [the quantity's unit]."""
+    edges = (np.arange(histogram.first, histogram.first + histogram.counts.size + 1, dtype=np.int64) << _SHIFT).view(np.float64)
     return np.asarray(edges[:-1] / 2 + edges[1:] / 2)
 
 
 def sum_quantity(values: Floats, unit: Decimal) -> QuantitySums:
-    """One quantity of a block of trials."""
+    """Moments and histogram of a quantity over a block of trials.
+
+    Parameters
+    ----------
+    values : (trials,) float array
+        Values of the quantity [its own unit].
+    unit : Decimal
+        Counting unit [the quantity's unit].
+
+    Returns
+    -------
+    QuantitySums
+        Sums that merge exactly.
+    """
     return QuantitySums(unit, compute_moments(to_units(values, unit)), log_histogram(values))
 
 
 def sum_groups(groups: Ints, number: int, counted: Ints) -> GroupSums:
-    """Trials by the number of their group. Sums of one block are exact: below 2^53."""
+    """Number of trials and sum of values in each group.
+
+    Parameters
+    ----------
+    groups : (trials,) int array
+        Group of each trial, below `number`.
+    number : int
+        Number of groups.
+    counted : (trials,) int array
+        Values [counting units].
+
+    Returns
+    -------
+    GroupSums
+        Sums of one block, exact because they stay below 2^53 [counting units].
+    """
     totals = np.bincount(groups, weights=counted.astype(np.float64), minlength=number)
     return GroupSums(tuple(np.bincount(groups, minlength=number).tolist()), tuple(int(total) for total in totals))
 
 
-def merge_aggregates(one: Aggregate | None, other: Aggregate) -> Aggregate:
-    """The tally of both's trials."""
-    if one is None:
-        return other
+def merge_aggregates(left: Aggregate | None, right: Aggregate) -> Aggregate:
+    """Aggregate of the trials of both, which are disjoint; None is the aggregate of no trials."""
+    if left is None:
+        return right
     return Aggregate(
-        one.trials + other.trials,
-        {name: _spreads(sum_quantity, other.quantities[name]) for name, sum_quantity in one.quantities.items()},
-        _counts(one.counts, other.counts),
-        _histograms(one.days, other.days),
-        _attributions(one.attributions, other.attributions),
+        left.trials + right.trials,
+        {name: _merge_quantities(sums, right.quantities[name]) for name, sums in left.quantities.items()},
+        _merge_counts(left.counts, right.counts),
+        _merge_histograms(left.finish_days, right.finish_days),
+        _merge_attributions(left.attributions, right.attributions),
     )
 
 
-def _spreads(one: QuantitySums, other: QuantitySums) -> QuantitySums:
-    return QuantitySums(one.unit, _moments(one.moments, other.moments), _histograms(one.histogram, other.histogram))
+def _merge_quantities(left: QuantitySums, right: QuantitySums) -> QuantitySums:
+    return QuantitySums(left.unit, _merge_moments(left.moments, right.moments), _merge_histograms(left.histogram, right.histogram))
 
 
-def _moments(one: Moments, other: Moments) -> Moments:
-    return Moments(one.trials + other.trials, one.total + other.total, one.squares + other.squares)
+def _merge_moments(left: Moments, right: Moments) -> Moments:
+    return Moments(left.trials + right.trials, left.total + right.total, left.squares + right.squares)
 
 
-def _histograms(one: Histogram, other: Histogram) -> Histogram:
-    if not one.counts.size or not other.counts.size:
-        return one if one.counts.size else other
-    first = min(one.first, other.first)
-    end = max(one.first + one.counts.size, other.first + other.counts.size)
+def _merge_histograms(left: Histogram, right: Histogram) -> Histogram:
+    if not left.counts.size or not right.counts.size:
+        return left if left.counts.size else right
+    first = min(left.first, right.first)
+    end = max(left.first + left.counts.size, right.first + right.counts.size)
     counts = np.zeros(end - first, dtype=np.int64)
-    for each in (one, other):
-        counts[each.first - first : each.first - first + each.counts.size] += each.counts
+    for part in (left, right):
+        counts[part.first - first : part.first - first + part.counts.size] += part.counts
     return Histogram(first, counts)
 
 
-def _counts(one: Mapping[str, int], other: Mapping[str, int]) -> dict[str, int]:
-    return {name: one.get(name, 0) + other.get(name, 0) for name in sorted({*one, *other})}
+def _merge_counts(left: Mapping[str, int], right: Mapping[str, int]) -> dict[str, int]:
+    return {name: left.get(name, 0) + right.get(name, 0) for name in sorted({*left, *right})}
 
 
-def _attributions(one: Mapping[str, Attribution], other: Mapping[str, Attribution]) -> dict[str, Attribution]:
-    """Of all quantities that either has: a tally without any was not looked at for causes."""
-    if not one or not other:
-        return dict(one or other)
-    return {name: _attribution(found, other[name]) for name, found in one.items()}
+def _merge_attributions(left: Mapping[str, Attribution], right: Mapping[str, Attribution]) -> dict[str, Attribution]:
+    """Blocks that were not attributed have no attributions."""
+    if not left or not right:
+        return dict(left or right)
+    return {name: _merge_attribution(attribution, right[name]) for name, attribution in left.items()}
 
 
-def _attribution(one: Attribution, other: Attribution) -> Attribution:
-    causes = {name: _grouped(found, other.causes[name]) for name, found in one.causes.items()}
-    return Attribution(_moments(one.moments, other.moments), causes, _counts(one.largest_cause_counts, other.largest_cause_counts))
+def _merge_attribution(left: Attribution, right: Attribution) -> Attribution:
+    causes = {name: _merge_groups(sums, right.causes[name]) for name, sums in left.causes.items()}
+    return Attribution(
+        _merge_moments(left.moments, right.moments), causes, _merge_counts(left.largest_cause_counts, right.largest_cause_counts)
+    )
 
 
-def _grouped(one: GroupSums, other: GroupSums) -> GroupSums:
+def _merge_groups(left: GroupSums, right: GroupSums) -> GroupSums:
     return GroupSums(
-        tuple(a + b for a, b in zip(one.trials, other.trials, strict=True)),
-        tuple(a + b for a, b in zip(one.totals, other.totals, strict=True)),
+        tuple(a + b for a, b in zip(left.trials, right.trials, strict=True)),
+        tuple(a + b for a, b in zip(left.totals, right.totals, strict=True)),
     )

@@ -1,4 +1,4 @@
-"""The bill of one run in many trials at once: the lines of `cost.cost_lines`, without rounding. A test holds the two together."""
+"""Cost of one run in many trials: the lines of `training.cost.cost_lines` without rounding. A test compares the two."""
 
 from __future__ import annotations
 
@@ -10,44 +10,61 @@ from service.engine.training.cost import HOURS_PER_MONTH, idle_accelerators, ove
 from service.engine.training.reliability import checkpoints_written
 
 
-def run_usd(model: RunModel, hours: Floats, usd_per_accelerator_hour: Floats | float, around: Floats | float) -> Floats:
-    """USD of a run made once, that takes so many wall-clock hours. `around`: work around it as a share of its compute."""
-    usd: Floats = _accelerator_hours(model.run, hours, around)
+def run_usd(model: RunModel, hours: Floats, usd_per_accelerator_hour: Floats | float, overhead: Floats | float) -> Floats:
+    """Cost of one repeat of a run.
+
+    Parameters
+    ----------
+    model : RunModel
+        The run.
+    hours : (trials,) float array
+        Wall-clock hours of the repeat [h].
+    usd_per_accelerator_hour : float or (trials,) float array
+        Price [USD/h].
+    overhead : float or (trials,) float array
+        Evaluation, debugging and reruns, as a share of the run's compute [1].
+
+    Returns
+    -------
+    (trials,) float array
+        Accelerators, storage, network, people and power [USD].
+    """
+    usd: Floats = _accelerator_hours(model.run, hours, overhead)
     usd *= usd_per_accelerator_hour
-    usd += _kept_usd(model, hours)
+    usd += _other_usd(model, hours)
     return usd
 
 
 def usd_per_hour(model: RunModel) -> float:
-    """What an hour more costs of a run made once, a reservation's terms left aside."""
+    """Marginal cost of a wall-clock hour of one repeat, whole terms of a reservation ignored [USD/h]."""
     run = model.run
     machine = run.cluster.count * (1 + overhead_share(run)) + idle_accelerators(run)
     return machine * run.usd_per_accelerator_hour + model.energy_mwh_per_hour * 1000 * (run.energy.usd_per_kwh or 0.0)
 
 
-def _accelerator_hours(run: Run, hours: Floats, around: Floats | float) -> Floats:
-    """Those that are paid: at work, idle, work around the run; whole terms of a reservation."""
+def _accelerator_hours(run: Run, hours: Floats, overhead: Floats | float) -> Floats:
+    """Paid accelerator-hours: at work, idle and overhead; whole terms of a reservation."""
     count, idle = run.cluster.count, idle_accelerators(run)
     if not run.term_hours:
-        return np.asarray(hours * (count * (1 + around) + idle))
-    return np.asarray(np.ceil(hours * (1 + around) / run.term_hours) * (run.term_hours * (count + idle)))
+        return np.asarray(hours * (count * (1 + overhead) + idle))
+    return np.asarray(np.ceil(hours * (1 + overhead) / run.term_hours) * (run.term_hours * (count + idle)))
 
 
-def _kept_usd(model: RunModel, hours: Floats) -> Floats | float:
+def _other_usd(model: RunModel, hours: Floats) -> Floats | float:
     """Storage, network, people and power."""
     run, people, storage = model.run, model.run.personnel, model.run.storage
     staff_hours = people.evaluation_hours + people.analysis_hours + people.oncall_hours
     fixed = run.network.egress_tb * run.network.usd_per_tb + staff_hours * people.usd_per_hour
-    powered = model.energy_mwh_per_hour * 1000 * (run.energy.usd_per_kwh or 0.0)
-    held_tb = _held_tb(model, hours)
-    if not powered and not np.any(held_tb):
+    power_usd_per_hour = model.energy_mwh_per_hour * 1000 * (run.energy.usd_per_kwh or 0.0)
+    stored_tb = _stored_tb(model, hours)
+    if not power_usd_per_hour and not np.any(stored_tb):
         return fixed
     months = storage.retention_months + hours / HOURS_PER_MONTH
-    return np.asarray(fixed + powered * hours + held_tb * storage.usd_per_tb_month * months)
+    return np.asarray(fixed + power_usd_per_hour * hours + stored_tb * storage.usd_per_tb_month * months)
 
 
-def _held_tb(model: RunModel, hours: Floats) -> Floats | float:
-    """Data, logs and checkpoints, of which no more are kept than are written."""
+def _stored_tb(model: RunModel, hours: Floats) -> Floats | float:
+    """Data, logs and checkpoints; no more checkpoints are stored than are written."""
     storage = model.run.storage
     fixed = storage.dataset_tb + storage.logs_tb
     if not storage.checkpoints_kept:

@@ -1,4 +1,4 @@
-"""Values of uncertain fields from standard normal scores: with these, fields correlate by a Gaussian copula (Nelsen 2006, chapter 2)."""
+"""Quantile functions of distributions at standard normal scores; scores correlate fields by a Gaussian copula (Nelsen 2006, chapter 2)."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from service.domain.scenarios import (
 from service.engine.numerics.quantiles import range_quantiles
 from service.engine.scenarios.queue import wait_quantile
 
-# Scores beyond it do not come in 1e15 trials. Between a table's points values are straight lines: off by 1e-6 of the spread.
+# Larger scores do not occur in 1e15 trials. Between a table's points values are interpolated linearly: off by 1e-6 of the spread.
 FARTHEST_SCORE = 8.0
 TABLE_POINTS = 8193
 DENSITY_POINTS = 65_537
@@ -36,7 +36,20 @@ LEAST_EIGENVALUE = -1e-9
 
 
 def quantile_at_score(distribution: Distribution, z: Floats | Singles) -> Floats:
-    """The values that as large a share of the distribution does not exceed as of a standard normal one does not exceed z."""
+    """Quantile of a distribution at Φ(z).
+
+    Parameters
+    ----------
+    distribution : Distribution
+        Distribution of a field [the field's unit].
+    z : float array, any shape
+        Standard normal scores [1].
+
+    Returns
+    -------
+    float array, shape of z
+        Values [the field's unit].
+    """
     match distribution:
         case Normal(mean, sd):
             return mean + sd * z.astype(np.float64)
@@ -47,24 +60,53 @@ def quantile_at_score(distribution: Distribution, z: Floats | Singles) -> Floats
         case Discrete(values, _):
             return np.array(values)[discrete_index(distribution, z)]
         case Uniform() | Triangular() | Pert() | QueueWait():
-            return _read(_table(distribution), z)
+            return _interpolate(_quantile_table(distribution), z)
         case _:
             assert_never(distribution)
 
 
-def discrete_index(choice: Discrete, z: Floats | Singles) -> Ints:
-    """Which of the values each score stands for."""
-    shares = np.cumsum(choice.weights)[:-1]
+def discrete_index(distribution: Discrete, z: Floats | Singles) -> Ints:
+    """Index of the value of a discrete distribution at Φ(z).
+
+    Parameters
+    ----------
+    distribution : Discrete
+        Values and weights.
+    z : float array, any shape
+        Standard normal scores [1].
+
+    Returns
+    -------
+    int array, shape of z
+        Index into `distribution.values`.
+    """
+    shares = np.cumsum(distribution.weights)[:-1]
     return np.searchsorted([normal_quantile(float(share)) for share in shares], z, side="right")
 
 
 def normal_cdf(z: Floats | Singles) -> Floats:
-    """The share of a standard normal quantity that does not exceed each score."""
-    return _read(_scores()[1], z)
+    """Φ(z), interpolated from a table: probability that a standard normal quantity is at most z, shape of z [1]."""
+    return _interpolate(_score_table()[1], z)
 
 
 def correlation_factor(correlations: Floats) -> Floats:
-    """The matrix that gives independent scores these correlations. Raises InvalidRequest where no scores can have them."""
+    """Matrix factor L with L Lᵀ equal to the correlations: L times independent scores has them.
+
+    Parameters
+    ----------
+    correlations : (fields, fields) float array
+        Correlation matrix, symmetric with ones on the diagonal [1].
+
+    Returns
+    -------
+    (fields, fields) float array
+        Eigenvectors scaled by the roots of the eigenvalues [1].
+
+    Raises
+    ------
+    InvalidRequest
+        The matrix is not positive semi-definite: no quantities can have these correlations.
+    """
     eigenvalues, vectors = np.linalg.eigh(correlations)
     if eigenvalues[0] < LEAST_EIGENVALUE:
         raise InvalidRequest(
@@ -75,8 +117,15 @@ def correlation_factor(correlations: Floats) -> Floats:
     return np.asarray(vectors * np.sqrt(np.maximum(eigenvalues, 0.0)))
 
 
-def _read(table: Floats, z: Floats | Singles) -> Floats:
-    """A table's values at scores, by straight lines."""
+def normal_quantile(share: float) -> float:
+    """Φ⁻¹(share): standard normal score with this probability below it; infinite at 0 and 1 [1]."""
+    if share <= 0:
+        return -math.inf
+    return math.inf if share >= 1 else NormalDist().inv_cdf(share)
+
+
+def _interpolate(table: Floats, z: Floats | Singles) -> Floats:
+    """A table's values at scores, interpolated linearly."""
     position = np.clip((z + FARTHEST_SCORE) * ((TABLE_POINTS - 1) / (2 * FARTHEST_SCORE)), 0, TABLE_POINTS - 1.001, dtype=np.float64)
     before = position.astype(np.int64)
     low = table.take(before)
@@ -84,9 +133,9 @@ def _read(table: Floats, z: Floats | Singles) -> Floats:
 
 
 @lru_cache(maxsize=256)
-def _table(distribution: Uniform | Triangular | Pert | QueueWait) -> Floats:
-    """The distribution's values at the scores of a table."""
-    _, shares = _scores()
+def _quantile_table(distribution: Uniform | Triangular | Pert | QueueWait) -> Floats:
+    """The distribution's quantiles at the scores of `_score_table`."""
+    _, shares = _score_table()
     match distribution:
         case Uniform(low, high):
             return low + (high - low) * shares
@@ -101,8 +150,8 @@ def _table(distribution: Uniform | Triangular | Pert | QueueWait) -> Floats:
 
 
 @lru_cache(maxsize=1)
-def _scores() -> tuple[Floats, Floats]:
-    """Scores of a table, and the share of a standard normal quantity that does not exceed each."""
+def _score_table() -> tuple[Floats, Floats]:
+    """Equidistant scores and Φ of each."""
     scores = np.linspace(-FARTHEST_SCORE, FARTHEST_SCORE, TABLE_POINTS)
     return scores, np.array([0.5 * math.erfc(-score / math.sqrt(2)) for score in scores])
 
@@ -115,7 +164,7 @@ def _triangular(low: float, mode: float, high: float, shares: Floats) -> Floats:
 
 
 def _pert(low: float, mode: float, high: float, shares: Floats) -> Floats:
-    """The beta density added up on a fine grid, and turned around."""
+    """Beta quantiles: the density integrated by the trapezoidal rule on a fine grid, and inverted."""
     width = high - low
     if width == 0:
         return np.full(shares.shape, low)
@@ -124,10 +173,3 @@ def _pert(low: float, mode: float, high: float, shares: Floats) -> Floats:
     density = at**below * (1 - at) ** above
     passed = np.concatenate(([0.0], np.cumsum((density[1:] + density[:-1]) / 2)))
     return low + width * np.interp(shares, passed / passed[-1], at)
-
-
-def normal_quantile(share: float) -> float:
-    """The score that this share of a standard normal quantity does not exceed, infinite for none and all of it."""
-    if share <= 0:
-        return -math.inf
-    return math.inf if share >= 1 else NormalDist().inv_cdf(share)

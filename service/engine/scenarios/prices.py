@@ -1,4 +1,4 @@
-"""The mean price over a run where it switches between two regimes."""
+"""Mean price over a run where the price switches between two regimes."""
 
 from __future__ import annotations
 
@@ -8,9 +8,25 @@ from service.domain.scenarios import Floats, Regimes
 
 
 def scarce_share_moments(regimes: Regimes, hours: Floats) -> tuple[float, Floats]:
-    """Mean and variance of the share of so many hours that is scarce, begun at any time.
+    """Mean and variance of the share of a period that is scarce, for a stationary two-state Markov process.
 
-    A two-state Markov process: its correlation falls as exp(-s t), s the sum of the two rates (Cox and Miller 1965, 4.5).
+    The process's correlation falls as exp(-s t), with s the sum of the two switching rates.
+
+    Parameters
+    ----------
+    regimes : Regimes
+        Mean duration of both regimes [h].
+    hours : (trials,) float array
+        Length of the period [h].
+
+    Returns
+    -------
+    float, (trials,) float array
+        Mean and variance of the share [1].
+
+    References
+    ----------
+    Cox and Miller 1965, section 4.5.
     """
     share = regimes.scarce_hours / (regimes.scarce_hours + regimes.calm_hours)
     switching = np.maximum((1 / regimes.scarce_hours + 1 / regimes.calm_hours) * hours, 1e-6)
@@ -18,7 +34,22 @@ def scarce_share_moments(regimes: Regimes, hours: Floats) -> tuple[float, Floats
 
 
 def draw_price_factor(regimes: Regimes, hours: Floats, rng: np.random.Generator) -> Floats:
-    """The mean price of each run over the stated price: a beta distribution with the mean and variance of the scarce share."""
+    """Mean price of each run over the stated price; the scarce share is drawn from a beta distribution with its mean and variance.
+
+    Parameters
+    ----------
+    regimes : Regimes
+        Factors [1] and mean durations [h] of both regimes.
+    hours : (trials,) float array
+        Wall-clock hours of the run [h].
+    rng : Generator
+        Source of the shares.
+
+    Returns
+    -------
+    (trials,) float array
+        Factor on the stated price [1].
+    """
     mean, variance = scarce_share_moments(regimes, hours)
     strength = np.maximum(mean * (1 - mean) / variance - 1, 1e-9)
     scarce = rng.beta(mean * strength, (1 - mean) * strength)

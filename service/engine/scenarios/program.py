@@ -1,19 +1,19 @@
-"""A program in many trials at once: its runs, what comes with them, what goes wrong, its gates, and its calendar.
+"""A program in many trials at once: runs, overheads, risks, gates and calendar.
 
-Money follows `engine.program`: overheads are shares of what a tier's runs cost, what belongs to no tier is spent as the tiers are. A gate
-that is not passed ends the spending. The calendar is that of the program carried through, since it is what a deadline asks for.
+Costs follow `engine.programs.budget`: overheads are shares of a tier's run cost; costs of no tier are divided among the tiers. A failed
+gate ends the spending. The calendar is that of the program with all gates passed, which is what a deadline is about.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from service.domain.scenarios import Floats, ProgramModel, RiskModel, RunModel, Singles, TierModel, Trials
+from service.domain.scenarios import Floats, Ints, ProgramModel, RiskModel, RunModel, Singles, TierModel, Trials
 from service.domain.schedule import ALWAYS_OPEN
 from service.engine.numerics.quantiles import range_quantiles
 from service.engine.scenarios.costs import usd_per_hour
@@ -23,10 +23,12 @@ from service.engine.scheduling.calendar import start_clock
 from service.engine.scheduling.critical_path import forward_pass, network_end
 from service.engine.training.cost import HOURS_PER_MONTH
 
+Flags = NDArray[np.bool_]
+
 
 @dataclass(frozen=True, slots=True)
 class RandomSpec:
-    """Which chances decide anything: scores of so many runs, scores that runs share, activities that are no runs, gates, risks."""
+    """Random numbers that decide any outcome: number of runs, names of their own and of shared scores, uncertain reviews, gates, risks."""
 
     runs: int
     own: frozenset[str]
@@ -38,8 +40,10 @@ class RandomSpec:
 
 @dataclass(frozen=True, slots=True)
 class RandomInputs:
-    """The chances of a block of trials: scores of each run in order, those that runs share, and of activities that are no runs by their
-    names; uniform numbers of gates and risks. Rows are runs, gates, risks; columns are trials.
+    """Random numbers of a block of trials [1].
+
+    `shared` and `reviews`: standard normal scores by name, shape (trials,); `own`: by name, shape (runs, trials). `gates` and `risks`:
+    uniform numbers, shape (gates, trials) and (risks, trials).
     """
 
     shared: Mapping[str, Singles]
@@ -51,7 +55,7 @@ class RandomInputs:
 
 @dataclass(frozen=True, slots=True)
 class ProgramNetwork:
-    """A program's network in order; which activity each run is, and which others are uncertain."""
+    """A program's network in topological order, the rows of its runs, and the rows of other uncertain activities (reviews)."""
 
     net: OrderedNetwork
     run_rows: tuple[int, ...]
@@ -60,97 +64,148 @@ class ProgramNetwork:
 
 @dataclass(frozen=True, slots=True)
 class TierCosts:
-    """A tier in each trial: what its runs cost, and that with overheads and all that is spent with it."""
+    """Cost of a tier in each trial, shape (trials,) [USD]: its runs, and its runs with overheads and its share of other lines."""
 
     runs_usd: Floats
     usd: Floats
 
 
 def list_runs(model: ProgramModel) -> list[RunModel]:
-    """The runs in order of their tiers."""
+    """Runs in order of their tiers."""
     return [run for tier in model.tiers for run in tier.runs]
 
 
 def order_program(model: ProgramModel) -> ProgramNetwork:
-    """The network made ready. An event takes no time, so it needs no calendar. Raises as `order_network`."""
+    """Network of a program, ready for simulation.
+
+    Parameters
+    ----------
+    model : ProgramModel
+        The program.
+
+    Returns
+    -------
+    ProgramNetwork
+        Activities in topological order. Events take no time and get a calendar without breaks, which is faster.
+
+    Raises
+    ------
+    DomainError
+        As `order_network`.
+    """
     net = order_network(model.network)
     always = start_clock(ALWAYS_OPEN, net.start)
-    net = replace(net, clocks=tuple(always if one.is_event else own for one, own in zip(net.activities, net.clocks, strict=True)))
+    net = replace(net, clocks=tuple(always if activity.is_event else own for activity, own in zip(net.activities, net.clocks, strict=True)))
     rows = {activity.name: row for row, activity in enumerate(net.activities)}
     runs = tuple(rows[name] for tier in model.tiers for name in tier.activities)
     uncertain_rows = (row for row, activity in enumerate(net.activities) if activity.hours.p10 < activity.hours.p90)
     return ProgramNetwork(net, runs, tuple(row for row in uncertain_rows if row not in runs))
 
 
-def random_spec(model: ProgramModel, where: ProgramNetwork) -> RandomSpec:
-    """The chances that decide anything of a program."""
+def random_spec(model: ProgramModel, network: ProgramNetwork) -> RandomSpec:
+    """Random numbers that decide any outcome of a program."""
     runs = list_runs(model)
     own = frozenset().union(*(uncertain_scores(run) for run in runs))
     return RandomSpec(
         runs=len(runs),
         own=own,
         shared=own.intersection(SHARED_SCORES) if model.correlation > 0 and len(runs) > 1 else frozenset(),
-        reviews=tuple(where.net.activities[row].name for row in where.review_rows),
+        reviews=tuple(network.net.activities[row].name for row in network.review_rows),
         gates=len(model.tiers),
         risks=len(model.risks),
     )
 
 
-def combine_random_specs(several: Iterable[RandomSpec]) -> RandomSpec:
-    """The chances that decide anything of at least one of several models: all of them draw the same."""
-    found = list(several)
+def combine_random_specs(specs: Sequence[RandomSpec]) -> RandomSpec:
+    """Random numbers that decide any outcome of at least one of several models: all models draw the same numbers."""
     return RandomSpec(
-        runs=max(one.runs for one in found),
-        own=frozenset().union(*(one.own for one in found)),
-        shared=frozenset().union(*(one.shared for one in found)),
-        reviews=tuple(dict.fromkeys(name for one in found for name in one.reviews)),
-        gates=max(one.gates for one in found),
-        risks=max(one.risks for one in found),
+        runs=max(spec.runs for spec in specs),
+        own=frozenset().union(*(spec.own for spec in specs)),
+        shared=frozenset().union(*(spec.shared for spec in specs)),
+        reviews=tuple(dict.fromkeys(name for spec in specs for name in spec.reviews)),
+        gates=max(spec.gates for spec in specs),
+        risks=max(spec.risks for spec in specs),
     )
 
 
-def draw_inputs(wanted: RandomSpec, trials: int, columns: np.random.Generator) -> RandomInputs:
-    """All chances of so many trials, as many whatever the parameters are."""
+def draw_inputs(spec: RandomSpec, trials: int, rng: np.random.Generator) -> RandomInputs:
+    """Draw normal scores and uniform numbers; their number does not depend on parameters (common random numbers).
+
+    Parameters
+    ----------
+    spec : RandomSpec
+        What is drawn.
+    trials : int
+        Number of trials.
+    rng : Generator
+        Source of the numbers.
+
+    Returns
+    -------
+    RandomInputs
+        Numbers of all trials [1].
+    """
     return RandomInputs(
-        shared={name: columns.standard_normal(trials, dtype=np.float32) for name in SHARED_SCORES if name in wanted.shared},
-        own={name: columns.standard_normal((wanted.runs, trials), dtype=np.float32) for name in RUN_SCORES if name in wanted.own},
-        reviews={name: columns.standard_normal(trials, dtype=np.float32) for name in wanted.reviews},
-        gates=columns.random((wanted.gates, trials), dtype=np.float32),
-        risks=columns.random((wanted.risks, trials), dtype=np.float32),
+        shared={name: rng.standard_normal(trials, dtype=np.float32) for name in SHARED_SCORES if name in spec.shared},
+        own={name: rng.standard_normal((spec.runs, trials), dtype=np.float32) for name in RUN_SCORES if name in spec.own},
+        reviews={name: rng.standard_normal(trials, dtype=np.float32) for name in spec.reviews},
+        gates=rng.random((spec.gates, trials), dtype=np.float32),
+        risks=rng.random((spec.risks, trials), dtype=np.float32),
     )
 
 
-def select_trials(chances: RandomInputs, trials: NDArray[np.int64]) -> RandomInputs:
-    """The chances of some of the trials."""
+def select_trials(inputs: RandomInputs, trials: Ints) -> RandomInputs:
+    """Random numbers of some of the trials, by index."""
     return RandomInputs(
-        {name: row[trials] for name, row in chances.shared.items()},
-        {name: rows[:, trials] for name, rows in chances.own.items()},
-        {name: row[trials] for name, row in chances.reviews.items()},
-        *(rows[:, trials] for rows in (chances.gates, chances.risks)),
+        {name: row[trials] for name, row in inputs.shared.items()},
+        {name: rows[:, trials] for name, rows in inputs.own.items()},
+        {name: row[trials] for name, row in inputs.reviews.items()},
+        *(rows[:, trials] for rows in (inputs.gates, inputs.risks)),
     )
 
 
 def simulate_program(
-    model: ProgramModel, where: ProgramNetwork, chances: RandomInputs, values: Values, rng: np.random.Generator, *, causes: bool
+    model: ProgramModel, network: ProgramNetwork, inputs: RandomInputs, values: Values, rng: np.random.Generator, *, causes: bool
 ) -> Trials:
-    """A program in as many trials as there are chances."""
+    """Outcomes of a program.
+
+    Parameters
+    ----------
+    model : ProgramModel
+        The program.
+    network : ProgramNetwork
+        Its activities in order.
+    inputs : RandomInputs
+        Random numbers of the trials [1].
+    values : mapping of (trials,) float arrays
+        Values of uncertain fields by path [the fields' units].
+    rng : Generator
+        Source of single failures and price regimes.
+    causes : bool
+        Whether to return the causes' scores.
+
+    Returns
+    -------
+    Trials
+        Hours [h] and cost [USD] of each trial.
+    """
     runs = [
-        simulate_run(run, scores, values, rng, causes=causes) for run, scores in zip(list_runs(model), _scores(model, chances), strict=True)
+        simulate_run(run, scores, values, rng, causes=causes)
+        for run, scores in zip(list_runs(model), _run_scores(model, inputs), strict=True)
     ]
-    end, reviews = _calendar(where, runs, chances.reviews)
-    tiers = list(_spent(model, runs, values, end))
-    struck = _struck(model, chances.risks, values)
-    losses = _losses(model, tiers, struck)
-    passed = _passed(model, chances.gates, values)
+    end, reviews = _simulate_calendar(network, runs, inputs.reviews)
+    tiers = list(_tier_costs(model, runs, values, end))
+    occurred = _occurred(model, inputs.risks, values)
+    losses = _losses(model, tiers, occurred)
+    passed = _passed(model, inputs.gates, values)
     usd, hours = np.zeros(end.shape), np.zeros(end.shape)
     completed_usd = np.zeros(end.shape)
     reached = np.ones(end.shape, dtype=bool)
-    for at, (spent, accelerators) in enumerate(zip(tiers, _by_tier(model, runs), strict=True)):
-        loss, gate = losses[at], passed[at]
-        whole = spent.usd if loss is None else spent.usd + loss
-        completed_usd += whole
-        usd += whole * reached
-        hours += accelerators * reached
+    for costs, accelerator_hours, loss, gate in zip(tiers, _tier_accelerator_hours(model, runs), losses, passed, strict=True):
+        tier_usd = costs.usd if loss is None else costs.usd + loss
+        completed_usd += tier_usd
+        usd += tier_usd * reached
+        hours += accelerator_hours * reached
         reached = reached if gate is None else reached & gate
     return Trials(
         usd=usd,
@@ -159,36 +214,36 @@ def simulate_program(
         accelerator_hours=hours,
         completed=reached,
         time_scores=_time_scores(model, runs, reviews) if causes else {},
-        cost_scores=_cost_scores(model, runs, struck, passed) if causes else {},
+        cost_scores=_cost_scores(model, runs, occurred, passed) if causes else {},
     )
 
 
-def _scores(model: ProgramModel, chances: RandomInputs) -> Iterator[dict[str, Singles]]:
-    """Each run's own scores, mixed with those that all share."""
+def _run_scores(model: ProgramModel, inputs: RandomInputs) -> Iterator[dict[str, Singles]]:
+    """Scores of each run: its own, correlated through the shared ones."""
     share, rest = np.float32(math.sqrt(model.correlation)), np.float32(math.sqrt(1 - model.correlation))
     for row in range(len(list_runs(model))):
         yield {
-            name: share * chances.shared[name] + rest * rows[row] if name in chances.shared else rows[row]
-            for name, rows in chances.own.items()
+            name: share * inputs.shared[name] + rest * rows[row] if name in inputs.shared else rows[row]
+            for name, rows in inputs.own.items()
         }
 
 
-def _calendar(where: ProgramNetwork, runs: list[RunTrials], reviews: Mapping[str, Singles]) -> tuple[Floats, Floats]:
-    """When all is over [h since the start], and what the activities that are no runs take beyond their medians."""
-    activities, trials = where.net.activities, runs[0].elapsed_hours.size
+def _simulate_calendar(network: ProgramNetwork, runs: list[RunTrials], reviews: Mapping[str, Singles]) -> tuple[Floats, Floats]:
+    """End of the program [h since the start], and hours that reviews take beyond their medians [h]."""
+    activities, trials = network.net.activities, runs[0].elapsed_hours.size
     hours = np.empty((len(activities), trials))
     for row, activity in enumerate(activities):
         hours[row] = activity.hours.p50
-    for row, run in zip(where.run_rows, runs, strict=True):
+    for row, run in zip(network.run_rows, runs, strict=True):
         np.add(run.elapsed_hours, np.maximum(run.queue_hours, 0.0), out=hours[row])
     beyond = np.zeros(trials)
-    for row in where.review_rows:
+    for row in network.review_rows:
         hours[row] = range_quantiles(activities[row].hours, reviews[activities[row].name])
         beyond += hours[row] - activities[row].hours.p50
-    return network_end(forward_pass(where.net, hours)), beyond
+    return network_end(forward_pass(network.net, hours)), beyond
 
 
-def _spent(model: ProgramModel, runs: list[RunTrials], values: Values, end_hours: Floats) -> Iterator[TierCosts]:
+def _tier_costs(model: ProgramModel, runs: list[RunTrials], values: Values, end_hours: Floats) -> Iterator[TierCosts]:
     accruing: Floats | float = model.accruing_usd
     if model.accruing_usd_per_month:
         accruing = accruing + end_hours / HOURS_PER_MONTH * model.accruing_usd_per_month
@@ -201,105 +256,93 @@ def _spent(model: ProgramModel, runs: list[RunTrials], values: Values, end_hours
         yield TierCosts(cost, cost * share + (tier.overhead_usd + tier.other_lines_usd + accruing * tier.accruing_share))
 
 
-def _by_tier(model: ProgramModel, runs: list[RunTrials]) -> Iterator[Floats]:
-    """Accelerator-hours of each tier."""
+def _tier_accelerator_hours(model: ProgramModel, runs: list[RunTrials]) -> Iterator[Floats]:
     rows = iter(runs)
     for tier in model.tiers:
         yield np.asarray(sum(next(rows).hours * run.run.cluster.count for run in tier.runs))
 
 
-def _struck(model: ProgramModel, chances: Singles, values: Values) -> list[NDArray[np.bool_]]:
-    """Where each risk happens."""
-    return [chance < _probability(risk, values) for risk, chance in zip(model.risks, chances, strict=True)]
+def _occurred(model: ProgramModel, uniforms: Singles, values: Values) -> list[Flags]:
+    """Trials in which each risk occurs."""
+    probabilities = (risk.probability if risk.field_path is None else values[risk.field_path] for risk in model.risks)
+    return [uniform < probability for uniform, probability in zip(uniforms, probabilities, strict=True)]
 
 
-def _probability(risk: RiskModel, values: Values) -> Floats | float:
-    return risk.probability if risk.field is None else values[risk.field]
+def _losses(model: ProgramModel, tiers: list[TierCosts], occurred: list[Flags]) -> list[Floats | None]:
+    """Cost of the risks that occur in each tier; None for a tier without risks."""
+    losses: list[Floats | None] = [None] * len(tiers)
+    for risk, occurs in zip(model.risks, occurred, strict=True):
+        for index, tier in enumerate(model.tiers):
+            if risk.tier in {None, index}:
+                tier_share = 1.0 if risk.tier is not None else tier.accruing_share
+                loss = occurs * (risk.cost_share * tiers[index].runs_usd + risk.usd * tier_share)
+                before = losses[index]
+                losses[index] = loss if before is None else before + loss
+    return losses
 
 
-def _losses(model: ProgramModel, tiers: list[TierCosts], struck: list[NDArray[np.bool_]]) -> list[Floats | None]:
-    """What risks that happen cost in each tier; None where there is nothing."""
-    found: list[Floats | None] = [None] * len(tiers)
-    for risk, happens in zip(model.risks, struck, strict=True):
-        for at, tier in enumerate(model.tiers):
-            if risk.tier in {None, at}:
-                loss = happens * (risk.cost_share * tiers[at].runs_usd + risk.usd * _part(risk, tier))
-                before = found[at]
-                found[at] = loss if before is None else before + loss
-    return found
+def _passed(model: ProgramModel, uniforms: Singles, values: Values) -> list[Flags | None]:
+    """Trials in which each gate is passed; None for a gate that is always passed."""
+    return [_gate_passed(tier, uniform, values) for tier, uniform in zip(model.tiers, uniforms, strict=True)]
 
 
-def _part(risk: RiskModel, tier: TierModel) -> float:
-    """How much of an amount falls on a tier."""
-    return 1.0 if risk.tier is not None else tier.accruing_share
-
-
-def _passed(model: ProgramModel, chances: Singles, values: Values) -> list[NDArray[np.bool_] | None]:
-    """Where each gate is passed; None for one that is certain to be."""
-    found: list[NDArray[np.bool_] | None] = []
-    for tier, chance in zip(model.tiers, chances, strict=True):
-        certain = tier.gate_field_path is None and tier.pass_probability >= 1
-        found.append(
-            None if certain else chance < (tier.pass_probability if tier.gate_field_path is None else values[tier.gate_field_path])
-        )
-    return found
+def _gate_passed(tier: TierModel, uniform: Singles, values: Values) -> Flags | None:
+    if tier.gate_field_path is not None:
+        return uniform < values[tier.gate_field_path]
+    return None if tier.pass_probability >= 1 else uniform < tier.pass_probability
 
 
 def _time_scores(model: ProgramModel, runs: list[RunTrials], reviews: Floats) -> dict[str, Floats]:
-    found = _added(model, runs, lambda run: 1 / run.concurrency)
+    scores = _combined_scores(model, runs, lambda run: 1 / run.concurrency)
     queued = [(run, trials.queue_hours) for run, trials in zip(list_runs(model), runs, strict=True)]
     waits = [hours for run, hours in queued if run.queue_hours.p10 < run.queue_hours.p90]
     if waits:
-        found["queue"] = np.sum(waits, axis=0)
-    return found | ({"reviews": reviews} if np.any(reviews) else {})
+        scores["queue"] = np.sum(waits, axis=0)
+    return scores | ({"reviews": reviews} if np.any(reviews) else {})
 
 
-def _cost_scores(
-    model: ProgramModel, runs: list[RunTrials], struck: list[NDArray[np.bool_]], passed: list[NDArray[np.bool_] | None]
-) -> dict[str, Floats]:
-    """How hard each cause struck. Prices, risks and gates, by how far they let the program come, as shares of what all costs at the
-    medians: so they are the same of a dear and a cheap model.
-    """
-    found = _added(model, runs, usd_per_hour)
-    weights = [sum(median_usd(run) for run in tier.runs) for tier in model.tiers]
-    whole = sum(weights)
+def _cost_scores(model: ProgramModel, runs: list[RunTrials], occurred: list[Flags], passed: list[Flags | None]) -> dict[str, Floats]:
+    """Score of each cause of the cost. Prices, risks and gates count as shares of the median cost, so they compare across models."""
+    scores = _combined_scores(model, runs, usd_per_hour)
+    tiers_usd = [sum(median_usd(run) for run in tier.runs) for tier in model.tiers]
+    total_usd = sum(tiers_usd)
     prices = [
-        median_usd(run) / whole * trials.price_factor
+        median_usd(run) / total_usd * trials.price_factor
         for run, trials in zip(list_runs(model), runs, strict=True)
         if trials.price_factor is not None
     ]
     if prices:
-        found["price"] = np.sum(prices, axis=0)
-    if struck:
-        happened = [_weight(risk, weights) / whole * happens for risk, happens in zip(model.risks, struck, strict=True)]
-        found["risks"] = np.sum(happened, axis=0)
+        scores["price"] = np.sum(prices, axis=0)
+    if occurred:
+        risks = [_risk_usd(risk, tiers_usd) / total_usd * occurs for risk, occurs in zip(model.risks, occurred, strict=True)]
+        scores["risks"] = np.sum(risks, axis=0)
     gates = [gate for gate in passed if gate is not None]
-    return found | ({"gates": _reached([weight / whole for weight in weights], passed, gates[0].size)} if gates else {})
+    return scores | ({"gates": _reached_share([usd / total_usd for usd in tiers_usd], passed, gates[0].size)} if gates else {})
 
 
-def _weight(risk: RiskModel, weights: list[float]) -> float:
-    return risk.cost_share * (sum(weights) if risk.tier is None else weights[risk.tier]) + risk.usd
+def _risk_usd(risk: RiskModel, tiers_usd: list[float]) -> float:
+    return risk.cost_share * (sum(tiers_usd) if risk.tier is None else tiers_usd[risk.tier]) + risk.usd
 
 
-def _reached(weights: list[float], passed: list[NDArray[np.bool_] | None], trials: int) -> Floats:
-    """The part of the tiers that the gates let the program come to."""
-    found, reached = np.zeros(trials), np.ones(trials, dtype=bool)
-    for weight, gate in zip(weights, passed, strict=True):
-        found += weight * reached
+def _reached_share(shares: list[float], passed: list[Flags | None], trials: int) -> Floats:
+    """Cost share of the tiers that each trial reaches."""
+    total, reached = np.zeros(trials), np.ones(trials, dtype=bool)
+    for share, gate in zip(shares, passed, strict=True):
+        total += share * reached
         reached = reached if gate is None else reached & gate
-    return found
+    return total
 
 
-def _added(model: ProgramModel, runs: list[RunTrials], weight: Callable[[RunModel], float]) -> dict[str, Floats]:
-    """How hard each cause struck all runs together, each run by what a unit of it adds there; alike distributed whatever the model."""
-    several: dict[str, list[tuple[Floats, float]]] = {}
+def _combined_scores(model: ProgramModel, runs: list[RunTrials], weight: Callable[[RunModel], float]) -> dict[str, Floats]:
+    """Score of each cause over all runs, weighed by what a unit of it adds to each; distributed alike for all models."""
+    parts: dict[str, list[tuple[Floats, float]]] = {}
     for run, trials in zip(list_runs(model), runs, strict=True):
         for name, cause in trials.causes.items():
-            several.setdefault(name, []).append((cause.score, cause.hours * weight(run)))
-    return {name: _together(parts) for name, parts in several.items()}
+            parts.setdefault(name, []).append((cause.score, cause.hours * weight(run)))
+    return {name: _weighted_sum(scores) for name, scores in parts.items()}
 
 
-def _together(parts: list[tuple[Floats, float]]) -> Floats:
-    """The scores of several runs as one, by their weights."""
-    whole = math.hypot(*(weight for _, weight in parts)) or 1.0
-    return np.asarray(sum(score * (weight / whole) for score, weight in parts))
+def _weighted_sum(scores: list[tuple[Floats, float]]) -> Floats:
+    """Sum of scores with weights scaled to unit length."""
+    length = math.hypot(*(weight for _, weight in scores)) or 1.0
+    return np.asarray(sum(score * (weight / length) for score, weight in scores))

@@ -1,4 +1,4 @@
-"""What tallies say: percentiles and means with their standard errors, probabilities, days, causes, and whether that is sure enough."""
+"""Statistics of an aggregate: percentiles and means with standard errors, probabilities, days, causes, and the stopping rule."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import TypeVar
 
 import numpy as np
 
@@ -13,19 +14,20 @@ from service.domain.scenarios import Aggregate, Histogram, QuantitySums
 from service.engine.scenarios.aggregates import MOST_UNITS, bin_edge, bin_midpoints
 from service.engine.scenarios.attribution import first_order_shares
 
+Number = TypeVar("Number", int, float)
 QUANTILES: Mapping[str, float] = {
     "p05": 0.05, "p10": 0.1, "p25": 0.25, "p50": 0.5, "p75": 0.75, "p80": 0.8, "p90": 0.9, "p95": 0.95,
 }  # fmt: skip
 STOPPING_QUANTILES = ("p10", "p50", "p90")
-# Of fewer trials above a limit nothing is said: their shares would be off by ten points and more.
+# With fewer trials above a limit their shares would be off by ten points and more: none are given.
 LEAST_CASES = 30
-# The rarest trials, whose part in the variance says whether it means anything.
+# Share of the largest trials whose part of the variance shows a heavy tail.
 TAIL = 1e-3
 
 
 @dataclass(frozen=True, slots=True)
 class QuantitySummary:
-    """A quantity's percentiles and mean, in its own unit, each with its standard error."""
+    """Percentiles, mean and standard deviation of a quantity, with standard errors [the quantity's unit]."""
 
     quantiles: Mapping[str, float]
     quantile_errors: Mapping[str, float]
@@ -34,109 +36,190 @@ class QuantitySummary:
     sd: float
 
 
-def summarise_quantity(found: QuantitySums) -> QuantitySummary:
-    """What a tally says of one quantity. Errors of percentiles by order statistics (David and Nagaraja 2003, 7.1)."""
-    mean, sd = mean_and_sd(found)
+def summarise_quantity(sums: QuantitySums) -> QuantitySummary:
+    """Percentiles and mean of a quantity with their standard errors.
+
+    Parameters
+    ----------
+    sums : QuantitySums
+        Moments and histogram over all trials.
+
+    Returns
+    -------
+    QuantitySummary
+        In the quantity's unit.
+
+    References
+    ----------
+    David and Nagaraja 2003, section 7.1 (errors of percentiles by order statistics).
+    """
+    mean, sd = mean_and_sd(sums)
     return QuantitySummary(
-        {name: quantile(found.histogram, share) for name, share in QUANTILES.items()},
-        {name: quantile_error(found.histogram, share) for name, share in QUANTILES.items()},
+        {name: quantile(sums.histogram, share) for name, share in QUANTILES.items()},
+        {name: quantile_error(sums.histogram, share) for name, share in QUANTILES.items()},
         mean,
-        sd / math.sqrt(found.moments.trials),
+        sd / math.sqrt(sums.moments.trials),
         sd,
     )
 
 
-def mean_and_sd(found: QuantitySums) -> tuple[float, float]:
-    """Exact sums, rounded once."""
-    trials, total, squares = found.moments.trials, found.moments.total, found.moments.squares
+def mean_and_sd(sums: QuantitySums) -> tuple[float, float]:
+    """Mean and standard deviation from exact sums, rounded once.
+
+    Parameters
+    ----------
+    sums : QuantitySums
+        Moments over all trials.
+
+    Returns
+    -------
+    float, float
+        Mean and standard deviation [the quantity's unit].
+    """
+    trials, total, squares = sums.moments.trials, sums.moments.total, sums.moments.squares
     variance = Fraction(squares * trials - total**2, trials * max(1, trials - 1))
-    return float(Fraction(total, trials) * Fraction(found.unit)), math.sqrt(variance) * float(found.unit)
+    return float(Fraction(total, trials) * Fraction(sums.unit)), math.sqrt(variance) * float(sums.unit)
 
 
-def quantile(found: Histogram, share: float) -> float:
-    """The value that a share of the trials does not exceed, evenly spread within its bin."""
-    passed = np.cumsum(found.counts)
-    rank = share * int(passed[-1])
-    at = int(np.searchsorted(passed, rank, side="left"))
-    inside = (rank - (int(passed[at]) - int(found.counts[at]))) / int(found.counts[at])
-    low, high = bin_edge(found.first + at), bin_edge(found.first + at + 1)
+def quantile(histogram: Histogram, share: float) -> float:
+    """Quantile of a histogram, values spread evenly within a bin.
+
+    Parameters
+    ----------
+    histogram : Histogram
+        Counts by bin of `log_histogram`.
+    share : float
+        Probability, above 0 [1].
+
+    Returns
+    -------
+    float
+        Quantile [the quantity's unit].
+    """
+    cumulative = np.cumsum(histogram.counts)
+    rank = share * int(cumulative[-1])
+    index = int(np.searchsorted(cumulative, rank, side="left"))
+    inside = (rank - (int(cumulative[index]) - int(histogram.counts[index]))) / int(histogram.counts[index])
+    low, high = bin_edge(histogram.first + index), bin_edge(histogram.first + index + 1)
     return low + (high - low) * inside
 
 
-def quantile_error(found: Histogram, share: float) -> float:
-    """Half the distance between the quantiles a standard error of the share to either side."""
-    trials = int(found.counts.sum())
-    off = math.sqrt(share * (1 - share) / trials)
-    return (quantile(found, min(1.0, share + off)) - quantile(found, max(0.5 / trials, share - off))) / 2
+def quantile_error(histogram: Histogram, share: float) -> float:
+    """Standard error of a quantile: half the distance between the quantiles one standard error of the share to either side.
 
+    Parameters
+    ----------
+    histogram : Histogram
+        Counts by bin of `log_histogram`.
+    share : float
+        Probability [1].
 
-def tail_share(found: QuantitySums) -> float:
-    """The share of the variance that the greatest thousandth of the trials makes: 1 % of a normal quantity's, half of a log-normal one's
-    with a sigma of 1.5. What is cut off in the mean is so here.
+    Returns
+    -------
+    float
+        Standard error [the quantity's unit].
+
+    References
+    ----------
+    David and Nagaraja 2003, section 7.1.
     """
-    mean, sd = mean_and_sd(found)
+    trials = int(histogram.counts.sum())
+    error = math.sqrt(share * (1 - share) / trials)
+    return (quantile(histogram, min(1.0, share + error)) - quantile(histogram, max(0.5 / trials, share - error))) / 2
+
+
+def tail_share(sums: QuantitySums) -> float:
+    """Share of the variance that the largest thousandth of the trials makes, values capped as in the mean.
+
+    It is 1 % for a normal quantity, and half for a log-normal one with a sigma of 1.5.
+
+    Parameters
+    ----------
+    sums : QuantitySums
+        Moments and histogram over all trials.
+
+    Returns
+    -------
+    float
+        Share [1].
+    """
+    mean, sd = mean_and_sd(sums)
     if not sd:
         return 0.0
-    squares = np.square(np.minimum(bin_midpoints(found.histogram), float(found.unit) * MOST_UNITS) - mean)
-    counts = found.histogram.counts
+    squares = np.square(np.minimum(bin_midpoints(sums.histogram), float(sums.unit) * MOST_UNITS) - mean)
+    counts = sums.histogram.counts
     above = np.concatenate((np.cumsum(counts[::-1])[::-1][1:], [0]))
     in_tail = np.clip(counts.sum() * TAIL - above, 0, counts)
-    # No matrix library: its sums depend on how many threads it has, and wait for all of them where others work.
+    # No matrix product: its sums depend on the number of threads, and it waits for all of them where other processes are busy.
     return float(np.sum(in_tail * squares)) / float(np.sum(counts * squares))
 
 
-def day_quantile(found: Histogram, share: float) -> int:
-    """The first day by whose end a share of the trials is over, 0 the first."""
-    passed = np.cumsum(found.counts)
-    return found.first + int(np.searchsorted(passed, share * int(passed[-1]) - 1e-9, side="left"))
+def day_quantile(histogram: Histogram, share: float) -> int:
+    """First day by whose end this share of the trials has finished, counted from 0 [d]."""
+    cumulative = np.cumsum(histogram.counts)
+    return histogram.first + int(np.searchsorted(cumulative, share * int(cumulative[-1]) - 1e-9, side="left"))
 
 
-def day_mean(found: Histogram) -> tuple[float, float]:
-    """The mean day and its standard error."""
-    days = np.arange(found.first, found.first + found.counts.size)
-    trials = int(found.counts.sum())
-    mean = int(days @ found.counts) / trials
-    variance = float(np.sum((days - mean) ** 2 * found.counts)) / max(1, trials - 1)
+def day_mean(histogram: Histogram) -> tuple[float, float]:
+    """Mean day of finish, counted from 0, and its standard error [d]."""
+    days = np.arange(histogram.first, histogram.first + histogram.counts.size)
+    trials = int(histogram.counts.sum())
+    mean = int(days @ histogram.counts) / trials
+    variance = float(np.sum((days - mean) ** 2 * histogram.counts)) / max(1, trials - 1)
     return mean, math.sqrt(variance / trials)
 
 
-def is_precise(found: Aggregate, relative_error: float) -> bool:
-    """Whether mean and percentiles of cost and hours are known to a relative standard error, and probabilities to the same of 1."""
-    return all(_sure(spread, relative_error) for spread in found.quantities.values()) and all(
-        _probability_error(times / found.trials, found.trials) <= relative_error for times in found.counts.values()
+def is_precise(aggregate: Aggregate, relative_error: float) -> bool:
+    """Whether trials may stop.
+
+    Parameters
+    ----------
+    aggregate : Aggregate
+        All trials so far.
+    relative_error : float
+        Largest standard error, relative for the mean, p10, p50 and p90 of every quantity, absolute for probabilities [1].
+
+    Returns
+    -------
+    bool
+        True where all standard errors are small enough.
+    """
+    return all(_is_precise_quantity(sums, relative_error) for sums in aggregate.quantities.values()) and all(
+        _probability_error(count / aggregate.trials, aggregate.trials) <= relative_error for count in aggregate.counts.values()
     )
 
 
-def estimate_probability(times: int, trials: int) -> tuple[float, float]:
-    """A share of trials and its standard error."""
-    return times / trials, _probability_error(times / trials, trials)
+def estimate_probability(count: int, trials: int) -> tuple[float, float]:
+    """Share of the trials and its standard error [1]."""
+    return count / trials, _probability_error(count / trials, trials)
 
 
-def variance_shares(found: Aggregate, name: str) -> dict[str, float]:
-    """Shares of a quantity's variance by cause, the largest first; nothing where no causes were looked at."""
-    if name not in found.attributions:
+def variance_shares(aggregate: Aggregate, name: str) -> dict[str, float]:
+    """Shares of a quantity's variance by cause, largest first [1]; empty where the quantity is not attributed."""
+    if name not in aggregate.attributions:
         return {}
-    made = first_order_shares(found.attributions[name])
-    return dict(sorted(made.items(), key=lambda item: (-item[1], item[0])))
+    return _largest_first(first_order_shares(aggregate.attributions[name]))
 
 
-def largest_cause_shares(found: Aggregate, name: str) -> dict[str, float]:
-    """In what share of the trials above the limit each cause did most, the largest first; nothing where too few were looked at."""
-    if name not in found.attributions:
+def largest_cause_shares(aggregate: Aggregate, name: str) -> dict[str, float]:
+    """Share of the trials above the limit in which each cause contributed most, largest first [1]; empty below LEAST_CASES trials."""
+    if name not in aggregate.attributions:
         return {}
-    blamed = found.attributions[name].largest_cause_counts
-    together = sum(blamed.values())
-    if together < LEAST_CASES:
-        return {}
-    return {cause: times / together for cause, times in sorted(blamed.items(), key=lambda item: (-item[1], item[0]))}
+    counts = aggregate.attributions[name].largest_cause_counts
+    total = sum(counts.values())
+    return {cause: count / total for cause, count in _largest_first(counts).items()} if total >= LEAST_CASES else {}
 
 
-def _sure(found: QuantitySums, relative_error: float) -> bool:
-    mean, sd = mean_and_sd(found)
-    if sd / math.sqrt(found.moments.trials) > relative_error * mean:
+def _largest_first(values: Mapping[str, Number]) -> dict[str, Number]:
+    return dict(sorted(values.items(), key=lambda item: (-item[1], item[0])))
+
+
+def _is_precise_quantity(sums: QuantitySums, relative_error: float) -> bool:
+    mean, sd = mean_and_sd(sums)
+    if sd / math.sqrt(sums.moments.trials) > relative_error * mean:
         return False
-    rows = [(quantile_error(found.histogram, QUANTILES[name]), quantile(found.histogram, QUANTILES[name])) for name in STOPPING_QUANTILES]
-    return all(error <= relative_error * value for error, value in rows)
+    shares = [QUANTILES[name] for name in STOPPING_QUANTILES]
+    return all(quantile_error(sums.histogram, share) <= relative_error * quantile(sums.histogram, share) for share in shares)
 
 
 def _probability_error(share: float, trials: int) -> float:

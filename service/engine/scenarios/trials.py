@@ -1,13 +1,13 @@
-"""Blocks of trials of a model, and what they add up to.
+"""Blocks of trials of a model, and their aggregates.
 
-Fields that the model takes one by one (a price, a failure rate) have a value in each trial. Others change the estimate itself: the model is
-made at some of their values, and each trial takes the model of the values it drew.
+Fields such as a price or a failure rate have a value in each trial. Others change the estimate itself: the model is built at some of their
+values (nodes), and each trial uses the model of the node it draws.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from decimal import Decimal
 from typing import Any
 
@@ -43,13 +43,13 @@ from service.engine.scenarios.random_streams import BlockStreams, block_streams
 from service.engine.scenarios.run import simulate_single_run, uncertain_scores
 from service.engine.scheduling.calendar import HOURS_PER_DAY, TIME_TOLERANCE_HOURS
 
-# Arrays of a block stay in the processor's caches; of many runs at once fewer trials do.
+# Arrays of a block fit the processor's caches; with more runs, fewer trials do.
 LARGEST_BLOCK, SMALLEST_BLOCK = 32_768, 1024
 SCORES_AT_ONCE = 2**20
-# Causes are told apart in the first blocks, and then in one of so many: their shares need fewer trials than percentiles do.
+# The first blocks are attributed to causes, and then one in ATTRIBUTED_EVERY: shares need fewer trials than percentiles.
 FIRST_BLOCKS_ATTRIBUTED, ATTRIBUTED_EVERY = 2, 16
-AHEAD = -1
-# No field that is looked at means anything below zero; a time to failure of zero is none.
+PILOT_BLOCK = -1
+# Fields are never negative; a mean time to failure of zero would be an infinite rate.
 LEAST_VALUE = 1e-6
 LONGEST_DAYS = 10**6
 
@@ -58,8 +58,10 @@ Model = RunModel | ProgramModel
 
 @dataclass(frozen=True, slots=True)
 class UncertainField:
-    """An uncertain field of the request. `nodes`: the values the model is made at, none where trials have values of their own; `cuts`: the
-    scores that divide them. A probability is at most 1.
+    """An uncertain field of the request.
+
+    `nodes`: values that the model is built at, empty where each trial has a value of its own; `cuts`: scores that separate the nodes.
+    `largest`: upper bound of the values, 1 for a probability.
     """
 
     path: str
@@ -71,11 +73,11 @@ class UncertainField:
 
 @dataclass(frozen=True, slots=True)
 class Sampler:
-    """All that trials need.
+    """Everything that trials depend on.
 
-    `block`: trials in a block. `models` by their combination of nodes (0 for fields without), `places` the programs' networks. `mixing`
-    correlates the fields' scores (None: independent). `random_spec`: chances that any of the models takes. `units` are what quantities are
-    counted in, `fit_score_bins` how causes of each are read.
+    `block`: trials in a block. `models`: by node index of each field, 0 for fields without nodes; `networks`: of the program models.
+    `correlation_factor`: of the fields' scores, None where they are independent. `random_spec`: numbers that any of the models needs.
+    `units`: counting unit of each quantity. `score_bins`: of each quantity's causes.
     """
 
     seed: int
@@ -90,16 +92,17 @@ class Sampler:
     score_bins: Mapping[str, Mapping[str, ScoreBins]]
 
 
-def models_random_spec(models: Mapping[tuple[int, ...], Model], places: Mapping[tuple[int, ...], ProgramNetwork]) -> RandomSpec:
-    """The chances that any of the models takes."""
-    return combine_random_specs(
-        random_spec(model, places[nodes]) if isinstance(model, ProgramModel) else RandomSpec(1, uncertain_scores(model))
+def models_random_spec(models: Mapping[tuple[int, ...], Model], networks: Mapping[tuple[int, ...], ProgramNetwork]) -> RandomSpec:
+    """Random numbers that any of the models needs; `networks` of the program models, both by node index of each field."""
+    specs = [
+        random_spec(model, networks[nodes]) if isinstance(model, ProgramModel) else RandomSpec(1, uncertain_scores(model))
         for nodes, model in models.items()
-    )
+    ]
+    return combine_random_specs(specs)
 
 
 def block_size(runs: int) -> int:
-    """Trials in a block of a model of so many runs."""
+    """Number of trials in a block of a model with this number of runs."""
     size = LARGEST_BLOCK
     while size > SMALLEST_BLOCK and size * (runs + 3) > SCORES_AT_ONCE:
         size //= 2
@@ -107,22 +110,44 @@ def block_size(runs: int) -> int:
 
 
 def aggregate_trials(sampler: Sampler, first: int, trials: int, step: Callable[[], None]) -> Aggregate:
-    """What trials add up to, from the block number `first` on. `step` is called before each block, and may raise."""
-    found: Aggregate | None = None
+    """Aggregate of consecutive blocks of trials.
+
+    Parameters
+    ----------
+    sampler : Sampler
+        What the trials depend on.
+    first : int
+        Number of the first block.
+    trials : int
+        Number of trials; the last block may be smaller.
+    step : callable
+        Called before each block; it raises to stop.
+
+    Returns
+    -------
+    Aggregate
+        The same for the same blocks in any process.
+
+    Raises
+    ------
+    ValueError
+        `trials` is 0.
+    """
+    aggregate: Aggregate | None = None
     block, left = first, trials
     while left > 0:
         step()
         size = min(left, sampler.block)
-        found = merge_aggregates(found, _block(sampler, block, size))
+        aggregate = merge_aggregates(aggregate, _aggregate_block(sampler, block, size))
         block, left = block + 1, left - size
-    if found is None:
-        raise ValueError("no trials are asked for")
-    return found
+    if aggregate is None:
+        raise ValueError("trials must be above 0")
+    return aggregate
 
 
 def fit_causes(sampler: Sampler) -> dict[str, dict[str, ScoreBins]]:
-    """What causes' scores mean, by a block of trials that counts for nothing else."""
-    trials = simulate_block(sampler, AHEAD, sampler.block, causes=True)
+    """Score bins of the causes of cost and hours, from a pilot block that no result counts."""
+    trials = simulate_block(sampler, PILOT_BLOCK, sampler.block, causes=True)
     return {
         "cost_usd": fit_score_bins(trials.cost_scores, trials.usd),
         "wall_clock_hours": fit_score_bins(trials.time_scores, trials.hours),
@@ -130,23 +155,41 @@ def fit_causes(sampler: Sampler) -> dict[str, dict[str, ScoreBins]]:
 
 
 def simulate_block(sampler: Sampler, block: int, trials: int, *, causes: bool) -> Trials:
-    """One block's trials. The chances are drawn first, all of them: they are the same whatever the model."""
-    chances = block_streams(sampler.seed, block)
-    scores = _field_scores(sampler, trials, chances)
+    """Outcomes of one block of trials. All random inputs are drawn first, so they do not depend on the model.
+
+    Parameters
+    ----------
+    sampler : Sampler
+        What the trials depend on.
+    block : int
+        Number of the block.
+    trials : int
+        Number of trials.
+    causes : bool
+        Whether to return the causes' scores; uncertain fields are causes too.
+
+    Returns
+    -------
+    Trials
+        Hours [h] and cost [USD] of each trial.
+    """
+    streams = block_streams(sampler.seed, block)
+    scores = _field_scores(sampler, trials, streams)
     values = {
         field.path: np.clip(quantile_at_score(field.distribution, scores[field.path]), _least(field), field.largest)
         for field in sampler.fields
         if not field.nodes
     }
-    found = _by_model(sampler, scores, values, chances, trials, causes=causes)
+    outcomes = _simulate_models(sampler, scores, values, streams, trials, causes=causes)
     if not causes or not scores:
-        return found
-    return _with_scores(found, {path: row.astype(np.float64) for path, row in scores.items()})
+        return outcomes
+    field_scores = {path: row.astype(np.float64) for path, row in scores.items()}
+    return replace(outcomes, time_scores={**outcomes.time_scores, **field_scores}, cost_scores={**outcomes.cost_scores, **field_scores})
 
 
-def _block(sampler: Sampler, block: int, size: int) -> Aggregate:
-    looked_at = block < FIRST_BLOCKS_ATTRIBUTED or block % ATTRIBUTED_EVERY == 0
-    trials = simulate_block(sampler, block, size, causes=looked_at)
+def _aggregate_block(sampler: Sampler, block: int, size: int) -> Aggregate:
+    attributed = block < FIRST_BLOCKS_ATTRIBUTED or block % ATTRIBUTED_EVERY == 0
+    trials = simulate_block(sampler, block, size, causes=attributed)
     quantities = {"cost_usd": trials.usd, "wall_clock_hours": trials.hours, "accelerator_hours": trials.accelerator_hours}
     if trials.completed_usd is not trials.usd:
         quantities["completed_cost_usd"] = trials.completed_usd
@@ -154,120 +197,113 @@ def _block(sampler: Sampler, block: int, size: int) -> Aggregate:
         trials=size,
         quantities={name: sum_quantity(values, sampler.units[name]) for name, values in quantities.items()},
         counts=_counts(sampler.targets, trials),
-        days=_days(trials.hours),
-        attributions=_attributed(sampler, trials) if looked_at else {},
+        finish_days=_finish_days(trials.hours),
+        attributions=_attribute(sampler, trials) if attributed else {},
     )
 
 
 def _counts(limits: Targets, trials: Trials) -> dict[str, int]:
-    """Trials that are carried through, in time (gates passed), within the budget, and both carried through and within it."""
-    found = {"completed": int(np.count_nonzero(trials.completed))}
+    """Number of trials that pass all gates, meet the deadline (all gates passed), keep the budget, and keep it with all gates passed."""
+    counts = {"completed": int(np.count_nonzero(trials.completed))}
     if limits.deadline_hours is not None:
-        found["in_time"] = int(np.count_nonzero(trials.hours <= limits.deadline_hours + TIME_TOLERANCE_HOURS))
+        counts["in_time"] = int(np.count_nonzero(trials.hours <= limits.deadline_hours + TIME_TOLERANCE_HOURS))
     if limits.budget_usd is not None:
-        found["within_budget"] = int(np.count_nonzero(trials.usd <= limits.budget_usd))
-        found["completed_within_budget"] = int(np.count_nonzero(trials.completed_usd <= limits.budget_usd))
-    return found
+        counts["within_budget"] = int(np.count_nonzero(trials.usd <= limits.budget_usd))
+        counts["completed_within_budget"] = int(np.count_nonzero(trials.completed_usd <= limits.budget_usd))
+    return counts
 
 
-def _days(hours: Floats) -> Histogram:
-    """The day by whose end each trial is over, 0 the first: what ends at midnight is of the day before."""
-    return (
-        count_bins(np.clip(np.ceil((hours - TIME_TOLERANCE_HOURS) / HOURS_PER_DAY) - 1, 0, LONGEST_DAYS).astype(np.int64))
-        if hours.size
-        else EMPTY_HISTOGRAM
-    )
+def _finish_days(hours: Floats) -> Histogram:
+    """Histogram of the day of finish, 0 the first; an end at midnight belongs to the day before."""
+    if not hours.size:
+        return EMPTY_HISTOGRAM
+    days = np.ceil((hours - TIME_TOLERANCE_HOURS) / HOURS_PER_DAY) - 1
+    return count_bins(np.clip(days, 0, LONGEST_DAYS).astype(np.int64))
 
 
-def _attributed(sampler: Sampler, trials: Trials) -> dict[str, Attribution]:
-    limits = sampler.targets
+def _attribute(sampler: Sampler, trials: Trials) -> dict[str, Attribution]:
+    targets = sampler.targets
     rows = (
-        ("cost_usd", trials.cost_scores, trials.usd, limits.budget_usd),
-        ("wall_clock_hours", trials.time_scores, trials.hours, limits.deadline_hours),
+        ("cost_usd", trials.cost_scores, trials.usd, targets.budget_usd),
+        ("wall_clock_hours", trials.time_scores, trials.hours, targets.deadline_hours),
     )
     return {
         name: attribute_block(sampler.score_bins[name], scores, values, sampler.units[name], limit) for name, scores, values, limit in rows
     }
 
 
-def _field_scores(sampler: Sampler, trials: int, chances: BlockStreams) -> dict[str, Floats]:
+def _field_scores(sampler: Sampler, trials: int, streams: BlockStreams) -> dict[str, Floats]:
     if not sampler.fields:
         return {}
-    scores = chances.fixed_rng.standard_normal((len(sampler.fields), trials))
-    # No matrix library: its sums depend on how many threads it has.
-    mixed = scores if sampler.correlation_factor is None else np.einsum("ij,jk->ik", sampler.correlation_factor, scores)
-    return {field.path: row for field, row in zip(sampler.fields, mixed, strict=True)}
+    scores = streams.fixed_rng.standard_normal((len(sampler.fields), trials))
+    # No matrix product: its sums depend on the number of threads.
+    correlated = scores if sampler.correlation_factor is None else np.einsum("ij,jk->ik", sampler.correlation_factor, scores)
+    return {field.path: row for field, row in zip(sampler.fields, correlated, strict=True)}
 
 
 def _least(field: UncertainField) -> float:
     return LEAST_VALUE if field.path.endswith("mttf_hours_per_accelerator") else 0.0
 
 
-def _by_model(
-    sampler: Sampler, scores: Mapping[str, Floats], values: Mapping[str, Floats], chances: BlockStreams, trials: int, *, causes: bool
+def _simulate_models(
+    sampler: Sampler, scores: Mapping[str, Floats], values: Mapping[str, Floats], streams: BlockStreams, trials: int, *, causes: bool
 ) -> Trials:
-    """Each trial by the model of the values it drew, the models in order."""
-    usual = (0,) * len(sampler.fields)
-    drawn = draw_inputs(sampler.random_spec, trials, chances.fixed_rng)
+    """Each trial by the model of its nodes, the models in order."""
+    inputs = draw_inputs(sampler.random_spec, trials, streams.fixed_rng)
+    rng = streams.variable_rng
     if not any(field.nodes for field in sampler.fields):
-        return _evaluated(sampler, usual, drawn, values, chances, causes=causes)
-    combinations, which = np.unique(_nodes(sampler.fields, scores, trials), axis=1, return_inverse=True)
-    rows = [np.flatnonzero(which.reshape(-1) == at) for at in range(combinations.shape[1])]
+        return _simulate_model(sampler, (0,) * len(sampler.fields), inputs, values, rng, causes=causes)
+    combinations, which = np.unique(_node_indices(sampler.fields, scores, trials), axis=1, return_inverse=True)
+    members = [np.flatnonzero(which.reshape(-1) == index) for index in range(combinations.shape[1])]
     parts = [
-        _evaluated(
+        _simulate_model(
             sampler,
             tuple(combination.tolist()),
-            select_trials(drawn, members),
-            {path: row[members] for path, row in values.items()},
-            chances,
+            select_trials(inputs, rows),
+            {path: row[rows] for path, row in values.items()},
+            rng,
             causes=causes,
         )
-        for combination, members in zip(combinations.T, rows, strict=True)
+        for combination, rows in zip(combinations.T, members, strict=True)
     ]
-    return _joined(parts, np.concatenate(rows))
+    return _join(parts, np.concatenate(members))
 
 
-def _nodes(fields_: Sequence[UncertainField], scores: Mapping[str, Floats], trials: int) -> Ints:
-    """The node of each field (rows) in each trial."""
-    found = np.zeros((len(fields_), trials), dtype=np.int64)
-    for row, field in enumerate(fields_):
+def _node_indices(uncertain: Sequence[UncertainField], scores: Mapping[str, Floats], trials: int) -> Ints:
+    """Node of each field in each trial, shape (fields, trials); 0 for fields without nodes."""
+    indices = np.zeros((len(uncertain), trials), dtype=np.int64)
+    for row, field in enumerate(uncertain):
         if isinstance(field.distribution, Discrete) and field.nodes:
-            found[row] = discrete_index(field.distribution, scores[field.path])
+            indices[row] = discrete_index(field.distribution, scores[field.path])
         elif field.nodes:
-            found[row] = np.searchsorted(field.cuts, scores[field.path], side="right")
-    return found
+            indices[row] = np.searchsorted(field.cuts, scores[field.path], side="right")
+    return indices
 
 
-def _evaluated(
-    sampler: Sampler, nodes: tuple[int, ...], drawn: RandomInputs, values: Mapping[str, Floats], chances: BlockStreams, *, causes: bool
+def _simulate_model(
+    sampler: Sampler, nodes: tuple[int, ...], inputs: RandomInputs, values: Mapping[str, Floats], rng: np.random.Generator, *, causes: bool
 ) -> Trials:
     model = sampler.models[nodes]
     if isinstance(model, RunModel):
-        return simulate_single_run(model, {name: rows[0] for name, rows in drawn.own.items()}, values, chances.variable_rng, causes=causes)
-    return simulate_program(model, sampler.networks[nodes], drawn, values, chances.variable_rng, causes=causes)
+        return simulate_single_run(model, {name: rows[0] for name, rows in inputs.own.items()}, values, rng, causes=causes)
+    return simulate_program(model, sampler.networks[nodes], inputs, values, rng, causes=causes)
 
 
-def _joined(parts: Sequence[Trials], order: Ints) -> Trials:
-    """Parts as one, each trial back in its place."""
+def _join(parts: Sequence[Trials], order: Ints) -> Trials:
+    """Trials of several models in their original order."""
     back = np.argsort(order, kind="stable")
-    found: dict[str, Any] = {}
-    for one in fields(Trials):
-        columns = [getattr(part, one.name) for part in parts]
+    joined: dict[str, Any] = {}
+    for field in fields(Trials):
+        columns = [getattr(part, field.name) for part in parts]
         if isinstance(columns[0], Mapping):
-            found[one.name] = {name: scores[back] for name, scores in _joined_scores(parts, columns).items()}
+            joined[field.name] = {name: scores[back] for name, scores in _join_scores(parts, columns).items()}
         else:
-            found[one.name] = np.concatenate(columns)[back]
-    return Trials(**found)
+            joined[field.name] = np.concatenate(columns)[back]
+    return Trials(**joined)
 
 
-def _joined_scores(parts: Sequence[Trials], columns: Sequence[Mapping[str, Floats]]) -> dict[str, Floats]:
-    """Scores of every cause that there is in any part; where a part knows none it did nothing."""
+def _join_scores(parts: Sequence[Trials], columns: Sequence[Mapping[str, Floats]]) -> dict[str, Floats]:
+    """Scores of every cause that any part has; a part without it counts as 0."""
     names = dict.fromkeys(name for column in columns for name in column)
-    nothing = [np.zeros(part.usd.size) for part in parts]
-    return {name: np.concatenate([column.get(name, none) for column, none in zip(columns, nothing, strict=True)]) for name in names}
-
-
-def _with_scores(trials: Trials, scores: Mapping[str, Floats]) -> Trials:
-    """Trials whose causes are the request's uncertain fields as well."""
-    known: dict[str, Any] = {one.name: getattr(trials, one.name) for one in fields(Trials)}
-    return Trials(**known | {name: {**known[name], **scores} for name in ("time_scores", "cost_scores")})
+    zeros = [np.zeros(part.usd.size) for part in parts]
+    return {name: np.concatenate([column.get(name, zero) for column, zero in zip(columns, zeros, strict=True)]) for name in names}

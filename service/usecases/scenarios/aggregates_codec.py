@@ -19,9 +19,9 @@ def encode_aggregate(tally: Aggregate) -> dict[str, Any]:
     """A tally as JSON has it."""
     return {
         "trials": tally.trials,
-        "spreads": {name: _spread_written(spread) for name, spread in tally.quantities.items()},
+        "quantities": {name: _spread_written(spread) for name, spread in tally.quantities.items()},
         "counts": dict(tally.counts),
-        "days": _histogram_written(tally.days),
+        "finish_days": _histogram_written(tally.finish_days),
         "attributions": {name: _attribution_written(found) for name, found in tally.attributions.items()},
     }
 
@@ -30,9 +30,9 @@ def decode_aggregate(body: Body) -> Aggregate:
     """The tally that was written."""
     return Aggregate(
         body["trials"],
-        {name: _spread_of(spread) for name, spread in body["spreads"].items()},
+        {name: _spread_of(spread) for name, spread in body["quantities"].items()},
         body["counts"],
-        _histogram_of(body["days"]),
+        _histogram_of(body["finish_days"]),
         {name: _attribution_of(found) for name, found in body["attributions"].items()},
     )
 
@@ -61,9 +61,9 @@ def _histogram_of(body: Body) -> Histogram:
 
 def _attribution_written(found: Attribution) -> dict[str, Any]:
     causes = {name: [list(one.trials), list(one.totals)] for name, one in found.causes.items()}
-    return {"moments": _moments_written(found.moments), "causes": causes, "blamed": dict(found.largest_cause_counts)}
+    return {"moments": _moments_written(found.moments), "causes": causes, "largest_cause_counts": dict(found.largest_cause_counts)}
 
 
 def _attribution_of(body: Body) -> Attribution:
     causes = {name: GroupSums(tuple(trials), tuple(totals)) for name, (trials, totals) in body["causes"].items()}
-    return Attribution(Moments(*body["moments"]), causes, body["blamed"])
+    return Attribution(Moments(*body["moments"]), causes, body["largest_cause_counts"])

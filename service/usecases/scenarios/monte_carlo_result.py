@@ -81,8 +81,8 @@ def _figures(spread: QuantitySums) -> dict[str, Any]:
 
 def _finish(found: Aggregate, start: date) -> dict[str, Any]:
     """The days by whose end it is over; the mean's standard error in days."""
-    mean, error = day_mean(found.days)
-    days = {name: _day(start, day_quantile(found.days, share)) for name, share in QUANTILES.items()}
+    mean, error = day_mean(found.finish_days)
+    days = {name: _day(start, day_quantile(found.finish_days, share)) for name, share in QUANTILES.items()}
     return {**days, "mean": _day(start, round(mean)), "standard_error": error}
 
 

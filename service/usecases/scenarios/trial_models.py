@@ -90,7 +90,7 @@ def _of_run(context: AppContext, base: Given, own: Sequence[str], regimes: Mappi
         deadline = ((schedule.deadline - schedule.start).days + 1) * HOURS_PER_DAY
     made = build_run_model("run", run, timed, RunRepetition())
     return TrialModel(
-        replace(made, fields={path: path for path in own}, regimes=regimes.get("price.usd_per_accelerator_hour")),
+        replace(made, field_paths={path: path for path in own}, regimes=regimes.get("price.usd_per_accelerator_hour")),
         schedule.start,
         Targets(deadline),
         _planned(
@@ -196,7 +196,7 @@ def _tier_runs(
             paths.pop("schedule.queue_hours", None)
         price = dict(_paths(base, at, place, tuple(regimes))).get("price.usd_per_accelerator_hour")
         made = build_run_model(planned.name, run, timed, planned.repetition, queue)
-        yield replace(made, fields=paths, regimes=None if price is None else regimes[price])
+        yield replace(made, field_paths=paths, regimes=None if price is None else regimes[price])
 
 
 def _paths(base: Given, at: int, place: int, own: Sequence[str]) -> Iterator[tuple[str, str]]:

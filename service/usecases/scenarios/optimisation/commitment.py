@@ -46,7 +46,7 @@ def plan_commitment(found: Comparison, best: Body, demand: Body, quantile: float
         "accelerator": best["accelerator"],
         "mean_accelerators": mean,
         "slices": [_shown(each) for each in slices],
-        "committed_accelerators": sum(each.last - each.first for each in slices if each.way.fixed_usd_per_hour > 0),
+        "committed_accelerators": sum(each.last - each.first for each in slices if each.option.fixed_usd_per_hour > 0),
         "usd_per_hour": sum(each.usd_per_hour for each in slices),
         "usd_per_hour_on_demand_alone": alone,
         "critical_ratios": {way.name: critical_ratio(way, flexible) for way in ways if flexible is not None and way.fixed_usd_per_hour > 0},
@@ -106,7 +106,7 @@ def _levels(demand: Body, quantile: float | None) -> tuple[Floats, Floats]:
 
 def _shown(each: Slice) -> dict[str, Any]:
     return {
-        "way": each.way.name,
+        "way": each.option.name,
         "from_accelerators": each.first,
         "to_accelerators": each.last,
         "used_share": each.used_share,

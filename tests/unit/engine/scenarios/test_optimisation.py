@@ -53,8 +53,8 @@ def test_the_commitment_is_the_demands_quantile_of_the_critical_ratio() -> None:
     assert critical_ratio(RESERVED, ON_DEMAND) == pytest.approx(0.4)
     demand = np.linspace(0.0, 100.0, 100_001)
     committed, flexible = cheapest_mix([ON_DEMAND, RESERVED], demand, np.ones_like(demand))
-    assert (committed.way, committed.last) == (RESERVED, pytest.approx(40.0, abs=0.01))
-    assert (flexible.way, flexible.first, flexible.last) == (ON_DEMAND, committed.last, 100.0)
+    assert (committed.option, committed.last) == (RESERVED, pytest.approx(40.0, abs=0.01))
+    assert (flexible.option, flexible.first, flexible.last) == (ON_DEMAND, committed.last, 100.0)
     assert flexible.used_share == pytest.approx(0.3, abs=0.001)
 
 
@@ -62,7 +62,7 @@ def test_a_reservation_dearer_than_on_demand_is_not_bought() -> None:
     """Its critical ratio is 0."""
     dear = SupplyOption("reserved_1y", 5.0, 0.0)
     assert critical_ratio(dear, ON_DEMAND) == 0.0
-    assert [each.way for each in cheapest_mix([ON_DEMAND, dear], np.array([1.0, 9.0]), np.ones(2))] == [ON_DEMAND]
+    assert [each.option for each in cheapest_mix([ON_DEMAND, dear], np.array([1.0, 9.0]), np.ones(2))] == [ON_DEMAND]
 
 
 WAYS = st.lists(st.builds(SupplyOption, st.just("way"), st.floats(0.0, 5.0), st.floats(0.0, 5.0)), min_size=1, max_size=6)
@@ -89,7 +89,7 @@ def test_no_single_way_serves_a_demand_for_less_than_the_mix(ways: list[SupplyOp
 def test_owned_hardware_serves_what_is_always_needed() -> None:
     """Three ways by falling share of hours in use: owned below reserved is never needed here, on demand for the peak."""
     demand, weights = np.array([10.0, 50.0, 100.0]), np.ones(3)
-    assert [each.way for each in cheapest_mix([ON_DEMAND, RESERVED, OWNED], demand, weights)] == [OWNED, ON_DEMAND]
+    assert [each.option for each in cheapest_mix([ON_DEMAND, RESERVED, OWNED], demand, weights)] == [OWNED, ON_DEMAND]
 
 
 RANGES = st.tuples(st.floats(1.0, 1e6), st.floats(0.01, 0.99), st.floats(1.01, 5.0)).map(

@@ -156,7 +156,7 @@ def test_a_failed_gate_ends_the_spending_but_not_the_calendar() -> None:
 
 def test_values_of_a_field_take_the_place_of_the_runs_own() -> None:
     """A price that is drawn is the only thing that makes the cost of certain hours uncertain: all of its variance."""
-    made = sampler(certain_run(fields={PRICE: PRICE}), UncertainField(PRICE, Uniform(1.0, 3.0)))
+    made = sampler(certain_run(field_paths={PRICE: PRICE}), UncertainField(PRICE, Uniform(1.0, 3.0)))
     found = tallied(made, 40_000)
     mean, _ = mean_and_sd(found.quantities["cost_usd"])
     assert mean == pytest.approx(100 * 8 * 2.0, rel=0.01)
@@ -208,7 +208,7 @@ def _with_review(run: RunModel, hours: Range) -> ProgramModel:
 
 def test_correlated_fields_move_together() -> None:
     """Perfectly correlated, price and time to failure are one chance."""
-    model = certain_run(mttf_hours=1000.0, fields={PRICE: PRICE, MTTF: MTTF})
+    model = certain_run(mttf_hours=1000.0, field_paths={PRICE: PRICE, MTTF: MTTF})
     fields = (UncertainField(PRICE, Uniform(1.0, 3.0)), UncertainField(MTTF, LogNormal(1000.0, 0.5)))
     found = simulate_block(sampler(model, *fields, correlation_factor=np.array([[1.0, 0.0], [1.0, 0.0]])), 0, 4096, causes=True)
     assert np.allclose(found.cost_scores[PRICE], found.cost_scores[MTTF])
