@@ -11,15 +11,15 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
-MOST_NAME = 200
-MOST_TEXT = 2000
+MAX_NAME_CHARACTERS = 200
+MAX_TEXT_CHARACTERS = 2000
 CUT = "…"
-TROUBLES = (TypeError, ValueError, OverflowError, RuntimeError, OSError)
+CONVERSION_ERRORS = (TypeError, ValueError, OverflowError, RuntimeError, OSError)
 """Errors of converting foreign numbers; tensors raise RuntimeError when their device has failed."""
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class PendingEvent:
     """An event as reported: `now` is the time of the call [seconds since 1970], `at` the time of the event, if given."""
 
     id: str
@@ -29,18 +29,18 @@ class Told:
     fields: Mapping[str, Any]
 
 
-def event_line(told: Told) -> tuple[bytes, list[str]]:
+def event_line(event: PendingEvent) -> tuple[bytes, list[str]]:
     """An event as a line of JSON, and the names of fields left out because their values are invalid."""
-    event: dict[str, Any] = {"id": told.id, "type": told.kind, "at": _time(told.now)}
-    odd = []
-    for name, value in {"at": told.at, **told.fields}.items():
+    members: dict[str, Any] = {"id": event.id, "type": event.kind, "at": _time(event.now)}
+    invalid = []
+    for name, value in {"at": event.at, **event.fields}.items():
         if value is None:
             continue
         try:
-            event[name] = CONVERSIONS[name](value)
-        except TROUBLES:
-            odd.append(name)
-    return json.dumps(event, separators=(",", ":")).encode() + b"\n", odd
+            members[name] = CONVERSIONS[name](value)
+        except CONVERSION_ERRORS:
+            invalid.append(name)
+    return json.dumps(members, separators=(",", ":")).encode() + b"\n", invalid
 
 
 def _time(value: object) -> str:
@@ -68,11 +68,11 @@ def _loss(value: Any) -> float | str:
 
 
 def _name(value: object) -> str:
-    return _cut(" ".join(_printable(str(value)).split()) or "unknown", MOST_NAME)
+    return _cut(" ".join(_printable(str(value)).split()) or "unknown", MAX_NAME_CHARACTERS)
 
 
 def _text(value: object) -> str:
-    return _cut(_printable(str(value)) or "-", MOST_TEXT)
+    return _cut(_printable(str(value)) or "-", MAX_TEXT_CHARACTERS)
 
 
 def _printable(text: str) -> str:

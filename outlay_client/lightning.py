@@ -40,7 +40,7 @@ class OutlayCallback(Callback):  # type: ignore[misc]
         self.every_steps = every_steps
         self.loss = loss
         self.tracker: Tracker | None = None
-        self._told_step = -1
+        self._reported_step = -1
         self._checkpoint = ""
 
     def on_fit_start(self, trainer: Any, _module: Any) -> None:
@@ -54,10 +54,10 @@ class OutlayCallback(Callback):  # type: ignore[misc]
         if not self.tracker:
             return
         step = trainer.global_step
-        if step != self._told_step and step % self.every_steps == 0:
-            self._told_step = step
+        if step != self._reported_step and step % self.every_steps == 0:
+            self._reported_step = step
             self._progress(trainer)
-        self._tell_checkpoint(trainer)
+        self._report_checkpoint(trainer)
 
     def on_validation_end(self, trainer: Any, _module: Any) -> None:
         """Report every metric of a validation."""
@@ -75,7 +75,7 @@ class OutlayCallback(Callback):  # type: ignore[misc]
     def on_fit_end(self, trainer: Any, _module: Any) -> None:
         """Report the final progress, and send it."""
         if self.tracker:
-            self._tell_checkpoint(trainer)
+            self._report_checkpoint(trainer)
             self._progress(trainer)
             self.tracker.close(EXIT_S)
 
@@ -85,7 +85,7 @@ class OutlayCallback(Callback):  # type: ignore[misc]
             tokens = None if self.tokens_per_step is None else step * self.tokens_per_step
             self.tracker.progress(step, tokens_done=tokens, loss=trainer.callback_metrics.get(self.loss))
 
-    def _tell_checkpoint(self, trainer: Any) -> None:
+    def _report_checkpoint(self, trainer: Any) -> None:
         """Report the newest file of the Trainer's checkpoint callback. It is written after `on_save_checkpoint`, and so is looked up
         later."""
         newest = getattr(trainer.checkpoint_callback, "best_model_path", "")

@@ -15,21 +15,21 @@ from urllib.parse import quote, urlsplit
 
 TIMEOUT_S = 10.0
 """Timeout of connecting, and between two reads of an answer [s]."""
-MOST_ANSWER_BYTES = 2**20
-MOST_WAIT_S = 300.0
+MAX_ANSWER_BYTES = 2**20
+MAX_WAIT_S = 300.0
 REFUSED = frozenset({400, 413, 415, 422})
 """Statuses that reject the events themselves. All others are temporary (an expired key, an unavailable service)."""
-TROUBLES = (OSError, http.client.HTTPException, ValueError)
+HTTP_ERRORS = (OSError, http.client.HTTPException, ValueError)
 
 
 @dataclass(frozen=True, slots=True)
 class Sent:
-    """Result of a batch: `taken` when it is durable, `refused` when it never will be; otherwise it is sent again.
+    """Result of a batch: `accepted` when it is durable, `refused` when it never will be; otherwise it is sent again.
 
     `rejected` are single events that were not accepted, with the reason; `wait_s` is the pause that the service asked for [s].
     """
 
-    taken: bool = False
+    accepted: bool = False
     refused: bool = False
     reason: str = ""
     wait_s: float = 0.0
@@ -63,23 +63,23 @@ class EventEndpoint:
         request = urllib.request.Request(self.url, body, self.headers, method="POST")  # noqa: S310 - http and https alone, see above
         try:
             with self._opener.open(request, timeout=TIMEOUT_S) as answer:
-                return _taken(json.loads(answer.read(MOST_ANSWER_BYTES)))
+                return _parse_answer(json.loads(answer.read(MAX_ANSWER_BYTES)))
         except urllib.error.HTTPError as error:
             with error:
-                return _refused(error)
-        except TROUBLES as error:
+                return _parse_refusal(error)
+        except HTTP_ERRORS as error:
             return Sent(reason=f"{type(error).__name__}: {error}")
 
 
-def _taken(answer: Any) -> Sent:
+def _parse_answer(answer: Any) -> Sent:
     """A 2xx counts only with the service's own answer: a proxy may answer 200 as well."""
     if not isinstance(answer, dict) or not isinstance(answer.get("accepted"), int):
         return Sent(reason="the answer is not the service's: is this its address?")
     rejected = [each for each in answer.get("rejected") or () if isinstance(each, dict) and "id" in each]
-    return Sent(taken=True, rejected=tuple({"id": str(each["id"]), "reason": str(each.get("reason"))} for each in rejected))
+    return Sent(accepted=True, rejected=tuple({"id": str(each["id"]), "reason": str(each.get("reason"))} for each in rejected))
 
 
-def _refused(error: urllib.error.HTTPError) -> Sent:
+def _parse_refusal(error: urllib.error.HTTPError) -> Sent:
     reason = f"{error.code} {error.reason}{_detail(error)}"
     return Sent(refused=error.code in REFUSED, reason=reason, wait_s=_wait_s(error.headers.get("Retry-After")))
 
@@ -87,13 +87,13 @@ def _refused(error: urllib.error.HTTPError) -> Sent:
 def _detail(error: urllib.error.HTTPError) -> str:
     """Detail of a problem+json answer, if it is one."""
     try:
-        problem = json.loads(error.read(MOST_ANSWER_BYTES))
-    except TROUBLES:
+        problem = json.loads(error.read(MAX_ANSWER_BYTES))
+    except HTTP_ERRORS:
         return ""
     if not isinstance(problem, dict):
         return ""
-    said = [problem.get("detail"), *(problem.get("errors") or ())[:1]]
-    return "".join(f": {str(each)[:300]}" for each in said if each)
+    parts = [problem.get("detail"), *(problem.get("errors") or ())[:1]]
+    return "".join(f": {str(each)[:300]}" for each in parts if each)
 
 
 def _wait_s(header: str | None) -> float:
@@ -101,7 +101,7 @@ def _wait_s(header: str | None) -> float:
     if not header:
         return 0.0
     try:
-        return min(max(float(header), 0.0), MOST_WAIT_S)
+        return min(max(float(header), 0.0), MAX_WAIT_S)
     except ValueError:
         return _until_s(header)
 
@@ -111,4 +111,4 @@ def _until_s(header: str) -> float:
         left = (parsedate_to_datetime(header) - datetime.now(UTC)).total_seconds()
     except (ValueError, TypeError):
         return 0.0
-    return min(max(left, 0.0), MOST_WAIT_S)
+    return min(max(left, 0.0), MAX_WAIT_S)

@@ -16,13 +16,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-MOST_LINES = 1000
+MAX_LINES = 1000
 """Most events of a request."""
 LINES, LOCK, REJECTED = ".jsonl", ".lock", "rejected.jsonl"
 FREED = 0.9
 """Share of the size limit that thinning reduces to, so that it does not run for every event."""
 PROGRESS = b'"type":"progress"'
-MOST_REJECTED_BYTES = 16 * 2**20
+MAX_REJECTED_BYTES = 16 * 2**20
 
 
 @dataclass(slots=True, eq=False)
@@ -41,20 +41,20 @@ class Segment:
         return [line for line in self.path.read_bytes().splitlines(keepends=True) if line.endswith(b"\n")]
 
 
-class Segments:
+class Spool:
     """Segments of one process for one run. Not thread-safe: callers hold a lock.
 
     Files of ended processes of the same run are taken over; files of running processes are locked.
     """
 
-    def __init__(self, folder: Path, most_bytes: int) -> None:
+    def __init__(self, folder: Path, max_bytes: int) -> None:
         self.folder = folder
-        self.most_bytes = most_bytes
+        self.max_bytes = max_bytes
         self.owner = f"{time.time_ns():016x}-{os.getpid()}-{uuid.uuid4().hex[:8]}"
         self.sealed: deque[Segment] = deque()
         self.active: Segment | None = None
-        self.taken: Segment | None = None
-        self.trouble = ""
+        self.in_flight: Segment | None = None
+        self.error = ""
         self._file = -1
         self._lock = -1
         self._number = 0
@@ -70,27 +70,27 @@ class Segments:
         return sum(segment.size for segment in (*self.sealed, *([self.active] if self.active else [])))
 
     def open(self) -> None:
-        """Create the folder and take over files of ended processes. Where the folder cannot be used, `trouble` gives the reason."""
+        """Create the folder and take over files of ended processes. Where the folder cannot be used, `error` gives the reason."""
         try:
             self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
             self._lock = _locked(self.folder / f"{self.owner}{LOCK}")
             self._adopt()
         except OSError as error:
-            self.trouble = str(error)
+            self.error = str(error)
 
     def append(self, lines: Sequence[bytes]) -> None:
         """Store events on disk, or in memory while that cannot be written. Thins the oldest progress above the size limit."""
-        for begin in range(0, len(lines), MOST_LINES):
-            self._append(lines[begin : begin + MOST_LINES])
-        if self.size > self.most_bytes:
+        for begin in range(0, len(lines), MAX_LINES):
+            self._append(lines[begin : begin + MAX_LINES])
+        if self.size > self.max_bytes:
             self._thin()
 
     def take(self) -> Segment | None:
         """The oldest waiting events, no longer appended to; they stay until removed."""
         if not self.sealed:
             self._seal()
-        self.taken = self.sealed[0] if self.sealed else None
-        return self.taken
+        self.in_flight = self.sealed[0] if self.sealed else None
+        return self.in_flight
 
     def remove(self, segment: Segment) -> None:
         """Remove acknowledged events."""
@@ -101,7 +101,7 @@ class Segments:
     def reject(self, lines: Sequence[bytes]) -> None:
         """Store rejected events for inspection. Raises OSError."""
         path = self.folder / REJECTED
-        if path.exists() and path.stat().st_size > MOST_REJECTED_BYTES:
+        if path.exists() and path.stat().st_size > MAX_REJECTED_BYTES:
             raise OSError(f"{path} is full")
         with path.open("ab") as file:
             file.writelines(lines)
@@ -116,7 +116,7 @@ class Segments:
             self._lock = -1
 
     def _append(self, lines: Sequence[bytes]) -> None:
-        if self.active and self.active.count + len(lines) > MOST_LINES:
+        if self.active and self.active.count + len(lines) > MAX_LINES:
             self._seal()
         if not self._written(lines):
             if self.active and self.active.path:
@@ -139,10 +139,10 @@ class Segments:
             if any(PROGRESS not in line for line in lines):
                 os.fsync(self._file)
         except OSError as error:
-            self.trouble = str(error)
+            self.error = str(error)
             self._cut_back()
             return False
-        self.trouble = ""
+        self.error = ""
         return True
 
     def _begin(self) -> None:
@@ -174,9 +174,9 @@ class Segments:
         """Drop every other progress event, oldest files first, until the size is within the limit. Other events are never dropped."""
         self._seal()
         for segment in list(self.sealed)[:-1]:
-            if self.size <= self.most_bytes * FREED:
+            if self.size <= self.max_bytes * FREED:
                 return
-            if segment is not self.taken:  # being sent, and perhaps stored already
+            if segment is not self.in_flight:  # being sent, and perhaps stored already
                 self._thin_one(segment)
 
     def _thin_one(self, segment: Segment) -> None:
@@ -185,7 +185,7 @@ class Segments:
             if segment.path is not None:
                 _replace(segment.path, kept)
         except OSError as error:
-            self.trouble = str(error)
+            self.error = str(error)
             return
         if segment.path is None:
             segment.lines = kept

@@ -13,13 +13,13 @@ from queue import SimpleQueue
 from types import TracebackType
 from typing import Any
 
-from outlay_client.encode import Told
-from outlay_client.sender import Post, Queued, default_folder
+from outlay_client.encode import PendingEvent
+from outlay_client.sender import Queued, Sender, default_folder
 from outlay_client.sending import EventEndpoint
 
-MOST_QUEUED = 10_000
+MAX_QUEUED = 10_000
 """Most queued events; above it, while a disk hangs, progress is dropped and counted."""
-MOST_BUFFERED_BYTES = 64 * 2**20
+MAX_BUFFERED_BYTES = 64 * 2**20
 OTHER_RANKS = ("SLURM_PROCID", "OMPI_COMM_WORLD_RANK", "NODE_RANK", "LOCAL_RANK")
 SECONDS_PER_HOUR = 3600
 AT_EXIT_S = 5.0
@@ -43,11 +43,11 @@ class Tracker:
         buffer_dir: str | Path | None = None,
         accelerators: int | None = None,
         launch: bool = True,
-        most_buffered_bytes: int = MOST_BUFFERED_BYTES,
+        max_buffered_bytes: int = MAX_BUFFERED_BYTES,
     ) -> None:
-        self._door = EventEndpoint(url, run_id, key)
+        self._endpoint = EventEndpoint(url, run_id, key)
         self._folder = default_folder(run_id) if buffer_dir is None else default_folder(run_id, Path(buffer_dir))
-        self._most_bytes = most_buffered_bytes
+        self._max_bytes = max_buffered_bytes
         self.accelerators = accelerators
         self.active = _is_first()
         self._started = time.monotonic()
@@ -128,7 +128,7 @@ class Tracker:
 
     def flush(self, timeout: float = 10.0) -> bool:
         """Wait until all events are acknowledged, at most `timeout` seconds; returns whether they are."""
-        return not self.active or self._post_here().flush(timeout)
+        return not self.active or self._own_sender().flush(timeout)
 
     def close(self, timeout: float = AT_EXIT_S) -> None:
         """Send what can be sent within the timeout and stop. The rest stays on disk for the run's next process."""
@@ -136,7 +136,7 @@ class Tracker:
             self.active = False
             atexit.unregister(self.close)
             if self._pid == os.getpid():
-                self._post.close(timeout)
+                self._sender.close(timeout)
 
     def __enter__(self) -> Tracker:
         return self
@@ -158,16 +158,16 @@ class Tracker:
             return
         if self._pid != os.getpid():
             self._begin()
-        if kind == "progress" and self._queue.qsize() >= MOST_QUEUED:
-            self._post.dropped += 1
+        if kind == "progress" and self._queue.qsize() >= MAX_QUEUED:
+            self._sender.dropped += 1
             return
-        self._queue.put(Told(f"{self._launch}-{next(self._numbers)}", kind, time.time(), at, fields))
+        self._queue.put(PendingEvent(f"{self._launch}-{next(self._numbers)}", kind, time.time(), at, fields))
 
-    def _post_here(self) -> Post:
+    def _own_sender(self) -> Sender:
         """The threads of this process: a fork does not inherit its parent's."""
         if self._pid != os.getpid():
             self._begin()
-        return self._post
+        return self._sender
 
     def _begin(self) -> None:
         """Queue, ids and threads of this process. After a fork the parent sends the events in its queue."""
@@ -175,8 +175,8 @@ class Tracker:
         self._launch = uuid.uuid4().hex[:16]
         self._numbers = itertools.count(1)
         self._queue: SimpleQueue[Queued] = SimpleQueue()
-        self._post = Post(self._door, self._folder, self._queue, self._most_bytes)
-        self._post.start()
+        self._sender = Sender(self._endpoint, self._folder, self._queue, self._max_bytes)
+        self._sender.start()
 
 
 def _is_first() -> bool:

@@ -24,7 +24,7 @@ from urllib3.exceptions import ConnectTimeoutError, HTTPError, NewConnectionErro
 
 from providers.error_text import describe_error
 from providers.transport import POOLS, deadline_at
-from service.domain.tracking.alerts import MOST_URL
+from service.domain.tracking.alerts import MAX_URL_CHARACTERS
 
 CONNECT_S = 3.0
 READ_S = 5.0
@@ -90,7 +90,7 @@ def destination(url: str, *, private: bool = False) -> Destination:
 
     `private`: this machine and private networks may be addressed too, this machine also by plain http.
     """
-    found = _URL.fullmatch(url) if len(url) <= MOST_URL else None
+    found = _URL.fullmatch(url) if len(url) <= MAX_URL_CHARACTERS else None
     if found is None:
         raise Forbidden("must be an https address such as https://example.com/alerts, in ASCII, without login and fragment")
     scheme, host = found["scheme"].lower(), found["host"].lower().strip("[]")

@@ -23,16 +23,16 @@ PATIENCE_S = 120.0
 CHANCE = random.Random(1)
 TRAINING = """
 import logging, sys, time
-from outlay_client import Tracker, sender, segments
+from outlay_client import Tracker, sender, spool
 logging.disable()
-sender.BATCH_S, post.FIRST_PAUSE_S, post.MOST_PAUSE_S = 0.01, 0.01, 0.05
-append, on_disk = segments.Segments.append, [0]
+sender.BATCH_S, sender.FIRST_PAUSE_S, sender.MAX_PAUSE_S = 0.01, 0.01, 0.05
+append, on_disk = spool.Spool.append, [0]
 def counted(self, lines):
     append(self, lines)
     on_disk[0] += len(lines)
-segments.Segments.append = counted
+spool.Spool.append = counted
 url, run_id, folder, launch = sys.argv[1:]
-run = Tracker(url, run_id, buffer_dir=folder, launch=False, most_buffered_bytes=2**30)
+run = Tracker(url, run_id, buffer_dir=folder, launch=False, max_buffered_bytes=2**30)
 step = 0
 while True:
     for _ in range(37):
@@ -70,7 +70,7 @@ def test_no_event_on_disk_is_lost(tmp_path: Path) -> None:
         service.scripts[PATH] = flapping
         kept = [killed_training(service.url, tmp_path, launch, 0.5 + moments.random()) for launch in range(KILLS)]
         service.scripts[PATH] = take
-        last = Tracker(service.url, RUN, buffer_dir=tmp_path, launch=False, most_buffered_bytes=2**30)
+        last = Tracker(service.url, RUN, buffer_dir=tmp_path, launch=False, max_buffered_bytes=2**30)
         assert last.flush(PATIENCE_S)
         last.close()
     arrived: dict[int, set[int]] = defaultdict(set)

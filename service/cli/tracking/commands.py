@@ -22,13 +22,13 @@ from service.schemas.tracking.presenters import program_body, status_body
 from service.serialization import plain
 from service.usecases.tracking import programs as usecase
 
-MOST_PROGRAMS = 1_000_000
+MAX_PROGRAMS = 1_000_000
 
 
 def programs(team: str, *, as_json: bool) -> None:
     """Print the team's programs."""
     with _opened() as context:
-        found = [program_body(row) for row in usecase.list_programs(context, member_of(context, team), 0, MOST_PROGRAMS)]
+        found = [program_body(row) for row in usecase.list_programs(context, member_of(context, team), 0, MAX_PROGRAMS)]
     click.echo(json.dumps(found, indent=2) if as_json else tables.programs(found))
 
 

@@ -17,7 +17,7 @@ API = "/api/2.0/mlflow"
 PAGE_RUNS = 100
 PAGE_EXPERIMENTS = 1000
 PAGE_POINTS = 25_000
-MOST_PAGES = 1000
+MAX_PAGES = 1000
 LIMITS = Limits(read_s=30.0, total_s=60.0)
 TOKEN = "MLFLOW_TRACKING_TOKEN"  # noqa: S105 - the name of MLflow's own variable
 
@@ -60,7 +60,7 @@ class _Server:
     def runs(self, experiment: str) -> Iterator[dict[str, Any]]:
         """The active runs of an experiment, oldest first."""
         asked: dict[str, Any] = {"experiment_ids": [experiment], "max_results": PAGE_RUNS, "order_by": ["attributes.start_time ASC"]}
-        for _ in range(MOST_PAGES):
+        for _ in range(MAX_PAGES):
             page = _object(self.http.post_json(f"{self.url}{API}/runs/search", asked, headers=self.headers))
             yield from page.get("runs", ())
             asked["page_token"] = page.get("next_page_token")
@@ -78,7 +78,7 @@ class _Server:
     def _pages(self, route: str, given: Mapping[str, str]) -> Iterator[dict[str, Any]]:
         """Answers to a GET, to the last page."""
         asked = dict(given)
-        for _ in range(MOST_PAGES):
+        for _ in range(MAX_PAGES):
             page = _object(self.http.get_json(f"{self.url}{API}/{route}", headers=self.headers, params=asked))
             yield page
             asked["page_token"] = page.get("next_page_token") or ""

@@ -60,7 +60,7 @@ RULE_FIELDS: Mapping[AlertKind, AlertRuleFields] = {
 }
 LIMITS = ("shares", "percentile", "hours", "days", "team_usd")
 """The names of all limits."""
-MOST_URL = 2000
+MAX_URL_CHARACTERS = 2000
 """Characters of an address."""
 
 

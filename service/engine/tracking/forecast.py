@@ -30,7 +30,7 @@ HOURS_PER_DAY = 24.0
 # Standard deviation of a normal sample over its median absolute deviation.
 NORMAL_SCALE = 1.4826
 # Of the history's mean: 0 has no logarithm.
-LEAST_LEVEL = 0.01
+MIN_LEVEL = 0.01
 # Quantiles of each component: enough for p10 and p90 of the mixture to a few thousandths of its width.
 POINTS = np.array([NormalDist().inv_cdf((point + 0.5) / 100) for point in range(100)])
 
@@ -230,7 +230,7 @@ def _predict(values: Floats, ahead: float, scatter: float, plan: Range | None, r
 def _level(models: _Models, values: Floats) -> tuple[Floats, Floats]:
     """Final level under each model, and the residual sum of squares, in units of the block noise."""
     weighed = models.inverse @ values
-    level = np.maximum(weighed.sum(axis=1) * models.end, LEAST_LEVEL)
+    level = np.maximum(weighed.sum(axis=1) * models.end, MIN_LEVEL)
     return level, np.maximum(weighed @ values - level**2 / models.end, 0)
 
 

@@ -29,7 +29,7 @@ SECONDS_PER_HOUR = 3600.0
 LAST = datetime(9999, 1, 1, tzinfo=UTC)
 NOTHING = Range.exactly(0.0)
 # Share of the planned tokens below which a rest is rounding.
-LEAST_REST = 0.01
+MIN_REST = 0.01
 BEYOND = "the plan for what no run is tracked of"
 
 
@@ -243,7 +243,7 @@ def _rest(program: ProgramBaseline, all_targets: Sequence[RunTarget]) -> float:
     if not program.planned_tokens:
         return 0.0
     rest = 1 - math.fsum(target.tokens or 0.0 for target in all_targets) / program.planned_tokens
-    return rest if rest > LEAST_REST else 0.0
+    return rest if rest > MIN_REST else 0.0
 
 
 def _beyond(program: ProgramBaseline, all_targets: Sequence[RunTarget], rest: float) -> Range | None:

@@ -36,7 +36,7 @@ WANTED = frozenset({*COST_COLUMNS.values(), *NEEDED, *IDENTITY, "ServiceCategory
 LINES = {"Compute": "compute", "AI and Machine Learning": "compute", "Storage": "storage", "Networking": "network"}
 """Budget line by FOCUS service category."""
 LARGEST_USD = 10**10
-MOST_TEXT = 200
+MAX_TEXT_CHARACTERS = 200
 USD = "USD"
 
 
@@ -128,7 +128,7 @@ def _text(cells: Mapping[str, Any]) -> str | None:
     """Service, kind of charge unless usage, and description."""
     kind = said(cells["ChargeClass"]) or said(cells["ChargeCategory"])
     parts = (said(cells["ServiceName"]), "" if kind == "Usage" else kind, said(cells["ChargeDescription"]))
-    return " ".join(" · ".join(part for part in parts if part).split())[:MOST_TEXT] or None
+    return " ".join(" · ".join(part for part in parts if part).split())[:MAX_TEXT_CHARACTERS] or None
 
 
 def _numbered(charges: Sequence[Charge]) -> Iterator[ImportedEvent]:

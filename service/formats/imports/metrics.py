@@ -11,7 +11,7 @@ from typing import Any
 
 from service.domain.tracking.events import Event
 from service.domain.tracking.imports import digest
-from service.formats.imports.rows import LARGEST, MOST_NAME_CHARACTERS
+from service.formats.imports.rows import LARGEST, MAX_NAME_CHARACTERS
 
 FIELDS: Mapping[str, str] = {
     "loss": "loss",
@@ -73,7 +73,7 @@ def events_of(points: Sequence[Point], key: str) -> Iterator[Event]:
     ordered = sorted(points, key=lambda point: (point.at, point.name))
     for point in ordered:
         if _metric(point) == "evaluation":
-            name = point.name[:MOST_NAME_CHARACTERS]
+            name = point.name[:MAX_NAME_CHARACTERS]
             yield Event(f"{_id(key, point)}-{digest(name)}", "evaluation", point.at, step=point.step, metric=name, value=point.value)
     for moment in _moments(ordered):
         yield Event(_id(key, moment), "progress", moment.at, step=moment.step, **moment.fields)

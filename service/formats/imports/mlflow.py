@@ -28,7 +28,7 @@ from service.formats.imports.rows import (
 from service.formats.imports.tags import reference_of
 
 MILLISECONDS = 1000
-MOST_ID = 64
+MAX_ID_CHARACTERS = 64
 """Longest run id; MLflow's have 32 characters."""
 
 
@@ -58,8 +58,8 @@ def read_mlflow(content: bytes) -> ImportedFile:
 def _run(number: int, run: Any, histories: Mapping[str, list[Any]]) -> Iterator[ImportedEvent]:
     info, data = (_object(run, name) for name in ("info", "data"))
     run_id = name_of(info.get("run_id") or info.get("run_uuid"))
-    if not run_id or len(run_id) > MOST_ID:
-        raise RowRefused(f"has no info.run_id of at most {MOST_ID} characters")
+    if not run_id or len(run_id) > MAX_ID_CHARACTERS:
+        raise RowRefused(f"has no info.run_id of at most {MAX_ID_CHARACTERS} characters")
     reference = _reference(info, data)
     metrics = histories.get(run_id) or data.get("metrics") or []
     if not isinstance(metrics, list):

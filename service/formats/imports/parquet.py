@@ -17,9 +17,9 @@ from service.formats.imports import rows
 from service.formats.imports.rows import Row, check_columns, check_rows
 
 MAGIC = b"PAR1"
-MOST_UNPACKED_BYTES = 256 * 2**20
+MAX_UNPACKED_BYTES = 256 * 2**20
 """Most decompressed bytes of the columns that are read. An invoice of 100,000 rows has about 50 MiB."""
-MOST_SECONDS = 120
+MAX_SECONDS = 120
 REFUSED = 3
 """Exit status of the reader for a file that cannot be read."""
 READER = "service.formats.imports.parquet_reader"
@@ -44,15 +44,15 @@ def _read(content: bytes, wanted: Collection[str]) -> bytes:
     """Output of the reader: the columns' names, then each row's cells, a JSON list a line."""
     asked = {
         "wanted": sorted(name.lower() for name in wanted),
-        "most_rows": rows.MOST_ROWS,
-        "most_unpacked_bytes": MOST_UNPACKED_BYTES,
+        "most_rows": rows.MAX_ROWS,
+        "most_unpacked_bytes": MAX_UNPACKED_BYTES,
     }
     command = [sys.executable, "-P", "-m", READER, json.dumps(asked)]
     environment = {"PYTHONPATH": os.pathsep.join(sys.path), "ARROW_DEFAULT_MEMORY_POOL": "system"}
     try:
-        done = subprocess.run(command, input=content, capture_output=True, timeout=MOST_SECONDS, check=False, env=environment)  # noqa: S603 - our own module
+        done = subprocess.run(command, input=content, capture_output=True, timeout=MAX_SECONDS, check=False, env=environment)  # noqa: S603 - our own module
     except subprocess.TimeoutExpired:
-        raise InvalidRequest(f"the Parquet file takes longer than {MOST_SECONDS} s to read; import it in parts") from None
+        raise InvalidRequest(f"the Parquet file takes longer than {MAX_SECONDS} s to read; import it in parts") from None
     if done.returncode == REFUSED:
         raise InvalidRequest(done.stderr.decode(errors="replace").strip())
     if done.returncode:

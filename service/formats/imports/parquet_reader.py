@@ -9,17 +9,17 @@ from collections.abc import Collection, Iterator, Mapping
 from datetime import date
 from typing import TYPE_CHECKING, Any
 
-from service.formats.imports.parquet import MOST_SECONDS, REFUSED
-from service.formats.imports.rows import MOST_CELL_CHARACTERS, MOST_COLUMNS
+from service.formats.imports.parquet import MAX_SECONDS, REFUSED
+from service.formats.imports.rows import MAX_CELL_CHARACTERS, MAX_COLUMNS
 
 if TYPE_CHECKING:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-MOST_MEMORY_BYTES = 2 * 2**30
-MOST_SAID_BYTES = 256 * 2**20
-MOST_BATCH_BYTES = 64 * 2**20
-MOST_BATCH_ROWS = 1024
+MAX_MEMORY_BYTES = 2 * 2**30
+MAX_OUTPUT_BYTES = 256 * 2**20
+MAX_BATCH_BYTES = 64 * 2**20
+MAX_BATCH_ROWS = 1024
 
 
 class RefusedFile(Exception):
@@ -28,8 +28,8 @@ class RefusedFile(Exception):
 
 def main() -> None:
     """Read the file from standard input and write its columns' names and rows, or the reason why it cannot be read."""
-    resource.setrlimit(resource.RLIMIT_AS, (MOST_MEMORY_BYTES, MOST_MEMORY_BYTES))
-    resource.setrlimit(resource.RLIMIT_CPU, (MOST_SECONDS, MOST_SECONDS))
+    resource.setrlimit(resource.RLIMIT_AS, (MAX_MEMORY_BYTES, MAX_MEMORY_BYTES))
+    resource.setrlimit(resource.RLIMIT_CPU, (MAX_SECONDS, MAX_SECONDS))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     import pyarrow as pa
 
@@ -61,8 +61,8 @@ def rows(content: bytes, asked: Mapping[str, Any]) -> Iterator[list[Any]]:
 def _check(metadata: pq.FileMetaData, schema: pa.Schema, most_rows: int) -> None:
     if metadata.num_rows > most_rows:
         raise RefusedFile(f"the file has more than {most_rows:,} rows; import it in parts")
-    if len(schema.names) > MOST_COLUMNS:
-        raise RefusedFile(f"the file has {len(schema.names):,} columns; at most {MOST_COLUMNS} are taken")
+    if len(schema.names) > MAX_COLUMNS:
+        raise RefusedFile(f"the file has {len(schema.names):,} columns; at most {MAX_COLUMNS} are taken")
 
 
 def _is_flat(schema: pa.Schema, name: str) -> bool:
@@ -88,7 +88,7 @@ def _batch_rows(metadata: pq.FileMetaData, schema: pa.Schema, columns: Collectio
                 nested = max(nested, 0 if _is_flat(schema, name) else chunk.total_uncompressed_size)
     if unpacked > most_bytes:
         raise RefusedFile(f"the file unpacks to {unpacked:,} bytes; at most {most_bytes:,} are taken: import it in parts")
-    return max(1, min(MOST_BATCH_ROWS, MOST_BATCH_BYTES // max(nested, 1)))
+    return max(1, min(MAX_BATCH_ROWS, MAX_BATCH_BYTES // max(nested, 1)))
 
 
 def _values(batch: pa.RecordBatch, name: str) -> list[Any]:
@@ -100,8 +100,8 @@ def _values(batch: pa.RecordBatch, name: str) -> list[Any]:
     words = column.dictionary if isinstance(column, pa.DictionaryArray) else column
     if pa.types.is_string(words.type) or pa.types.is_binary(words.type):
         longest = pc.max(pc.binary_length(words)).as_py() or 0
-        if longest > MOST_CELL_CHARACTERS:
-            raise RefusedFile(f"column {name} has a cell of {longest:,} bytes; at most {MOST_CELL_CHARACTERS:,} are taken")
+        if longest > MAX_CELL_CHARACTERS:
+            raise RefusedFile(f"column {name} has a cell of {longest:,} bytes; at most {MAX_CELL_CHARACTERS:,} are taken")
     if pa.types.is_timestamp(column.type):
         column = column.cast(pa.timestamp("us", column.type.tz), safe=False)
     values: list[Any] = column.to_pylist()
@@ -113,8 +113,8 @@ def _say(lines: Iterator[list[Any]]) -> None:
     for line in lines:
         text = json.dumps(line, default=_plain, separators=(",", ":")).encode() + b"\n"
         said += len(text)
-        if said > MOST_SAID_BYTES:
-            raise RefusedFile(f"the file's rows are more than {MOST_SAID_BYTES:,} bytes of text; import it in parts")
+        if said > MAX_OUTPUT_BYTES:
+            raise RefusedFile(f"the file's rows are more than {MAX_OUTPUT_BYTES:,} bytes of text; import it in parts")
         sys.stdout.buffer.write(text)
 
 

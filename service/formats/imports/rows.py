@@ -15,10 +15,10 @@ from typing import Any
 
 from service.domain.errors import InvalidRequest
 
-MOST_ROWS = 100_000
-MOST_COLUMNS = 500
-MOST_CELL_CHARACTERS = 32_768
-MOST_NAME_CHARACTERS = 200
+MAX_ROWS = 100_000
+MAX_COLUMNS = 500
+MAX_CELL_CHARACTERS = 32_768
+MAX_NAME_CHARACTERS = 200
 LARGEST = 1e18
 """Larger than any count, amount or number of hours of a training run."""
 YEARS = range(2000, 2101)
@@ -72,8 +72,8 @@ def table(content: bytes, needed: Collection[str], delimiter: str = ",", *, quot
 
 def check_rows(count: int) -> None:
     """Raises InvalidRequest for more rows than a file may have."""
-    if count > MOST_ROWS:
-        raise InvalidRequest(f"the file has more than {MOST_ROWS:,} rows; import it in parts")
+    if count > MAX_ROWS:
+        raise InvalidRequest(f"the file has more than {MAX_ROWS:,} rows; import it in parts")
 
 
 def _records(reader: Iterator[list[str]]) -> Iterator[tuple[int, list[str]]]:
@@ -90,8 +90,8 @@ def _records(reader: Iterator[list[str]]) -> Iterator[tuple[int, list[str]]]:
 
 def _header(cells: list[str], needed: Collection[str]) -> list[str]:
     header = [cell.strip() for cell in cells]
-    if len(header) > MOST_COLUMNS:
-        raise InvalidRequest(f"the file has {len(header):,} columns; at most {MOST_COLUMNS} are taken")
+    if len(header) > MAX_COLUMNS:
+        raise InvalidRequest(f"the file has {len(header):,} columns; at most {MAX_COLUMNS} are taken")
     check_columns(header, needed)
     return header
 
@@ -110,8 +110,8 @@ def check_columns(header: Collection[str], needed: Collection[str]) -> None:
 def _row(number: int, header: list[str], cells: list[str]) -> Row:
     if len(cells) != len(header):
         return Row(number, {}, f"{len(cells)} cells where the first row names {len(header)} columns")
-    if max(map(len, cells)) > MOST_CELL_CHARACTERS:
-        return Row(number, {}, f"a cell of more than {MOST_CELL_CHARACTERS:,} characters")
+    if max(map(len, cells)) > MAX_CELL_CHARACTERS:
+        return Row(number, {}, f"a cell of more than {MAX_CELL_CHARACTERS:,} characters")
     return Row(number, dict(zip(header, cells, strict=True)))
 
 
@@ -124,7 +124,7 @@ def json_value(content: bytes, what: str) -> Any:
 
 
 def listed(value: Any, what: str) -> list[Any]:
-    """A list of at most MOST_ROWS entries. Raises InvalidRequest."""
+    """A list of at most MAX_ROWS entries. Raises InvalidRequest."""
     if not isinstance(value, list):
         raise InvalidRequest(f"{what} has to be a list")
     check_rows(len(value))
@@ -140,8 +140,8 @@ def said(value: object) -> str:
 def name_of(value: object) -> str:
     """Name or id in a cell, empty if there is none. Raises RowRefused for one that is too long."""
     text = said(value)
-    if len(text) > MOST_NAME_CHARACTERS or not text.isprintable():
-        raise RowRefused(f"{text[:40]!r}… is no name: at most {MOST_NAME_CHARACTERS} printable characters")
+    if len(text) > MAX_NAME_CHARACTERS or not text.isprintable():
+        raise RowRefused(f"{text[:40]!r}… is no name: at most {MAX_NAME_CHARACTERS} printable characters")
     return text
 
 

@@ -7,24 +7,24 @@ from typing import Any, get_args
 
 from marshmallow import ValidationError, validates_schema
 
-from service.domain.tracking.alerts import LIMITS, MOST_URL, RULE_FIELDS, AlertKind, DeliveryState, Percentile, TargetKind
+from service.domain.tracking.alerts import LIMITS, MAX_URL_CHARACTERS, RULE_FIELDS, AlertKind, DeliveryState, Percentile, TargetKind
 from service.schemas.base import Choice, Count, Items, Moment, NotNegative, Number, Part, Positive, Schema, Text
 from service.schemas.fields import FreeObject
 
 KINDS = get_args(AlertKind)
-MOST_TARGETS = 10
-MOST_SHARES = 20
-MOST_HOURS = 8760.0
-MOST_DAYS = 365.0
-MOST_USD = 1e12
+MAX_TARGETS = 10
+MAX_SHARES = 20
+MAX_HOURS = 8760.0
+MAX_DAYS = 365.0
+MAX_USD = 1e12
 
 
 class NewAlertTargetSchema(Schema):
     """A target of alerts: a webhook, or a Slack incoming webhook."""
 
-    webhook = Text(max_length=MOST_URL, description="https address that alerts are POSTed to, signed as in Standard Webhooks")
+    webhook = Text(max_length=MAX_URL_CHARACTERS, description="https address that alerts are POSTed to, signed as in Standard Webhooks")
     secret = Text(description="webhook: `whsec_` and the base64 of 24 to 64 random bytes; left out: generated, and shown once")
-    slack = Text(max_length=MOST_URL, description="Address of a Slack incoming webhook, https://hooks.slack.com/services/…")
+    slack = Text(max_length=MAX_URL_CHARACTERS, description="Address of a Slack incoming webhook, https://hooks.slack.com/services/…")
 
     @validates_schema(skip_on_field_errors=True)
     def _one_of_both(self, data: Mapping[str, Any], **_: Any) -> None:
@@ -38,12 +38,12 @@ class NewAlertRuleSchema(Schema):
     """A rule: condition, limits and targets."""
 
     kind = Choice(KINDS, required=True)
-    shares = Items(Number(above=0.0, maximum=10.0), min_items=1, max_items=MOST_SHARES, description="budget: of the budget, such as 0.8")
+    shares = Items(Number(above=0.0, maximum=10.0), min_items=1, max_items=MAX_SHARES, description="budget: of the budget, such as 0.8")
     percentile = Choice(get_args(Percentile), description="forecast_over_…: p90 alerts at a probability of 10 %, p50 at 50 %")
-    hours = Positive(maximum=MOST_HOURS, description="stalled: hours without an event of an unfinished run")
-    days = NotNegative(maximum=MOST_DAYS, description="gate_missed: days since the half-spend gate was due")
-    team_usd = Positive(maximum=MOST_USD, description="cap: of all programs of the team together; the others are the program's `caps`")
-    targets = Items(Part(NewAlertTargetSchema), min_items=1, max_items=MOST_TARGETS, required=True)
+    hours = Positive(maximum=MAX_HOURS, description="stalled: hours without an event of an unfinished run")
+    days = NotNegative(maximum=MAX_DAYS, description="gate_missed: days since the half-spend gate was due")
+    team_usd = Positive(maximum=MAX_USD, description="cap: of all programs of the team together; the others are the program's `caps`")
+    targets = Items(Part(NewAlertTargetSchema), min_items=1, max_items=MAX_TARGETS, required=True)
 
     @validates_schema(skip_on_field_errors=True)
     def _limits_of_its_kind(self, data: Mapping[str, Any], **_: Any) -> None:
@@ -59,7 +59,7 @@ class AlertTargetSchema(Schema):
     """A target of alerts. Addresses often contain a secret: only the host is shown."""
 
     kind = Choice(get_args(TargetKind), required=True)
-    host = Text(required=True, max_length=MOST_URL)
+    host = Text(required=True, max_length=MAX_URL_CHARACTERS)
     secret = Text(description="Signing secret of a webhook; in the answer that creates the rule only")
 
 
@@ -69,12 +69,12 @@ class AlertRuleSchema(Schema):
     id = Text(required=True)
     program = Text(required=True)
     kind = Choice(KINDS, required=True)
-    shares = Items(Number(), required=True, max_items=MOST_SHARES)
+    shares = Items(Number(), required=True, max_items=MAX_SHARES)
     percentile = Choice(get_args(Percentile), required=True, allow_none=True)
     hours = Number(required=True, allow_none=True)
     days = Number(required=True, allow_none=True)
     team_usd = Number(required=True, allow_none=True)
-    targets = Items(Part(AlertTargetSchema), required=True, max_items=MOST_TARGETS)
+    targets = Items(Part(AlertTargetSchema), required=True, max_items=MAX_TARGETS)
     created_at = Moment(required=True)
 
 
@@ -91,7 +91,7 @@ class DeliverySchema(Schema):
     id = Text(required=True, description="The webhook-id of its messages, the same at every attempt")
     target = Count(required=True, minimum=0, suffixes=False, description="Its place among the rule's targets")
     kind = Choice(get_args(TargetKind), required=True)
-    host = Text(required=True, max_length=MOST_URL)
+    host = Text(required=True, max_length=MAX_URL_CHARACTERS)
     state = Choice(get_args(DeliveryState), required=True)
     attempts = Count(required=True, minimum=0, suffixes=False)
     due_at = Moment(required=True, allow_none=True, description="When the next attempt is made")
@@ -111,7 +111,7 @@ class AlertSchema(Schema):
     figures = FreeObject(required=True)
     at = Moment(required=True)
     ended_at = Moment(required=True, allow_none=True, description="End of the finding; null while it lasts")
-    deliveries = Items(Part(DeliverySchema), required=True, max_items=MOST_TARGETS)
+    deliveries = Items(Part(DeliverySchema), required=True, max_items=MAX_TARGETS)
 
 
 class AlertPageSchema(Schema):

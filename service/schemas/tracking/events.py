@@ -16,8 +16,8 @@ from service.schemas.base import Choice, Count, Items, Moment, NotNegative, Numb
 from service.schemas.paging import PageQuerySchema
 from service.serialization import plain
 
-MOST_EVENTS = 1000
-MOST_USD = 1e12
+MAX_EVENTS = 1000
+MAX_USD = 1e12
 MICRO = 1_000_000
 NOT_FINITE = ("nan", "inf", "-inf")
 OF_DOMAIN = {name: domain for domain, name in API_NAMES.items()}
@@ -58,7 +58,7 @@ class EventSchema(Schema):
     step = Count(minimum=0, suffixes=False, description="Optimizer step")
     tokens_done = Count(minimum=0, description="Position in the plan [tokens]; falls after a rollback")
     accelerator_hours = NotNegative(maximum=1e12, description="Running total of the run")
-    cost_usd = NotNegative(maximum=MOST_USD, description="Running total of the run")
+    cost_usd = NotNegative(maximum=MAX_USD, description="Running total of the run")
     accelerators = Count(minimum=0, maximum=10**7, suffixes=False, description="Number in use by the run")
     loss = LossField(description="Training loss [nats per token]; NaN and infinities are the texts nan, inf or -inf")
     mfu = Share(description="Model FLOPs utilisation as measured by the run [1]")
@@ -70,7 +70,7 @@ class EventSchema(Schema):
     name = Text(description="branch: its name")
     metric = Text(description="evaluation: name of the metric")
     value = Number(description="evaluation: value of the metric")
-    usd = Number(minimum=-MOST_USD, maximum=MOST_USD, description="cost: amount beside the running total [USD]; credits are negative")
+    usd = Number(minimum=-MAX_USD, maximum=MAX_USD, description="cost: amount beside the running total [USD]; credits are negative")
     line = Text(description="cost: cost line, such as storage, network, personnel, or compute for an invoice")
     billed_until = Moment(description="cost: end of the invoiced period; until then the invoice replaces the running total")
     gate = Text(description="decision: the gate, such as midpoint or a tier")
@@ -128,7 +128,7 @@ class EventPart(Part):
 class EventsSchema(Schema):
     """A batch of a run's events."""
 
-    events = Items(EventPart(EventSchema), min_items=1, max_items=MOST_EVENTS, required=True)
+    events = Items(EventPart(EventSchema), min_items=1, max_items=MAX_EVENTS, required=True)
 
 
 class RejectedEventSchema(Schema):
@@ -143,7 +143,7 @@ class AppendResultSchema(Schema):
 
     accepted = Count(required=True, minimum=0, suffixes=False)
     duplicates = Count(required=True, minimum=0, suffixes=False)
-    rejected = Items(Part(RejectedEventSchema), max_items=MOST_EVENTS, required=True)
+    rejected = Items(Part(RejectedEventSchema), max_items=MAX_EVENTS, required=True)
 
 
 def event_body(logged: LoggedEvent) -> dict[str, Any]:
@@ -167,7 +167,7 @@ class LoggedEventSchema(EventSchema):
 class EventPageSchema(Schema):
     """A page of a run's log."""
 
-    items = Items(Part(LoggedEventSchema), max_items=MOST_EVENTS, required=True)
+    items = Items(Part(LoggedEventSchema), max_items=MAX_EVENTS, required=True)
     next_cursor = Text(required=True, allow_none=True, max_length=1000)
 
 

@@ -19,48 +19,48 @@ PLANNED = tuple(PlannedSchema().fields)
 PROGRAM_FIELDS = ("name", "state", "budget_usd", "planned_tokens", "start", "deadline")
 
 
-def program_body(row: ProgramRecord) -> Body:
+def program_body(record: ProgramRecord) -> Body:
     """A program as its JSON object."""
-    body = row.body
+    body = record.body
     planned = [{"tier": run["tier"], "name": run["name"]} for run in body.get("runs", ())]
     stated = {name: body.get(name) for name in ("budget_usd", "planned_tokens", "start", "deadline", "caps")}
-    return {**_common(row), **stated, "midpoint_gate": effective_gate(body), "planned_runs": planned}
+    return {**_common(record), **stated, "midpoint_gate": effective_gate(body), "planned_runs": planned}
 
 
-def run_body(row: RunRecord) -> Body:
+def run_body(record: RunRecord) -> Body:
     """A run as its JSON object."""
-    planned = {name: row.body["planned"].get(name) for name in PLANNED}
-    return {**_common(row), "program": row.program, "tier": row.body["tier"], "planned": planned, "events": row.position}
+    planned = {name: record.body["planned"].get(name) for name in PLANNED}
+    return {**_common(record), "program": record.program, "tier": record.body["tier"], "planned": planned, "events": record.position}
 
 
-def _common(row: ProgramRecord | RunRecord) -> Body:
+def _common(record: ProgramRecord | RunRecord) -> Body:
     return {
-        "id": row.id,
-        "name": row.body["name"],
-        "state": row.body["state"],
-        "version": row.version,
-        "price_snapshot": row.body.get("price_snapshot"),
+        "id": record.id,
+        "name": record.body["name"],
+        "state": record.body["state"],
+        "version": record.version,
+        "price_snapshot": record.body.get("price_snapshot"),
         "engine_version": engine_version(),
-        "created_at": plain(row.created_at),
-        "updated_at": plain(row.updated_at),
+        "created_at": plain(record.created_at),
+        "updated_at": plain(record.updated_at),
     }
 
 
 def status_body(tracked: StatusResult) -> dict[str, Any]:
     """A program's status as its JSON object."""
     body: dict[str, Any] = plain(tracked.status)
-    body["runs"] = [{"id": row.id, **run} for row, run in zip(tracked.runs, body["runs"], strict=True)]
+    body["runs"] = [{"id": record.id, **run} for record, run in zip(tracked.runs, body["runs"], strict=True)]
     return {**body, "price_snapshot": tracked.program.body.get("price_snapshot"), "engine_version": engine_version()}
 
 
 def report_body(report: ProgramReport) -> dict[str, Any]:
     """A report as its JSON object."""
-    found = report.tracked
-    status = status_body(found)
-    told = ("headline", "gate_date", "time_series", "losses", "interruptions", "log", "unknown", "assumptions")
+    result = report.tracked
+    status = status_body(result)
+    blocks = ("headline", "gate_date", "time_series", "losses", "interruptions", "log", "unknown", "assumptions")
     return {
-        **{name: plain(getattr(report, name)) for name in told},
-        "program": {"id": found.program.id, **{name: found.program.body.get(name) for name in PROGRAM_FIELDS}},
+        **{name: plain(getattr(report, name)) for name in blocks},
+        "program": {"id": result.program.id, **{name: result.program.body.get(name) for name in PROGRAM_FIELDS}},
         "status": status,
         "price_snapshot": status["price_snapshot"],
         "engine_version": status["engine_version"],

@@ -7,7 +7,7 @@ from service.schemas.base import Choice, Count, Day, Items, Moment, NotNegative,
 from service.schemas.fields import FreeObject
 from service.schemas.programs.request import MidpointGateSchema
 
-MOST_USD = 1e12
+MAX_USD = 1e12
 STATES = ("open", "closed")
 DECAYS = ("constant", "cosine", "linear")
 GATE = (
@@ -19,15 +19,15 @@ GATE = (
 class CapsSchema(Schema):
     """Spending caps, for alerts."""
 
-    program_usd = NotNegative(maximum=MOST_USD)
-    run_usd = NotNegative(maximum=MOST_USD, description="Of every run")
+    program_usd = NotNegative(maximum=MAX_USD)
+    run_usd = NotNegative(maximum=MAX_USD, description="Of every run")
 
 
 class ProgramChangeSchema(Schema):
     """Changeable fields of a program; every version is kept."""
 
     name = Text()
-    budget_usd = Positive(maximum=MOST_USD)
+    budget_usd = Positive(maximum=MAX_USD)
     planned_tokens = Count()
     start = Day()
     deadline = Day()
@@ -40,7 +40,7 @@ class NewProgramSchema(Schema):
 
     name = Text(required=True)
     plan = FreeObject(description="A request of POST /v1/estimate/program, or its answer")
-    budget_usd = Positive(maximum=MOST_USD, description="Left out: the plan's total")
+    budget_usd = Positive(maximum=MAX_USD, description="Left out: the plan's total")
     planned_tokens = Count(description="Left out: those of the plan")
     start = Day(description="Left out: the plan's")
     deadline = Day(description="Left out: the plan's, or its median end")
@@ -83,7 +83,7 @@ class PlannedSchema(Schema):
 
     tokens = Count()
     accelerator_hours = Positive(maximum=1e12)
-    usd = Positive(maximum=MOST_USD)
+    usd = Positive(maximum=MAX_USD)
     start = Day()
     finish = Day()
     loss = Positive(maximum=1e6, description="Training loss at the end [nats a token]")

@@ -23,7 +23,7 @@ Decide = Callable[[Sequence[PreviousAlert]], AlertChanges]
 """Changes by a rule's findings, given its previous alerts."""
 ENDED = "the rule was ended"
 LOST = "the process that sent it was lost"
-MOST_ERROR = 2000
+MAX_ERROR_CHARACTERS = 2000
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,11 +53,13 @@ _PROGRAM = tuple(track_programs.c[name] for name in ProgramRecord.__dataclass_fi
 class AlertRows(Database):
     """Storage of alert rules, alerts and deliveries."""
 
-    def create_rule(self, program: ProgramRecord, body: Body, now: datetime, kept: IdempotencyRecord | None = None) -> AlertRuleRecord:
+    def create_rule(
+        self, program: ProgramRecord, body: Body, now: datetime, idempotency: IdempotencyRecord | None = None
+    ) -> AlertRuleRecord:
         """A new rule of a program, which is then evaluated at once. Raises IdempotentReplay and IdempotencyKeyReused for a known
         idempotency key."""
         with self._write() as connection:
-            remembered = store_response(connection, kept)
+            remembered = store_response(connection, idempotency)
             _lock(connection, program.id)
             number = _next(connection, alert_rules.c.number, alert_rules.c.program == program.id)
             made = AlertRuleRecord(str(uuid.uuid4()), program.team, program.id, number, dict(body), now, None)
@@ -81,8 +83,8 @@ class AlertRows(Database):
 
     def end_rule(self, rule: AlertRuleRecord, now: datetime) -> None:
         """End a rule and drop its pending deliveries. Its alerts stay."""
-        told = select(alerts.c.id).where(alerts.c.rule == rule.id)
-        waiting = and_(alert_deliveries.c.state == "pending", alert_deliveries.c.alert.in_(told))
+        alert_ids = select(alerts.c.id).where(alerts.c.rule == rule.id)
+        waiting = and_(alert_deliveries.c.state == "pending", alert_deliveries.c.alert.in_(alert_ids))
         with self._write() as connection:
             connection.execute(
                 update(alert_rules).where(alert_rules.c.id == rule.id, alert_rules.c.ended_at.is_(None)).values(ended_at=now)
@@ -118,11 +120,11 @@ class AlertRows(Database):
         evaluations the second sees the alerts of the first.
         """
         with self._read() as connection:
-            if not decide(_told(connection, rule, since)):
+            if not decide(_previous_alerts(connection, rule, since)):
                 return []
         with self._write() as connection:
             _lock(connection, rule.program)
-            changes = decide(_told(connection, rule, since))
+            changes = decide(_previous_alerts(connection, rule, since))
             _end(connection, rule, changes.ended, now)
             _end(connection, rule, changes.resumed, None)
             return [_insert(connection, rule, finding.subject, asdict(finding), now) for finding in changes.new]
@@ -171,7 +173,11 @@ class AlertRows(Database):
             alert_deliveries.c.state == "pending",
             alert_deliveries.c.attempts == delivery.attempts,
         )
-        values: dict[str, Any] = {"state": state, "claimed_until": None, "last_error": error and sanitize_text(error)[:MOST_ERROR]}
+        values: dict[str, Any] = {
+            "state": state,
+            "claimed_until": None,
+            "last_error": error and sanitize_text(error)[:MAX_ERROR_CHARACTERS],
+        }
         values |= {"due_at": due_at or delivery.due_at, "sent_at": now if state == "sent" else None}
         with self._write() as connection:
             return connection.execute(update(alert_deliveries).where(ours).values(values)).rowcount == 1
@@ -186,7 +192,7 @@ def _next(connection: Connection, number: ColumnElement[int], where: ColumnEleme
     return int(connection.execute(select(func.coalesce(func.max(number), 0)).where(where)).scalar_one()) + 1
 
 
-def _told(connection: Connection, rule: AlertRuleRecord, since: datetime) -> list[PreviousAlert]:
+def _previous_alerts(connection: Connection, rule: AlertRuleRecord, since: datetime) -> list[PreviousAlert]:
     recent = or_(alerts.c.ended_at.is_(None), alerts.c.ended_at > since)
     query = select(alerts.c.subject, alerts.c.ended_at).where(alerts.c.rule == rule.id, recent).order_by(alerts.c.episode)
     return [PreviousAlert(**row) for row in connection.execute(query).mappings()]

@@ -77,9 +77,9 @@ _WRITERS: Mapping[type, Callable[[Any], str]] = {int: repr, float: _number}
 
 def event_of(row: Row[Any]) -> Event:
     """The event of a row."""
-    given = json.loads(row.body)
-    if isinstance(given.get("loss"), str):
-        given["loss"] = float(given["loss"])
-    if "billed_until" in given:
-        given["billed_until"] = utc_datetime(given["billed_until"])
-    return Event(row.event, row.type, utc_datetime(row.at), supersedes=row.supersedes, **given)
+    members = json.loads(row.body)
+    if isinstance(members.get("loss"), str):
+        members["loss"] = float(members["loss"])
+    if "billed_until" in members:
+        members["billed_until"] = utc_datetime(members["billed_until"])
+    return Event(row.event, row.type, utc_datetime(row.at), supersedes=row.supersedes, **members)

@@ -66,7 +66,7 @@ class EventRows(Database):
             return AppendedEvents(tuple(row.event for row in rows), (), ())
         with self._write() as connection:
             connection.execute(_LOCK, {"run_key": run.key})
-            added, new = _sorted_out(rows, _kept(connection, run.key, [row.event for row in rows]))
+            added, new = _split_known(rows, _stored(connection, run.key, [row.event for row in rows]))
             appended = _append(connection, run.key, new, received)
             if appended != len(new):
                 raise RuntimeError(f"{appended} of {len(new)} new events of run {run.id} were appended under its lock")
@@ -97,12 +97,12 @@ class EventRows(Database):
         """By event id: the event itself, or the latest correction of it."""
         with self._snapshot() as connection:
             newest = {row.event: event_of(row) for row in rows_of(connection, run.key, ids)}
-            words = dict(newest)
-            while words:
-                asked = {word.id: event for event, word in words.items()}
-                corrections = _corrections_of(connection, run.key, list(asked))
-                words = {asked[str(word.supersedes)]: word for word in corrections}
-                newest |= words
+            latest = dict(newest)
+            while latest:
+                by_id = {revision.id: event for event, revision in latest.items()}
+                corrections = _corrections_of(connection, run.key, list(by_id))
+                latest = {by_id[str(revision.supersedes)]: revision for revision in corrections}
+                newest |= latest
             return newest
 
     def latest_revisions_elsewhere(self, runs: Sequence[RunRecord], ids: Sequence[str]) -> list[tuple[RunRecord, Event]]:
@@ -115,8 +115,10 @@ class EventRows(Database):
                     where = (track_events.c.run.in_(keys), track_events.c.event.in_(chunk))
                     for key, event in connection.execute(select(track_events.c.run, track_events.c.event).where(*where)):
                         held[key].append(event)
-        found = [(by_key[key], word) for key, events in held.items() for word in self.latest_revisions(by_key[key], events).values()]
-        return [(run, word) for run, word in found if not is_retraction(word)]
+        found = [
+            (by_key[key], revision) for key, events in held.items() for revision in self.latest_revisions(by_key[key], events).values()
+        ]
+        return [(run, revision) for run, revision in found if not is_retraction(revision)]
 
 
 def _append(connection: Connection, run: int, rows: Sequence[EventRow], received: int) -> int:
@@ -131,7 +133,7 @@ def _append(connection: Connection, run: int, rows: Sequence[EventRow], received
     return connection.exec_driver_sql(_IN_SQLITE, numbered).rowcount
 
 
-def _kept(connection: Connection, run: int, ids: Sequence[str]) -> dict[str, EventRow]:
+def _stored(connection: Connection, run: int, ids: Sequence[str]) -> dict[str, EventRow]:
     return {row.event: EventRow._make(row) for row in rows_of(connection, run, ids)}
 
 
@@ -149,14 +151,14 @@ def _one_of(connection: Connection, column: ColumnElement[str], names: Sequence[
     return column.in_(names)
 
 
-def _sorted_out(rows: Sequence[EventRow], kept: dict[str, EventRow]) -> tuple[AppendedEvents, list[EventRow]]:
+def _split_known(rows: Sequence[EventRow], stored: dict[str, EventRow]) -> tuple[AppendedEvents, list[EventRow]]:
     new: list[EventRow] = []
     duplicates: list[str] = []
     conflicts: list[str] = []
     for row in rows:
-        known = kept.get(row.event)
+        known = stored.get(row.event)
         if known is None:
-            kept[row.event] = row
+            stored[row.event] = row
             new.append(row)
         else:
             (duplicates if known == row else conflicts).append(row.event)

@@ -18,12 +18,12 @@ MOST = 1000
 class FeedbackRows(Database):
     """Storage of run outcomes."""
 
-    def save_run_outcome(self, team: str, lesson: RunOutcome, now: datetime) -> None:
+    def save_run_outcome(self, team: str, outcome: RunOutcome, now: datetime) -> None:
         """Store the outcome of a run, in place of an older one."""
         with self._write() as connection:
-            new = insert_into(connection, track_lessons).values(run=lesson.run, team=team, body=asdict(lesson), at=now)
-            kept = {"body": new.excluded.body, "at": new.excluded.at}
-            connection.execute(new.on_conflict_do_update(index_elements=["run"], set_=kept))
+            new = insert_into(connection, track_lessons).values(run=outcome.run, team=team, body=asdict(outcome), at=now)
+            values = {"body": new.excluded.body, "at": new.excluded.at}
+            connection.execute(new.on_conflict_do_update(index_elements=["run"], set_=values))
 
     def delete_run_outcome(self, run: str) -> None:
         """Delete the outcome of a run that was opened again."""

@@ -29,11 +29,11 @@ class TrackRows(Database):
     """Storage of programs and runs. Every read names the team: records of other teams are not found."""
 
     def create_program(
-        self, team: str, body: Body, plan: Body | None, now: datetime, kept: IdempotencyRecord | None = None
+        self, team: str, body: Body, plan: Body | None, now: datetime, idempotency: IdempotencyRecord | None = None
     ) -> ProgramRecord:
         """A new program of a team. Raises IdempotentReplay and IdempotencyKeyReused for a known idempotency key."""
         with self._write() as connection:
-            remembered = store_response(connection, kept)
+            remembered = store_response(connection, idempotency)
             if team == DEFAULT_TEAM:
                 insert_new(connection, teams, [{"id": team, "name": team, "created_at": now}])
             _lock(connection, teams, teams.c.id == team)
@@ -69,10 +69,12 @@ class TrackRows(Database):
         """The program with a new body. Raises VersionConflictError where `program` is not its newest version."""
         return _program(self._revised(track_programs, program, {"body": dict(body)}, now, by))
 
-    def create_run(self, program: ProgramRecord, name: str, body: Body, now: datetime, kept: IdempotencyRecord | None = None) -> RunRecord:
+    def create_run(
+        self, program: ProgramRecord, name: str, body: Body, now: datetime, idempotency: IdempotencyRecord | None = None
+    ) -> RunRecord:
         """A new run of a program. Raises IdempotentReplay and IdempotencyKeyReused for a known idempotency key."""
         with self._write() as connection:
-            remembered = store_response(connection, kept)
+            remembered = store_response(connection, idempotency)
             _lock(connection, track_programs, track_programs.c.id == program.id)
             last = select(func.coalesce(func.max(track_runs.c.number), 0)).where(track_runs.c.program == program.id)
             place = {"team": program.team, "program": program.id, "number": _number(connection, last), "name": name}

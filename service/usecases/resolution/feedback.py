@@ -23,7 +23,7 @@ from service.usecases.resolution.assumption_log import AssumptionLog
 log = logging.getLogger(__name__)
 
 Given = Mapping[str, Any]
-SEEN_WITHIN_S = 2.0
+MAX_AGE_S = 2.0
 """Age of cached outcomes at which they are read again [s]."""
 MTTF = "mttf_hours_per_accelerator"
 
@@ -45,38 +45,38 @@ class FeedbackCache:
             known = () if self._store.absent() else self._store.run_outcomes(team)
         except StoreUnavailable as error:
             log.warning("run outcomes of a team cannot be read, the last known ones are used: %s", error)
-        self._known[team] = (self._ticks() + SEEN_WITHIN_S, known)
+        self._known[team] = (self._ticks() + MAX_AGE_S, known)
         return known
 
 
 def apply_throughput_feedback(context: AppContext, run: Run, utilisation: Utilisation, notes: AssumptionLog) -> Utilisation:
     """The utilisation scaled to the throughput that the team's finished runs on this accelerator reached."""
-    lessons = context.run_outcomes()
-    if not lessons:
+    outcomes = context.run_outcomes()
+    if not outcomes:
         return utilisation
     accelerator = run.cluster.accelerator
-    found = feedback_factors(lessons, accelerator.name, find_failure_rate(accelerator).mttf_hours.p50, feedback_rules())
-    if found.throughput_ratio is None:
+    factors = feedback_factors(outcomes, accelerator.name, find_failure_rate(accelerator).mttf_hours.p50, feedback_rules())
+    if factors.throughput_ratio is None:
         return utilisation
-    source = f"{_runs(found.throughput_runs)} on this accelerator reached it, against what was modelled; {feedback_rules().source}"
-    notes.assume("throughput.learned", round(found.throughput_ratio, 4), source)
-    return scale_throughput(utilisation, found.throughput_ratio)
+    source = f"{_runs(factors.throughput_runs)} on this accelerator reached it, against what was modelled; {feedback_rules().source}"
+    notes.assume("throughput.learned", round(factors.throughput_ratio, 4), source)
+    return scale_throughput(utilisation, factors.throughput_ratio)
 
 
 def apply_request_feedback(context: AppContext, request: Given, accelerator: Any, notes: AssumptionLog) -> Given:
     """The request with failure rate and overheads of the team's finished runs where it states none."""
-    lessons = context.run_outcomes()
-    if not lessons:
+    outcomes = context.run_outcomes()
+    if not outcomes:
         return request
-    found = feedback_factors(lessons, accelerator.name, find_failure_rate(accelerator).mttf_hours.p50, feedback_rules())
+    factors = feedback_factors(outcomes, accelerator.name, find_failure_rate(accelerator).mttf_hours.p50, feedback_rules())
     failures, overhead = request.get("failures", {}), request.get("overhead")
     learned: dict[str, Any] = {}
-    if found.mttf_hours_per_accelerator is not None and failures.get(MTTF) is None:
-        source = f"{_runs(found.failure_runs)} on this accelerator; {feedback_rules().source}"
-        learned["failures"] = {**failures, MTTF: notes.assume(f"failures.{MTTF}", found.mttf_hours_per_accelerator, source)}
-    if found.overhead and not overhead:
-        source = f"{_runs(found.overhead_runs)} with such costs reported"
-        learned["overhead"] = {name: notes.assume(f"overhead.{name}", share, source) for name, share in found.overhead.items()}
+    if factors.mttf_hours_per_accelerator is not None and failures.get(MTTF) is None:
+        source = f"{_runs(factors.failure_runs)} on this accelerator; {feedback_rules().source}"
+        learned["failures"] = {**failures, MTTF: notes.assume(f"failures.{MTTF}", factors.mttf_hours_per_accelerator, source)}
+    if factors.overhead and not overhead:
+        source = f"{_runs(factors.overhead_runs)} with such costs reported"
+        learned["overhead"] = {name: notes.assume(f"overhead.{name}", share, source) for name, share in factors.overhead.items()}
     return {**request, **learned}
 
 

@@ -25,7 +25,7 @@ log = logging.getLogger(__name__)
 
 PAUSES_S = (5, 5 * 60, 30 * 60, 2 * 3600, 5 * 3600, 10 * 3600, 10 * 3600)
 """Pause after each failed attempt [s]: 28 hours in all, growing as the Standard Webhooks specification recommends."""
-MOST_ATTEMPTS = len(PAUSES_S) + 1
+MAX_ATTEMPTS = len(PAUSES_S) + 1
 JITTER = 0.2
 """Random relative extension of a pause, so that deliveries that failed together are not retried together."""
 MAX_CONCURRENT = 16
@@ -48,12 +48,12 @@ class SendMessage(Protocol):
 def deliver_due(context: AppContext, post: SendMessage = webhooks.post, jitter: Callable[[], float] = _RANDOM.random) -> int:
     """Attempt up to MAX_CONCURRENT due deliveries concurrently; returns the number attempted. Claimed deliveries are left to their
     process."""
-    claimed = context.store.claim_deliveries(context.clock(), LEASE, MAX_CONCURRENT, MOST_ATTEMPTS)
+    claimed = context.store.claim_deliveries(context.clock(), LEASE, MAX_CONCURRENT, MAX_ATTEMPTS)
     if not claimed:
         return 0
     with ThreadPoolExecutor(len(claimed), thread_name_prefix="delivery") as pool:
-        for outgoing, trouble in zip(claimed, pool.map(partial(_attempt, context, post), claimed), strict=True):
-            _settle(context, outgoing, trouble, jitter)
+        for outgoing, error in zip(claimed, pool.map(partial(_attempt, context, post), claimed), strict=True):
+            _settle(context, outgoing, error, jitter)
     return len(claimed)
 
 
@@ -91,8 +91,8 @@ def _attempt(context: AppContext, post: SendMessage, outgoing: ClaimedDelivery) 
     body, headers = _request(target, outgoing, context.clock())
     try:
         post(target.url, body, headers, private=context.settings.allow_private_webhooks)
-    except Undelivered as trouble:
-        return trouble
+    except Undelivered as error:
+        return error
     return None
 
 
@@ -104,16 +104,16 @@ def _request(target: AlertTarget, outgoing: ClaimedDelivery, now: datetime) -> t
     return body.encode(), headers | sign_headers(target.secret, outgoing.delivery.id, now, body)
 
 
-def _settle(context: AppContext, outgoing: ClaimedDelivery, trouble: Undelivered | None, jitter: Callable[[], float]) -> None:
+def _settle(context: AppContext, outgoing: ClaimedDelivery, error: Undelivered | None, jitter: Callable[[], float]) -> None:
     store, delivery, now = context.store, outgoing.delivery, context.clock()
-    if trouble is None:
+    if error is None:
         store.settle_delivery(delivery, "sent", now)
-    elif isinstance(trouble, Gone) or delivery.attempts >= MOST_ATTEMPTS:
-        log.warning("alert %s was not delivered to target %s, after %s attempts: %s", *_named(outgoing), delivery.attempts, trouble)
-        store.settle_delivery(delivery, "failed", now, error=str(trouble))
+    elif isinstance(error, Gone) or delivery.attempts >= MAX_ATTEMPTS:
+        log.warning("alert %s was not delivered to target %s, after %s attempts: %s", *_named(outgoing), delivery.attempts, error)
+        store.settle_delivery(delivery, "failed", now, error=str(error))
     else:
         pause_s = PAUSES_S[delivery.attempts - 1] * (1 + JITTER * jitter())
-        store.settle_delivery(delivery, "pending", now, error=str(trouble), due_at=now + timedelta(seconds=pause_s))
+        store.settle_delivery(delivery, "pending", now, error=str(error), due_at=now + timedelta(seconds=pause_s))
 
 
 def _named(outgoing: ClaimedDelivery) -> tuple[str, int]:

@@ -30,23 +30,23 @@ SECRET_PREFIX = "whsec_"  # noqa: S105  # prefix of a secret, by the Standard We
 SECRET_BYTES = (24, 64)
 """Least and most bytes of a secret, by the same specification."""
 GENERATED_BYTES = 32
-MOST_RULES = 100
+MAX_RULES = 100
 """Most active rules of a program: all are evaluated every time."""
-JUDGED_EVERY = timedelta(minutes=5)
+EVALUATION_INTERVAL = timedelta(minutes=5)
 """Evaluation interval of a program without events: silence and dates can raise alerts."""
-MOST_PROGRAMS = 100
+MAX_PROGRAMS = 100
 """Programs evaluated in one task: the worker has other tasks."""
 
 
-def create_rule(context: AppContext, program: ProgramRecord, given: Given, kept: IdempotencyRecord | None) -> AlertRuleRecord:
+def create_rule(context: AppContext, program: ProgramRecord, given: Given, idempotency: IdempotencyRecord | None) -> AlertRuleRecord:
     """A new rule of a program. A webhook without a secret gets one.
 
     Raises InvalidRequest for a forbidden address, a malformed secret, and more rules than MAX_RULES.
     """
-    if len(context.store.rules(program.id)) >= MOST_RULES:
-        raise InvalidRequest(f"the program has {MOST_RULES} rules; end one of them first")
+    if len(context.store.rules(program.id)) >= MAX_RULES:
+        raise InvalidRequest(f"the program has {MAX_RULES} rules; end one of them first")
     targets = tuple(_target(context, target, f"/targets/{place}") for place, target in enumerate(given["targets"]))
-    return context.store.create_rule(program, asdict(AlertRule(given["kind"], targets, **_limits(given))), context.clock(), kept)
+    return context.store.create_rule(program, asdict(AlertRule(given["kind"], targets, **_limits(given))), context.clock(), idempotency)
 
 
 def find_rule(context: AppContext, who: Principal, rule_id: str) -> AlertRuleRecord:
@@ -93,30 +93,30 @@ def address_host(url: str) -> str:
 def evaluate_due(context: AppContext, stopping: Callable[[], bool] = never_stops) -> None:
     """Evaluate the programs with new events, and those not evaluated for EVALUATION_INTERVAL."""
     now = context.clock()
-    for judgement in context.store.due_evaluations(now - JUDGED_EVERY, MOST_PROGRAMS):
+    for evaluation in context.store.due_evaluations(now - EVALUATION_INTERVAL, MAX_PROGRAMS):
         if stopping():
             return
-        if context.store.claim_evaluation(judgement, now) and judgement.program.body["state"] == OPEN:
-            evaluate_program(context, judgement.program)
+        if context.store.claim_evaluation(evaluation, now) and evaluation.program.body["state"] == OPEN:
+            evaluate_program(context, evaluation.program)
 
 
 def evaluate_program(context: AppContext, program: ProgramRecord) -> list[AlertRecord]:
     """Evaluate all rules of a program; returns the new alerts. Their deliveries are stored when this returns."""
-    return list(_judged(context, program))
+    return list(_new_alerts(context, program))
 
 
-def _judged(context: AppContext, program: ProgramRecord) -> Iterator[AlertRecord]:
+def _new_alerts(context: AppContext, program: ProgramRecord) -> Iterator[AlertRecord]:
     now = context.clock()
     rows = context.store.rules(program.id)
     rules = [rule_from_record(row) for row in rows]
     tracked = program_status(context, program, now)
     team_usd = _team_usd(context, tracked) if any(rule.team_usd is not None for rule in rules) else None
     for row, rule in zip(rows, rules, strict=True):
-        found = evaluate_rule(rule, _standing(context, tracked, rule, team_usd))
+        found = evaluate_rule(rule, _rule_inputs(context, tracked, rule, team_usd))
         yield from context.store.record_alerts(row, partial(diff_alerts, rule.kind, found, now=now), now, now - REARM_AFTER)
 
 
-def _standing(context: AppContext, tracked: StatusResult, rule: AlertRule, team_usd: float | None) -> RuleInputs:
+def _rule_inputs(context: AppContext, tracked: StatusResult, rule: AlertRule, team_usd: float | None) -> RuleInputs:
     body = tracked.program.body
     caps = body.get("caps") or {}
     return RuleInputs(

@@ -8,7 +8,7 @@ from service.context import AppContext
 from service.domain.tracking.events import API_NAMES, EVENT_FIELDS, Event
 from service.domain.tracking.records import RunRecord
 
-MOST_STEPS = 50
+MAX_CHAIN_LENGTH = 50
 """Longest chain of corrections that is followed; beyond it a correction is accepted, and foreign fields have no effect."""
 
 
@@ -17,18 +17,18 @@ def invalid_corrections(context: AppContext, run: RunRecord, events: Sequence[Ev
     stating = [(place, event) for place, event in enumerate(events) if event.type == "correction" and _stated(event)]
     if not stating:
         return {}
-    kept = _kept(context, run, events)
+    stored = _stored_corrections(context, run, events)
     # Of several events with one id the log keeps the first.
-    known = {event.id: event for event in reversed(events)} | kept
-    return {place: reason for place, event in stating if event.id not in kept for reason in _reasons(event, known)}
+    known = {event.id: event for event in reversed(events)} | stored
+    return {place: reason for place, event in stating if event.id not in stored for reason in _reasons(event, known)}
 
 
-def _kept(context: AppContext, run: RunRecord, events: Sequence[Event]) -> dict[str, Event]:
+def _stored_corrections(context: AppContext, run: RunRecord, events: Sequence[Event]) -> dict[str, Event]:
     """Corrections of the batch that the log holds, and the events that these correct."""
     corrections = [event for event in events if event.type == "correction"]
     wanted = {name for event in corrections for name in (event.id, str(event.supersedes))}
     found: dict[str, Event] = {}
-    for _ in range(MOST_STEPS):
+    for _ in range(MAX_CHAIN_LENGTH):
         new = context.store.find_events(run, sorted(wanted))
         found |= new
         wanted = {event.supersedes for event in new.values() if event.supersedes} - found.keys()
@@ -40,7 +40,7 @@ def _kept(context: AppContext, run: RunRecord, events: Sequence[Event]) -> dict[
 def _reasons(correction: Event, known: Mapping[str, Event]) -> Iterator[str]:
     """At most one reason."""
     corrected: Event | None = correction
-    for _ in range(MOST_STEPS):
+    for _ in range(MAX_CHAIN_LENGTH):
         if corrected is None or corrected.type != "correction":
             break
         corrected = known.get(str(corrected.supersedes))

@@ -11,7 +11,7 @@ from service.domain.tracking.events import Event
 from service.domain.tracking.records import LoggedEvent, RunRecord
 from service.usecases.tracking.corrections import invalid_corrections
 
-MOST_AHEAD = timedelta(hours=24)
+MAX_CLOCK_LEAD = timedelta(hours=24)
 """Accepted lead of a sender's clock."""
 CONFLICT = "an event of this id is stored with another content; send a correction that supersedes it"
 AHEAD = "lies more than 24 h ahead of the server's clock, {now:%Y-%m-%dT%H:%M:%SZ}"
@@ -46,14 +46,14 @@ def append_events(context: AppContext, run: RunRecord, events: Sequence[Event]) 
     Raises StoreUnavailable.
     """
     now = context.clock()
-    latest = now + MOST_AHEAD
-    refused = [RejectedEvent(event.id, AHEAD.format(now=now)) for event in events if event.at > latest]
-    timely = [event for event in events if event.at <= latest]
-    refused += [RejectedEvent(event.id, ITSELF) for event in timely if event.supersedes == event.id]
-    sound = [event for event in timely if event.supersedes != event.id]
-    foreign = invalid_corrections(context, run, sound)
-    refused += [RejectedEvent(sound[place].id, reason) for place, reason in foreign.items()]
-    good = [event for place, event in enumerate(sound) if place not in foreign]
-    added = context.store.append_events(run, good, now)
-    refused += [RejectedEvent(event_id, CONFLICT) for event_id in added.conflicts]
-    return AppendResult(len(added.accepted), len(added.duplicates), tuple(refused))
+    latest = now + MAX_CLOCK_LEAD
+    rejected = [RejectedEvent(event.id, AHEAD.format(now=now)) for event in events if event.at > latest]
+    in_time = [event for event in events if event.at <= latest]
+    rejected += [RejectedEvent(event.id, ITSELF) for event in in_time if event.supersedes == event.id]
+    consistent = [event for event in in_time if event.supersedes != event.id]
+    foreign = invalid_corrections(context, run, consistent)
+    rejected += [RejectedEvent(consistent[place].id, reason) for place, reason in foreign.items()]
+    valid = [event for place, event in enumerate(consistent) if place not in foreign]
+    added = context.store.append_events(run, valid, now)
+    rejected += [RejectedEvent(event_id, CONFLICT) for event_id in added.conflicts]
+    return AppendResult(len(added.accepted), len(added.duplicates), tuple(rejected))

@@ -16,9 +16,9 @@ def record_outcome(context: AppContext, program: ProgramRecord, run: RunRecord) 
     """Store the outcome of a closed run; a run without a plan, or a short one, has none."""
     tracked = program_status(context, program)
     status = next(one for row, one in zip(tracked.runs, tracked.status.runs, strict=True) if row.id == run.id)
-    lesson = measure_outcome(run, status)
-    if lesson is not None:
-        context.store.save_run_outcome(run.team, lesson, context.clock())
+    outcome = measure_outcome(run, status)
+    if outcome is not None:
+        context.store.save_run_outcome(run.team, outcome, context.clock())
 
 
 def measure_outcome(run: RunRecord, status: RunStatus) -> RunOutcome | None:
@@ -27,10 +27,10 @@ def measure_outcome(run: RunRecord, status: RunStatus) -> RunOutcome | None:
     count = run.body["planned"].get("accelerators") or 1
     if accelerator is None or not hours or hours / count < feedback_rules().min_hours:
         return None
-    used = status.utilisation
-    ratio = used.mfu / used.planned_mfu if used.mfu and used.planned_mfu else None
-    before = run.body["planned"].get("learned_ratio") or 1.0
+    utilisation = status.utilisation
+    ratio = utilisation.mfu / utilisation.planned_mfu if utilisation.mfu and utilisation.planned_mfu else None
+    learned_ratio = run.body["planned"].get("learned_ratio") or 1.0
     lines = {line.line: line.usd for line in status.spend.lines}
     compute = lines.get("compute", 0.0)
     overhead = {name: lines[name] / compute for name in OVERHEADS if name in lines and compute > 0}
-    return RunOutcome(run.id, accelerator, ratio * before if ratio else None, hours, status.interruptions.count, overhead)
+    return RunOutcome(run.id, accelerator, ratio * learned_ratio if ratio else None, hours, status.interruptions.count, overhead)

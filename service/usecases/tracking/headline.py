@@ -52,7 +52,7 @@ def headline(baseline: ProgramBaseline, status: ProgramStatus) -> Headline:
         text=text,
         over_usd=money.over if money else None,
         late_days=int(time.over) if time else None,
-        notes=tuple(_said(baseline, status, money, time)),
+        notes=tuple(_notes(baseline, status, money, time)),
     )
 
 
@@ -97,7 +97,7 @@ def _sentence(parts: list[str]) -> str:
     return f"{joined[0].upper()}{joined[1:]}."
 
 
-def _said(baseline: ProgramBaseline, status: ProgramStatus, money: _Limit | None, time: _Limit | None) -> Iterator[str]:
+def _notes(baseline: ProgramBaseline, status: ProgramStatus, money: _Limit | None, time: _Limit | None) -> Iterator[str]:
     """Notes: what the headline leaves open, and what has to be decided."""
     if time and not money:
         yield f"Whether the budget will do is not known: {_reason(status, 'cost_usd', 'no budget is stated')}."

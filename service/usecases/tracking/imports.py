@@ -74,14 +74,14 @@ def import_file(
     runs_there = context.store.team_runs(who.team)
     # Programs are read last, so that the program of every run is known.
     directory = RunDirectory(context.store.team_programs(who.team), runs_there, place)
-    events, lost = _sorted_out(found.events, directory)
+    events, unmatched_rows = _by_run(found.events, directory)
     counts = ImportCounts()
-    for run, told in events.items():
+    for run, run_events in events.items():
         others = [other for other in directory.runs.values() if other.id != run]
-        for chunk in chunks(told, CHUNK):
-            _keep(context, directory.runs[run], others, chunk, counts)
-    unmatched = sorted([*found.unmatched, *lost], key=lambda one: one.row)
-    runs = {run: len(told) for run, told in events.items()}
+        for chunk in chunks(run_events, CHUNK):
+            _store_chunk(context, directory.runs[run], others, chunk, counts)
+    unmatched = sorted([*found.unmatched, *unmatched_rows], key=lambda one: one.row)
+    runs = {run: len(run_events) for run, run_events in events.items()}
     notes = (*found.notes, *(f"left out: {what} ({count})" for what, count in sorted(counts.left_out.items())))
     return ImportResult(counts.accepted, counts.duplicates, counts.corrected, tuple(counts.rejected), tuple(unmatched), runs, notes)
 
@@ -123,37 +123,37 @@ class RunDirectory:
         return of_program and reference.run in ("", run.id, run.name)
 
 
-def _sorted_out(matched: Sequence[ImportedEvent], directory: RunDirectory) -> tuple[dict[str, list[Event]], list[UnmatchedRow]]:
+def _by_run(matched: Sequence[ImportedEvent], directory: RunDirectory) -> tuple[dict[str, list[Event]], list[UnmatchedRow]]:
     events: dict[str, list[Event]] = defaultdict(list)
-    lost, known = [], {}
+    unmatched_rows, known = [], {}
     for one in matched:
         if one.reference not in known:
             known[one.reference] = directory.find(one.reference)
         run = known[one.reference]
         if isinstance(run, str):
-            lost.append(UnmatchedRow(one.row, run))
+            unmatched_rows.append(UnmatchedRow(one.row, run))
         else:
             events[run.id].append(one.event)
-    return events, lost
+    return events, unmatched_rows
 
 
-def _keep(context: AppContext, run: RunRecord, others: Sequence[RunRecord], events: Sequence[Event], counts: ImportCounts) -> None:
+def _store_chunk(context: AppContext, run: RunRecord, others: Sequence[RunRecord], events: Sequence[Event], counts: ImportCounts) -> None:
     """Store a chunk: restated events are corrected, and moved events are retracted from their former run.
 
     An event keeps its stored type: fields of another type are left out.
     """
     ids = [event.id for event in events]
-    for other, kept in context.store.latest_revisions_elsewhere(others, ids):
-        taken = append_events(context, other, [make_retraction(kept)])
+    for other, stored in context.store.latest_revisions_elsewhere(others, ids):
+        taken = append_events(context, other, [make_retraction(stored)])
         counts.corrected += taken.accepted
     newest = context.store.latest_revisions(run, ids)
     types = {name: first.type for name, first in context.store.find_events(run, list(newest)).items()}
     again = [event for event in events if event.id in newest]
     corrections = [make_restatement(drop_foreign_fields(event, types[event.id]), newest[event.id]) for event in again]
     counts.left_out.update(what for event in again if (what := foreign_fields_text(event, types[event.id])))
-    news = append_events(context, run, [event for event in events if event.id not in newest])
-    changed = append_events(context, run, [correction for correction in corrections if correction is not None])
-    counts.accepted += news.accepted
-    counts.duplicates += news.duplicates + corrections.count(None)
-    counts.corrected += changed.accepted
-    counts.rejected += [*news.rejected, *changed.rejected]
+    appended = append_events(context, run, [event for event in events if event.id not in newest])
+    corrected_events = append_events(context, run, [correction for correction in corrections if correction is not None])
+    counts.accepted += appended.accepted
+    counts.duplicates += appended.duplicates + corrections.count(None)
+    counts.corrected += corrected_events.accepted
+    counts.rejected += [*appended.rejected, *corrected_events.rejected]

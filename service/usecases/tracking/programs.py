@@ -19,12 +19,14 @@ OPEN = "open"
 NOT_OURS = "there is no {what} of this id"
 
 
-def check_new(context: AppContext, kept: IdempotencyRecord | None) -> None:
+def check_new(context: AppContext, idempotency: IdempotencyRecord | None) -> None:
     """Raise IdempotentReplay or IdempotencyKeyReused where the idempotency key is known; before work that a repeat must not cost."""
-    context.store.check_new(kept)
+    context.store.check_new(idempotency)
 
 
-def start_program(context: AppContext, who: Principal, given: Given, plan: Given | None, kept: IdempotencyRecord | None) -> ProgramRecord:
+def start_program(
+    context: AppContext, who: Principal, given: Given, plan: Given | None, idempotency: IdempotencyRecord | None
+) -> ProgramRecord:
     """A new program. `plan` has its request and answer; stated values take precedence over it.
 
     Raises InvalidRequest where the dates contradict one another.
@@ -35,7 +37,7 @@ def start_program(context: AppContext, who: Principal, given: Given, plan: Given
         stated["midpoint_gate"] = with_gate_share(stated["midpoint_gate"])
     body = planned | stated | {"state": OPEN}
     _check_dates(body)
-    return context.store.create_program(who.team, body, plan, context.clock(), kept)
+    return context.store.create_program(who.team, body, plan, context.clock(), idempotency)
 
 
 def list_programs(context: AppContext, who: Principal, after: int, limit: int) -> list[ProgramRecord]:
@@ -58,7 +60,7 @@ def change_program(context: AppContext, who: Principal, program: ProgramRecord, 
     return context.store.change_program(program, body, context.clock(), who.key)
 
 
-def start_run(context: AppContext, program: ProgramRecord, given: Given, kept: IdempotencyRecord | None) -> RunRecord:
+def start_run(context: AppContext, program: ProgramRecord, given: Given, idempotency: IdempotencyRecord | None) -> RunRecord:
     """A new run of a program. Raises InvalidRequest for a closed program and for planned dates in the wrong order."""
     if program.body["state"] == CLOSED:
         raise InvalidRequest("the program is closed; open it before it gets another run")
@@ -66,7 +68,7 @@ def start_run(context: AppContext, program: ProgramRecord, given: Given, kept: I
     planned = apply_stated(planned_run(program.body, tier, given["name"]), stated)
     body = {"name": given["name"], "tier": tier, "state": OPEN, "planned": planned, "price_snapshot": program.body.get("price_snapshot")}
     _check_planned(body)
-    return context.store.create_run(program, given["name"], body, context.clock(), kept)
+    return context.store.create_run(program, given["name"], body, context.clock(), idempotency)
 
 
 def list_runs(context: AppContext, program: ProgramRecord, after: int = 0, limit: int | None = None) -> list[RunRecord]:

@@ -12,7 +12,7 @@ from service.usecases.jobs import never_stops
 
 CHUNK_EVENTS = 20_000
 """Events a step: what a process holds in memory, and repeats after it was killed."""
-MOST_RUNS = 1000
+MAX_RUNS = 1000
 
 
 def render_hour(events: Sequence[Event], corrections: Sequence[Event]) -> str:
@@ -28,7 +28,7 @@ def project_run(context: AppContext, run: RunRecord, stopping: Callable[[], bool
 
 def project_all(context: AppContext, stopping: Callable[[], bool] = never_stops) -> None:
     """Update the rollups of all runs with new events."""
-    for run in context.store.runs_to_project(MOST_RUNS):
+    for run in context.store.runs_to_project(MAX_RUNS):
         project_run(context, run, stopping)
 
 

@@ -15,7 +15,7 @@ from service.domain.tracking.status import ProgramStatus, RunStatus, UnknownFigu
 from service.engine.tracking.hourly_rollup import CLOSING, EPOCH, rollup_from_json
 from service.presets.tracking.status import status_rules
 from service.usecases.tracking.headline import Headline, headline
-from service.usecases.tracking.report_series import LossPoint, SeriesPoint, losses, moments
+from service.usecases.tracking.report_series import LossPoint, SeriesPoint, cost_series, losses
 from service.usecases.tracking.status import PlannedRunHistory, StatusResult, program_status
 
 SHOWN = 50
@@ -74,53 +74,55 @@ class ProgramReport:
 
 def program_report(context: AppContext, program: ProgramRecord, as_of: datetime | None = None) -> ProgramReport:
     """Report of a program as of a time (inclusive), by default now. Raises StoreUnavailable."""
-    found = program_status(context, program, as_of, with_loss_ends=True)
+    result = program_status(context, program, as_of, with_loss_projections=True)
     return ProgramReport(
-        tracked=found,
-        headline=headline(found.baseline, found.status),
-        gate_date=_gate_on(found),
-        time_series=moments(found),
-        losses=losses(found.histories),
+        tracked=result,
+        headline=headline(result.baseline, result.status),
+        gate_date=_gate_date(result),
+        time_series=cost_series(result),
+        losses=losses(result.histories),
         interruptions=tuple(
-            sorted((stop for run in found.histories for stop in _stops(run)), key=lambda stop: stop.at, reverse=True)[:SHOWN]
+            sorted((stop for run in result.histories for stop in _interruptions(run)), key=lambda stop: stop.at, reverse=True)[:SHOWN]
         ),
-        log=tuple(sorted((said for run in found.histories for said in _said(run)), key=lambda said: said.at, reverse=True)[:SHOWN]),
-        unknown=tuple(_unknown(found)),
-        assumptions=tuple(_assumptions(found)),
+        log=tuple(
+            sorted((entry for run in result.histories for entry in _log_entries(run)), key=lambda entry: entry.at, reverse=True)[:SHOWN]
+        ),
+        unknown=tuple(_unknown(result)),
+        assumptions=tuple(_assumptions(result)),
     )
 
 
-def _gate_on(found: StatusResult) -> date | None:
+def _gate_date(result: StatusResult) -> date | None:
     """Between now and the forecast's finish spending is taken to be even."""
-    gate, foretold, now = found.status.gate, found.status.forecast, found.status.as_of
+    gate, forecast, now = result.status.gate, result.status.forecast, result.status.as_of
     if gate.decided_at or gate.due:
         return (gate.decided_at or now).date()
-    spent = found.status.spend.usd
-    if gate.due_usd is None or spent is None or not (foretold.cost_usd and foretold.finish):
+    spent = result.status.spend.usd
+    if gate.due_usd is None or spent is None or not (forecast.cost_usd and forecast.finish):
         return None
-    left = foretold.cost_usd.p50 - spent
-    if left <= 0 or gate.due_usd > foretold.cost_usd.p50:
+    left = forecast.cost_usd.p50 - spent
+    if left <= 0 or gate.due_usd > forecast.cost_usd.p50:
         return None
-    lasts = datetime.combine(foretold.finish.p50, time(), UTC) - now
+    lasts = datetime.combine(forecast.finish.p50, time(), UTC) - now
     return (now + max(lasts, timedelta()) * ((gate.due_usd - spent) / left)).date()
 
 
-def _stops(run: PlannedRunHistory) -> Iterator[InterruptionEntry]:
+def _interruptions(run: PlannedRunHistory) -> Iterator[InterruptionEntry]:
     for stop in run.history.interruptions:
         yield InterruptionEntry(run.history.moment(stop.at_hours), run.baseline.name, stop.cause, stop.downtime_hours, stop.ended)
 
 
-def _said(run: PlannedRunHistory) -> Iterator[LogEntry]:
+def _log_entries(run: PlannedRunHistory) -> Iterator[LogEntry]:
     """Entries of the log; only hours with marks are parsed."""
     for hour, text in run.hours:
         if not text.endswith(CLOSING):
             for microseconds, kind, given in rollup_from_json(text).marks:
                 if kind in LOG_TYPES:
                     at = EPOCH + timedelta(hours=hour, microseconds=microseconds)
-                    yield LogEntry(at, run.baseline.name, kind, _words(dict(given)))
+                    yield LogEntry(at, run.baseline.name, kind, _event_text(dict(given)))
 
 
-def _words(given: Mapping[str, Any]) -> str:
+def _event_text(given: Mapping[str, Any]) -> str:
     """Fields of an event as a line of text."""
     decided = [f"{given['gate']}: {given['verdict']}"] if "gate" in given else []
     named = [str(given["name"])] if "name" in given else []
@@ -128,29 +130,31 @@ def _words(given: Mapping[str, Any]) -> str:
     return ", ".join([*decided, *named, *steps, *(str(given[name]) for name in ("cause", "text") if name in given)])
 
 
-def _unknown(found: StatusResult) -> Iterator[UnknownField]:
+def _unknown(result: StatusResult) -> Iterator[UnknownField]:
     """Unknown figures of the program, then of its runs."""
-    blocks: list[tuple[str | None, ProgramStatus | RunStatus]] = [(None, found.status), *((run.name, run) for run in found.status.runs)]
+    blocks: list[tuple[str | None, ProgramStatus | RunStatus]] = [(None, result.status), *((run.name, run) for run in result.status.runs)]
     for run, block in blocks:
         yield from (_not_known(run, "earned_value", each) for each in block.earned_value.unknown)
         yield from (_not_known(run, "forecast", each) for each in block.forecast.unknown)
-    yield from (UnknownField(found.status.runs[place].name, "loss.end", reason) for place, reason in found.unprojected_losses.items())
+    yield from (
+        UnknownField(result.status.runs[place].name, "loss.projection", reason) for place, reason in result.unprojected_losses.items()
+    )
 
 
 def _not_known(run: str | None, block: str, unknown: UnknownFigure) -> UnknownField:
     return UnknownField(run, f"{block}.{unknown.field}", unknown.reason)
 
 
-def _assumptions(found: StatusResult) -> Iterator[Assumption]:
+def _assumptions(result: StatusResult) -> Iterator[Assumption]:
     """What the figures rest on besides the events."""
-    status, rules = found.status, status_rules()
+    status, rules = result.status, status_rules()
     yield Assumption("earned_value", status.earned_value.basis, "how runs are weighted")
-    yield Assumption("planned_value", _planned_basis(found), "baseline of spend and tokens")
+    yield Assumption("planned_value", _planned_basis(result), "baseline of spend and tokens")
     yield Assumption("forecast", status.forecast.basis, "basis of the forecast")
-    gate = found.baseline.midpoint_gate
+    gate = result.baseline.midpoint_gate
     source = "decided up front" if gate else f"default: {rules.gate.source}"
     yield Assumption("midpoint_gate", _gate(gate) if gate else f"at {rules.gate.at_spend_share:.0%} of the budget, by CPI", source)
-    for run in found.histories:
+    for run in result.histories:
         price = run.baseline.usd_per_accelerator_hour
         if price is not None:
             yield Assumption(
@@ -159,21 +163,21 @@ def _assumptions(found: StatusResult) -> Iterator[Assumption]:
     yield Assumption("false alarms of drift", rules.drift.false_alarm_share, "share of on-plan runs flagged in their whole life, simulated")
 
 
-def _planned_basis(found: StatusResult) -> str:
-    baseline = found.baseline
+def _planned_basis(result: StatusResult) -> str:
+    baseline = result.baseline
     if baseline.weeks:
         return "the burn plan, evenly within a week"
-    if found.histories and all(run.baseline.usd and run.baseline.start and run.baseline.finish for run in found.histories):
+    if result.histories and all(run.baseline.usd and run.baseline.start and run.baseline.finish for run in result.histories):
         return "the runs' planned costs, evenly over their planned dates"
     return "the budget, evenly from start to deadline" if baseline.start and baseline.deadline else "nothing: no dates are planned"
 
 
 def _gate(gate: MidpointGate) -> str:
     asked = {"continue if": gate.continue_if, "stop if": gate.stop_if}
-    words = {"metric_at_least": "metric at least", "cpi_at_least": "CPI at least", "cpi_below": "CPI below"}
+    labels = {"metric_at_least": "metric at least", "cpi_at_least": "CPI at least", "cpi_below": "CPI below"}
     criteria = (
-        f"{when} {' and '.join(f'{word} {getattr(held, name):g}' for name, word in words.items() if getattr(held, name) is not None)}"
+        f"{when} {' and '.join(f'{word} {getattr(held, name):g}' for name, word in labels.items() if getattr(held, name) is not None)}"
         for when, held in asked.items()
-        if any(getattr(held, name) is not None for name in words)
+        if any(getattr(held, name) is not None for name in labels)
     )
     return "; ".join([f"at {gate.at_spend_share:.0%} of the budget", *criteria])

@@ -9,8 +9,7 @@ from datetime import UTC, date, datetime, time, timedelta
 import numpy as np
 
 from service.domain.tracking.events import PlannedWeek, ProgramBaseline
-from service.engine.tracking.cost import CostedRun as TrackedRun
-from service.engine.tracking.cost import cost_run
+from service.engine.tracking.cost import CostedRun, cost_run
 from service.engine.tracking.earned_value import earned_value
 from service.usecases.tracking.status import PlannedRunHistory, StatusResult
 
@@ -41,20 +40,20 @@ class LossPoint:
     loss: float
 
 
-def moments(found: StatusResult) -> tuple[SeriesPoint, ...]:
+def cost_series(result: StatusResult) -> tuple[SeriesPoint, ...]:
     """Sums from the start to the planned or forecast finish; empty without a start or an event."""
-    runs = [cost_run(run.baseline, run.history) for run in found.histories]
-    now = found.status.as_of
-    begin, end = _ends(found)
+    runs = [cost_run(run.baseline, run.history) for run in result.histories]
+    now = result.status.as_of
+    begin, end = _time_bounds(result)
     if begin is None or end <= begin:
         return ()
     grid = {begin + (end - begin) * (step / (POINTS - 1)) for step in range(POINTS)}
-    return tuple(_moment(found.baseline, runs, at, now) for at in sorted(grid | ({now} if begin <= now <= end else set())))
+    return tuple(_series_point(result.baseline, runs, at, now) for at in sorted(grid | ({now} if begin <= now <= end else set())))
 
 
-def losses(told: Sequence[PlannedRunHistory]) -> tuple[LossPoint, ...]:
+def losses(histories: Sequence[PlannedRunHistory]) -> tuple[LossPoint, ...]:
     """Losses of each run on the surviving line, at most POINTS each."""
-    return tuple(point for run in told for point in _thinned(_losses(run)))
+    return tuple(point for run in histories for point in _thinned(_losses(run)))
 
 
 def _losses(run: PlannedRunHistory) -> list[LossPoint]:
@@ -72,10 +71,10 @@ def _thinned(points: list[LossPoint]) -> list[LossPoint]:
     return [points[round(step * (len(points) - 1) / (POINTS - 1))] for step in range(POINTS)]
 
 
-def _ends(found: StatusResult) -> tuple[datetime | None, datetime]:
+def _time_bounds(result: StatusResult) -> tuple[datetime | None, datetime]:
     """First and last time of the series."""
-    baseline, now, finish = found.baseline, found.status.as_of, found.status.forecast.finish
-    first = [run.history.started_at for run in found.histories if run.history.started_at]
+    baseline, now, finish = result.baseline, result.status.as_of, result.status.forecast.finish
+    first = [run.history.started_at for run in result.histories if run.history.started_at]
     planned = [_midnight(day) for day in (baseline.start, *(week.week for week in baseline.weeks[:1])) if day]
     begin = min([*first, *planned], default=None)
     last = [_midnight(day) for day in (baseline.deadline, finish.p90 if finish else None) if day]
@@ -85,7 +84,7 @@ def _ends(found: StatusResult) -> tuple[datetime | None, datetime]:
     return begin, now + FURTHEST * (now - begin)
 
 
-def _moment(baseline: ProgramBaseline, runs: Sequence[TrackedRun], at: datetime, now: datetime) -> SeriesPoint:
+def _series_point(baseline: ProgramBaseline, runs: Sequence[CostedRun], at: datetime, now: datetime) -> SeriesPoint:
     planned = earned_value(baseline, runs, at)
     return SeriesPoint(
         at=at,
@@ -96,13 +95,13 @@ def _moment(baseline: ProgramBaseline, runs: Sequence[TrackedRun], at: datetime,
     )
 
 
-def _spent(runs: Sequence[TrackedRun], at: datetime) -> float | None:
+def _spent(runs: Sequence[CostedRun], at: datetime) -> float | None:
     spent = [_spent_of(run, at) for run in runs]
     known = [usd for usd in spent if usd is not None]
     return sum(known) if len(known) == len(spent) else None
 
 
-def _spent_of(run: TrackedRun, at: datetime) -> float | None:
+def _spent_of(run: CostedRun, at: datetime) -> float | None:
     """Cost of a run until then, 0 before its start."""
     if run.unknown_reason:
         return None
@@ -112,13 +111,13 @@ def _spent_of(run: TrackedRun, at: datetime) -> float | None:
     return 0.0 if usd is None else float(usd[0])
 
 
-def _tokens(run: TrackedRun, at: datetime) -> float:
+def _tokens(run: CostedRun, at: datetime) -> float:
     """Position of a run at a time, interpolated between reports."""
     line = run.history.lineage
     return float(np.interp(run.history.elapsed(at), line.at_hours, line.tokens, left=0.0)) if line.tokens.size else 0.0
 
 
-def _planned_tokens(baseline: ProgramBaseline, runs: Sequence[TrackedRun], at: datetime, share: float) -> float | None:
+def _planned_tokens(baseline: ProgramBaseline, runs: Sequence[CostedRun], at: datetime, share: float) -> float | None:
     """By the burn plan, else in proportion to the planned spend; None without planned tokens."""
     if baseline.weeks:
         return sum(week.tokens * _passed(week, at) for week in baseline.weeks)

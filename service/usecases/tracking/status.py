@@ -19,9 +19,9 @@ from service.usecases.tracking.baseline import program_baseline, run_baseline
 from service.usecases.tracking.loss_projection import project_run_loss
 from service.usecases.tracking.projection import project_run, render_hour
 
-MOST_UNFOLDED = 20_000
+MAX_UNPROJECTED_EVENTS = 20_000
 """Events that a reader projects in memory; above it, hours are projected and stored first."""
-MOST_LOSS_ENDS = 8
+MAX_LOSS_PROJECTIONS = 8
 """Most projected losses of a status: those of the runs with the newest events."""
 
 
@@ -50,7 +50,7 @@ class StatusResult:
 
 
 def program_status(
-    context: AppContext, program: ProgramRecord, as_of: datetime | None = None, *, with_loss_ends: bool = False
+    context: AppContext, program: ProgramRecord, as_of: datetime | None = None, *, with_loss_projections: bool = False
 ) -> StatusResult:
     """Status of a program as of a time (inclusive), by default now, from all events known now.
 
@@ -59,35 +59,35 @@ def program_status(
     moment = as_of or context.clock()
     logs = _logs(context, context.store.runs(program.id))
     first = context.store.first_body(program.id) if program.version > 1 else program.body
-    told = tuple(_told(context, program, logs, moment))
-    found_ends = _loss_ends(logs, told) if with_loss_ends else {}
-    ends = {place: end for place, end in found_ends.items() if isinstance(end, LossProjection)}
+    histories = tuple(_histories(context, program, logs, moment))
+    projections = _loss_projections(logs, histories) if with_loss_projections else {}
+    ends = {place: end for place, end in projections.items() if isinstance(end, LossProjection)}
     baseline = program_baseline(program.body, first)
-    found = status(baseline, [(run.baseline, run.history) for run in told], moment, status_rules(), ends)
-    untold = {place: end for place, end in found_ends.items() if isinstance(end, str)}
-    return StatusResult(program, tuple(log.run for log in logs), found, baseline, told, untold)
+    found = status(baseline, [(run.baseline, run.history) for run in histories], moment, status_rules(), ends)
+    unprojected = {place: end for place, end in projections.items() if isinstance(end, str)}
+    return StatusResult(program, tuple(log.run for log in logs), found, baseline, histories, unprojected)
 
 
-def _loss_ends(logs: Sequence[RunLog], told: Sequence[PlannedRunHistory]) -> dict[int, LossProjection | str]:
+def _loss_projections(logs: Sequence[RunLog], histories: Sequence[PlannedRunHistory]) -> dict[int, LossProjection | str]:
     """Projected final loss, or the reason why there is none, by the run's index."""
-    losing = [place for place, run in enumerate(told) if run.history.losses.at_hours.size and not _done(run)]
-    newest = sorted(losing, key=lambda place: told[place].history.last_at or EPOCH, reverse=True)[:MOST_LOSS_ENDS]
-    return {place: project_run_loss(logs[place].run.body["planned"], told[place].history) for place in newest}
+    unfinished = [place for place, run in enumerate(histories) if run.history.losses.at_hours.size and not _is_finished(run)]
+    newest = sorted(unfinished, key=lambda place: histories[place].history.last_at or EPOCH, reverse=True)[:MAX_LOSS_PROJECTIONS]
+    return {place: project_run_loss(logs[place].run.body["planned"], histories[place].history) for place in newest}
 
 
-def _done(run: PlannedRunHistory) -> bool:
+def _is_finished(run: PlannedRunHistory) -> bool:
     """Whether the run has reached its planned tokens or was closed."""
     return run.baseline.closed or (run.baseline.tokens is not None and run.history.lineage.position >= run.baseline.tokens)
 
 
 def _logs(context: AppContext, runs: Sequence[RunRecord]) -> list[RunLog]:
     for run in runs:
-        if run.position - run.folded > MOST_UNFOLDED:
+        if run.position - run.folded > MAX_UNPROJECTED_EVENTS:
             project_run(context, run)
     return context.store.run_logs(runs)
 
 
-def _told(context: AppContext, program: ProgramRecord, logs: Sequence[RunLog], moment: datetime) -> Iterator[PlannedRunHistory]:
+def _histories(context: AppContext, program: ProgramRecord, logs: Sequence[RunLog], moment: datetime) -> Iterator[PlannedRunHistory]:
     last = hour_of(moment)
     cut = [log.run for log in logs if last in log.hours or last in log.touched]
     cut_hours = {run.key: _until(moment, *found) for run, found in zip(cut, context.store.events_of_hour(cut, last), strict=True)}

@@ -153,7 +153,7 @@ class TestRules:
 
     def test_a_program_has_no_more_rules_than_are_judged(self, client: FlaskClient, program: Body, monkeypatch: pytest.MonkeyPatch) -> None:
         """The error says what to do; ending one makes room."""
-        monkeypatch.setattr(usecase, "MOST_RULES", 3)
+        monkeypatch.setattr(usecase, "MAX_RULES", 3)
         made = [create(client, program, BUDGET) for _ in range(3)]
         assert "end one" in refused_detail(client, program)
         assert client.delete(f"/v1/track/alert-rules/{made[0]['id']}").status_code == 204

@@ -135,7 +135,7 @@ class TestReport:
         """Five days are too few."""
         program = told(client)["id"]
         early = client.get(f"/v1/track/programs/{program}/report?as_of=2025-08-06T00:00:00Z").get_json()
-        (reason,) = [each["reason"] for each in early["unknown"] if (each["run"], each["field"]) == ("main", "loss.end")]
+        (reason,) = [each["reason"] for each in early["unknown"] if (each["run"], each["field"]) == ("main", "loss.projection")]
         assert "at least 8 are needed" in reason
 
     def test_an_earlier_moment_knows_nothing_of_later_events(self, client: FlaskClient) -> None:

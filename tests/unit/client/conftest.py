@@ -30,7 +30,7 @@ def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     """Batches are not waited for, pauses are short, and no rank is inherited."""
     monkeypatch.setattr(sender, "BATCH_S", 0.0)
     monkeypatch.setattr(sender, "FIRST_PAUSE_S", 0.01)
-    monkeypatch.setattr(sender, "MOST_PAUSE_S", 0.02)
+    monkeypatch.setattr(sender, "MAX_PAUSE_S", 0.02)
     monkeypatch.setattr(sending, "TIMEOUT_S", 5.0)
     for name in ("RANK", "SLURM_PROCID", "OMPI_COMM_WORLD_RANK", "NODE_RANK", "LOCAL_RANK"):
         monkeypatch.delenv(name, raising=False)

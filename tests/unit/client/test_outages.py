@@ -68,7 +68,7 @@ class TestTroubles:
         run = tracker(f"http://127.0.0.1:{port}")
         tell(run)
         with caplog.at_level(logging.WARNING, "outlay_client"):
-            wait_for(lambda: run._post._segments.taken, "the first try")
+            wait_for(lambda: run._sender._spool.in_flight, "the first try")
             run.flush(0.1)
         with listening(Service(port)) as there:
             assert run.flush(PATIENCE_S)
@@ -91,7 +91,7 @@ class TestRefusals:
         """A batch that is refused is halved until the bad one stands alone; it is kept beside, with the reason."""
         service.plays(picky)
         run = tracker()
-        with run._post._changed:  # so that all are of one batch
+        with run._sender._changed:  # so that all are of one batch
             for step in range(40):
                 run.progress(step, loss=float(step))
         assert run.flush(PATIENCE_S)
@@ -173,7 +173,7 @@ sys.exit(not run.flush({PATIENCE_S}))
         """A folder that vanishes costs what was in it and nothing that comes after."""
         service.plays(problem(500), take)
         run = tracker()
-        with run._post._changed:
+        with run._sender._changed:
             run.note("before")
         wait_for(lambda: service.seen, "the first try")
         for path in (tmp_path / "buffer" / RUN).glob("*.jsonl"):

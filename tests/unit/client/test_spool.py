@@ -8,23 +8,23 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
-from outlay_client.encode import Told, event_line
-from outlay_client.spool import MOST_LINES, Segments, _thinned
+from outlay_client.encode import PendingEvent, event_line
+from outlay_client.spool import MAX_LINES, Spool, _thinned
 
 ROOMY = 2**20
 
 
 def line(number: int, kind: str = "progress") -> bytes:
-    return event_line(Told(str(number), kind, 0.0, None, {"text": "x"} if kind == "note" else {"step": number}))[0]
+    return event_line(PendingEvent(str(number), kind, 0.0, None, {"text": "x"} if kind == "note" else {"step": number}))[0]
 
 
-def opened(folder: Path, most_bytes: int = ROOMY) -> Segments:
-    segments = Segments(folder, most_bytes)
+def opened(folder: Path, max_bytes: int = ROOMY) -> Spool:
+    segments = Spool(folder, max_bytes)
     segments.open()
     return segments
 
 
-def all_lines(segments: Segments) -> list[bytes]:
+def all_lines(segments: Spool) -> list[bytes]:
     """Everything that waits, taken one after the other."""
     lines = []
     while segment := segments.take():
@@ -41,7 +41,7 @@ class TestFiles:
         segments.append(told)
         assert segments.count == 2500
         assert segments.size == sum(map(len, told))
-        assert all(len(path.read_bytes().splitlines()) <= MOST_LINES for path in tmp_path.glob("*.jsonl"))
+        assert all(len(path.read_bytes().splitlines()) <= MAX_LINES for path in tmp_path.glob("*.jsonl"))
         assert all_lines(segments) == told
 
     def test_a_process_that_lives_keeps_its_files(self, tmp_path: Path) -> None:

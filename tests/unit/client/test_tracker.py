@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from outlay_client import Tracker
-from outlay_client.tracker import MOST_QUEUED
+from outlay_client.tracker import MAX_QUEUED
 from service.domain.tracking.events import Event
 from service.schemas.tracking.events import EventSchema
 from tests.unit.client.conftest import PATIENCE_S, Open
@@ -149,15 +149,15 @@ class TestNothingDisturbsTraining:
         """While the writer stands still calls return, progress beyond the bound is dropped, and failures and costs are not."""
         run = tracker()
         assert run.flush(PATIENCE_S)
-        with run._post._changed:  # what the writer needs to write
-            for step in range(MOST_QUEUED + 3000):
+        with run._sender._changed:  # what the writer needs to write
+            for step in range(MAX_QUEUED + 3000):
                 run.progress(step)
             run.interruption("hardware")
             run.cost(1.0, "storage")
             assert not run.flush(0.01)
         assert run.flush(PATIENCE_S)
-        assert run._post.dropped >= 1000
-        assert len(service.of("progress")) + run._post.dropped == MOST_QUEUED + 3000
+        assert run._sender.dropped >= 1000
+        assert len(service.of("progress")) + run._sender.dropped == MAX_QUEUED + 3000
         assert (len(service.of("interruption")), len(service.of("cost"))) == (1, 1)
 
     def test_a_signals_handler_may_tell(self, service: Service, tracker: Open) -> None:

@@ -42,8 +42,8 @@ def create_rule(given: Body, program_id: str) -> Response:
 
     A webhook's secret is in this answer only. The program is evaluated when events arrive, and every five minutes while it is open.
     """
-    program, kept = known_program(program_id), idempotency_record(201, made_body, _rule_url)
-    made = usecase.create_rule(current_app.extensions["context"], program, given, kept)
+    program, idempotency = known_program(program_id), idempotency_record(201, made_body, _rule_url)
+    made = usecase.create_rule(current_app.extensions["context"], program, given, idempotency)
     return json_response(made_body(made), 201, {"Location": _rule_url(made)})
 
 
@@ -53,9 +53,9 @@ def create_rule(given: Body, program_id: str) -> Response:
 @blueprint.alt_response(404, response_name(404))
 def list_rules(query: Body, program_id: str) -> Response:
     """Active alert rules of a program, in the order of creation"""
-    asked, program = page_of(query, (int,)), known_program(program_id)
-    found = usecase.list_rules(current_app.extensions["context"], program, number_after(asked), asked.limit + 1)
-    return numbered_page(found, asked.limit, rule_body, lambda row: row.number)
+    page, program = page_of(query, (int,)), known_program(program_id)
+    found = usecase.list_rules(current_app.extensions["context"], program, number_after(page), page.limit + 1)
+    return numbered_page(found, page.limit, rule_body, lambda row: row.number)
 
 
 @blueprint.route("/v1/track/alert-rules/<rule_id>", methods=["GET"])
@@ -99,9 +99,9 @@ def try_rule(rule_id: str) -> Response:
 @blueprint.alt_response(404, response_name(404))
 def list_alerts(query: Body, program_id: str) -> Response:
     """Alerts of a program, in the order of creation, with their deliveries"""
-    asked, program = page_of(query, (int,)), known_program(program_id)
-    found = usecase.list_alerts(current_app.extensions["context"], program, number_after(asked), asked.limit + 1)
-    return numbered_page(found, asked.limit, lambda each: alert_body(*each), lambda each: each[0].number)
+    page, program = page_of(query, (int,)), known_program(program_id)
+    found = usecase.list_alerts(current_app.extensions["context"], program, number_after(page), page.limit + 1)
+    return numbered_page(found, page.limit, lambda each: alert_body(*each), lambda each: each[0].number)
 
 
 def made_body(row: AlertRuleRecord) -> Body:

@@ -19,7 +19,7 @@ from service.usecases.tracking.imports import READERS, ImportScope, import_file
 
 blueprint = Blueprint("track_imports", __name__, description="Imports of invoices, job accounting and metrics of other tools")
 
-MOST_SHOWN = 1000
+MAX_LISTED = 1000
 CONTENT_TYPES = ("text/csv", "text/plain", "application/json", "application/vnd.apache.parquet", "application/octet-stream")
 
 
@@ -52,11 +52,11 @@ class ImportAnswerSchema(Schema):
     accepted = Count(required=True, minimum=0, suffixes=False)
     duplicates = Count(required=True, minimum=0, suffixes=False, description="Stored before with the same figures")
     corrected = Count(required=True, minimum=0, suffixes=False, description="Stored before with other figures, or at another run")
-    rejected = Items(Part(RejectedEventSchema), required=True, max_items=MOST_SHOWN)
-    unmatched = Items(Part(UnmatchedSchema), required=True, max_items=MOST_SHOWN, description="The first of them")
+    rejected = Items(Part(RejectedEventSchema), required=True, max_items=MAX_LISTED)
+    unmatched = Items(Part(UnmatchedSchema), required=True, max_items=MAX_LISTED, description="The first of them")
     unmatched_count = Count(required=True, minimum=0, suffixes=False)
     runs = FreeObject(required=True, description="Events by the run's id")
-    notes = Items(Text(max_length=1000), required=True, max_items=MOST_SHOWN)
+    notes = Items(Text(max_length=1000), required=True, max_items=MAX_LISTED)
 
 
 @blueprint.route("/v1/track/imports", methods=["POST"])
@@ -83,6 +83,6 @@ def import_events(query: dict[str, Any]) -> Response:
     content = read_body()
     if not content:
         raise HttpError(400, "The body is empty; send the file.")
-    taken = import_file(current_app.extensions["context"], principal(), query["kind"], content, place, query["basis"])
-    body = plain(taken) | {"unmatched_count": len(taken.unmatched)}
-    return json_response(body | {name: body[name][:MOST_SHOWN] for name in ("rejected", "unmatched", "notes")})
+    result = import_file(current_app.extensions["context"], principal(), query["kind"], content, place, query["basis"])
+    body = plain(result) | {"unmatched_count": len(result.unmatched)}
+    return json_response(body | {name: body[name][:MAX_LISTED] for name in ("rejected", "unmatched", "notes")})

@@ -85,14 +85,14 @@ def start_program(given: Body) -> Response:
     With `plan`, budget, scope, burn plan, gates and the plan of each run are taken from it. Up to 16 MiB.
     """
     context = team_context()
-    kept = idempotency_record(201, program_body, _program_url)
-    usecase.check_new(context, kept)  # a repeat gets the first answer, whatever its plan would cost today
+    idempotency = idempotency_record(201, program_body, _program_url)
+    usecase.check_new(context, idempotency)  # a repeat gets the first answer, whatever its plan would cost today
     plan = given.pop("plan", None)
     if plan is not None:
         if errors := plan_errors(plan, "/plan"):
             raise HttpError(422, errors=errors)
         plan = plan_of(context, plan, "/plan")
-    made = usecase.start_program(context, principal(), given, plan, kept)
+    made = usecase.start_program(context, principal(), given, plan, idempotency)
     return with_version_etag(json_response(program_body(made), 201, {"Location": _program_url(made)}), made.version)
 
 
@@ -143,8 +143,8 @@ def start_run(given: Body, program_id: str) -> Response:
 
     Its baseline is the program's plan of the run of the same tier and name; `planned` takes precedence.
     """
-    program, kept = known_program(program_id), idempotency_record(201, run_body, _run_url)
-    made = usecase.start_run(current_app.extensions["context"], program, given, kept)
+    program, idempotency = known_program(program_id), idempotency_record(201, run_body, _run_url)
+    made = usecase.start_run(current_app.extensions["context"], program, given, idempotency)
     return with_version_etag(json_response(run_body(made), 201, {"Location": _run_url(made)}), made.version)
 
 

@@ -37,6 +37,6 @@ def get_status(query: dict[str, Any], program_id: str) -> Response:
         current_app.extensions["context"],
         known_program(program_id),
         query.get("as_of"),
-        with_loss_ends=query.get("project_losses") == "true",
+        with_loss_projections=query.get("project_losses") == "true",
     )
     return json_response(status_body(tracked))

@@ -62,7 +62,8 @@ class TestPull:
         assert {headers.get("Authorization") for _, _, headers, _ in server.seen} == {"Bearer secret"}
 
     @pytest.mark.parametrize(
-        ("body", "status", "words"), [(b"no", 401, "401"), (b"[]", 200, "does not answer"), (b'{"experiments": [{}]}', 200, "otherwise")]
+        ("body", "status", "words"),
+        [(b"no", 401, "401"), (b"[]", 200, "does not answer"), (b'{"experiments": [{}]}', 200, "does not answer")],
     )
     def test_troubles_are_named(self, server: Server, body: bytes, status: int, words: str) -> None:
         """A refusal and an answer that is not MLflow's end the command with what happened."""

@@ -113,7 +113,7 @@ class TestMlflow:
 
     def test_too_many_points(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """Points are bounded as rows are."""
-        monkeypatch.setattr(rows, "MOST_ROWS", 5)
+        monkeypatch.setattr(rows, "MAX_ROWS", 5)
         with pytest.raises(InvalidRequest, match="more than 5 rows"):
             mlflow(document())
 

@@ -279,7 +279,7 @@ class TestFiles:
 
     def test_too_many_rows(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """Above the bound the file is refused whole."""
-        monkeypatch.setattr(rows, "MOST_ROWS", 2)
+        monkeypatch.setattr(rows, "MAX_ROWS", 2)
         assert len(read_focus(bill({}, {})).events) == 2
         with pytest.raises(InvalidRequest, match="more than 2 rows"):
             read_focus(bill({}, {}, {}))
@@ -326,7 +326,7 @@ class TestParquet:
     @pytest.mark.parametrize("nested", [False, True])
     def test_a_bomb_is_refused_before_it_is_unpacked(self, nested: bool, monkeypatch: pytest.MonkeyPatch) -> None:
         """A small file that says it unpacks to more than is taken is not."""
-        monkeypatch.setattr(parquet, "MOST_UNPACKED_BYTES", 2**20)
+        monkeypatch.setattr(parquet, "MAX_UNPACKED_BYTES", 2**20)
         cell: Any = [("outlay_run", "x" * 2**21)] if nested else "x" * 2**21
         kind = pa.map_(pa.string(), pa.string()) if nested else pa.string()
         columns = {name: [value] for name, value in ROW.items()} | {"Tags": pa.array([cell], kind)}
@@ -345,7 +345,7 @@ class TestParquet:
 
     def test_too_many_rows(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """The number of rows is known before any is read."""
-        monkeypatch.setattr(rows, "MOST_ROWS", 2)
+        monkeypatch.setattr(rows, "MAX_ROWS", 2)
         with pytest.raises(InvalidRequest, match="more than 2 rows"):
             read_focus(parquet_bill({name: [value] * 3 for name, value in ROW.items()}))
 
@@ -363,7 +363,7 @@ class TestParquet:
 
     def test_a_reader_that_does_not_come_to_an_end(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """Nor does a file hold an import up for ever."""
-        monkeypatch.setattr(parquet, "MOST_SECONDS", 0.001)
+        monkeypatch.setattr(parquet, "MAX_SECONDS", 0.001)
         with pytest.raises(InvalidRequest, match="longer than"):
             read_focus(parquet_bill({}))
 

@@ -9,7 +9,7 @@ from service.domain.tracking.events import EVENT_FIELDS, Event
 from service.domain.tracking.imports import CONTENT_FIELDS, ImportedFile
 
 FOLDER = Path(__file__).parents[3] / "data" / "tracking"
-MOST_ID = 200
+MAX_ID_CHARACTERS = 200
 """Characters of an event's id that the store has room for."""
 
 
@@ -40,6 +40,6 @@ def assert_takable(imported: ImportedFile) -> None:
         assert set(given) <= set(rule.takes)
         assert set(rule.required) <= set(given)
         assert not rule.any_of or set(rule.any_of) & set(given)
-        assert 0 < len(each.event.id) <= MOST_ID
+        assert 0 < len(each.event.id) <= MAX_ID_CHARACTERS
     ids = [(each.reference, each.event.id) for each in imported.events]
     assert len(set(ids)) == len(ids)

@@ -23,7 +23,7 @@ from service.domain.tracking.events import Event
 from service.domain.tracking.records import AlertRuleRecord, DeliveryRecord, ProgramRecord, RunRecord
 from service.runtime import webhooks
 from service.usecases.tracking import alerts
-from service.usecases.tracking.alert_delivery import MOST_ATTEMPTS, PAUSES_S, deliver_due, sign_headers, slack_message
+from service.usecases.tracking.alert_delivery import MAX_ATTEMPTS, PAUSES_S, deliver_due, sign_headers, slack_message
 from service.usecases.tracking.alerts import create_rule, evaluate_due, evaluate_program, try_rule
 from tests.unit.providers.misbehaving_server import Server, in_turn, listening, redirect, reset
 
@@ -176,7 +176,7 @@ class TestJudging:
 
     def test_a_program_has_a_limit_of_rules(self, context: AppContext, monkeypatch: pytest.MonkeyPatch) -> None:
         """All of them are judged every time."""
-        monkeypatch.setattr(alerts, "MOST_RULES", 1)
+        monkeypatch.setattr(alerts, "MAX_RULES", 1)
         program = new_program(context)
         new_rule(context, program)
         with pytest.raises(InvalidRequest, match="has 1 rules"):
@@ -262,7 +262,7 @@ class TestDelivery:
             assert deliver_due(context, jitter=no_jitter) == 1
             seen.append(clock.now)
         assert [(later - earlier).total_seconds() for earlier, later in pairwise(seen)] == list(PAUSES_S)
-        assert len(server.seen) == MOST_ATTEMPTS == 8
+        assert len(server.seen) == MAX_ATTEMPTS == 8
         assert timedelta(hours=24) < seen[-1] - seen[0] < timedelta(hours=30)
         assert (delivery.state, delivery.last_error) == ("failed", f"{server.host}: answered 503")
 
