@@ -161,10 +161,10 @@ def _written(answer: Entry, form: str, *, brief: bool) -> bytes:
         return f"{table(answer, brief=brief)}\n".encode()
     if form == "json":
         return f"{json.dumps(answer, indent=2)}\n".encode()
-    from service.formats.documents import program as exports
+    from service.formats.documents.render import render
 
     with commands.report_errors():
-        content, _ = exports.render(dict(answer), form)  # type: ignore[arg-type]  # click takes its formats only
+        content, _ = render("program", dict(answer), form)
     return content
 
 

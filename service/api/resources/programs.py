@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from flask import Response, request
+from flask import Response
 
 from service.api.http.auth import team_context
-from service.api.http.blueprint import JSON, Blueprint, json_response
-from service.api.http.errors import HttpError
+from service.api.http.blueprint import Blueprint, json_response
+from service.api.http.documents import DOCUMENT_CONTENT, document_response
+from service.formats.documents.render import PROGRAM_FORMATS
 from service.schemas.base import Choice, Schema
 from service.schemas.programs.answer import ProgramAnswerSchema, ProgramDifferenceSchema
 from service.schemas.programs.presenters import present_program
@@ -18,18 +19,6 @@ from service.usecases.programs import plan as usecase
 
 blueprint = Blueprint("program", __name__, description="The whole budget of a training program around an outcome")
 
-# By Accept each of these; a forecast in FOCUS columns is CSV too, and is had by its name alone.
-ACCEPTED = {
-    "json": JSON,
-    "md": "text/markdown",
-    "html": "text/html",
-    "xlsx": "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
-    "ics": "text/calendar",
-    "csv": "text/csv",
-}
-FORMATS = (*ACCEPTED, "focus")
-DOCUMENTS: dict[str, Any] = {kind: {"schema": {"type": "string", "format": "binary"}} for kind in ACCEPTED.values() if kind != JSON}
-"""What an answer may be beside JSON, for the specification."""
 EXAMPLE: dict[str, Any] = {
     "name": "support-assistant 7B",
     "outcome": {
@@ -88,17 +77,17 @@ CHEAPER: dict[str, Any] = {**EXAMPLE, "defaults": {**EXAMPLE["defaults"], "price
 
 
 class FormatSchema(Schema):
-    """How the plan is to be written."""
+    """Format of the plan."""
 
-    format = Choice(FORMATS, description="Left out: what Accept asks for, JSON where it does not say")
+    format = Choice(("json", *PROGRAM_FORMATS), description="Left out: by Accept, else JSON")
 
 
 @blueprint.route("/v1/estimate/program", methods=["POST"])
 @blueprint.arguments(FormatSchema, location="query")
 @blueprint.arguments(ProgramRequestSchema, example=EXAMPLE)
 @blueprint.response(200, ProgramAnswerSchema)
-@blueprint.doc(responses={200: {"content": DOCUMENTS}})
-def program(options: dict[str, Any], asked: dict[str, Any]) -> Response:
+@blueprint.doc(responses={200: {"content": DOCUMENT_CONTENT}})
+def program(query: dict[str, Any], body: dict[str, Any]) -> Response:
     """Plan a whole training program: budget, gates, schedule, risks
 
     A run's `estimate` is laid over `defaults`, deep; runs of a tier follow each other unless they say what they wait for. `format`, or
@@ -106,41 +95,16 @@ def program(options: dict[str, Any], asked: dict[str, Any]) -> Response:
     Estimates that ask the same are made once: 200 alike take 0.2 s of CPU, 200 different ones 0.4 s. Searches of layouts are bounded, by
     600 units of work: a program of 300 models, and the costliest found, takes some 2 s.
     """
-    wanted = options.get("format") or accepted_format()
-    body = present_program(usecase.plan_program(team_context(), asked))
-    return json_response(body) if wanted == "json" else _exported(body, wanted)
+    answer = present_program(usecase.plan_program(team_context(), body))
+    return document_response("program", answer, query.get("format"))
 
 
 @blueprint.route("/v1/estimate/program/difference", methods=["POST"])
 @blueprint.arguments(ProgramDifferenceRequestSchema, example={"before": EXAMPLE, "after": CHEAPER})
 @blueprint.response(200, ProgramDifferenceSchema)
-def program_difference(asked: dict[str, Any]) -> Response:
+def program_difference(body: dict[str, Any]) -> Response:
     """Why one program costs more than another, by cause
 
     Scope, hardware, utilisation, failures, price, overheads, other lines and reserves, which add up to the difference to the cent.
     """
-    return json_response(plain(usecase.compare_programs(team_context(), asked)))
-
-
-def accepted_format() -> str:
-    """The format that Accept likes best, JSON where it takes anything. Raises Refusal 406 where it takes none."""
-    best = request.accept_mimetypes.best_match(list(ACCEPTED.values())) if request.accept_mimetypes else JSON
-    if not best:
-        raise HttpError(406, f"This can be had as {', '.join(ACCEPTED.values())}.")
-    return next(name for name, kind in ACCEPTED.items() if kind == best)
-
-
-def _exported(body: dict[str, Any], wanted: str) -> Response:
-    from service.formats.documents.program import render
-    from service.formats.documents.program.html import content_policy
-
-    content, kind = render(body, wanted)  # type: ignore[arg-type]  # the schema takes its formats only
-    return document(content, kind, content_policy() if wanted == "html" else None)
-
-
-def document(content: bytes, kind: str, policy: str | None) -> Response:
-    """An answer that is no JSON; a page comes with the policy that it works under, and in nobody's frame."""
-    answer = Response(content, content_type=kind)
-    if policy is not None:
-        answer.headers["Content-Security-Policy"] = f"{policy}; frame-ancestors 'none'"
-    return answer
+    return json_response(plain(usecase.compare_programs(team_context(), body)))

@@ -60,13 +60,13 @@ def show(program_id: str, *, as_of: str | None, team: str, as_json: bool) -> Non
 
 def report(program_id: str, *, form: str, out: Path | None, as_of: str | None, team: str) -> None:
     """Write a program's report."""
-    from service.formats.documents.report import render
+    from service.formats.documents.render import render
     from service.schemas.tracking.presenters import report_body
     from service.usecases.tracking.report import program_report
 
     with _opened() as context, commands.report_errors():
         body = report_body(program_report(context, _program(context, team, program_id), _moment(as_of)))
-    give(f"{json.dumps(body, indent=2)}\n".encode() if form == "json" else render(body, form)[0], out)  # type: ignore[arg-type]
+    give(f"{json.dumps(body, indent=2)}\n".encode() if form == "json" else render("report", body, form)[0], out)
 
 
 def import_content(kind: str, content: bytes, *, program: str | None, run: str | None, team: str, as_json: bool) -> None:

@@ -18,7 +18,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from service.api.resources.programs import CHEAPER, EXAMPLE
-from service.formats.documents.program.html import content_policy
+from service.formats.documents.render import content_policy
 from service.schemas.base import ProblemSchema
 from service.schemas.programs.answer import ProgramAnswerSchema, ProgramDifferenceSchema
 from service.schemas.programs.request import ProgramRequestSchema
@@ -120,7 +120,7 @@ def test_an_answer_is_repeated(client: FlaskClient) -> None:
 )
 def test_a_plan_is_had_as_a_document(client: FlaskClient, wanted: str, kind: str) -> None:
     """By its name or by Accept, the same."""
-    pytest.importorskip("service.formats.documents.program")
+    pytest.importorskip("service.formats.documents.render")
     by_name = client.post(f"{ADDRESS}?format={wanted}", json=EXAMPLE)
     by_accept = client.post(ADDRESS, json=EXAMPLE, headers={"Accept": kind})
     assert (by_name.status_code, by_name.mimetype) == (200, kind)
@@ -135,7 +135,7 @@ def test_a_page_is_sent_under_the_policy_that_lets_its_own_style_in(client: Flas
     digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
     policy = answer.headers["Content-Security-Policy"]
     assert policy == f"default-src 'none'; style-src 'sha256-{digest}'; frame-ancestors 'none'"
-    assert policy.startswith(content_policy())
+    assert policy.startswith(content_policy("program"))
     assert "style-src" not in client.post(f"{ADDRESS}?format=md", json=EXAMPLE).headers["Content-Security-Policy"]
 
 

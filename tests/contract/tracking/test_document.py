@@ -13,7 +13,7 @@ from flask.testing import FlaskClient
 
 from service.cli.tracking import track
 from service.domain.tracking.events import API_NAMES, EVENT_FIELDS, PROGRESS_FIELDS, EventFields
-from service.formats.documents.report import FORMATS
+from service.formats.documents.render import REPORT_FORMATS
 from service.presets.tracking.status import status_rules
 from service.usecases.tracking.report import SHOWN
 
@@ -113,5 +113,5 @@ def test_the_stated_rates_are_the_rules() -> None:
 
 def test_every_format_and_command_is_described() -> None:
     """In the tables of the report and of the command line."""
-    assert set(re.findall(r"^\| `([a-z]+)` \|", DOCUMENT.split("## Report")[1], flags=re.MULTILINE)) == {*FORMATS, "json", "format"}
+    assert set(re.findall(r"^\| `([a-z]+)` \|", DOCUMENT.split("## Report")[1], flags=re.MULTILINE)) == {*REPORT_FORMATS, "json", "format"}
     assert set(re.findall(r"`outlay track ([a-z]+)", DOCUMENT)) == set(track.commands)

@@ -20,9 +20,8 @@ from icalendar import Calendar
 from openpyxl import Workbook, load_workbook
 
 from service import create_app
-from service.api.resources.programs import ACCEPTED
 from service.config import load_settings
-from service.formats.documents.report import FORMATS
+from service.formats.documents.render import MEDIA_TYPES, REPORT_FORMATS
 from service.formats.documents.text import FORMULA_SIGNS
 from service.schemas.tracking.report import TrackReportSchema
 from tests.conftest import missing
@@ -156,15 +155,15 @@ class TestReport:
         assert all(each["reason"] for each in report["unknown"])
         assert report["time_series"] == []
 
-    @pytest.mark.parametrize("wanted", FORMATS)
+    @pytest.mark.parametrize("wanted", REPORT_FORMATS)
     def test_every_program_has_every_document(self, client: FlaskClient, wanted: str) -> None:
         """The one that knows nothing too."""
         program = made(client, "/v1/track/programs", {"name": "bare"})
         answer = client.get(address(program["id"], wanted))
-        assert (answer.status_code, answer.content_type.partition(";")[0]) == (200, ACCEPTED[wanted])
+        assert (answer.status_code, answer.content_type.partition(";")[0]) == (200, MEDIA_TYPES[wanted])
         assert len(answer.get_data()) > 100
 
-    @pytest.mark.parametrize("wanted", FORMATS)
+    @pytest.mark.parametrize("wanted", REPORT_FORMATS)
     @pytest.mark.parametrize(
         ("begun", "deadline"), [("0001-01-01", "9999-12-31"), ("0001-01-01", "0001-01-02"), ("9999-12-31", "9999-12-31")]
     )

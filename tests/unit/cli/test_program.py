@@ -55,7 +55,7 @@ def test_settings_lie_over_the_file(settings: Settings) -> None:
 
 def test_a_document_goes_to_a_file(settings: Settings, tmp_path: Path) -> None:
     """As HTTP has it."""
-    pytest.importorskip("service.formats.documents.program")
+    pytest.importorskip("service.formats.documents.render")
     out = tmp_path / "plan.md"
     assert printed(settings, str(EXAMPLES[0]), "--format", "md", "--out", str(out)) == ""
     assert "1B base model" in out.read_text(encoding="utf-8")

@@ -6,10 +6,11 @@ from typing import Any
 
 from flask import Response, current_app
 
-from service.api.http.blueprint import Blueprint, json_response
+from service.api.http.blueprint import Blueprint
+from service.api.http.documents import DOCUMENT_CONTENT, document_response
 from service.api.http.errors import response_name
-from service.api.resources.programs import ACCEPTED, DOCUMENTS, accepted_format, document
 from service.api.resources.tracking.programs import known_program
+from service.formats.documents.render import REPORT_FORMATS
 from service.schemas.base import Choice, Moment, Schema
 from service.schemas.tracking.presenters import report_body
 from service.schemas.tracking.report import TrackReportSchema
@@ -22,14 +23,14 @@ class ReportQuerySchema(Schema):
     """Time and format of the report."""
 
     as_of = Moment(description="Status as of this time, inclusive; left out: now")
-    format = Choice(tuple(ACCEPTED), description="Left out: by Accept, else JSON")
+    format = Choice(("json", *REPORT_FORMATS), description="Left out: by Accept, else JSON")
 
 
 @blueprint.route("/v1/track/programs/<program_id>/report", methods=["GET"])
 @blueprint.arguments(ReportQuerySchema, location="query")
 @blueprint.response(200, TrackReportSchema)
 @blueprint.alt_response(404, response_name(404))
-@blueprint.doc(responses={200: {"content": DOCUMENTS}})
+@blueprint.doc(responses={200: {"content": DOCUMENT_CONTENT}})
 def get_report(query: dict[str, Any], program_id: str) -> Response:
     """A program's report, for a project review
 
@@ -38,14 +39,5 @@ def get_report(query: dict[str, Any], program_id: str) -> Response:
     with losses, and 1 s for the page's plots.
     """
     program = known_program(program_id)
-    wanted = query.get("format") or accepted_format()
     body = report_body(program_report(current_app.extensions["context"], program, query.get("as_of")))
-    return json_response(body) if wanted == "json" else _document(body, wanted)
-
-
-def _document(body: dict[str, Any], wanted: str) -> Response:
-    from service.formats.documents.report import render
-    from service.formats.documents.report.html import content_policy
-
-    content, kind = render(body, wanted)  # type: ignore[arg-type]  # the schema takes its formats only
-    return document(content, kind, content_policy() if wanted == "html" else None)
+    return document_response("report", body, query.get("format"))

@@ -5,12 +5,10 @@ Sums go over one section: the rows of `line` add up to the `total`, and so do th
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from service.formats.documents.text import harmless
+from service.formats.documents.csv_table import write_csv
 
 COLUMNS = (
     *("section", "name", "tier", "usd", "usd_p10", "usd_p90", "share", "accelerator_hours", "tokens", "checkpoints"),
@@ -21,13 +19,8 @@ Row = dict[str, Any]
 
 
 def write(answer: Answer) -> bytes:
-    """The table in UTF-8. Text that begins like a formula is quoted."""
-    out = io.StringIO(newline="")
-    rows = csv.DictWriter(out, COLUMNS)
-    rows.writeheader()
-    for make in (_totals, _lines, _tiers, _risks, _calendar, _weeks, _notes):
-        rows.writerows({column: harmless(value) for column, value in row.items()} for row in make(answer))
-    return out.getvalue().encode()
+    """The table in UTF-8."""
+    return write_csv(COLUMNS, (row for make in (_totals, _lines, _tiers, _risks, _calendar, _weeks, _notes) for row in make(answer)))
 
 
 def _totals(answer: Answer) -> Iterable[Row]:

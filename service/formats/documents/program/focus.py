@@ -6,8 +6,6 @@ forecast has. A week over the end of a month is two rows, because a charge lies 
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -18,7 +16,7 @@ from typing import Any
 
 from service.domain.programs.program import TIERS
 from service.engine.numerics.money import round_to_total
-from service.formats.documents.text import harmless
+from service.formats.documents.csv_table import write_csv
 
 COLUMNS = (
     *("BilledCost", "BillingAccountId", "BillingAccountName", "BillingCurrency", "BillingPeriodEnd", "BillingPeriodStart"),
@@ -46,11 +44,7 @@ def write(answer: Answer) -> bytes:
 
     Tiers are spent one after another, everything else as the whole is, so each week's rows add up to the burn plan's but for cents.
     """
-    out = io.StringIO(newline="")
-    rows = csv.DictWriter(out, COLUMNS)
-    rows.writeheader()
-    rows.writerows({column: harmless(value) for column, value in row.items()} for row in _rows(answer))
-    return out.getvalue().encode()
+    return write_csv(COLUMNS, _rows(answer))
 
 
 def _rows(answer: Answer) -> Iterable[dict[str, Any]]:

@@ -8,7 +8,7 @@ from typing import Any
 import altair as alt
 
 from service.formats.documents.charts import BILLIONS, COLOURS, GREY, MORE_COLOURS
-from service.formats.documents.report.sections import budget_of
+from service.formats.documents.report.sections import find_budget
 
 Report = Mapping[str, Any]
 Rows = list[dict[str, Any]]
@@ -16,14 +16,14 @@ WIDE, HIGH = 680, 230
 HALF = 310
 LIMIT = "#B2182B"
 PLAN, ACTUAL, FORECAST = "plan", "actual", "forecast"
-# What a line is of keeps its colour and dash in both plots, whether the others are there or not.
+# Colour and dash of each kind of line, the same in both plots.
 STYLES = {PLAN: (GREY, [5, 3]), ACTUAL: (COLOURS[0], [1, 0]), FORECAST: (COLOURS[1], [2, 2])}
 
 
 def spend_chart(report: Report) -> alt.TopLevelMixin | None:
-    """Planned and actual spending, the forecast's fan, budget and deadline; None where there is nothing to draw."""
+    """Planned and actual spending, the forecast's fan, budget and deadline; None without data."""
     fan = _fan(report, report["status"]["forecast"]["cost_usd"], report["status"]["spend"]["usd"])
-    rules = {"budget": budget_of(report), "deadline": report["program"]["deadline"]}
+    rules = {"budget": find_budget(report), "deadline": report["program"]["deadline"]}
     drawn = _against_plan(report, ("planned_usd", "spent_usd"), fan, rules)
     if drawn is None:
         return None
@@ -32,7 +32,7 @@ def spend_chart(report: Report) -> alt.TopLevelMixin | None:
 
 
 def tokens_chart(report: Report) -> alt.TopLevelMixin | None:
-    """Planned and earned tokens, and how they go on; None where there is nothing to draw."""
+    """Planned and earned tokens with their forecast; None without data."""
     planned, now = report["program"]["planned_tokens"], report["status"]["spend"]["tokens"]
     goal = {"p10": planned, "p50": planned, "p90": planned} if planned else None
     drawn = _against_plan(report, ("planned_tokens", "tokens"), _fan(report, goal, now), {"deadline": report["program"]["deadline"]})
@@ -40,7 +40,7 @@ def tokens_chart(report: Report) -> alt.TopLevelMixin | None:
 
 
 def loss_chart(report: Report) -> alt.TopLevelMixin | None:
-    """Hourly losses of each run, and where they end; None without losses."""
+    """Hourly losses of each run and their projected ends; None without losses."""
     rows = [dict(point) for point in report["losses"]]
     if not rows:
         return None
@@ -56,7 +56,7 @@ def loss_chart(report: Report) -> alt.TopLevelMixin | None:
 
 
 def _ends(report: Report, colour: alt.Color) -> list[alt.Chart]:
-    """Where losses end at the planned tokens, with their intervals of 80 %."""
+    """Projected losses at the planned tokens, with intervals of 80 %."""
     ends = [
         {"run": run["name"], "tokens": run["planned_tokens"], "loss": end["p50"], "low": end["p10"], "high": end["p90"]}
         for run in report["status"]["runs"]
@@ -73,7 +73,7 @@ def _ends(report: Report, colour: alt.Color) -> list[alt.Chart]:
 
 
 def _fan(report: Report, goal: Mapping[str, float] | None, now: float | None) -> Rows:
-    """From where it stands now to where it ends; empty where that is not known or reached."""
+    """The forecast from now to its end; empty where the end is unknown or past."""
     finish, at = report["status"]["forecast"]["finish"], report["status"]["as_of"]
     if goal is None or now is None or finish is None or finish["p50"] <= at[:10]:
         return []
@@ -84,7 +84,7 @@ def _fan(report: Report, goal: Mapping[str, float] | None, now: float | None) ->
 
 
 def _against_plan(report: Report, names: tuple[str, str], fan: Rows, rules: Mapping[str, Any]) -> Any:
-    """The plan, what happened and the fan over time; None where there is neither of the first two."""
+    """Plan, actual values and forecast over time; None without plan and actual values."""
     lines = [
         {"at": moment["at"], "y": moment[name], "of": of}
         for name, of in zip(names, (PLAN, ACTUAL), strict=True)
@@ -110,7 +110,7 @@ def _line(rows: Rows, of: str, across: alt.X, up: alt.Y) -> Any:
 
 
 def _spread_of_end(report: Report, fan: Rows) -> list[alt.Chart]:
-    """The days between which it ends, at the median of what it ends with."""
+    """The range of end days, at the median of the final value."""
     finish = report["status"]["forecast"]["finish"]
     row = {"at": finish["p10"], "until": finish["p90"], "y": fan[-1]["y"]}
     mark = alt.Chart(alt.InlineData(values=[row])).mark_rule(color=STYLES[FORECAST][0], strokeWidth=4, opacity=0.6)
@@ -139,6 +139,6 @@ def _titled(chart: Any, width: int, title: alt.Title) -> alt.TopLevelMixin:
     return titled
 
 
-def drawn(report: Report) -> Sequence[alt.TopLevelMixin]:
-    """The charts there is something to draw of, in the order of the page."""
+def report_charts(report: Report) -> Sequence[alt.TopLevelMixin]:
+    """The charts that have data, in the order of the page."""
     return [chart for chart in (spend_chart(report), tokens_chart(report), loss_chart(report)) if chart is not None]

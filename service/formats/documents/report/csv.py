@@ -5,12 +5,10 @@ Sums go over one section: the rows of `line` add up to what is spent. A figure t
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from service.formats.documents.text import harmless
+from service.formats.documents.csv_table import write_csv
 
 COLUMNS = ("section", "run", "name", "value", "p10", "p90", "unit", "date", "text")
 SPEND = ("usd", "accelerator_hours", "tokens", "remaining_usd", "share_of_budget")
@@ -24,13 +22,8 @@ Row = dict[str, Any]
 
 
 def write(report: Report) -> bytes:
-    """The table in UTF-8. Text that begins like a formula is quoted."""
-    out = io.StringIO(newline="")
-    rows = csv.DictWriter(out, COLUMNS)
-    rows.writeheader()
-    for make in (_headline, _program, _runs, _events, _notes):
-        rows.writerows({column: harmless(value) for column, value in row.items()} for row in make(report))
-    return out.getvalue().encode()
+    """The table in UTF-8."""
+    return write_csv(COLUMNS, (row for make in (_headline, _program, _runs, _events, _notes) for row in make(report)))
 
 
 def _headline(report: Report) -> Iterable[Row]:

@@ -1,16 +1,15 @@
-"""A report in Markdown, written as plans are."""
+"""A report in Markdown."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
 
-from service.formats.documents.program.markdown import cell_text, markdown_section
-from service.formats.documents.report.sections import STANDINGS, footer, sections, subtitle, title
+from service.formats.documents.markdown import escape, write_markdown
+from service.formats.documents.report.sections import HEALTH_TITLES, footer, sections, subtitle, title
 
 
 def write(report: Mapping[str, Any]) -> bytes:
     """The document in UTF-8."""
-    standing = STANDINGS[report["headline"]["health"]]
-    head = [f"# {cell_text(title(report))}: {standing.lower()}", cell_text(subtitle(report))]
-    return ("\n\n".join([*head, *map(markdown_section, sections(report)), cell_text(footer(report))]) + "\n").encode()
+    health = HEALTH_TITLES[report["headline"]["health"]]
+    return write_markdown([f"# {escape(title(report))}: {health.lower()}", escape(subtitle(report))], sections(report), footer(report))

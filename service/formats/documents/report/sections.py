@@ -1,4 +1,4 @@
-"""A report as a headline, figures to see at a glance, and sections of text and tables: what the readable documents have in common."""
+"""A report as headline figures, and sections of text and tables."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from service.formats.documents.program.sections import Section, Table
+from service.formats.documents.sections import DocumentSection, DocumentTable, filled_sections, filled_tables
 from service.formats.documents.text import days, number, share, span, text
 
 Report = Mapping[str, Any]
-STANDINGS = {"on_track": "On track", "at_risk": "At risk", "off_track": "Off track", "unknown": "Not known"}
+HEALTH_TITLES = {"on_track": "On track", "at_risk": "At risk", "off_track": "Off track", "unknown": "Not known"}
 NONE = "not known"
 MEANINGS = {
     "bac_usd": ("BAC, USD", "the budget of the whole, without its reserve"),
@@ -25,15 +25,15 @@ MEANINGS = {
     "tcpi": ("TCPI", "is the CPI that the rest needs to end on budget"),
 }
 SCALES = ((1e12, "T"), (1e9, "B"), (1e6, "M"))
-NEWEST = 12
-"""Interruptions that are listed; the sentence above them counts all."""
+MAX_LISTED_INTERRUPTIONS = 12
+"""Interruptions listed; the sentence above them counts all."""
 UNPLANNED = "not planned"
 WINDOWS = {"whole": "since the start", "28d": "last 28 days", "7d": "last 7 days", "24h": "last 24 hours"}
 
 
 @dataclass(frozen=True, slots=True)
 class Tile:
-    """A figure to see at a glance, with what it is held to."""
+    """A headline figure and its reference."""
 
     name: str
     figure: str
@@ -46,30 +46,30 @@ def title(report: Report) -> str:
 
 
 def subtitle(report: Report) -> str:
-    """Of which moment the report is."""
+    """Time of the report."""
     return f"Program report as of {_minute(report['status']['as_of'])}"
 
 
 def footer(report: Report) -> str:
-    """Where the figures come from, for who wants to have them again."""
+    """Prices and engine that the figures were made with."""
     made = f"Prices of the plan: {report['price_snapshot'] or 'none'}. Engine: {report['engine_version']}."
     return f"{made} Program {report['program']['id']}. Ranges are p50 (p10 to p90). Times are UTC."
 
 
-def budget_of(report: Report) -> float | None:
-    """What the cost is held to, its reserve included [USD]: the budget, or what the runs were planned to cost."""
+def find_budget(report: Report) -> float | None:
+    """The budget with its reserve, else the planned cost of the runs [USD]."""
     stated, planned = report["program"]["budget_usd"], report["status"]["earned_value"]["bac_usd"]
     budget: float | None = planned if stated is None else stated
     return budget
 
 
 def tiles(report: Report) -> tuple[Tile, ...]:
-    """What a reader with one look takes away."""
+    """Headline figures."""
     status, program = report["status"], report["program"]
     spend, earned, forecast = status["spend"], status["earned_value"], status["forecast"]
     finish = forecast["finish"]
     return (
-        Tile("Spent", _usd(spend["usd"]), f"of {_usd(budget_of(report))} ({share(spend['share_of_budget']) or NONE})"),
+        Tile("Spent", _usd(spend["usd"]), f"of {_usd(find_budget(report))} ({share(spend['share_of_budget']) or NONE})"),
         Tile("Forecast cost", _usd(_middle(forecast["cost_usd"])), _against(report["headline"]["over_usd"])),
         Tile("Forecast end", finish["p50"] if finish else NONE, f"deadline {program['deadline'] or 'not stated'}"),
         Tile("Cost efficiency, CPI", _ratio(earned["cpi"]), "1 is as planned"),
@@ -78,51 +78,50 @@ def tiles(report: Report) -> tuple[Tile, ...]:
     )
 
 
-def sections(report: Report) -> tuple[Section, ...]:
-    """Everything a reader decides by, in the order of reading. What there is nothing of is left out."""
+def sections(report: Report) -> tuple[DocumentSection, ...]:
+    """The report in the order of reading; empty sections are left out."""
     status = report["status"]
-    found = (
-        Section("summary", "Summary", listed=(report["headline"]["text"], *report["headline"]["notes"])),
-        Section("spend", "Spending", tables=(_spending(report), *_lines(status["spend"]), _burn(status["burn_rate"]))),
-        Section("earned_value", "Earned value", tables=(_earned(status["earned_value"]),)),
-        Section("forecast", "Forecast", tables=(_forecast(report),)),
-        Section("why", "Why the cost moved", *_why(status["cost_drivers"])),
-        Section("gate", "Half-spend gate", listed=tuple(_gate(status["gate"], report["gate_date"]))),
-        Section("drift", "Drift", listed=tuple(_drift(status["drift"]))),
-        Section("runs", "Runs", tables=_filled(_runs(status["runs"]), _quality(status["runs"]), _checkpoints(status["runs"]))),
-        Section("losses", "Losses", listed=tuple(_alarms(status["runs"])), tables=_filled(_losses(status["runs"]))),
-        Section("interruptions", "Interruptions", (_failures(status["interruptions"]),), _filled(_stops(report["interruptions"]))),
-        Section("log", "Decisions and notes", tables=_filled(_log(report["log"]))),
-        Section("warnings", "Warnings", listed=tuple(dict.fromkeys(status["warnings"]))),
-        Section("unknown", "Not known", tables=_filled(_unknown(report["unknown"]))),
-        Section("assumptions", "What the figures rest on", tables=_filled(_assumptions(report["assumptions"]))),
+    return filled_sections(
+        DocumentSection("summary", "Summary", listed=(report["headline"]["text"], *report["headline"]["notes"])),
+        DocumentSection("spend", "Spending", tables=(_spending(report), *_lines(status["spend"]), _burn(status["burn_rate"]))),
+        DocumentSection("earned_value", "Earned value", tables=(_earned(status["earned_value"]),)),
+        DocumentSection("forecast", "Forecast", tables=(_forecast(report),)),
+        DocumentSection("why", "Why the cost moved", *_why(status["cost_drivers"])),
+        DocumentSection("gate", "Half-spend gate", listed=tuple(_gate(status["gate"], report["gate_date"]))),
+        DocumentSection("drift", "Drift", listed=tuple(_drift(status["drift"]))),
+        DocumentSection(
+            "runs", "Runs", tables=filled_tables(_runs(status["runs"]), _quality(status["runs"]), _checkpoints(status["runs"]))
+        ),
+        DocumentSection("losses", "Losses", listed=tuple(_alarms(status["runs"])), tables=filled_tables(_losses(status["runs"]))),
+        DocumentSection(
+            "interruptions", "Interruptions", (_failures(status["interruptions"]),), filled_tables(_stops(report["interruptions"]))
+        ),
+        DocumentSection("log", "Decisions and notes", tables=filled_tables(_log(report["log"]))),
+        DocumentSection("warnings", "Warnings", listed=tuple(dict.fromkeys(status["warnings"]))),
+        DocumentSection("unknown", "Not known", tables=filled_tables(_unknown(report["unknown"]))),
+        DocumentSection("assumptions", "What the figures rest on", tables=filled_tables(_assumptions(report["assumptions"]))),
     )
-    return tuple(section for section in found if section.listed or section.tables)
 
 
-def _filled(*tables: Table) -> tuple[Table, ...]:
-    return tuple(table for table in tables if table.rows)
-
-
-def _spending(report: Report) -> Table:
+def _spending(report: Report) -> DocumentTable:
     spend = report["status"]["spend"]
     known = "" if spend["complete"] else "; not of every run"
     rows = (
         ("spent, USD", _usd(spend["usd"]), f"{share(spend['share_of_budget']) or NONE} of the budget{known}"),
-        ("left of the budget, USD", _usd(spend["remaining_usd"]), f"of {_usd(budget_of(report))}"),
+        ("left of the budget, USD", _usd(spend["remaining_usd"]), f"of {_usd(find_budget(report))}"),
         ("accelerator-hours", _number(spend["accelerator_hours"]), "relaunches summed"),
         ("tokens earned", _tokens(spend["tokens"]), f"of {_tokens(report['program']['planned_tokens'])} planned"),
     )
-    return Table(("", "", ""), rows, frozenset({1}))
+    return DocumentTable(("", "", ""), rows, frozenset({1}))
 
 
-def _lines(spend: Report) -> tuple[Table, ...]:
+def _lines(spend: Report) -> tuple[DocumentTable, ...]:
     rows = [(line["line"], _usd(line["usd"])) for line in spend["lines"]]
     total = ("total", _usd(spend["usd"]))
-    return (Table(("line", "USD"), (*rows, total), frozenset({1}), total=True),) if len(rows) > 1 else ()
+    return (DocumentTable(("line", "USD"), (*rows, total), frozenset({1}), total=True),) if len(rows) > 1 else ()
 
 
-def _burn(burn: Report) -> Table:
+def _burn(burn: Report) -> DocumentTable:
     rows = [
         (
             WINDOWS[each["window"]],
@@ -133,38 +132,38 @@ def _burn(burn: Report) -> Table:
         )
         for each in burn["windows"]
     ]
-    return Table(("a day", "USD", "accelerator-hours", "tokens", "checkpoints"), rows, frozenset({1, 2, 3, 4}))
+    return DocumentTable(("a day", "USD", "accelerator-hours", "tokens", "checkpoints"), rows, frozenset({1, 2, 3, 4}))
 
 
-def _earned(earned: Report) -> Table:
+def _earned(earned: Report) -> DocumentTable:
     reasons = {each["field"]: each["reason"] for each in earned["unknown"]}
     rows = [
         (word, _usd(earned[name]) if name.endswith("_usd") else _ratio(earned[name]), reasons.get(name, meaning))
         for name, (word, meaning) in MEANINGS.items()
     ]
-    return Table(("", "figure", "what it says"), rows, frozenset({1}))
+    return DocumentTable(("", "figure", "what it says"), rows, frozenset({1}))
 
 
-def _forecast(report: Report) -> Table:
+def _forecast(report: Report) -> DocumentTable:
     status, program, headline = report["status"], report["program"], report["headline"]
     forecast = status["forecast"]
     cost, finish = forecast["cost_usd"], forecast["finish"]
     late = headline["late_days"]
     rows = (
-        ("cost, USD", _span(cost), _usd(budget_of(report)), _against(headline["over_usd"])),
+        ("cost, USD", _span(cost), _usd(find_budget(report)), _against(headline["over_usd"])),
         ("end", days(finish) if finish else NONE, program["deadline"] or NONE, NONE if late is None else _late(late)),
         ("left to spend, USD", _span(forecast["remaining_usd"]), "", ""),
         ("left to run, hours", _span(forecast["remaining_hours"]), "", ""),
         ("left to run, accelerator-hours", _span(forecast["remaining_accelerator_hours"]), "", ""),
     )
-    return Table(("", "forecast", "held to", "difference"), rows)
+    return DocumentTable(("", "forecast", "held to", "difference"), rows)
 
 
-def _why(why: Report | None) -> tuple[tuple[str, ...], tuple[Table, ...]]:
+def _why(why: Report | None) -> tuple[tuple[str, ...], tuple[DocumentTable, ...]]:
     if why is None:
         return (), ()
     rows = [(part["cause"], f"{part['usd']:+,.2f}") for part in why["parts"]]
-    table = Table(("cause", "USD"), (*rows, ("together", f"{why['usd']:+,.2f}")), frozenset({1}), total=True)
+    table = DocumentTable(("cause", "USD"), (*rows, ("together", f"{why['usd']:+,.2f}")), frozenset({1}), total=True)
     return (why["headline"], f"Compared: {why['comparison']}."), (table,)
 
 
@@ -191,7 +190,7 @@ def _confidence(confidence: float) -> str:
     return "above 99.9%" if confidence > 0.999 else f"{confidence:.1%}"
 
 
-def _runs(runs: Iterable[Report]) -> Table:
+def _runs(runs: Iterable[Report]) -> DocumentTable:
     rows = [
         (
             run["name"], run["tier"] or "", run["state"].replace("_", " "), _tokens(run["spend"]["tokens"]),
@@ -201,13 +200,13 @@ def _runs(runs: Iterable[Report]) -> Table:
         for run in runs
     ]  # fmt: skip
     head = ("run", "tier", "state", "tokens", "done", "spent, USD", "CPI", "forecast, USD", "end")
-    return Table(head, rows, frozenset({3, 4, 5, 6, 7}), frozenset({1, 2, 8}))
+    return DocumentTable(head, rows, frozenset({3, 4, 5, 6, 7}), frozenset({1, 2, 8}))
 
 
-def _quality(runs: Iterable[Report]) -> Table:
+def _quality(runs: Iterable[Report]) -> DocumentTable:
     rows = [(run["name"], *_used(run["utilisation"]), *_failed(run["interruptions"])) for run in runs]
     head = ("run", "MFU", "planned", "goodput", "planned", "interruptions", "expected", "hours down", "tokens lost")
-    return Table(head, rows, frozenset(range(1, 9)))
+    return DocumentTable(head, rows, frozenset(range(1, 9)))
 
 
 def _used(used: Report) -> tuple[str, ...]:
@@ -220,7 +219,7 @@ def _failed(failures: Report) -> tuple[str, ...]:
     return f"{failures['count']:,}", expected, number(failures["downtime_hours"]), _tokens(failures["lost_tokens"])
 
 
-def _checkpoints(runs: Iterable[Report]) -> Table:
+def _checkpoints(runs: Iterable[Report]) -> DocumentTable:
     rows = [
         (
             run["name"], f"{kept['count']:,}", number(kept["bytes"] / 1e12), _number(kept["interval_minutes"]),
@@ -229,7 +228,7 @@ def _checkpoints(runs: Iterable[Report]) -> Table:
         for run, kept in ((run, run["checkpoints"]) for run in runs) if kept["count"] or kept["planned_interval_minutes"]
     ]  # fmt: skip
     head = ("run", "checkpoints", "TB", "every, minutes", "planned", "longest gap, minutes", "kept")
-    return Table(head, rows, frozenset({1, 2, 3, 4, 5}))
+    return DocumentTable(head, rows, frozenset({1, 2, 3, 4, 5}))
 
 
 def _kept(kept: Report) -> str:
@@ -238,9 +237,11 @@ def _kept(kept: Report) -> str:
     return "yes" if kept["on_schedule"] else "no"
 
 
-def _losses(runs: Iterable[Report]) -> Table:
+def _losses(runs: Iterable[Report]) -> DocumentTable:
     rows = [(run["name"], *_loss(run["loss"])) for run in runs if run["loss"]["last"] is not None]
-    return Table(("run", "loss", "lowest", "state", "at its end", "planned", "reached, probability"), rows, frozenset({1, 2, 4, 5, 6}))
+    return DocumentTable(
+        ("run", "loss", "lowest", "state", "at its end", "planned", "reached, probability"), rows, frozenset({1, 2, 4, 5, 6})
+    )
 
 
 def _loss(loss: Report) -> tuple[str, ...]:
@@ -256,7 +257,7 @@ def _alarms(runs: Iterable[Report]) -> Iterable[str]:
 
 
 def _failures(failures: Report) -> str:
-    """Failures against their budget, in a sentence."""
+    """Failures against their budget as a sentence."""
     causes = ", ".join(f"{cause} {count}" for cause, count in failures["causes"].items())
     parts = [f"{failures['count']:,} so far" + (f" ({causes})" if causes else "")]
     if failures["expected"] is not None:
@@ -269,30 +270,30 @@ def _failures(failures: Report) -> str:
     return "; ".join(parts) + "."
 
 
-def _stops(stops: Sequence[Report]) -> Table:
-    rows = [(_minute(stop["at"]), stop["run"], stop["cause"], _down(stop)) for stop in stops[:NEWEST]]
-    return Table(("the newest, at", "run", "cause", "hours down"), rows, frozenset({3}), frozenset({0}))
+def _stops(stops: Sequence[Report]) -> DocumentTable:
+    rows = [(_minute(stop["at"]), stop["run"], stop["cause"], _down(stop)) for stop in stops[:MAX_LISTED_INTERRUPTIONS]]
+    return DocumentTable(("the newest, at", "run", "cause", "hours down"), rows, frozenset({3}), frozenset({0}))
 
 
 def _down(stop: Report) -> str:
     return number(stop["downtime_hours"]) + ("" if stop["ended"] else ", still down")
 
 
-def _log(log: Iterable[Report]) -> Table:
+def _log(log: Iterable[Report]) -> DocumentTable:
     rows = [(_minute(said["at"]), said["run"], said["type"], said["text"]) for said in log]
-    return Table(("at", "run", "what", ""), rows, dated=frozenset({0}))
+    return DocumentTable(("at", "run", "what", ""), rows, dated=frozenset({0}))
 
 
-def _unknown(unknown: Iterable[Report]) -> Table:
-    """Figures that are not known for the same reason stand together."""
+def _unknown(unknown: Iterable[Report]) -> DocumentTable:
+    """Unknown figures by reason."""
     fields: dict[str, list[str]] = defaultdict(list)
     for each in unknown:
         fields[each["reason"]].append(f"{each['run']}: {each['field']}" if each["run"] else each["field"])
-    return Table(("figures", "why"), [(", ".join(dict.fromkeys(names)), reason) for reason, names in fields.items()])
+    return DocumentTable(("figures", "why"), [(", ".join(dict.fromkeys(names)), reason) for reason, names in fields.items()])
 
 
-def _assumptions(assumptions: Iterable[Report]) -> Table:
-    return Table(("", "taken", "source"), [(each["field"], text(each["value"]), each["source"]) for each in assumptions])
+def _assumptions(assumptions: Iterable[Report]) -> DocumentTable:
+    return DocumentTable(("", "taken", "source"), [(each["field"], text(each["value"]), each["source"]) for each in assumptions])
 
 
 def _minute(moment: str) -> str:
@@ -316,10 +317,6 @@ def _tokens(count: float | None) -> str:
 
 def _ratio(value: float | None, otherwise: str = NONE) -> str:
     return otherwise if value is None else f"{value:.3g}"
-
-
-def _share(value: float | None) -> str:
-    return share(value) or NONE
 
 
 def _span(quantity: Mapping[str, float] | None) -> str:

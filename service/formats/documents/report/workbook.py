@@ -7,7 +7,7 @@ from datetime import date
 from typing import Any
 
 from service.formats.documents.cells import FIRST_ROW, Book, Cell, Column, Formula, Input, Sheet, new_book
-from service.formats.documents.report.sections import STANDINGS, budget_of, subtitle, title
+from service.formats.documents.report.sections import HEALTH_TITLES, find_budget, subtitle, title
 from service.formats.documents.text import text
 
 Report = Mapping[str, Any]
@@ -45,7 +45,7 @@ def write(report: Report) -> bytes:
     """The workbook. Recalculated it says what the report says, as long as nothing is changed."""
     book = new_book()
     book.workbook.set_properties({"title": title(report), "comments": f"{report['price_snapshot']}, {report['engine_version']}"})
-    summary = book.sheet("Report", (title(report), f"{subtitle(report)}: {STANDINGS[report['headline']['health']].lower()}"), SUMMARY)
+    summary = book.sheet("Report", (title(report), f"{subtitle(report)}: {HEALTH_TITLES[report['headline']['health']].lower()}"), SUMMARY)
     spent = _runs(book, report)
     _lines(book, report)
     _summary(summary, report, spent)
@@ -90,7 +90,7 @@ def _over(one: str, other: str) -> str:
 def _forecast(sheet: Sheet, report: Report, at_completion: str, first: int) -> None:
     status, finish = report["status"], report["status"]["forecast"]["finish"] or {}
     cost, over = status["forecast"]["cost_usd"] or {}, report["headline"]["over_usd"]
-    held, bac = budget_of(report), status["earned_value"]["bac_usd"]
+    held, bac = find_budget(report), status["earned_value"]["bac_usd"]
     p50, reserve = sheet.at(first, 1), sheet.at(first + 3, 1)
     rows: list[tuple[str, Cell, str, str]] = [
         ("forecast cost, USD", cost.get("p50"), "usd", "median"),

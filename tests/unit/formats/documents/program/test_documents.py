@@ -18,7 +18,7 @@ from hypothesis import given
 from icalendar import Calendar
 
 from service.domain.programs.program import Program, Tier
-from service.formats.documents.program import FORMATS, Format, render
+from service.formats.documents.render import PROGRAM_FORMATS, render
 from service.formats.documents.text import FORMULA_SIGNS
 from tests.conftest import missing
 from tests.unit.engine.program_builders import planned, program, programs
@@ -37,11 +37,11 @@ def answer() -> dict[str, Any]:
     return answer_of(complete())
 
 
-def document(answer: dict[str, Any], wanted: Format) -> str:
-    return render(answer, wanted)[0].decode()
+def document(answer: dict[str, Any], wanted: str) -> str:
+    return render("program", answer, wanted)[0].decode()
 
 
-def rows(answer: dict[str, Any], wanted: Format) -> list[dict[str, str]]:
+def rows(answer: dict[str, Any], wanted: str) -> list[dict[str, str]]:
     return list(csv.DictReader(io.StringIO(document(answer, wanted), newline="")))
 
 
@@ -54,12 +54,12 @@ def cents(usd: float) -> Decimal:
 
 
 class TestEveryFormat:
-    @pytest.mark.parametrize("wanted", FORMATS)
-    def test_the_smallest_program_has_a_document(self, wanted: Format) -> None:
+    @pytest.mark.parametrize("wanted", PROGRAM_FORMATS)
+    def test_the_smallest_program_has_a_document(self, wanted: str) -> None:
         """One run without gate, outcome, overhead, risk or deadline is a plan like any other."""
         bare = answer_of(program(Tier("production", (planned(),))))
         bare["schedule"] |= {"deadline": None, "deadline_probability": None, "latest_start": None, "deadline_options": []}
-        written, media_type = render(bare, wanted)
+        written, media_type = render("program", bare, wanted)
         assert len(written) > 100
         assert "/" in media_type
 
@@ -132,7 +132,7 @@ class TestPage:
 
 class TestTables:
     @pytest.mark.parametrize("wanted", ["csv", "focus"])
-    def test_no_field_is_a_formula(self, answer: dict[str, Any], wanted: Format) -> None:
+    def test_no_field_is_a_formula(self, answer: dict[str, Any], wanted: str) -> None:
         """Text that a spreadsheet would calculate is quoted; negative numbers stay numbers."""
         fields = [field for row in rows(answer, wanted) for field in row.values() if field.startswith(FORMULA_SIGNS)]
         assert all(re.fullmatch(r"-[\d.]+", field) for field in fields)
@@ -175,7 +175,7 @@ class TestTables:
 class TestCalendar:
     @pytest.fixture
     def events(self, answer: dict[str, Any]) -> list[Any]:
-        return list(Calendar.from_ical(render(answer, "ics")[0]).walk("VEVENT"))
+        return list(Calendar.from_ical(render("program", answer, "ics")[0]).walk("VEVENT"))
 
     def test_everything_with_a_date_is_an_event(self, answer: dict[str, Any], events: list[Any]) -> None:
         """Runs, gates, the midpoint gate, the end and the deadline are read back with their days, ends exclusive."""
@@ -194,6 +194,6 @@ class TestCalendar:
 
     def test_a_moved_run_keeps_its_identity(self, answer: dict[str, Any], events: list[Any]) -> None:
         """Brought in again, a calendar moves its events and doubles none."""
-        again = [str(event["uid"]) for event in Calendar.from_ical(render(answer, "ics")[0]).walk("VEVENT")]
+        again = [str(event["uid"]) for event in Calendar.from_ical(render("program", answer, "ics")[0]).walk("VEVENT")]
         assert again == [str(event["uid"]) for event in events]
         assert len(set(again)) == len(again)

@@ -11,7 +11,7 @@ import pytest
 from openpyxl import Workbook, load_workbook
 
 from service.domain.programs.program import Program, Reserves, Tier
-from service.formats.documents.program import render
+from service.formats.documents.render import render
 from tests.support.libreoffice import recalculate
 from tests.unit.engine.program_builders import planned, program
 from tests.unit.formats.documents.program.program_answers import HOSTILE, answer_of, complete
@@ -22,7 +22,7 @@ CONTINGENCIES = (0.01, 0.3)
 
 def workbook(answer: dict[str, Any]) -> Workbook:
     """The document with its formulas, as a reader of another make has them; its saved values are dropped when it is written again."""
-    return load_workbook(BytesIO(render(answer, "xlsx")[0]))
+    return load_workbook(BytesIO(render("program", answer, "xlsx")[0]))
 
 
 def changed(made: Workbook, changes: Changes) -> Workbook:
@@ -83,7 +83,7 @@ def test_a_stated_contingency_follows_the_rest(calculated: dict[str, Workbook], 
 def test_what_shows_without_calculation_is_the_plan() -> None:
     """Programs that only show a workbook have the amounts saved with its formulas."""
     answer = answer_of(complete())
-    saved = load_workbook(BytesIO(render(answer, "xlsx")[0]), data_only=True)
+    saved = load_workbook(BytesIO(render("program", answer, "xlsx")[0]), data_only=True)
     assert amounts(saved) == pytest.approx(planned_amounts(answer), abs=0.001)
 
 
@@ -122,5 +122,5 @@ def test_a_name_that_begins_like_a_formula_is_text() -> None:
 def test_the_burn_plan_adds_up_to_the_budget() -> None:
     """The weeks' sum, saved with its formula, is the total."""
     answer = answer_of(complete())
-    sheet = load_workbook(BytesIO(render(answer, "xlsx")[0]), data_only=True)["Burn plan"]
+    sheet = load_workbook(BytesIO(render("program", answer, "xlsx")[0]), data_only=True)["Burn plan"]
     assert sheet.cell(sheet.max_row, 2).value == pytest.approx(answer["total_usd"]["p50"], abs=0.001)

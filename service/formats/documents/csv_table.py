@@ -1,0 +1,18 @@
+"""CSV tables (RFC 4180) in UTF-8."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterable, Mapping, Sequence
+
+from service.formats.documents.text import harmless
+
+
+def write_csv(columns: Sequence[str], rows: Iterable[Mapping[str, object]]) -> bytes:
+    """A table with a header. Text that begins like a formula is quoted."""
+    out = io.StringIO(newline="")
+    writer = csv.DictWriter(out, columns)
+    writer.writeheader()
+    writer.writerows({column: harmless(value) for column, value in row.items()} for row in rows)
+    return out.getvalue().encode()

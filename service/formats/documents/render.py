@@ -1,0 +1,46 @@
+"""Documents of a program's plan and of a tracked program's report: an answer in a format, as bytes and media type.
+
+The writer of a format is imported only where it is used: drawing, workbooks and calendars are slow to import.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib import import_module
+from typing import Any, Literal
+
+Document = Literal["program", "report"]
+JSON = "application/json"
+MEDIA_TYPES = {
+    "json": JSON,
+    "md": "text/markdown",
+    "html": "text/html",
+    "xlsx": "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
+    "ics": "text/calendar",
+    "csv": "text/csv",
+}
+"""Formats that a client may ask for by Accept."""
+REPORT_FORMATS = ("md", "html", "xlsx", "ics", "csv")
+PROGRAM_FORMATS = (*REPORT_FORMATS, "focus")
+_WRITERS = {
+    "md": ("markdown", "text/markdown; charset=utf-8"),
+    "html": ("html", "text/html; charset=utf-8"),
+    "xlsx": ("workbook", MEDIA_TYPES["xlsx"]),
+    "ics": ("calendar", "text/calendar; charset=utf-8"),
+    "csv": ("csv", "text/csv; charset=utf-8; header=present"),
+    "focus": ("focus", "text/csv; charset=utf-8; header=present"),
+}
+
+
+def render(document: Document, body: dict[str, Any], format: str) -> tuple[bytes, str]:  # noqa: A002 - the query parameter's name
+    """The document and its media type. `body` is the answer as JSON; `format` one of the document's formats."""
+    module, media_type = _WRITERS[format]
+    write: Callable[[dict[str, Any]], bytes] = import_module(f"service.formats.documents.{document}.{module}").write
+    return write(body), media_type
+
+
+def content_policy(document: Document) -> str:
+    """The Content-Security-Policy of the document's page."""
+    from service.formats.documents import page
+
+    return page.content_policy(page.STYLES[document])
