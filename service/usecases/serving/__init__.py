@@ -1,1 +1,1 @@
-"""What serving a model takes and costs."""
+"""Serving of a model: the cheapest configuration, its costs, and ways to reduce them."""

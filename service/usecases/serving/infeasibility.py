@@ -1,4 +1,4 @@
-"""Why a model cannot be served as asked, and what would."""
+"""Errors for models that cannot be served as requested, with alternatives."""
 
 from __future__ import annotations
 
@@ -15,71 +15,78 @@ from service.presets.serving import load_formats
 from service.prices.book import PriceBook
 from service.usecases.resolution.assumption_log import AssumptionLog
 from service.usecases.serving.offers import PricedAccelerator, find_priced_accelerators
-from service.usecases.serving.search import ReplicaCache, ServingRequest, ServingResult, replicas_on, search_configurations
+from service.usecases.serving.search import ReplicaCache, ServingRequirements, ServingResult, replicas_on, search_configurations
 
-Given = Mapping[str, Any]
-TOLD = 3
+Request = Mapping[str, Any]
+MAX_SHOWN = 3
 
 
 @dataclass(frozen=True, slots=True)
 class InfeasibleSearch:
-    """A search that found nothing: what was asked, on which lots, and all that was tried."""
+    """A search without results: requirements, prices, and the configurations tried."""
 
-    asked: ServingRequest
-    lots: Sequence[PricedAccelerator]
-    tries: ReplicaCache
+    requirements: ServingRequirements
+    priced_accelerators: Sequence[PricedAccelerator]
+    cache: ReplicaCache
 
 
-def explain_infeasible(request: Given, failed: InfeasibleSearch, book: PriceBook) -> DomainError:
-    """What keeps all lots from serving, and what of another format, size or accelerator would serve, the cheapest first."""
-    counts = failed.asked.demand.counts
-    if counts is not None and not (known := _sizes(failed)).intersection(counts):
-        listed = ", ".join(str(size) for size in sorted(known))
-        return InvalidRequest(f"none of these is a size of replica that is tried here; tried are {listed}", "/hardware/counts")
-    found = _would(request, failed, book)
-    would = f"would do: {', or '.join(found)}" if found else "nothing that has a price here would do"
-    fitting = _fitting(failed)
+def explain_infeasible(request: Request, search: InfeasibleSearch, book: PriceBook) -> DomainError:
+    """Error that says what prevents serving and which other formats, sizes or accelerators would serve, the cheapest first."""
+    counts = search.requirements.demand.counts
+    if counts is not None and not (tried := _sizes(search)).intersection(counts):
+        listed = ", ".join(str(size) for size in sorted(tried))
+        return InvalidRequest(f"no replica of these sizes is tried; the sizes are {listed}", "/hardware/counts")
+    alternatives = _describe_alternatives(request, search, book)
+    advice = f"these would serve: {', or '.join(alternatives)}" if alternatives else "no accelerator with a known price would serve"
+    fitting = _fitting(search)
     if not fitting:
-        return DoesNotFit(f"{_what(failed.asked)} do not fit on {_where(failed)}; {would}", _pointer(request))
-    first, each = (min(float(np.min(getattr(one.speed, name))) for one in fitting) for name in ("ttft_s", "tpot_s"))
-    soonest = f"the soonest first token takes {first:.3g} s, the soonest later ones {1000 * each:.3g} ms each"
-    return InvalidRequest(f"nothing keeps these latencies on {_where(failed)}: {soonest}; {would}", "/latency")
+        return DoesNotFit(f"{_describe_model(search.requirements)} do not fit on {_describe_search(search)}; {advice}", _pointer(request))
+    first_s, later_s = (min(float(np.min(getattr(timed.speed, name))) for timed in fitting) for name in ("ttft_s", "tpot_s"))
+    soonest = f"the soonest first token takes {first_s:.3g} s, the soonest later ones {1000 * later_s:.3g} ms each"
+    return InvalidRequest(f"nothing keeps these latencies on {_describe_search(search)}: {soonest}; {advice}", "/latency")
 
 
-def _sizes(failed: InfeasibleSearch) -> set[int]:
-    """Sizes of replica that are tried on any of the lots."""
-    stored = failed.asked.formats[0]
-    services = [(lot, replicas_on(failed.asked, lot.accelerator, stored, failed.tries).setup) for lot in _kinds(failed)]
-    return {size for lot, service in services for size in replica_sizes(service) if size <= lot.rent.linked_accelerators}
+def _sizes(search: InfeasibleSearch) -> set[int]:
+    """Replica sizes that are tried on any of the accelerators."""
+    weight_format = search.requirements.formats[0]
+    setups = [
+        (priced, replicas_on(search.requirements, priced.accelerator, weight_format, search.cache).setup)
+        for priced in _distinct_prices(search)
+    ]
+    return {size for priced, setup in setups for size in replica_sizes(setup) if size <= priced.rent.linked_accelerators}
 
 
-def _fitting(failed: InfeasibleSearch) -> list[TimedReplicas]:
-    """What fits and is allowed, too slow as it is."""
-    found = []
-    for lot, stored in itertools.product(_kinds(failed), failed.asked.formats):
-        everything = replicas_on(failed.asked, lot.accelerator, stored, failed.tries)
-        at = np.flatnonzero(select_allowed(everything, failed.asked.demand, lot.rent))
-        found += [everything.select(at)] if len(at) else []
-    return found
+def _fitting(search: InfeasibleSearch) -> list[TimedReplicas]:
+    """Configurations that fit and are allowed but too slow."""
+    fitting = []
+    for priced, weight_format in itertools.product(_distinct_prices(search), search.requirements.formats):
+        timed = replicas_on(search.requirements, priced.accelerator, weight_format, search.cache)
+        at = np.flatnonzero(select_allowed(timed, search.requirements.demand, priced.rent))
+        fitting += [timed.select(at)] if len(at) else []
+    return fitting
 
 
-def _kinds(failed: InfeasibleSearch) -> list[PricedAccelerator]:
-    """One lot of each accelerator with the same links."""
-    return list({(lot.accelerator.name, lot.rent.linked_accelerators): lot for lot in failed.lots}.values())
+def _distinct_prices(search: InfeasibleSearch) -> list[PricedAccelerator]:
+    """One price of each accelerator with the same links."""
+    return list({(priced.accelerator.name, priced.rent.linked_accelerators): priced for priced in search.priced_accelerators}.values())
 
 
-def _would(request: Given, failed: InfeasibleSearch, book: PriceBook) -> list[str]:
-    """The best in any format, in any size, and in both; where nothing helps, what else has a price."""
-    asked = failed.asked
-    formatted = replace(asked, formats=tuple(load_formats().values()))
-    sized, both = (replace(each, demand=replace(asked.demand, counts=None)) for each in (asked, formatted))
-    found = [best for wider in (formatted, sized, both) for best in search_configurations(wider, failed.lots, failed.tries)[:1]]
-    found = found or search_configurations(both, _all_lots(request, book), failed.tries)
-    return list(dict.fromkeys(_told(each) for each in found))[:TOLD]
+def _describe_alternatives(request: Request, search: InfeasibleSearch, book: PriceBook) -> list[str]:
+    """Best configurations in any format, in any size and in both; else with any accelerator that has a price."""
+    requirements = search.requirements
+    any_format = replace(requirements, formats=tuple(load_formats().values()))
+    any_size, both = (replace(base, demand=replace(requirements.demand, counts=None)) for base in (requirements, any_format))
+    results = [
+        best
+        for relaxed in (any_format, any_size, both)
+        for best in search_configurations(relaxed, search.priced_accelerators, search.cache)[:1]
+    ]
+    results = results or search_configurations(both, _other_prices(request, book), search.cache)
+    return list(dict.fromkeys(_describe(result) for result in results))[:MAX_SHOWN]
 
 
-def _all_lots(request: Given, book: PriceBook) -> list[PricedAccelerator]:
-    """All that have a price by the request's filter, but for those asked for, where any were."""
+def _other_prices(request: Request, book: PriceBook) -> list[PricedAccelerator]:
+    """Accelerators with a price that passes the request's filter, where the request names accelerators."""
     if "accelerators" not in request.get("hardware", {}):
         return []
     price = {name: value for name, value in request.get("price", {}).items() if name != "usd_per_accelerator_hour"}
@@ -89,22 +96,22 @@ def _all_lots(request: Given, book: PriceBook) -> list[PricedAccelerator]:
         return []
 
 
-def _told(found: ServingResult) -> str:
-    return f"{int(found.chosen.replicas.accelerators)} x {found.lot.accelerator.name} in {found.format.name}"
+def _describe(result: ServingResult) -> str:
+    return f"{int(result.replica.replicas.accelerators)} x {result.priced.accelerator.name} in {result.format.name}"
 
 
-def _what(asked: ServingRequest) -> str:
-    tokens = asked.requests.prompt_tokens + asked.requests.output_tokens
-    return f"the model of {float(asked.model.total) / 1e9:,.3g} billion parameters and one request of {tokens:,.0f} tokens"
+def _describe_model(requirements: ServingRequirements) -> str:
+    tokens = requirements.mean_request.prompt_tokens + requirements.mean_request.output_tokens
+    return f"the model of {float(requirements.model.total) / 1e9:,.3g} billion parameters and one request of {tokens:,.0f} tokens"
 
 
-def _where(failed: InfeasibleSearch) -> str:
-    names, counts = sorted({lot.accelerator.name for lot in failed.lots}), failed.asked.demand.counts
-    shown = ", ".join(names[:TOLD]) + (f" and {len(names) - TOLD} others" if len(names) > TOLD else "")
-    sized = f" in replicas of {', '.join(str(count) for count in sorted(counts))}" if counts else ""
-    return f"{shown} in {', '.join(stored.name for stored in failed.asked.formats)}{sized}"
+def _describe_search(search: InfeasibleSearch) -> str:
+    names, counts = sorted({priced.accelerator.name for priced in search.priced_accelerators}), search.requirements.demand.counts
+    shown = ", ".join(names[:MAX_SHOWN]) + (f" and {len(names) - MAX_SHOWN} others" if len(names) > MAX_SHOWN else "")
+    sizes = f" in replicas of {', '.join(str(count) for count in sorted(counts))}" if counts else ""
+    return f"{shown} in {', '.join(weight_format.name for weight_format in search.requirements.formats)}{sizes}"
 
 
-def _pointer(request: Given) -> str:
-    """The part of the request that narrows the choice most."""
+def _pointer(request: Request) -> str:
+    """Pointer to the section that restricts the choice most."""
     return next((f"/{name}" for name in ("hardware", "formats") if request.get(name)), "/model")

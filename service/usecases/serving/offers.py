@@ -1,4 +1,4 @@
-"""What accelerators a model may be served on, and at which prices."""
+"""Accelerators on which a model may be served, with their prices."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from service.usecases.resolution.assumption_log import AssumptionLog
 from service.usecases.resolution.cluster import ambiguity_text
 from service.usecases.resolution.price import DEFAULT_PRICING, FILTERS, find_eligible_offers
 
-Given = Mapping[str, Any]
+Request = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
 class PricedAccelerator:
-    """Accelerators at a price: an offer of the book or, with none, the caller's own."""
+    """An accelerator at a price: an offer of the book or, without one, the caller's own."""
 
     accelerator: Accelerator
     rent: RentalUnit
@@ -31,59 +31,59 @@ class PricedAccelerator:
     offer: Offer | None = None
 
 
-def find_priced_accelerators(request: Given, book: PriceBook, notes: AssumptionLog) -> list[PricedAccelerator]:
-    """The cheapest offer of each provider, accelerator and size of instance that answers the request's filter, or the caller's price.
+def find_priced_accelerators(request: Request, book: PriceBook, notes: AssumptionLog) -> list[PricedAccelerator]:
+    """Cheapest offer of each provider, accelerator and instance size that passes the request's filter, or the caller's price.
 
     Raises UnknownName, InvalidRequest, NoOffer with pointers into the request.
     """
-    given, names = request.get("price", {}), resolve_accelerators(request.get("hardware", {}), book, notes)
-    if given.get("usd_per_accelerator_hour") is not None:
-        return [_own(given, names)]
-    found = [lot for name in names for lot in _sold(given, name, book)]
-    if not found:
-        raise NoOffer(_nothing(given, names, book), "/price")
-    unsold = sorted(set(names).difference(lot.accelerator.name for lot in found))
+    filters, names = request.get("price", {}), resolve_accelerators(request.get("hardware", {}), book, notes)
+    if filters.get("usd_per_accelerator_hour") is not None:
+        return [_stated_price(filters, names)]
+    offers = [priced for name in names for priced in _cheapest_offers(filters, name, book)]
+    if not offers:
+        raise NoOffer(_explain_no_price(filters, names, book), "/price")
+    unsold = sorted(set(names).difference(priced.accelerator.name for priced in offers))
     if unsold and "accelerators" in request.get("hardware", {}):
-        notes.warn(f"no price of {', '.join(unsold)} is known for {_asked(given)} in {book.name}: left out")
-    _note_prices(given, found, notes)
-    return found
+        notes.warn(f"no price of {', '.join(unsold)} is known for {_describe_filters(filters)} in {book.name}: left out")
+    _note_prices(filters, offers, notes)
+    return offers
 
 
-def resolve_accelerators(given: Given, book: PriceBook, notes: AssumptionLog) -> list[str]:
-    """Canonical names of the accelerators asked for, or of all that have a price, in order. Raises UnknownName with its pointer."""
-    asked = given.get("accelerators")
-    if asked is None:
+def resolve_accelerators(hardware: Request, book: PriceBook, notes: AssumptionLog) -> list[str]:
+    """Canonical names of the stated accelerators, or of all with a price, sorted. Raises UnknownName with its pointer."""
+    stated = hardware.get("accelerators")
+    if stated is None:
         return list(notes.assume("hardware.accelerators", sorted(book.by_accelerator), "not stated: all that have a price"))
-    return sorted({_named(name, index, notes) for index, name in enumerate(asked)})
+    return sorted({_canonical_name(name, index, notes) for index, name in enumerate(stated)})
 
 
-def _named(name: str, index: int, notes: AssumptionLog) -> str:
+def _canonical_name(name: str, index: int, notes: AssumptionLog) -> str:
     pointer = f"/hardware/accelerators/{index}"
     try:
-        found = find_accelerator(name)
+        match = find_accelerator(name)
     except UnknownName as problem:
         raise UnknownName(problem.message, pointer, problem.near) from problem
-    if found.ambiguous_with:
-        notes.assume(f"hardware.accelerators.{index}", found.accelerator.name, ambiguity_text(found))
-    return found.accelerator.name
+    if match.ambiguous_with:
+        notes.assume(f"hardware.accelerators.{index}", match.accelerator.name, ambiguity_text(match))
+    return match.accelerator.name
 
 
-def _own(given: Given, names: Sequence[str]) -> PricedAccelerator:
-    """The one accelerator that the caller's price is of, in nodes as its data sheet has them."""
-    beside = [name for name in FILTERS if given.get(name) is not None and name != "snapshot"]
-    if beside:
-        raise InvalidRequest(f"a stated price needs no filter: leave out {beside[0]}", f"/price/{beside[0]}")
+def _stated_price(filters: Request, names: Sequence[str]) -> PricedAccelerator:
+    """The accelerator of the caller's price, in nodes as its data sheet has them."""
+    other_filters = [name for name in FILTERS if filters.get(name) is not None and name != "snapshot"]
+    if other_filters:
+        raise InvalidRequest(f"a stated price needs no filter: leave out {other_filters[0]}", f"/price/{other_filters[0]}")
     if len(names) != 1:
         raise InvalidRequest("a stated price is that of one accelerator: name it", "/hardware/accelerators")
-    return PricedAccelerator(load_accelerators()[names[0]], RentalUnit(1, float("inf")), float(given["usd_per_accelerator_hour"]))
+    return PricedAccelerator(load_accelerators()[names[0]], RentalUnit(1, float("inf")), float(filters["usd_per_accelerator_hour"]))
 
 
-def _sold(given: Given, name: str, book: PriceBook) -> Iterable[PricedAccelerator]:
-    """Of each provider and size of instance the cheapest."""
+def _cheapest_offers(filters: Request, name: str, book: PriceBook) -> Iterable[PricedAccelerator]:
+    """Cheapest offer of each provider and instance size."""
     best: dict[tuple[str, int], Offer] = {}
-    for offer in find_eligible_offers(given, name, book):
+    for offer in find_eligible_offers(filters, name, book):
         key = (offer.provider, offer.accelerator_count)
-        best[key] = min(best.get(key, offer), offer, key=lambda each: (each.usd_per_accelerator_hour, offer_key(each)))
+        best[key] = min(best.get(key, offer), offer, key=lambda candidate: (candidate.usd_per_accelerator_hour, offer_key(candidate)))
     accelerator = load_accelerators()[name]
     return [
         PricedAccelerator(accelerator, _rent(accelerator, offer), float(offer.usd_per_accelerator_hour), offer) for offer in best.values()
@@ -91,26 +91,25 @@ def _sold(given: Given, name: str, book: PriceBook) -> Iterable[PricedAccelerato
 
 
 def _rent(accelerator: Accelerator, offer: Offer) -> RentalUnit:
-    """Instances as small as a part of a node, or of a pod that is let in slices, have no links that are known to any other."""
-    unit = accelerator.link_domain if TORUS in accelerator.link else accelerator.accelerators_per_node
-    return RentalUnit(offer.accelerator_count, float("inf") if offer.accelerator_count >= unit else float(offer.accelerator_count))
+    """Instances smaller than a node, or than a pod rented in slices, have no known links to others."""
+    linked_unit = accelerator.link_domain if TORUS in accelerator.link else accelerator.accelerators_per_node
+    return RentalUnit(offer.accelerator_count, float("inf") if offer.accelerator_count >= linked_unit else float(offer.accelerator_count))
 
 
-def _note_prices(given: Given, found: Sequence[PricedAccelerator], notes: AssumptionLog) -> None:
-    providers = {lot.offer.provider for lot in found if lot.offer}
-    source = (
-        f"the cheapest region of each of {len(providers)} providers, its newest prices; no auction floors, no marketplaces unless named"
-    )
-    notes.assume("price", f"{len(found)} {given.get('pricing') or DEFAULT_PRICING} offers", source)
+def _note_prices(filters: Request, offers: Sequence[PricedAccelerator], notes: AssumptionLog) -> None:
+    providers = {priced.offer.provider for priced in offers if priced.offer}
+    rule = "its newest prices; no auction floors, no marketplaces unless named"
+    source = f"the cheapest region of each of {len(providers)} providers, {rule}"
+    notes.assume("price", f"{len(offers)} {filters.get('pricing') or DEFAULT_PRICING} offers", source)
 
 
-def _nothing(given: Given, names: Sequence[str], book: PriceBook) -> str:
-    held = sorted({f"{offer.provider} {offer.pricing}" for name in names for offer in book.by_accelerator.get(name, ())})
-    known = f"known of them: {', '.join(held[:12])}" if held else "none at all is"
-    which = ", ".join(names[:5]) + (" and others" if len(names) > 5 else "")
+def _explain_no_price(filters: Request, names: Sequence[str], book: PriceBook) -> str:
+    known_prices = sorted({f"{offer.provider} {offer.pricing}" for name in names for offer in book.by_accelerator.get(name, ())})
+    known = f"known of them: {', '.join(known_prices[:12])}" if known_prices else "no other prices are known"
+    shown = ", ".join(names[:5]) + (" and others" if len(names) > 5 else "")
     advice = "widen price or hardware, or state price.usd_per_accelerator_hour of one accelerator"
-    return f"no price of {which} for {_asked(given)} is known in {book.name}; {known}. To go on, {advice}"
+    return f"no price of {shown} for {_describe_filters(filters)} is known in {book.name}; {known}. To go on, {advice}"
 
 
-def _asked(given: Given) -> str:
-    return ", ".join(f"{name} {given[name]}" for name in FILTERS if given.get(name)) or DEFAULT_PRICING
+def _describe_filters(filters: Request) -> str:
+    return ", ".join(f"{name} {filters[name]}" for name in FILTERS if filters.get(name)) or DEFAULT_PRICING

@@ -1,4 +1,4 @@
-"""One option of a serving answer: its configuration, memory, speed, latency, fleet and costs, each with its range."""
+"""One option of a serving answer: configuration, memory, speed, latency, fleet and costs, each with its range."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from service.domain.serving.answer import ServingConfiguration, ServingCost, Ser
 from service.domain.serving.requirements import WeightFormat
 from service.engine.numerics.ranges import inverse
 from service.engine.serving.configurations import TokenCosts
-from service.engine.serving.fleet import fleet_token_costs, prefill_tokens_per_s, size_fleet, usd_per_month
+from service.engine.serving.fleet import FleetSize, fleet_token_costs, prefill_tokens_per_s, size_fleet, usd_per_month
 from service.engine.serving.model import memory_by_part, pipeline_stages
 from service.presets.serving import load_compression_methods
 from service.prices.book import PriceBook
 from service.usecases.resolution.price import Price, price_from_offer
-from service.usecases.serving.search import ServingRequest, ServingResult
+from service.usecases.serving.search import ServingRequirements, ServingResult
 
 GB = 1e9
 
@@ -39,110 +39,116 @@ class ServingOption:
     price: Annotated[Price, Doc("Price the answer is made with")]
 
 
-def make_serving_option(rank: int, found: ServingResult, asked: ServingRequest, book: PriceBook, now: datetime) -> ServingOption:
-    """The option that a search found."""
+def make_serving_option(
+    rank: int, result: ServingResult, requirements: ServingRequirements, book: PriceBook, now: datetime
+) -> ServingOption:
+    """The option of a search result."""
     return ServingOption(
         rank=rank,
-        configuration=_configuration(found),
-        memory=_memory(found),
-        throughput=_throughput(found),
-        latency=_latency(found),
-        fleet=_fleet(found, asked),
-        cost=_cost(found, asked),
-        price=option_price(found, book, now),
+        configuration=_configuration(result),
+        memory=_memory(result),
+        throughput=_throughput(result),
+        latency=_latency(result),
+        fleet=_fleet(result, requirements),
+        cost=_cost(result, requirements),
+        price=option_price(result, book, now),
     )
 
 
-def option_price(found: ServingResult, book: PriceBook, now: datetime) -> Price:
-    """The price of the option's lot, as answers show it."""
-    lot = found.lot
-    if lot.offer is None:
-        return Price(lot.usd_per_accelerator_hour, "caller", stale=False, accelerator=lot.accelerator.name)
-    return price_from_offer(lot.offer, book, now)
+def option_price(result: ServingResult, book: PriceBook, now: datetime) -> Price:
+    """Price of the option as answers show it."""
+    priced = result.priced
+    if priced.offer is None:
+        return Price(priced.usd_per_accelerator_hour, "caller", stale=False, accelerator=priced.accelerator.name)
+    return price_from_offer(priced.offer, book, now)
 
 
-def usd_per_million_tokens(found: ServingResult) -> float:
-    """All that is paid over prompt and output tokens together, at the median."""
-    requests = found.chosen.setup.request
-    return 1e6 * found.usd_per_request / (requests.prompt_tokens + requests.output_tokens)
+def usd_per_million_tokens(result: ServingResult) -> float:
+    """Cost of a million prompt and output tokens at the median [USD]."""
+    request = result.replica.setup.request
+    return 1e6 * result.usd_per_request / (request.prompt_tokens + request.output_tokens)
 
 
-def format_quality_loss(stored: WeightFormat) -> Range | None:
-    """What the cheapest way into the format loses of benchmark scores, in per cent: that of quantising without training."""
-    ways = [lever for lever in load_compression_methods().values() if stored.name in lever.formats and not lever.trains]
-    return ways[0].quality_loss if ways else None
+def format_quality_loss(weight_format: WeightFormat) -> Range | None:
+    """Loss of benchmark scores by quantising into the format without training [%]; None for formats as trained."""
+    methods = [method for method in load_compression_methods().values() if weight_format.name in method.formats and not method.trains]
+    return methods[0].quality_loss if methods else None
 
 
-def _configuration(found: ServingResult) -> ServingConfiguration:
-    replicas, model = found.chosen.replicas, found.chosen.setup.model
+def _configuration(result: ServingResult) -> ServingConfiguration:
+    replicas, model = result.replica.replicas, result.replica.setup.model
     accelerators, tensor, pipeline = (int(size) for size in (replicas.accelerators, replicas.tensor, pipeline_stages(model, replicas)))
     experts = {"expert": accelerators} if np.greater(model.routed, 0) else {}
     return ServingConfiguration(
-        accelerator=found.lot.accelerator.name,
+        accelerator=result.priced.accelerator.name,
         accelerators=accelerators,
         parallelism={"tensor": tensor, "pipeline": pipeline, "data": accelerators // (tensor * pipeline), **experts},
         batch=int(replicas.batch),
-        format=found.format.name,
-        bits=found.format.bits,
-        quality_loss_percent=format_quality_loss(found.format),
+        format=result.format.name,
+        bits=result.format.bits,
+        quality_loss_percent=format_quality_loss(result.format),
     )
 
 
-def _memory(found: ServingResult) -> ServingMemory:
-    parts = {name: float(size) / GB for name, size in memory_by_part(found.chosen.setup, found.chosen.replicas).items()}
-    taken, capacity = sum(parts.values()), found.lot.accelerator.usable_memory_bytes / GB
-    return ServingMemory(taken, capacity, taken <= capacity, parts)
+def _memory(result: ServingResult) -> ServingMemory:
+    parts = {name: float(size) / GB for name, size in memory_by_part(result.replica.setup, result.replica.replicas).items()}
+    used_gb, capacity_gb = sum(parts.values()), result.priced.accelerator.usable_memory_bytes / GB
+    return ServingMemory(used_gb, capacity_gb, used_gb <= capacity_gb, parts)
 
 
-def _throughput(found: ServingResult) -> ServingThroughput:
-    speed, relative = found.chosen.speed, found.chosen.relative
+def _throughput(result: ServingResult) -> ServingThroughput:
+    speed, relative = result.replica.speed, result.replica.relative
     output = float(speed.output_tokens_per_s)
     return ServingThroughput(
         output_tokens_per_s=relative.scaled(output),
         input_tokens_per_s=relative.scaled(float(speed.input_tokens_per_s)),
         requests_per_s=relative.scaled(float(speed.requests_per_s)),
-        output_tokens_per_s_per_accelerator=relative.scaled(output / float(found.chosen.replicas.accelerators)),
-        prefill_tokens_per_s=relative.scaled(prefill_tokens_per_s(found.chosen)),
+        output_tokens_per_s_per_accelerator=relative.scaled(output / float(result.replica.replicas.accelerators)),
+        prefill_tokens_per_s=relative.scaled(prefill_tokens_per_s(result.replica)),
         bound_by="memory" if bool(speed.memory_bound) else "compute",
     )
 
 
-def _latency(found: ServingResult) -> ServingLatency:
-    first, each, slower = float(found.chosen.speed.ttft_s), float(found.chosen.speed.tpot_s), inverse(found.chosen.relative)
-    whole = first + each * (found.chosen.setup.request.output_tokens - 1)
-    return ServingLatency(slower.scaled(first), slower.scaled(1000 * each), slower.scaled(whole))
+def _latency(result: ServingResult) -> ServingLatency:
+    ttft_s, tpot_s, slowdown = float(result.replica.speed.ttft_s), float(result.replica.speed.tpot_s), inverse(result.replica.relative)
+    request_s = ttft_s + tpot_s * (result.replica.setup.request.output_tokens - 1)
+    return ServingLatency(slowdown.scaled(ttft_s), slowdown.scaled(1000 * tpot_s), slowdown.scaled(request_s))
 
 
-def _fleet(found: ServingResult, asked: ServingRequest) -> ServingFleet | None:
-    rate = asked.demand.requests_per_s
+def _fleet(result: ServingResult, requirements: ServingRequirements) -> ServingFleet | None:
+    rate = requirements.demand.requests_per_s
     if rate is None:
         return None
-    able = float(found.chosen.speed.requests_per_s)
-    replicas = _falling(found, lambda share: float(size_fleet(found.chosen, asked.demand, found.lot.rent, share).replicas))
-    accelerators = _falling(found, lambda share: float(size_fleet(found.chosen, asked.demand, found.lot.rent, share).accelerators))
-    return ServingFleet(rate, replicas, accelerators, rate / (replicas.p50 * able))
+    capacity_per_s = float(result.replica.speed.requests_per_s)
+
+    def fleet(share: float) -> FleetSize:
+        return size_fleet(result.replica, requirements.demand, result.priced.rent, share)
+
+    replicas = _range_falling_with(result, lambda share: float(fleet(share).replicas))
+    accelerators = _range_falling_with(result, lambda share: float(fleet(share).accelerators))
+    return ServingFleet(rate, replicas, accelerators, rate / (replicas.p50 * capacity_per_s))
 
 
-def _cost(found: ServingResult, asked: ServingRequest) -> ServingCost:
-    requests, lot = found.chosen.setup.request, found.lot
-    tokens = requests.prompt_tokens + requests.output_tokens
+def _cost(result: ServingResult, requirements: ServingRequirements) -> ServingCost:
+    request, priced = result.replica.setup.request, result.priced
+    tokens = request.prompt_tokens + request.output_tokens
 
     def costs(share: float) -> TokenCosts:
-        return fleet_token_costs(found.chosen, asked.demand, lot.rent, lot.usd_per_accelerator_hour, share)
+        return fleet_token_costs(result.replica, requirements.demand, priced.rent, priced.usd_per_accelerator_hour, share)
 
     def month(share: float) -> float:
-        return usd_per_month(size_fleet(found.chosen, asked.demand, lot.rent, share), lot.usd_per_accelerator_hour)
+        return usd_per_month(size_fleet(result.replica, requirements.demand, priced.rent, share), priced.usd_per_accelerator_hour)
 
     return ServingCost(
-        usd_per_million_input_tokens=_falling(found, lambda share: float(costs(share).usd_per_million_input)),
-        usd_per_million_output_tokens=_falling(found, lambda share: float(costs(share).usd_per_million_output)),
-        usd_per_million_tokens=_falling(found, lambda share: 1e6 * float(costs(share).usd_per_request) / tokens),
-        usd_per_month=None if asked.demand.requests_per_s is None else _falling(found, month),
+        usd_per_million_input_tokens=_range_falling_with(result, lambda share: float(costs(share).usd_per_million_input)),
+        usd_per_million_output_tokens=_range_falling_with(result, lambda share: float(costs(share).usd_per_million_output)),
+        usd_per_million_tokens=_range_falling_with(result, lambda share: 1e6 * float(costs(share).usd_per_request) / tokens),
+        usd_per_month=None if requirements.demand.requests_per_s is None else _range_falling_with(result, month),
     )
 
 
-def _falling(found: ServingResult, figure: Callable[[float], float]) -> Range:
-    """A figure that falls with the share of their median throughput that replicas reach."""
-    relative = found.chosen.relative
+def _range_falling_with(result: ServingResult, figure: Callable[[float], float]) -> Range:
+    """Range of a figure that falls with the throughput share that replicas reach."""
+    relative = result.replica.relative
     low, middle, high = figure(relative.p90), figure(relative.p50), figure(relative.p10)
     return Range(min(low, middle), middle, max(middle, high))

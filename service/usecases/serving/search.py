@@ -1,4 +1,4 @@
-"""The search behind a serving answer: every lot in every format, each in its best configuration, ordered by what a token costs."""
+"""Search behind a serving answer: the best configuration of every priced accelerator in every format, ordered by cost."""
 
 from __future__ import annotations
 
@@ -19,84 +19,90 @@ ReplicaCache = dict[tuple[str, str], TimedReplicas]
 
 
 @dataclass(frozen=True, slots=True)
-class ServingRequest:
-    """What is to be served: the model, its requests, their rate, and how its weights may be stored."""
+class ServingRequirements:
+    """Model, mean request, demand and accepted weight formats."""
 
     model: ServedModel
-    requests: MeanRequest
+    mean_request: MeanRequest
     demand: ServingDemand
     formats: tuple[WeightFormat, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class ServingResult:
-    """A lot in a format with its best configuration. `usd_per_request` holds all that is paid, at the median."""
+    """A priced accelerator in a format with its best configuration. `usd_per_request` is the whole cost at the median [USD]."""
 
-    lot: PricedAccelerator
-    chosen: TimedReplicas
+    priced: PricedAccelerator
+    replica: TimedReplicas
     usd_per_request: float
 
     @property
     def format(self) -> WeightFormat:
-        """How weights are stored."""
-        return self.chosen.setup.weight_format
+        """Weight format."""
+        return self.replica.setup.weight_format
 
 
-def search_configurations(asked: ServingRequest, lots: Sequence[PricedAccelerator], tries: ReplicaCache) -> list[ServingResult]:
-    """The best configuration of each lot in each format that can serve, the cheapest request first."""
-    found: list[ServingResult] = []
-    for accelerator, stored in itertools.product(_accelerators(lots), asked.formats):
-        everything = replicas_on(asked, accelerator, stored, tries)
-        found += _of_lots(everything, asked.demand, [lot for lot in lots if lot.accelerator.name == accelerator.name])
-    return sorted(found, key=_order)
+def search_configurations(
+    requirements: ServingRequirements, priced_accelerators: Sequence[PricedAccelerator], cache: ReplicaCache
+) -> list[ServingResult]:
+    """Best configuration of each priced accelerator in each format that can serve, the cheapest request first."""
+    results: list[ServingResult] = []
+    for accelerator, weight_format in itertools.product(_accelerators(priced_accelerators), requirements.formats):
+        timed = replicas_on(requirements, accelerator, weight_format, cache)
+        results += _best_of_prices(
+            timed, requirements.demand, [priced for priced in priced_accelerators if priced.accelerator.name == accelerator.name]
+        )
+    return sorted(results, key=_sort_key)
 
 
-def replicas_on(asked: ServingRequest, accelerator: Accelerator, stored: WeightFormat, tries: ReplicaCache) -> TimedReplicas:
-    """Every configuration on an accelerator in a format, from `tries` or put there."""
-    key = (accelerator.name, stored.name)
-    if key not in tries:
-        tries[key] = time_replicas(ServingSetup(asked.model, stored, resolve_machine(accelerator), asked.requests))
-    return tries[key]
+def replicas_on(
+    requirements: ServingRequirements, accelerator: Accelerator, weight_format: WeightFormat, cache: ReplicaCache
+) -> TimedReplicas:
+    """Every configuration on an accelerator in a format, computed once per `cache`."""
+    key = (accelerator.name, weight_format.name)
+    if key not in cache:
+        cache[key] = time_replicas(ServingSetup(requirements.model, weight_format, resolve_machine(accelerator), requirements.mean_request))
+    return cache[key]
 
 
 def resolve_machine(accelerator: Accelerator) -> ServingMachine:
-    """The accelerator with what engines reach; of a pod larger than the largest replica tried only so many are looked at."""
+    """The accelerator with what engines reach; of a large pod at most the largest replica that is tried."""
     machine = serving_machine(accelerator)
-    most = machine.limits.max_accelerators
-    return replace(machine, accelerator=replace(accelerator, link_domain=min(accelerator.link_domain, most)))
+    limit = machine.limits.max_accelerators
+    return replace(machine, accelerator=replace(accelerator, link_domain=min(accelerator.link_domain, limit)))
 
 
-def best_of_each(found: Sequence[ServingResult]) -> list[ServingResult]:
-    """Of each provider, accelerator and format the first."""
-    first: dict[tuple[str, str, str], ServingResult] = {}
-    for each in found:
-        first.setdefault((_provider(each.lot), each.lot.accelerator.name, each.format.name), each)
-    return list(first.values())
+def best_of_each_offer(results: Sequence[ServingResult]) -> list[ServingResult]:
+    """The first result of each provider, accelerator and format."""
+    best: dict[tuple[str, str, str], ServingResult] = {}
+    for result in results:
+        best.setdefault((_provider(result.priced), result.priced.accelerator.name, result.format.name), result)
+    return list(best.values())
 
 
-def _of_lots(everything: TimedReplicas, demand: ServingDemand, lots: Sequence[PricedAccelerator]) -> list[ServingResult]:
-    """The lots of one accelerator; those rented alike share their best configuration."""
-    best = {rent: cheapest_configuration(everything, demand, rent) for rent in {lot.rent for lot in lots}}
-    return [_found(lot, chosen, demand) for lot in lots if (chosen := best[lot.rent]) is not None]
+def _best_of_prices(timed: TimedReplicas, demand: ServingDemand, priced_accelerators: Sequence[PricedAccelerator]) -> list[ServingResult]:
+    """Results of one accelerator's prices; equal rental units share their best configuration."""
+    best = {rent: cheapest_configuration(timed, demand, rent) for rent in {priced.rent for priced in priced_accelerators}}
+    return [_make_result(priced, replica, demand) for priced in priced_accelerators if (replica := best[priced.rent]) is not None]
 
 
-def _found(lot: PricedAccelerator, chosen: TimedReplicas, demand: ServingDemand) -> ServingResult:
-    paid = size_fleet(chosen, demand, lot.rent)
-    usd = lot.usd_per_accelerator_hour / SECONDS_PER_HOUR * float(paid.accelerators / paid.requests_per_s)
-    return ServingResult(lot, chosen, usd)
+def _make_result(priced: PricedAccelerator, replica: TimedReplicas, demand: ServingDemand) -> ServingResult:
+    fleet = size_fleet(replica, demand, priced.rent)
+    usd = priced.usd_per_accelerator_hour / SECONDS_PER_HOUR * float(fleet.accelerators / fleet.requests_per_s)
+    return ServingResult(priced, replica, usd)
 
 
-def _order(found: ServingResult) -> tuple[float, float, float, str, str, str]:
-    """Of equal costs the quicker, then the less squeezed, then by name: the same request has the same answer."""
-    name = found.lot.offer.instance_type if found.lot.offer else ""
-    quick, bits = float(found.chosen.speed.tpot_s), -found.format.bits
-    return (found.usd_per_request, quick, bits, found.lot.accelerator.name, _provider(found.lot), name)
+def _sort_key(result: ServingResult) -> tuple[float, float, float, str, str, str]:
+    """Cost, then speed, then the wider format, then names, so that the order is deterministic."""
+    name = result.priced.offer.instance_type if result.priced.offer else ""
+    tpot_s, bits = float(result.replica.speed.tpot_s), -result.format.bits
+    return (result.usd_per_request, tpot_s, bits, result.priced.accelerator.name, _provider(result.priced), name)
 
 
-def _provider(lot: PricedAccelerator) -> str:
-    return lot.offer.provider if lot.offer else ""
+def _provider(priced: PricedAccelerator) -> str:
+    return priced.offer.provider if priced.offer else ""
 
 
-def _accelerators(lots: Sequence[PricedAccelerator]) -> list[Accelerator]:
-    """Each accelerator of the lots once."""
-    return list({lot.accelerator.name: lot.accelerator for lot in lots}.values())
+def _accelerators(priced_accelerators: Sequence[PricedAccelerator]) -> list[Accelerator]:
+    """Each accelerator once."""
+    return list({priced.accelerator.name: priced.accelerator for priced in priced_accelerators}.values())

@@ -290,7 +290,7 @@ def test_what_to_be_careful_about_is_said(context: AppContext, settings: Setting
     assert any("slow end" in warning for warning in late.warnings)
     old = selling(build_context(settings), [offer("0.50", accelerator="NVIDIA-T4", accelerator_count=4, days=400)])
     told = served(old, {"params": 10**9}).warnings
-    assert any("nobody published serving throughputs of NVIDIA-T4" in warning for warning in told)
+    assert any("no serving throughput of NVIDIA-T4 is published" in warning for warning in told)
     assert any("check it before you rely on it" in warning for warning in told)
 
 
@@ -322,7 +322,7 @@ def test_an_answer_is_repeated_by_its_snapshot(settings: Settings) -> None:
 
 def advice(problem: DomainError) -> list[tuple[int, str]]:
     """Accelerators of a replica and format of each that would do."""
-    return [(int(count), stored) for count, stored in re.findall(r"(\d+) x \S+ in (\w+)", problem.message.partition("would do: ")[2])]
+    return [(int(count), stored) for count, stored in re.findall(r"(\d+) x \S+ in (\w+)", problem.message.partition("these would serve: ")[2])]
 
 
 def test_what_does_not_fit_is_told_what_would(context: AppContext) -> None:
@@ -340,7 +340,7 @@ def test_what_does_not_fit_is_told_what_would(context: AppContext) -> None:
     assert served(context, hardware=narrow | {"counts": [larger]}).best.configuration.format == "bf16"
     huge = refused(context, DoesNotFit, model={"params": 10**15})
     assert huge.pointer == "/model"
-    assert "nothing that has a price here would do" in huge.message
+    assert "no accelerator with a known price would serve" in huge.message
 
 
 def test_another_accelerator_may_do_what_those_asked_for_cannot(settings: Settings) -> None:
@@ -360,7 +360,7 @@ def test_what_is_too_slow_is_told_how_near_it_comes(context: AppContext) -> None
     stored = advice(problem)[0][1]
     assert served(context, hardware=hardware, latency=latency, formats=[stored]).best.latency.time_per_output_token_ms.p50 <= 13.0
     hopeless = refused(context, InvalidRequest, latency={"time_to_first_token_s": 1e-6})
-    assert "nothing that has a price here would do" in hopeless.message
+    assert "no accelerator with a known price would serve" in hopeless.message
 
 
 @pytest.mark.parametrize(
