@@ -13,7 +13,7 @@ from service.domain.scaling.laws import PARAMETERS
 from service.schemas.base import Choice, Count, Items, Number, Part, RangeSchema, Schema
 from service.schemas.derive import derive
 from service.usecases.scaling import law_fit as usecase
-from service.usecases.scaling.law_fit import FEWEST_BOOTSTRAPS, FEWEST_POINTS, FORM, MOST_BOOTSTRAPS, MOST_POINTS, MOST_STARTS, MOST_WORK
+from service.usecases.scaling.law_fit import FEWEST_POINTS, FORM, MAX_BOOTSTRAPS, MAX_POINTS, MAX_STARTS, MAX_WORK, MIN_BOOTSTRAPS
 
 MOST_PREDICTIONS = 1000
 MOST_NEXT_RUNS = 100
@@ -65,15 +65,15 @@ class DesignRequestSchema(Schema):
 class LawFitRequestSchema(Schema):
     """Runs, and what is to be told from them."""
 
-    points = Items(Part(LawPointSchema), required=True, min_items=FEWEST_POINTS, max_items=MOST_POINTS)
+    points = Items(Part(LawPointSchema), required=True, min_items=FEWEST_POINTS, max_items=MAX_POINTS)
     form = Choice((FORM,), description="L = E + A / N^alpha + B / D^beta")
     predict = Items(Part(RunSchema), max_items=MOST_PREDICTIONS)
-    starts = Count(maximum=MOST_STARTS, suffixes=False, description="Starts of the search; left out: 500")
+    starts = Count(maximum=MAX_STARTS, suffixes=False, description="Starts of the search; left out: 500")
     bootstraps = Count(
-        minimum=FEWEST_BOOTSTRAPS,
-        maximum=MOST_BOOTSTRAPS,
+        minimum=MIN_BOOTSTRAPS,
+        maximum=MAX_BOOTSTRAPS,
         suffixes=False,
-        description=f"Resamples that intervals come from; left out: 200. Times the points at most {MOST_WORK:,}",
+        description=f"Resamples that intervals come from; left out: 200. Times the points at most {MAX_WORK:,}",
     )
     seed = Count(minimum=0, maximum=2**32 - 1, suffixes=False, description="Of the resamples; left out: 0")
     design = Part(DesignRequestSchema)
@@ -131,7 +131,7 @@ class FittedLawSchema(ParametersSchema):
     largest_tokens = figure(description="Training tokens of the largest fitted run [tokens]")
     draws = Items(
         Items(figure(), min_items=len(PARAMETERS), max_items=len(PARAMETERS)),
-        max_items=MOST_BOOTSTRAPS,
+        max_items=MAX_BOOTSTRAPS,
         required=True,
         description="Rows of E, A, B, alpha and beta, one a resample",
     )

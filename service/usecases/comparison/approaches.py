@@ -1,4 +1,4 @@
-"""The same task done in several ways: prompting, adapters, fine-tuning, further pre-training, distillation, pre-training. Costs of each."""
+"""Costs of a task by approach: prompting, adapters, fine-tuning, continued pre-training, distillation, pre-training."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from service.usecases.resolution.price import Price
 from service.usecases.scaling.size_costs import LifetimeServing, resolve_lifetime_serving, resolve_setup
 from service.usecases.training.estimate import EstimateAnswer, estimate
 
-Given = Mapping[str, Any]
+Request = Mapping[str, Any]
 
 # Numbers of accelerators that are tried, up to the caller's own.
 COUNT_FACTOR = 8
@@ -52,10 +52,10 @@ class ApproachesAnswer:
 
 @dataclass(frozen=True, slots=True)
 class ApproachTask:
-    """A request, resolved: the model, what each approach trains on and serves with, and who serves."""
+    """A resolved request: the model, what each approach trains on and serves with, and who serves."""
 
     context: AppContext
-    request: Given
+    request: Request
     snapshot: str
     model: Transformer
     student: tuple[Transformer, dict[str, Any]]
@@ -67,22 +67,22 @@ class ApproachTask:
     max_days: float
 
 
-def approaches(context: AppContext, request: Given) -> ApproachesAnswer:
-    """The answer to a request as the schema gives it. Raises DomainErrors, with pointers into the request."""
+def approaches(context: AppContext, request: Request) -> ApproachesAnswer:
+    """The answer to a validated request. Raises DomainErrors with pointers into the request."""
     notes = AssumptionLog()
     book = context.book(request.get("price", {}).get("snapshot"))
-    rig = resolve_setup(context, request, of_mixtures=False)
-    if rig is None:
+    setup = resolve_setup(context, request, of_mixtures=False)
+    if setup is None:
         raise InvalidRequest("approaches are trained and served on a machine: state hardware", "/hardware")
-    serving = resolve_lifetime_serving(rig, request.get("serving", {}), float(request["lifetime_inference_tokens"]), book, notes)
+    serving = resolve_lifetime_serving(setup, request.get("serving", {}), float(request["lifetime_inference_tokens"]), book, notes)
     task = _task(context, request, serving, book.name, notes)
-    wanted = request.get("approaches", APPROACHES)
-    found = [_costed(task, approach) for name, approach in load_approaches().items() if name in wanted]
+    names = request.get("approaches", APPROACHES)
+    costed = [_cost_approach(task, approach) for name, approach in load_approaches().items() if name in names]
     notes.warn("the order is by cost alone: what each approach gives differs, and only a trial on the task shows whether it is enough")
     return ApproachesAnswer(
-        _ranked(found, serving),
-        serving.number,
-        rig.price,
+        _ranked(costed, serving),
+        serving.requests_total,
+        setup.price,
         serving.price,
         book.name,
         engine_version(),
@@ -91,11 +91,11 @@ def approaches(context: AppContext, request: Given) -> ApproachesAnswer:
     )
 
 
-def _task(context: AppContext, request: Given, serving: LifetimeServing, snapshot: str, notes: AssumptionLog) -> ApproachTask:
+def _task(context: AppContext, request: Request, serving: LifetimeServing, snapshot: str, notes: AssumptionLog) -> ApproachTask:
     prompting = request.get("prompting", {})
     model = _transformer(request, "model", "", notes)
-    extra = approach_default("demonstration_tokens")
-    rate = default("personnel.usd_per_hour")
+    demonstration = approach_default("demonstration_tokens")
+    hourly_rate = default("personnel.usd_per_hour")
     return ApproachTask(
         context=context,
         request=request,
@@ -105,28 +105,28 @@ def _task(context: AppContext, request: Given, serving: LifetimeServing, snapsho
         prompted=_transformer(prompting, "model", "/prompting", notes) if "model" in prompting else model,
         serving=serving,
         tokens=_tokens(request, model, notes),
-        demonstration_tokens=float(notes.take(prompting, "prompting.demonstration_tokens", extra.value, extra.source)),
-        usd_per_hour=float(notes.take(request, "people_usd_per_hour", rate.value, rate.source)),
-        max_days=float(_chosen(request, "max_days", notes)),
+        demonstration_tokens=float(notes.take(prompting, "prompting.demonstration_tokens", demonstration.value, demonstration.source)),
+        usd_per_hour=float(notes.take(request, "people_usd_per_hour", hourly_rate.value, hourly_rate.source)),
+        max_days=float(_take_default(request, "max_days", notes)),
     )
 
 
-def _transformer(given: Given, name: str, below: str, notes: AssumptionLog) -> Transformer:
-    """A model that writes text. Raises DomainErrors with pointers into the request."""
+def _transformer(section: Request, name: str, pointer: str, notes: AssumptionLog) -> Transformer:
+    """A decoder-only transformer. Raises DomainErrors with pointers into the request."""
     try:
-        model, _ = resolve_model(given[name], notes, f"{below.removeprefix('/')}.{name}".removeprefix("."))
+        model, _ = resolve_model(section[name], notes, f"{pointer.removeprefix('/')}.{name}".removeprefix("."))
     except DomainError as problem:
         problem.pointer = problem.pointer.replace("/model", f"/{name}", 1)
-        raise problem.below(below) from problem
+        raise problem.below(pointer) from problem
     if isinstance(model, GenericNetwork) or model.kind != "transformer":
         raise InvalidRequest(
-            "approaches are compared for decoder-only transformers: state one by its size, shape or preset", f"{below}/{name}"
+            "approaches are compared for decoder-only transformers: state one by its size, shape or preset", f"{pointer}/{name}"
         )
     return model
 
 
-def _student(request: Given, model: Transformer, notes: AssumptionLog) -> tuple[Transformer, dict[str, Any]]:
-    """What is distilled into, and how an estimate describes it."""
+def _student(request: Request, model: Transformer, notes: AssumptionLog) -> tuple[Transformer, dict[str, Any]]:
+    """The model that is distilled into, and its description in an estimate."""
     if "student" in request:
         return _transformer(request, "student", "", notes), request["student"]
     share = approach_default("student_share")
@@ -138,11 +138,11 @@ def _student(request: Given, model: Transformer, notes: AssumptionLog) -> tuple[
     return _transformer({"student": described}, "student", "", AssumptionLog()), described
 
 
-def _tokens(request: Given, model: Transformer, notes: AssumptionLog) -> dict[str, dict[str, Any]]:
-    """The data of each approach's estimate."""
-    epochs = float(_chosen(request, "epochs", notes))
+def _tokens(request: Request, model: Transformer, notes: AssumptionLog) -> dict[str, dict[str, Any]]:
+    """Data section of each approach's estimate."""
+    epochs = float(_take_default(request, "epochs", notes))
     task = {"tokens": request["task_tokens"], "epochs": epochs}
-    domain = int(_chosen(request, "domain_tokens", notes))
+    domain = int(_take_default(request, "domain_tokens", notes))
     stated = request.get("pretraining_tokens")
     pretraining = stated or notes.assume(
         "pretraining_tokens", _optimal_tokens(model), f"what the size is optimal for by {default_law().name}"
@@ -153,27 +153,27 @@ def _tokens(request: Given, model: Transformer, notes: AssumptionLog) -> dict[st
         "lora": task,
         "full_finetune": task,
         "continued_pretrain": {"tokens": domain + round(request["task_tokens"] * epochs)},
-        "distillation": {"tokens": int(_chosen(request, "distillation_tokens", notes))},
+        "distillation": {"tokens": int(_take_default(request, "distillation_tokens", notes))},
         "pretraining": {"tokens": pretraining},
     }
 
 
 def _optimal_tokens(model: Transformer) -> int:
-    """Tokens with whose FLOPs the default law would choose this size: N = N_1 (C / 6)^a solved for C."""
+    """Tokens for which the default law gives this size: N = N_1 (C / 6)^a solved for C."""
     law, params = default_law().law, total_parameters(model)
     at_one = float(optimal_params(law, FLOPS_PER_PARAM_AND_TOKEN))
     return max(1, round(float((params / at_one) ** (1 / size_exponent(law)) / params)))
 
 
-def _chosen(request: Given, name: str, notes: AssumptionLog) -> Any:
-    usual = approach_default(name)
-    return notes.take(request, name, usual.value, usual.source)
+def _take_default(request: Request, name: str, notes: AssumptionLog) -> Any:
+    default = approach_default(name)
+    return notes.take(request, name, default.value, default.source)
 
 
-def _costed(task: ApproachTask, approach: Approach) -> CostedApproach:
-    """One approach; what stands in its way is told, not raised."""
-    run, reasons = _trained(task, approach) if approach.method else (None, ())
-    serving = _served(task, approach)
+def _cost_approach(task: ApproachTask, approach: Approach) -> CostedApproach:
+    """Cost of one approach; obstacles become reasons."""
+    run, reasons = _find_run(task, approach) if approach.method else (None, ())
+    serving = _serving_cost(task, approach)
     if serving is None:
         reasons = (*reasons, "the model cannot be served on that accelerator: it does not fit on as many as are searched")
     people_usd = approach.people_hours * task.usd_per_hour
@@ -196,8 +196,8 @@ def _costed(task: ApproachTask, approach: Approach) -> CostedApproach:
     )
 
 
-def _trained(task: ApproachTask, approach: Approach) -> tuple[tuple[EstimateAnswer, dict[str, Any]] | None, tuple[str, ...]]:
-    """The run on the fewest accelerators that hold it and are done in time, else on those that are done first; or why there is none."""
+def _find_run(task: ApproachTask, approach: Approach) -> tuple[tuple[EstimateAnswer, dict[str, Any]] | None, tuple[str, ...]]:
+    """Run on the fewest accelerators that hold it and finish in time, else the fastest; or the reason why there is none."""
     fitting, obstacle = [], ""
     for count in _counts(task.request["hardware"]["count"]):
         request = _estimate_request(task, approach, count)
@@ -216,13 +216,13 @@ def _trained(task: ApproachTask, approach: Approach) -> tuple[tuple[EstimateAnsw
     return soonest, (f"takes {days:,.3g} days, above max_days {task.max_days:g}, on {soonest[1]['hardware']['count']:,} accelerators",)
 
 
-def _counts(most: int) -> list[int]:
-    powers = [COUNT_FACTOR**power for power in range(int(np.log(most) / np.log(COUNT_FACTOR)) + 1)]
-    return sorted({*(count for count in powers if count < most), most})
+def _counts(largest: int) -> list[int]:
+    powers = [COUNT_FACTOR**power for power in range(int(np.log(largest) / np.log(COUNT_FACTOR)) + 1)]
+    return sorted({*(count for count in powers if count < largest), largest})
 
 
 def _estimate_request(task: ApproachTask, approach: Approach, count: int) -> dict[str, Any]:
-    """As POST /v1/estimate takes it."""
+    """A request as POST /v1/estimate takes it."""
     training: dict[str, Any] = {"method": approach.method}
     if approach.name == "distillation":
         training["teacher"] = dict(task.request["model"])
@@ -242,35 +242,35 @@ def _estimate_request(task: ApproachTask, approach: Approach, count: int) -> dic
 
 
 def _training(answer: EstimateAnswer, request: dict[str, Any]) -> ApproachTraining:
-    found = answer.estimate
-    return ApproachTraining(found.cost.total_usd, found.time.accelerator_hours, found.time.wall_clock_hours, request)
+    cost, time = answer.estimate.cost, answer.estimate.time
+    return ApproachTraining(cost.total_usd, time.accelerator_hours, time.wall_clock_hours, request)
 
 
-def _served(task: ApproachTask, approach: Approach) -> ApproachServing | None:
-    """The lifetime's requests, with demonstrations where the model is prompted; None where it cannot be served."""
-    asked, prompting = task.serving.requests, task.request.get("prompting", {})
+def _serving_cost(task: ApproachTask, approach: Approach) -> ApproachServing | None:
+    """Cost of the lifetime's requests, with demonstrations where the model is prompted; None where it cannot be served."""
+    mean_request, prompting = task.serving.request, task.request.get("prompting", {})
     if approach.name != "prompting":
         model = task.student[0] if approach.name == "distillation" else task.model
-        return _served_by(task, model, task.serving.usd_per_request(model), asked.prompt_tokens)
-    prompt = asked.prompt_tokens + task.demonstration_tokens
+        return _lifetime_serving(task, model, task.serving.usd_per_request(model), mean_request.prompt_tokens)
+    prompt = mean_request.prompt_tokens + task.demonstration_tokens
     if "usd_per_million_input_tokens" in prompting:
-        usd = prompt * prompting["usd_per_million_input_tokens"] + asked.output_tokens * prompting["usd_per_million_output_tokens"]
-        return _served_by(task, None, Range.exactly(usd / 1e6), prompt)
+        usd = prompt * prompting["usd_per_million_input_tokens"] + mean_request.output_tokens * prompting["usd_per_million_output_tokens"]
+        return _lifetime_serving(task, None, Range.exactly(usd / 1e6), prompt)
     # Demonstrations are the same in every request, so engines keep their keys and values.
-    requests = replace(asked, prompt_tokens=prompt, cached_share=task.demonstration_tokens / max(prompt, 1.0))
-    return _served_by(task, task.prompted, task.serving.usd_per_request(task.prompted, requests), prompt)
+    demonstrated = replace(mean_request, prompt_tokens=prompt, cached_share=task.demonstration_tokens / max(prompt, 1.0))
+    return _lifetime_serving(task, task.prompted, task.serving.usd_per_request(task.prompted, demonstrated), prompt)
 
 
-def _served_by(task: ApproachTask, model: Transformer | None, usd: Range, prompt_tokens: float) -> ApproachServing | None:
+def _lifetime_serving(task: ApproachTask, model: Transformer | None, usd: Range, prompt_tokens: float) -> ApproachServing | None:
     if not np.isfinite(usd.p90):
         return None
     params = None if model is None else total_parameters(model)
-    return ApproachServing(usd.scaled(task.serving.number), usd, prompt_tokens, params, hosted=model is None)
+    return ApproachServing(usd.scaled(task.serving.requests_total), usd, prompt_tokens, params, hosted=model is None)
 
 
-def _sum(one: Range, other: Range) -> Range:
-    """Both together, taken to err to the same side."""
-    return Range(one.p10 + other.p10, one.p50 + other.p50, one.p90 + other.p90)
+def _sum(first: Range, second: Range) -> Range:
+    """Sum of quantities whose errors have the same sign."""
+    return Range(first.p10 + second.p10, first.p50 + second.p50, first.p90 + second.p90)
 
 
 def _needs(approach: Approach, answer: EstimateAnswer | None) -> ApproachNeeds:
@@ -286,20 +286,21 @@ def _needs(approach: Approach, answer: EstimateAnswer | None) -> ApproachNeeds:
     )
 
 
-def _ranked(found: list[CostedApproach], serving: LifetimeServing) -> tuple[CostedApproach, ...]:
-    """In order of cost, and against prompting."""
-    ordered = sorted(found, key=lambda each: (not each.feasible, each.total_usd.p50 if each.total_usd else 0.0))
-    prompting = next((each for each in found if each.approach == "prompting"), None)
+def _ranked(costed: list[CostedApproach], serving: LifetimeServing) -> tuple[CostedApproach, ...]:
+    """The approaches by cost, compared with prompting."""
+    ordered = sorted(costed, key=lambda approach: (not approach.feasible, approach.total_usd.p50 if approach.total_usd else 0.0))
+    prompting = next((approach for approach in costed if approach.approach == "prompting"), None)
     return tuple(
-        replace(each, rank=rank, pays_back_at_tokens=_pays_back(each, prompting, serving)) for rank, each in enumerate(ordered, start=1)
+        replace(approach, rank=rank, pays_back_at_tokens=_pays_back(approach, prompting, serving))
+        for rank, approach in enumerate(ordered, start=1)
     )
 
 
-def _pays_back(each: CostedApproach, prompting: CostedApproach | None, serving: LifetimeServing) -> float | None:
-    """Tokens served after which the run and its people are paid for by cheaper requests than by prompting."""
-    if prompting is None or prompting.serving is None or each.serving is None or each.training is None or not each.feasible:
+def _pays_back(approach: CostedApproach, prompting: CostedApproach | None, serving: LifetimeServing) -> float | None:
+    """Tokens served after which cheaper requests have paid for the run and its personnel."""
+    if prompting is None or prompting.serving is None or approach.serving is None or approach.training is None or not approach.feasible:
         return None
-    a_request = serving.requests.prompt_tokens + serving.requests.output_tokens
-    before, after = (one.usd_per_request.p50 / a_request for one in (prompting.serving, each.serving))
-    tokens = float(payback_tokens(each.training.usd.p50 - prompting.people_usd, before, after))
+    tokens_per_request = serving.request.prompt_tokens + serving.request.output_tokens
+    before, after = (cost.usd_per_request.p50 / tokens_per_request for cost in (prompting.serving, approach.serving))
+    tokens = float(payback_tokens(approach.training.usd.p50 - prompting.people_usd, before, after))
     return max(0.0, tokens) if np.isfinite(tokens) else None

@@ -1,1 +1,1 @@
-"""Compute-optimal sizes, law fits, loss curves."""
+"""Compute-optimal models, fits of scaling laws, and loss curves."""

@@ -1,4 +1,4 @@
-"""Curves of equal training FLOPs by a fitted law, with their intervals: what a chart of a fit shows between the runs."""
+"""Curves of equal training FLOPs by a fitted law, with intervals, for the chart of a fit."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ FACTOR = 8.0
 
 @dataclass(frozen=True, slots=True)
 class IsoFlopPoint:
-    """A size on a curve of equal FLOPs: the law's loss, and its interval of 80 % over the resamples, without a run's own scatter."""
+    """A size on a curve of equal FLOPs: loss and its interval of 80 % over the resamples [nats/token], without a run's own scatter."""
 
     flops: float
     params: float
@@ -29,7 +29,7 @@ class IsoFlopPoint:
 
 
 def iso_flop_curves(law: Mapping[str, Any], flops: Sequence[float]) -> tuple[IsoFlopPoint, ...]:
-    """Curves at budgets spread evenly from the least to the most of some FLOPs, by the `law` of a fit's answer."""
+    """Curves at budgets spread evenly in the logarithm over `flops`, by the `law` of a fit's answer."""
     budgets = np.geomspace(min(flops), max(flops), CURVES)
     parameters = np.array([law[name] for name in PARAMETERS])
     draws = np.array(law["draws"])
@@ -37,8 +37,8 @@ def iso_flop_curves(law: Mapping[str, Any], flops: Sequence[float]) -> tuple[Iso
 
 
 def _curve(parameters: Floats, draws: Floats, budget: float) -> list[IsoFlopPoint]:
-    best = float(optimal_params(ParametricLaw(*parameters), budget))
-    sizes = np.geomspace(best / FACTOR, best * FACTOR, SIZES)
+    optimal_size = float(optimal_params(ParametricLaw(*parameters), budget))
+    sizes = np.geomspace(optimal_size / FACTOR, optimal_size * FACTOR, SIZES)
     tokens = budget / (FLOPS_PER_PARAM_AND_TOKEN * sizes)
     losses = law_loss(parameters, sizes, tokens)[0]
     low, high = np.quantile(law_loss(draws, sizes, tokens), (0.1, 0.9), axis=0)

@@ -1,4 +1,4 @@
-"""A scaling law from the caller's own runs: its parameters, what it foretells and how surely, and which runs to make next."""
+"""Scaling laws from the caller's own runs: parameters, predictions with intervals, and runs to make next."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ from service.presets.scaling.law_fit import fit_default, law_prior
 from service.presets.version import engine_version
 from service.usecases.resolution.assumption_log import AssumptionLog
 
-Given = Mapping[str, Any]
+Request = Mapping[str, Any]
 
-MOST_POINTS = 1000
-MOST_STARTS = 1000
-FEWEST_BOOTSTRAPS, MOST_BOOTSTRAPS = 20, 1000
+MAX_POINTS = 1000
+MAX_STARTS = 1000
+MIN_BOOTSTRAPS, MAX_BOOTSTRAPS = 20, 1000
 # Points times resamples: some 15 microseconds of CPU each where no law fits, a fifth of that where one does.
-MOST_WORK = 200_000
+MAX_WORK = 200_000
 FORM = "chinchilla"
-__all__ = ["FEWEST_POINTS", "FORM", "MOST_BOOTSTRAPS", "MOST_POINTS", "MOST_STARTS", "MOST_WORK", "LawFitAnswer", "fit_scaling_law"]
+__all__ = ["FEWEST_POINTS", "FORM", "MAX_BOOTSTRAPS", "MAX_POINTS", "MAX_STARTS", "MAX_WORK", "LawFitAnswer", "fit_scaling_law"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,24 +93,24 @@ class LawFitAnswer:
     warnings: Annotated[tuple[str, ...], Doc("What to check before relying on the answer", max_items=100, max_length=5000)]
 
 
-def fit_scaling_law(request: Given) -> LawFitAnswer:
-    """The law of a request's runs, as the schema gives it. Raises InvalidRequest, with a pointer, where no law can be found."""
+def fit_scaling_law(request: Request) -> LawFitAnswer:
+    """The answer to a validated request. Raises InvalidRequest with a pointer where no law can be fitted."""
     notes = AssumptionLog()
     form = notes.take(request, "form", FORM, "L = E + A / N^alpha + B / D^beta (Hoffmann et al. 2022, equation 2)")
     points = TrainingRuns(*(np.array([run[name] for run in request["points"]], dtype=np.float64) for name in ("params", "tokens", "loss")))
-    starts, bootstraps, seed = (_chosen(request, name, notes) for name in ("starts", "bootstraps", "seed"))
+    starts, bootstraps, seed = (_take_default(request, name, notes) for name in ("starts", "bootstraps", "seed"))
     _check_work(len(points), bootstraps)
-    typical = law_prior()
-    notes.assume("prior", "published laws", f"counts as one more run, for what the runs leave open; {typical.source}")
-    # A stream for each question, so that one more prediction changes nothing else.
-    fitting, foretelling, designing = np.random.default_rng(seed).spawn(3)
-    fit = fit_law(points, typical, fitting, starts, bootstraps)
-    predictions = _predictions(fit, request.get("predict", ()), foretelling)
+    prior = law_prior()
+    notes.assume("prior", "published laws", f"counts as one more run, for what the runs leave open; {prior.source}")
+    # Separate random streams, so that one more prediction changes nothing else.
+    fitting, predicting, designing = np.random.default_rng(seed).spawn(3)
+    fit = fit_law(points, prior, fitting, starts, bootstraps)
+    predictions = _predictions(fit, request.get("predict", ()), predicting)
     exponents = exponent_ranges(fit)
     return LawFitAnswer(
         form=form,
-        parameters=_by_name(fit.parameters.tolist()),
-        intervals={name: (each.p10, each.p90) for name, each in parameter_ranges(fit).items()},
+        parameters=_name_parameters(fit.parameters.tolist()),
+        intervals={name: (interval.p10, interval.p90) for name, interval in parameter_ranges(fit).items()},
         standard_errors=standard_errors(fit),
         residual=fit.scatter,
         points_used=len(fit.points),
@@ -121,63 +121,64 @@ def fit_scaling_law(request: Given) -> LawFitAnswer:
         law=_law(fit),
         engine_version=engine_version(),
         assumptions=notes.assumptions,
-        warnings=(*fit.warnings, *_beyond(predictions)),
+        warnings=(*fit.warnings, *_extrapolation_warnings(predictions)),
     )
 
 
-def _chosen(request: Given, name: str, notes: AssumptionLog) -> int:
-    usual = fit_default(name)
-    return int(notes.take(request, name, usual.value, usual.source))
+def _take_default(request: Request, name: str, notes: AssumptionLog) -> int:
+    default = fit_default(name)
+    return int(notes.take(request, name, default.value, default.source))
 
 
 def _check_work(points: int, bootstraps: int) -> None:
-    if points * bootstraps > MOST_WORK:
+    if points * bootstraps > MAX_WORK:
         raise InvalidRequest(
-            f"{points:,} points in {bootstraps:,} resamples are more work than the {MOST_WORK:,} of one fit: take at most"
-            f" {MOST_WORK // points:,} resamples",
+            f"{points:,} points in {bootstraps:,} resamples are more work than the {MAX_WORK:,} of one fit: take at most"
+            f" {MAX_WORK // points:,} resamples",
             "/bootstraps",
         )
 
 
-def _predictions(fit: ScalingFit, asked: Sequence[Given], generator: np.random.Generator) -> tuple[PredictedRun, ...]:
-    sizes, data = (np.array([run[name] for run in asked], dtype=np.float64) for name in ("params", "tokens"))
-    return tuple(_prediction(each) for each in predict_runs(fit, sizes, data, generator))
+def _predictions(fit: ScalingFit, runs: Sequence[Request], generator: np.random.Generator) -> tuple[PredictedRun, ...]:
+    sizes, data = (np.array([run[name] for run in runs], dtype=np.float64) for name in ("params", "tokens"))
+    return tuple(_prediction(prediction) for prediction in predict_runs(fit, sizes, data, generator))
 
 
-def _prediction(found: LossPrediction) -> PredictedRun:
-    interval = found.interval
+def _prediction(prediction: LossPrediction) -> PredictedRun:
+    interval = prediction.interval
     return PredictedRun(
         p10=interval.p10,
         p50=interval.p50,
         p90=interval.p90,
-        params=found.params,
-        tokens=found.tokens,
-        best_fit=found.loss,
-        beyond=found.beyond,
-        warnings=found.warnings,
+        params=prediction.params,
+        tokens=prediction.tokens,
+        best_fit=prediction.loss,
+        beyond=prediction.beyond,
+        warnings=prediction.warnings,
     )
 
 
-def _design(fit: ScalingFit, asked: Given | None, generator: np.random.Generator) -> DesignAnswer | None:
-    """The runs that sharpen the target most for a sum of FLOPs; None where nothing is asked."""
-    if asked is None:
+def _design(fit: ScalingFit, section: Request | None, generator: np.random.Generator) -> DesignAnswer | None:
+    """Runs that sharpen the target's loss most within the budget; None where no design is requested."""
+    if section is None:
         return None
-    target = asked["target"]["params"], asked["target"]["tokens"]
-    found = design_runs(fit, target, default_candidates(fit), asked["flops"], generator)
-    runs = tuple(NextRun(run.params, run.tokens, run.cost, run.narrowed_to) for run in found.runs)
-    return DesignAnswer(runs, found.cost, found.before, found.after)
+    target = section["target"]["params"], section["target"]["tokens"]
+    design = design_runs(fit, target, default_candidates(fit), section["flops"], generator)
+    runs = tuple(NextRun(run.params, run.tokens, run.cost, run.narrowed_to) for run in design.runs)
+    return DesignAnswer(runs, design.cost, design.before, design.after)
 
 
 def _law(fit: ScalingFit) -> dict[str, Any]:
-    """The law as a request for an optimum states the caller's own."""
+    """The law as POST /v1/optimal takes it."""
     largest = {"largest_params": float(fit.points.params.max()), "largest_tokens": float(fit.points.tokens.max())}
-    return {**_by_name(fit.parameters.tolist()), **largest, "draws": fit.draws.tolist()}
+    return {**_name_parameters(fit.parameters.tolist()), **largest, "draws": fit.draws.tolist()}
 
 
-def _by_name(values: Sequence[float]) -> dict[str, float]:
+def _name_parameters(values: Sequence[float]) -> dict[str, float]:
     return dict(zip(PARAMETERS, values, strict=True))
 
 
-def _beyond(predictions: Sequence[PredictedRun]) -> tuple[str, ...]:
-    far = sum(bool(each.warnings) for each in predictions)
-    return (f"extrapolated: {far} of {len(predictions)} predictions lie beyond the largest runs, how far is in `beyond`",) if far else ()
+def _extrapolation_warnings(predictions: Sequence[PredictedRun]) -> tuple[str, ...]:
+    count = sum(bool(prediction.warnings) for prediction in predictions)
+    text = f"extrapolated: {count} of {len(predictions)} predictions lie beyond the largest runs, how far is in `beyond`"
+    return (text,) if count else ()

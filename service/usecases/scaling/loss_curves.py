@@ -1,6 +1,6 @@
-"""Where a running training run will end, against its plan, and whether the rest is worth its money.
+"""Forecast of a running training run's end against its plan, and the cost of what remains.
 
-What the rest costs is estimated as a run of its own on the tokens that are left.
+The rest of the run is estimated as a run of its own on the remaining tokens.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from service.usecases.resolution.assumption_log import AssumptionLog
 from service.usecases.resolution.price import Price
 from service.usecases.training.estimate import EstimateAnswer, estimate
 
-Given = Mapping[str, Any]
+Request = Mapping[str, Any]
 
 # Sections of an estimate that say what the rest of the run costs; its data are the tokens that are left.
 ESTIMATE_SECTIONS = (
@@ -33,7 +33,7 @@ ESTIMATE_SECTIONS = (
 )
 # The same request has the same answer.
 SEED = 0
-NOTHING = Range.exactly(0.0)
+NO_COST = Range.exactly(0.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,89 +90,92 @@ class CurveAnswer:
 
 @dataclass(frozen=True, slots=True)
 class _RemainingCost:
-    """What an end takes from now on; None where nothing is priced."""
+    """Cost and time of an end from now on; None where no hardware is stated."""
 
     usd: Range | None = None
     accelerator_hours: Range | None = None
     wall_clock_hours: Range | None = None
 
 
-def extrapolate_curve(context: AppContext, request: Given) -> CurveAnswer:
-    """The answer to a request as the schema gives it. Raises DomainErrors, with pointers into the request."""
+def extrapolate_curve(context: AppContext, request: Request) -> CurveAnswer:
+    """The answer to a validated request. Raises DomainErrors with pointers into the request."""
     notes = AssumptionLog()
     tolerance = fit_default("tolerance")
-    kept = notes.take(request, "tolerance", tolerance.value, tolerance.source) if "loss" not in request["plan"] else tolerance.value
-    found = _extrapolated(request, notes)
-    run = _estimate_of_plan(context, request, found, notes)
-    options = tuple(_options(context, request, found, run))
+    accepted_tolerance = tolerance.value
+    if "loss" not in request["plan"]:
+        accepted_tolerance = notes.take(request, "tolerance", tolerance.value, tolerance.source)
+    extrapolation = _extrapolate(request, notes)
+    plan_estimate = _estimate_of_plan(context, request, extrapolation, notes)
+    options = tuple(_end_options(context, request, extrapolation, plan_estimate))
     return CurveAnswer(
-        final_loss=found.planned.loss,
-        against_plan=_against_plan(found, request["plan"].get("loss")),
-        advice=advise(found, request["plan"].get("loss"), kept),
+        final_loss=extrapolation.planned.loss,
+        against_plan=_against_plan(extrapolation, request["plan"].get("loss")),
+        advice=advise(extrapolation, request["plan"].get("loss"), accepted_tolerance),
         options=options,
-        tokens=found.tokens,
-        done=found.done,
-        loss_now=found.now,
-        state=found.state,
-        alpha=found.alpha,
-        annealing=found.annealing,
-        residual=found.scatter,
-        price=None if run is None else run.price,
-        price_snapshot=None if run is None else run.price_snapshot,
+        tokens=extrapolation.tokens,
+        done=extrapolation.done,
+        loss_now=extrapolation.now,
+        state=extrapolation.state,
+        alpha=extrapolation.alpha,
+        annealing=extrapolation.annealing,
+        residual=extrapolation.scatter,
+        price=None if plan_estimate is None else plan_estimate.price,
+        price_snapshot=None if plan_estimate is None else plan_estimate.price_snapshot,
         engine_version=engine_version(),
         assumptions=notes.assumptions,
-        warnings=(*found.warnings, *notes.warnings),
+        warnings=(*extrapolation.warnings, *notes.warnings),
     )
 
 
-def _extrapolated(request: Given, notes: AssumptionLog) -> Extrapolation:
-    given, typical = request["schedule"], curve_prior()
+def _extrapolate(request: Request, notes: AssumptionLog) -> Extrapolation:
+    section, prior = request["schedule"], curve_prior()
     plan = _plan(request, notes)
-    share = typical.relaxation_share
-    relaxation = notes.take(given, "schedule.relaxation_tokens", share * plan.end, f"{share:.2%} of the plan: {typical.relaxation_source}")
-    notes.assume("prior", "measured curves", f"for what the curve leaves open; {typical.source}")
+    share = prior.relaxation_share
+    source = f"{share:.2%} of the plan: {prior.relaxation_source}"
+    relaxation = notes.take(section, "schedule.relaxation_tokens", share * plan.end, source)
+    notes.assume("prior", "measured curves", f"for what the curve leaves open; {prior.source}")
     curve = _curve(request)
     ends = _ends(request, float(curve.tokens.max()), plan.end, notes)
-    return extrapolate(curve, plan, typical, np.random.default_rng(SEED), ends, request["plan"].get("loss"), relaxation)
+    return extrapolate(curve, plan, prior, np.random.default_rng(SEED), ends, request["plan"].get("loss"), relaxation)
 
 
-def _curve(request: Given) -> LossCurve:
+def _curve(request: Request) -> LossCurve:
     losses = (np.nan if point["loss"] is None else point["loss"] for point in request["points"])
     return LossCurve(np.array([point["tokens"] for point in request["points"]], dtype=np.float64), np.fromiter(losses, dtype=np.float64))
 
 
-def _plan(request: Given, notes: AssumptionLog) -> LearningRateSchedule:
-    """The learning rate over the plan's tokens: by a decay, or by rates of the caller's own."""
-    given, end = request["schedule"], float(request["plan"]["tokens"])
-    if ("decay" in given) == ("rates" in given):
+def _plan(request: Request, notes: AssumptionLog) -> LearningRateSchedule:
+    """Learning rate over the plan's tokens: a decay, or the caller's own rates."""
+    section, end = request["schedule"], float(request["plan"]["tokens"])
+    if ("decay" in section) == ("rates" in section):
         raise InvalidRequest("state exactly one of decay and rates", "/schedule")
-    if "rates" in given:
-        return _stated_rates(given, end)
-    warmup = notes.take(given, "schedule.warmup_tokens", 0, "not stated: the rate begins at its peak")
-    final = 1.0 if given["decay"] == "constant" else notes.take(given, "schedule.final_share", 0.0, "not stated: the rate decays to 0")
-    return make_schedule(given["decay"], end, float(warmup), given.get("decay_tokens"), float(final))
+    if "rates" in section:
+        return _stated_rates(section, end)
+    warmup = notes.take(section, "schedule.warmup_tokens", 0, "not stated: the rate begins at its peak")
+    final = 1.0 if section["decay"] == "constant" else notes.take(section, "schedule.final_share", 0.0, "not stated: the rate decays to 0")
+    return make_schedule(section["decay"], end, float(warmup), section.get("decay_tokens"), float(final))
 
 
-def _stated_rates(given: Given, end: float) -> LearningRateSchedule:
-    """Rates as they are stated, as shares of the highest, straight between the counts of tokens. Raises InvalidRequest."""
-    extra = sorted({"warmup_tokens", "decay_tokens", "final_share"} & set(given))
+def _stated_rates(section: Request, end: float) -> LearningRateSchedule:
+    """Stated rates as shares of the highest, linear between the token counts. Raises InvalidRequest."""
+    extra = sorted({"warmup_tokens", "decay_tokens", "final_share"} & set(section))
     if extra:
-        raise InvalidRequest("that belongs to a decay; the rates say it themselves", f"/schedule/{extra[0]}")
-    tokens, rates = (np.array([float(point[name]) for point in given["rates"]]) for name in ("tokens", "rate"))
+        raise InvalidRequest("that field belongs to a decay: leave it out with rates", f"/schedule/{extra[0]}")
+    tokens, rates = (np.array([float(point[name]) for point in section["rates"]]) for name in ("tokens", "rate"))
     if tokens[0] != 0 or tokens[-1] != end or not np.all(np.diff(tokens) > 0):
-        raise InvalidRequest(f"rates have to stand at rising counts of tokens, from 0 to the plan's end at {end:g}", "/schedule/rates")
+        raise InvalidRequest(f"rates must have rising counts of tokens, from 0 to the plan's end at {end:g}", "/schedule/rates")
     if not rates.max() > 0:
-        raise InvalidRequest("one of the rates at least has to be above 0", "/schedule/rates")
+        raise InvalidRequest("at least one of the rates must be above 0", "/schedule/rates")
     return LearningRateSchedule(tokens, rates / rates.max(), float(tokens[rates.argmax()]))
 
 
-def _ends(request: Given, now: float, planned: float, notes: AssumptionLog) -> tuple[float, ...]:
-    """Now, and the other ends looked at beside the plan's own."""
+def _ends(request: Request, now: float, planned: float, notes: AssumptionLog) -> tuple[float, ...]:
+    """Now, and the alternatives to the plan's end [tokens]."""
     if "alternatives" in request:
         others = [float(end) for end in request["alternatives"]]
-        passed = [index for index, end in enumerate(others) if end < now]
-        if passed:
-            raise InvalidRequest(f"the run is at {now:g} tokens: no end before that", f"/alternatives/{passed[0]}")
+        already_passed = [index for index, end in enumerate(others) if end < now]
+        if already_passed:
+            raise InvalidRequest(f"the run is at {now:g} tokens: an alternative cannot end earlier", f"/alternatives/{already_passed[0]}")
     else:
         shrink, extend = fit_default("shrink"), fit_default("extend")
         others = [now + share * (planned - now) for share in shrink.value] + [share * planned for share in extend.value]
@@ -180,8 +183,8 @@ def _ends(request: Given, now: float, planned: float, notes: AssumptionLog) -> t
     return tuple(sorted({now, *others} - {planned}))
 
 
-def _estimate_of_plan(context: AppContext, request: Given, found: Extrapolation, notes: AssumptionLog) -> EstimateAnswer | None:
-    """The rest of the plan as a run of its own, with all it assumes; None where no machine is stated."""
+def _estimate_of_plan(context: AppContext, request: Request, extrapolation: Extrapolation, notes: AssumptionLog) -> EstimateAnswer | None:
+    """Estimate of the rest of the plan, with its assumptions; None where no hardware is stated."""
     stated = [name for name in ESTIMATE_SECTIONS if name in request]
     missing = [name for name in ("model", "hardware") if name not in request]
     if not stated:
@@ -189,56 +192,60 @@ def _estimate_of_plan(context: AppContext, request: Given, found: Extrapolation,
         return None
     if missing:
         raise InvalidRequest("what is left is priced as an estimate: state model and hardware", f"/{missing[0]}")
-    answer = _estimate(context, request, _tokens_left(found, found.planned) or 1, request.get("price", {}).get("snapshot"))
+    answer = _estimate(context, request, _tokens_left(extrapolation, extrapolation.planned) or 1, request.get("price", {}).get("snapshot"))
     for assumption in answer.assumptions:
         notes.assume(assumption.field, assumption.value, assumption.source)
     notes.warn(*answer.warnings)
     return answer
 
 
-def _estimate(context: AppContext, request: Given, tokens: int, snapshot: str | None) -> EstimateAnswer:
+def _estimate(context: AppContext, request: Request, tokens: int, snapshot: str | None) -> EstimateAnswer:
     sections = {name: request[name] for name in ESTIMATE_SECTIONS if name in request}
     price = {**request.get("price", {}), **({} if snapshot is None else {"snapshot": snapshot})}
     return estimate(context, {**sections, "price": price, "data": {"tokens": tokens}})
 
 
-def _options(context: AppContext, request: Given, found: Extrapolation, run: EstimateAnswer | None) -> Iterator[CurveOption]:
-    """Every end by its tokens, the plan's among them."""
-    planned = _priced(context, request, found, found.planned, run)
-    for end in sorted((*found.others, found.planned), key=lambda end: end.tokens):
-        priced = _priced(context, request, found, end, run)
+def _end_options(
+    context: AppContext, request: Request, extrapolation: Extrapolation, plan_estimate: EstimateAnswer | None
+) -> Iterator[CurveOption]:
+    """Every end by tokens, the plan's included."""
+    planned = _cost_remaining(context, request, extrapolation, extrapolation.planned, plan_estimate)
+    for end in sorted((*extrapolation.others, extrapolation.planned), key=lambda end: end.tokens):
+        remaining_cost = _cost_remaining(context, request, extrapolation, end, plan_estimate)
         yield CurveOption(
-            action=action_for_end(found, end.tokens),
+            action=action_for_end(extrapolation, end.tokens),
             tokens=end.tokens,
-            tokens_left=end.tokens - found.tokens,
+            tokens_left=end.tokens - extrapolation.tokens,
             loss=end.loss,
             above_plan=end.above_plan,
             probability_of_target=end.probability_of_target,
-            usd=priced.usd,
-            saves_usd=planned.usd.p50 - priced.usd.p50 if planned.usd and priced.usd else None,
-            accelerator_hours=priced.accelerator_hours,
-            wall_clock_hours=priced.wall_clock_hours,
+            usd=remaining_cost.usd,
+            saves_usd=planned.usd.p50 - remaining_cost.usd.p50 if planned.usd and remaining_cost.usd else None,
+            accelerator_hours=remaining_cost.accelerator_hours,
+            wall_clock_hours=remaining_cost.wall_clock_hours,
         )
 
 
-def _priced(context: AppContext, request: Given, found: Extrapolation, end: EndForecast, run: EstimateAnswer | None) -> _RemainingCost:
-    """What an end takes from now on, at the prices that the plan's rest is estimated with."""
-    if run is None:
+def _cost_remaining(
+    context: AppContext, request: Request, extrapolation: Extrapolation, end: EndForecast, plan_estimate: EstimateAnswer | None
+) -> _RemainingCost:
+    """Cost of an end from now on, at the prices of the plan's estimate."""
+    if plan_estimate is None:
         return _RemainingCost()
-    tokens = _tokens_left(found, end)
+    tokens = _tokens_left(extrapolation, end)
     if tokens == 0:
-        return _RemainingCost(NOTHING, NOTHING, NOTHING)
-    of_end = run if end is found.planned else _estimate(context, request, tokens, run.price_snapshot)
-    time = of_end.estimate.time
-    return _RemainingCost(of_end.estimate.cost.total_usd, time.accelerator_hours, time.wall_clock_hours)
+        return _RemainingCost(NO_COST, NO_COST, NO_COST)
+    end_estimate = plan_estimate if end is extrapolation.planned else _estimate(context, request, tokens, plan_estimate.price_snapshot)
+    time = end_estimate.estimate.time
+    return _RemainingCost(end_estimate.estimate.cost.total_usd, time.accelerator_hours, time.wall_clock_hours)
 
 
-def _tokens_left(found: Extrapolation, end: EndForecast) -> int:
-    return round(end.tokens - found.tokens)
+def _tokens_left(extrapolation: Extrapolation, end: EndForecast) -> int:
+    return round(end.tokens - extrapolation.tokens)
 
 
-def _against_plan(found: Extrapolation, target: float | None) -> LossAgainstPlan | None:
-    loss, probability = found.planned.loss, found.planned.probability_of_target
+def _against_plan(extrapolation: Extrapolation, target: float | None) -> LossAgainstPlan | None:
+    loss, probability = extrapolation.planned.loss, extrapolation.planned.probability_of_target
     if target is None or probability is None:
         return None
     return LossAgainstPlan(target, Range(loss.p10 - target, loss.p50 - target, loss.p90 - target), probability)

@@ -1,4 +1,4 @@
-"""What stands beside the optimum: curves, smaller models, the lifetime, the caller's plan, other laws and published plans."""
+"""Around the optimum: curves, smaller models, the lifetime, the caller's plan, other laws and published plans."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ from service.usecases.scaling.optimum_search import ModelCosts, OptimumResult, c
 from service.usecases.scaling.size_costs import default_model
 
 EXTRA_SHARES = (0.01, 0.05, 0.10)
-# Published plans are shown whose FLOPs are within this factor.
+# Published plans within this factor of the FLOPs are shown.
 NEAR_PLANS = 3.0
 
-# Beside the optimum nothing is shown that takes more tokens than this: near the least size that reaches a loss they grow without end.
+# Models with more tokens are not shown: near the smallest size that reaches a loss, tokens grow without bound.
 SHOWN_TOKENS = 1e20
 
 
@@ -54,123 +54,123 @@ class OptimumServing:
     price: Annotated[Price, Doc("Price of serving")]
 
 
-Around = tuple[tuple[CostedModel, ...], tuple[CostedModel, ...], tuple[SmallerModel, ...]]
+ModelsAround = tuple[tuple[CostedModel, ...], tuple[CostedModel, ...], tuple[SmallerModel, ...]]
 
 
-def models_around(asked: OptimumRequest, spending: ModelCosts, chosen: Optimum) -> Around:
-    """Sizes of equal cost, sizes of equal loss, and what a smaller model costs more; nothing by laws that know optima only."""
-    law = asked.law.law
-    if isinstance(law, AllocationLaw) or chosen.loss is None:
+def models_around(resolved: OptimumRequest, costs: ModelCosts, optimum: Optimum) -> ModelsAround:
+    """Models of equal cost, models of equal loss, and smaller models of the same loss; empty for laws of optimal sizes only."""
+    law = resolved.law.law
+    if isinstance(law, AllocationLaw) or optimum.loss is None:
         return (), (), ()
-    cost, sizes = spending.sought, neighbourhood.sizes_around(float(chosen.params))
-    equal_cost = neighbourhood.iso_cost(law, sizes, float(cost_of(cost, chosen)), cost, asked.limit)
-    equal_loss = neighbourhood.iso_loss(law, sizes, float(chosen.loss), cost, asked.limit)
-    smaller = (neighbourhood.smaller_model(law, chosen, share, cost, asked.limit) for share in EXTRA_SHARES)
+    cost, sizes = costs.objective, neighbourhood.sizes_around(float(optimum.params))
+    equal_cost = neighbourhood.iso_cost(law, sizes, float(cost_of(cost, optimum)), cost, resolved.limit)
+    equal_loss = neighbourhood.iso_loss(law, sizes, float(optimum.loss), cost, resolved.limit)
+    smaller = (neighbourhood.smaller_model(law, optimum, share, cost, resolved.limit) for share in EXTRA_SHARES)
     return (
-        _cost_models(spending, equal_cost),
-        _cost_models(spending, equal_loss),
-        tuple(each for each in smaller if each.tokens <= SHOWN_TOKENS),
+        _cost_models(costs, equal_cost),
+        _cost_models(costs, equal_loss),
+        tuple(model for model in smaller if model.tokens <= SHOWN_TOKENS),
     )
 
 
-def optimum_training(spending: ModelCosts, chosen: Optimum, draws: Optimum | None) -> OptimumTraining | None:
-    """What training takes; None without a machine, or where the optimum does not fit on it."""
-    table = spending.table
-    if table is None or chosen.params > table.largest:
+def optimum_training(costs: ModelCosts, optimum: Optimum, draws: Optimum | None) -> OptimumTraining | None:
+    """Cost of training with its uncertainty; None without hardware or where the optimum does not fit."""
+    table = costs.table
+    if table is None or optimum.params > table.largest:
         return None
 
-    def moved(cost: Any) -> Range:
-        return range_over_draws(cost_of(cost, chosen), None if draws is None else cost_of(cost, draws))
+    def range_of_cost(cost: Any) -> Range:
+        return range_over_draws(cost_of(cost, optimum), None if draws is None else cost_of(cost, draws))
 
-    return OptimumTraining(moved(table.usd()), moved(table.accelerator_hours()), moved(table.wall_clock_hours()))
+    return OptimumTraining(range_of_cost(table.usd()), range_of_cost(table.accelerator_hours()), range_of_cost(table.wall_clock_hours()))
 
 
-def law_details(law: PublishedLaw, chosen: Optimum) -> LawDetails:
-    """What the law is, and how far beyond its data the optimum lies."""
+def law_details(law: PublishedLaw, optimum: Optimum) -> LawDetails:
+    """The law, and the optimum's size over its largest run."""
     beyond = (
         None if largest is None else float(amount) / largest
-        for amount, largest in ((chosen.params, law.largest_params), (chosen.tokens, law.largest_tokens))
+        for amount, largest in ((optimum.params, law.largest_params), (optimum.tokens, law.largest_tokens))
     )
     return LawDetails(law.title, law.source, law.counts, *beyond)
 
 
-def lifetime_optimum(asked: OptimumRequest, spending: ModelCosts, found: OptimumResult) -> LifetimeOptimum | None:
-    """What training and serving together cost less than by the best model for training alone."""
-    if found.joint is None or asked.inference_tokens is None:
+def lifetime_optimum(resolved: OptimumRequest, costs: ModelCosts, result: OptimumResult) -> LifetimeOptimum | None:
+    """Savings of training and serving together against the best model for training alone."""
+    if result.joint is None or resolved.inference_tokens is None:
         return None
-    before, after = (float(cost_of(spending.sought, each)) for each in (found.bought, found.joint))
-    alone, longer = (float(cost_of(spending.training, each)) for each in (found.bought, found.joint))
-    saved = max(0.0, before - after)
+    training_only_lifetime, joint_lifetime = (float(cost_of(costs.objective, model)) for model in (result.bought, result.joint))
+    training_only_training, joint_training = (float(cost_of(costs.training, model)) for model in (result.bought, result.joint))
+    saved = max(0.0, training_only_lifetime - joint_lifetime)
     return LifetimeOptimum(
-        inference_tokens=asked.inference_tokens,
-        training_only=cost_model(spending, found.bought),
-        joint=cost_model(spending, found.joint),
-        saves_usd=finite_or_none(saved) if spending.table else None,
-        saves_flops=None if spending.table else saved,
-        saves_share=saved / before if np.isfinite(before) else None,
-        extra_training_share=longer / alone - 1 if np.isfinite(alone) else None,
+        inference_tokens=resolved.inference_tokens,
+        training_only=cost_model(costs, result.bought),
+        joint=cost_model(costs, result.joint),
+        saves_usd=finite_or_none(saved) if costs.table else None,
+        saves_flops=None if costs.table else saved,
+        saves_share=saved / training_only_lifetime if np.isfinite(training_only_lifetime) else None,
+        extra_training_share=joint_training / training_only_training - 1 if np.isfinite(training_only_training) else None,
     )
 
 
-def optimum_serving(asked: OptimumRequest, chosen: Optimum) -> OptimumServing | None:
-    """Who serves the optimum, and at which price; None where dollars of serving are not counted."""
-    serving = asked.serving
+def optimum_serving(resolved: OptimumRequest, optimum: Optimum) -> OptimumServing | None:
+    """Serving of the optimum and its price; None where it has no dollar cost."""
+    serving = resolved.serving
     if serving is None:
         return None
-    usd = serving.usd(default_model(float(chosen.params), of_mixtures=asked.of_mixtures))
+    usd = serving.usd(default_model(float(optimum.params), of_mixtures=resolved.of_mixtures))
     return OptimumServing(
         accelerator=serving.machine.accelerator.name,
-        format=serving.stored.name,
-        prompt_tokens=serving.requests.prompt_tokens,
-        output_tokens=serving.requests.output_tokens,
+        format=serving.weight_format.name,
+        prompt_tokens=serving.request.prompt_tokens,
+        output_tokens=serving.request.output_tokens,
         load_factor=serving.load_factor,
         usd_per_million_tokens=finite_or_none(1e6 * usd / serving.tokens),
         price=serving.price,
     )
 
 
-def compare_plan(asked: OptimumRequest, spending: ModelCosts, given: Mapping[str, Any] | None) -> PlanComparison | None:
-    """The caller's plan, and what it wastes. Raises InvalidRequest for a law that knows optima only."""
-    if given is None:
+def compare_plan(resolved: OptimumRequest, costs: ModelCosts, plan_section: Mapping[str, Any] | None) -> PlanComparison | None:
+    """The caller's plan and what it wastes. Raises InvalidRequest for a law of optimal sizes only."""
+    if plan_section is None:
         return None
-    law = asked.law.law
-    beside = neighbourhood.compare_plan(law, float(given["params"]), float(given["tokens"]), asked.limit)
-    plan = cost_model(spending, beside.plan)
+    law = resolved.law.law
+    comparison = neighbourhood.compare_plan(law, float(plan_section["params"]), float(plan_section["tokens"]), resolved.limit)
+    plan = cost_model(costs, comparison.plan)
     return PlanComparison(
         plan=plan,
-        same_flops=cost_model(spending, beside.same_flops),
-        same_loss=cost_model(spending, beside.same_loss),
-        loss_excess=beside.loss_excess,
-        wasted_flops=beside.wasted_flops,
-        wasted_share=beside.wasted_share,
-        wasted_usd=None if plan.training_usd is None else _wasted_usd(asked, spending, beside.plan, plan.training_usd),
-        params_share=beside.params_share,
-        overtraining=beside.overtraining,
+        same_flops=cost_model(costs, comparison.same_flops),
+        same_loss=cost_model(costs, comparison.same_loss),
+        loss_excess=comparison.loss_excess,
+        wasted_flops=comparison.wasted_flops,
+        wasted_share=comparison.wasted_share,
+        wasted_usd=None if plan.training_usd is None else _wasted_usd(resolved, costs, comparison.plan, plan.training_usd),
+        params_share=comparison.params_share,
+        overtraining=comparison.overtraining,
     )
 
 
-def _wasted_usd(asked: OptimumRequest, spending: ModelCosts, plan: Optimum, usd: float) -> float | None:
+def _wasted_usd(resolved: OptimumRequest, costs: ModelCosts, plan: Optimum, usd: float) -> float | None:
     if plan.loss is None:
         return None
-    least = cheapest_for_loss(asked.law.law, float(plan.loss), spending.training, asked.limit)
-    return max(0.0, usd - float(cost_of(spending.training, least)))
+    cheapest = cheapest_for_loss(resolved.law.law, float(plan.loss), costs.training, resolved.limit)
+    return max(0.0, usd - float(cost_of(costs.training, cheapest)))
 
 
-def other_laws(asked: OptimumRequest, flops: float) -> tuple[OtherLawOptimum, ...]:
-    """What every published law would make of the same training FLOPs, without repeating data."""
-    optima = ((law, optimum_for_flops(law.law, flops)) for name, law in load_laws().items() if name != asked.law.name)
-    return tuple(OtherLawOptimum(law.name, law.title, float(each.params), float(each.tokens)) for law, each in optima)
+def other_laws(resolved: OptimumRequest, flops: float) -> tuple[OtherLawOptimum, ...]:
+    """Optimum of every other published law for the same training FLOPs, without repeated data."""
+    optima = ((law, optimum_for_flops(law.law, flops)) for name, law in load_laws().items() if name != resolved.law.name)
+    return tuple(OtherLawOptimum(law.name, law.title, float(model.params), float(model.tokens)) for law, model in optima)
 
 
 def similar_published_plans(flops: float) -> tuple[PublishedPlan, ...]:
-    """Published plans of about as many FLOPs."""
+    """Published plans of similar FLOPs."""
     return tuple(plan for plan in published_plans() if 1 / NEAR_PLANS <= plan.flops / flops <= NEAR_PLANS)
 
 
-def cost_model(spending: ModelCosts, model: Optimum) -> CostedModel:
-    """One model with what it takes; None where it cannot be had."""
-    table, serving = spending.table, spending.serving
-    served = None if serving is None else finite_or_none(serving(np.asarray(model.params, dtype=np.float64)))
+def cost_model(costs: ModelCosts, model: Optimum) -> CostedModel:
+    """A model with its costs; None where they are infinite or unknown."""
+    table, serving = costs.table, costs.serving
+    serving_cost = None if serving is None else finite_or_none(serving(np.asarray(model.params, dtype=np.float64)))
     return CostedModel(
         params=float(model.params),
         tokens=float(model.tokens),
@@ -178,11 +178,11 @@ def cost_model(spending: ModelCosts, model: Optimum) -> CostedModel:
         flops=float(model.flops),
         training_usd=None if table is None else finite_or_none(cost_of(table.usd(), model)),
         accelerator_hours=None if table is None else finite_or_none(cost_of(table.accelerator_hours(), model)),
-        serving_usd=None if table is None else served,
-        serving_flops=served if table is None else None,
+        serving_usd=None if table is None else serving_cost,
+        serving_flops=serving_cost if table is None else None,
     )
 
 
-def _cost_models(spending: ModelCosts, models: neighbourhood.IsoCurve) -> tuple[CostedModel, ...]:
-    figures = (each for each in zip(models.params, models.tokens, models.loss, strict=True) if each[1] <= SHOWN_TOKENS)
-    return tuple(cost_model(spending, Optimum(*map(float, each))) for each in figures)
+def _cost_models(costs: ModelCosts, models: neighbourhood.IsoCurve) -> tuple[CostedModel, ...]:
+    rows = zip(models.params, models.tokens, models.loss, strict=True)
+    return tuple(cost_model(costs, Optimum(*map(float, row))) for row in rows if row[1] <= SHOWN_TOKENS)

@@ -1,6 +1,6 @@
-"""What to train with a budget: size, tokens, loss, money and time, by a scaling law and the step model.
+"""Compute-optimal training for a budget: size, tokens, loss, cost and time, by a scaling law and the step model.
 
-With tokens to serve over the lifetime the answer is the cheapest model of training and serving together that is as good as the best one
+With inference tokens over the lifetime the answer is the cheapest model of training and serving together that is as good as the best one
 for the training budget alone: smaller, and trained for longer than the budget.
 """
 
@@ -45,7 +45,7 @@ from service.usecases.scaling.optimum_request import OptimumRequest, resolve_opt
 from service.usecases.scaling.optimum_search import ModelCosts, OptimumResult, find_optimum, range_over_draws, search_optimum
 from service.usecases.training.estimate import EstimateAnswer
 
-Given = Mapping[str, Any]
+Request = Mapping[str, Any]
 
 MOST_PARAMS, MOST_TOKENS = 1e15, 1e18
 # Up to four epochs repeated tokens are worth nearly as much as new ones (Muennighoff et al. 2023, arXiv 2305.16264, abstract).
@@ -81,38 +81,38 @@ class OptimalAnswer:
     warnings: Annotated[tuple[str, ...], Doc("What to check before relying on the answer", max_items=100, max_length=5000)]
 
 
-def optimal(context: AppContext, request: Given) -> OptimalAnswer:
-    """The answer to a request as the schema gives it. Raises DomainErrors, with pointers into the request."""
+def optimal(context: AppContext, request: Request) -> OptimalAnswer:
+    """The answer to a validated request. Raises DomainErrors with pointers into the request."""
     notes = AssumptionLog()
     book = context.book(request.get("price", {}).get("snapshot"))
-    asked = resolve_optimum_request(context, request, book, notes)
-    spending, best = search_optimum(asked)
-    chosen = _reasonable(best.chosen)
-    draws = None if asked.drawn is None else find_optimum(asked, asked.drawn, spending).chosen
-    curve, iso_loss_curve, smaller = models_around(asked, spending, chosen)
-    suggested = suggest_layout(asked, best, notes)
-    run = estimate_suggestion(context, request, suggested, book.name, notes)
-    _note(asked, spending, best, notes)
+    resolved = resolve_optimum_request(context, request, book, notes)
+    costs, result = search_optimum(resolved)
+    chosen = _check_magnitude(result.chosen)
+    draws = None if resolved.law_draws is None else find_optimum(resolved, resolved.law_draws, costs).chosen
+    curve, iso_loss_curve, smaller = models_around(resolved, costs, chosen)
+    layout = suggest_layout(resolved, result, notes)
+    run = estimate_suggestion(context, request, layout, book.name, notes)
+    _warn(resolved, costs, result, notes)
     return OptimalAnswer(
-        params=_by_law("params", chosen, draws),
-        tokens=_by_law("tokens", chosen, draws),
+        params=_range_by_law("params", chosen, draws),
+        tokens=_range_by_law("tokens", chosen, draws),
         loss=None if chosen.loss is None else float(chosen.loss),
-        loss_range=None if chosen.loss is None else _by_law("loss", chosen, draws),
+        loss_range=None if chosen.loss is None else _range_by_law("loss", chosen, draws),
         flops=float(chosen.flops),
-        law=asked.law.name,
-        law_details=law_details(asked.law, chosen),
-        budget=asked.budget,
-        training=optimum_training(spending, chosen, draws),
+        law=resolved.law.name,
+        law_details=law_details(resolved.law, chosen),
+        budget=resolved.budget,
+        training=optimum_training(costs, chosen, draws),
         curve=curve,
         iso_loss_curve=iso_loss_curve,
         smaller=smaller,
-        lifetime=lifetime_optimum(asked, spending, best),
-        serving=optimum_serving(asked, chosen),
-        plan=compare_plan(asked, spending, request.get("plan")),
-        suggestion=suggested,
+        lifetime=lifetime_optimum(resolved, costs, result),
+        serving=optimum_serving(resolved, chosen),
+        plan=compare_plan(resolved, costs, request.get("plan")),
+        suggestion=layout,
         estimate=run,
-        other_laws=other_laws(asked, float(best.bought.flops)),
-        published=similar_published_plans(float(best.bought.flops)),
+        other_laws=other_laws(resolved, float(result.bought.flops)),
+        published=similar_published_plans(float(result.bought.flops)),
         price_snapshot=book.name,
         engine_version=engine_version(),
         assumptions=notes.assumptions,
@@ -120,13 +120,13 @@ def optimal(context: AppContext, request: Given) -> OptimalAnswer:
     )
 
 
-def _by_law(figure: str, chosen: Optimum, draws: Optimum | None) -> Range:
-    """A figure of the optimum with where the law's uncertainty puts it."""
+def _range_by_law(figure: str, chosen: Optimum, draws: Optimum | None) -> Range:
+    """A figure of the optimum with the range of the law's uncertainty."""
     return range_over_draws(getattr(chosen, figure), None if draws is None else getattr(draws, figure))
 
 
-def _reasonable(chosen: Optimum) -> Optimum:
-    """The optimum, if it is one. Raises InvalidRequest where it is beyond anything that is counted with."""
+def _check_magnitude(chosen: Optimum) -> Optimum:
+    """The optimum. Raises InvalidRequest beyond the largest sizes and tokens that are computed."""
     params, tokens = float(chosen.params), float(chosen.tokens)
     if 1 <= params <= MOST_PARAMS and 1 <= tokens <= MOST_TOKENS:
         return chosen
@@ -134,21 +134,22 @@ def _reasonable(chosen: Optimum) -> Optimum:
     raise InvalidRequest(message, "/budget")
 
 
-def _note(asked: OptimumRequest, spending: ModelCosts, best: OptimumResult, notes: AssumptionLog) -> None:
-    """What a careful reader would ask about."""
-    chosen, block = best.chosen, law_details(asked.law, best.chosen)
+def _warn(resolved: OptimumRequest, costs: ModelCosts, result: OptimumResult, notes: AssumptionLog) -> None:
+    """Warnings about the optimum."""
+    chosen, block = result.chosen, law_details(resolved.law, result.chosen)
     if chosen.loss is None:
-        notes.warn(f"law {asked.law.name} gives no loss: there are no curves, and no price of other sizes")
+        notes.warn(f"law {resolved.law.name} gives no loss: there are no curves, and no price of other sizes")
     beyond = [(times, what) for times, what in ((block.params_beyond, "parameters"), (block.tokens_beyond, "tokens")) if times]
     if any(times > 1 for times, _ in beyond):
-        much = " and ".join(f"{times:.2g} times the {what}" for times, what in beyond)
+        factors = " and ".join(f"{times:.2g} times the {what}" for times, what in beyond)
         notes.warn(
-            f"extrapolated: the optimum has {much} of the largest run that law {asked.law.name} was fitted to. Laws differ most there, see"
-            " other_laws; labs fit one anew on runs of their own data before they train (Llama 3, arXiv 2407.21783, section 3.2.1)"
+            f"extrapolated: the optimum has {factors} of the largest run that law {resolved.law.name} was fitted to. Laws differ most"
+            " there, see other_laws; labs fit one anew on runs of their own data before they train (Llama 3, arXiv"
+            " 2407.21783, section 3.2.1)"
         )
-    if asked.limit is not None and (epochs := float(chosen.tokens) / asked.limit.unique_tokens) > FREE_EPOCHS:
+    if resolved.limit is not None and (epochs := float(chosen.tokens) / resolved.limit.unique_tokens) > FREE_EPOCHS:
         notes.warn(f"the unique tokens are repeated {epochs:.1f} times: beyond {FREE_EPOCHS:g} repeats are worth less and less")
-    if spending.table is not None and asked.budget.kind != "flops" and float(best.bought.params) > 0.98 * spending.table.largest:
+    if costs.table is not None and resolved.budget.kind != "flops" and float(result.bought.params) > 0.98 * costs.table.largest:
         notes.warn("the machine's memory, not the law, limits the size: more accelerators would hold a better model")
-    if best.joint is not None:
+    if result.joint is not None:
         notes.warn("training costs more than the budget so that serving costs less: see lifetime.extra_training_share")

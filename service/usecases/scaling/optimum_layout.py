@@ -1,4 +1,4 @@
-"""A real layout of the optimum, and its estimate."""
+"""A layout of whole layers and heads near the optimum, and its estimate."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from service.usecases.scaling.optimum_search import OptimumResult
 from service.usecases.scaling.size_costs import SizeCost, cost_size, default_model
 from service.usecases.training.estimate import EstimateAnswer, estimate
 
-Given = Mapping[str, Any]
+Request = Mapping[str, Any]
 
 # Beyond this share of the size a layout of whole layers and heads is no layout of that model.
 TOLERANCE = 0.2
@@ -29,66 +29,67 @@ SHAPE = ("layers", "hidden_size", "attention_heads", "kv_heads", "head_dim", "ff
 SECTIONS = ("hardware", "training", "efficiency", "failures", "storage", "network", "personnel", "energy", "overhead", "schedule")
 
 
-def suggest_layout(asked: OptimumRequest, found: OptimumResult, notes: AssumptionLog) -> LayoutSuggestion | None:
-    """Whole layers and heads near the optimum, with the tokens that this size takes; None where there are none."""
-    params = float(found.chosen.params)
-    own, shape = min(_layouts(asked, params), key=lambda layout: abs(layout[0] - params))
-    if abs(own / params - 1) > TOLERANCE:
-        notes.warn(f"no layout is suggested: the nearest of usual proportions has {own:.3g} parameters, not {params:.3g}")
+def suggest_layout(resolved: OptimumRequest, result: OptimumResult, notes: AssumptionLog) -> LayoutSuggestion | None:
+    """Layout near the optimum's size with the tokens for that size; None where there is none."""
+    params = float(result.chosen.params)
+    layout_params, shape = min(_layouts(resolved, params), key=lambda layout: abs(layout[0] - params))
+    if abs(layout_params / params - 1) > TOLERANCE:
+        notes.warn(f"no layout is suggested: the nearest of usual proportions has {layout_params:.3g} parameters, not {params:.3g}")
         return None
     try:
-        tokens = _tokens(asked, found, own, shape)
+        tokens = _tokens(resolved, result, layout_params, shape)
     except DoesNotFit as problem:
         notes.warn(f"no layout is suggested: {problem.message}")
         return None
-    return LayoutSuggestion(_fields(shape), count_parameters(shape).total, _data(asked, tokens))
+    return LayoutSuggestion(_fields(shape), count_parameters(shape).total, _data(resolved, tokens))
 
 
 def estimate_suggestion(
-    context: AppContext, request: Given, suggested: LayoutSuggestion | None, snapshot: str, notes: AssumptionLog
+    context: AppContext, request: Request, suggestion: LayoutSuggestion | None, snapshot: str, notes: AssumptionLog
 ) -> EstimateAnswer | None:
-    """The estimate of the suggested plan; None where it cannot be run on the machine, and the notes say why."""
-    if suggested is None or "hardware" not in request:
+    """Estimate of the suggested layout; None where the hardware cannot run it, with a warning."""
+    if suggestion is None or "hardware" not in request:
         return None
-    run = {name: request[name] for name in SECTIONS if name in request}
+    estimate_request = {name: request[name] for name in SECTIONS if name in request}
     if "deadline" in request["budget"]:
-        run["schedule"] = {"start": context.clock().date(), **request.get("schedule", {}), "deadline": request["budget"]["deadline"]}
-    run |= {"model": suggested.model, "data": suggested.data, "price": {**request.get("price", {}), "snapshot": snapshot}}
+        schedule = {"start": context.clock().date(), **request.get("schedule", {})}
+        estimate_request["schedule"] = {**schedule, "deadline": request["budget"]["deadline"]}
+    estimate_request |= {"model": suggestion.model, "data": suggestion.data, "price": {**request.get("price", {}), "snapshot": snapshot}}
     try:
-        return estimate(context, run)
+        return estimate(context, estimate_request)
     except DoesNotFit as problem:
         notes.warn(f"the optimum cannot be trained on this hardware: {problem.message}")
         return None
 
 
-def _layouts(asked: OptimumRequest, params: float) -> list[tuple[float, Transformer]]:
-    """Usual layouts of about so many parameters, each with its own count (of active ones in mixtures)."""
-    usual = (default_model(params * factor, of_mixtures=asked.of_mixtures) for factor in TRIED_FACTORS)
-    shapes = [replace(model, params=None, active_params=None) for model in usual]
+def _layouts(resolved: OptimumRequest, params: float) -> list[tuple[float, Transformer]]:
+    """Layouts near that size, each with its own count (of active parameters in mixtures)."""
+    models = (default_model(params * factor, of_mixtures=resolved.of_mixtures) for factor in TRIED_FACTORS)
+    shapes = [replace(model, params=None, active_params=None) for model in models]
     counts = [count_parameters(shape) for shape in shapes]
-    return [(count.active if asked.of_mixtures else count.total, shape) for count, shape in zip(counts, shapes, strict=True)]
+    return [(count.active if resolved.of_mixtures else count.total, shape) for count, shape in zip(counts, shapes, strict=True)]
 
 
-def _tokens(asked: OptimumRequest, found: OptimumResult, own: float, shape: Transformer) -> float:
-    """What the layout's own size is trained on: as long as the loss of the lifetime's optimum takes, else as the budget buys."""
-    law, chosen = asked.law.law, found.chosen
-    if found.joint is not None and chosen.loss is not None and not isinstance(law, AllocationLaw):
-        return float(tokens_for_loss(law, own, chosen.loss, asked.limit))
-    if asked.rig is None or asked.budget.kind == "flops":
-        return float(chosen.flops) / (FLOPS_PER_PARAM_AND_TOKEN * own)
-    return _bought(cost_size(asked.rig, own, shape), asked)
+def _tokens(resolved: OptimumRequest, result: OptimumResult, layout_params: float, shape: Transformer) -> float:
+    """Tokens for the layout's own size: for the loss of the lifetime's optimum, else what the budget buys."""
+    law, chosen = resolved.law.law, result.chosen
+    if result.joint is not None and chosen.loss is not None and not isinstance(law, AllocationLaw):
+        return float(tokens_for_loss(law, layout_params, chosen.loss, resolved.limit))
+    if resolved.setup is None or resolved.budget.kind == "flops":
+        return float(chosen.flops) / (FLOPS_PER_PARAM_AND_TOKEN * layout_params)
+    return _bought(cost_size(resolved.setup, layout_params, shape), resolved)
 
 
-def _bought(row: SizeCost, asked: OptimumRequest) -> float:
-    """Tokens that the whole budget buys at the layout's own pace."""
-    amount, count = asked.budget.amount, asked.rig.cluster.count if asked.rig else 1
-    match asked.budget.kind:
+def _bought(size_cost: SizeCost, resolved: OptimumRequest) -> float:
+    """Tokens that the whole budget buys at the layout's own speed."""
+    amount, count = resolved.budget.amount, resolved.setup.cluster.count if resolved.setup else 1
+    match resolved.budget.kind:
         case "usd":
-            return max(1.0, (amount - row.usd_fixed) / row.usd_per_token)
+            return max(1.0, (amount - size_cost.usd_fixed) / size_cost.usd_per_token)
         case "accelerator_hours":
-            return amount / (row.hours_per_token * count)
+            return amount / (size_cost.hours_per_token * count)
         case _:
-            return amount / row.hours_per_token
+            return amount / size_cost.hours_per_token
 
 
 def _fields(shape: Transformer) -> dict[str, Any]:
@@ -100,8 +101,8 @@ def _fields(shape: Transformer) -> dict[str, Any]:
     return fields | routed | {"expert_ffn_hidden_size": experts.ffn_hidden_size}
 
 
-def _data(asked: OptimumRequest, tokens: float) -> dict[str, Any]:
-    """Tokens as an estimate takes them, epochs where there are not so many."""
-    if asked.limit is None or tokens <= asked.limit.unique_tokens:
+def _data(resolved: OptimumRequest, tokens: float) -> dict[str, Any]:
+    """Tokens as an estimate takes them, with epochs where unique tokens are fewer."""
+    if resolved.limit is None or tokens <= resolved.limit.unique_tokens:
         return {"tokens": round(tokens)}
-    return {"tokens": round(asked.limit.unique_tokens), "epochs": tokens / asked.limit.unique_tokens}
+    return {"tokens": round(resolved.limit.unique_tokens), "epochs": tokens / resolved.limit.unique_tokens}

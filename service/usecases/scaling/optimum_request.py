@@ -1,4 +1,4 @@
-"""From a request for an optimum to what is asked: the law, the budget, the machine, the limit of data, and who serves."""
+"""Resolution of a request for an optimum: law, budget, hardware, limit of data, and serving."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from service.usecases.scaling.size_costs import LifetimeServing, TrainingSetup, 
 if TYPE_CHECKING:
     from service.domain.scaling.laws import Amount
 
-Given = Mapping[str, Any]
+Request = Mapping[str, Any]
 
 OWN = "own"
 # Laws drawn from a law's uncertainty, by a generator of this seed: the same request has the same answer.
@@ -32,58 +32,58 @@ BUDGETS = ("flops", "usd", "accelerator_hours", "days", "deadline")
 
 @dataclass(frozen=True, slots=True)
 class OptimumRequest:
-    """A request, resolved. `drawn` are laws drawn from the law's uncertainty, None where nothing is known of it."""
+    """A resolved request. `law_draws` are laws drawn from the law's uncertainty, None where none is known."""
 
     law: PublishedLaw
-    drawn: ScalingLaw | None
+    law_draws: ScalingLaw | None
     limit: DataLimit | None
     budget: Budget
-    rig: TrainingSetup | None
+    setup: TrainingSetup | None
     serving: LifetimeServing | None
     inference_tokens: float | None
 
     @property
     def of_mixtures(self) -> bool:
-        """Whether the law's parameters are the active ones of mixtures of experts."""
+        """Whether the law counts the active parameters of mixtures of experts."""
         return self.law.name == MIXTURE
 
 
-def resolve_optimum_request(context: AppContext, request: Given, book: PriceBook, notes: AssumptionLog) -> OptimumRequest:
-    """What is asked. Raises DomainErrors, with pointers into the request."""
-    law, drawn = _law(request, notes)
+def resolve_optimum_request(context: AppContext, request: Request, book: PriceBook, notes: AssumptionLog) -> OptimumRequest:
+    """The resolved request. Raises DomainErrors with pointers into the request."""
+    law, law_draws = _law(request, notes)
     budget = _budget(request, context.clock().date(), notes)
     _check_serving(request)
-    rig = resolve_setup(context, request, of_mixtures=law.name == MIXTURE)
+    setup = resolve_setup(context, request, of_mixtures=law.name == MIXTURE)
     inference = request.get("lifetime_inference_tokens")
     return OptimumRequest(
         law=law,
-        drawn=drawn,
+        law_draws=law_draws,
         limit=_limit(request, notes),
         budget=budget,
-        rig=rig,
+        setup=setup,
         serving=None
-        if rig is None or not inference
-        else resolve_lifetime_serving(rig, request.get("serving", {}), float(inference), book, notes),
+        if setup is None or not inference
+        else resolve_lifetime_serving(setup, request.get("serving", {}), float(inference), book, notes),
         inference_tokens=float(inference) if inference else None,
     )
 
 
-def _law(request: Given, notes: AssumptionLog) -> tuple[PublishedLaw, ScalingLaw | None]:
-    """The law by its name, the caller's own, or the default; with laws drawn from its uncertainty."""
-    given = request.get("law")
-    if isinstance(given, Mapping):
-        return _own_law(given)
-    if given is None:
+def _law(request: Request, notes: AssumptionLog) -> tuple[PublishedLaw, ScalingLaw | None]:
+    """The named law, the caller's own, or the default, with draws from its uncertainty."""
+    section = request.get("law")
+    if isinstance(section, Mapping):
+        return _own_law(section)
+    if section is None:
         law = default_law()
         notes.assume("law", law.name, law.source)
     else:
-        law = find_law(given)
-    drawn = draw_published_laws(law, np.random.default_rng(SEED), DRAWS)
-    if drawn is None:
+        law = find_law(section)
+    law_draws = draw_published_laws(law, np.random.default_rng(SEED), DRAWS)
+    if law_draws is None:
         notes.warn(f"nothing is published of the uncertainty of law {law.name}: its figures are taken as sure")
     if law.counts != "all":
         notes.warn(f"parameters of law {law.name} are {law.counts} ones, and are taken for the layout's")
-    return law, drawn
+    return law, law_draws
 
 
 def draw_published_laws(published: PublishedLaw, generator: np.random.Generator, draws: int) -> ScalingLaw | None:
@@ -93,25 +93,25 @@ def draw_published_laws(published: PublishedLaw, generator: np.random.Generator,
     return None if published.exponents is None else draw_allocation_laws(published.law, published.exponents, generator, draws)
 
 
-def _own_law(given: Given) -> tuple[PublishedLaw, ScalingLaw | None]:
+def _own_law(section: Request) -> tuple[PublishedLaw, ScalingLaw | None]:
     try:
-        law = ParametricLaw(*(float(given[name]) for name in PARAMETERS))
-        drawn = laws_from_rows(np.array(given["draws"], dtype=np.float64)) if given.get("draws") else None
+        law = ParametricLaw(*(float(section[name]) for name in PARAMETERS))
+        law_draws = laws_from_rows(np.array(section["draws"], dtype=np.float64)) if section.get("draws") else None
     except ValueError as error:
         raise InvalidRequest(str(error)[:1000], "/law") from error
-    largest = given.get("largest_params"), given.get("largest_tokens")
-    return PublishedLaw(OWN, "the caller's own", law, "all", "caller", "", {}, None, None, *largest), drawn
+    largest = section.get("largest_params"), section.get("largest_tokens")
+    return PublishedLaw(OWN, "the caller's own", law, "all", "caller", "", {}, None, None, *largest), law_draws
 
 
-def _budget(request: Given, today: date, notes: AssumptionLog) -> Budget:
-    """The one budget that is stated. Raises InvalidRequest where there is none, or more than one, or no machine to spend it on."""
-    given = request["budget"]
-    stated = [name for name in BUDGETS if name in given]
+def _budget(request: Request, today: date, notes: AssumptionLog) -> Budget:
+    """The stated budget. Raises InvalidRequest unless exactly one is stated, with hardware where it needs it."""
+    section = request["budget"]
+    stated = [name for name in BUDGETS if name in section]
     if len(stated) != 1:
         raise InvalidRequest(f"state exactly one of {', '.join(BUDGETS)}", "/budget")
     kind = stated[0]
     if kind == "flops":
-        return Budget("flops", given["flops"])
+        return Budget("flops", section["flops"])
     if "hardware" not in request:
         raise InvalidRequest(f"a budget in {kind} is spent on a machine: state hardware with its accelerator and count", "/hardware")
     if kind == "usd" and str(request.get("price", {}).get("pricing", "")).startswith("reserved"):
@@ -120,14 +120,14 @@ def _budget(request: Given, today: date, notes: AssumptionLog) -> Budget:
             "/price/pricing",
         )
     if kind == "usd":
-        return Budget("usd", given[kind])
+        return Budget("usd", section[kind])
     if kind == "accelerator_hours":
-        return Budget("accelerator_hours", given[kind])
-    return Budget("wall_clock_hours", 24 * given["days"] if kind == "days" else _hours_left(request, today, notes))
+        return Budget("accelerator_hours", section[kind])
+    return Budget("wall_clock_hours", 24 * section["days"] if kind == "days" else _hours_left(request, today, notes))
 
 
-def _hours_left(request: Given, today: date, notes: AssumptionLog) -> float:
-    """Hours until the end of the deadline's day, without those in the queue."""
+def _hours_left(request: Request, today: date, notes: AssumptionLog) -> float:
+    """Hours until the end of the deadline's day, without queue hours."""
     schedule, deadline = request.get("schedule", {}), request["budget"]["deadline"]
     start = schedule.get("start") or notes.assume("schedule.start", today, "no start is stated: today")
     hours: float = ((deadline - start).days + 1) * 24.0 - schedule.get("queue_hours", 0.0)
@@ -136,7 +136,7 @@ def _hours_left(request: Given, today: date, notes: AssumptionLog) -> float:
     return hours
 
 
-def _limit(request: Given, notes: AssumptionLog) -> DataLimit | None:
+def _limit(request: Request, notes: AssumptionLog) -> DataLimit | None:
     if "max_unique_tokens" not in request:
         return None
     decay, source = repetition_decay()
@@ -144,8 +144,8 @@ def _limit(request: Given, notes: AssumptionLog) -> DataLimit | None:
     return DataLimit(float(request["max_unique_tokens"]), decay)
 
 
-def _check_serving(request: Given) -> None:
-    """Raises InvalidRequest where serving is described and cannot be priced."""
+def _check_serving(request: Request) -> None:
+    """Raises InvalidRequest where serving is stated and cannot be priced."""
     if "serving" not in request:
         return
     if not request.get("lifetime_inference_tokens"):
@@ -155,5 +155,5 @@ def _check_serving(request: Given) -> None:
 
 
 def finite_or_none(amount: Amount) -> float | None:
-    """A finite amount as a figure, None where there is none."""
+    """A finite amount as a float, else None."""
     return float(amount) if np.isfinite(amount) else None

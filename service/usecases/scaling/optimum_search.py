@@ -1,4 +1,4 @@
-"""The search for the optimum: by one law or by many drawn ones, in FLOPs or through tables of what sizes cost."""
+"""Search for the optimum by one law or many drawn ones, in FLOPs or with cost tables of sizes."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ModelCosts:
-    """What models cost. `budget` counts in the budget's unit; `training` in dollars, or FLOPs where there is no machine.
+    """Cost functions of models. `budget` counts in the budget's unit; `training` in USD, or in FLOPs without hardware.
 
-    `serving` is what a size costs to serve over the lifetime, in the unit of `training`; None without a lifetime.
+    `serving` is the lifetime's serving cost of a size in the unit of `training`; None without a lifetime.
     """
 
     budget: Cost
@@ -33,8 +33,8 @@ class ModelCosts:
     table: SizeCostTable | None
 
     @property
-    def sought(self) -> Cost:
-        """What is made least, or kept to: training and serving together, else the budget."""
+    def objective(self) -> Cost:
+        """The cost to minimise or to keep: training and serving together, else the budget."""
         serving, training = self.serving, self.training
         if serving is None:
             return self.budget
@@ -43,78 +43,78 @@ class ModelCosts:
 
 @dataclass(frozen=True, slots=True)
 class OptimumResult:
-    """By one law, or by many at once: the best that the budget buys, and the cheapest over the lifetime that is as good."""
+    """By one law, or by many at once: the best for the budget, and the cheapest over the lifetime that is as good."""
 
     bought: Optimum
     joint: Optimum | None
 
     @property
     def chosen(self) -> Optimum:
-        """What is recommended."""
+        """The recommended model."""
         return self.joint or self.bought
 
 
-def search_optimum(asked: OptimumRequest) -> tuple[ModelCosts, OptimumResult]:
-    """The optimum, with the step model asked once more around what it led to. Raises DomainErrors."""
-    if asked.rig is None:
-        spending = _in_flops(asked)
-        return spending, find_optimum(asked, asked.law.law, spending)
-    table = coarse_cost_table(asked.rig)
-    bought = _bought(asked, asked.law.law, _on_machine(asked, table, None))
+def search_optimum(resolved: OptimumRequest) -> tuple[ModelCosts, OptimumResult]:
+    """The optimum, with a cost table refined around the first result. Raises DomainErrors."""
+    if resolved.setup is None:
+        costs = _costs_in_flops(resolved)
+        return costs, find_optimum(resolved, resolved.law.law, costs)
+    table = coarse_cost_table(resolved.setup)
+    bought = _spend_budget(resolved, resolved.law.law, _costs_on_machine(resolved, table, None))
     serving = None
-    if asked.serving is not None:
-        serving = serving_cost(asked.serving, float(bought.params), of_mixtures=asked.of_mixtures)
-    first = find_optimum(asked, asked.law.law, _on_machine(asked, table, serving))
-    around = [float(each.params) for each in (first.bought, first.joint) if each is not None]
-    spending = _on_machine(asked, refine_cost_table(asked.rig, table, around), serving)
-    return spending, find_optimum(asked, asked.law.law, spending)
+    if resolved.serving is not None:
+        serving = serving_cost(resolved.serving, float(bought.params), of_mixtures=resolved.of_mixtures)
+    first = find_optimum(resolved, resolved.law.law, _costs_on_machine(resolved, table, serving))
+    sizes_found = [float(model.params) for model in (first.bought, first.joint) if model is not None]
+    costs = _costs_on_machine(resolved, refine_cost_table(resolved.setup, table, sizes_found), serving)
+    return costs, find_optimum(resolved, resolved.law.law, costs)
 
 
-def find_optimum(asked: OptimumRequest, law: ScalingLaw, spending: ModelCosts) -> OptimumResult:
-    """The optimum by a law, or by laws drawn at random. Raises InvalidRequest where the budget buys nothing or the law cannot say."""
-    bought = _bought(asked, law, spending)
-    if spending.serving is None:
+def find_optimum(resolved: OptimumRequest, law: ScalingLaw, costs: ModelCosts) -> OptimumResult:
+    """The optimum by a law or by drawn laws. Raises InvalidRequest where the budget buys nothing or the law is insufficient."""
+    bought = _spend_budget(resolved, law, costs)
+    if costs.serving is None:
         return OptimumResult(bought, None)
     if isinstance(law, AllocationLaw) or bought.loss is None:
         raise InvalidRequest("this law knows no other sizes than the best for training: choose one with E, A, B, alpha and beta", "/law")
-    return OptimumResult(bought, _joint(asked, law, bought.loss, spending))
+    return OptimumResult(bought, _cheapest_joint(resolved, law, bought.loss, costs))
 
 
-def _joint(asked: OptimumRequest, law: ScalingLaw, loss: Amount, spending: ModelCosts) -> Optimum:
+def _cheapest_joint(resolved: OptimumRequest, law: ScalingLaw, loss: Amount, costs: ModelCosts) -> Optimum:
     try:
-        return cheapest_for_loss(law, loss, spending.sought, asked.limit)
+        return cheapest_for_loss(law, loss, costs.objective, resolved.limit)
     except InvalidRequest as problem:
         message = "no model that is as good can be both trained and served on these accelerators: state others"
         raise DoesNotFit(message, "/serving/accelerator") from problem
 
 
 def cost_of(cost: Cost, model: Optimum) -> Floats:
-    """What a model costs, or each of many."""
+    """Cost of a model, or of each of many."""
     return cost(np.asarray(model.params), np.asarray(model.tokens))
 
 
 def range_over_draws(figure: Amount, draws: Amount | None) -> Range:
-    """A figure of the law with where drawn laws put it; those that reach no model are left out."""
+    """A figure with its range over drawn laws; draws without a model are left out."""
     if draws is None:
         return Range.exactly(float(figure))
     finite = np.asarray(draws)[np.isfinite(draws)]
     return range_around(figure, finite) if finite.size else Range.exactly(float(figure))
 
 
-def _bought(asked: OptimumRequest, law: ScalingLaw, spending: ModelCosts) -> Optimum:
-    amount, limit = asked.budget.amount, asked.limit
-    return optimum_for_flops(law, amount, limit) if asked.budget.kind == "flops" else best_for_budget(law, amount, spending.budget, limit)
+def _spend_budget(resolved: OptimumRequest, law: ScalingLaw, costs: ModelCosts) -> Optimum:
+    amount, limit = resolved.budget.amount, resolved.limit
+    return optimum_for_flops(law, amount, limit) if resolved.budget.kind == "flops" else best_for_budget(law, amount, costs.budget, limit)
 
 
-def _in_flops(asked: OptimumRequest) -> ModelCosts:
-    served = asked.inference_tokens
-    if served is None:
+def _costs_in_flops(resolved: OptimumRequest) -> ModelCosts:
+    inference_tokens = resolved.inference_tokens
+    if inference_tokens is None:
         return ModelCosts(training_flops, training_flops, None, None)
-    lifetime = lifetime_flops(served)
+    lifetime = lifetime_flops(inference_tokens)
     return ModelCosts(training_flops, training_flops, lambda params: lifetime(params, np.zeros_like(params)), None)
 
 
-def _on_machine(asked: OptimumRequest, table: SizeCostTable, serving: Callable[[Floats], Floats] | None) -> ModelCosts:
+def _costs_on_machine(resolved: OptimumRequest, table: SizeCostTable, serving: Callable[[Floats], Floats] | None) -> ModelCosts:
     costs = {"usd": table.usd, "accelerator_hours": table.accelerator_hours, "wall_clock_hours": table.wall_clock_hours}
-    kind = asked.budget.kind
+    kind = resolved.budget.kind
     return ModelCosts(training_flops if kind == "flops" else costs[kind](), table.usd(), serving, table)

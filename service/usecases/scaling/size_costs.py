@@ -1,4 +1,4 @@
-"""What a size costs to train and to serve on a machine, for the search of the optimum: tables over sizes, through the step model."""
+"""Cost of training and serving a size on a machine, as tables over sizes computed with the step model."""
 
 from __future__ import annotations
 
@@ -42,37 +42,37 @@ from service.usecases.resolution.utilisation import resolve_utilisation
 if TYPE_CHECKING:
     from service.domain.scaling.laws import Cost
 
-Given = Mapping[str, Any]
+Request = Mapping[str, Any]
 
-# The tokens a size is timed with; time and money are proportional to them, or fixed.
+# Tokens that a size is timed with; time and cost are proportional to them, or fixed.
 TIMED_TOKENS = 1e12
-# Sizes timed: some over all decades, then some around what they lead to.
+# Sizes timed: first over all decades, then around the optimum found.
 COARSE_SIZES = np.geomspace(1e6, 1e13, 15)
 FINE_SIZES, FINE_FACTOR = 13, 3.0
 SERVED_SIZES = 29
-# Hours that dollars are measured over: long enough that whole cents do not show.
+# Hours over which cost is measured: long enough that rounding to cents does not matter.
 MEASURED_HOURS = 1e4
 LEAST_USD = 1e-6
 
 
 @dataclass(frozen=True, slots=True)
 class TrainingSetup:
-    """A machine at a price, and the request's sections that say how it is trained on."""
+    """A machine at a price, and the request's sections on training."""
 
     context: AppContext
-    request: Given
+    request: Request
     cluster: Cluster
     price: Price
     of_mixtures: bool
 
     def model(self, params: float) -> Transformer:
-        """The usual model of so many parameters (active ones of a mixture)."""
+        """The default model of that size (active parameters of a mixture)."""
         return default_model(params, of_mixtures=self.of_mixtures)
 
 
 @dataclass(frozen=True, slots=True)
 class SizeCost:
-    """What one size takes: wall-clock hours a token; dollars whatever the tokens, and a token."""
+    """Cost of one size: wall-clock hours per token, fixed USD, and USD per token."""
 
     params: float
     hours_per_token: float
@@ -82,75 +82,75 @@ class SizeCost:
 
 @dataclass(frozen=True, slots=True)
 class SizeCostTable:
-    """Rows by rising size, and the accelerators they are of. What is larger than the largest does not fit."""
+    """Costs by rising size, and the number of accelerators. Sizes above the largest do not fit."""
 
     rows: tuple[SizeCost, ...]
     count: int
 
     @property
     def largest(self) -> float:
-        """The largest size known to fit; sizes up to a step beyond are taken to fit too."""
+        """Largest size known to fit."""
         return self.rows[-1].params
 
     def usd(self) -> Cost:
-        """Dollars of training."""
+        """Cost function of training [USD]."""
         return self._cost([row.usd_fixed for row in self.rows], [row.usd_per_token for row in self.rows])
 
     def wall_clock_hours(self) -> Cost:
-        """Hours on the wall clock."""
+        """Cost function of the wall clock [h]."""
         return self._cost([0.0] * len(self.rows), [row.hours_per_token for row in self.rows])
 
     def accelerator_hours(self) -> Cost:
-        """Hours of all accelerators."""
+        """Cost function of all accelerators [h]."""
         hours = self.wall_clock_hours()
         return lambda params, tokens: hours(params, tokens) * self.count
 
     def _cost(self, fixed: Sequence[float], per_token: Sequence[float]) -> Cost:
-        # Cents round a tiny model's fixed costs to nothing, which has no logarithm.
-        least = LEAST_USD if any(fixed) else 0.0
-        known = interpolate_cost(np.array([row.params for row in self.rows]), np.maximum(fixed, least), np.array(per_token))
-        beyond = self.largest * (1 + 1e-9)
-        return lambda params, tokens: np.where(params <= beyond, known(params, tokens), np.inf)
+        # Rounded to cents, a tiny model's fixed cost is 0, which has no logarithm.
+        minimum_usd = LEAST_USD if any(fixed) else 0.0
+        interpolated = interpolate_cost(np.array([row.params for row in self.rows]), np.maximum(fixed, minimum_usd), np.array(per_token))
+        largest_with_rounding = self.largest * (1 + 1e-9)
+        return lambda params, tokens: np.where(params <= largest_with_rounding, interpolated(params, tokens), np.inf)
 
 
 @dataclass(frozen=True, slots=True)
 class LifetimeServing:
-    """Who serves the lifetime's tokens, to which mean request, at which price."""
+    """Machine, weight format, mean request and price of serving the lifetime's tokens."""
 
     machine: ServingMachine
-    stored: WeightFormat
-    requests: MeanRequest
+    weight_format: WeightFormat
+    request: MeanRequest
     price: Price
     load_factor: float
     tokens: float
 
     @property
-    def number(self) -> float:
-        """Requests of the lifetime."""
-        return self.tokens / (self.requests.prompt_tokens + self.requests.output_tokens)
+    def requests_total(self) -> float:
+        """Requests over the lifetime."""
+        return self.tokens / (self.request.prompt_tokens + self.request.output_tokens)
 
-    def usd_per_request(self, model: Transformer, requests: MeanRequest | None = None) -> Range:
-        """Dollars of a request, infinite where no replica that is searched holds the model. InvalidRequest for other networks."""
-        setup = ServingSetup(describe_served_model(model), self.stored, self.machine, requests or self.requests)
+    def usd_per_request(self, model: Transformer, request: MeanRequest | None = None) -> Range:
+        """Cost of a request [USD], infinite where no replica holds the model. Raises InvalidRequest for other networks."""
+        setup = ServingSetup(describe_served_model(model), self.weight_format, self.machine, request or self.request)
         usd = cheapest_usd_per_request(setup, self.price.usd_per_accelerator_hour, self.load_factor)
         speed = throughput_spread(setup)
         return Range(usd / speed.p90, usd / speed.p50, usd / speed.p10)
 
     def usd(self, model: Transformer) -> float:
-        """Dollars of all tokens of the lifetime at the median."""
-        return self.number * self.usd_per_request(model).p50
+        """Cost of all tokens of the lifetime at the median [USD]."""
+        return self.requests_total * self.usd_per_request(model).p50
 
 
 def default_model(params: float, *, of_mixtures: bool) -> Transformer:
-    """A model by its parameters alone; of a mixture the active ones, the others in the proportion of the law."""
+    """A model by its parameters alone; of a mixture the active ones, the total in the law's proportion."""
     if of_mixtures:
         total = params * load_mixture_law().total_per_active
         return infer_shape({"params": total, "active_params": params, **default_shape()}).model
     return infer_shape({"params": params, **default_shape()}).model
 
 
-def resolve_setup(context: AppContext, request: Given, *, of_mixtures: bool) -> TrainingSetup | None:
-    """The machine and its price; None where no hardware is stated. What is assumed of them is noted by the estimate.
+def resolve_setup(context: AppContext, request: Request, *, of_mixtures: bool) -> TrainingSetup | None:
+    """The machine and its price; None where no hardware is stated. The estimate reports their assumptions.
 
     Raises UnknownName, NoOffer with pointers.
     """
@@ -161,86 +161,90 @@ def resolve_setup(context: AppContext, request: Given, *, of_mixtures: bool) -> 
     return TrainingSetup(context, request, machine.cluster, machine.price, of_mixtures)
 
 
-def cost_size(rig: TrainingSetup, params: float, model: Transformer) -> SizeCost:
-    """One size through the step model. Raises DoesNotFit, InvalidRequest."""
+def cost_size(setup: TrainingSetup, params: float, model: Transformer) -> SizeCost:
+    """Cost of one size by the step model. Raises DoesNotFit, InvalidRequest."""
     notes = AssumptionLog()
-    sections = {**rig.request, "data": {"tokens": TIMED_TOKENS}}
-    training = resolve_training(sections.get("training", {}), model, None, rig.cluster, notes)
-    run = assemble_run(sections, model, training, rig.cluster, rig.price, notes)
-    # Whole terms of a reservation are no price of tokens: what is left of the last stands in the estimate.
+    sections = {**setup.request, "data": {"tokens": TIMED_TOKENS}}
+    training = resolve_training(sections.get("training", {}), model, None, setup.cluster, notes)
+    run = assemble_run(sections, model, training, setup.cluster, setup.price, notes)
+    # Whole terms of a reservation are no price per token; the estimate holds the unused rest of the last term.
     run = replace(run, term_hours=0.0)
-    utilisation = resolve_utilisation(rig.context, run, notes)
+    utilisation = resolve_utilisation(setup.context, run, notes)
     choice = choose_layout(run.model, run.training, run.cluster, utilisation)
     if not choice.fits:
-        raise DoesNotFit(f"{params:.3g} parameters do not fit on {rig.cluster.count:,} x {rig.cluster.accelerator.name}", "/hardware")
+        raise DoesNotFit(f"{params:.3g} parameters do not fit on {setup.cluster.count:,} x {setup.cluster.accelerator.name}", "/hardware")
     timed = predict_run_time_in(run, choice, utilisation, plan_calibration())
     hours, checkpoint, interval_hours = timed.wall_clock_hours.p50, checkpoint_tb(run), timed.reliable.checkpoint_interval_minutes / 60
 
-    def bill(wall_clock_hours: float) -> float:
-        mwh = energy_mwh(wall_clock_hours * rig.cluster.count, run.energy)
+    def total_cost_usd(wall_clock_hours: float) -> float:
+        mwh = energy_mwh(wall_clock_hours * setup.cluster.count, run.energy)
         return total_usd(run, Range.exactly(wall_clock_hours), mwh, checkpoint, interval_hours).p50
 
-    # Both long: a short run writes fewer checkpoints than it would keep.
-    once, twice = bill(MEASURED_HOURS), bill(2 * MEASURED_HOURS)
-    usd_per_hour = (twice - once) / MEASURED_HOURS
-    return SizeCost(params, hours / TIMED_TOKENS, 2 * once - twice, usd_per_hour * hours / TIMED_TOKENS)
+    # Both are long, since a short run writes fewer checkpoints than it keeps.
+    usd_short, usd_long = total_cost_usd(MEASURED_HOURS), total_cost_usd(2 * MEASURED_HOURS)
+    usd_per_hour = (usd_long - usd_short) / MEASURED_HOURS
+    return SizeCost(params, hours / TIMED_TOKENS, 2 * usd_short - usd_long, usd_per_hour * hours / TIMED_TOKENS)
 
 
-def coarse_cost_table(rig: TrainingSetup) -> SizeCostTable:
-    """Sizes over all decades. Raises DoesNotFit, InvalidRequest where none can be trained."""
-    return _table(rig, (), COARSE_SIZES)
+def coarse_cost_table(setup: TrainingSetup) -> SizeCostTable:
+    """Costs of sizes over all decades. Raises DoesNotFit, InvalidRequest where none can be trained."""
+    return _table(setup, (), COARSE_SIZES)
 
 
-def refine_cost_table(rig: TrainingSetup, table: SizeCostTable, around: Sequence[float]) -> SizeCostTable:
-    """The table with sizes from a factor below the least of some to as much above the largest."""
+def refine_cost_table(setup: TrainingSetup, table: SizeCostTable, around: Sequence[float]) -> SizeCostTable:
+    """The table with further sizes around those of `around`."""
     sizes = np.geomspace(min(around) / FINE_FACTOR, max(around) * FINE_FACTOR, FINE_SIZES)
-    return _table(rig, table.rows, sizes)
+    return _table(setup, table.rows, sizes)
 
 
-def _table(rig: TrainingSetup, known: Sequence[SizeCost], sizes: Floats) -> SizeCostTable:
-    rows, problems = list(known), []
+def _table(setup: TrainingSetup, known_rows: Sequence[SizeCost], sizes: Floats) -> SizeCostTable:
+    rows, problems = list(known_rows), []
     for params in sizes:
         try:
-            rows.append(cost_size(rig, float(params), rig.model(float(params))))
+            rows.append(cost_size(setup, float(params), setup.model(float(params))))
         except (DoesNotFit, InvalidRequest) as problem:
             problems.append(problem)
     if not rows:
         raise problems[0]
     by_size = {row.params: row for row in rows}
-    return SizeCostTable(tuple(by_size[params] for params in sorted(by_size)), rig.cluster.count)
+    return SizeCostTable(tuple(by_size[params] for params in sorted(by_size)), setup.cluster.count)
 
 
-def resolve_lifetime_serving(rig: TrainingSetup, given: Given, tokens: float, book: PriceBook, notes: AssumptionLog) -> LifetimeServing:
-    """Who serves: the accelerator and price stated in `given`, else those of training. Raises DomainErrors with pointers below /serving."""
+def resolve_lifetime_serving(
+    setup: TrainingSetup, section: Request, tokens: float, book: PriceBook, notes: AssumptionLog
+) -> LifetimeServing:
+    """Serving with the stated accelerator and price, else those of training. Raises DomainErrors with pointers below /serving."""
     try:
-        return _serving(rig, given, tokens, book, notes)
+        return _resolve_serving(setup, section, tokens, book, notes)
     except DomainError as problem:
         raise problem.below("" if problem.pointer.startswith("/serving") else "/serving") from problem
 
 
-def _serving(rig: TrainingSetup, given: Given, tokens: float, book: PriceBook, notes: AssumptionLog) -> LifetimeServing:
-    price = _serving_price(rig, given, book, notes)
-    accelerator = find_accelerator(price.accelerator).accelerator if price.accelerator else rig.cluster.accelerator
-    usual = serving_defaults()["load_factor"]
-    load = notes.take(given, "serving.load_factor", usual.value, usual.source)
-    stored = find_format(_chosen(given, "format", notes))
-    requests = MeanRequest(float(_chosen(given, "prompt_tokens", notes)), float(_chosen(given, "output_tokens", notes)))
+def _resolve_serving(setup: TrainingSetup, section: Request, tokens: float, book: PriceBook, notes: AssumptionLog) -> LifetimeServing:
+    price = _serving_price(setup, section, book, notes)
+    accelerator = find_accelerator(price.accelerator).accelerator if price.accelerator else setup.cluster.accelerator
+    default = serving_defaults()["load_factor"]
+    load = notes.take(section, "serving.load_factor", default.value, default.source)
+    weight_format = find_format(_take_default(section, "format", notes))
+    request = MeanRequest(float(_take_default(section, "prompt_tokens", notes)), float(_take_default(section, "output_tokens", notes)))
     machine = serving_machine(accelerator)
     notes.assume("serving.achieved", machine.achieved.family, machine.achieved.source)
-    return LifetimeServing(machine, stored, requests, price, load, tokens)
+    return LifetimeServing(machine, weight_format, request, price, load, tokens)
 
 
-def _serving_price(rig: TrainingSetup, given: Given, book: PriceBook, notes: AssumptionLog) -> Price:
-    if "accelerator" not in given and "price" not in given:
-        notes.assume("serving.accelerator", rig.cluster.accelerator.name, "as trained on, at the same price")
-        return rig.price
-    accelerator = _serving_accelerator(given["accelerator"]) if "accelerator" in given else rig.cluster.accelerator
-    own = AssumptionLog()
-    found = find_price(given.get("price", {}), accelerator.name, accelerator.accelerators_per_node, book, rig.context.clock(), own)
-    for assumption in own.assumptions:
+def _serving_price(setup: TrainingSetup, section: Request, book: PriceBook, notes: AssumptionLog) -> Price:
+    if "accelerator" not in section and "price" not in section:
+        notes.assume("serving.accelerator", setup.cluster.accelerator.name, "as trained on, at the same price")
+        return setup.price
+    accelerator = _serving_accelerator(section["accelerator"]) if "accelerator" in section else setup.cluster.accelerator
+    own_notes = AssumptionLog()
+    price = find_price(
+        section.get("price", {}), accelerator.name, accelerator.accelerators_per_node, book, setup.context.clock(), own_notes
+    )
+    for assumption in own_notes.assumptions:
         notes.assume(f"serving.{assumption.field}", assumption.value, assumption.source)
-    notes.warn(*own.warnings)
-    return found
+    notes.warn(*own_notes.warnings)
+    return price
 
 
 def _serving_accelerator(name: str) -> Accelerator:
@@ -251,18 +255,18 @@ def _serving_accelerator(name: str) -> Accelerator:
         raise
 
 
-def _chosen(given: Given, name: str, notes: AssumptionLog) -> Any:
-    usual = optimal_default(name)
-    return notes.take(given, f"serving.{name}", usual.value, usual.source)
+def _take_default(section: Request, name: str, notes: AssumptionLog) -> Any:
+    default = optimal_default(name)
+    return notes.take(section, f"serving.{name}", default.value, default.source)
 
 
 def serving_cost(serving: LifetimeServing, around: float, *, of_mixtures: bool) -> Callable[[Floats], Floats]:
-    """Dollars of serving as a function of the size, known at sizes three decades to either side of one; infinite where none serves."""
+    """Serving cost [USD] as a function of the size, interpolated over six decades; infinite where none can be served."""
     sizes = np.geomspace(max(around / 1e3, 1e5), around * 1e3, SERVED_SIZES)
     usd = np.array([serving.usd(default_model(float(size), of_mixtures=of_mixtures)) for size in sizes])
-    known = np.isfinite(usd)
-    if not known.any():
+    feasible = np.isfinite(usd)
+    if not feasible.any():
         raise DoesNotFit("no model of these sizes can be served on that accelerator; state another", "/serving")
-    table = interpolate_cost(sizes[known], np.zeros(known.sum()), usd[known])
-    largest = sizes[known][-1] * (1 + 1e-9)
+    table = interpolate_cost(sizes[feasible], np.zeros(feasible.sum()), usd[feasible])
+    largest = sizes[feasible][-1] * (1 + 1e-9)
     return lambda params: np.where(params <= largest, table(params, np.ones_like(params)), np.inf)

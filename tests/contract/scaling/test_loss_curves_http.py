@@ -100,7 +100,7 @@ def test_a_rising_loss_is_a_diverging_run(client: FlaskClient) -> None:
         (changed(schedule={"warmup_tokens": "30B"}), "/schedule", "do not fit a plan"),
         (changed(schedule={"relaxation_tokens": 0}), "/schedule/relaxation_tokens", "must be a number from 1"),
         (changed(schedule={"rates": [{"tokens": 0, "rate": 1}, {"tokens": 2, "rate": 1}]}), "/schedule", "exactly one of decay and rates"),
-        (changed(alternatives=["1B"]), "/alternatives/0", "no end before that"),
+        (changed(alternatives=["1B"]), "/alternatives/0", "an alternative cannot end earlier"),
         (changed(alternatives=["30B"] * 9), "/alternatives", "must have 0 to 8 entries"),
         (changed(model={"params": "7B"}), "/hardware", "state model and hardware"),
         (changed(data={"tokens": "1B"}), "/data", "unknown field"),

@@ -10,7 +10,7 @@ import pytest
 from service.domain.errors import InvalidRequest
 from service.engine.scaling.laws import loss
 from service.presets.scaling.laws import default_law
-from service.usecases.scaling.law_fit import MOST_WORK, LawFitAnswer, fit_scaling_law
+from service.usecases.scaling.law_fit import MAX_WORK, LawFitAnswer, fit_scaling_law
 from tests.unit.usecases.requests import pointer_of
 
 TARGET = {"params": 7e10, "tokens": 1.4e12}
@@ -97,7 +97,7 @@ def test_what_was_not_chosen_is_assumed_with_a_source() -> None:
         ({"points": RUNS[:5] * 3}, "/points"),
         ({"points": [{**run, "loss": 3.0} for run in RUNS]}, "/points"),
         ({"points": [{**run, "loss": 1 + run["params"] / 1e10} for run in RUNS]}, "/points"),
-        ({"bootstraps": MOST_WORK // len(RUNS) + 1}, "/bootstraps"),
+        ({"bootstraps": MAX_WORK // len(RUNS) + 1}, "/bootstraps"),
         ({"design": {"flops": 1e3, "target": TARGET}}, "/design"),
     ],
     ids=["five sizes", "constant loss", "rising loss", "too much work", "no run for the sum"],

@@ -322,7 +322,8 @@ def test_an_answer_is_repeated_by_its_snapshot(settings: Settings) -> None:
 
 def advice(problem: DomainError) -> list[tuple[int, str]]:
     """Accelerators of a replica and format of each that would do."""
-    return [(int(count), stored) for count, stored in re.findall(r"(\d+) x \S+ in (\w+)", problem.message.partition("these would serve: ")[2])]
+    alternatives = problem.message.partition("these would serve: ")[2]
+    return [(int(count), stored) for count, stored in re.findall(r"(\d+) x \S+ in (\w+)", alternatives)]
 
 
 def test_what_does_not_fit_is_told_what_would(context: AppContext) -> None:
