@@ -1,8 +1,8 @@
-"""Azure: retail prices of the N series, per region and meter.
+"""Azure: retail prices of the N series, by region and meter.
 
 GET /api/retail/prices (https://learn.microsoft.com/rest/api/cost-management/retail-prices/azure-retail-prices), no credentials, pages of
-1,000 rows; values in the filter are case-sensitive. Linux and Windows differ in the product's name alone, spot in the meter's; a
-reservation's price is for the whole term. What a size holds is not in the answer: the project's table of instance types says it.
+1,000 rows; values in the filter are case-sensitive. Linux and Windows differ in the product's name only, spot in the meter's; a
+reservation's price is for the whole term. The answer does not describe hardware: the project's table of instance types does.
 """
 
 from __future__ import annotations
@@ -37,14 +37,14 @@ Sale = tuple[str, str, Pricing]
 
 @dataclass(frozen=True, slots=True)
 class MeterPrice:
-    """What one row says of a sale: dollars an hour, and whether it is billed by this meter in this region."""
+    """Price of one row [USD per hour], and whether this meter bills in this region."""
 
     usd_per_hour: Decimal
     is_primary: bool
 
 
 class Azure(RemoteProvider):
-    """Azure's public cloud, at list prices; its sovereign clouds have no such list."""
+    """Azure's public cloud at list prices; its sovereign clouds publish no such list."""
 
     name = "azure"
     home = "https://prices.azure.com"
@@ -74,14 +74,14 @@ class Azure(RemoteProvider):
         raise ProviderError(f"azure answered with more than {MAX_PAGES} pages")
 
     def _same_host(self, link: object) -> str:
-        """The link to the next page, which names the port 443 that the address leaves out."""
+        """The link to the next page, without the port 443 that it names."""
         if not isinstance(link, str) or _origin(link) != _origin(self.url):
             raise ProviderError(f"NextPageLink leads elsewhere: {str(link)[:80]}")
         return link
 
 
 def parse(answer: object, collector: OfferCollector) -> Fetched:
-    """The offers of an answer's rows; savings plans, which commit to dollars and not to a size, are counted as left out."""
+    """Offers of an answer's rows. Savings plans, which commit to dollars and not to a size, are counted as skipped."""
     meters: dict[Sale, set[MeterPrice]] = defaultdict(set)
     for row in expect_list(expect_object(answer, "the answer").get("Items"), "Items"):
         with collector.row(_named(row)):
@@ -128,7 +128,7 @@ def _check_kind(product: str, meter: str, kind: str) -> None:
 
 
 def _moment(row: Any, name: str) -> datetime | None:
-    """From or until when the price holds; None where the row does not say."""
+    """Start or end of a price's validity; None where the row has none."""
     written = row.get(name)
     try:
         return datetime.fromisoformat(str(written)).astimezone(UTC) if written else None
@@ -137,7 +137,7 @@ def _moment(row: Any, name: str) -> datetime | None:
 
 
 def _pricing(row: Any) -> tuple[Pricing, int]:
-    """Kind of pricing, and the hours that the row's price pays for."""
+    """Kind of pricing, and hours that the row's price pays for."""
     if row["type"] == "Consumption":
         return ("spot" if "Spot" in row["meterName"] else "on_demand"), 1
     term = get_text(row, "reservationTerm")
@@ -147,7 +147,7 @@ def _pricing(row: Any) -> tuple[Pricing, int]:
 
 
 def _one(stated: Iterable[MeterPrice]) -> Decimal:
-    """The price of a sale: that of the meter by which it is billed where others state other prices."""
+    """Price of the billing meter where meters state different prices [USD per hour]."""
     prices = {meter.usd_per_hour for meter in stated if meter.is_primary} or {meter.usd_per_hour for meter in stated}
     if len(prices) > 1:
         raise BadRow(f"{len(prices)} prices: {', '.join(str(price) for price in sorted(prices))}")
@@ -177,7 +177,7 @@ def _named(row: Any) -> str:
 
 
 def _origin(url: str) -> tuple[str, str | None, int | None]:
-    """Scheme, host and port of an address. Raises ProviderError where it has no such parts."""
+    """Scheme, host and port of an address. Raises ProviderError."""
     try:
         parts_of = urlsplit(url)
         return parts_of.scheme, parts_of.hostname, parts_of.port or {"https": 443, "http": 80}.get(parts_of.scheme)

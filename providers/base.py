@@ -1,4 +1,4 @@
-"""What a provider is given, and the base class of those that call somebody."""
+"""The context that providers are made with, and the base class of providers that are fetched over HTTP."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from providers.offer import Provider, ProviderError
 from providers.row_parsing import OfferCollector
 
 Canonical = Callable[[str, float | None], str | None]
-"""Vendor's label and memory of one device [GB or GiB] -> canonical accelerator name, or None where there is none."""
+"""Canonical accelerator name of a vendor's label and the memory of one device [GB or GiB]; None where there is none."""
 
 
 def utc_now() -> datetime:
@@ -24,9 +24,9 @@ def utc_now() -> datetime:
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """What a provider may reach for. Whoever loads it gives it, so that providers know nothing of the service.
+    """Dependencies of a provider: naming of accelerators, HTTP, environment, mirrors, clock. Providers import nothing of the service.
 
-    `urls` sends a provider to a mirror or proxy in the place of its own address, by the provider's name.
+    `urls` holds addresses of mirrors or proxies by provider name; they replace the provider's own address.
     """
 
     canonical: Canonical
@@ -37,7 +37,7 @@ class Context:
 
 
 class RemoteProvider(Provider):
-    """A provider that is asked over HTTP, at `home` unless the context names a mirror."""
+    """A provider fetched over HTTP, at `home` or at the mirror that the context names."""
 
     home: str
 
@@ -47,18 +47,30 @@ class RemoteProvider(Provider):
         self.url = context.urls.get(self.name, self.home).rstrip("/")
 
     def credential(self, name: str) -> str:
-        """The value of an environment variable of `credentials`. Raises ProviderError where it is not set."""
+        """Value of an environment variable of `credentials`.
+
+        Raises
+        ------
+        ProviderError
+            The variable is not set.
+        """
         value = self.context.env.get(name, "")
         if not value:
             raise ProviderError(f"{self.name} needs the environment variable {name}")
         return value
 
     def collector(self, source: str | None = None) -> OfferCollector:
-        """An empty reading of this provider's prices, dated now. `source` is what readers are shown, by default the address."""
+        """Empty collector of this provider's offers, dated now.
+
+        Parameters
+        ----------
+        source : str, optional
+            Source that each offer names; by default the address without login.
+        """
         return OfferCollector(self.name, source or _without_login(self.url), self.context.clock(), self.context.canonical)
 
 
 def _without_login(url: str) -> str:
-    """A mirror's address may hold a password, and the source of a price is for everybody."""
+    """The address without user and password: the source of an offer is public."""
     address = urlsplit(url)
     return urlunsplit(address._replace(netloc=address.netloc.rpartition("@")[2]))

@@ -1,4 +1,4 @@
-"""What several sources need when their answers are read: parts that may fail alone, forms of one model, things listed twice."""
+"""Shared by several providers: parts that may fail separately, pages, form factors, lists of texts."""
 
 from __future__ import annotations
 
@@ -9,15 +9,22 @@ from providers.offer import ProviderError, Rejected
 from providers.row_parsing import BadRow, OfferCollector, SkippedRow, get_list
 
 ANY_REGION = "any"
-"""The region of a price without a place: it holds in all, or nobody says where."""
+"""Region of a price that is valid in all regions, or whose region is not stated."""
 MAX_PAGES = 50
 
 
 @contextmanager
 def isolate_part(collector: OfferCollector, name: str, *, sold_as: bool = False) -> Iterator[None]:
-    """Around one of several calls: its failure is named in the reading and costs nothing, for what was known before stays.
+    """Context of one of several calls: a failure is recorded in the collector, and offers known before stay in use.
 
-    `sold_as`: the offers in it carry the name as provider, region or instance type, and of the others those that are gone are gone.
+    Parameters
+    ----------
+    collector : OfferCollector
+        Gets the failure as a rejected row.
+    name : str
+        Name of the part.
+    sold_as : bool
+        The part's offers carry `name` as provider, region or instance type: only those then stay from before.
     """
     try:
         yield
@@ -28,9 +35,9 @@ def isolate_part(collector: OfferCollector, name: str, *, sold_as: bool = False)
 
 
 def read_pages(collector: OfferCollector, read_page: Callable[[int], bool]) -> None:
-    """Have pages 1, 2, ... read while `read_page` says that there is another.
+    """Read pages 1, 2, … while `read_page` returns that another follows.
 
-    Trouble with the first is raised; with a later one it is named in the reading, and what the earlier brought stays.
+    An error on the first page is raised. An error on a later page is recorded in the collector; earlier pages stay.
     """
     page, more = 1, read_page(1)
     with isolate_part(collector, "further pages"):
@@ -42,10 +49,23 @@ def read_pages(collector: OfferCollector, read_page: Callable[[int], bool]) -> N
 
 
 def accelerator_in_form(collector: OfferCollector, model: str, form: str, memory_gb: float | None = None) -> str:
-    """The canonical name of a model sold in a form (`SXM5`, `pcie`), with the memory of one device [GB or GiB].
+    """Canonical name of a model in a form factor (`SXM5`, `pcie`).
 
-    Sources state a form also for models that there are in one form only (`L40S` and `pcie`): those are found by the model alone,
-    unless its usual form is another. Raises NotForUs.
+    Some sources state a form factor for models with only one (`L40S`, `pcie`): these are found by model alone unless their form differs.
+
+    Parameters
+    ----------
+    collector : OfferCollector
+        Names accelerators.
+    model, form : str
+        Vendor's label and form factor.
+    memory_gb : float, optional
+        Memory of one device [GB or GiB].
+
+    Raises
+    ------
+    SkippedRow
+        There is no canonical name.
     """
     name = collector.canonical(f"{model} {form}", memory_gb)
     if name is None:
@@ -57,7 +77,7 @@ def accelerator_in_form(collector: OfferCollector, model: str, form: str, memory
 
 
 def get_texts(row: object, name: str) -> list[str]:
-    """The texts of a list within a row, each once; an empty one says nothing. Raises BadRow where there is something else."""
+    """Distinct non-empty texts of a row's list. Raises BadRow where an item is not text."""
     found = get_list(row, name)
     if not all(isinstance(value, str) for value in found):
         raise BadRow(f"{name} holds something that is no text")

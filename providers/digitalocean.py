@@ -54,7 +54,7 @@ def has_more(answer: object) -> bool:
 
 
 def read(answer: object, collector: OfferCollector) -> None:
-    """The offers of one page into the reading: one for each region, or one without a place."""
+    """Add the offers of one page: one for each region, or one without region."""
     for size in expect_list(expect_object(answer, "the answer").get("sizes"), "sizes"):
         with collector.row(size.get("slug") if isinstance(size, dict) else size):
             _read(size, collector)

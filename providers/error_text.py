@@ -1,4 +1,4 @@
-"""What to say of a failed call: the cause in a few words, and nothing that was sent in confidence."""
+"""Messages for failed calls: the cause in a few words, without secrets."""
 
 from __future__ import annotations
 
@@ -19,12 +19,20 @@ BAD_HEADER = "cannot be asked: a header or credential has a character that heade
 
 
 def is_cut_off(error: BaseException) -> bool:
-    """Whether the other side cut an open connection off."""
+    """Whether the other side closed an open connection."""
     return isinstance(_cause(error), CUT_OFF)
 
 
 def describe_error(error: BaseException, connect_s: float, read_s: float) -> str:
-    """The cause of an error of requests or urllib3 in words of our own: theirs hold the address with its query, and headers."""
+    """Cause of an error of requests or urllib3. Their own messages hold the address with its query, and headers.
+
+    Parameters
+    ----------
+    error : BaseException
+        What was raised.
+    connect_s, read_s : float
+        Time limits of the call [s], for the message.
+    """
     cause = _cause(error)
     words: tuple[tuple[type[BaseException], str], ...] = (
         (requests.ConnectTimeout, f"no connection within {connect_s:g} s"),
@@ -43,19 +51,19 @@ def describe_error(error: BaseException, connect_s: float, read_s: float) -> str
 
 
 def _cause(error: BaseException) -> BaseException:
-    """The innermost network error; what the caller was handling when it called is none of it."""
+    """The innermost network error in the chain of causes."""
     while isinstance(inner := error.__cause__ or error.__context__, OSError | HTTPError | http.client.HTTPException):
         error = inner
     return error
 
 
 def redact_request(text: str, request: requests.PreparedRequest) -> str:
-    """The text without what the request sent in confidence: headers' values, those of the query, of form fields and of a JSON body."""
+    """The text without secrets of the request: values of headers, query, form fields and JSON body."""
     return redact(text, _secrets(request))
 
 
 def redact(text: str, secrets: Iterable[str]) -> str:
-    """The text without these, as they are and as addresses write them."""
+    """The text without the secrets, plain or percent-encoded."""
     for secret in sorted(secrets, key=len, reverse=True):
         text = text.replace(secret, "…").replace(quote(secret, safe=""), "…")
     return text
@@ -70,5 +78,5 @@ def _secrets(request: requests.PreparedRequest) -> set[str]:
 
 
 def _string_members(body: str) -> list[tuple[str, str]]:
-    """The texts of a JSON object that we sent."""
+    """Names and values of the texts in a JSON object."""
     return [(name, value) for name, value in json.loads(body).items() if isinstance(value, str)]

@@ -1,4 +1,4 @@
-"""The one HTTP session of all providers: bounded in time and size, no redirect to another host, GET alone retried."""
+"""HTTP calls of providers: bounded in time and size, no redirect to another host, retries of GET only."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ CHUNK_BYTES = 2**16
 MAX_LINE_CHARS = 2**20
 MAX_ERROR_DETAIL_CHARS = 200
 RETRY_PAUSE_S = 0.5
-"""Before the first repeat where the source does not say how long; twice as long before the second."""
+"""Pause before the first retry where the source states none [s]; doubled for the second."""
 LOOPBACK = frozenset({"127.0.0.1", "::1", "localhost"})
 PORTS = {"http": 80, "https": 443}
 NETWORK_ERRORS = (OSError, HTTPError, UnicodeError)  # requests' own errors are OSErrors
@@ -38,7 +38,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Bounds of one call: seconds to connect, between two reads and in all, bytes after decompression, and repeats of a GET."""
+    """Bounds of one call: time to connect, between two reads and in all [s], size after decompression [bytes], retries of a GET."""
 
     connect_s: float = 3.0
     read_s: float = 5.0
@@ -49,11 +49,11 @@ class Limits:
 
 DEFAULT_LIMITS = Limits()
 BULK_LIMITS = Limits(total_s=300.0, max_bytes=2 * 2**30)
-"""For files of hundreds of megabytes that are read line by line, in the background."""
+"""For files of hundreds of megabytes, read line by line in the background."""
 
 
 class _RetryableError(ProviderError):
-    """The source asked to come back later, or the connection was cut off: a GET may be repeated."""
+    """The source asked to retry later, or the connection was cut off. A GET may be retried."""
 
     def __init__(self, text: str, after_s: float | None = None) -> None:
         super().__init__(text)
@@ -62,7 +62,7 @@ class _RetryableError(ProviderError):
 
 @dataclass(frozen=True)
 class _Call:
-    """One call of a source: what is asked, within which limits, and when it has to be over."""
+    """One call: the request, its limits and its deadline."""
 
     request: requests.Request
     limits: Limits
@@ -72,14 +72,14 @@ class _Call:
         object.__setattr__(self, "deadline", time.monotonic() + self.limits.total_s)
 
     def error(self, what: str) -> ProviderError:
-        """An error that names the host and path and not the query, which may hold a key."""
+        """A ProviderError that names host and path but not the query, which may hold a key."""
         return ProviderError(self.text(what))
 
     def text(self, what: str) -> str:
         return f"{_host_and_path(str(self.request.url))}: {what}"
 
     def trouble(self, error: Exception) -> ProviderError:
-        """What went wrong on the way, without the texts of the libraries: those hold addresses and headers."""
+        """A ProviderError for a network error, without the library's message, which holds addresses and headers."""
         if time.monotonic() >= self.deadline:
             return self.error(f"took longer than {self.limits.total_s:g} s in all")
         text = self.text(describe_error(error, self.limits.connect_s, self.limits.read_s))
@@ -87,9 +87,16 @@ class _Call:
 
 
 class Http:
-    """Calls to price sources. Every trouble is a ProviderError whose text names the host and what happened.
+    """HTTP client of providers. Every failure is a ProviderError that names the host and the cause.
 
-    `configured` are addresses that the operator has set: their hosts may be asked by plain http, as loopback may.
+    Parameters
+    ----------
+    limits : Limits
+        Bounds of each call.
+    configured : collection of str
+        Addresses set by the operator: their hosts may be called by plain http, as loopback may.
+    sleep : callable
+        Waits before a retry [s].
     """
 
     def __init__(
@@ -107,23 +114,23 @@ class Http:
     def get_json(
         self, url: str, *, headers: Mapping[str, str] | None = None, params: Mapping[str, str] | None = None, auth: AuthBase | None = None
     ) -> object:
-        """The JSON that a GET is answered with; numbers with a fraction as Decimal. Raises ProviderError."""
+        """JSON answer of a GET; numbers with a fraction are Decimal. Raises ProviderError."""
         return self._json(_request("GET", url, headers=headers, params=params, auth=auth))
 
     def post_json(self, url: str, body: object, *, headers: Mapping[str, str] | None = None, auth: AuthBase | None = None) -> object:
-        """The JSON that a POST of a JSON body is answered with; never retried. Raises ProviderError."""
+        """JSON answer of a POST of a JSON body; never retried. Raises ProviderError."""
         return self._json(_request("POST", url, headers=headers, json=body, auth=auth))
 
     def post_form(self, url: str, fields: Mapping[str, str], *, auth: AuthBase | None = None) -> str:
-        """The text that a POST of form fields is answered with (token endpoints, AWS's query APIs). Raises ProviderError."""
+        """Text answer of a POST of form fields (token endpoints, AWS query APIs); never retried. Raises ProviderError."""
         return self._text(_request("POST", url, data=fields, auth=auth))
 
     def get_text(self, url: str, *, headers: Mapping[str, str] | None = None, params: Mapping[str, str] | None = None) -> str:
-        """The text, in UTF-8, that a GET is answered with. Raises ProviderError."""
+        """Text answer of a GET, decoded as UTF-8. Raises ProviderError."""
         return self._text(_request("GET", url, headers=headers, params=params))
 
     def lines(self, url: str, *, limits: Limits = BULK_LIMITS) -> Iterator[str]:
-        """The lines of a large text file in UTF-8 as they arrive, without their ends. Raises ProviderError, also midway."""
+        """Lines of a large UTF-8 text file as they arrive, without line ends. Raises ProviderError, also midway."""
         call = _Call(_request("GET", url), limits)
         answer = self._with_retries(call, lambda: self._open(call))
         try:
@@ -150,7 +157,7 @@ class Http:
             raise call.error(f"answered with text that is not UTF-8 (byte {error.start})") from None
 
     def _with_retries(self, call: _Call, attempt: Callable[[], T]) -> T:
-        """What the attempt brings; one of a GET that was put off is repeated while repeats and time last."""
+        """Result of `attempt`; a GET is retried while retries and time are left."""
         repeats = call.limits.retries if call.request.method == "GET" else 0
         for number in range(repeats):
             try:
@@ -170,7 +177,7 @@ class Http:
             answer.close()
 
     def _open(self, call: _Call) -> requests.Response:
-        """An answer of status 200 whose body is still to be read; redirects within the host are followed."""
+        """Answer of status 200 with unread body; redirects within the host are followed."""
         request = call.request
         for _ in range(MAX_REDIRECTS + 1):
             answer = self._send(call, request)
@@ -182,7 +189,7 @@ class Http:
         raise call.error(f"redirects more than {MAX_REDIRECTS} times")
 
     def _send(self, call: _Call, request: requests.Request) -> requests.Response:
-        """The answer to one request. Not Session.send, which reads the whole body of a redirect, however large it unpacks."""
+        """Answer to one request. Session.send would read the whole body of a redirect, whatever its size."""
         try:
             prepared = self.session.prepare_request(request)
             self._check_address(call, str(prepared.url))
@@ -194,14 +201,14 @@ class Http:
             raise call.trouble(error) from None
 
     def _check_address(self, call: _Call, url: str) -> None:
-        """Raises ProviderError for plain http to a host that is neither loopback nor configured so."""
+        """Raises ProviderError for plain http to a host that is neither loopback nor configured by the operator."""
         address = urlsplit(url)
         if address.scheme != "https" and address.hostname not in LOOPBACK and _origin(address) not in self.plain_http_origins:
             raise call.error("is not asked without encryption: plain http is for loopback and configured addresses")
 
 
 def _request(method: str, url: str, *, auth: AuthBase | None = None, **parts: Any) -> requests.Request:
-    """A request that always has an `auth`: without, requests replaces the Authorization header by what ~/.netrc says of the host."""
+    """A request with an explicit `auth`: without one, requests overwrites the Authorization header from ~/.netrc."""
     return requests.Request(method, url, auth=auth or _no_auth, **parts)
 
 
@@ -223,7 +230,7 @@ def _origin(address: SplitResult) -> tuple[str, str | None, int | None]:
 
 
 def _follow_redirect(call: _Call, request: requests.Request, target: str) -> requests.Request:
-    """The request at its new address. Raises ProviderError for a POST, another host, and from https to http."""
+    """The request at its new address. Raises ProviderError for a POST, another host, and https to http."""
     if request.method != "GET":
         raise call.error("redirects a POST, which is not followed")
     before = urlsplit(str(request.url))
@@ -236,7 +243,7 @@ def _follow_redirect(call: _Call, request: requests.Request, target: str) -> req
 
 
 def _check_answer(call: _Call, answer: requests.Response) -> requests.Response:
-    """The answer, if it is one of status 200 and not larger than is taken."""
+    """The answer if its status is 200 and its size within limits. Raises ProviderError."""
     length = getattr(answer.raw, "length_remaining", None)
     if answer.status_code == HTTPStatus.OK and (length is None or length <= call.limits.max_bytes):
         return answer
@@ -255,7 +262,7 @@ def _status_text(code: int) -> str:
 
 
 def _error_detail(call: _Call, answer: requests.Response) -> str:
-    """What the source says of its error, cut short, without anything that was sent to it in confidence."""
+    """Start of the error's body, with everything secret that was sent removed."""
     try:
         body = next(_read_chunks(call, answer), b"")
     except ProviderError:
@@ -267,7 +274,7 @@ def _error_detail(call: _Call, answer: requests.Response) -> str:
 
 
 def _retry_after_s(answer: requests.Response) -> float | None:
-    """Seconds of a Retry-After header, written as a number or as a date; None where there is none that can be read."""
+    """Seconds of a Retry-After header, a number or a date; None where it is missing or invalid."""
     try:
         return Retry().get_retry_after(answer.raw)
     except (InvalidHeader, ValueError, OverflowError):
@@ -275,7 +282,7 @@ def _retry_after_s(answer: requests.Response) -> float | None:
 
 
 def _read_chunks(call: _Call, answer: requests.Response) -> Iterator[bytes]:
-    """The body, unpacked, in pieces. Raises ProviderError when it breaks off, grows too large or takes too long."""
+    """The decompressed body in chunks. Raises ProviderError where it is cut off, too large or too slow."""
     got = 0
     while piece := _read_chunk(call, answer):
         got += len(piece)
@@ -285,7 +292,7 @@ def _read_chunks(call: _Call, answer: requests.Response) -> Iterator[bytes]:
 
 
 def _read_chunk(call: _Call, answer: requests.Response) -> bytes:
-    """The next piece as soon as there is one: `read1`, unlike `read` and `iter_content`, does not wait until a block is full."""
+    """The next chunk as soon as it arrives: `read1` does not wait for a full block, as `read` and `iter_content` do."""
     try:
         with deadline_at(call.deadline):
             remaining_s()  # unpacking what has arrived takes time too
@@ -300,7 +307,7 @@ def _size_error(call: _Call, what: str) -> str:
 
 
 def _split_lines(call: _Call, pieces: Iterator[bytes]) -> Iterator[str]:
-    """Lines of UTF-8 text. str.splitlines would also cut at form feeds and U+2028, inside of a field."""
+    """Lines of UTF-8 text. str.splitlines would also split at form feeds and U+2028, inside a field."""
     decode = codecs.getincrementaldecoder("utf-8-sig")().decode
     rest, first = "", True
     for piece in pieces:

@@ -45,7 +45,7 @@ def parse(flavors: object, pricebook: object, collector: OfferCollector) -> Fetc
 
 
 def _said(answer: object) -> object:
-    """The answer, unless it is an error."""
+    """The answer. Raises ProviderError where it states an error."""
     if isinstance(answer, dict) and answer.get("status") is False:
         raise ProviderError(f"hyperstack refused: {answer.get('message')}"[:300])
     return answer

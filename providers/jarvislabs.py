@@ -80,5 +80,5 @@ def _add(entry: Mapping[str, Any], pricing: Pricing, usd_each: Decimal, collecto
 
 
 def _free(entry: Mapping[str, Any], names: tuple[str, ...]) -> Decimal:
-    """Devices that are free, by the first of the fields that says so; none where none does."""
+    """Free devices by the first field that states them; None where none does."""
     return next((parse_decimal(entry[name], name) for name in names if entry.get(name) is not None), Decimal(0))

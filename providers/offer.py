@@ -1,8 +1,8 @@
-"""What a price source brings, and the narrow interface it implements. Standard library only.
+"""The offer type and the interface of a price provider. Standard library only.
 
-How to write one: docs/providers.md. In short: subclass `providers.base.RemoteProvider` (or `Provider` where nothing is called), do the
-I/O in `fetch()` and the reading in a pure `parse()` beside it; one `Offer` for each thing that can be bought. A row that cannot be read
-is named in `Fetched.rejected`: it never becomes a zero price and never blanks the others. Register it with one line in
+How to write a provider: docs/providers.md. In short: subclass `providers.base.RemoteProvider` (or `Provider` where nothing is called), do
+the I/O in `fetch()` and the parsing in a pure function `parse()`; one `Offer` for each thing that can be bought. A row that cannot be
+parsed goes to `Fetched.rejected`; it never becomes a price of 0 and never drops other rows. Register the provider with one line in
 `providers.registry`, or from another package with an entry point of the group `outlay.providers`; test it with `providers.testing`.
 """
 
@@ -18,25 +18,41 @@ from typing import Literal, get_args
 Pricing = Literal["on_demand", "spot", "reserved_1y", "reserved_3y"]
 PRICINGS: tuple[Pricing, ...] = ("on_demand", "spot", "reserved_1y", "reserved_3y")
 TERM_HOURS: dict[str, float] = {"on_demand": 0.0, "spot": 0.0, "reserved_1y": 8760.0, "reserved_3y": 26280.0}
-"""Hours that are paid for whether used or not, by kind of price."""
+"""Hours paid for whether used or not, by pricing [h]."""
 Availability = Literal["unknown", "listed", "offered", "advisory", "live"]
 AVAILABILITIES: tuple[Availability, ...] = get_args(Availability)
 Market = Literal["list", "marketplace", "auction_floor"]
 MARKETS: tuple[Market, ...] = get_args(Market)
 FILE, UNREAD_SINCE = "file", "unread_since"
-"""In the `extras` of an offer from a price file: its name; and since when it cannot be read, where the price is the last one it stated."""
+"""Keys in the `extras` of an offer from a price file: the file, and since when it cannot be read."""
 
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """One thing that can be bought: an instance type with accelerators, in a region, under a kind of pricing.
+    """A price of one thing that can be bought: an instance type with accelerators, in a region, under a kind of pricing.
 
-    `accelerator` is the canonical name (`NVIDIA-H100-80GB-SXM`); `usd_per_hour` is for the whole instance, always above zero.
-    `market` tells a published list price from one host's offer on a marketplace and from the floor of an auction.
-    `availability` is the strongest of five different claims: nothing is known; a price is listed; it can be ordered there; the vendor
-    estimates the chance of getting it; the vendor says that it is in stock now. `available_since` is when this claim was first seen.
-    `observed_at` is when the price was read at its source, in UTC; `source` names that source.
-    `extras` holds what only this vendor has, by name.
+    Attributes
+    ----------
+    provider, region, instance_type : str
+        Seller's name, its region and its name of the instance type.
+    accelerator : str
+        Canonical name, such as `NVIDIA-H100-80GB-SXM`.
+    accelerator_count : int
+        Accelerators of the instance, at least 1.
+    usd_per_hour : Decimal
+        Price of the whole instance [USD per hour], above 0.
+    observed_at : datetime
+        When the price was read at its source; with time zone.
+    source : str
+        The source, for readers.
+    market : Market
+        A published list price, one host's offer on a marketplace, or the floor of an auction.
+    availability : Availability
+        Strongest claim of the source: nothing known, listed, can be ordered, chance estimated by the vendor, in stock now.
+    extras : dict of str
+        Further facts of this vendor by name.
+    available_since : datetime, optional
+        When this availability was first seen.
     """
 
     provider: str
@@ -63,19 +79,19 @@ class Offer:
 
     @property
     def identity(self) -> tuple[object, ...]:
-        """What may have one price only."""
+        """Key of the offer: one price for each."""
         sold = (self.provider, self.region, self.instance_type, self.accelerator, self.accelerator_count)
         return (*sold, self.pricing, self.market)
 
     @property
     def usd_per_accelerator_hour(self) -> Decimal:
-        """Price of one accelerator for one hour, unrounded."""
+        """Price of one accelerator, unrounded [USD per hour]."""
         return self.usd_per_hour / self.accelerator_count
 
 
 @dataclass(frozen=True, slots=True)
 class Rejected:
-    """A row that was not understood, and why."""
+    """A row that was not understood, and the reason."""
 
     row: str
     reason: str
@@ -83,10 +99,10 @@ class Rejected:
 
 @dataclass(frozen=True, slots=True)
 class Discount:
-    """A share taken off list prices by contract: of one provider or of all, of some regions, kinds of pricing or accelerators.
+    """A share off list prices by contract.
 
-    None means any. Discounts apply in the order in which their price book lists them, each to what the one before has left. `file` is the
-    price file that states it.
+    `share` is above 0 and below 1. `provider`, `region`, `pricing` and `accelerator` limit it; None means any. Discounts apply in the order
+    of their price book, each to the price that the previous ones left. `file` is the price file that states it.
     """
 
     name: str
@@ -104,13 +120,12 @@ class Discount:
 
 @dataclass(frozen=True, slots=True)
 class Fetched:
-    """What one fetch brought: the offers, what was skipped, and a name for this state of the prices.
+    """Result of one fetch: offers, rejected and skipped rows, and the name of this state of the prices.
 
-    `skipped` counts by reason what was understood and is not for us (no accelerator, Windows, an accelerator nobody trains on).
-    `discounts` are a price book's, in their order; its offers and discounts stand above list prices. `partial`: a part of the source could
-    not be read, and nobody can tell which offers were in it, so that all that were known before stay. `teams` is what price files state
-    for one team alone, by its name: nobody else may learn of it, so it is in none of the other fields. `unread` names the price files that
-    could not be read; what is wrong with one may quote a team's book.
+    `skipped` counts rows by reason that are understood and not wanted (no accelerator, Windows, unknown accelerator). `discounts` are those
+    of price books, in order; offers and discounts of books have precedence over list prices. `partial`: a part of the source could not be
+    read, so all offers known before stay. `teams` holds what price files state for one team, by its name; no other field contains any of
+    it. `unread` names price files that could not be read; its reasons may quote a team's book.
     """
 
     offers: tuple[Offer, ...]
@@ -124,14 +139,14 @@ class Fetched:
 
 
 class ProviderError(Exception):
-    """The source could not be reached or understood as a whole; its last good prices stay in use."""
+    """The source as a whole could not be reached or understood; its last good prices stay in use."""
 
 
 class Provider(ABC):
-    """A source of offers. See the module's text for how to write one.
+    """A source of offers; the module's text says how to write one.
 
-    `fresh_for` is how long its prices hold. `credentials` are the environment variables without which it cannot be asked at all; it is
-    then no error but "not configured". `local`: it reads what lies on this machine, so it is asked offline too.
+    `fresh_for`: how long prices count as fresh. `credentials`: environment variables without which it cannot be fetched; it is then "not
+    configured", which is no error. `local`: it reads this machine only, so it is also fetched offline.
     """
 
     name: str
@@ -141,4 +156,4 @@ class Provider(ABC):
 
     @abstractmethod
     def fetch(self) -> Fetched:
-        """All current offers. Raises ProviderError when there are none to be had."""
+        """All current offers. Raises ProviderError where there are none."""

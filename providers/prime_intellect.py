@@ -30,7 +30,7 @@ from providers.row_parsing import (
 PAGE = 100
 IN_STOCK = ("available", "high", "medium", "low")
 NEEDED = ("vcpu", "memory", "disk")
-"""What a machine has besides its GPUs; `sharedDisk` is for those who ask for it."""
+"""Parts of a machine other than its GPUs; `sharedDisk` is optional."""
 
 
 class PrimeIntellect(RemoteProvider):
@@ -55,7 +55,7 @@ class PrimeIntellect(RemoteProvider):
 
 
 def read(answer: object, collector: OfferCollector) -> int:
-    """The offers of one page into the reading; how many rows it had."""
+    """Add the offers of one page; returns the number of its rows."""
     page = expect_list(expect_object(answer, "the answer").get("items"), "items")
     for row in page:
         with collector.row(row.get("cloudId") if isinstance(row, dict) else row):
@@ -82,12 +82,12 @@ def _read(row: Mapping[str, Any], collector: OfferCollector) -> None:
 
 
 def _region(row: Mapping[str, Any]) -> str:
-    """The data center, or whatever else is known of the place."""
+    """Data center, or what else is known of the place."""
     return next((get_text(row, name) for name in ("dataCenter", "region", "country") if row.get(name)), ANY_REGION)
 
 
 def _price(row: Mapping[str, Any], community: bool) -> Decimal:
-    """Dollars an hour for the whole machine, with its usual processors, memory and disk."""
+    """Price of the whole machine with its usual processors, memory and disk [USD per hour]."""
     prices = get_object(row, "prices")
     if prices.get("currency") != "USD":
         raise BadRow(f"currency is {prices.get('currency')} where USD was expected")
@@ -96,7 +96,7 @@ def _price(row: Mapping[str, Any], community: bool) -> Decimal:
 
 
 def _besides(row: Mapping[str, Any], what: str) -> Decimal:
-    """Dollars an hour of one of the machine's other parts where the price is without it."""
+    """Price of another part of the machine where it is not included [USD per hour]."""
     if row.get(what) is None:
         return Decimal(0)
     extra = get_object(row, what)

@@ -1,6 +1,6 @@
-"""What no single row shows: prices that jump, that do not scale, that stand alone, or that are above on-demand.
+"""Plausibility rules over many offers: price jumps, one price for all sizes, outliers, spot or reserved above on-demand.
 
-The rules take any kind of row, by way of functions that read it, and name the rows at fault with the reason.
+Rules take any row type with accessor functions, and yield each faulty row with the reason.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from typing import TypeVar
 
 from providers.offer import Fetched, Offer
 
-T = TypeVar("T")
-Fault = tuple[T, str]
+Row = TypeVar("Row")
+Fault = tuple[Row, str]
 Identity = tuple[Hashable, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Quarantined:
-    """An offer that is not believed, and why."""
+    """An offer that is not served, and the reason."""
 
     offer: Offer
     reason: str
@@ -33,26 +33,39 @@ class Quarantined:
 
 @dataclass(frozen=True, slots=True)
 class CheckedOffers:
-    """The offers that may be served, and those that may not."""
+    """Offers to serve, and offers held back."""
 
     offers: tuple[Offer, ...]
     quarantined: tuple[Quarantined, ...]
 
 
 def identity(offer: Offer) -> Identity:
-    """What may have one price only."""
+    """Key of an offer: one price for each."""
     return (offer.provider, offer.region, offer.instance_type, offer.accelerator, offer.accelerator_count, offer.pricing, offer.market)
 
 
 def check_offers(
     fetched: Fetched, before: Mapping[Identity, Offer], known: Iterable[Offer] = (), *, accept_jumps: bool = False
 ) -> CheckedOffers:
-    """What of a fetch may be served. `before` are the last good offers, `known` prices of anybody's by which to measure what has none.
+    """Offers of a fetch that may be served, and those in quarantine.
 
-    `accept_jumps`: an operator has seen the jump and believes it.
+    In place of a quarantined offer its last good one stays, with its date. So do offers whose provider, region or instance type is among
+    the rejected rows, and all offers where the fetch is partial.
 
-    The last good offer stays, with its old date, in the place of one that is not believed and of rows that could not be read: those whose
-    provider, region or instance type the fetch names among its rejected, and all where it is partial.
+    Parameters
+    ----------
+    fetched : Fetched
+        What the provider answered.
+    before : mapping of identity to Offer
+        Last good offers of this provider.
+    known : iterable of Offer
+        Offers of all providers: the reference [USD per accelerator-hour] where this provider has none.
+    accept_jumps : bool
+        The operator confirmed that the prices moved.
+
+    Returns
+    -------
+    CheckedOffers
     """
     offers = {identity(offer): offer for offer in fetched.offers}
     quarantined: list[Quarantined] = []
@@ -68,7 +81,15 @@ def check_offers(
 
 
 def find_suspicious(offers: Iterable[Offer], before: Mapping[Identity, Offer], known: Iterable[Offer] = ()) -> tuple[Quarantined, ...]:
-    """What the rules have against prices that are served all the same, each with the first reason. Every one is held to `known` prices."""
+    """Offers that break a rule but are served, each with its first reason.
+
+    Parameters
+    ----------
+    offers : iterable of Offer
+        Offers of the operator's own files.
+    before, known : see `check_offers`
+        References; every offer is compared with `known`.
+    """
     offers = list(offers)
     faults = [*find_jumps(offers, before), *find_jumps(offers, {}, known), *(fault for rule in _RULES for fault in rule(offers))]
     first = {identity(offer): Quarantined(offer, reason) for offer, reason in reversed(faults)}
@@ -76,7 +97,7 @@ def find_suspicious(offers: Iterable[Offer], before: Mapping[Identity, Offer], k
 
 
 def _restore_previous(offers: dict[Identity, Offer], offer: Offer, before: Mapping[Identity, Offer]) -> None:
-    """The last good offer in the place of one at fault; nothing where that is itself the one at fault."""
+    """Put the last good offer in place of a faulty one, or remove it where there is no other."""
     key = identity(offer)
     last_good = before.get(key)
     if last_good is None or last_good is offer:
@@ -86,16 +107,26 @@ def _restore_previous(offers: dict[Identity, Offer], offer: Offer, before: Mappi
 
 
 def find_jumps(offers: Iterable[Offer], before: Mapping[Identity, Offer], known: Iterable[Offer] = ()) -> Iterator[Fault[Offer]]:
-    """Prices many times above or below the last good price of the same thing; of a new thing, below or above what its kind usually cost.
+    """Offers far above or below their reference price.
 
-    The first prices of a source have neither: a feed in another unit would be its own measure, so they are held to those known of others.
+    The reference is the last good price of the same offer; for a new offer the median of its kind; for the first offers of a source the
+    median of `known`, so that a feed in another unit is not its own reference. Factors: `rules`.
+
+    Parameters
+    ----------
+    offers : iterable of Offer
+        Offers to check [USD per accelerator-hour].
+    before : mapping of identity to Offer
+        Last good offers of this provider.
+    known : iterable of Offer
+        Offers of all providers.
     """
     factor = rules()["jump_factor"]
-    usual, elsewhere = _medians(before.values(), _kind), _medians(known, _sold_anywhere)
+    usual, elsewhere = _medians(before.values(), _kind), _medians(known, _accelerator_and_pricing)
     for offer in offers:
         last_good, each = before.get(identity(offer)), offer.usd_per_accelerator_hour
         reference = usual.get(_kind(offer)) if last_good is None else last_good.usd_per_accelerator_hour
-        others = elsewhere.get(_sold_anywhere(offer))
+        others = elsewhere.get(_accelerator_and_pricing(offer))
         if reference is not None:
             if not reference / factor < each < reference * factor:
                 yield offer, f"the price jumped from {reference:.4f} to {each:.4f} USD an accelerator-hour"
@@ -103,15 +134,35 @@ def find_jumps(offers: Iterable[Offer], before: Mapping[Identity, Offer], known:
             yield offer, f"{each:.4f} USD an accelerator-hour, where the median of all known is {others:.4f}: another unit or currency"
 
 
-def find_placeholders(rows: Iterable[T], thing: Callable[[T], Hashable], size: Callable[[T], int]) -> Iterator[Fault[T]]:
-    """Prices that do not scale: `thing` holds all but the size, the price included."""
+def find_placeholders(rows: Iterable[Row], thing: Callable[[Row], Hashable], size: Callable[[Row], int]) -> Iterator[Fault[Row]]:
+    """Rows with one price for many sizes.
+
+    Parameters
+    ----------
+    rows : iterable
+        Rows of any type.
+    thing : callable
+        Key of a row without its size but with its price.
+    size : callable
+        Number of accelerators of a row.
+    """
     for group in group_by(rows, thing).values():
         if len({size(row) for row in group}) >= rules()["placeholder_sizes"]:
             yield from ((row, "one price for every size: a placeholder") for row in group)
 
 
-def find_outliers(rows: Iterable[T], kind: Callable[[T], Hashable], usd: Callable[[T], Decimal]) -> Iterator[Fault[T]]:
-    """Prices of an accelerator-hour many times above or below the median of their kind."""
+def find_outliers(rows: Iterable[Row], kind: Callable[[Row], Hashable], usd: Callable[[Row], Decimal]) -> Iterator[Fault[Row]]:
+    """Rows whose price is far from the median of their kind.
+
+    Parameters
+    ----------
+    rows : iterable
+        Rows of any type.
+    kind : callable
+        Key of a row's kind.
+    usd : callable
+        Price of a row [USD per accelerator-hour].
+    """
     factor = rules()["outlier_factor"]
     for group in group_by(rows, kind).values():
         middle = median(usd(row) for row in group)
@@ -121,9 +172,19 @@ def find_outliers(rows: Iterable[T], kind: Callable[[T], Hashable], usd: Callabl
 
 
 def find_inverted(
-    rows: Iterable[T], thing: Callable[[T], Hashable], pricing: Callable[[T], str], usd: Callable[[T], Decimal]
-) -> Iterator[Fault[T]]:
-    """Spot and reserved prices above the on-demand price of the same thing."""
+    rows: Iterable[Row], thing: Callable[[Row], Hashable], pricing: Callable[[Row], str], usd: Callable[[Row], Decimal]
+) -> Iterator[Fault[Row]]:
+    """Rows whose spot or reserved price is above the on-demand price of the same thing.
+
+    Parameters
+    ----------
+    rows : iterable
+        Rows of any type.
+    thing, pricing : callable
+        Key and kind of pricing of a row.
+    usd : callable
+        Price of a row [USD per hour].
+    """
     rows = list(rows)
     on_demand = {thing(row): usd(row) for row in rows if pricing(row) == "on_demand"}
     for row in rows:
@@ -132,9 +193,9 @@ def find_inverted(
             yield row, f"{pricing(row)} price above on-demand ({ceiling})"
 
 
-def group_by(rows: Iterable[T], key: Callable[[T], Hashable]) -> dict[Hashable, list[T]]:
-    """The rows by their key."""
-    groups: dict[Hashable, list[T]] = defaultdict(list)
+def group_by(rows: Iterable[Row], key: Callable[[Row], Hashable]) -> dict[Hashable, list[Row]]:
+    """Rows in lists by key."""
+    groups: dict[Hashable, list[Row]] = defaultdict(list)
     for row in rows:
         groups[key(row)].append(row)
     return groups
@@ -142,29 +203,29 @@ def group_by(rows: Iterable[T], key: Callable[[T], Hashable]) -> dict[Hashable, 
 
 @cache
 def rules() -> Mapping[str, Decimal]:
-    """The thresholds by name; units and reasons stand in `data/checks.csv`."""
+    """Thresholds by name; `data/checks.csv` states unit and reason of each."""
     text = (files("providers") / "data" / "checks.csv").read_text(encoding="utf-8")
     return MappingProxyType({row["name"]: Decimal(row["value"]) for row in csv.DictReader(text.splitlines())})
 
 
-def _without_volume_discounts(offers: list[Offer]) -> Iterator[Fault[Offer]]:
-    """On marketplaces hosts of different sizes may well ask for the same."""
+def _placeholders_listed(offers: list[Offer]) -> Iterator[Fault[Offer]]:
+    """Placeholders among list prices; marketplace hosts of different sizes may ask the same price."""
     listed = [offer for offer in offers if offer.market == "list"]
     return find_placeholders(
         listed, lambda o: (o.provider, o.region, o.accelerator, o.pricing, o.usd_per_hour), lambda o: o.accelerator_count
     )
 
 
-def _is_single(offers: list[Offer]) -> Iterator[Fault[Offer]]:
+def _outliers_by_kind(offers: list[Offer]) -> Iterator[Fault[Offer]]:
     return find_outliers(offers, _kind, lambda o: o.usd_per_accelerator_hour)
 
 
 def _medians(offers: Iterable[Offer], kind: Callable[[Offer], Hashable]) -> dict[Hashable, Decimal]:
-    """The usual price of an accelerator-hour [USD] by kind."""
+    """Median price by kind [USD per accelerator-hour]."""
     return {name: median(offer.usd_per_accelerator_hour for offer in group) for name, group in group_by(offers, kind).items()}
 
 
-def _sold_anywhere(offer: Offer) -> Hashable:
+def _accelerator_and_pricing(offer: Offer) -> Hashable:
     return (offer.accelerator, offer.pricing)
 
 
@@ -172,12 +233,12 @@ def _kind(offer: Offer) -> Hashable:
     return (offer.provider, offer.accelerator, offer.pricing, offer.market)
 
 
-def _thing(offer: Offer) -> Hashable:
+def _instance_identity(offer: Offer) -> Hashable:
     return (offer.provider, offer.region, offer.instance_type, offer.accelerator, offer.accelerator_count)
 
 
-def _upside_down(offers: list[Offer]) -> Iterator[Fault[Offer]]:
-    return find_inverted([o for o in offers if o.market == "list"], _thing, lambda o: o.pricing, lambda o: o.usd_per_hour)
+def _inverted_listed(offers: list[Offer]) -> Iterator[Fault[Offer]]:
+    return find_inverted([o for o in offers if o.market == "list"], _instance_identity, lambda o: o.pricing, lambda o: o.usd_per_hour)
 
 
-_RULES = (_without_volume_discounts, _is_single, _upside_down)
+_RULES = (_placeholders_listed, _outliers_by_kind, _inverted_listed)

@@ -1,4 +1,4 @@
-"""Which providers there are: one line each, loaded on first use. Other packages add theirs by entry points."""
+"""Names of providers, imported on first use. Other packages add theirs by entry points."""
 
 from __future__ import annotations
 
@@ -39,11 +39,11 @@ BUILT_IN: MappingProxyType[str, str] = MappingProxyType(
 )
 
 RATES = ("ecb",)
-"""Addresses that are no provider's and can have a mirror all the same: reference rates of the European Central Bank."""
+"""Addresses of no provider that may have a mirror: reference rates of the European Central Bank."""
 
 
 class UnknownProvider(LookupError):
-    """A name that no built-in provider and no installed package answers to."""
+    """No built-in provider and no installed package has this name."""
 
     def __init__(self, name: str) -> None:
         known = ", ".join(provider_names())
@@ -51,15 +51,19 @@ class UnknownProvider(LookupError):
 
 
 def provider_names() -> tuple[str, ...]:
-    """All names that `load_provider` knows, sorted; built-in and from installed packages."""
+    """All names that `load_provider` knows, sorted: built-in, and of installed packages."""
     return tuple(sorted({*BUILT_IN, *entry_points(group=ENTRY_POINT_GROUP).names}))
 
 
 def load_provider(name: str, context: Context) -> Provider:
-    """A provider by its name, made with `context`; its module is imported now and not before.
+    """The provider of a name, made with `context`; its module is imported now. Packages cannot replace a built-in name.
 
-    A built-in name cannot be taken over by a package. Raises UnknownProvider, and TypeError where the name leads to something
-    that is no Provider.
+    Raises
+    ------
+    UnknownProvider
+        No provider has the name.
+    TypeError
+        The name leads to something else than a Provider.
     """
     provider_class = _provider_class(name)
     if not (isinstance(provider_class, type) and issubclass(provider_class, Provider)):

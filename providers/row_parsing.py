@@ -20,22 +20,22 @@ from providers.offer import Fetched, Offer, ProviderError, Rejected
 CONTROL_CHARACTERS = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
 MAX_EXPONENT = 30
 MAX_USD = 10**7
-"""No machine costs as much an hour; nor does a reservation for its whole term."""
+"""Upper bound of a price [USD], per hour or for a whole term."""
 
 
 class BadRow(ValueError):
-    """A row, or a field of it, that cannot be used; the message is the reason."""
+    """A row or field that cannot be used; the message is the reason."""
 
 
 class SkippedRow(Exception):
-    """A row that is understood and left out on purpose; the message is the reason."""
+    """A row that is understood and not wanted; the message is the reason."""
 
 
 @dataclass
 class OfferCollector:
-    """The offers read so far, what was rejected and what was left out. `source` and `at` are what each offer will carry.
+    """Offers parsed so far, rejected rows and counts of skipped rows. Each offer gets `source` and `at`.
 
-    `partial` is set where a part of the source could not be read: see `Fetched`; `failed_parts` counts such parts.
+    `partial`: a part of the source could not be read (see `Fetched`); `failed_parts` counts such parts.
     """
 
     provider: str
@@ -51,7 +51,7 @@ class OfferCollector:
 
     @contextmanager
     def row(self, name: object) -> Iterator[None]:
-        """Around the reading of one row: what is wrong with it rejects it and nothing else."""
+        """Context of one row's parsing: an error rejects this row only."""
         try:
             yield
         except SkippedRow as reason:
@@ -60,16 +60,32 @@ class OfferCollector:
             self.rejected.append(Rejected(str(name)[:200], str(error)))
 
     def accelerator(self, label: str, memory_gb: float | None = None) -> str:
-        """The canonical name of a vendor's label. Raises NotForUs where there is none: it is no accelerator we know how to plan with."""
+        """Canonical name of a vendor's label.
+
+        Parameters
+        ----------
+        label : str
+            Vendor's label.
+        memory_gb : float, optional
+            Memory of one device [GB or GiB].
+
+        Raises
+        ------
+        SkippedRow
+            The label has no canonical name.
+        """
         name = self.canonical(label, memory_gb)
         if name is None:
             raise SkippedRow(f"no canonical name: {label}")
         return name
 
     def add(self, **offer: Any) -> None:
-        """One more offer, with this reading's provider, source and time unless stated.
+        """Add an offer; provider, source and time are this collector's unless given.
 
-        Raises BadRow where it is none, and for what has been read before: one thing has one price.
+        Raises
+        ------
+        BadRow
+            The fields make no offer, or the same offer was added before.
         """
         try:
             found = Offer(**{"provider": self.provider, "source": self.source, "observed_at": self.at, **offer})
@@ -81,7 +97,13 @@ class OfferCollector:
         self.offers.append(found)
 
     def fetched(self) -> Fetched:
-        """All that was read. Raises ProviderError where no part could be reached, or rows came and none was understood."""
+        """Everything collected.
+
+        Raises
+        ------
+        ProviderError
+            No part could be fetched, or rows came and none was understood.
+        """
         if not self.offers and self.rejected:
             first = self.rejected[0]
             reached = self.failed_parts < len(self.rejected)
@@ -93,7 +115,17 @@ class OfferCollector:
 
 
 def snapshot_name(provider: str, offers: Sequence[Offer], at: datetime) -> str:
-    """A name that is the same for the same prices and availability, whenever on that day they were read."""
+    """Name of a state of prices: equal for equal prices and availability read on the same day.
+
+    Parameters
+    ----------
+    provider : str
+        Provider that was fetched.
+    offers : sequence of Offer
+        Offers in any order.
+    at : datetime
+        When they were read; the name holds its date.
+    """
     digest = hashlib.sha256()
     for line in sorted(_digest_line(offer) for offer in offers):
         digest.update(line.encode())
@@ -106,21 +138,21 @@ def _digest_line(offer: Offer) -> str:
 
 
 def expect_object(value: object, what: str) -> Mapping[str, Any]:
-    """The value as a JSON object. Raises ProviderError where it is none: for a whole answer, not for a row."""
+    """The value as a JSON object. Raises ProviderError otherwise: for a whole answer, not for a row."""
     if not isinstance(value, dict):
         raise ProviderError(f"{what} is {_json_type(value)} where an object was expected")
     return value
 
 
 def expect_list(value: object, what: str) -> list[Any]:
-    """The value as a JSON list. Raises ProviderError where it is none: for a whole answer, not for a row."""
+    """The value as a JSON list. Raises ProviderError otherwise: for a whole answer, not for a row."""
     if not isinstance(value, list):
         raise ProviderError(f"{what} is {_json_type(value)} where a list was expected")
     return value
 
 
 def get_object(row: object, name: str) -> Mapping[str, Any]:
-    """An object within a row. Raises BadRow."""
+    """A row's object under `name`. Raises BadRow."""
     value = _get_field(row, name)
     if not isinstance(value, dict):
         raise BadRow(f"{name} is {_json_type(value)} where an object was expected")
@@ -128,7 +160,7 @@ def get_object(row: object, name: str) -> Mapping[str, Any]:
 
 
 def get_list(row: object, name: str) -> list[Any]:
-    """A list within a row. Raises BadRow."""
+    """A row's list under `name`. Raises BadRow."""
     value = _get_field(row, name)
     if not isinstance(value, list):
         raise BadRow(f"{name} is {_json_type(value)} where a list was expected")
@@ -136,7 +168,7 @@ def get_list(row: object, name: str) -> list[Any]:
 
 
 def get_text(row: object, name: str) -> str:
-    """A text within a row that is not empty and can be stored and sent on. Raises BadRow."""
+    """A row's non-empty text under `name`, without control characters. Raises BadRow."""
     value = _get_field(row, name)
     if not isinstance(value, str) or not value.strip():
         raise BadRow(f"{name} is {_json_type(value)} where a text was expected")
@@ -146,7 +178,7 @@ def get_text(row: object, name: str) -> str:
 
 
 def get_count(row: object, name: str) -> int:
-    """A whole number of at least 1 within a row, also as a text. Raises BadRow."""
+    """A row's whole number of at least 1 under `name`, also written as text. Raises BadRow."""
     number = parse_decimal(_get_field(row, name), name)
     if number < 1 or number != int(number):
         raise BadRow(f"{name} is {number} where a whole number above zero was expected")
@@ -154,7 +186,25 @@ def get_count(row: object, name: str) -> int:
 
 
 def parse_usd(value: object, name: str = "price") -> Decimal:
-    """A price in dollars. Raises BadRow for what is no number, and for zero and below: unknown is not free."""
+    """A price.
+
+    Parameters
+    ----------
+    value : object
+        Price [USD], a number or a text.
+    name : str
+        Field name for error messages.
+
+    Returns
+    -------
+    Decimal
+        Price [USD], exact, above 0 and below MAX_USD.
+
+    Raises
+    ------
+    BadRow
+        Not a number, or not a possible price: 0 means unknown, not free.
+    """
     price = parse_decimal(value, name)
     if price <= 0:
         raise BadRow(f"{name} is {price}: unknown, not free")
@@ -164,12 +214,48 @@ def parse_usd(value: object, name: str = "price") -> Decimal:
 
 
 def parse_usd_cents(value: object, name: str = "price") -> Decimal:
-    """A price in cents as dollars. Raises BadRow as `parse_usd` does."""
+    """A price stated in cents.
+
+    Parameters
+    ----------
+    value : object
+        Price [US cents], a number or a text.
+    name : str
+        Field name for error messages.
+
+    Returns
+    -------
+    Decimal
+        Price [USD], exact.
+
+    Raises
+    ------
+    BadRow
+        As `parse_usd`.
+    """
     return parse_usd(value, name) / 100
 
 
 def parse_decimal(value: object, name: str) -> Decimal:
-    """A finite number, from JSON or as a text, exactly as written. Raises BadRow."""
+    """A finite number, exact as written in JSON or as text.
+
+    Parameters
+    ----------
+    value : object
+        Number or text.
+    name : str
+        Field name for error messages.
+
+    Returns
+    -------
+    Decimal
+        The number, in the unit of `value`.
+
+    Raises
+    ------
+    BadRow
+        Not a finite number, or with an exponent beyond MAX_EXPONENT.
+    """
     if isinstance(value, bool) or not isinstance(value, int | float | str | Decimal):
         raise BadRow(f"{name} is {_json_type(value)} where a number was expected")
     written = repr(value) if isinstance(value, float) else str(value).strip()

@@ -46,7 +46,7 @@ Stock = Mapping[str, Mapping[str, bool]]
 
 @dataclass(frozen=True)
 class PriceKind:
-    """One of the ways in which a type of GPU is sold, and the fields that hold its price and the largest pod."""
+    """A way in which a GPU type is sold, with the fields of its price and its largest pod."""
 
     cloud: str
     pricing: Pricing
@@ -73,7 +73,7 @@ class RunPod(RemoteProvider):
     fresh_for = timedelta(minutes=30)
 
     def fetch(self) -> Fetched:
-        """All types of GPU; without stock where that cannot be read. Raises ProviderError."""
+        """All GPU types; without stock where that cannot be read. Raises ProviderError."""
         collector, types = self.collector(), self._ask(TYPES)
         stock: Stock = {}
         with isolate_part(collector, "stock by data center"):
@@ -140,14 +140,14 @@ def _read(row: Mapping[str, Any], kind: PriceKind, accelerator: str, centers: Ma
 
 
 def _availability(in_stock: bool, count: int) -> Availability:
-    """RunPod states the stock of a type, not of pods with several: that only makes them orderable there."""
+    """Availability of a pod: RunPod states stock of a type, not of pods with several GPUs, which can only be ordered."""
     if not in_stock:
         return "listed"
     return "live" if count == 1 else "offered"
 
 
 def _price(row: Mapping[str, Any], kind: PriceKind) -> Decimal:
-    """Dollars an hour for one GPU. The yearly rate is hourly too; as the sum of a year it would stand above on demand."""
+    """Price of one GPU [USD per hour]; the yearly rate is per hour too."""
     if not row.get(kind.price):
         raise SkippedRow(f"no {kind.cloud} {kind.pricing} price")
     price, on_demand = parse_usd(row[kind.price], kind.price), row.get(f"{kind.cloud}Price")

@@ -49,7 +49,7 @@ class Seeweb(RemoteProvider):
 
 
 def usd_per_eur(page: str) -> Decimal:
-    """Dollars for a euro in the European Central Bank's daily file. Raises ProviderError where it is not there."""
+    """Reference rate in the daily file of the European Central Bank [USD per EUR]. Raises ProviderError."""
     found = RATE.search(page)
     if found is None:
         raise ProviderError("the European Central Bank's file of reference rates has none of the dollar")
@@ -57,7 +57,17 @@ def usd_per_eur(page: str) -> Decimal:
 
 
 def parse(answer: object, collector: OfferCollector, rate: Decimal) -> Fetched:
-    """The offers of an answer: one for each plan and site. `rate` is in dollars for a euro."""
+    """Offers of an answer, one for each plan and site.
+
+    Parameters
+    ----------
+    answer : object
+        JSON of the price list, in euros.
+    collector : OfferCollector
+        Gets the offers.
+    rate : Decimal
+        Exchange rate [USD per EUR].
+    """
     content = expect_object(answer, "the answer")
     if content.get("status", "ok") != "ok":
         raise ProviderError(f"seeweb answered {str(content['status'])[:40]}: {str(content.get('message', ''))[:200]}")
@@ -87,7 +97,7 @@ def _read(plan: Mapping[str, Any], collector: OfferCollector, rate: Decimal) -> 
 
 
 def _count(plan: Mapping[str, Any]) -> int:
-    """Accelerators of a plan, written as a text. Raises NotForUs for a plan without."""
+    """Accelerators of a plan, written as text. Raises SkippedRow for a plan without."""
     if not isinstance(plan, Mapping) or "gpu" not in plan:
         raise BadRow("gpu is missing")
     if parse_decimal(plan["gpu"], "gpu") == 0:

@@ -1,7 +1,7 @@
 """Shadeform: instances of many clouds, resold; prices of whole instances in cents.
 
 GET /v1/instances/types (https://docs.shadeform.ai/api-reference/instances/instances-types), the key in `X-API-KEY`; one answer, no pages.
-A spot price stands within `availability` and is a text in dollars, beside the outer price in cents.
+A spot price is in `availability`, as text in dollars; the price outside is in cents.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ def _pricing(place: Mapping[str, Any]) -> str:
 
 
 def _price(row: Mapping[str, Any], place: Mapping[str, Any], pricing: str) -> Decimal:
-    """Dollars an hour for the whole instance: outside in cents, spot in dollars and as a text."""
+    """Price of the whole instance [USD per hour]: on-demand is stated in cents, spot in dollars as text."""
     on_demand = parse_usd_cents(row.get("hourly_price"), "hourly_price")
     if pricing == "on_demand":
         return on_demand

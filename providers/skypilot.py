@@ -1,9 +1,9 @@
-"""SkyPilot's public catalogue: prices of many clouds without any key, one CSV a cloud, made by SkyPilot's own fetchers.
+"""SkyPilot's public catalogue: prices of many clouds without a key, one CSV for each cloud, made by SkyPilot's fetchers.
 
-GET /skypilot-org/skypilot-catalog/master/catalogs/v8/<cloud>/vms.csv. It is read by the readers of the shipped snapshot
-(`providers.catalog_files`) with their checks, so both know the same traps; `skypilot_clouds.csv` says which reader a cloud needs.
-The resellers in it (Shadeform, Prime Intellect) are left out: they have providers of their own here, which know stock and cloud.
-The files carry no date and the host sends none: an offer is dated when it was read, and SkyPilot may have read it days before.
+GET /skypilot-org/skypilot-catalog/master/catalogs/v8/<cloud>/vms.csv. The readers and checks of the shipped snapshot
+(`providers.catalog_files`) parse it; `skypilot_clouds.csv` names the reader of each cloud. Resellers (Shadeform, Prime Intellect) are
+skipped: they have providers here that know stock and cloud. The files have no date: an offer is dated when it was read, and SkyPilot
+may have read it days before.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from providers.tables import read_table
 
 @dataclass(frozen=True, slots=True)
 class SkyPilotCloud:
-    """One file of the catalogue and how it is read; `crossed` where it lists every type in every region, wherever it is sold."""
+    """One file of the catalogue and its reader; `crossed`: it lists every type in every region, wherever it is sold."""
 
     name: str
     provider: str
@@ -37,7 +37,7 @@ class SkyPilotCloud:
 
 
 def clouds() -> tuple[SkyPilotCloud, ...]:
-    """All clouds that are read."""
+    """All clouds to read."""
     rows = read_table("skypilot_clouds.csv")
     return tuple(
         SkyPilotCloud(row["cloud"], row["provider"], row["reader"], row["gpu_memory"], row["regions"] == "crossed") for row in rows
@@ -67,7 +67,7 @@ def parse(cloud: SkyPilotCloud, text: str, collector: OfferCollector) -> Fetched
 
 
 def read(cloud: SkyPilotCloud, text: str, collector: OfferCollector) -> None:
-    """Adds one cloud's offers, what was rejected and what was left out. Raises ProviderError for a text that is no such catalogue."""
+    """Add one cloud's offers, rejected and skipped rows. Raises ProviderError for text that is no such catalogue."""
     log = ParseLog()
     source = Source(
         cloud.name, "", cloud.reader, cloud.provider, collector.at.date(), f"SkyPilot catalog v8 {cloud.name}", "facts", cloud.gpu_memory
@@ -97,7 +97,7 @@ def _checked(quotes: list[Quote], log: ParseLog) -> list[Quote]:
 
 
 def _by_place(cloud: SkyPilotCloud, quotes: list[Quote]) -> list[Quote]:
-    """One quote without a region for each thing that a crossed catalogue lists everywhere at one price."""
+    """One quote without region for each thing that a crossed catalogue lists everywhere at one price."""
     if not cloud.crossed:
         return quotes
     same: dict[tuple[object, ...], list[Quote]] = defaultdict(list)

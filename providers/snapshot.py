@@ -1,6 +1,6 @@
-"""The prices that ship with the project: list, spot and reserved prices of many clouds, each row dated and sourced.
+"""The price snapshot that ships with the project: list, spot and reserved prices of many clouds, each row with date and source.
 
-The two files of `providers/data` are made by `tools.snapshot_build` from published catalogues. Reading them needs no network.
+`tools.snapshot_build` makes the two files of `providers/data` from published catalogues. Reading them needs no network.
 """
 
 from __future__ import annotations
@@ -29,10 +29,7 @@ MARKET_BY_NAME: dict[str, Market] = {name: name for name in get_args(Market)}
 
 
 class SnapshotProvider(Provider):
-    """The packaged price snapshot, or one that was built into `folder`.
-
-    Its promise is half a year: list prices of clouds move about that often, and every row has its own date.
-    """
+    """The packaged price snapshot, or one built into `folder`. Prices count as fresh for half a year after the date of their row."""
 
     name = "snapshot"
     fresh_for = timedelta(days=180)
@@ -43,7 +40,7 @@ class SnapshotProvider(Provider):
         self._folder = folder
 
     def fetch(self) -> Fetched:
-        """All offers of the snapshot. Raises ProviderError when a file is missing or holds no offer."""
+        """All offers of the snapshot. Raises ProviderError where a file is missing or holds no offer."""
         folder = self._folder or _packaged()
         try:
             text = (folder / "snapshot.csv").read_text(encoding="utf-8")
@@ -54,10 +51,19 @@ class SnapshotProvider(Provider):
 
 
 def parse(text: str, sources: Mapping[str, str] | None = None) -> Fetched:
-    """Offers of a snapshot file; `sources` maps its short source keys to readable lines (default: the packaged table).
+    """Offers of a snapshot file. Its name holds the newest date and a digest of the text.
 
-    A row that is not understood is named in `rejected`. Raises ProviderError for other columns and when no row is understood.
-    The snapshot's name holds the newest date in it and a digest of its text.
+    Parameters
+    ----------
+    text : str
+        CSV file.
+    sources : mapping of str, optional
+        Source by its short key; by default the packaged table.
+
+    Raises
+    ------
+    ProviderError
+        Other columns than expected, or no row is understood.
     """
     reader = csv.reader(text.splitlines())
     if next(reader, None) != COLUMNS:
@@ -72,7 +78,7 @@ def parse(text: str, sources: Mapping[str, str] | None = None) -> Fetched:
 
 @cache
 def packaged_sources() -> Mapping[str, str]:
-    """Readable source by key, of the snapshot that ships with the project."""
+    """Source by its short key, of the packaged snapshot."""
     return _read_sources((_packaged() / "snapshot_sources.csv").read_text(encoding="utf-8"))
 
 

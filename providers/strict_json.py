@@ -1,4 +1,4 @@
-"""JSON of a price source, read strictly: exact numbers, none that is no amount, no bottomless nesting."""
+"""Strict JSON of price sources: exact numbers, no NaN or infinity, bounded nesting."""
 
 from __future__ import annotations
 
@@ -13,9 +13,12 @@ MAX_DEPTH = 64
 
 
 def loads(body: bytes) -> object:
-    """The value of UTF-8 JSON, numbers with a fraction or an exponent as Decimal.
+    """Value of UTF-8 JSON; numbers with a fraction or exponent are Decimal.
 
-    Raises ValueError for what is no JSON, NaN and infinities, integers over 30 digits and nesting beyond 64 levels.
+    Raises
+    ------
+    ValueError
+        Not JSON, NaN or infinity, an integer over 30 digits, or nesting beyond 64 levels.
     """
     try:
         value = _DECODER.decode(body.decode("utf-8-sig"))

@@ -1,4 +1,4 @@
-"""The data files of `providers/data` as rows."""
+"""CSV files of `providers/data` as rows."""
 
 from __future__ import annotations
 
@@ -9,6 +9,6 @@ from importlib.resources import files
 
 @cache
 def read_table(name: str) -> tuple[dict[str, str], ...]:
-    """The rows of a CSV file of `providers/data`, by the names in its header."""
+    """Rows of a CSV file of `providers/data`, by the names in its header."""
     text = (files("providers") / "data" / name).read_text(encoding="utf-8")
     return tuple(csv.DictReader(text.splitlines()))

@@ -1,7 +1,7 @@
-"""TensorDock: hosts' prices by location, apart for GPU, processors, memory and disk.
+"""TensorDock: prices of hosts by location, separate for GPU, processors, memory and disk.
 
 GET /api/v2/locations (https://dashboard.tensordock.com/api/docs/fetch-hostnodes), a Bearer token, 100 requests a minute; one answer.
-What is told is the price of a machine that can be ordered, so the least that it needs besides its GPUs is in it.
+The price of an offer includes the smallest processors, memory and disk that can be ordered with the GPUs.
 """
 
 from __future__ import annotations
@@ -91,13 +91,13 @@ def _availability(most: Decimal) -> Availability:
 
 
 def _accelerator(name: str, collector: OfferCollector) -> str:
-    """`h100-sxm5-80gb`; workstations' parts say that they are PCIe too."""
+    """Canonical name of `h100-sxm5-80gb`; workstation parts state PCIe too."""
     found = LABEL.fullmatch(name)
     return accelerator_in_form(collector, found[1], found[2], float(found[3])) if found else collector.accelerator(name)
 
 
 def _price(gpu: Mapping[str, Any], count: int) -> Decimal:
-    """Dollars an hour of `count` GPUs with the least that they need. Raises NotForUs where the location has not as much."""
+    """Price of `count` GPUs with the smallest host [USD per hour]. Raises SkippedRow where the location has fewer."""
     most, prices = get_object(gpu, "resources"), get_object(gpu, "pricing")
     needs = (
         (VCPUS_A_GPU * count, "max_vcpus", "per_vcpu_hr"),

@@ -1,4 +1,4 @@
-"""What every provider must do, as a test class to inherit; for providers of other packages too. Needs pytest and responses.
+"""Test class to inherit for every provider, also in other packages. Needs pytest and responses.
 
     class TestLambda(ProviderConformance):
         provider = LambdaCloud
@@ -8,8 +8,7 @@
         @staticmethod
         def canonical(label, memory_gb): ...
 
-`answers` is all that the source is asked for in one fetch, small and in the documented shape. A provider that calls nobody has none and
-overrides `make`.
+`answers` are all calls of one fetch with small answers in the documented shape. A provider without calls has none and overrides `make`.
 """
 
 from __future__ import annotations
@@ -51,7 +50,7 @@ FAILURES: Mapping[str, tuple[int, str]] = {
 
 @dataclass(frozen=True)
 class RecordedAnswer:
-    """One call of the source and what it answers: `body` is JSON, or text or bytes as they are. `url` may be a pattern."""
+    """One call and its answer: `body` is JSON, text or bytes. `url` may be a pattern."""
 
     url: str | re.Pattern[str]
     body: Any
@@ -60,7 +59,7 @@ class RecordedAnswer:
     headers: Mapping[str, str] = field(default_factory=dict)
 
     def register(self, mock: responses.RequestsMock) -> None:
-        """Have `mock` give this answer."""
+        """Register this answer with `mock`."""
         raw = isinstance(self.body, str | bytes)
         mock.add(
             self.method, self.url, body=self.body if raw else json.dumps(self.body), status=self.status, headers=dict(self.headers) or None
@@ -69,7 +68,7 @@ class RecordedAnswer:
 
 @contextmanager
 def mock_answers(answers: tuple[RecordedAnswer, ...]) -> Iterator[responses.RequestsMock]:
-    """A world in which the source answers like this and nothing else can be reached."""
+    """Context in which the source gives these answers and no other address answers."""
     with responses.RequestsMock(assert_all_requests_are_fired=False) as mock:
         for answer in answers:
             answer.register(mock)
@@ -77,7 +76,7 @@ def mock_answers(answers: tuple[RecordedAnswer, ...]) -> Iterator[responses.Requ
 
 
 class ProviderConformance:
-    """Inherit this, set the attributes, and the provider's behaviour is tested against what the service relies on."""
+    """Test class to inherit: checks a provider against what the service relies on."""
 
     provider: ClassVar[type[Provider]]
     answers: ClassVar[tuple[RecordedAnswer, ...]] = ()
@@ -87,19 +86,19 @@ class ProviderConformance:
 
     @staticmethod
     def canonical(label: str, memory_gb: float | None) -> str | None:
-        """The canonical accelerator of a label: give it the service's own."""
+        """Canonical accelerator of a label; pass the service's own function."""
         raise NotImplementedError
 
     def context(self, env: Mapping[str, str] | None = None) -> Context:
-        """What the provider is made with."""
+        """Context of the provider under test."""
         return Context(canonical=self.canonical, env=self.env if env is None else env, clock=lambda: NOW)
 
     def make(self, env: Mapping[str, str] | None = None) -> Provider:
-        """A provider as the service makes it."""
+        """A provider made as the service makes it."""
         return self.provider(self.context(env))  # type: ignore[call-arg]  # every provider takes its context
 
     def fetched(self, answers: tuple[RecordedAnswer, ...] | None = None) -> Fetched:
-        """What one fetch brings."""
+        """Result of one fetch."""
         with mock_answers(self.answers if answers is None else answers):
             return self.make().fetch()
 
@@ -135,7 +134,7 @@ class ProviderConformance:
         """The caller keeps its last good prices; nothing wrong becomes a price."""
         status, body = FAILURES[name]
         if not self.answers:
-            pytest.skip("calls nobody")
+            pytest.skip("makes no call")
         with pytest.raises(ProviderError):
             self.fetched(tuple(replace(answer, status=status, body=body) for answer in self.answers))
 
@@ -153,7 +152,7 @@ class ProviderConformance:
                     for offer in fetched.offers:
                         assert offer.usd_per_hour == right.get(offer.identity, offer.usd_per_hour), wrong
 
-    def test_without_credentials_it_says_which_and_calls_nobody(self) -> None:
+    def test_without_credentials_it_names_them_and_makes_no_call(self) -> None:
         """Not configured is no outage: the error names the variable."""
         if not self.provider.credentials:
             pytest.skip("needs no credentials")
@@ -163,7 +162,7 @@ class ProviderConformance:
 
 
 def mutate(body: object, values: tuple[object, ...] = WRONG_VALUES) -> Iterator[object]:
-    """The body again and again, each time with one of its values put wrong."""
+    """Copies of the body, each with one value replaced."""
     for path in _paths(body):
         for wrong in values:
             changed = copy.deepcopy(body)

@@ -1,7 +1,7 @@
-"""Connections that keep a deadline: every wait of a call ends by then, from looking up the name to the last byte.
+"""Connections with a deadline for the whole call, from name lookup to the last byte.
 
-urllib3 bounds each wait by itself. A resolver that does not answer, a host of ten dead addresses or a server that sends one byte every
-few seconds would hold a call for minutes.
+urllib3 bounds each wait separately: a silent resolver, a host of ten dead addresses or a server that sends one byte every few seconds
+would hold a call for minutes.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _deadline: ContextVar[float] = ContextVar("deadline", default=math.inf)
 
 @contextmanager
 def deadline_at(deadline: float) -> Iterator[None]:
-    """Inside, every connection of a TimedAdapter gives up at this time of `time.monotonic`."""
+    """Context in which connections of a TimedAdapter end at `deadline` (time.monotonic) [s]."""
     token = _deadline.set(deadline)
     try:
         yield
@@ -38,7 +38,7 @@ def deadline_at(deadline: float) -> Iterator[None]:
 
 
 def remaining_s() -> float:
-    """Seconds until the deadline. Raises TimeoutError when it has passed."""
+    """Time until the deadline [s]. Raises TimeoutError when it has passed."""
     left = _deadline.get() - time.monotonic()
     if left <= 0:
         raise TimeoutError("the deadline has passed")
@@ -46,7 +46,7 @@ def remaining_s() -> float:
 
 
 class _TimedFile(io.RawIOBase):
-    """The reading end of a socket; each read waits for as long as the socket did until now, and never beyond the deadline."""
+    """The reading end of a socket; a read waits for the socket's timeout, at most until the deadline."""
 
     def __init__(self, sock: socket.socket) -> None:
         self._sock = sock
@@ -67,7 +67,7 @@ class _TimedFile(io.RawIOBase):
 
 
 class _TimedSocket:
-    """All that http.client asks of a socket to read from."""
+    """The part of a socket that http.client reads from."""
 
     def __init__(self, sock: socket.socket) -> None:
         self._sock = sock
@@ -77,7 +77,7 @@ class _TimedSocket:
 
 
 class _TimedResponse(http.client.HTTPResponse):
-    """An answer whose head and body are read against the deadline."""
+    """A response whose head and body are read before the deadline."""
 
     def __init__(self, sock: socket.socket, *args: Any, **kwargs: Any) -> None:
         super().__init__(_TimedSocket(sock), *args, **kwargs)  # type: ignore[arg-type]  # it calls makefile and nothing else
@@ -87,7 +87,7 @@ class _TimedConnection(HTTPConnection):
     response_class = _TimedResponse
 
     def _new_conn(self) -> socket.socket:
-        """A connected socket. The look-up of a name takes no timeout and each address has one of its own: a thread does both."""
+        """A connected socket. A thread connects: name lookup has no timeout, and each address has its own."""
         connected: Future[socket.socket] = Future()
         Thread(target=_connect, args=(super()._new_conn, connected), daemon=True).start()
         try:
@@ -127,7 +127,7 @@ POOLS = {"http": _TimedPool, "https": _TimedTlsPool}
 
 
 class TimedAdapter(HTTPAdapter):
-    """requests' adapter with connections that keep the deadline of `deadline_at`, through proxies too."""
+    """Adapter of requests whose connections end at the deadline of `deadline_at`, through proxies too."""
 
     poolmanager: PoolManager
 

@@ -1,8 +1,8 @@
-"""Vast.ai: a marketplace of hosts, each with its own price, read as medians.
+"""Vast.ai: a marketplace of hosts, each with its own price, summarised as medians.
 
-POST /api/v0/bundles/ with the filters as the body (https://docs.vast.ai/api-reference): answers without a key; one is sent where it
-is set. One host's low price is gone once rented, so what many ask is told: the median of each accelerator, count and country, and
-nothing where fewer than five sell. An error comes with status 200 and `success: false`.
+POST /api/v0/bundles/ with the filters as body (https://docs.vast.ai/api-reference): answers without a key; one is sent where it is set.
+One host's low price is gone once rented, so an offer is the median of an accelerator, count and country, with at least five hosts. An
+error comes with status 200 and `success: false`.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ NO_COUNTRY = "unknown"
 
 @dataclass
 class HostOffers:
-    """Machines of one kind in one country: what their hosts ask [USD an hour for all accelerators], and their lowest bids."""
+    """Prices of machines of one kind in one country [USD per hour for all accelerators], and their lowest bids."""
 
     prices: list[Decimal] = field(default_factory=list)
     bids: list[Decimal] = field(default_factory=list)
@@ -108,7 +108,7 @@ def _read(row: Mapping[str, Any], groups: dict[Key, HostOffers], collector: Offe
 
 
 def _bid(row: Mapping[str, Any], price: Decimal) -> Decimal:
-    """The lowest bid that is taken; never above the price without bidding."""
+    """Lowest accepted bid [USD per hour], at most the price without bidding."""
     if not row.get("min_bid"):
         raise SkippedRow("no bids")
     bid = parse_usd(row["min_bid"], "min_bid")
@@ -118,7 +118,7 @@ def _bid(row: Mapping[str, Any], price: Decimal) -> Decimal:
 
 
 def _country(geolocation: object) -> str:
-    """`KR` of `South Korea, KR, AS`; old rows state a name alone, some nothing."""
+    """`KR` of `South Korea, KR, AS`; old rows have a name only, or nothing."""
     if not isinstance(geolocation, str) or not geolocation.strip(" ,"):
         return NO_COUNTRY
     found = COUNTRY.search(geolocation)
@@ -140,5 +140,5 @@ def _add(key: Key, group: HostOffers, collector: OfferCollector) -> None:
 
 
 def _rounded(price: Decimal) -> Decimal:
-    """To a millionth of a dollar: the share of a month leaves digits without end."""
+    """Price rounded to a millionth of a dollar: a share of a month has endless digits."""
     return Decimal(f"{price:.6f}")

@@ -1,4 +1,4 @@
-"""Verda (once DataCrunch): prices of whole instances as texts, and where each is in stock, apart for spot.
+"""Verda (formerly DataCrunch): prices of whole instances as text, and stock by location, separate for spot.
 
 https://api.verda.com/v1/docs: OAuth2 client credentials, then instance types, availability twice and locations. The memory of an
 instance is that of all its accelerators.
@@ -67,7 +67,7 @@ class Verda(RemoteProvider):
 
 
 def parse_stock(answer: object, collector: OfferCollector) -> Places:
-    """Where each instance type is in stock."""
+    """Locations with stock by instance type."""
     places: dict[str, list[str]] = defaultdict(list)
     for row in expect_list(answer, "availability"):
         with collector.row(row):
@@ -79,7 +79,7 @@ def parse_stock(answer: object, collector: OfferCollector) -> Places:
 
 
 def parse_locations(answer: object, collector: OfferCollector) -> Mapping[str, str]:
-    """Two-letter code of the country of each location."""
+    """Country code of two letters by location."""
     countries = {}
     for row in expect_list(answer, "locations"):
         with collector.row(row):
@@ -88,7 +88,7 @@ def parse_locations(answer: object, collector: OfferCollector) -> Mapping[str, s
 
 
 def parse(types: object, stock: Mapping[Pricing, Places], countries: Mapping[str, str], collector: OfferCollector) -> Fetched:
-    """The offers of an answer: for each location with stock, or one without a place."""
+    """Offers of an answer: one for each location with stock, or one without region."""
     for row in expect_list(types, "instance types"):
         with collector.row(row.get("instance_type") if isinstance(row, dict) else row):
             name, count = get_text(row, "instance_type"), _count(row)
@@ -116,7 +116,7 @@ def _accelerator(row: Mapping[str, Any], count: int, collector: OfferCollector) 
 
 
 def _price(row: Mapping[str, Any], field: str) -> Decimal:
-    """Dollars an hour for the whole instance."""
+    """Price of the whole instance [USD per hour]."""
     if get_text(row, "currency").casefold() != "usd":
         raise BadRow(f"currency is {row['currency']} where usd was expected")
     if field == "spot_price" and not row.get(field):

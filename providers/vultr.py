@@ -62,7 +62,7 @@ class Vultr(RemoteProvider):
 
 
 def read(answer: object, key: str, collector: OfferCollector) -> None:
-    """The offers of one page, whose plans stand under `key`, into the reading."""
+    """Add the offers of one page, whose plans are under `key`."""
     for plan in expect_list(expect_object(answer, "the answer").get(key), key):
         with collector.row(plan.get("id") if isinstance(plan, dict) else plan):
             name = get_text(plan, "id")
@@ -76,7 +76,7 @@ def read(answer: object, key: str, collector: OfferCollector) -> None:
 
 
 def _next(answer: object) -> str:
-    """The cursor of the next page, empty on the last; small answers have no `meta`."""
+    """Cursor of the next page, empty on the last; short answers have no `meta`."""
     links = expect_object(expect_object(expect_object(answer, "the answer").get("meta", {}), "meta").get("links", {}), "meta.links")
     cursor = links.get("next") or ""
     if not isinstance(cursor, str):
@@ -85,7 +85,7 @@ def _next(answer: object) -> str:
 
 
 def _gpus(plan: Mapping[str, Any], name: str) -> tuple[str, int]:
-    """Vultr's name of the GPU and how many whole ones the plan has."""
+    """Vultr's name of the GPU, and the number of whole GPUs."""
     known = _plans().get(name)
     if plan.get("gpu_type"):
         gpu_type = get_text(plan, "gpu_type")
@@ -98,7 +98,7 @@ def _gpus(plan: Mapping[str, Any], name: str) -> tuple[str, int]:
 
 
 def _whole_gpus(plan: Mapping[str, Any], gpu_type: str) -> int:
-    """Of the memory of one: a plan with less has a fraction of a GPU."""
+    """Number of GPUs by memory: a plan with less memory than one GPU has a fraction of it."""
     if gpu_type not in _models():
         raise BadRow(f"{gpu_type} is not in vultr_models.csv, so how many the plan has cannot be told")
     total, one = parse_decimal(plan.get("gpu_vram_gb"), "gpu_vram_gb"), Decimal(_models()[gpu_type]["memory_gb"])

@@ -1,4 +1,4 @@
-"""Amazon Web Services: the public price lists, and what an account may see besides."""
+"""Amazon Web Services: public price lists, and with credentials spot prices, zones and capacity blocks."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ class Aws(RemoteProvider):
 
     The list needs no credentials. With AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY (and AWS_SESSION_TOKEN) the EC2 API adds spot prices,
     the zones where a type can be ordered, the hardware of new types and the cheapest capacity block of a day. The account needs the
-    permissions ec2:Describe{Regions,InstanceTypes,InstanceTypeOfferings,SpotPriceHistory,CapacityBlockOfferings}. A fetch reads
-    gigabytes; AWS moves spot prices with the trend of demand, and so they keep the lists' pace.
+    permissions ec2:Describe{Regions,InstanceTypes,InstanceTypeOfferings,SpotPriceHistory,CapacityBlockOfferings}. A fetch reads gigabytes;
+    spot prices at AWS change slowly, so they are fetched as often as the lists.
     """
 
     name = "aws"
@@ -60,13 +60,13 @@ class Aws(RemoteProvider):
 
 @cache
 def regions() -> tuple[str, ...]:
-    """The regions asked."""
+    """Names of the regions to fetch."""
     rows = csv.DictReader((files("providers") / "data" / "aws_regions.csv").read_text(encoding="utf-8").splitlines())
     return tuple(row["region"] for row in rows)
 
 
 def _enabled(account: ec2.Account | None, collector: OfferCollector) -> frozenset[str]:
-    """The regions that an account has opted into: the others refuse it, which is no error."""
+    """Regions that the account has enabled; calls to the others are refused."""
     found: frozenset[str] = frozenset()
     if account:
         with isolate_region(collector, "the account's regions"):
@@ -77,7 +77,7 @@ def _enabled(account: ec2.Account | None, collector: OfferCollector) -> frozense
 
 
 def _file(lists: Mapping[str, object], region: str) -> str:
-    """The path of a region's price list as CSV."""
+    """Path of a region's price list as CSV."""
     if region not in lists:
         raise BadRow("not in the index of price lists")
     path = get_text(lists[region], "currentVersionUrl")

@@ -1,7 +1,7 @@
-"""Capacity blocks: the only stock that EC2 states. They are prepaid for fixed dates, so they are no price of an instance by the hour.
+"""Capacity blocks: the only stock that EC2 states. They are prepaid for fixed dates, so they are no hourly price.
 
 https://docs.aws.amazon.com/AWSEC2/latest/APIReference/API_CapacityBlockOffering.html: the fee is for all instances and the whole time;
-the minutes come on top of the hours.
+the minutes are added to the hours.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ MINUTES_PER_HOUR = 60
 
 
 def parse(rows: Iterable[object], collector: OfferCollector) -> list[CapacityBlock]:
-    """The blocks of `DescribeCapacityBlockOfferings`."""
+    """Blocks of `DescribeCapacityBlockOfferings`."""
     found = []
     for row in rows:
         with collector.row("DescribeCapacityBlockOfferings"):
@@ -27,12 +27,12 @@ def parse(rows: Iterable[object], collector: OfferCollector) -> list[CapacityBlo
 
 
 def cheapest_by_type(blocks: Iterable[CapacityBlock]) -> dict[str, CapacityBlock]:
-    """The block of each instance type with the lowest price an hour; of equal ones the earliest."""
+    """The cheapest block of each instance type [USD per hour]; the earliest of equal ones."""
     return {block.instance_type: block for block in sorted(blocks, key=lambda block: (block.usd_per_hour, block.starts), reverse=True)}
 
 
 def offer_extras(block: CapacityBlock) -> Mapping[str, str]:
-    """A block as what a reader of the on-demand offer may want to know."""
+    """Price [USD per hour], duration [h], start and zone of a block, as extras of the on-demand offer."""
     return {
         "capacity_block_usd_per_hour": f"{block.usd_per_hour:.4f}",
         "capacity_block_hours": f"{block.hours:f}",

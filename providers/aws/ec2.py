@@ -1,4 +1,4 @@
-"""EC2's query API: signed calls, pages followed, the XML made into the shape of AWS's own SDKs.
+"""EC2's query API: signed calls, all pages, XML converted to the shape of AWS's SDKs.
 
 https://docs.aws.amazon.com/AWSEC2/latest/APIReference: form fields in, XML out, lower-camel names where SDKs have upper-camel ones.
 """
@@ -27,12 +27,12 @@ LISTS = {
     "DescribeSpotPriceHistory": ("SpotPriceHistorySet", "SpotPriceHistory"),
     "DescribeCapacityBlockOfferings": ("CapacityBlockOfferingSet", "CapacityBlockOfferings"),
 }
-"""The list that an action answers with: its name in XML, and in the SDKs."""
+"""Name of the list in an action's answer: in XML, and in the SDKs."""
 
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """Whose eyes EC2 is asked with."""
+    """Credentials for calls to EC2."""
 
     http: Http
     access_key: str
@@ -40,7 +40,7 @@ class Account:
     session_token: str = field(default="", repr=False)
 
     def rows(self, region: str, action: str, fields: Mapping[str, str] | None = None) -> list[Any]:
-        """All rows of an action's answer in a region, over all its pages. Raises ProviderError."""
+        """All rows of an action in a region, over all pages. Raises ProviderError."""
         found: list[Any] = []
         token: dict[str, str] = {}
         for _ in range(MAX_PAGES):
@@ -57,7 +57,7 @@ class Account:
 
 
 def parse_xml(answer: str) -> Mapping[str, Any]:
-    """An answer as the SDKs show it: texts, lists and objects under upper-camel names. Raises ProviderError, for a stated error too."""
+    """An answer in the shape of the SDKs, with upper-camel names. Raises ProviderError, also for a stated error."""
     if "<!DOCTYPE" in answer:
         raise ProviderError("EC2's answer declares a document type: no answer of EC2 does")
     try:
@@ -72,7 +72,7 @@ def parse_xml(answer: str) -> Mapping[str, Any]:
 
 
 def _value(element: ET.Element, depth: int = 0) -> Any:
-    """An element's text, or its children as a list where they are called `item` and as an object where they are not."""
+    """An element's text; a list where its children are named `item`, else an object."""
     if depth > MAX_DEPTH:
         raise ProviderError(f"EC2's answer is nested more than {MAX_DEPTH} deep")
     if not len(element):

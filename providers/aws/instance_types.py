@@ -1,7 +1,7 @@
-"""What an EC2 instance type holds: the project's table of instance types first, EC2's own description for types newer than it.
+"""Accelerators of EC2 instance types: from the project's table first, then from EC2's description.
 
-The table comes first because the description errs: p5e and p5en have called their GPU "NVIDIA", fractional GPUs count 0 or 1, and
-Trainium2's memory is given five times too large.
+The table comes first because the description has errors: p5e and p5en named their GPU "NVIDIA", fractional GPUs count 0 or 1, and
+Trainium2's memory is five times too large.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ MIB_PER_GIB = 1024
 
 
 def accelerator_of(instance_type: str, described: Mapping[str, Hardware], collector: OfferCollector) -> tuple[str, int]:
-    """Canonical accelerator and its number. Raises NotForUs where the type holds none that we plan with."""
+    """Canonical accelerator of an instance type and their number. Raises SkippedRow where it has none that is known."""
     shape = shape_of("aws", instance_type)
     if shape is not None and shape.reason:
         raise SkippedRow(shape.reason)
@@ -31,12 +31,12 @@ def accelerator_of(instance_type: str, described: Mapping[str, Hardware], collec
 
 
 def is_known(instance_type: str, described: Mapping[str, Hardware]) -> bool:
-    """Whether the table or EC2 says what the type holds."""
+    """Whether the table or EC2 describes the type."""
     return instance_type in described or shape_of("aws", instance_type) is not None
 
 
 def parse(rows: Iterable[object], collector: OfferCollector) -> dict[str, Hardware]:
-    """The hardware of `DescribeInstanceTypes`, by type; types without GPU or Neuron device are passed over."""
+    """Hardware of `DescribeInstanceTypes` by type, without types that have neither GPU nor Neuron device."""
     found: dict[str, Hardware] = {}
     for row in rows:
         with collector.row(f"DescribeInstanceTypes {_named(row)}"):
@@ -46,7 +46,7 @@ def parse(rows: Iterable[object], collector: OfferCollector) -> dict[str, Hardwa
 
 
 def parse_offerings(rows: Iterable[object], collector: OfferCollector) -> dict[str, tuple[str, ...]]:
-    """The zones of `DescribeInstanceTypeOfferings`, by type: where it can be ordered, which is not yet stock."""
+    """Zones of `DescribeInstanceTypeOfferings` by type: where it can be ordered, which is not yet stock."""
     zones: dict[str, set[str]] = defaultdict(set)
     for row in rows:
         with collector.row(f"DescribeInstanceTypeOfferings {_named(row)}"):

@@ -1,4 +1,4 @@
-"""Asking EC2 what an account may know of one region."""
+"""Calls to EC2 for one region with an account's credentials."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ ACCELERATED_FAMILIES = {"Filter.1.Name": "instance-type"} | {
 }
 """The families with accelerators for training: https://aws.amazon.com/ec2/instance-types/#Accelerated_Computing (2026)."""
 SMALLEST_BLOCK = {"InstanceCount": "1", "CapacityDurationHours": "24"}
-"""The smallest capacity block there is."""
+"""The smallest capacity block."""
 
 
 def fetch_market(account: Account, region: str, now: datetime, collector: OfferCollector) -> RegionalMarket:
-    """All of it; a call that fails is named in `rejected` and leaves its part empty."""
+    """Hardware, zones, blocks and spot prices of a region; a call that fails is recorded in `rejected` and leaves its part empty."""
 
     def rows(action: str, fields: Mapping[str, str]) -> list[Any]:
         found: list[Any] = []

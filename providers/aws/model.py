@@ -1,4 +1,4 @@
-"""What the parts of this provider hand each other, and how one part may fail."""
+"""Types that the modules of this provider share, and isolation of one region's errors."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from providers.row_parsing import BadRow, OfferCollector
 
 @dataclass(frozen=True, slots=True)
 class Price:
-    """A price of a whole instance [USD/h]; `extras` as in an offer."""
+    """Price of a whole instance [USD per hour]; `extras` as in an offer."""
 
     instance_type: str
     pricing: Pricing
@@ -24,7 +24,7 @@ class Price:
 
 @dataclass(frozen=True, slots=True)
 class Hardware:
-    """What an instance type holds, in EC2's words: label and memory of one device [GiB], number, and whether capacity blocks exist."""
+    """Devices of an instance type as EC2 describes them: label, memory of one [GiB], number; and whether capacity blocks exist."""
 
     label: str
     memory_gib: float | None
@@ -34,7 +34,7 @@ class Hardware:
 
 @dataclass(frozen=True, slots=True)
 class CapacityBlock:
-    """Instances that can be had from a date on for a fixed time, prepaid: stock that EC2 says it has."""
+    """Instances available from a date for a fixed time [h], prepaid [USD]."""
 
     instance_type: str
     zone: str
@@ -45,13 +45,13 @@ class CapacityBlock:
 
     @property
     def usd_per_hour(self) -> Decimal:
-        """What one instance comes to [USD/h]."""
+        """Price of one instance [USD per hour]."""
         return self.upfront_usd / (self.hours * self.instances)
 
 
 @dataclass(frozen=True, slots=True)
 class RegionalMarket:
-    """What EC2 tells an account of a region, by instance type: hardware, zones where it can be ordered, cheapest block; and spot prices."""
+    """A region as the account sees it, by instance type: hardware, zones where it can be ordered, cheapest block; and spot prices."""
 
     hardware: Mapping[str, Hardware] = field(default_factory=dict)
     zones: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
@@ -61,7 +61,7 @@ class RegionalMarket:
 
 @contextmanager
 def isolate_region(collector: OfferCollector, name: str) -> Iterator[None]:
-    """Around one part of the source: its failure is named in `rejected` and costs no other part."""
+    """Context of one part of the source: its failure is recorded in `rejected` and affects no other part."""
     with collector.row(name):
         try:
             yield

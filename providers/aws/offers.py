@@ -1,4 +1,4 @@
-"""Prices, hardware and market of a region made into offers."""
+"""Offers of a region from its prices, hardware and market."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from providers.row_parsing import BadRow, OfferCollector
 
 
 def add_offers(region: str, prices: Sequence[Price], regional: RegionalMarket, collector: OfferCollector) -> None:
-    """Adds the offers of a region. A spot price above the on-demand price of the same type is a misread row."""
+    """Add the offers of a region. A spot price above the on-demand price of the same type is rejected."""
     on_demand = {price.instance_type: price.usd_per_hour for price in prices if price.pricing == "on_demand"}
     for price in (*prices, *regional.spot):
         with collector.row(f"{region} {price.instance_type} {price.pricing}"):

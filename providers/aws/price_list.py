@@ -1,7 +1,7 @@
-"""The bulk price list of EC2 in one region: a CSV of a million rows, of which a few thousand are ours.
+"""The bulk price list of EC2 in one region: a CSV of a million rows, of which a few thousand are wanted.
 
-https://docs.aws.amazon.com/awsaccountbilling/latest/aboutv2/reading-an-offer.html. Five lines about the file come before the header. A
-reservation is up to three rows: dollars an hour, and dollars upfront under the unit "Quantity".
+https://docs.aws.amazon.com/awsaccountbilling/latest/aboutv2/reading-an-offer.html. Five lines about the file precede the header. A
+reservation has up to three rows: dollars per hour, and dollars upfront under the unit "Quantity".
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ Stated = Mapping[str, set[str]]
 
 
 def parse(lines: Iterable[str], region: str, described: Mapping[str, Hardware], collector: OfferCollector) -> list[Price]:
-    """On-demand and reserved prices of the types with accelerators. Raises ProviderError where the file is no price list."""
+    """On-demand and reserved prices of the types with accelerators [USD per hour]. Raises ProviderError where the file is no price list."""
     sales: dict[Sale, dict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
     for row in _rows(iter(lines), region, collector):
         if row["Region Code"] == region and (row["GPU"] or is_known(row["Instance Type"], described)):
@@ -84,7 +84,7 @@ def _on_demand(sale: Sale, stated: Stated) -> Price:
 
 
 def _reserved(sale: Sale, stated: Stated) -> Price:
-    """Hourly price plus upfront price over the hours of the term; what the purchase option charges must be above zero."""
+    """Hourly price plus upfront price over the hours of the term [USD per hour]; both above 0 where the option charges them."""
     instance_type, term, option = sale
     if term not in TERMS or option not in UNITS:
         raise BadRow("a term or purchase option that is not known")
@@ -102,7 +102,7 @@ def _only(stated: Stated, unit: str) -> str:
 
 
 def _one_a_term(found: Mapping[Sale, Price]) -> list[Price]:
-    """One price for each type and term: nothing upfront where that is sold, else the cheapest way to pay."""
+    """One price for each type and term: no upfront where sold, else the cheapest option."""
     options: dict[tuple[str, str], list[Price]] = defaultdict(list)
     for price in found.values():
         options[price.instance_type, price.pricing].append(price)

@@ -1,4 +1,4 @@
-"""Spot prices: one a zone in EC2, one a region here."""
+"""Spot prices: one for each zone in EC2, one for each region here."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ LINUX = "Linux/UNIX"
 
 
 def parse(rows: Iterable[object], collector: OfferCollector) -> tuple[Price, ...]:
-    """The prices of `DescribeSpotPriceHistory`: the newest of each zone, and of those the median."""
+    """Prices of `DescribeSpotPriceHistory` [USD per hour]: the median over zones of each zone's newest price."""
     newest: dict[str, dict[str, tuple[datetime, Decimal]]] = defaultdict(dict)
     for row in rows:
         with collector.row(f"DescribeSpotPriceHistory {row if not isinstance(row, dict) else row.get('InstanceType')}"):
@@ -32,7 +32,7 @@ def _price(instance_type: str, prices: list[Decimal]) -> Price:
 
 
 def parse_time(written: str, name: str) -> datetime:
-    """An instant with its time zone, from ISO text. Raises BadRow."""
+    """Time with time zone from ISO text. Raises BadRow."""
     try:
         found = datetime.fromisoformat(written)
     except ValueError as error:

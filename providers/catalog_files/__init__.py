@@ -1,4 +1,4 @@
-"""Readers and checks of price catalogues in CSV: the live SkyPilot catalogue, and the files that the shipped snapshot is built from."""
+"""Readers and checks of price catalogues in CSV: the live SkyPilot catalogue and the files of the shipped snapshot."""
 
 from __future__ import annotations
 

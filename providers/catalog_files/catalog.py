@@ -1,6 +1,6 @@
-"""Readers of instance catalogues: one row an instance type and zone, on-demand and spot beside each other.
+"""Readers of instance catalogues: one row for each instance type and zone, with on-demand and spot prices.
 
-Columns are found by name, so every schema version reads alike; a row may carry more fields than the header.
+Columns are found by name, so that all schema versions are read; a row may have more fields than the header.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ Row = dict[str, str]
 _MEMORY_MIB = re.compile(r"SizeInMiB\W+(\d+)")  # the same in all four spellings of GpuInfo
 _COUNTRY = re.compile(r".*, ([A-Z]{2}), [A-Z]{2}")
 COLUMNS = ("InstanceType", "AcceleratorName", "AcceleratorCount", "Region", "Price")
-"""What every schema version has."""
+"""Columns of every schema version."""
 PRICE_COLUMNS: tuple[tuple[Pricing, str], ...] = (("on_demand", "Price"), ("spot", "SpotPrice"))
 
 
@@ -29,20 +29,20 @@ def read_catalogue(source: Source, rows: Iterator[Row], log: ParseLog) -> Iterat
 
 
 def read_marketplace(source: Source, rows: Iterator[Row], log: ParseLog) -> Iterator[Quote]:
-    """Quotes of single hosts' offers; a place such as `Oregon, US, NA` becomes its country."""
+    """Quotes of single hosts; a place such as `Oregon, US, NA` becomes its country."""
     for quote in read_catalogue(source, rows, log):
         country = _COUNTRY.fullmatch(quote.region)
         yield replace(quote, region=country[1] if country else quote.region, zone=quote.region, market="marketplace")
 
 
 def read_runpod(source: Source, rows: Iterator[Row], log: ParseLog) -> Iterator[Quote]:
-    """Quotes of RunPod's catalogue: its secure cloud by list price, its community's hosts as a marketplace."""
+    """Quotes of RunPod's catalogue: list prices of its secure cloud, marketplace prices of community hosts."""
     for quote in read_catalogue(source, rows, log):
         yield replace(quote, market="marketplace") if quote.instance_type.endswith("_COMMUNITY") else quote
 
 
 def read_auction(source: Source, rows: Iterator[Row], log: ParseLog) -> Iterator[Quote]:
-    """Quotes of an auction's reserve price: the floor of its spot bids, and no on-demand price at all."""
+    """Quotes of an auction's reserve price: the floor of spot bids, without on-demand price."""
     for quote in read_catalogue(source, rows, log):
         if quote.pricing == "spot":
             yield replace(quote, market="auction_floor")
@@ -51,9 +51,12 @@ def read_auction(source: Source, rows: Iterator[Row], log: ParseLog) -> Iterator
 
 
 def memory_gb(source: Source, row: Row) -> float | None:
-    """Memory of one device in GB (as vendors name it: MiB / 1024), None where the catalogue does not tell.
+    """Memory of one device [GB as vendors name it, MiB / 1024]; None where the catalogue does not state it.
 
-    Raises Unusable where it is the memory of all devices and their number is none.
+    Raises
+    ------
+    UnusableField
+        The figure is the memory of all devices and their number is invalid.
     """
     match = _MEMORY_MIB.search(row.get("GpuInfo") or "")
     if match is None or source.gpu_memory == "unusable":
@@ -84,7 +87,7 @@ def _quotes(source: Source, row: Row, log: ParseLog) -> Iterator[Quote]:
 
 
 def prices(row: Row, where: str, log: ParseLog) -> Iterator[tuple[Pricing, Decimal]]:
-    """The usable prices of a row in USD per hour; an unusable one is rejected with its reason, an empty one is none."""
+    """Usable prices of a row by pricing [USD per hour]; invalid ones are rejected with their reason, empty ones ignored."""
     for pricing, column in PRICE_COLUMNS:
         try:
             price = parse_usd(row.get(column))

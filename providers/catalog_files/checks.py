@@ -1,4 +1,4 @@
-"""Checks over several rows: placeholders, outliers, spot above on-demand; and one price a region."""
+"""Checks over several rows: placeholders, outliers, spot above on-demand; and one price for each region."""
 
 from __future__ import annotations
 
@@ -12,31 +12,31 @@ from providers.quarantine import Fault, find_inverted, find_outliers, find_place
 
 
 def without_placeholders(quotes: list[Quote], log: ParseLog) -> list[Quote]:
-    """Drops prices that do not scale: one and the same for at least three sizes of an accelerator in one zone."""
+    """Quotes without prices that are equal for at least three sizes of an accelerator in one zone."""
     faults = find_placeholders(quotes, lambda q: (q.source.key, q.region, q.zone, q.accelerator, q.pricing, q.usd), lambda q: q.count)
     return _without(quotes, faults, log)
 
 
 def without_outliers(quotes: list[Quote], log: ParseLog) -> list[Quote]:
-    """Drops prices ten times above or below the median price of one such accelerator at the same provider and pricing."""
+    """Quotes without those ten times above or below the median of their accelerator, provider and pricing."""
     faults = find_outliers(quotes, lambda q: (q.source.provider, q.accelerator, q.pricing), lambda q: q.usd_per_accelerator)
     return _without(quotes, faults, log)
 
 
 def without_inverted_within_source(quotes: list[Quote], log: ParseLog) -> list[Quote]:
-    """The same as `without_inverted`, zone by zone and source by source."""
+    """As `without_inverted`, zone by zone and source by source."""
     groups = group_by(quotes, lambda q: q.source.key).values()
     return [quote for group in groups for quote in without_inverted(group, log)]
 
 
 def without_inverted(quotes: list[Quote], log: ParseLog) -> list[Quote]:
-    """Drops spot and reserved prices above the on-demand price of the same thing in the same zone."""
+    """Quotes without spot and reserved prices above on-demand of the same thing in the same zone."""
     faults = find_inverted(quotes, lambda q: (q.key[:5], q.zone), lambda q: q.pricing, lambda q: q.usd)
     return _without(quotes, faults, log)
 
 
 def by_region(quotes: list[Quote]) -> list[Quote]:
-    """One quote a region: list prices by the cheapest zone, spot and marketplace prices by the median over zones or hosts."""
+    """One quote for each region: the cheapest zone of list prices, the median over zones or hosts of spot and marketplace prices."""
     groups = group_by(quotes, lambda q: (q.source.key, q.key))
     return [replace(group[0], zone="", usd=_regional(group)) for group in groups.values()]
 
@@ -49,7 +49,7 @@ def _regional(group: list[Quote]) -> Decimal:
 
 
 def _without(quotes: list[Quote], faults: Iterable[Fault[Quote]], log: ParseLog) -> list[Quote]:
-    """The quotes without those at fault, which go to the log."""
+    """Quotes that are not faulty; faulty ones are logged as rejected."""
     bad = {id(quote): (quote, reason) for quote, reason in faults}
     for quote, reason in bad.values():
         log.reject(quote, reason)

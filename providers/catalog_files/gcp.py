@@ -1,7 +1,7 @@
-"""Reader of the GCP catalogue, where accelerators and the hosts that carry them are priced apart.
+"""Reader of the GCP catalogue, which prices accelerators and their hosts separately.
 
-A GPU row has no instance type: its price is that of the GPUs alone, so the host of the same zone is added, by `gcp_hosts.csv`.
-A4 slices include their host. A TPU row is a whole slice with its hosts, named by TensorCores or chips, by `gcp_slices.csv`.
+A GPU row has no instance type: its price is that of the GPUs only, so the host of the same zone is added, by `gcp_hosts.csv`. A4 slices
+include their host. A TPU row is a whole slice with its hosts, named by TensorCores or chips, by `gcp_slices.csv`.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ HostPrices = dict[tuple[str, str], Row]
 
 @dataclass(frozen=True, slots=True)
 class Host:
-    """One machine type for one number of GPUs, and what is true of its price."""
+    """A machine type for one number of GPUs, and properties of its price."""
 
     name: str
     accelerator: str
@@ -35,7 +35,7 @@ class Host:
 
 @cache
 def hosts() -> dict[tuple[str, int], tuple[Host, ...]]:
-    """The machine types that carry a number of GPUs of a label, by label and number."""
+    """Machine types by GPU label and number of GPUs."""
     found: dict[tuple[str, int], tuple[Host, ...]] = {}
     for row in read_table("gcp_hosts.csv"):
         flags = [row[name] == "yes" for name in ("host_included", "calendar_priced", "on_demand")]
@@ -46,7 +46,7 @@ def hosts() -> dict[tuple[str, int], tuple[Host, ...]]:
 
 
 def slice_of(name: str) -> tuple[str, int] | None:
-    """Accelerator and number of chips of a TPU slice by its name, such as `tpu-v5p-8`, or None."""
+    """Accelerator and number of chips of a TPU slice by its name, such as `tpu-v5p-8`; None for other names."""
     match = _SLICE.fullmatch(name)
     if match is None or match[1] not in _generations():
         return None
@@ -60,7 +60,7 @@ def _generations() -> dict[str, tuple[str, int]]:
 
 
 def read_gcp(source: Source, rows: Iterator[Row], log: ParseLog) -> Iterator[Quote]:
-    """Quotes of whole machines and slices; never of a host without its GPUs or of GPUs without their host."""
+    """Quotes of whole machines and slices; never of a host without GPUs or of GPUs without host."""
     every = list(rows)
     host_rows = {(row["AvailabilityZone"], row["InstanceType"]): row for row in every if not row["AcceleratorName"]}
     sold = [row for row in every if row["AcceleratorName"]]
@@ -108,7 +108,7 @@ def _machines(source: Source, row: Row, host_rows: HostPrices, highest: dict[str
 
 
 def _not_on_demand(host: Host, pricing: Pricing, *, low: bool) -> str | None:
-    """Why a price called on-demand is none, or None where nothing speaks against it."""
+    """Reason why a price named on-demand is not; None where it is."""
     if pricing != "on_demand":
         return None
     if not host.on_demand:
@@ -119,7 +119,7 @@ def _not_on_demand(host: Host, pricing: Pricing, *, low: bool) -> str | None:
 
 
 def _total(host: Host, host_row: Row | None, pricing: Pricing, gpus_usd: Decimal) -> Decimal | str:
-    """Price of the machine with its GPUs in USD per hour, or the reason why there is none."""
+    """Price of the machine with its GPUs [USD per hour], or the reason why there is none."""
     if host.host_included:
         return gpus_usd
     if host_row is None:
@@ -132,7 +132,7 @@ def _total(host: Host, host_row: Row | None, pricing: Pricing, gpus_usd: Decimal
 
 
 def _highest_on_demand(rows: list[Row]) -> dict[str, Decimal]:
-    """The dearest region's price for one GPU of each label, in USD per hour."""
+    """Highest regional price of one GPU by label [USD per hour]."""
     highest: dict[str, Decimal] = defaultdict(Decimal)
     for row in rows:
         try:

@@ -1,4 +1,4 @@
-"""Sources, quotes, and a log of rows that are left out."""
+"""Sources, quotes, and a log of rejected and skipped rows."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ MAX_USD = Decimal("1e9")  # more than anything costs an hour; above it stands wh
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """One file of prices: where it lies below the source folder, how it is read, and what is known of its origin.
+    """One price file: path below the source folder, reader, provider, date, source and licence.
 
-    `gpu_memory` says what a catalogue's memory figure stands for: the `device`, all devices of the `row`, or nothing (`unusable`).
+    `gpu_memory`: what a catalogue's memory figure means: of the `device`, of all devices of the `row`, or `unusable`.
     """
 
     key: str
@@ -38,9 +38,9 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class Quote:
-    """One price as a source states it, in USD per hour of the whole instance.
+    """One price as a source states it [USD per hour of the whole instance].
 
-    `accelerator` is the vendor's label until `naming` makes it canonical.
+    `accelerator` is the vendor's label until `naming` replaces it by the canonical name.
     """
 
     source: Source
@@ -56,12 +56,12 @@ class Quote:
 
     @property
     def key(self) -> tuple[str, str, str, str, int, str]:
-        """What is one thing to buy, whichever source prices it."""
+        """Key of a thing to buy, over all sources."""
         return (self.source.provider, self.region, self.instance_type, self.accelerator, self.count, self.pricing)
 
     @property
     def usd_per_accelerator(self) -> Decimal:
-        """USD for one accelerator and hour."""
+        """Price of one accelerator [USD per hour]."""
         return self.usd / self.count
 
     def __str__(self) -> str:
@@ -71,7 +71,7 @@ class Quote:
 
 @dataclass
 class ParseLog:
-    """What was not taken: single rows with their reason, and counts of what is left out on purpose."""
+    """Rejected rows with their reason, and counts of skipped rows by reason."""
 
     rejected: list[Rejected] = field(default_factory=list)
     skipped: Counter[str] = field(default_factory=Counter)
@@ -81,11 +81,17 @@ class ParseLog:
 
 
 class UnusableField(ValueError):
-    """A figure in a row that cannot be used; the message is the reason."""
+    """A field that cannot be used; the message is the reason."""
 
 
 def parse_usd(text: str | None) -> Decimal | None:
-    """The price in `text`, in USD, or None where the field is empty. Raises Unusable for zero, negative and unreadable prices."""
+    """Price in `text` [USD], None where it is empty.
+
+    Raises
+    ------
+    UnusableField
+        Zero, negative, too large or not a number.
+    """
     if text is None or not text.strip():
         return None
     try:
@@ -98,7 +104,13 @@ def parse_usd(text: str | None) -> Decimal | None:
 
 
 def parse_count(text: str | None) -> int:
-    """The number of accelerators in `text`. Raises Unusable for fractions, absurd numbers and what is none."""
+    """Number of accelerators in `text`.
+
+    Raises
+    ------
+    UnusableField
+        A fraction, too large or not a number.
+    """
     try:
         count = Decimal(text or "")
     except InvalidOperation as error:
@@ -117,5 +129,5 @@ def read_table(name: str) -> list[dict[str, str]]:
 
 @cache
 def rules() -> MappingProxyType[str, Decimal]:
-    """The thresholds by name; units and reasons stand in `rules.csv`."""
+    """Thresholds by name; `rules.csv` states unit and reason of each."""
     return MappingProxyType({row["name"]: Decimal(row["value"]) for row in read_table("rules.csv")})

@@ -1,4 +1,4 @@
-"""From a vendor's instance type and label to an accelerator's name and count."""
+"""Accelerator name and count from a vendor's instance type and label."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ MEMORY_STEP_GB = 8  # device memories are multiples of 8 GB; drivers report a li
 
 @dataclass(frozen=True, slots=True)
 class InstanceShape:
-    """What an instance type holds: an accelerator's name or template and a count, or the reason why it is left out."""
+    """Accelerator (name or template) and count of an instance type, or the reason why it is skipped."""
 
     provider: str
     instance_type: re.Pattern[str]
@@ -38,13 +38,13 @@ def _shapes() -> tuple[InstanceShape, ...]:
 
 @cache
 def shape_of(provider: str, instance_type: str, label: str = "") -> InstanceShape | None:
-    """The first row of `shapes.csv` that fits, or None."""
+    """First matching row of `shapes.csv`, or None."""
     return next((shape for shape in _shapes() if shape.matches(provider, instance_type, label)), None)
 
 
 @dataclass(frozen=True, slots=True)
 class MachineRow:
-    """What a row says of the machine it sells; `label` and `count` are empty where a table names instance types only."""
+    """A row's description of the machine; `label` and `count` are empty where a table names instance types only."""
 
     provider: str
     instance_type: str
@@ -54,9 +54,12 @@ class MachineRow:
 
 
 def accelerator_of(machine: MachineRow, log: ParseLog) -> tuple[str, int] | None:
-    """Name (or still the vendor's label) and count of what a row sells, None where it sells none or is left out on purpose.
+    """Accelerator name (or vendor's label) and count of a row; None where it has none or is skipped.
 
-    Raises Unusable where the count is not a whole number.
+    Raises
+    ------
+    UnusableField
+        The count is not a whole number.
     """
     shape = shape_of(machine.provider, machine.instance_type, machine.label)
     if shape is None:
@@ -76,7 +79,7 @@ def _filled(template: str, machine: MachineRow) -> str:
 
 
 def with_canonical_names(quotes: Iterator[Quote], canonical: Canonical, log: ParseLog) -> Iterator[Quote]:
-    """The quotes whose accelerator has a canonical name, under that name; the others are counted in `log.skipped`."""
+    """Quotes under canonical accelerator names; those without one are counted in `log.skipped`."""
     known: dict[tuple[str, float | None], str | None] = {}
     for quote in quotes:
         label = (quote.accelerator, quote.memory_gb)

@@ -1,7 +1,7 @@
 """Price sheets and negotiated price books: CSV, JSON or YAML files of the operator, named in OUTLAY_PRICE_FILES.
 
-A sheet is a list of rows; CSV files are sheets. A book is an object with `prices`, a list of such rows, and `discounts`, which are taken
-off list prices in the order stated; one that names a team is that team's alone. What the fields mean: docs/providers.md.
+A sheet is a list of rows; CSV files are sheets. A book is an object with `prices`, a list of such rows, and `discounts`, which come off
+list prices in the order stated; a book that names a team is for that team only. Fields: docs/providers.md.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ PRICING_BY_NAME: Mapping[str, Pricing] = {name: name for name in PRICINGS}
 
 
 class PriceFiles(Provider):
-    """The operator's own prices. They hold for a year: contracts run about as long, and older prices are not planned with unasked."""
+    """The operator's own prices. They count as fresh for a year, the usual length of a contract."""
 
     name = "file"
     fresh_for = timedelta(days=365)
@@ -69,10 +69,23 @@ class PriceFiles(Provider):
 
 
 def parse(sheets: Iterable[PriceSheet], collector: OfferCollector, unread: Sequence[Rejected] = ()) -> Fetched:
-    """The offers of all sheets, dated by the row, else the book, else the file. Raises ProviderError where nothing is understood.
+    """Offers of all sheets, dated by row, else book, else file.
 
-    Each team's are read by themselves: they are nobody else's prices, and the same thing may have another price for another team.
-    `unread`: the files that are none of the sheets, and why.
+    Sheets of a team are parsed separately, into `Fetched.teams`; the same thing may have another price for another team.
+
+    Parameters
+    ----------
+    sheets : iterable of PriceSheet
+        Prices [USD per hour] and discounts.
+    collector : OfferCollector
+        Gets the offers of all teams.
+    unread : sequence of Rejected
+        Files that could not be read, with the reason.
+
+    Raises
+    ------
+    ProviderError
+        Nothing is understood.
     """
     by_team: dict[str | None, list[PriceSheet]] = {None: []}
     for sheet in sheets:
@@ -81,8 +94,8 @@ def parse(sheets: Iterable[PriceSheet], collector: OfferCollector, unread: Seque
     if not (shared.offers or shared.discounts) and (shared.rejected or not by_team):
         raise ProviderError(_nothing(shared.rejected, unread))
     teams = {str(team): _read(theirs, _anew(collector)) for team, theirs in by_team.items()}
-    told = {team: read for team, read in teams.items() if read.offers or read.discounts or read.rejected}
-    return replace(shared, teams=told, unread=tuple(unread))
+    by_name = {team: read for team, read in teams.items() if read.offers or read.discounts or read.rejected}
+    return replace(shared, teams=by_name, unread=tuple(unread))
 
 
 def _read(sheets: Sequence[PriceSheet], collector: OfferCollector) -> Fetched:
@@ -105,7 +118,7 @@ def _anew(collector: OfferCollector) -> OfferCollector:
 
 
 def _nothing(rejected: Sequence[Rejected], unread: Sequence[Rejected]) -> str:
-    """Why there is no price at all."""
+    """Reason why there is no price at all."""
     said = [file.reason for file in unread]
     if rejected:
         said.append(f"none of {len(rejected)} rows was understood; the first: {rejected[0].row}: {rejected[0].reason}")
@@ -134,7 +147,7 @@ def _offer(row: object, sheet: PriceSheet, collector: OfferCollector) -> dict[st
 
 
 def _country(stated: Mapping[str, Any]) -> str:
-    """The ISO 3166-1 alpha-3 code of either code, case-blind. Raises BadRow."""
+    """ISO 3166-1 alpha-3 code of a code of two or three letters, case-insensitive. Raises BadRow."""
     code = get_text(stated, "country")
     if code.upper() not in _alpha_3():
         raise BadRow(f"country is {code[:40]!r} where a code of ISO 3166-1 was expected, as DE or DEU")
@@ -155,7 +168,7 @@ def _usd_per_hour(stated: Mapping[str, Any], count: int) -> Decimal:
 
 
 def _accelerator(stated: Mapping[str, Any], collector: OfferCollector) -> str:
-    """The canonical name. In the operator's own file an accelerator that is not known is a mistake, not something to leave out."""
+    """Canonical name. In the operator's own file an unknown accelerator is an error, not skipped."""
     label = get_text(stated, "accelerator")
     name = collector.canonical(label, None)
     if name is None:

@@ -1,4 +1,4 @@
-"""The operator's price files as rows: CSV, JSON and YAML read into sheets, each row with its place in the file."""
+"""Price files of the operator: CSV, JSON and YAML parsed to sheets, each row with its place in the file."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ BOOK_FIELDS = ("book", "team", "source", "observed_at", "currency", "prices", "d
 
 @dataclass(frozen=True, slots=True)
 class PriceSheet:
-    """A file as it was read: each row with its place in the file; `at` and `source` hold for rows that state none.
+    """A parsed file: each row with its place; `at` and `source` apply to rows that state none.
 
-    `file`: which it is among all (`file_id`). `team`: the prices are that team's alone.
+    `file`: its id (`file_id`). `team`: the prices are for that team only.
     """
 
     file: str
@@ -40,7 +40,7 @@ class PriceSheet:
 
 
 def load_sheet(path: Path, now: datetime) -> PriceSheet:
-    """The sheet in a file. Raises ProviderError that names the file where it cannot be read or is none."""
+    """The sheet of a file. Raises ProviderError that names the file."""
     try:
         body = path.read_bytes()
         changed = datetime.fromtimestamp(path.stat().st_mtime, UTC)
@@ -54,13 +54,13 @@ def load_sheet(path: Path, now: datetime) -> PriceSheet:
 
 
 def file_id(path: Path) -> str:
-    """The file's name with a mark of where it lies: two folders may have files of one name, and no answer shows an operator's folders."""
+    """File name with a digest of its path: folders may hold files of one name, and answers do not show the operator's folders."""
     name = path.name.encode("utf-8", "replace").decode()
     return f"{name}#{hashlib.sha256(os.fsencode(path.absolute())).hexdigest()[:8]}"
 
 
 def sheet_of(file: str, content: object, changed: datetime) -> PriceSheet:
-    """The rows of a file's content, a sheet or a book. Raises ProviderError and BadRow for what is neither."""
+    """Rows of a file's content, a sheet or a book. Raises ProviderError and BadRow where it is neither."""
     if isinstance(content, Mapping):
         return _book(file, content, changed)
     if isinstance(content, NumberedRows):
@@ -69,7 +69,7 @@ def sheet_of(file: str, content: object, changed: datetime) -> PriceSheet:
 
 
 def list_files(place: Path) -> list[Path]:
-    """The file itself, or the price files directly in the folder, by name. Raises ProviderError."""
+    """The file itself, or the price files directly in the folder, sorted. Raises ProviderError."""
     try:
         return sorted(path for path in place.iterdir() if path.suffix.lower() in READERS) if place.is_dir() else [place]
     except OSError as error:
@@ -84,7 +84,7 @@ def _reader(path: Path) -> Callable[[bytes], object]:
 
 
 class NumberedRows(list[tuple[int, dict[str, str]]]):
-    """The rows of a CSV file with the numbers of their lines."""
+    """Rows of a CSV file with their line numbers."""
 
 
 def _read_csv(body: bytes) -> NumberedRows:
@@ -129,7 +129,7 @@ def _book(file: str, content: Mapping[str, Any], changed: datetime) -> PriceShee
 
 
 def filled_fields(row: object, fields: tuple[str, ...]) -> dict[str, Any]:
-    """The fields that are filled in. Raises BadRow for one that is not known: a misspelt one would be ignored."""
+    """Fields with a value. Raises BadRow for an unknown field: a misspelt one would be ignored."""
     if not isinstance(row, Mapping):
         raise BadRow("an object of named fields was expected")
     filled = {name: value for name, value in row.items() if value is not None and value != ""}
@@ -140,7 +140,7 @@ def filled_fields(row: object, fields: tuple[str, ...]) -> dict[str, Any]:
 
 
 def parse_time(value: object) -> datetime:
-    """A date (midnight UTC) or time of ISO 8601, UTC unless it says otherwise. YAML reads dates itself. Raises BadRow."""
+    """Date (midnight UTC) or time of ISO 8601, UTC unless stated. Raises BadRow."""
     if isinstance(value, date) and not isinstance(value, datetime):
         value = value.isoformat()
     try:

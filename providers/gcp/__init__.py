@@ -1,8 +1,8 @@
 """Google Cloud: list prices of parts (cores, memory, GPUs, disks, TPU chips) from the Cloud Billing catalogue, composed to machines.
 
 GET /v1/services/<service>/skus, an API key, pages by nextPageToken until it is empty
-(https://docs.cloud.google.com/billing/v1/how-tos/catalog-api). `skus` reads the parts, `machines` composes what can be bought.
-Prices there are at most 12 hours old. The zones in which a machine exists, and stock, are not in it: a price is listed for a region.
+(https://docs.cloud.google.com/billing/v1/how-tos/catalog-api). `skus` reads the parts, `machines` composes machines. Prices are at most
+12 hours old. Zones of a machine and stock are not included: a price is listed for a region.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class GoogleCloud(RemoteProvider):
 
 
 def skus_of(page: object) -> tuple[list[Any], str]:
-    """The prices of one page and the token of the next, empty on the last. Raises ProviderError."""
+    """SKUs of one page and the token of the next page, empty on the last. Raises ProviderError."""
     answer = expect_object(page, "the page")
     if "error" in answer:
         error = expect_object(answer["error"], "error")
@@ -68,7 +68,7 @@ def skus_of(page: object) -> tuple[list[Any], str]:
 
 
 def parse(skus: list[Any], collector: OfferCollector) -> Fetched:
-    """The machines and slices whose parts all have a price."""
+    """Offers of machines and slices whose parts all have a price."""
     prices: PartPrices = read_skus(skus, collector)
     add_machines(prices, collector)
     add_slices(prices, collector)

@@ -1,7 +1,7 @@
-"""What can be bought of the parts: GPU machines as cores, memory, GPUs and bundled disks, TPU slices by the chip.
+"""Machines composed of parts: GPU machines of cores, memory, GPUs and bundled disks, TPU slices of chips.
 
-Which machine carries how many GPUs, and whether it can be bought on demand at all, stands in the snapshot's `gcp_hosts.csv`; its cores,
-memory and disks in `gcp_machines.csv`. A machine is offered where every one of its parts has a price, never with some of them alone.
+`gcp_hosts.csv` of the snapshot states which machine carries how many GPUs and whether it is sold on demand, `gcp_machines.csv` its
+cores, memory and disks. A machine is offered where every part has a price.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from providers.tables import read_table
 
 @dataclass(frozen=True, slots=True)
 class MachineParts:
-    """Something sold as one: its parts with the number of units of each, the accelerators' part first."""
+    """A machine or slice: its parts with the number of units of each, the accelerators first."""
 
     name: str
     accelerator: str
@@ -30,7 +30,7 @@ class MachineParts:
 
 
 def add_machines(prices: PartPrices, collector: OfferCollector) -> None:
-    """Adds the offers of all GPU machines; one whose GPUs have no price anywhere is left out by its name."""
+    """Add the offers of all GPU machines; a machine whose GPUs have no price anywhere is counted as skipped."""
     for machine in machines():
         if not any((machine.parts[0][0], pricing) in prices for pricing in PRICINGS):
             collector.skipped[f"{machine.name}: the list has no price of its {machine.parts[0][0]}"] += 1
@@ -38,7 +38,7 @@ def add_machines(prices: PartPrices, collector: OfferCollector) -> None:
 
 
 def add_slices(prices: PartPrices, collector: OfferCollector) -> None:
-    """Adds the offers of all TPU slices."""
+    """Add the offers of all TPU slices."""
     for machine in slices():
         _add(machine, prices, collector)
 
@@ -84,7 +84,7 @@ def _slices() -> Iterator[MachineParts]:
 
 
 def _add(machine: MachineParts, prices: PartPrices, collector: OfferCollector) -> None:
-    """One offer for each kind of pricing and region in which the accelerators have a price."""
+    """Add one offer for each pricing and region in which the accelerators have a price."""
     accelerator_part = machine.parts[0][0]
     for pricing in PRICINGS:
         for region in prices.get((accelerator_part, pricing), {}):
@@ -114,13 +114,13 @@ def _offer(machine: MachineParts, pricing: Pricing, region: str, prices: PartPri
 
 
 def _total(machine: MachineParts, pricing: Pricing, region: str, prices: PartPrices) -> Decimal:
-    """USD an hour; parts are exact but for disks, whose month is shared out over its hours."""
+    """Price of all parts [USD per hour]; a monthly disk price is divided by the hours of a month."""
     total = sum((amount * prices[part, pricing][region] for part, amount in machine.parts), Decimal(0))
     return total.quantize(NANO_USD)
 
 
 def _check(machine: MachineParts, price: Decimal, pricing: Pricing, region: str, prices: PartPrices) -> None:
-    """Raises BadRow for a price that another price of the same thing shows to be wrong."""
+    """Raises BadRow for a price that contradicts another price of the same machine."""
     other: Pricing = "reserved_1y" if pricing == "on_demand" else "on_demand"
     if any(region not in prices.get((part, other), {}) for part, _ in machine.parts):
         return

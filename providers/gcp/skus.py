@@ -1,4 +1,4 @@
-"""The prices of parts: which part a SKU's description names, under which kind of pricing, in which regions."""
+"""Prices of parts: which part a SKU's description names, its pricing and its regions."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ NANOS_A_UNIT = 10**9
 
 
 def read_skus(skus: Iterable[object], collector: OfferCollector) -> PartPrices:
-    """The prices of all parts that machines are composed of. Of two prices of one part in one region the higher holds."""
+    """Prices of all parts of machines; the higher of two prices of one part in one region."""
     prices: dict[tuple[str, Pricing], dict[str, Decimal]] = defaultdict(dict)
     for sku in skus:
         description = sku.get("description") if isinstance(sku, dict) else sku
@@ -56,7 +56,7 @@ def _names() -> Mapping[str, str]:
 
 
 def _part(sku: object) -> tuple[str, Pricing] | None:
-    """The part and its pricing, or None for the thousands of SKUs of other things. Raises NotForUs for an accelerator without part."""
+    """Part and pricing of a SKU; None for SKUs of other things. Raises SkippedRow for an accelerator without part."""
     description = get_text(sku, "description")
     found = DESCRIPTION.fullmatch(description)
     if found is None or NOT_THESE.search(description):
@@ -70,7 +70,7 @@ def _part(sku: object) -> tuple[str, Pricing] | None:
 
 
 def _pricing(found: re.Match[str], usage: str) -> Pricing:
-    """Spot by either sign: some spot SKUs carry the usage type of on-demand and say it in the description alone."""
+    """Kind of pricing. Some spot SKUs have the usage type of on-demand and state spot in the description only."""
     if found["commitment"]:
         if found["years"] is None:
             raise BadRow("a commitment without its term")
@@ -83,7 +83,7 @@ def _pricing(found: re.Match[str], usage: str) -> Pricing:
 
 
 def _usd(sku: object) -> Decimal:
-    """USD an hour of one unit, exactly as listed: units and billionths. Raises BadRow."""
+    """Exact price of one unit [USD per hour], from units and billionths. Raises BadRow."""
     expression = get_object(_first(sku, "pricingInfo"), "pricingExpression")
     unit = get_text(expression, "usageUnit")
     if unit not in UNITS_PER_HOUR:

@@ -1,10 +1,9 @@
-"""Whatever the library gpuhunt knows (https://github.com/dstackai/gpuhunt): its published daily catalogues and the clouds that it asks.
+"""Prices of the library gpuhunt (https://github.com/dstackai/gpuhunt): its published daily catalogues and the clouds that it queries.
 
-It is an extra, `pip install outlay[gpuhunt]`. Its published catalogues need no key; the clouds that it asks itself are loaded by it where
-their own environment variables are set. Downloads and retries are the library's own business;
-it waits without limit for what it has published, so a limit is set here.
-`gpuhunt_clouds.csv` names the clouds: those that the library alone has, or has without a key. Left to the providers here are those that
-are asked alike there; marketplaces, whose cards' variants the library drops (Vast, Lium); and what is no machine (Daytona).
+It is an extra, `pip install outlay[gpuhunt]`. Published catalogues need no key; clouds that it queries are loaded where their own
+environment variables are set. The library does its own downloads and retries, without time limit, so a limit is set here.
+`gpuhunt_clouds.csv` names the clouds: those that no provider here covers, or that the library has without a key. Skipped are clouds
+with the same source here, marketplaces whose accelerator variants the library drops (Vast, Lium), and what is no machine (Daytona).
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ WAIT_S = 30.0
 
 
 class Gpuhunt(Provider):
-    """The clouds of the library gpuhunt, each under its own name."""
+    """Clouds of the library gpuhunt, each under its own name."""
 
     name = "gpuhunt"
     fresh_for = timedelta(hours=12)
@@ -60,7 +59,7 @@ class Gpuhunt(Provider):
 
 @contextmanager
 def _no_endless_wait() -> Iterator[None]:
-    """Inside, sockets that state no limit of their own wait `WAIT_S`. That holds for the whole process; all others here state one."""
+    """Context in which sockets without timeout wait at most `WAIT_S` [s], in the whole process; all other sockets here set one."""
     before = socket.getdefaulttimeout()
     socket.setdefaulttimeout(WAIT_S)
     try:
@@ -70,13 +69,13 @@ def _no_endless_wait() -> Iterator[None]:
 
 
 def clouds() -> Iterable[CatalogCloud]:
-    """All clouds that are read."""
+    """All clouds to read."""
     for row in read_table("gpuhunt_clouds.csv"):
         yield CatalogCloud(row["gpuhunt"], row["provider"], row["asked"] == "live")
 
 
 def _catalog() -> tuple[Any, tuple[type[Exception], ...]]:
-    """The library's catalogue, and what it raises when a cloud fails it. Raises ProviderError."""
+    """The library's catalogue and its exception for a failed cloud. Raises ProviderError."""
     try:
         library = import_module("gpuhunt")
     except ImportError as error:
@@ -89,7 +88,7 @@ def _catalog() -> tuple[Any, tuple[type[Exception], ...]]:
 
 
 def _published(catalog: Any, cloud: CatalogCloud, now: datetime) -> datetime:
-    """The day on which the library published this cloud's catalogue, as its version tells, or now."""
+    """Day on which the library published a cloud's catalogue, by its version; now where it states none."""
     published = catalog.catalog.get(cloud.key)
     try:
         day = datetime.strptime(published.version[:8], "%Y%m%d").replace(tzinfo=UTC) if published else now

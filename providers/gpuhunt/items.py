@@ -1,4 +1,4 @@
-"""The library's items as offers: canonical accelerators, zones, hosts and sizes of one thing merged to one price."""
+"""Offers from the library's items: canonical accelerators; zones, hosts and sizes of one thing merged to one price."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ OTHER_PRODUCTS: Mapping[str, str] = {
 
 @dataclass(frozen=True, slots=True)
 class CatalogCloud:
-    """One cloud of the library: its name there and here, and whether the library asks it itself when queried."""
+    """A cloud of the library: its name there and here, and whether the library queries it live."""
 
     key: str
     provider: str
@@ -38,7 +38,7 @@ class CatalogCloud:
 
 @dataclass(frozen=True, slots=True)
 class SoldItem:
-    """What has one price."""
+    """Key of a price."""
 
     region: str
     instance_type: str
@@ -49,7 +49,7 @@ class SoldItem:
 
 
 def read(cloud: CatalogCloud, items: Iterable[object], at: datetime, collector: OfferCollector) -> None:
-    """Adds one cloud's offers as of `at`: zones, hosts and sizes of one thing become one price; spot above on-demand is rejected."""
+    """Add one cloud's offers as of `at`: one price for zones, hosts and sizes of one thing. Spot above on-demand is rejected."""
     prices: dict[SoldItem, list[Decimal]] = defaultdict(list)
     for item in items:
         row = vars(item)
@@ -66,7 +66,7 @@ def read(cloud: CatalogCloud, items: Iterable[object], at: datetime, collector: 
 
 
 def _price(sold: SoldItem, found: list[Decimal]) -> Decimal:
-    """A list price by its cheapest zone or size, spot and marketplaces by the median."""
+    """List price of the cheapest zone or size; median of spot and marketplace prices [USD per hour]."""
     return min(found) if sold.market == "list" and sold.pricing == "on_demand" else median(found)
 
 
@@ -81,7 +81,7 @@ def _sold(cloud: CatalogCloud, row: Mapping[str, Any], collector: OfferCollector
 
 
 def _accelerator(cloud: CatalogCloud, row: Mapping[str, Any], collector: OfferCollector) -> tuple[str, int]:
-    """Canonical name and number: by the slice for TPUs, by the instance type where it tells more than the label."""
+    """Canonical name and number: of the slice for TPUs, of the instance type where it is more precise than the label."""
     label, count = get_text(row, "gpu_name"), get_count(row, "gpu_count")
     tpu = slice_of(f"tpu-{label}")
     if tpu:
@@ -114,7 +114,7 @@ def _instance_type(row: Mapping[str, Any]) -> str:
 
 
 def _check(sold: SoldItem, price: Decimal, prices: Mapping[SoldItem, Decimal]) -> None:
-    """Raises BadRow for a spot price above that of the same thing on demand."""
+    """Raises BadRow for a spot price above on-demand of the same thing."""
     ceiling = prices.get(replace(sold, pricing="on_demand"), price)
     if price > ceiling:
         raise BadRow(f"the spot price {price} is above on-demand ({ceiling})")

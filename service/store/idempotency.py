@@ -24,7 +24,7 @@ _UNANSWERED = 0
 def store_response(connection: Connection, asked: IdempotencyRecord | None) -> Callable[[Any], None]:
     """Begin to remember, first of all in the transaction; call the result with what was made, last of all.
 
-    Raises Repeated with the first answer where the same was asked before, IdempotencyKeyReused where it was something else.
+    Raises IdempotentReplay with the first answer where the same was asked before, IdempotencyKeyReused where it was something else.
     """
     if asked is None:
         return _discard
@@ -60,7 +60,7 @@ class IdempotencyRows(Database):
     """The part of the store that remembers answers."""
 
     def check_new(self, asked: IdempotencyRecord | None) -> None:
-        """Raises Repeated and IdempotencyKeyReused as `store_response` does; for what is costly to prepare, or may be refused by now."""
+        """Raises IdempotentReplay and IdempotencyKeyReused as `store_response` does; for what is costly to prepare, or may be refused by now."""
         if asked is None:
             return
         with self._read() as connection:

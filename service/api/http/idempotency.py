@@ -41,7 +41,7 @@ def idempotency_record(
 ) -> IdempotencyRecord | None:
     """What the present request's answer is to be remembered under, for the store to do so with what it makes; None without the header.
 
-    `status`, `body` and `location` make the answer of what was made. Raises Refusal.
+    `status`, `body` and `location` make the answer of what was made. Raises HttpError.
     """
     given = request.headers.get(HEADER)
     if given is None:

@@ -45,7 +45,7 @@ def with_version_etag(response: Response, version: int) -> Response:
 
 @contextmanager
 def check_if_match(row: _V) -> Iterator[_V]:
-    """The version that If-Match means. Raises Refusal: 428 without one, 412 where it is not the newest, now or when it is changed."""
+    """The version that If-Match means. Raises HttpError: 428 without one, 412 where it is not the newest, now or when it is changed."""
     if not request.if_match:
         raise HttpError(428, MISSING_IF_MATCH)
     if str(row.version) not in request.if_match:

@@ -49,7 +49,7 @@ def limit_bytes(endpoint: str | None, method: str) -> int:
 
 
 def read_json() -> Any:
-    """The strictly parsed JSON body of the current request. Raises Refusal (408, 415) or BadJson (400)."""
+    """The strictly parsed JSON body of the current request. Raises HttpError (408, 415) or BadJson (400)."""
     body = read_body()
     if body:
         _check_content_type()
@@ -57,7 +57,7 @@ def read_json() -> Any:
 
 
 def read_body() -> bytes:
-    """The body of the current request, its length checked before; `g.body` from then on. Raises Refusal: 408 stalled, 400 ended early."""
+    """The body of the current request, its length checked before; `g.body` from then on. Raises HttpError: 408 stalled, 400 ended early."""
     g.body = _read_body()
     body: bytes = g.body
     return body

@@ -87,7 +87,7 @@ class ScenarioRows(Database):
     def create_scenario(self, new: NewScenario, most: OpenWork, now: datetime, kept: IdempotencyRecord | None = None) -> ScenarioRecord:
         """A new, queued scenario of a team that may have `most` under way.
 
-        Raises Repeated and IdempotencyKeyReused where `kept` was met before, TeamIsFull.
+        Raises IdempotentReplay and IdempotencyKeyReused where `kept` was met before, TeamIsFull.
         """
         stamps: dict[str, Any] = {"id": str(uuid.uuid4()), "created_at": now, "updated_at": now, "error": None, "expires_at": None}
         stated = {name: getattr(new, name) for name in NewScenario.__dataclass_fields__}

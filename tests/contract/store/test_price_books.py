@@ -64,7 +64,7 @@ class TestStates:
 
     def test_a_state_of_an_older_release_has_nothing_of_what_is_new(self, store: Store) -> None:
         """A release before warnings wrote no such columns."""
-        old = "INSERT INTO provider_states (provider, failures, offers, rejected_count, rejected, left_out, quarantined_count, quarantined)"
+        old = "INSERT INTO provider_states (provider, failures, offers, rejected_count, rejected, skipped, quarantined_count, quarantined)"
         with store.engine.begin() as connection:
             connection.execute(text(old + " VALUES ('aws', 0, 0, 0, '[]', '{}', 0, '[]')"))
         state = store.provider_state("aws")
