@@ -60,7 +60,7 @@ class IdempotencyRows(Database):
     """The part of the store that remembers answers."""
 
     def check_new(self, asked: IdempotencyRecord | None) -> None:
-        """Raises IdempotentReplay and IdempotencyKeyReused as `store_response` does; for what is costly to prepare, or may be refused by now."""
+        """Raise as `store_response` does, without writing: before work that is costly or that may be refused by now."""
         if asked is None:
             return
         with self._read() as connection:

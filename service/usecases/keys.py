@@ -92,7 +92,7 @@ class Authenticator:
         return self._needed
 
     def admit(self, token: str | None) -> Principal:
-        """On whose behalf somebody comes. Raises AuthenticationError, and StoreUnavailable where a key cannot be looked up: then nobody comes in."""
+        """Principal of a token. Raises AuthenticationError, and StoreUnavailable where a key cannot be looked up."""
         if not self.needs_keys():
             return EVERYBODY
         if token is None:
