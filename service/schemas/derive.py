@@ -31,15 +31,23 @@ Limits = Mapping[str, Mapping[str, Any]]
 """By field, values of its Doc that follow from what a request may ask for, such as `{"options": {"max_items": 100}}`."""
 Parts = Mapping[str, type[Schema]]
 """By field, the schema of a mapping, or of a range that is unlike the others."""
+Extra = Mapping[str, Field[Any]]
 
 
 def derive(
-    kind: type, name: str, *, ranges: type[Schema] = RangeSchema, limits: Limits = EMPTY, parts: Parts = EMPTY, more: type | None = None
+    kind: type,
+    name: str,
+    *,
+    ranges: type[Schema] = RangeSchema,
+    limits: Limits = EMPTY,
+    parts: Parts = EMPTY,
+    more: type | None = None,
+    extra: Extra = EMPTY,
 ) -> type[Schema]:
     """The schema of a dataclass, called `name` in the specification and described by the dataclass's docstring.
 
     Dataclasses below it have the schema that was derived of them before, its ranges have `ranges`. `more` is
-    a dataclass whose members follow. Raises TypeError for a type that has no
+    a dataclass whose members follow, `extra` are members that a presenter adds. Raises TypeError for a type that has no
     form in JSON, and for a dataclass below of which no schema was derived.
     """
     members: dict[str, Field[Any]] = {}
@@ -51,7 +59,7 @@ def derive(
         if field in TAKEN_NAMES:
             made.data_key = field
         members[f"{field}_" if field in TAKEN_NAMES else field] = made
-    schema: type[Schema] = Schema.from_dict(members, name=f"{name}Schema")  # type: ignore[assignment]  # of the class it is called on
+    schema: type[Schema] = Schema.from_dict({**members, **extra}, name=f"{name}Schema")  # type: ignore[assignment]  # of the class it is called on
     schema.__doc__ = (kind.__doc__ or "").partition("\n\n    Attributes\n")[0]
     _derived[kind] = schema
     return schema

@@ -57,9 +57,8 @@ def report_body(report: ProgramReport) -> dict[str, Any]:
     """A report as its JSON object."""
     result = report.tracked
     status = status_body(result)
-    blocks = ("headline", "gate_date", "time_series", "losses", "interruptions", "log", "unknown", "assumptions")
     return {
-        **{name: plain(getattr(report, name)) for name in blocks},
+        **plain(report),
         "program": {"id": result.program.id, **{name: result.program.body.get(name) for name in PROGRAM_FIELDS}},
         "status": status,
         "price_snapshot": status["price_snapshot"],

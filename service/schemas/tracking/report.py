@@ -2,98 +2,42 @@
 
 from __future__ import annotations
 
-from service.schemas.base import Choice, Day, Flag, Items, Moment, Number, Part, Schema, Text
+import service.schemas.training.answer  # noqa: F401 - derives the schema of assumptions
+from service.schemas.base import Choice, Day, Number, Part, Schema, Text
+from service.schemas.derive import derive
 from service.schemas.tracking.programs import STATES
-from service.schemas.tracking.status import MOST, ProgramStatusSchema
-from service.schemas.training.answer import AssumptionSchema
-from service.usecases.tracking.report import LOG_TYPES, SHOWN
-
-
-class TrackReportHeadlineSchema(Schema):
-    """The program's health in a sentence."""
-
-    health = Choice(
-        ("on_track", "at_risk", "off_track", "unknown"),
-        required=True,
-        description="By the forecast's medians against budget and deadline; at_risk where only its p90 is beyond them",
-    )
-    text = Text(required=True, max_length=2000, description="The health in figures")
-    over_usd = Number(required=True, allow_none=True, description="Median cost less the budget [USD]; negative is a margin")
-    late_days = Number(required=True, allow_none=True, description="Median finish less the deadline [days]")
-    notes = Items(Text(max_length=5000), required=True, max_items=100, description="Notes to the headline")
+from service.schemas.tracking.status import SNAPSHOT, VERSION, ProgramStatusSchema
+from service.usecases.tracking.headline import Headline
+from service.usecases.tracking.report import SHOWN, InterruptionEntry, LogEntry, ProgramReport, UnknownField
+from service.usecases.tracking.report_series import LossPoint, SeriesPoint
 
 
 class TrackReportProgramSchema(Schema):
-    """The program's plan."""
+    """What the program was planned to be."""
 
-    id = Text(required=True)
-    name = Text(required=True)
-    state = Choice(STATES, required=True)
-    budget_usd = Number(required=True, allow_none=True)
-    planned_tokens = Number(required=True, allow_none=True)
-    start = Day(required=True, allow_none=True)
-    deadline = Day(required=True, allow_none=True)
-
-
-class TrackReportMomentSchema(Schema):
-    """Sums until a time; actual ones are null after now, and where unknown."""
-
-    at = Moment(required=True)
-    planned_usd = Number(required=True, allow_none=True)
-    spent_usd = Number(required=True, allow_none=True)
-    planned_tokens = Number(required=True, allow_none=True)
-    tokens = Number(required=True, allow_none=True, description="Positions of the runs at that time, rollbacks included")
+    id = Text(required=True, description="Id of the program")
+    name = Text(required=True, description="Name of the program")
+    state = Choice(STATES, required=True, description="Whether it is open")
+    budget_usd = Number(required=True, allow_none=True, description="Budget; null: not stated [USD]")
+    planned_tokens = Number(required=True, allow_none=True, description="Planned tokens; null: not stated [tokens]")
+    start = Day(required=True, allow_none=True, description="Planned start; null: not stated")
+    deadline = Day(required=True, allow_none=True, description="Deadline; null: not stated")
 
 
-class TrackReportLossSchema(Schema):
-    """An hour's median loss of a run."""
-
-    run = Text(required=True, max_length=1000)
-    tokens = Number(required=True)
-    loss = Number(required=True, description="[nats per token]")
-
-
-class TrackReportInterruptionSchema(Schema):
-    """An interruption."""
-
-    at = Moment(required=True)
-    run = Text(required=True, max_length=1000)
-    cause = Text(required=True, max_length=1000)
-    downtime_hours = Number(required=True)
-    ended = Flag(required=True, description="false: the run is still down")
-
-
-class TrackReportLogSchema(Schema):
-    """A decision, note, branch or rollback."""
-
-    at = Moment(required=True)
-    run = Text(required=True, max_length=1000)
-    type = Choice(LOG_TYPES, required=True)
-    text = Text(required=True, min_length=0, max_length=5000, lines=True)
-
-
-class TrackReportUnknownSchema(Schema):
-    """An unknown figure."""
-
-    run = Text(required=True, allow_none=True, max_length=1000, description="null: of the program")
-    field = Text(required=True, max_length=1000, description="Its name in the status")
-    reason = Text(required=True, max_length=1000)
-
-
-class TrackReportSchema(Schema):
-    """The report: the status, with headline, series, log, unknown figures and assumptions."""
-
-    headline = Part(TrackReportHeadlineSchema, required=True)
-    program = Part(TrackReportProgramSchema, required=True)
-    gate_date = Day(required=True, allow_none=True, description="Half-spend gate: when decided, today where due, else by the forecast")
-    status = Part(ProgramStatusSchema, required=True)
-    time_series = Items(
-        Part(TrackReportMomentSchema), required=True, max_items=1000, description="From the start to the last finish, for plots"
-    )
-    losses = Items(Part(TrackReportLossSchema), required=True, max_items=1_000_000)
-    interruptions = Items(Part(TrackReportInterruptionSchema), required=True, max_items=SHOWN, description="The newest, newest first")
-    log = Items(Part(TrackReportLogSchema), required=True, max_items=SHOWN, description="The newest, newest first")
-    not_known = Items(Part(TrackReportUnknownSchema), required=True, max_items=MOST, data_key="unknown")
-    assumptions = Items(Part(AssumptionSchema), required=True, max_items=MOST)
-    price_snapshot = Text(required=True, allow_none=True, description="Price snapshot of the plan")
-    engine_version = Text(required=True)
+derive(Headline, "TrackReportHeadline")
+derive(SeriesPoint, "TrackReportMoment")
+derive(LossPoint, "TrackReportLoss")
+derive(InterruptionEntry, "TrackReportInterruption")
+derive(LogEntry, "TrackReportLog")
+derive(UnknownField, "TrackReportUnknown")
+TrackReportSchema = derive(
+    ProgramReport,
+    "TrackReport",
+    limits={"interruptions": {"max_items": SHOWN}, "log": {"max_items": SHOWN}},
+    extra={
+        "program": Part(TrackReportProgramSchema, required=True, description="What the program was planned to be"),
+        "status": Part(ProgramStatusSchema, required=True, description="How the program stands"),
+        "price_snapshot": Text(required=True, allow_none=True, description=SNAPSHOT),
+        "engine_version": Text(required=True, description=VERSION),
+    },
+)

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import date
-from typing import Literal
+from typing import Annotated, Literal
 
+from service.domain.answer_fields import Doc
 from service.domain.quantities import Range
 from service.domain.tracking.events import ProgramBaseline
 from service.domain.tracking.status import ProgramStatus
@@ -22,11 +23,11 @@ class Headline:
     `over_usd` is the median cost less the budget, `late_days` the median finish less the deadline; negative values are a margin.
     """
 
-    health: Health
-    text: str
-    over_usd: float | None
-    late_days: int | None
-    notes: tuple[str, ...]
+    health: Annotated[Health, Doc("By the forecast's medians against budget and deadline; at_risk where only its p90 is beyond them")]
+    text: Annotated[str, Doc("The health in figures", max_length=2000)]
+    over_usd: Annotated[float | None, Doc("Median cost less the budget, negative is a margin; null where unknown", "USD")]
+    late_days: Annotated[float | None, Doc("Median finish less the deadline; null where unknown", "days")]
+    notes: Annotated[tuple[str, ...], Doc("Notes to the headline", max_items=100, max_length=5000)]
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from service.context import AppContext
+from service.domain.answer_fields import HIDDEN, Doc
 from service.domain.programs.program import MidpointGate
 from service.domain.quantities import Assumption
 from service.domain.tracking.records import ProgramRecord
@@ -28,30 +29,30 @@ LOG_TYPES: tuple[LogType, ...] = ("decision", "note", "branch", "rollback")
 class InterruptionEntry:
     """An interruption; `ended` is False where the run is still down."""
 
-    at: datetime
-    run: str
-    cause: str
-    downtime_hours: float
-    ended: bool
+    at: Annotated[datetime, Doc("When it happened")]
+    run: Annotated[str, Doc("Name of the run", max_length=1000)]
+    cause: Annotated[str, Doc("Reported cause", max_length=1000)]
+    downtime_hours: Annotated[float, Doc("Time out of work", "h")]
+    ended: Annotated[bool, Doc("false: the run is still down")]
 
 
 @dataclass(frozen=True, slots=True)
 class LogEntry:
     """A decision, note, branch or rollback."""
 
-    at: datetime
-    run: str
-    type: LogType
-    text: str
+    at: Annotated[datetime, Doc("When it happened")]
+    run: Annotated[str, Doc("Name of the run", max_length=1000)]
+    type: Annotated[LogType, Doc("Type of the event")]
+    text: Annotated[str, Doc("Text of the event", max_length=5000, min_length=0, lines=True)]
 
 
 @dataclass(frozen=True, slots=True)
 class UnknownField:
     """An unknown figure of a run, or (None) of the program, with the reason."""
 
-    run: str | None
-    field: str
-    reason: str
+    run: Annotated[str | None, Doc("Name of the run; null: of the program", max_length=1000)]
+    field: Annotated[str, Doc("Name of the figure in the status", max_length=1000)]
+    reason: Annotated[str, Doc("Why it is null", max_length=1000)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,15 +62,17 @@ class ProgramReport:
     `gate_date` is the day of the half-spend gate: when it was decided, today where it is due, else by the forecast.
     """
 
-    tracked: StatusResult
-    headline: Headline
-    gate_date: date | None
-    time_series: tuple[SeriesPoint, ...]
-    losses: tuple[LossPoint, ...]
-    interruptions: tuple[InterruptionEntry, ...]
-    log: tuple[LogEntry, ...]
-    unknown: tuple[UnknownField, ...]
-    assumptions: tuple[Assumption, ...]
+    tracked: Annotated[StatusResult, HIDDEN]
+    headline: Annotated[Headline, Doc("How the program stands, in a sentence")]
+    gate_date: Annotated[
+        date | None, Doc("Day of the half-spend gate: when decided, today where due, else by the forecast; null where unknown")
+    ]
+    time_series: Annotated[tuple[SeriesPoint, ...], Doc("From the start to the last finish, for plots", max_items=1000)]
+    losses: Annotated[tuple[LossPoint, ...], Doc("Hourly losses of the runs", max_items=1000000)]
+    interruptions: Annotated[tuple[InterruptionEntry, ...], Doc("Interruptions, the newest first")]
+    log: Annotated[tuple[LogEntry, ...], Doc("Decisions, notes and restarts, the newest first")]
+    unknown: Annotated[tuple[UnknownField, ...], Doc("Figures that are null, with the reason")]
+    assumptions: Annotated[tuple[Assumption, ...], Doc("Values the caller did not state, with the reason for each")]
 
 
 def program_report(context: AppContext, program: ProgramRecord, as_of: datetime | None = None) -> ProgramReport:

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
+from typing import Annotated
 
 import numpy as np
 
+from service.domain.answer_fields import Doc
 from service.domain.tracking.events import PlannedWeek, ProgramBaseline
 from service.engine.tracking.cost import CostedRun, cost_run
 from service.engine.tracking.earned_value import earned_value
@@ -24,20 +26,20 @@ FURTHEST = 4
 class SeriesPoint:
     """Planned and actual sums until a time; actual ones are None after now, and where unknown."""
 
-    at: datetime
-    planned_usd: float | None
-    spent_usd: float | None
-    planned_tokens: float | None
-    tokens: float | None
+    at: Annotated[datetime, Doc("Time of the point")]
+    planned_usd: Annotated[float | None, Doc("Planned spend until then; null without a plan", "USD")]
+    spent_usd: Annotated[float | None, Doc("Spend until then; null where unknown", "USD")]
+    planned_tokens: Annotated[float | None, Doc("Tokens planned until then; null without a plan", "tokens")]
+    tokens: Annotated[float | None, Doc("Positions of the runs at that time, rollbacks included; null where unknown", "tokens")]
 
 
 @dataclass(frozen=True, slots=True)
 class LossPoint:
     """Hourly median loss of a run [nats per token] at tokens of the surviving line."""
 
-    run: str
-    tokens: float
-    loss: float
+    run: Annotated[str, Doc("Name of the run", max_length=1000)]
+    tokens: Annotated[float, Doc("Position of the run", "tokens")]
+    loss: Annotated[float, Doc("Hourly median loss", "nats per token")]
 
 
 def cost_series(result: StatusResult) -> tuple[SeriesPoint, ...]:
