@@ -133,8 +133,8 @@ def compare_offers(file: Path | None, settings: tuple[str, ...], *, brief: bool,
 
     if as_csv and as_json:
         raise click.UsageError("take --csv or --json: an answer has one form")
-    form = "csv" if as_csv else "json" if as_json else "table"
-    command.compare(file, flags, settings, brief=brief, form=form)
+    output_format = "csv" if as_csv else "json" if as_json else "table"
+    command.compare(file, flags, settings, brief=brief, output_format=output_format)
 
 
 @main.command("optimal")
@@ -201,7 +201,7 @@ def serve_model(file: Path | None, settings: tuple[str, ...], *, plot: Path | No
     """What a model takes and costs to serve, from flags, or from a JSON or YAML FILE as sent to POST /v1/serving."""
     from service.cli import serving as command
 
-    command.serving(file, flags, settings, plot=plot, brief=brief, form=form or "table")
+    command.serving(file, flags, settings, plot=plot, brief=brief, output_format=form or "table")
 
 
 @main.command("fit")

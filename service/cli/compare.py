@@ -1,4 +1,4 @@
-"""What `outlay compare` does: the workload of a file or of flags on every matching offer, as a table, CSV or JSON."""
+"""`outlay compare`: a workload from a file or flags on every matching offer, as a table, CSV or JSON."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ FLAG_PATHS = {name: f"workload.{commands.FLAG_PATHS[name]}" for name in WORKLOAD
     "snapshot": "snapshot",
 }
 LISTS = ("accelerators", "counts", "providers", "regions", "pricing", "jurisdictions")
-PLAIN_COLUMNS = ("rank", "id", "variant", "feasible", "on_pareto_front", "count", "nodes", "spare_accelerators")
+OPTION_COLUMNS = ("rank", "id", "variant", "feasible", "on_pareto_front", "count", "nodes", "spare_accelerators")
 COMMITMENT_COLUMNS = ("term_hours", "paid_hours", "used_share")
 OFFER_COLUMNS = ("provider", "region", "instance_type", "accelerator", "accelerators_per_instance", "pricing", "market")
 PRICE_COLUMNS = ("usd_per_accelerator_hour", "availability", "observed_at", "source", "stale")
@@ -48,12 +48,12 @@ HEAD = (
     *("", "USD", "", "days", "p90 days", "finish", "in time", "tCO2e"),
     *("provider", "region", "instances", "pricing", "availability", "read", ""),
 )
-LASTING = ("on_demand", "reserved_1y", "reserved_3y")
+UNINTERRUPTED_PRICINGS = ("on_demand", "reserved_1y", "reserved_3y")
 FIGURES = 6
 
 
-def compare(file: Path | None, flags: Mapping[str, Any], settings: Sequence[str], *, brief: bool, form: str) -> None:
-    """Compare the options of a file with the flags and settings laid over it; `form` is table, csv or json."""
+def compare(file: Path | None, flags: Mapping[str, Any], settings: Sequence[str], *, brief: bool, output_format: str) -> None:
+    """Compare the options of a file with the flags and settings applied; `output_format` is table, csv or json."""
     from service.schemas.comparison.request import CompareRequestSchema
     from service.serialization import plain
     from service.usecases.comparison.compare import compare as usecase
@@ -61,63 +61,63 @@ def compare(file: Path | None, flags: Mapping[str, Any], settings: Sequence[str]
     request = commands.read_request(file) if file else {}
     listed = {name: commands.split_list(value) if name in LISTS and value is not None else value for name, value in flags.items()}
     commands.apply_settings(request, listed, FLAG_PATHS, settings)
-    given = commands.load_request(CompareRequestSchema(), request)
+    validated = commands.load_request(CompareRequestSchema(), request)
     with commands.report_errors():
-        answer = plain(usecase(commands.make_context(), given))
-    click.echo({"json": _json, "csv": as_csv}.get(form, lambda found: table(found, brief=brief))(answer))
+        answer = plain(usecase(commands.make_context(), validated))
+    click.echo({"json": _json, "csv": format_csv}.get(output_format, lambda entry: table(entry, brief=brief))(answer))
 
 
 def table(answer: Entry, *, brief: bool) -> str:
-    """The options in order, then how many there were, the variants, what owned hardware costs, and what to be careful about.
+    """The options in order, their number, the variants, the costs of owned hardware, and warnings.
 
-    Where nothing is feasible that stands first, with what comes nearest.
+    Where nothing is feasible, that comes first, with the nearest option.
     """
     options, warnings = answer["options"], answer["warnings"]
-    none = bool(options) and not any(option["feasible"] for option in options)
-    lead, warnings = (warnings[:1], warnings[1:]) if none else ([], warnings)
+    none_feasible = bool(options) and not any(option["feasible"] for option in options)
+    first_warnings, warnings = (warnings[:1], warnings[1:]) if none_feasible else ([], warnings)
     ruled_out = ", ".join(f"{reason} {count}" for reason, count in answer["infeasible"].items()) or "none"
     count = f"{len(options)} of {answer['considered']} options"
-    rows = [_row(option, clip=sys.stdout.isatty() and not none) for option in options]
+    rows = [_row(option, clip=sys.stdout.isatty() and not none_feasible) for option in options]
     parts = [
-        *lead,
+        *first_warnings,
         tables.columns(_without_empty([HEAD, *rows])) if rows else "no options",
         f"{count}, * on the Pareto front of cost, finish and carbon; ruled out, some for several reasons: {ruled_out}",
         f"prices {answer['price_snapshot']}, engine {answer['engine_version']}, the oldest shown of {_day(answer['prices_as_of'])}",
     ]
     parts += [f"stale prices: {', '.join(answer['stale_providers'])}"] if answer["stale_providers"] else []
-    parts += _variants(answer["variants"])
-    parts += [line for plant in answer["on_prem"] for line in _owned(plant, answer["break_even"])]
+    parts += _describe_variants(answer["variants"])
+    parts += [line for cluster in answer["on_prem"] for line in _describe_owned(cluster, answer["break_even"])]
     parts += [f"warning: {warning}" for warning in warnings]
     return "\n".join([*parts, *tables.assumptions(answer, brief=brief)])
 
 
 def _without_empty(rows: Sequence[Sequence[str]]) -> list[tuple[str, ...]]:
-    """The rows, the first of which is their head, without columns that nothing stands in."""
-    full = [index for index in range(len(rows[0])) if any(row[index] for row in rows[1:])]
-    return [tuple(row[index] for index in full) for row in rows]
+    """The rows, the first of which is the head, without empty columns."""
+    filled = [index for index in range(len(rows[0])) if any(row[index] for row in rows[1:])]
+    return [tuple(row[index] for index in filled) for row in rows]
 
 
-def _variants(found: Sequence[Entry]) -> list[str]:
-    """A line for each, with what it costs more than the cheapest."""
-    least = min((each["cost_usd"] for each in found if each["cost_usd"] is not None), default=0.0)
-    return [f"variant {each['name']}: {_variant(each, least)}" for each in found]
+def _describe_variants(entries: Sequence[Entry]) -> list[str]:
+    """A line for each variant, with its extra cost over the cheapest."""
+    lowest = min((entry["cost_usd"] for entry in entries if entry["cost_usd"] is not None), default=0.0)
+    return [f"variant {entry['name']}: {_describe_variant(entry, lowest)}" for entry in entries]
 
 
-def _variant(each: Entry, least: float) -> str:
-    if each["best"] is None:
-        return f"none of its options is feasible: {each['reason']}"
-    more = each["cost_usd"] - least
-    beside = f"{tables.figure(more)} USD ({more / least:.0%}) more than the cheapest" if more else "the cheapest"
-    days = tables.figure(each["wall_clock_hours"] / 24)
-    return f"{tables.figure(each['cost_usd'])} USD, {days} days, {beside}; {each['feasible']} feasible, the best {each['best']}"
+def _describe_variant(entry: Entry, lowest: float) -> str:
+    if entry["best"] is None:
+        return f"none of its options is feasible: {entry['reason']}"
+    more = entry["cost_usd"] - lowest
+    difference = f"{tables.figure(more)} USD ({more / lowest:.0%}) more than the cheapest" if more else "the cheapest"
+    days = tables.figure(entry["wall_clock_hours"] / 24)
+    return f"{tables.figure(entry['cost_usd'])} USD, {days} days, {difference}; {entry['feasible']} feasible, the best {entry['best']}"
 
 
-def as_csv(answer: Entry) -> str:
-    """The options, a line each."""
+def format_csv(answer: Entry) -> str:
+    """The options as CSV."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(_flat(answer["options"][0]) if answer["options"] else ["rank"])
-    writer.writerows(_flat(option).values() for option in answer["options"])
+    writer.writerow(_flatten(answer["options"][0]) if answer["options"] else ["rank"])
+    writer.writerows(_flatten(option).values() for option in answer["options"])
     return text.getvalue().rstrip("\n")
 
 
@@ -139,7 +139,7 @@ def _row(option: Entry, *, clip: bool) -> tuple[str, ...]:
         f"{option['rank']}" if option["feasible"] else "-",
         tables.figure(cost["p50"]) if cost else "-",
         f"{tables.figure(cost['p10'])} - {tables.figure(cost['p90'])}" if cost else "",
-        *_when(option["time"]),
+        *_format_time(option["time"]),
         tables.figure(energy["tco2e"]) if energy else "-",
         offer["provider"],
         offer["region"],
@@ -151,8 +151,8 @@ def _row(option: Entry, *, clip: bool) -> tuple[str, ...]:
     )
 
 
-def _when(time: Entry | None) -> tuple[str, str, str, str]:
-    """Days at the median and the 90th percentile, the day it is finished, and how surely that is in time."""
+def _format_time(time: Entry | None) -> tuple[str, str, str, str]:
+    """Days at the median and the 90th percentile, the finish date, and the probability of keeping the deadline."""
     if time is None:
         return "-", "-", "", ""
     hours, probability = time["wall_clock_hours"], time["deadline_probability"]
@@ -161,33 +161,33 @@ def _when(time: Entry | None) -> tuple[str, str, str, str]:
     return tables.figure(hours["p50"] / 24), tables.figure(hours["p90"] / 24), finish, in_time
 
 
-def _owned(plant: Entry, found: Sequence[Entry]) -> list[str]:
-    """What an owned hour costs, and for each variant what it would take to beat the best that stays and the best spot option."""
-    usd = plant["usd_per_delivered_accelerator_hour"]
-    name, year = f"on_prem:{plant['name']}", tables.figure(plant["annual_usd"])
-    against = [each for each in found if each["on_prem"] == plant["name"]]
-    variants = dict.fromkeys(each["variant"] for each in against)
+def _describe_owned(cluster: Entry, entries: Sequence[Entry]) -> list[str]:
+    """Cost of a used hour, and for each variant the verdict against the best uninterrupted and the best spot option."""
+    usd = cluster["usd_per_delivered_accelerator_hour"]
+    name, year = f"on_prem:{cluster['name']}", tables.figure(cluster["annual_usd"])
+    verdicts = [entry for entry in entries if entry["on_prem"] == cluster["name"]]
+    variants = dict.fromkeys(entry["variant"] for entry in verdicts)
     best = (
-        next((each for each in against if each["variant"] == variant and each["pricing"] in pricings), None)
+        next((entry for entry in verdicts if entry["variant"] == variant and entry["pricing"] in pricings), None)
         for variant in variants
-        for pricings in (LASTING, ("spot",))
+        for pricings in (UNINTERRUPTED_PRICINGS, ("spot",))
     )
     return [
         f"{name}: {usd:.4f} USD for each used accelerator-hour, {year} USD a year",
-        *(f"{name}: {_beats(each)}" for each in best if each),
+        *(f"{name}: {_describe_verdict(entry)}" for entry in best if entry),
     ]
 
 
-def _beats(even: Entry) -> str:
+def _describe_verdict(verdict: Entry) -> str:
     """The verdict against one option."""
-    utilisation = "at no utilisation" if even["utilisation"] is None else f"from {even['utilisation']:.0%} utilisation on"
-    months = "never paid back" if even["months"] is None else f"paid back in {even['months']:.0f} months"
-    rent = f"{even['against_usd_per_accelerator_hour']:.4f} USD ({even['pricing']}) of {even['against']}"
-    return f"against {rent}: cheaper {utilisation}, {months}, wins with probability {even['probability_buying_wins']:.0%}"
+    utilisation = "at no utilisation" if verdict["utilisation"] is None else f"from {verdict['utilisation']:.0%} utilisation on"
+    months = "never paid back" if verdict["months"] is None else f"paid back in {verdict['months']:.0f} months"
+    rent = f"{verdict['against_usd_per_accelerator_hour']:.4f} USD ({verdict['pricing']}) of {verdict['against']}"
+    return f"against {rent}: cheaper {utilisation}, {months}, wins with probability {verdict['probability_buying_wins']:.0%}"
 
 
-def _flat(option: Entry) -> dict[str, Any]:
-    """An option as columns; what is not known is empty."""
+def _flatten(option: Entry) -> dict[str, Any]:
+    """An option as columns; unknown values are empty."""
     offer, time, energy, speed = option["offer"], option["time"] or {}, option["energy"] or {}, option["throughput"] or {}
     ranges = {
         "cost_usd": option["cost_usd"],
@@ -197,7 +197,7 @@ def _flat(option: Entry) -> dict[str, Any]:
         "tokens_per_s_per_accelerator": speed.get("tokens_per_s_per_accelerator"),
     }
     row = {
-        **{name: option[name] for name in PLAIN_COLUMNS},
+        **{name: option[name] for name in OPTION_COLUMNS},
         **{name: offer[name] for name in (*OFFER_COLUMNS, *PRICE_COLUMNS)},
         **{f"{name}_{part}": quantity and quantity[part] for name, quantity in ranges.items() for part in RANGES},
         **{name: energy.get(name) for name in ("mwh", "tco2e")},
@@ -206,11 +206,11 @@ def _flat(option: Entry) -> dict[str, Any]:
         "inter_node_gbps": speed.get("inter_node_gbps"),
         "reasons": "; ".join(option["reasons"]),
     }
-    return {name: _cell(value) for name, value in row.items()}
+    return {name: _format_cell(value) for name, value in row.items()}
 
 
-def _cell(value: Any) -> Any:
-    """A value for a column: true and false as JSON has them, figures to six digits, from a hundred thousand on to whole ones."""
+def _format_cell(value: Any) -> Any:
+    """A value for a column: booleans as in JSON, figures to six digits, whole numbers from a hundred thousand on."""
     if isinstance(value, bool):
         return "true" if value else "false"
     if not isinstance(value, float) or value == 0:

@@ -1,4 +1,4 @@
-"""What `outlay optimal` does: the optimum of a file or of flags, readable, as JSON, and drawn."""
+"""`outlay optimal`: the optimum for a file or flags, as text, JSON or a chart."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ HOURS_PER_DAY = 24
 
 
 def optimal(file: Path | None, flags: Mapping[str, Any], settings: Sequence[str], *, plot: Path | None, brief: bool, as_json: bool) -> None:
-    """Answer the request of a file with the flags and settings laid over it; `plot` is where its curves are drawn."""
+    """Answer the request of a file with the flags and settings applied; `plot` is the file for its chart."""
     from service.schemas.scaling.optimum_request import OptimalRequestSchema
     from service.serialization import plain
     from service.usecases.scaling.optimum import optimal as usecase
@@ -45,9 +45,9 @@ def optimal(file: Path | None, flags: Mapping[str, Any], settings: Sequence[str]
     counts = [f"{FLAG_PATHS[name]}={flags[name]}" for name in COUNTS if flags[name] is not None]
     others = {name: value for name, value in flags.items() if name not in COUNTS}
     commands.apply_settings(request, others, FLAG_PATHS, [*counts, *settings])
-    given = commands.load_request(OptimalRequestSchema(), request)
+    validated = commands.load_request(OptimalRequestSchema(), request)
     with commands.report_errors():
-        answer = plain(usecase(commands.make_context(), given))
+        answer = plain(usecase(commands.make_context(), validated))
     if plot is not None:
         draw(answer, plot)
     click.echo(json.dumps(answer, indent=2) if as_json else table(answer, brief=brief))
@@ -61,7 +61,7 @@ def draw(answer: Entry, file: Path) -> None:
 
 
 def table(answer: Entry, *, brief: bool) -> str:
-    """The optimum, what it takes, and what stands beside it."""
+    """The optimum, its costs, and what lies around it."""
     rows = [
         ("parameters", tables.spread(answer["params"], tables.scaled)),
         ("tokens", tables.spread(answer["tokens"], tables.scaled)),
@@ -75,12 +75,12 @@ def table(answer: Entry, *, brief: bool) -> str:
         *_plan(answer["plan"]),
         ("prices, engine", f"{answer['price_snapshot']}, {answer['engine_version']}"),
     ]
-    parts = [tables.columns([row for row in rows if row[1]]), *_beside(answer)]
-    estimated = answer["estimate"] or {"warnings": [], "assumptions": []}
-    warnings = dict.fromkeys([*answer["warnings"], *estimated["warnings"]])
+    parts = [tables.columns([row for row in rows if row[1]]), *_other_laws(answer)]
+    estimate = answer["estimate"] or {"warnings": [], "assumptions": []}
+    warnings = dict.fromkeys([*answer["warnings"], *estimate["warnings"]])
     parts += [f"warning: {warning}" for warning in warnings]
-    everything = {"assumptions": [*answer["assumptions"], *estimated["assumptions"]]}
-    return "\n".join([*parts, *tables.assumptions(everything, brief=brief)])
+    assumptions = {"assumptions": [*answer["assumptions"], *estimate["assumptions"]]}
+    return "\n".join([*parts, *tables.assumptions(assumptions, brief=brief)])
 
 
 def _training(answer: Entry) -> list[tuple[str, str]]:
@@ -95,35 +95,35 @@ def _training(answer: Entry) -> list[tuple[str, str]]:
 
 
 def _layout(answer: Entry) -> list[tuple[str, str]]:
-    suggested, estimated = answer["suggestion"], answer["estimate"]
-    if suggested is None:
+    layout, estimate = answer["suggestion"], answer["estimate"]
+    if layout is None:
         return []
-    fields = ", ".join(f"{name} {value}" for name, value in suggested["model"].items())
-    tokens = suggested["data"]["tokens"] * suggested["data"].get("epochs", 1)
-    rows = [("a layout", f"{fields}: {tables.scaled(suggested['params'])} on {tables.scaled(tokens)} tokens")]
-    if estimated is None:
+    fields = ", ".join(f"{name} {value}" for name, value in layout["model"].items())
+    tokens = layout["data"]["tokens"] * layout["data"].get("epochs", 1)
+    rows = [("a layout", f"{fields}: {tables.scaled(layout['params'])} on {tables.scaled(tokens)} tokens")]
+    if estimate is None:
         return rows
-    days = estimated["time"]["wall_clock_hours"]["p50"] / HOURS_PER_DAY
-    cost = tables.spread(estimated["cost"]["total_usd"], tables.figure)
-    return [*rows, ("its estimate", f"{cost} USD, {tables.figure(days)} days"), ("price", tables.price_text(estimated["price"]))]
+    days = estimate["time"]["wall_clock_hours"]["p50"] / HOURS_PER_DAY
+    cost = tables.spread(estimate["cost"]["total_usd"], tables.figure)
+    return [*rows, ("its estimate", f"{cost} USD, {tables.figure(days)} days"), ("price", tables.price_text(estimate["price"]))]
 
 
 def _lifetime(lifetime: Entry | None) -> list[tuple[str, str]]:
     if lifetime is None:
         return []
-    alone = lifetime["training_only"]
+    training_only = lifetime["training_only"]
     served = f"{tables.scaled(lifetime['inference_tokens'])} tokens served"
-    beside = ("", f"against {tables.scaled(alone['params'])} on {tables.scaled(alone['tokens'])}, best for training alone")
+    training_only_row = ("", f"against {_size(training_only)}, best for training alone")
     if lifetime["saves_share"] is None or lifetime["extra_training_share"] is None:
-        return [("lifetime", f"{served}, which the best for training alone cannot be on these accelerators"), beside]
+        return [("lifetime", f"{served}, which the best for training alone cannot be on these accelerators"), training_only_row]
     in_usd = lifetime["saves_usd"] is not None
     saved = f"{tables.figure(lifetime['saves_usd'])} USD" if in_usd else f"{lifetime['saves_flops']:.3g} FLOPs"
-    more = ("", f"training costs {lifetime['extra_training_share']:.0%} more")
-    return [("lifetime", f"{served}: saves {saved} ({lifetime['saves_share']:.0%})"), beside, more]
+    training_row = ("", f"training costs {lifetime['extra_training_share']:.0%} more")
+    return [("lifetime", f"{served}: saves {saved} ({lifetime['saves_share']:.0%})"), training_only_row, training_row]
 
 
 def _smaller(rows: Sequence[Entry]) -> list[tuple[str, str]]:
-    heads = ["price of deviating", *[""] * len(rows)]
+    heads = ["smaller models", *[""] * len(rows)]
     return [
         (head, f"{row['extra_share']:.0%} more: {tables.scaled(row['params'])} ({row['params_share'] - 1:.0%}), as good")
         for head, row in zip(heads, rows, strict=False)
@@ -133,21 +133,24 @@ def _smaller(rows: Sequence[Entry]) -> list[tuple[str, str]]:
 def _plan(plan: Entry | None) -> list[tuple[str, str]]:
     if plan is None:
         return []
-    own, best = plan["plan"], plan["same_loss"]
     wasted = f"{plan['wasted_share']:.0%} of its FLOPs"
     if plan["wasted_usd"] is not None:
         wasted += f", {tables.figure(plan['wasted_usd'])} USD"
     return [
-        ("your plan", f"{tables.scaled(own['params'])} on {tables.scaled(own['tokens'])}: loss {_loss(own['loss'])}, wastes {wasted}"),
-        ("", f"as good: {tables.scaled(best['params'])} on {tables.scaled(best['tokens'])}; of its FLOPs {plan['loss_excess']:.4f} better"),
+        ("your plan", f"{_size(plan['plan'])}: loss {_loss(plan['plan']['loss'])}, wastes {wasted}"),
+        ("", f"as good: {_size(plan['same_loss'])}; of its FLOPs {plan['loss_excess']:.4f} better"),
     ]
 
 
-def _beside(answer: Entry) -> list[str]:
-    """Other laws and published plans at the same FLOPs."""
-    rows = [(each["law"], each["params"], each["tokens"]) for each in answer["other_laws"]]
-    rows += [(each["name"], each["params"], each["tokens"]) for each in answer["published"]]
+def _other_laws(answer: Entry) -> list[str]:
+    """Other laws and published plans for the same FLOPs."""
+    rows = [(entry["law"], entry["params"], entry["tokens"]) for entry in answer["other_laws"]]
+    rows += [(entry["name"], entry["params"], entry["tokens"]) for entry in answer["published"]]
     return [tables.columns([("the same by", "parameters", "tokens"), *((name, tables.scaled(n), tables.scaled(d)) for name, n, d in rows)])]
+
+
+def _size(model: Entry) -> str:
+    return f"{tables.scaled(model['params'])} on {tables.scaled(model['tokens'])}"
 
 
 def _loss(value: float) -> str:

@@ -1,4 +1,4 @@
-"""What `outlay fit` and `outlay loss-curve` do: runs or a curve from a file, the law or the end as text or JSON."""
+"""`outlay fit` and `outlay loss-curve`: a law from runs, or the end of a loss curve, as text or JSON."""
 
 from __future__ import annotations
 
@@ -31,41 +31,41 @@ COUNTS = ("plan_tokens", "warmup", "decay_tokens")
 
 
 def fit(file: Path, flags: Mapping[str, Any], *, plot: Path | None, brief: bool, as_json: bool) -> None:
-    """Fit a law to the runs of a file, with what the flags ask for laid over it; `plot` is where runs and law are drawn."""
+    """Fit a law to the runs of a file with the flags applied; `plot` is the file for its chart."""
     from service.schemas.scaling.law_fit import LawFitRequestSchema
     from service.serialization import plain
     from service.usecases.scaling.law_fit import fit_scaling_law
 
     request = _request(file, LAW_COLUMNS)
     commands.apply_settings(request, {name: flags[name] for name in FIT_PATHS}, FIT_PATHS, ())
-    _ask(request, flags)
-    given = commands.load_request(LawFitRequestSchema(), request)
+    _add_runs(request, flags)
+    validated = commands.load_request(LawFitRequestSchema(), request)
     with commands.report_errors():
-        answer = plain(fit_scaling_law(given))
+        answer = plain(fit_scaling_law(validated))
     if plot is not None:
-        draw_fit(given["points"], answer, plot)
-    click.echo(json.dumps(answer, indent=2) if as_json else law_text(answer, brief=brief))
+        draw_fit(validated["points"], answer, plot)
+    click.echo(json.dumps(answer, indent=2) if as_json else format_law(answer, brief=brief))
 
 
 def loss_curve(file: Path, flags: Mapping[str, Any], settings: Sequence[str], *, brief: bool, as_json: bool) -> None:
-    """Extrapolate the curve of a file, with the flags and settings laid over it."""
+    """Extrapolate the curve of a file with the flags and settings applied."""
     from service.schemas.scaling.loss_curves import CurveRequestSchema
     from service.serialization import plain
     from service.usecases.scaling.loss_curves import extrapolate_curve
 
     request = _request(file, CURVE_COLUMNS)
-    laid = {name: _count(value) if name in COUNTS and value is not None else value for name, value in flags.items()}
-    if laid["ends"] is not None:
-        laid["ends"] = [_count(end.strip()) for end in laid["ends"].split(",")]
-    commands.apply_settings(request, laid, CURVE_PATHS, settings)
-    given = commands.load_request(CurveRequestSchema(), request)
+    settings_by_name = {name: _count(value) if name in COUNTS and value is not None else value for name, value in flags.items()}
+    if settings_by_name["ends"] is not None:
+        settings_by_name["ends"] = [_count(end.strip()) for end in settings_by_name["ends"].split(",")]
+    commands.apply_settings(request, settings_by_name, CURVE_PATHS, settings)
+    validated = commands.load_request(CurveRequestSchema(), request)
     with commands.report_errors():
-        answer = plain(extrapolate_curve(commands.make_context(), given))
-    click.echo(json.dumps(answer, indent=2) if as_json else curve_text(answer, brief=brief))
+        answer = plain(extrapolate_curve(commands.make_context(), validated))
+    click.echo(json.dumps(answer, indent=2) if as_json else format_curve(answer, brief=brief))
 
 
 def draw_fit(runs: Sequence[Entry], answer: Entry, file: Path) -> None:
-    """Write the runs, curves of equal FLOPs by the law and the runs foretold as SVG."""
+    """Write the runs, curves of equal FLOPs by the law and the predicted runs as SVG."""
     from service.formats.documents.charts import fit_chart, svg
     from service.serialization import plain
     from service.usecases.scaling.iso_flops import iso_flop_curves
@@ -74,8 +74,8 @@ def draw_fit(runs: Sequence[Entry], answer: Entry, file: Path) -> None:
     charts.write_svg(file, lambda: svg(fit_chart(runs, answer, plain(iso_flop_curves(answer["law"], flops)))))
 
 
-def law_text(answer: Entry, *, brief: bool) -> str:
-    """The law's parameters with their intervals, what it foretells, runs to make next, and what to be careful about."""
+def format_law(answer: Entry, *, brief: bool) -> str:
+    """The law's parameters with their intervals, predictions, runs to make next, and warnings."""
     head = ("", "best fit", "interval of 80 %", "standard error")
     rows = [
         (name, f"{value:.5g}", _interval(*answer["intervals"][name]), f"{answer['standard_errors'][name]:.3g}")
@@ -95,17 +95,17 @@ def law_text(answer: Entry, *, brief: bool) -> str:
     return "\n".join([*parts, *tables.assumptions(answer, brief=brief)])
 
 
-def curve_text(answer: Entry, *, brief: bool) -> str:
-    """What to do, where each end leads and what it takes, and what to be careful about."""
-    advice, against = answer["advice"], answer["against_plan"]
+def format_curve(answer: Entry, *, brief: bool) -> str:
+    """The advice, the loss and cost of each end, and warnings."""
+    advice, plan = answer["advice"], answer["against_plan"]
     head = ("", "tokens", "loss", "above the plan's end", "at the planned loss", "USD left", "saves USD")
     parts = [
         f"{advice['action']} to {tables.scaled(advice['tokens'])} tokens: {advice['why']}",
         f"at {tables.scaled(answer['tokens'])} tokens, {answer['done']:.0%} of the plan: loss {answer['loss_now']:.4g}, {answer['state']}",
         f"at the plan's end: loss {tables.spread(answer['final_loss'], _loss)}",
     ]
-    if against:
-        parts.append(f"planned {against['planned_loss']:g}: reached with probability {against['probability']:.0%}")
+    if plan:
+        parts.append(f"planned {plan['planned_loss']:g}: reached with probability {plan['probability']:.0%}")
     parts.append(tables.columns([head, *(_option(option) for option in answer["options"])]))
     parts += [f"prices {answer['price_snapshot']}, {tables.price_text(answer['price'])}"] if answer["price"] else []
     parts += [f"engine {answer['engine_version']}", *(f"warning: {warning}" for warning in answer["warnings"])]
@@ -113,12 +113,12 @@ def curve_text(answer: Entry, *, brief: bool) -> str:
 
 
 def _request(file: Path, names: Sequence[str]) -> dict[str, Any]:
-    """The request of a file; of a CSV its points alone."""
+    """The request of a file; a CSV holds the points only."""
     return {"points": _points(file, names)} if file.suffix.lower() == ".csv" else commands.read_request(file)
 
 
 def _points(file: Path, names: Sequence[str]) -> list[dict[str, Any]]:
-    """The rows of a CSV with a header. ClickException where a column is missing or a cell is no number."""
+    """The rows of a CSV with a header. Raises ClickException where a column is missing or a cell is no number."""
     try:
         with file.open(encoding="utf-8-sig", newline="") as lines:
             rows = csv.DictReader(lines)
@@ -131,7 +131,7 @@ def _points(file: Path, names: Sequence[str]) -> list[dict[str, Any]]:
 
 
 def _number(file: Path, line: int, cell: str | None) -> float | None:
-    """A cell: 1e9, 2.31, 70B; nan, and an empty one, are none."""
+    """A cell: 1e9, 2.31, 70B; nan and empty cells are None."""
     text = (cell or "").strip()
     if text.lower() in ("", "nan", "inf"):
         return None
@@ -141,15 +141,15 @@ def _number(file: Path, line: int, cell: str | None) -> float | None:
         raise click.ClickException(f"{file}, line {line}: {text!r} is no number") from None
 
 
-def _ask(request: dict[str, Any], flags: Mapping[str, Any]) -> None:
-    """Put what is to be foretold and designed into the request."""
+def _add_runs(request: dict[str, Any], flags: Mapping[str, Any]) -> None:
+    """Add the runs to predict and the design to the request."""
     runs = [_run(text, "--predict") for text in flags["predict"]]
     if runs:
         request["predict"] = runs
     if flags["next_flops"] is not None:
         target = _run(flags["target"], "--target") if flags["target"] else next(iter(request.get("predict", ())), None)
         if target is None:
-            raise click.UsageError("which run is to be sharpened? Give --target PARAMS:TOKENS")
+            raise click.UsageError("state the run to predict better with --target PARAMS:TOKENS")
         request["design"] = {"flops": _flops(flags["next_flops"]), "target": target}
     elif flags["target"]:
         raise click.UsageError("--target belongs to --next-flops")
@@ -170,7 +170,7 @@ def _flops(text: str) -> float:
 
 
 def _count(text: str) -> Any:
-    """A count as the schema reads it: a number as JSON writes it, else the text."""
+    """A count as the schema reads it: a number as in JSON, else the text."""
     try:
         return json.loads(text)
     except json.JSONDecodeError:
@@ -180,16 +180,16 @@ def _count(text: str) -> Any:
 def _held_out(check: Entry | None) -> list[str]:
     if check is None:
         return []
-    told = f"{check['error']:.2%} off in the median, {check['covered']:.0%} in their interval"
-    return [f"check: the largest runs ({check['points']}) foretold from the others: {told}"]
+    summary = f"{check['error']:.2%} off in the median, {check['covered']:.0%} in their interval"
+    return [f"check: the largest runs ({check['points']}) predicted from the others: {summary}"]
 
 
-def _predictions(found: Sequence[Entry]) -> list[str]:
-    if not found:
+def _predictions(runs: Sequence[Entry]) -> list[str]:
+    if not runs:
         return []
     head = ("params", "tokens", "loss", "")
     rows = [
-        (tables.scaled(run["params"]), tables.scaled(run["tokens"]), tables.spread(run, _loss), "; ".join(run["warnings"])) for run in found
+        (tables.scaled(run["params"]), tables.scaled(run["tokens"]), tables.spread(run, _loss), "; ".join(run["warnings"])) for run in runs
     ]
     return [tables.columns([head, *rows])]
 
@@ -203,8 +203,12 @@ def _next_runs(design: Entry | None) -> list[str]:
         for run in design["runs"]
     ]
     before, after = (tables.spread(design[name], _loss) for name in ("before", "after"))
-    told = f"{design['flops']:.3g} FLOPs in all; the target's loss now {before}, then expected {after}"
-    return [tables.columns([head, *rows]), told] if rows else [f"no run for that sum would tell enough; the target's loss is {before}"]
+    summary = f"{design['flops']:.3g} FLOPs in all; the target's loss now {before}, then expected {after}"
+    return (
+        [tables.columns([head, *rows]), summary]
+        if rows
+        else [f"no run within that budget narrows the interval; the target's loss is {before}"]
+    )
 
 
 def _option(option: Entry) -> tuple[str, ...]:

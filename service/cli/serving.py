@@ -1,4 +1,4 @@
-"""What `outlay serving` does: the model of a file or of flags in service, as a table, CSV or JSON."""
+"""`outlay serving`: serving of a model from a file or flags, as a table, CSV or JSON."""
 
 from __future__ import annotations
 
@@ -46,8 +46,10 @@ PRICE_COLUMNS = ("provider", "region", "instance_type", "pricing", "usd_per_acce
 CONFIGURATION_COLUMNS = ("accelerator", "accelerators", "batch", "format", "bits")
 
 
-def serving(file: Path | None, flags: Mapping[str, Any], settings: Sequence[str], *, plot: Path | None, brief: bool, form: str) -> None:
-    """Plan the serving of a file with the flags and settings laid over it; `form` is table, csv or json, `plot` where options are drawn."""
+def serving(
+    file: Path | None, flags: Mapping[str, Any], settings: Sequence[str], *, plot: Path | None, brief: bool, output_format: str
+) -> None:
+    """Plan the serving of a file with the flags and settings applied; `output_format` is table, csv or json, `plot` its chart."""
     from service.schemas.serving import ServingRequestSchema
     from service.serialization import plain
     from service.usecases.serving.serve import serve
@@ -55,23 +57,23 @@ def serving(file: Path | None, flags: Mapping[str, Any], settings: Sequence[str]
     request = commands.read_request(file) if file else {}
     listed = {name: commands.split_list(value) if name in LISTS and value is not None else value for name, value in flags.items()}
     commands.apply_settings(request, listed, FLAG_PATHS, settings)
-    given = commands.load_request(ServingRequestSchema(), request)
+    validated = commands.load_request(ServingRequestSchema(), request)
     with commands.report_errors():
-        answer = plain(serve(commands.make_context(), given))
+        answer = plain(serve(commands.make_context(), validated))
     if plot is not None:
-        draw(answer, given.get("latency", {}).get("time_per_output_token_ms"), plot)
-    click.echo({"json": _json, "csv": as_csv}.get(form, lambda found: table(found, brief=brief))(answer))
+        draw(answer, validated.get("latency", {}).get("time_per_output_token_ms"), plot)
+    click.echo({"json": _json, "csv": format_csv}.get(output_format, lambda entry: table(entry, brief=brief))(answer))
 
 
 def draw(answer: Entry, limit_ms: float | None, file: Path) -> None:
-    """Write what the options' tokens cost, and how soon they come, as SVG."""
+    """Write cost and speed of the options as SVG."""
     from service.formats.documents.charts import serving_chart, svg
 
     charts.write_svg(file, lambda: svg(serving_chart(answer, limit_ms)))
 
 
 def table(answer: Entry, *, brief: bool) -> str:
-    """The best option, what else there is, levers, and what to be careful about."""
+    """The best option, the others, levers, and warnings."""
     parts = [tables.columns([row for row in _best(answer) if row[1]])]
     parts += [_options(answer)] if answer["alternatives"] else []
     parts += _levers(answer["levers"]) if answer["levers"] else []
@@ -79,10 +81,10 @@ def table(answer: Entry, *, brief: bool) -> str:
     return "\n".join([*parts, *tables.assumptions(answer, brief=brief)])
 
 
-def as_csv(answer: Entry) -> str:
-    """The options, a line each, the best first."""
+def format_csv(answer: Entry) -> str:
+    """The options as CSV, the best first."""
     text = io.StringIO()
-    rows = [_flat(option) for option in (answer["best"], *answer["alternatives"])]
+    rows = [_flatten(option) for option in (answer["best"], *answer["alternatives"])]
     writer = csv.DictWriter(text, rows[0], lineterminator="\n")
     writer.writeheader()
     writer.writerows(rows)
@@ -108,7 +110,7 @@ def _best(answer: Entry) -> list[tuple[str, str]]:
         ("input", f"{tables.spread(cost['usd_per_million_input_tokens'], tables.figure)} USD a million tokens"),
         ("output", f"{tables.spread(cost['usd_per_million_output_tokens'], tables.figure)} USD a million tokens"),
         ("month", f"{tables.spread(cost['usd_per_month'], tables.figure)} USD" if cost["usd_per_month"] else ""),
-        ("life", _life(lifetime) if lifetime else ""),
+        ("life", _describe_lifetime(lifetime) if lifetime else ""),
         ("quality", _quality(best["configuration"]["quality_loss_percent"])),
         ("price", tables.price_text(best["price"])),
         ("prices, engine", f"{answer['price_snapshot']}, {answer['engine_version']}"),
@@ -128,10 +130,11 @@ def _fleet(fleet: Entry | None) -> str:
     return f"{replicas} replicas, {accelerators} accelerators paid for, {fleet['utilisation']:.0%} used"
 
 
-def _life(lifetime: Entry) -> str:
+def _describe_lifetime(lifetime: Entry) -> str:
     months = f" in {tables.figure(lifetime['months'])} months" if lifetime["months"] else ""
-    trained = f", with training {tables.spread(lifetime['total_usd'], tables.figure)}" if lifetime["training_usd"] else ""
-    return f"{tables.spread(lifetime['serving_usd'], tables.figure)} USD for {tables.scaled(lifetime['tokens'])} tokens{months}{trained}"
+    with_training = f", with training {tables.spread(lifetime['total_usd'], tables.figure)}" if lifetime["training_usd"] else ""
+    usd = tables.spread(lifetime["serving_usd"], tables.figure)
+    return f"{usd} USD for {tables.scaled(lifetime['tokens'])} tokens{months}{with_training}"
 
 
 def _quality(loss: Entry | None) -> str:
@@ -162,7 +165,7 @@ def _row(option: Entry) -> tuple[str, ...]:
     )
 
 
-def _levers(found: Sequence[Entry]) -> list[str]:
+def _levers(levers: Sequence[Entry]) -> list[str]:
     head = ("lever", "to", "USD/M tokens", "training USD", "paid back after", "loses %")
     rows = [
         (
@@ -173,22 +176,22 @@ def _levers(found: Sequence[Entry]) -> list[str]:
             "never" if lever["payback_tokens"] is None else f"{tables.scaled(lever['payback_tokens'])} tokens",
             tables.spread(lever["quality_loss_percent"], tables.figure),
         )
-        for lever in found
+        for lever in levers
     ]
     return [tables.columns([head, *rows])]
 
 
-def _flat(option: Entry) -> dict[str, Any]:
-    """An option as columns; what is not known is empty."""
+def _flatten(option: Entry) -> dict[str, Any]:
+    """An option as columns; unknown values are empty."""
     fleet = option["fleet"] or {}
     blocks = {**option["cost"], **option["latency"], **option["throughput"], "replicas": fleet.get("replicas")}
-    ranges = {name: each for name, each in blocks.items() if not isinstance(each, str)}
+    ranges = {name: quantity for name, quantity in blocks.items() if not isinstance(quantity, str)}
     return {
         "rank": option["rank"],
         **{name: option["configuration"][name] for name in CONFIGURATION_COLUMNS},
         **option["configuration"]["parallelism"],
         **{name: option["price"][name] for name in PRICE_COLUMNS},
-        **{f"{name}_{part}": each and each[part] for name, each in ranges.items() for part in RANGES},
+        **{f"{name}_{part}": quantity and quantity[part] for name, quantity in ranges.items() for part in RANGES},
         "memory_gb": option["memory"]["per_accelerator_gb"],
         "accelerators_paid": (fleet.get("accelerators") or {}).get("p50"),
         "bound_by": option["throughput"]["bound_by"],

@@ -1,4 +1,4 @@
-"""Ways to have a model do a task, and what each costs: the names are the API's."""
+"""Approaches to a task and their costs."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ APPROACHES = ("prompting", "lora", "full_finetune", "continued_pretrain", "disti
 
 @dataclass(frozen=True, slots=True)
 class Approach:
-    """A way, in words: what it needs, what it gives, what it risks, with the source. `method` is an estimate's, "" without training."""
+    """An approach in words: needs, results, risks, with the source. `method` is the estimate's training method, "" without training."""
 
     name: str
     title: str
@@ -29,7 +29,7 @@ class Approach:
 
 @dataclass(frozen=True, slots=True)
 class ApproachNeeds:
-    """What an approach needs, in words, and in figures: tokens trained on, accelerators and the memory of one, hours of people."""
+    """What an approach needs, in words and figures."""
 
     data: Annotated[str, Doc("Data it needs, in words", max_length=1000)]
     accelerators: Annotated[str, Doc("Accelerators it needs, in words", max_length=1000)]
@@ -42,7 +42,7 @@ class ApproachNeeds:
 
 @dataclass(frozen=True, slots=True)
 class ApproachTraining:
-    """The run of an approach. `request` is the estimate's, to be sent to POST /v1/estimate; its bill holds the people's hours, too."""
+    """The training run of an approach, personnel included; `request` can be sent to POST /v1/estimate."""
 
     usd: Annotated[Range, Doc("Cost of the run, with its people", "USD")]
     accelerator_hours: Annotated[Range, Doc("Accelerators times the hours they are held", "accelerator-hours")]
@@ -52,7 +52,7 @@ class ApproachTraining:
 
 @dataclass(frozen=True, slots=True)
 class ApproachServing:
-    """The lifetime's tokens. `prompt_tokens` of a request with demonstrations; `hosted`: at the caller's price of an interface."""
+    """Serving of the lifetime's requests; engines keep the keys and values of demonstrations."""
 
     usd: Annotated[Range, Doc("Cost of serving the lifetime's requests", "USD")]
     usd_per_request: Annotated[Range, Doc("Cost of one request", "USD per request")]
@@ -63,10 +63,7 @@ class ApproachServing:
 
 @dataclass(frozen=True, slots=True)
 class CostedApproach:
-    """An approach with what it costs. `total_usd` is training with people, and serving; None where it cannot be done, `reasons` say why.
-
-    `pays_back_at_tokens`: tokens served from which on it is cheaper than prompting, None where it never is.
-    """
+    """An approach with its costs; null where it is not feasible, with the reasons."""
 
     rank: Annotated[int, Doc("Place in the order, 1 the cheapest", minimum=1)]
     approach: Annotated[str, Doc("Name of the approach", choices=APPROACHES)]

@@ -1,4 +1,4 @@
-"""What is compared and what comes of it: the names are the contract's."""
+"""Constraints and options of a comparison."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ OBJECTIVES: tuple[Objective, ...] = ("cost", "time", "carbon")
 
 @dataclass(frozen=True, slots=True)
 class Constraints:
-    """What an option must keep to; None where it need not. `countries` are ISO 3166-1 alpha-3.
+    """Constraints on options; None where there is none. `countries` are ISO 3166-1 alpha-3 codes.
 
-    `dated`: the start is the caller's, or today under a deadline of theirs. A deadline is kept by the p50, or with
-    `min_deadline_probability`. `horizon_days` stands where neither a deadline nor a number of days is stated.
+    `dated`: the start is stated, or is today under a stated deadline. The deadline is kept by the median, or with
+    `min_deadline_probability`. `horizon_days` applies where neither a deadline nor a number of days is stated.
     """
 
     start: date
@@ -37,7 +37,7 @@ class Constraints:
 
 @dataclass(frozen=True, slots=True)
 class OptionOffer:
-    """What is rented, or owned: then `pricing` is owned and nothing was observed."""
+    """What is rented, or owned: then `pricing` is owned and the price is that of a used hour."""
 
     provider: Annotated[str, Doc("Name of the provider; of owned hardware on_prem")]
     region: Annotated[str, Doc("Region as the provider names it")]
@@ -58,7 +58,7 @@ class OptionOffer:
 
 @dataclass(frozen=True, slots=True)
 class OptionThroughput:
-    """How fast the option's machine is; `inter_node_gbps` is what joins its nodes, None where it is one node."""
+    """Speed of the option's configuration."""
 
     tokens_per_s_per_accelerator: Annotated[Range, Doc("Training speed of one accelerator", "tokens/s per accelerator")]
     mfu: Annotated[Range, Doc("Model FLOPs utilisation: model arithmetic over the dense peak", "1")]
@@ -72,7 +72,7 @@ class OptionThroughput:
 
 @dataclass(frozen=True, slots=True)
 class OptionTime:
-    """How long it takes; `finish` where there is a start, `deadline_probability` where there is a deadline."""
+    """Time with interruptions, lost work and restarts; `finish` and `deadline_probability` where start and deadline are stated."""
 
     wall_clock_hours: Annotated[Range, Doc("Time on the clock, interruptions included", "h")]
     accelerator_hours: Annotated[Range, Doc("Accelerators times the hours they are held", "accelerator-hours")]
@@ -86,7 +86,7 @@ class OptionTime:
 
 @dataclass(frozen=True, slots=True)
 class OptionEnergy:
-    """Energy at the meter and carbon."""
+    """Energy at the meter and carbon, at the median hours."""
 
     mwh: Annotated[float, Doc("Energy at the meter, at the median hours", "MWh")]
     tco2e: Annotated[float, Doc("Emissions, in tonnes of CO2 equivalent", "t CO2e")]
@@ -94,7 +94,7 @@ class OptionEnergy:
 
 @dataclass(frozen=True, slots=True)
 class Commitment:
-    """A reservation's bill: what is paid in whole terms, and which share of it the run and the work around it use."""
+    """Terms of a reservation: whole terms are paid, of which `used_share` is used by the run and its overhead."""
 
     term_hours: Annotated[float, Doc("Hours of one term", "h")]
     paid_hours: Annotated[float, Doc("Hours of all terms that are paid for", "h")]
@@ -103,7 +103,7 @@ class Commitment:
 
 @dataclass(frozen=True, slots=True)
 class Option:
-    """One way to run the workload. Figures are None where it cannot run. `spare_accelerators` are paid for beside the `nodes`."""
+    """One way to run the workload; figures are null where it cannot run. `spare_accelerators` are paid for besides the `nodes`."""
 
     rank: Annotated[int, Doc("Place in the order, 1 the best", minimum=1)]
     id: Annotated[str, Doc("Id of the option, unique in the answer", max_length=1000)]
@@ -124,7 +124,7 @@ class Option:
 
 @dataclass(frozen=True, slots=True)
 class VariantSummary:
-    """The best option of a variant, its p50 figures, how many of its options are feasible, and a reason where none is."""
+    """The best option of a variant, which is always among the options, or a reason where none is feasible."""
 
     name: Annotated[str, Doc("Name of the variant")]
     best: Annotated[str | None, Doc("The id of its best feasible option; null: none", max_length=1000)]
@@ -136,11 +136,7 @@ class VariantSummary:
 
 @dataclass(frozen=True, slots=True)
 class InputSensitivity:
-    """What one input of owned hardware does to the verdict.
-
-    `flips_at` is the value at which it flips, None where no plausible one does; the others are by how much the input's 10th and 90th
-    percentile change the rent at which both cost the same.
-    """
+    """Effect of one input of owned hardware on the verdict: its flip value, and the break-even price over the input's range."""
 
     input: Annotated[str, Doc("Field of the entry of on_prem")]
     value: Annotated[float, Doc("Value as it is, in the field's unit", "unit of the field")]
@@ -159,11 +155,10 @@ class InputSensitivity:
 
 @dataclass(frozen=True, slots=True)
 class BreakEvenVerdict:
-    """Owned hardware against one rented option, both for the same work.
+    """Owned hardware against one rented option for the same work, the best first.
 
-    `usd_per_accelerator_hour` is the rent at which both cost the same, `against_usd_per_accelerator_hour` what the option asks for the
-    work of one owned accelerator-hour, of a reservation as if all of its term were used. None: never. `sensitivity` stands against the
-    best option on demand or reserved, against spot only where there is nothing else.
+    Where any option is feasible, only feasible ones are compared: those shown, and the best of each kind of pricing. The price of a
+    reservation is that of a fully used term. `sensitivity` is given against the best option on demand or reserved, else on spot.
     """
 
     on_prem: Annotated[str, Doc("Name of the entry of on_prem")]
@@ -192,7 +187,7 @@ class BreakEvenVerdict:
 
 @dataclass(frozen=True, slots=True)
 class OwnedClusterCost:
-    """What owned hardware costs, by year and by three kinds of hour: a calendar hour of an accelerator and of a node, a used hour."""
+    """Cost of owned hardware by year and by hour: a calendar hour of an accelerator and of a node, and a used hour."""
 
     name: Annotated[str, Doc("Name of the entry of on_prem")]
     accelerator: Annotated[str, Doc("Canonical name of the accelerator")]

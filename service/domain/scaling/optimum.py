@@ -1,4 +1,4 @@
-"""What a compute-optimal answer is made of: the names are the API's."""
+"""Answer of a request for a compute-optimal model."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ BudgetKind = Literal["flops", "usd", "accelerator_hours", "wall_clock_hours"]
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """What may be spent on training: FLOPs, USD, or hours."""
+    """Budget for training: FLOPs, USD, or hours."""
 
     kind: Annotated[BudgetKind, Doc("What the budget is in")]
     amount: Annotated[float, Doc("The budget, in the unit of `kind`", "unit of kind", maximum=1e100)]
@@ -21,10 +21,7 @@ class Budget:
 
 @dataclass(frozen=True, slots=True)
 class CostedModel:
-    """A model and what it takes. `flops` are 6 N D of training; dollars and hours None without a machine or where it does not fit.
-
-    `serving_usd` of the lifetime's tokens, `serving_flops` where only FLOPs are counted; None without a lifetime.
-    """
+    """A model with its costs; null where they are unknown or the model does not fit. `flops` are 6 x parameters x tokens."""
 
     params: Annotated[float, Doc("Size of the model", "parameters", maximum=1e100)]
     tokens: Annotated[float, Doc("Training tokens", "tokens", maximum=1e100)]
@@ -45,7 +42,7 @@ class CostedModel:
 
 @dataclass(frozen=True, slots=True)
 class LawDetails:
-    """The law. Times beyond the largest run it was fitted to, None where that is not published; above 1 it is extrapolated."""
+    """The law, and the optimum's size over the largest run the law was fitted to; above 1 it is extrapolated."""
 
     title: Annotated[str, Doc("Name of the law")]
     source: Annotated[str, Doc("Publication of the law", max_length=5000)]
@@ -60,7 +57,7 @@ class LawDetails:
 
 @dataclass(frozen=True, slots=True)
 class OptimumTraining:
-    """What training the optimum takes, as the law's uncertainty moves it; the step model's own is in the estimate."""
+    """Training of the optimum with the law's uncertainty; the step model's own uncertainty is in `estimate`."""
 
     usd: Annotated[Range, Doc("Cost of training, as the law's own uncertainty moves it", "USD")]
     accelerator_hours: Annotated[Range, Doc("Accelerator-hours of training, as the law's own uncertainty moves them", "accelerator-hours")]
@@ -69,9 +66,10 @@ class OptimumTraining:
 
 @dataclass(frozen=True, slots=True)
 class PlanComparison:
-    """The caller's plan beside the best use of its FLOPs and the cheapest way to its loss.
+    """The caller's plan against the best use of its FLOPs and the cheapest way to its loss.
 
-    `wasted_share` of its FLOPs, and `wasted_usd`, are what its loss does not need; `loss_excess` is over what its FLOPs could reach.
+    The wasted FLOPs, their share and their cost are what the plan's loss does not need; `params_share` and `overtraining` are relative to
+    the best use of its FLOPs.
     """
 
     plan: Annotated[CostedModel, Doc("The caller's plan")]
@@ -87,10 +85,9 @@ class PlanComparison:
 
 @dataclass(frozen=True, slots=True)
 class LifetimeOptimum:
-    """Training and serving together against the best for training alone, at the same loss.
+    """Training and serving together (`joint`) against the best model for training alone (`training_only`), at the same loss.
 
-    Savings are in USD with a machine, else in FLOPs; the other is None, as are all where `training_only` cannot be had on the machine.
-    `extra_training_share` is what training costs more.
+    Savings are in USD with hardware, else in FLOPs; null where `training_only` does not fit or cannot be served.
     """
 
     inference_tokens: Annotated[float, Doc("Tokens served over the lifetime", "tokens", maximum=1e100)]
@@ -118,7 +115,7 @@ class LifetimeOptimum:
 
 @dataclass(frozen=True, slots=True)
 class LayoutSuggestion:
-    """A real layout of the optimum, as POST /v1/estimate takes it. `params` are the layout's own, `tokens` follow from them."""
+    """A layout of whole layers and heads: `model` and `data` are sections of an estimate's request."""
 
     model: Annotated[dict[str, Any], Doc("Model of a request to POST /v1/estimate")]
     params: Annotated[float, Doc("Size of this layout", "parameters", maximum=1e100)]
@@ -127,7 +124,7 @@ class LayoutSuggestion:
 
 @dataclass(frozen=True, slots=True)
 class OtherLawOptimum:
-    """What another law would make of the same training FLOPs."""
+    """Optimum of another law for the same training FLOPs."""
 
     law: Annotated[str, Doc("Name of the law as a request takes it")]
     title: Annotated[str, Doc("Name of the law in words")]
@@ -137,7 +134,7 @@ class OtherLawOptimum:
 
 @dataclass(frozen=True, slots=True)
 class PublishedPlan:
-    """What others planned or trained."""
+    """A published plan or training run."""
 
     name: Annotated[str, Doc("Name of the model")]
     flops: Annotated[float, Doc("Training arithmetic", "FLOP", maximum=1e100)]

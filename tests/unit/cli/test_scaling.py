@@ -123,7 +123,7 @@ def test_other_ends_and_losses_that_are_none(settings: Settings, tmp_path: Path)
         ("params,tokens,loss\n1B,2B,low\n", ["fit"], "line 2: 'low' is no number"),
         ("params,tokens,loss\n1B,2B,2.1\n", ["fit"], "/points: must have 6 to 1,000 entries, not 1"),
         ("params,tokens,loss\n", ["fit", "--predict", "13B"], "'13B' is not PARAMS:TOKENS"),
-        ("params,tokens,loss\n", ["fit", "--next-flops", "1e21"], "Give --target"),
+        ("params,tokens,loss\n", ["fit", "--next-flops", "1e21"], "state the run to predict better with --target"),
         ("params,tokens,loss\n", ["fit", "--target", "1B:2B"], "--target belongs to --next-flops"),
         ("params,tokens,loss\n", ["fit", "--next-flops", "many", "--target", "1B:2B"], "'many' is no number"),
         ("tokens,loss\n1e9,3\n", ["loss-curve", "--plan-tokens", "2B", "--decay", "cosine"], "/points: 1 finite losses"),
