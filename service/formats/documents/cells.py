@@ -1,4 +1,4 @@
-"""Cells of a workbook: what a reader may change, what follows from it, and how both look. Text is never taken for a formula."""
+"""Cells of a workbook: inputs, formulas and their formats. Text is never interpreted as a formula."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from xlsxwriter.utility import xl_rowcol_to_cell
 NUMBER_FORMATS = {"text": "General", "usd": "#,##0.00", "share": "0.0%", "number": "#,##0.##", "whole": "#,##0", "date": "yyyy-mm-dd"}
 INPUT_LOOK = {"bg_color": "#FFF7D6", "font_color": "#0B3D91", "border": 1, "border_color": "#E0D28A"}
 FIRST_ROW = 4
-"""Where every sheet's table begins: below its title, a sentence on it, a blank and the head."""
+"""First row of every sheet's table, below title, caption, a blank and the head."""
 CENT = Decimal("0.01")
 
 
@@ -28,7 +28,7 @@ class Input:
 
 @dataclass(frozen=True, slots=True)
 class Formula:
-    """What follows, and its value now, for programs that show a workbook without calculating it."""
+    """A formula, and its value for programs that show a workbook without calculating it."""
 
     formula: str
     value: float
@@ -46,59 +46,59 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Book:
-    """A workbook being written; `looks` are its cell formats by what they are for."""
+    """A workbook being written; `looks`: cell formats by purpose."""
 
     workbook: Workbook
     looks: dict[str, Any]
     out: BytesIO
 
-    def sheet(self, name: str, said: tuple[str, str], columns: Sequence[Column]) -> Sheet:
-        """A new sheet under its title and a sentence, ready to print on landscape pages."""
-        made = self.workbook.add_worksheet(name)
-        made.set_landscape()
-        made.set_paper(9)
-        made.fit_to_pages(1, 0)
-        made.freeze_panes(FIRST_ROW, 0)
-        made.repeat_rows(FIRST_ROW - 1)
-        made.write_string(0, 0, said[0], self.looks["title"])
-        made.write_string(1, 0, said[1], self.looks["said"])
+    def sheet(self, name: str, heading: tuple[str, str], columns: Sequence[Column]) -> Sheet:
+        """A new sheet with title and caption, set up for landscape printing."""
+        worksheet = self.workbook.add_worksheet(name)
+        worksheet.set_landscape()
+        worksheet.set_paper(9)
+        worksheet.fit_to_pages(1, 0)
+        worksheet.freeze_panes(FIRST_ROW, 0)
+        worksheet.repeat_rows(FIRST_ROW - 1)
+        worksheet.write_string(0, 0, heading[0], self.looks["title"])
+        worksheet.write_string(1, 0, heading[1], self.looks["caption"])
         for at, column in enumerate(columns):
-            made.set_column(at, at, column.width)
-            made.write_string(FIRST_ROW - 1, at, column.head, self.looks["head"])
-        return Sheet(self, made, name, tuple(columns))
+            worksheet.set_column(at, at, column.width)
+            worksheet.write_string(FIRST_ROW - 1, at, column.head, self.looks["head"])
+        return Sheet(self, worksheet, name, tuple(columns))
 
 
 @dataclass(frozen=True, slots=True)
 class Sheet:
     book: Book
-    made: Any
+    worksheet: Any
     name: str
     columns: tuple[Column, ...]
 
     def row(self, row: int, cells: Iterable[Cell], look: str = "") -> None:
-        """Write cells from the first column on; None leaves one empty. `look` is "" or "total: "."""
+        """Write cells from the first column on; None leaves a cell empty. `look` is "" or "total: "."""
         for at, cell in enumerate(cells):
             self.cell(row, at, cell, look + self.columns[at].kind)
 
     def cell(self, row: int, at: int, cell: Cell, look: str) -> None:
         looks = self.book.looks
         if isinstance(cell, Input):
-            self.made.write_number(row, at, cell.value, looks[f"input: {look}"])
+            self.worksheet.write_number(row, at, cell.value, looks[f"input: {look}"])
         elif isinstance(cell, Formula):
-            self.made.write_formula(row, at, cell.formula, looks[look], cell.value)
+            self.worksheet.write_formula(row, at, cell.formula, looks[look], cell.value)
         elif isinstance(cell, str):
-            self.made.write_string(row, at, cell, looks[look])
+            self.worksheet.write_string(row, at, cell, looks[look])
         elif isinstance(cell, date):
-            self.made.write_datetime(row, at, cell, looks["date"])
+            self.worksheet.write_datetime(row, at, cell, looks["date"])
         elif cell is not None:
-            self.made.write_number(row, at, cell, looks[look])
+            self.worksheet.write_number(row, at, cell, looks[look])
 
     def at(self, row: int, column: int) -> str:
-        """A cell's address for formulas of any sheet."""
+        """A cell's absolute address with its sheet."""
         return f"'{self.name}'!{xl_rowcol_to_cell(row, column, row_abs=True, col_abs=True)}"
 
     def down(self, first: int, last: int, column: int) -> str:
-        """The address of a part of a column."""
+        """The address of rows `first` to `last` of a column."""
         return f"{self.at(first, column)}:{xl_rowcol_to_cell(max(first, last), column, row_abs=True, col_abs=True)}"
 
 
@@ -108,7 +108,7 @@ def new_book() -> Book:
     workbook = Workbook(out, {"in_memory": True})
     looks = {
         "title": workbook.add_format({"bold": True, "font_size": 14}),
-        "said": workbook.add_format({"italic": True, "font_color": "#555555"}),
+        "caption": workbook.add_format({"italic": True, "font_color": "#555555"}),
         "head": workbook.add_format({"bold": True, "bottom": 1, "text_wrap": True, "valign": "top"}),
         "wrapped": workbook.add_format({"text_wrap": True, "valign": "top"}),
     }
@@ -121,17 +121,17 @@ def new_book() -> Book:
 
 
 def exact(amount: float) -> Decimal:
-    """A JSON number as it is written."""
+    """The decimal that a JSON number shows."""
     return Decimal(str(amount))
 
 
 def rounded(amount: Decimal) -> Decimal:
-    """What ROUND(amount, 2) gives: halves away from zero, where the plan rounds them to even."""
+    """Result of a workbook's ROUND(amount, 2): halves away from zero; the plan rounds them to even."""
     return amount.quantize(CENT, rounding=ROUND_HALF_UP)
 
 
 def off(planned: float, computed: Decimal) -> float:
-    """Cents between the plan's amount and its formula's, which rounds elsewhere: nearly always 0."""
+    """Rounding difference between the plan's amount and its formula's [USD]; nearly always 0."""
     return float(exact(planned) - computed)
 
 

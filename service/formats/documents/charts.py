@@ -1,4 +1,4 @@
-"""Charts as SVG: Altair's specifications, drawn without a browser and without the network. Import it only where a chart is asked for."""
+"""Charts of single answers as SVG, from Altair specifications, without browser or network. Slow to import."""
 
 from __future__ import annotations
 
@@ -13,30 +13,30 @@ from service.domain.scaling.laws import FLOPS_PER_PARAM_AND_TOKEN
 
 Values = Sequence[Mapping[str, Any]]
 
-# Colours that the colour-blind can tell apart: Okabe and Ito 2008.
+# Colours distinguishable with colour blindness: Okabe and Ito 2008.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
-# Where there are more than these: Tol's muted scheme (P. Tol 2021, "Colour schemes"); what comes after it is grey.
+# More series: Tol's muted scheme (P. Tol 2021, "Colour schemes"), then grey.
 MORE_COLOURS = ("#332288", "#CC6677", "#117733", "#AA4499", "#88CCEE", "#882255", "#44AA99", "#DDCC77", "#999933")
-# Sizes of equal loss are shown up to so many times what the cheapest costs: near the least size that reaches a loss costs have no end.
+# Sizes of equal loss are shown up to this multiple of the lowest cost: costs diverge near the least size that reaches a loss.
 SHOWN_COSTS = 30.0
 INK, GREY = "#222222", "#8a8a8a"
 FONT = "Liberation Sans, Arial, Helvetica, sans-serif"
 WIDTH, HEIGHT = 420, 260
-# What curves may be of, in the order of the legend.
+# Curves in the order of the legend.
 PARTS = ("loss", "training", "serving", "together")
-# Powers of ten beyond which an axis has a tick at each alone.
+# Powers of ten beyond which an axis has one tick for each.
 WIDE = 5
 # Thousands as K, M, B and T, where d3 writes k and G; FLOPs beyond with an exponent.
 BILLIONS = "datum.value >= 1e15 ? format(datum.value, '.0e') : replace(format(datum.value, '~s'), 'G', 'B')"
 
 
 def svg(chart: alt.TopLevelMixin) -> str:
-    """The chart drawn; no address is allowed."""
+    """The chart as SVG; external addresses are not allowed."""
     return str(vl_convert.vegalite_to_svg(_styled(chart).to_dict(), allowed_base_urls=[])) + "\n"
 
 
 def optimal_chart(answer: Mapping[str, Any]) -> alt.TopLevelMixin:
-    """An answer of POST /v1/optimal: losses of equal cost, and costs of equal loss, against the size. ValueError where it has no curves."""
+    """Loss at equal cost, and cost at equal loss, by model size: an answer of POST /v1/optimal. Raises ValueError without curves."""
     if not answer["curve"] or not answer["iso_loss_curve"]:
         raise ValueError(f"law {answer['law']} gives no curves to draw")
     losses = [{"x": point["params"], "y": point["loss"], "of": "loss"} for point in answer["curve"]]
@@ -45,13 +45,13 @@ def optimal_chart(answer: Mapping[str, Any]) -> alt.TopLevelMixin:
         _panel(losses, chosen, ("parameters", "loss, nats a token"), "Sizes of equal cost", log_y=False),
         _panel(_costs(answer), chosen, ("parameters", _unit(answer)), "Sizes of equal loss", log_y=True),
     ]
-    beside = f"{chosen / 1e9:.4g}B parameters on {answer['tokens']['p50'] / 1e12:.4g}T tokens by law {answer['law']}"
+    subtitle = f"{chosen / 1e9:.4g}B parameters on {answer['tokens']['p50'] / 1e12:.4g}T tokens by law {answer['law']}"
     joined: alt.TopLevelMixin = alt.hconcat(*panels, spacing=30).resolve_scale(color="independent")
-    return joined.properties(title=alt.Title("Optimum", subtitle=beside, offset=14))
+    return joined.properties(title=alt.Title("Optimum", subtitle=subtitle, offset=14))
 
 
 def _costs(answer: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """What sizes of equal loss cost: training, and over a lifetime serving and both together."""
+    """Cost by size at equal loss: training, serving over the lifetime, and their sum."""
     training, serving = _cost_fields(answer)
     rows = []
     for point in answer["iso_loss_curve"]:
@@ -72,7 +72,7 @@ def _unit(answer: Mapping[str, Any]) -> str:
 
 
 def _panel(rows: Values, chosen: float, axes: tuple[str, str], title: str, *, log_y: bool) -> Any:
-    """Lines against a logarithmic size, with a rule at the chosen one; amounts are logarithmic too, losses are not."""
+    """Lines by logarithmic size, with a rule at the chosen one; the vertical axis is logarithmic for amounts, linear for losses."""
     across = alt.X("x:Q", title=axes[0], scale=alt.Scale(type="log", nice=False), axis=_counted([row["x"] for row in rows]))
     amounts = _counted([row["y"] for row in rows]) if log_y else alt.Axis(tickCount=6)
     up = alt.Y("y:Q", title=axes[1], scale=alt.Scale(type="log", nice=False, padding=8) if log_y else alt.Scale(zero=False), axis=amounts)
@@ -85,24 +85,24 @@ def _panel(rows: Values, chosen: float, axes: tuple[str, str], title: str, *, lo
 
 
 def fit_chart(runs: Values, answer: Mapping[str, Any], curves: Values) -> alt.TopLevelMixin:
-    """An answer of POST /v1/scaling-laws/fit: its runs, the law's curves of equal FLOPs with their intervals, and runs foretold.
+    """Runs, the fitted law's curves of equal FLOPs with intervals, and predicted runs: an answer of POST /v1/scaling-laws/fit.
 
-    ValueError where the law has no finite curves.
+    Raises ValueError where the law has no finite curves.
     """
     if not curves:
         raise ValueError("the law gives no curves to draw")
     across, colour = _fit_scales([*runs, *answer["predictions"], *curves], [row["flops"] for row in curves])
-    told = [_foretold(answer["predictions"], across, colour)] if answer["predictions"] else []
-    drawn = alt.layer(_curves(curves, across, colour), _measured(runs, across, colour), *told)
+    predicted = [_predicted(answer["predictions"], across, colour)] if answer["predictions"] else []
+    drawn = alt.layer(_curves(curves, across, colour), _measured(runs, across, colour), *predicted)
     law = "L = E + A / N^alpha + B / D^beta: " + ", ".join(f"{name} {value:.4g}" for name, value in answer["parameters"].items())
-    also = "; diamonds: runs foretold, with theirs" if told else ""
+    also = "; diamonds: runs foretold, with theirs" if predicted else ""
     title = alt.Title("Fitted scaling law", subtitle=[f"Lines: sizes of equal FLOPs; bands: intervals of 80 %. Points: runs{also}", law])
     titled: alt.TopLevelMixin = drawn.properties(width=WIDTH + 140, height=HEIGHT + 100, title=title)
     return titled
 
 
 def _fit_scales(rows: Values, flops: Sequence[float]) -> tuple[alt.X, alt.Color]:
-    """Sizes across, FLOPs by colour."""
+    """Horizontal axis of sizes, colour scale of FLOPs."""
     levels = list(dict.fromkeys(flops))
     sizes = _counted([row["params"] for row in rows])
     across = alt.X("params:Q", title="parameters", scale=alt.Scale(type="log", nice=False, padding=12), axis=sizes)
@@ -127,7 +127,7 @@ def _measured(runs: Values, across: alt.X, colour: alt.Color) -> Any:
     return points.encode(x=across, y="loss:Q", color=colour)
 
 
-def _foretold(predictions: Values, across: alt.X, colour: alt.Color) -> Any:
+def _predicted(predictions: Values, across: alt.X, colour: alt.Color) -> Any:
     rows = [
         {"params": run["params"], "loss": run["p50"], "low": run["p10"], "high": run["p90"], "flops": _flops(run)} for run in predictions
     ]
@@ -142,7 +142,7 @@ def _flops(run: Mapping[str, Any]) -> float:
 
 
 def serving_chart(answer: Mapping[str, Any], limit_ms: float | None) -> alt.TopLevelMixin:
-    """An answer of POST /v1/serving: what the options' tokens cost against how soon they come; `limit_ms` is what they have to keep to."""
+    """Cost of a million tokens by time per output token: an answer of POST /v1/serving. `limit_ms`: the requested limit [ms]."""
     rows = [_served(option) for option in (answer["best"], *answer["alternatives"])]
     base = alt.Chart(alt.InlineData(values=rows))
     across, up = _logarithmic(alt.X, "ms", "time for each output token, ms"), _logarithmic(alt.Y, "usd", "USD a million tokens")
@@ -188,7 +188,7 @@ def _accelerators(rows: Values) -> alt.Color:
 
 
 def _counted(values: Sequence[float]) -> alt.Axis:
-    """An axis of counts with ticks at 1, 2 and 5 of each power of ten, over wide ranges at 1 alone."""
+    """An axis of counts with ticks at 1, 2 and 5 of each power of ten, in wide ranges only at 1."""
     first, last = (math.floor(math.log10(end)) for end in (min(values), max(values)))
     steps = (1.0, 2.0, 5.0) if last - first <= WIDE else (1.0,)
     ticks = [step * 10.0**power for power in range(first, last + 1) for step in steps]

@@ -1,4 +1,4 @@
-"""How a plan's figures are written: money in cents, ranges as p50 (p10 to p90), dates as days."""
+"""Figures as text: money in cents, ranges as p50 (p10 to p90), dates as days."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ FORMULA_SIGNS = ("=", "+", "-", "@", "\t", "\r")
 
 
 def usd(amount: float) -> str:
-    """An amount with its cents, without the currency."""
+    """An amount with cents, without currency."""
     return f"{amount:,.2f}"
 
 
@@ -18,33 +18,33 @@ def usd_span(amounts: Mapping[str, float]) -> str:
 
 
 def span(quantity: Mapping[str, float]) -> str:
-    """A range, whole above 100."""
+    """A range; whole numbers above 100."""
     return f"{number(quantity['p50'])} ({number(quantity['p10'])} to {number(quantity['p90'])})"
 
 
 def number(value: float) -> str:
-    """Whole with thousands above 100, else three digits; counts too long to read with an exponent."""
+    """A whole number with separators above 100, three digits below, an exponent from 1e12 on."""
     if abs(value) >= 1e12:
         return f"{value:.3g}"
     return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
 
 
 def share(value: float | None) -> str:
-    """A share or probability in percent; nothing where there is none."""
+    """A share or probability in percent; empty for None."""
     return "" if value is None else f"{value:.1%}"
 
 
 def days(dates: Mapping[str, str]) -> str:
-    """A range of days, with its ends where these differ."""
+    """A range of days; one day where p10 and p90 are equal."""
     low, middle, high = (dates[name] for name in ("p10", "p50", "p90"))
     return middle if low == high else f"{middle} ({low} to {high})"
 
 
 def text(value: object) -> str:
-    """Any JSON value of an assumption as text."""
+    """An assumption's value as text."""
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 
 def harmless(value: object) -> object:
-    """A CSV field that no spreadsheet takes for a formula: text that begins like one is quoted (OWASP, CSV injection)."""
+    """A CSV field that no spreadsheet evaluates: text that begins like a formula is quoted (OWASP, CSV injection)."""
     return f"'{value}" if isinstance(value, str) and value.startswith(FORMULA_SIGNS) else value

@@ -1,4 +1,4 @@
-"""Charts of a program's plan: the budget by line, the burn plan, and when gates and program are done."""
+"""Charts of a program's plan: budget by line, burn plan, and dates of gates and finish."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ LONGEST_LABEL = 240
 
 
 def budget_chart(answer: Answer) -> alt.TopLevelMixin:
-    """Every line of the budget as a bar; a kind keeps its colour whether the others are there or not."""
+    """Every line of the budget as a bar; each kind of line has a fixed colour."""
     rows = [{"line": f"{at + 1}", "usd": line["usd"], "kind": _kind(line["line"])} for at, line in enumerate(answer["lines"])]
     names = [line["line"] for line in answer["lines"]]
     # Strings of Vega's expressions are JSON's. Lines are numbered in the data and named on the axis: two of one name stay two bars.
@@ -43,7 +43,7 @@ def _kind(line: str) -> str:
 
 
 def burn_chart(answer: Answer) -> alt.TopLevelMixin:
-    """What is spent in each week, and by each week's end."""
+    """Spending in each week, and cumulative."""
     weeks = answer["burn_plan"]
     spent = accumulate(week["usd"] for week in weeks)
     rows = [{"week": week["week"], "usd": week["usd"], "by_then": total} for week, total in zip(weeks, spent, strict=True)]
@@ -57,7 +57,7 @@ def burn_chart(answer: Answer) -> alt.TopLevelMixin:
 
 
 def _weeks(count: int) -> alt.X:
-    """At most two dozen weeks are named."""
+    """An axis with at most 24 named weeks."""
     every = -(-count // 24)
     labels = alt.Axis(labelExpr=f"datum.index * {count - 1} % {every} < 0.5 ? datum.label : ''", labelAngle=-60, ticks=False)
     return alt.X("week:O", title=None, axis=labels)
@@ -68,7 +68,7 @@ def _dollars(field: str, title: str) -> alt.Y:
 
 
 def finish_chart(answer: Answer) -> alt.TopLevelMixin:
-    """When each gate and the program are over: the median day, and the interval of 80 %; the deadline where there is one."""
+    """Finish of gates and program: median day and interval of 80 %, and the deadline where there is one."""
     rows = [_dates(f"gate: {tier['tier']}", tier["gate"]["date"]) for tier in answer["tiers"] if tier["gate"]]
     rows.append(_dates("program", answer["schedule"]["finish"]))
     base = alt.Chart(alt.InlineData(values=rows))
@@ -83,8 +83,8 @@ def finish_chart(answer: Answer) -> alt.TopLevelMixin:
     if deadline:
         rule = alt.Chart(alt.InlineData(values=[{"day": deadline}]))
         layers.append(rule.mark_rule(color=GREY, strokeDash=[4, 3]).encode(x="day:T"))
-    said = "point: median; bar: interval of 80 %" + (f"; dashed: the deadline, {deadline}" if deadline else "")
-    titled: alt.TopLevelMixin = alt.layer(*layers).properties(width=WIDE - 80, title=alt.Title("Finish", subtitle=said))
+    subtitle = "point: median; bar: interval of 80 %" + (f"; dashed: the deadline, {deadline}" if deadline else "")
+    titled: alt.TopLevelMixin = alt.layer(*layers).properties(width=WIDE - 80, title=alt.Title("Finish", subtitle=subtitle))
     return titled
 
 

@@ -1,6 +1,6 @@
-"""A plan as one CSV table (RFC 4180): a row for each line, tier, run, gate, risk, activity and week, told apart by `section`.
+"""A plan as one CSV table (RFC 4180): a row for each line, tier, run, gate, risk, activity and week; `section` is its kind.
 
-Sums go over one section: the rows of `line` add up to the `total`, and so do those of `burn_plan`.
+The rows of section `line` add up to the `total`, and so do those of `burn_plan`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A plan as a forecast in the columns of FOCUS 1.2, for tools that hold it against bills: a row for each line and week.
+"""A plan as a forecast in the columns of FOCUS 1.2, for tools that compare it with invoices: a row for each line and week.
 
 FOCUS (FinOps Open Cost and Usage Specification, 1.2 of 29 May 2025, CC BY 4.0): all mandatory columns, and of the others those that a
 forecast has. A week over the end of a month is two rows, because a charge lies in one billing period.
@@ -26,13 +26,13 @@ COLUMNS = (
 )
 ISSUER = "Outlay forecast"
 CATEGORIES = {"storage": "Storage", "network": "Networking"}
-"""FOCUS's closed list of service categories has no people, data or reserves: they are Other."""
+"""Service categories of FOCUS; people, data and reserves are Other."""
 Answer = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
 class Period:
-    """Days from `first` to before `end`, all of one month; `share` is what of the whole budget is spent by its end."""
+    """Days of one month from `first` to before `end`; `share` of the whole budget is spent by its end."""
 
     first: date
     end: date
@@ -40,9 +40,9 @@ class Period:
 
 
 def write(answer: Answer) -> bytes:
-    """The table in UTF-8: each line's rows add up to the line to the cent.
+    """The table in UTF-8; each line's rows add up to the line to the cent.
 
-    Tiers are spent one after another, everything else as the whole is, so each week's rows add up to the burn plan's but for cents.
+    Tiers are spent one after another, other lines as the whole budget is, so each week's rows add up to the burn plan's except for cents.
     """
     return write_csv(COLUMNS, _rows(answer))
 
@@ -63,7 +63,7 @@ def _rows(answer: Answer) -> Iterable[dict[str, Any]]:
 
 
 def _of_tier(all_spent: Decimal, before: Decimal, usd: Decimal) -> Decimal:
-    """The share of a tier that is spent when so much is spent on all of them, and `before` on those before it."""
+    """Share of a tier spent when `all_spent` is spent on all tiers, and `before` on those before it."""
     return min(max((all_spent - before) / usd, Decimal(0)), Decimal(1)) if usd else Decimal(1)
 
 
@@ -72,16 +72,16 @@ def _increases(used: Sequence[Decimal]) -> list[Decimal]:
 
 
 def _periods(weeks: Sequence[Answer]) -> list[Period]:
-    """Weeks, divided where a month ends; what is spent by the end of each is rounded nowhere."""
+    """Weeks, divided where a month ends; their shares are not rounded."""
     whole = sum((_exact(week["usd"]) for week in weeks), Decimal(0))
-    spent, found = Decimal(0), []
+    spent, periods = Decimal(0), []
     for week in weeks:
         monday = date.fromisoformat(week["monday"])
         usd = _exact(week["usd"]) / whole if whole else Decimal(1) / len(weeks)
         for first, end in _months(monday, monday + timedelta(weeks=1)):
-            found.append(Period(first, end, spent + usd * (end - monday).days / 7))
+            periods.append(Period(first, end, spent + usd * (end - monday).days / 7))
         spent += usd
-    return [*found[:-1], replace(found[-1], share=Decimal(1))] if found else []
+    return [*periods[:-1], replace(periods[-1], share=Decimal(1))] if periods else []
 
 
 def _months(first: date, end: date) -> list[tuple[date, date]]:
@@ -94,7 +94,7 @@ def _next_month(of: date) -> date:
 
 
 def _line(answer: Answer, line: Answer, periods: Sequence[Period], shares: Sequence[Decimal]) -> Iterable[dict[str, Any]]:
-    """A line's rows: periods in which it costs something."""
+    """A line's rows, without periods of no cost."""
     amounts = round_to_total([_exact(line["usd"]) * share for share in shares], _exact(line["usd"]))
     hours = {tier["tier"]: tier["accelerator_hours"]["p50"] for tier in answer["tiers"]}.get(line["line"])
     same = _same(answer, line)
@@ -104,7 +104,7 @@ def _line(answer: Answer, line: Answer, periods: Sequence[Period], shares: Seque
 
 
 def _same(answer: Answer, line: Answer) -> dict[str, Any]:
-    """What all rows of a line have in common."""
+    """Columns that all rows of a line share."""
     issuers = dict.fromkeys(("InvoiceIssuerName", "ProviderName", "PublisherName"), _provider(answer, line["line"]))
     tags = {"program": answer["name"], "forecast": "true", "price_snapshot": answer["price_snapshot"]}
     return issuers | {
@@ -121,7 +121,7 @@ def _same(answer: Answer, line: Answer) -> dict[str, Any]:
 
 
 def _provider(answer: Answer, line: str) -> str:
-    """Who a tier's hours are planned to be bought from; the forecast itself where nobody is named."""
+    """The planned providers of a tier; the forecast itself where none is named."""
     prices = [run["estimate"]["price"] for tier in answer["tiers"] if tier["tier"] == line for run in tier["runs"]]
     return ", ".join(sorted({price["provider"] for price in prices if price.get("provider")})) or ISSUER
 
@@ -133,7 +133,7 @@ def _category(line: str) -> str:
 
 
 def _charge(period: Period, usd: Decimal) -> dict[str, Any]:
-    """Costs and bounds of a row. Nothing is known of discounts beyond the planned price, so the four costs are one."""
+    """Costs and bounds of a row. The four costs are equal: discounts beyond the planned price are unknown."""
     costs = dict.fromkeys(("BilledCost", "ContractedCost", "EffectiveCost", "ListCost"), f"{usd:.2f}")
     month = period.first.replace(day=1)
     bounds = {

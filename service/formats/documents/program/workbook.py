@@ -1,4 +1,4 @@
-"""A plan as a workbook (XLSX): live where a reader would change a price, a count, a share or a probability, and all the rest as numbers."""
+"""A plan as a workbook (XLSX): prices, counts, shares and probabilities are inputs of formulas, everything else is numbers."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ NOTE_COLUMNS = (Column("", 34, "wrapped"), Column("value", 30, "wrapped"), Colum
 
 
 def write(answer: Answer) -> bytes:
-    """The workbook. Its totals are the plan's to the cent as long as nothing is changed."""
+    """The workbook. Unchanged, its totals are the plan's to the cent."""
     book = new_book()
     book.workbook.set_properties({"title": answer["name"], "comments": f"{answer['price_snapshot']}, {answer['engine_version']}"})
     live_sheets(book, answer)
@@ -51,8 +51,8 @@ def _days(start: str, finish: Mapping[str, str]) -> tuple[date, ...]:
 
 
 def _burn_plan(book: Book, answer: Answer) -> None:
-    said = "What is planned for each week (ISO 8601): what tracking compares with. It does not follow changes."
-    sheet = book.sheet("Burn plan", ("Burn plan", said), BURN_COLUMNS)
+    caption = "What is planned for each week (ISO 8601): what tracking compares with. It does not follow changes."
+    sheet = book.sheet("Burn plan", ("Burn plan", caption), BURN_COLUMNS)
     spent, last = 0.0, FIRST_ROW + len(answer["burn_plan"]) - 1
     for row, week in enumerate(answer["burn_plan"], FIRST_ROW):
         spent = round(spent + week["usd"], 2)
@@ -64,7 +64,7 @@ def _burn_plan(book: Book, answer: Answer) -> None:
 
 
 def _notes(book: Book, answer: Answer) -> None:
-    """Warnings and assumptions in full, and what the plan was made with."""
+    """Warnings, assumptions, prices and engine."""
     sheet = book.sheet("Notes", ("Notes", "What to worry about, and what was assumed because nobody said."), NOTE_COLUMNS)
     rows = [("warning", "", warning) for warning in answer["warnings"]]
     rows += [(entry["field"], text(entry["value"]), entry["source"]) for entry in answer["assumptions"]]

@@ -1,4 +1,4 @@
-"""The budget's own sheets, live: shares of what the runs cost, lines that add up, the envelope, and what the gates leave on average."""
+"""Sheets of the budget with formulas: overhead and reserve shares, lines, envelope and gate tree."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ TREE_COLUMNS = (
     ),
     *(Column("spent by then, USD", 18, "usd"), Column("probability", 12, "share")),
 )
-SAID = "Yellow cells may be changed, here and on the sheets beside: all else follows, but ranges and dates stay as planned."
+CAPTION = "Yellow cells may be changed, here and on the sheets beside: all else follows, but ranges and dates stay as planned."
 
 
 @dataclass(frozen=True, slots=True)
 class Live:
-    """The live sheets while they are written: `lines` is the first row of each line of the budget, by its place."""
+    """The sheets with formulas while they are written. `losses`: address of the sum of expected losses."""
 
     answer: Answer
     budget: Sheet
@@ -40,7 +40,7 @@ class Live:
     losses: str
 
     def tier(self, at: int) -> str:
-        """Where the cost of a tier's runs stands: tiers are the first lines."""
+        """Address of the cost of a tier's runs; tiers are the first lines."""
         return self.budget.at(FIRST_ROW + at, 1)
 
     @property
@@ -50,7 +50,7 @@ class Live:
 
 def live_sheets(book: Book, answer: Answer) -> None:
     """Budget, runs, shares, risks and gates."""
-    budget = book.sheet("Budget", (answer["name"], SAID), BUDGET_COLUMNS)
+    budget = book.sheet("Budget", (answer["name"], CAPTION), BUDGET_COLUMNS)
     runs = runs_sheet(book, answer)
     tiers = {tier["tier"]: budget.at(FIRST_ROW + at, 1) for at, tier in enumerate(answer["tiers"])}
     shares = book.sheet(
@@ -77,7 +77,7 @@ def _columns(answer: Answer) -> tuple[Column, ...]:
 
 
 def _overheads(live: Live) -> list[Decimal]:
-    """Write every overhead by tier; returns what the formulas give for each tier."""
+    """Write every overhead by tier; returns the formulas' sum for each tier [USD]."""
     costs = [exact(tier["cost_usd"]) for tier in live.answer["tiers"]]
     sums = [Decimal(0)] * len(costs)
     for row, overhead in enumerate(live.answer["overhead"], FIRST_ROW):
@@ -106,27 +106,29 @@ def _overhead_cells(live: Live, row: int, overhead: Answer, parts: tuple[str, li
 
 
 def _lines(live: Live) -> None:
-    """The budget's lines, each from where it is worked out, and their sum."""
+    """The budget's lines with references to their sheets, and their sum."""
     whole, total = live.answer["total_usd"], live.budget.at(live.total_row, 1)
     overheads = iter([FIRST_ROW + at for at, overhead in enumerate(live.answer["overhead"]) if overhead["usd"]])
     for at, line in enumerate(live.answer["lines"]):
         row = FIRST_ROW + at
-        live.budget.row(row, (line["line"], _amount(live, at, overheads), *_beside(live, row, total, line["usd"]), line["basis"]))
-    summed = Formula(f"=SUM({live.budget.down(FIRST_ROW, live.total_row - 1, 1)})", whole["p50"])
+        live.budget.row(row, (line["line"], _amount(live, at, overheads), *_comparison_cells(live, row, total, line["usd"]), line["basis"]))
+    total_cell = Formula(f"=SUM({live.budget.down(FIRST_ROW, live.total_row - 1, 1)})", whole["p50"])
     live.budget.row(
-        live.total_row, ("total", summed, *_beside(live, live.total_row, total, whole["p50"]), "the sum of the lines"), "total: "
+        live.total_row,
+        ("total", total_cell, *_comparison_cells(live, live.total_row, total, whole["p50"]), "the sum of the lines"),
+        "total: ",
     )
 
 
-def _beside(live: Live, row: int, total: str, planned: float) -> tuple[Cell, ...]:
-    """An amount's share of the budget, what was planned, and how far it is from that."""
+def _comparison_cells(live: Live, row: int, total: str, planned: float) -> tuple[Cell, ...]:
+    """An amount's share of the budget, the planned amount, and the difference to it."""
     usd, whole = live.budget.at(row, 1), live.answer["total_usd"]["p50"]
     part = Formula(f"=IF({total}=0,0,{usd}/{total})", planned / whole if whole else 0.0)
     return part, planned, Formula(f"=ROUND({usd}-{live.budget.at(row, 3)},2)", 0.0)
 
 
 def _amount(live: Live, at: int, overheads: Iterator[int]) -> Cell:
-    """A line's amount: a formula where it follows from others, else a number to change."""
+    """A line's amount: a formula where it depends on others, else an input."""
     line, tiers = live.answer["lines"][at], live.answer["tiers"]
     if at < len(tiers):
         return Formula(f"={tier_usd(live.runs, live.answer, line['line'])}", line["usd"])
@@ -139,7 +141,7 @@ def _amount(live: Live, at: int, overheads: Iterator[int]) -> Cell:
 
 
 def _slice(live: Live, line: Answer) -> Formula:
-    """The slice for evaluation and debugging: a share of what all runs cost."""
+    """The reserve for evaluation and debugging: a share of the cost of all runs."""
     row = FIRST_ROW + len(live.answer["overhead"])
     base = sum((exact(tier["cost_usd"]) for tier in live.answer["tiers"]), Decimal(0))
     tiers = "+".join(live.tier(at) for at in range(len(live.answer["tiers"])))
@@ -147,7 +149,7 @@ def _slice(live: Live, line: Answer) -> Formula:
 
 
 def _contingency(live: Live, line: Answer) -> Formula:
-    """A share of everything that is no reserve where one is stated, else expected losses and a share of what runs and overheads cost."""
+    """The contingency: a stated share of everything but reserves, else expected losses and a share of runs and overheads."""
     row = FIRST_ROW + len(live.answer["overhead"]) + 1
     usd = exact(line["usd"])
     lines = [each for each in live.answer["lines"] if each["line"] not in {SLICE, CONTINGENCY}]
@@ -166,20 +168,20 @@ def _sum_of_lines(live: Live, count: int) -> str:
 
 
 def _of_share(
-    live: Live, row: int, named: tuple[str, str], base: tuple[Decimal, str], usd: Decimal, beside: str, whole: float | None = None
+    live: Live, row: int, named: tuple[str, str], base: tuple[Decimal, str], usd: Decimal, added: str, whole: float | None = None
 ) -> Formula:
-    """A row of the shares for an amount, and the budget's formula that takes it from there; `beside` is added to it."""
+    """Write an amount as a share on the sheet Shares; returns the budget's formula for it, with the term `added`."""
     share = shortest_share(usd, base[0])
     columns = len(live.answer["tiers"])
     rounding = off(float(usd), rounded(exact(share) * base[0]))
     part, left = live.shares.at(row, 2), live.shares.at(row, 3 + columns)
     amount = Formula(f"=ROUND({part}*({base[1]}),2)+{left}", float(usd))
     live.shares.row(row, (*named, Input(share), *[None] * columns, rounding, amount))
-    return Formula(f"={live.shares.at(row, 4 + columns)}{beside}", float(usd) if whole is None else whole)
+    return Formula(f"={live.shares.at(row, 4 + columns)}{added}", float(usd) if whole is None else whole)
 
 
 def _envelope(live: Live, by_tier: Sequence[Decimal]) -> None:
-    """Below the lines: the envelope's parts and the range as planned."""
+    """The envelope's parts and the planned range, below the lines."""
     answer, row = live.answer, live.total_row + 2
     tiers = [at for at, tier in enumerate(answer["tiers"]) if tier["tier"] in EXPLORATION_TIERS]
     last = FIRST_ROW + max(0, len(answer["overhead"]) - 1)
@@ -194,7 +196,7 @@ def _envelope(live: Live, by_tier: Sequence[Decimal]) -> None:
     }
     for at, (name, formula) in enumerate(formulas.items()):
         usd = answer["envelope"][f"{name}_usd"]
-        cells = Formula(f"=ROUND({formula},2)", usd), *_beside(live, row + at, live.budget.at(live.total_row, 1), usd)
+        cells = Formula(f"=ROUND({formula},2)", usd), *_comparison_cells(live, row + at, live.budget.at(live.total_row, 1), usd)
         live.budget.row(row + at, (name, *cells, "of the budget"))
     for at, percentile in enumerate(("p10", "p90"), row + 3):
         live.budget.row(
@@ -203,7 +205,7 @@ def _envelope(live: Live, by_tier: Sequence[Decimal]) -> None:
 
 
 def _tree(book: Book, live: Live) -> None:
-    """Where the program may end: what is spent by then stays the same share of the budget, whatever is changed."""
+    """The endings of the program. Spending by then is a constant share of the budget."""
     answer = live.answer
     sheet = book.sheet("Gates", ("Gates", "Change what is yellow: how likely each gate is passed."), TREE_COLUMNS)
     gates = {tier["tier"]: tier["gate"] for tier in answer["tiers"]}
@@ -219,7 +221,13 @@ def _tree(book: Book, live: Live) -> None:
     expected = Formula(f"={mean}+{off(answer['expected_usd'], computed):.2f}", answer["expected_usd"])
     row = live.total_row + 7
     live.budget.row(
-        row, ("expected over the gates", expected, *_beside(live, row, total, answer["expected_usd"]), "the mean over the sheet Gates")
+        row,
+        (
+            "expected over the gates",
+            expected,
+            *_comparison_cells(live, row, total, answer["expected_usd"]),
+            "the mean over the sheet Gates",
+        ),
     )
 
 

@@ -1,4 +1,4 @@
-"""The sheets a plan's costs begin with: runs with their prices and counts, risks with their probabilities. Both are live."""
+"""Sheets of runs and risks: hours, prices, counts and probabilities are inputs of formulas."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from service.formats.documents.cells import FIRST_ROW, Book, Column, Formula, In
 Answer = Mapping[str, Any]
 ALL = "all tiers"
 FIXED_LINES = frozenset({"storage", "network", "personnel", "electricity"})
-"""Lines of a run's bill that do not follow the price of its accelerator-hours; all others do."""
+"""Lines of a run's cost that do not depend on the price of its accelerator-hours."""
 RUN_COLUMNS = (
     *(Column("tier", 12), Column("run", 28), Column("accelerator", 26), Column("price from", 30)),
     *(
@@ -37,7 +37,7 @@ RISK_COLUMNS = (
 
 @dataclass(frozen=True, slots=True)
 class RunCost:
-    """What one run is made of, USD but for hours and `around`, the share of compute that follows it."""
+    """Cost of one run: hours, price [USD an hour], `around` (lines in proportion to compute, relative to it) and other lines [USD]."""
 
     hours: Decimal
     price: Decimal
@@ -46,14 +46,14 @@ class RunCost:
 
     @property
     def one(self) -> Decimal:
-        """What the sheet's formula gives for one run."""
+        """Result of the sheet's formula for one run [USD]."""
         compute = rounded(self.hours * self.price)
         return compute + rounded(compute * self.around) + self.other
 
 
 def runs_sheet(book: Book, answer: Answer) -> Sheet:
-    said = "Change what is yellow: how many whole runs' worth are made, how long one takes, what an hour costs."
-    sheet = book.sheet("Runs", ("Runs", said), RUN_COLUMNS)
+    caption = "Change what is yellow: how many whole runs' worth are made, how long one takes, what an hour costs."
+    sheet = book.sheet("Runs", ("Runs", caption), RUN_COLUMNS)
     rows = [(tier["tier"], run) for tier in answer["tiers"] for run in tier["runs"]]
     for at, (tier, run) in enumerate(rows, FIRST_ROW):
         sheet.row(at, (tier, run["name"], *_bought(run["estimate"]["price"]), *_run_cells(sheet, at, run)))
@@ -61,7 +61,7 @@ def runs_sheet(book: Book, answer: Answer) -> Sheet:
 
 
 def tier_usd(sheet: Sheet, answer: Answer, tier: str) -> str:
-    """The formula of what a tier's runs cost."""
+    """The formula of the cost of a tier's runs."""
     last = FIRST_ROW + sum(len(each["runs"]) for each in answer["tiers"]) - 1
     return f'SUMIF({sheet.down(FIRST_ROW, last, 0)},"{tier}",{sheet.down(FIRST_ROW, last, USD)})'
 
@@ -72,7 +72,7 @@ def _bought(price: Answer) -> tuple[str, str]:
 
 
 def run_cost(run: Answer) -> RunCost:
-    """A run's bill as the sheet has it: hours times price, what follows that, and the rest."""
+    """A run's cost by its factors."""
     estimate = run["estimate"]
     lines = {line["line"]: exact(line["usd"]) for line in estimate["cost"]["lines"]}
     other = sum((usd for line, usd in lines.items() if line in FIXED_LINES), Decimal(0))
@@ -95,9 +95,9 @@ def _run_cells(sheet: Sheet, row: int, run: Answer) -> tuple[Input | Formula | f
 
 
 def risks_sheet(book: Book, answer: Answer, tiers: Mapping[str, str]) -> tuple[Sheet, str]:
-    """The sheet, and the address of the sum of expected losses. `tiers`: where the cost of each tier's runs stands."""
-    said = "Change what is yellow: how likely each is, and what it costs where it happens."
-    sheet = book.sheet("Risks", ("Risks", said), RISK_COLUMNS)
+    """The sheet, and the address of the sum of expected losses. `tiers`: addresses of the cost of each tier's runs."""
+    caption = "Change what is yellow: how likely each is, and what it costs where it happens."
+    sheet = book.sheet("Risks", ("Risks", caption), RISK_COLUMNS)
     costs = {tier["tier"]: exact(tier["cost_usd"]) for tier in answer["tiers"]}
     for at, risk in enumerate(answer["risks"], FIRST_ROW):
         of = risk["tier"]
@@ -112,11 +112,11 @@ def risks_sheet(book: Book, answer: Answer, tiers: Mapping[str, str]) -> tuple[S
 
 
 def _risk_cells(sheet: Sheet, row: int, risk: Answer, base: tuple[str, Decimal]) -> tuple[Input | Formula | float, ...]:
-    part, beside = risk["cost_share_of_tier"], risk["cost_usd"]
-    loss = rounded(exact(part) * base[1]) + exact(beside)
+    part, own_usd = risk["cost_share_of_tier"], risk["cost_usd"]
+    loss = rounded(exact(part) * base[1]) + exact(own_usd)
     probability, share_of, usd, loss_at, rounding = (sheet.at(row, column) for column in range(2, 7))
     return (
-        *(Input(risk["probability"]), Input(part), Input(beside)),
+        *(Input(risk["probability"]), Input(part), Input(own_usd)),
         Formula(f"=ROUND({share_of}*({base[0]}),2)+{usd}", float(loss)),
         off(risk["expected_loss_usd"], rounded(exact(risk["probability"]) * loss)),
         Formula(f"=ROUND({probability}*{loss_at},2)+{rounding}", risk["expected_loss_usd"]),

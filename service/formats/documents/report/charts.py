@@ -1,4 +1,4 @@
-"""Charts of a report: spending and tokens against the plan, with the forecast's fan, and the losses."""
+"""Charts of a report: spending and tokens against the plan, with the forecast, and losses."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ def spend_chart(report: Report) -> alt.TopLevelMixin | None:
     drawn = _against_plan(report, ("planned_usd", "spent_usd"), fan, rules)
     if drawn is None:
         return None
-    said = "dashed grey: plan; blue: actual; orange: forecast, median and interval of 80 %; red: budget and deadline"
-    return _titled(drawn, WIDE, alt.Title("Spending, USD", subtitle=said))
+    subtitle = "dashed grey: plan; blue: actual; orange: forecast, median and interval of 80 %; red: budget and deadline"
+    return _titled(drawn, WIDE, alt.Title("Spending, USD", subtitle=subtitle))
 
 
 def tokens_chart(report: Report) -> alt.TopLevelMixin | None:

@@ -1,6 +1,6 @@
-"""A report as one CSV table (RFC 4180): a row for each figure, line, window, run, interruption and note, told apart by `section`.
+"""A report as one CSV table (RFC 4180): a row for each figure, line, window, run, interruption and note; `section` is its kind.
 
-Sums go over one section: the rows of `line` add up to what is spent. A figure that is not known is empty, and `text` says why.
+The rows of section `line` add up to the spending. An unknown figure is empty, and `text` has the reason.
 """
 
 from __future__ import annotations
@@ -40,11 +40,16 @@ def _program(report: Report) -> Iterable[Row]:
     for part in (status["cost_drivers"] or {"parts": ()})["parts"]:
         yield {"section": "why", "name": part["cause"], "value": part["usd"], "unit": "USD"}
     gate = status["gate"]
-    said = {"name": gate["recommendation"], "value": gate["due_usd"], "unit": "USD", "date": report["gate_date"]}
-    yield {"section": "gate", **said, "text": "; ".join(gate["reasons"])}
-    for each in status["drift"]:
-        change = {"name": each["quantity"], "value": each["change"], "date": each["since"], "text": f"confidence {each['confidence']:.3f}"}
-        yield {"section": "drift", "run": each["run"], **change}
+    row = {"name": gate["recommendation"], "value": gate["due_usd"], "unit": "USD", "date": report["gate_date"]}
+    yield {"section": "gate", **row, "text": "; ".join(gate["reasons"])}
+    for entry in status["drift"]:
+        change = {
+            "name": entry["quantity"],
+            "value": entry["change"],
+            "date": entry["since"],
+            "text": f"confidence {entry['confidence']:.3f}",
+        }
+        yield {"section": "drift", "run": entry["run"], **change}
 
 
 def _runs(report: Report) -> Iterable[Row]:
@@ -57,7 +62,7 @@ def _runs(report: Report) -> Iterable[Row]:
 
 
 def _standing(block: Report, run: str) -> Iterable[Row]:
-    """What a program and its runs have alike."""
+    """Rows of a program, or of one of its runs."""
     prefix = "run " if run else ""
     yield from _figures(f"{prefix}spend", block["spend"], SPEND, run)
     for line in block["spend"]["lines"]:
@@ -87,7 +92,7 @@ def _figures(section: str, block: Report, names: Iterable[str], run: str = "") -
 
 
 def _reasons(block: Report) -> dict[str, str]:
-    return {each["field"]: each["reason"] for each in block.get("unknown", ())}
+    return {entry["field"]: entry["reason"] for entry in block.get("unknown", ())}
 
 
 def _unit(name: str) -> str:
@@ -95,18 +100,24 @@ def _unit(name: str) -> str:
 
 
 def _events(report: Report) -> Iterable[Row]:
-    for stop in report["interruptions"]:
-        state = "" if stop["ended"] else "still down"
-        down = {"name": stop["cause"], "value": stop["downtime_hours"], "unit": "hours", "date": stop["at"], "text": state}
-        yield {"section": "interruption", "run": stop["run"], **down}
-    for said in report["log"]:
-        yield {"section": said["type"], "run": said["run"], "date": said["at"], "text": said["text"]}
+    for interruption in report["interruptions"]:
+        state = "" if interruption["ended"] else "still down"
+        down = {
+            "name": interruption["cause"],
+            "value": interruption["downtime_hours"],
+            "unit": "hours",
+            "date": interruption["at"],
+            "text": state,
+        }
+        yield {"section": "interruption", "run": interruption["run"], **down}
+    for entry in report["log"]:
+        yield {"section": entry["type"], "run": entry["run"], "date": entry["at"], "text": entry["text"]}
 
 
 def _notes(report: Report) -> Iterable[Row]:
     for warning in report["status"]["warnings"]:
         yield {"section": "warning", "text": warning}
-    for each in report["assumptions"]:
-        yield {"section": "assumption", "name": each["field"], "text": f"{each['value']}: {each['source']}"}
+    for entry in report["assumptions"]:
+        yield {"section": "assumption", "name": entry["field"], "text": f"{entry['value']}: {entry['source']}"}
     for name in ("price_snapshot", "engine_version"):
         yield {"section": "made with", "name": name, "text": report[name] or ""}

@@ -37,7 +37,7 @@ class Tile:
 
     name: str
     figure: str
-    beside: str
+    reference: str
 
 
 def title(report: Report) -> str:
@@ -124,19 +124,19 @@ def _lines(spend: Report) -> tuple[DocumentTable, ...]:
 def _burn(burn: Report) -> DocumentTable:
     rows = [
         (
-            WINDOWS[each["window"]],
-            _number(each["usd_per_day"]),
-            _number(each["accelerator_hours_per_day"]),
-            _tokens(each["tokens_per_day"]),
-            _number(each["checkpoints_per_day"]),
+            WINDOWS[window["window"]],
+            _number(window["usd_per_day"]),
+            _number(window["accelerator_hours_per_day"]),
+            _tokens(window["tokens_per_day"]),
+            _number(window["checkpoints_per_day"]),
         )
-        for each in burn["windows"]
+        for window in burn["windows"]
     ]
     return DocumentTable(("a day", "USD", "accelerator-hours", "tokens", "checkpoints"), rows, frozenset({1, 2, 3, 4}))
 
 
 def _earned(earned: Report) -> DocumentTable:
-    reasons = {each["field"]: each["reason"] for each in earned["unknown"]}
+    reasons = {entry["field"]: entry["reason"] for entry in earned["unknown"]}
     rows = [
         (word, _usd(earned[name]) if name.endswith("_usd") else _ratio(earned[name]), reasons.get(name, meaning))
         for name, (word, meaning) in MEANINGS.items()
@@ -181,9 +181,9 @@ def _gate_word(gate: Report) -> str:
 
 
 def _drift(drift: Iterable[Report]) -> Iterable[str]:
-    for each in drift:
-        since = f"since {each['since'][:10]} (confidence {_confidence(each['confidence'])})"
-        yield f"{each['run']}: {each['quantity']} {each['change']:+.1%} {since}."
+    for change in drift:
+        since = f"since {change['since'][:10]} (confidence {_confidence(change['confidence'])})"
+        yield f"{change['run']}: {change['quantity']} {change['change']:+.1%} {since}."
 
 
 def _confidence(confidence: float) -> str:
@@ -221,20 +221,29 @@ def _failed(failures: Report) -> tuple[str, ...]:
 
 def _checkpoints(runs: Iterable[Report]) -> DocumentTable:
     rows = [
-        (
-            run["name"], f"{kept['count']:,}", number(kept["bytes"] / 1e12), _number(kept["interval_minutes"]),
-            _number(kept["planned_interval_minutes"], UNPLANNED), _number(kept["longest_gap_minutes"]), _kept(kept),
-        )
-        for run, kept in ((run, run["checkpoints"]) for run in runs) if kept["count"] or kept["planned_interval_minutes"]
-    ]  # fmt: skip
+        (run["name"], *_checkpoint_cells(run["checkpoints"]))
+        for run in runs
+        if run["checkpoints"]["count"] or run["checkpoints"]["planned_interval_minutes"]
+    ]
     head = ("run", "checkpoints", "TB", "every, minutes", "planned", "longest gap, minutes", "kept")
     return DocumentTable(head, rows, frozenset({1, 2, 3, 4, 5}))
 
 
-def _kept(kept: Report) -> str:
-    if kept["on_schedule"] is None:
-        return UNPLANNED if kept["planned_interval_minutes"] is None else "too early to say"
-    return "yes" if kept["on_schedule"] else "no"
+def _checkpoint_cells(checkpoints: Report) -> tuple[str, ...]:
+    return (
+        f"{checkpoints['count']:,}",
+        number(checkpoints["bytes"] / 1e12),
+        _number(checkpoints["interval_minutes"]),
+        _number(checkpoints["planned_interval_minutes"], UNPLANNED),
+        _number(checkpoints["longest_gap_minutes"]),
+        _on_schedule(checkpoints),
+    )
+
+
+def _on_schedule(checkpoints: Report) -> str:
+    if checkpoints["on_schedule"] is None:
+        return UNPLANNED if checkpoints["planned_interval_minutes"] is None else "too early to say"
+    return "yes" if checkpoints["on_schedule"] else "no"
 
 
 def _losses(runs: Iterable[Report]) -> DocumentTable:
@@ -270,30 +279,33 @@ def _failures(failures: Report) -> str:
     return "; ".join(parts) + "."
 
 
-def _stops(stops: Sequence[Report]) -> DocumentTable:
-    rows = [(_minute(stop["at"]), stop["run"], stop["cause"], _down(stop)) for stop in stops[:MAX_LISTED_INTERRUPTIONS]]
+def _stops(interruptions: Sequence[Report]) -> DocumentTable:
+    rows = [
+        (_minute(interruption["at"]), interruption["run"], interruption["cause"], _down(interruption))
+        for interruption in interruptions[:MAX_LISTED_INTERRUPTIONS]
+    ]
     return DocumentTable(("the newest, at", "run", "cause", "hours down"), rows, frozenset({3}), frozenset({0}))
 
 
-def _down(stop: Report) -> str:
-    return number(stop["downtime_hours"]) + ("" if stop["ended"] else ", still down")
+def _down(interruption: Report) -> str:
+    return number(interruption["downtime_hours"]) + ("" if interruption["ended"] else ", still down")
 
 
 def _log(log: Iterable[Report]) -> DocumentTable:
-    rows = [(_minute(said["at"]), said["run"], said["type"], said["text"]) for said in log]
+    rows = [(_minute(entry["at"]), entry["run"], entry["type"], entry["text"]) for entry in log]
     return DocumentTable(("at", "run", "what", ""), rows, dated=frozenset({0}))
 
 
 def _unknown(unknown: Iterable[Report]) -> DocumentTable:
     """Unknown figures by reason."""
     fields: dict[str, list[str]] = defaultdict(list)
-    for each in unknown:
-        fields[each["reason"]].append(f"{each['run']}: {each['field']}" if each["run"] else each["field"])
+    for entry in unknown:
+        fields[entry["reason"]].append(f"{entry['run']}: {entry['field']}" if entry["run"] else entry["field"])
     return DocumentTable(("figures", "why"), [(", ".join(dict.fromkeys(names)), reason) for reason, names in fields.items()])
 
 
 def _assumptions(assumptions: Iterable[Report]) -> DocumentTable:
-    return DocumentTable(("", "taken", "source"), [(each["field"], text(each["value"]), each["source"]) for each in assumptions])
+    return DocumentTable(("", "taken", "source"), [(entry["field"], text(entry["value"]), entry["source"]) for entry in assumptions])
 
 
 def _minute(moment: str) -> str:

@@ -1,4 +1,4 @@
-"""A report as a workbook (XLSX): sums and earned value follow from what is spent and done, all the rest are numbers as they were told."""
+"""A report as a workbook (XLSX): sums and earned value are formulas, everything else is numbers."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ KINDS = {"tokens_share": "share", "cpi": "number", "spi": "number", "tcpi": "num
 
 
 def write(report: Report) -> bytes:
-    """The workbook. Recalculated it says what the report says, as long as nothing is changed."""
+    """The workbook. Unchanged, its recalculated figures are the report's."""
     book = new_book()
     book.workbook.set_properties({"title": title(report), "comments": f"{report['price_snapshot']}, {report['engine_version']}"})
     summary = book.sheet("Report", (title(report), f"{subtitle(report)}: {HEALTH_TITLES[report['headline']['health']].lower()}"), SUMMARY)
@@ -57,21 +57,21 @@ def write(report: Report) -> bytes:
 
 
 def _summary(sheet: Sheet, report: Report, spent: str) -> None:
-    """Earned value from its three inputs and what the runs cost; a figure that is not known is left empty, with the reason."""
+    """Earned value from its three inputs and the runs' cost; an unknown figure is empty, with its reason."""
     earned = report["status"]["earned_value"]
     at = {name: sheet.at(row, 1) for row, name in enumerate(LABELS, FIRST_ROW)}
     for row, (name, label) in enumerate(LABELS.items(), FIRST_ROW):
         value = earned[name]
         formula = {"ac_usd": f"={spent}", **_formulas(at)}.get(name)
         cell: Cell = None if value is None else Input(value) if name in GIVEN else Formula(str(formula), value)
-        reason = next((each["reason"] for each in earned["unknown"] if each["field"] == name), str(formula or "")[1:])
+        reason = next((entry["reason"] for entry in earned["unknown"] if entry["field"] == name), str(formula or "")[1:])
         sheet.row(row, (label, None, reason))
         sheet.cell(row, 1, cell, KINDS.get(name, "usd"))
     _forecast(sheet, report, at["bac_usd"], FIRST_ROW + len(LABELS) + 1)
 
 
 def _formulas(at: Mapping[str, str]) -> dict[str, str]:
-    """Earned value's figures; empty where they have no value."""
+    """Formulas of earned value; empty where a divisor is 0."""
     bac, ev, ac = at["bac_usd"], at["ev_usd"], at["ac_usd"]
     return {
         "ev_usd": f"={bac}*{at['tokens_share']}",
@@ -83,20 +83,20 @@ def _formulas(at: Mapping[str, str]) -> dict[str, str]:
     }
 
 
-def _over(one: str, other: str) -> str:
-    return f'=IF({other}=0,"",{one}/{other})'
+def _over(single: str, other: str) -> str:
+    return f'=IF({other}=0,"",{single}/{other})'
 
 
 def _forecast(sheet: Sheet, report: Report, at_completion: str, first: int) -> None:
     status, finish = report["status"], report["status"]["forecast"]["finish"] or {}
     cost, over = status["forecast"]["cost_usd"] or {}, report["headline"]["over_usd"]
-    held, bac = find_budget(report), status["earned_value"]["bac_usd"]
+    budget, bac = find_budget(report), status["earned_value"]["bac_usd"]
     p50, reserve = sheet.at(first, 1), sheet.at(first + 3, 1)
     rows: list[tuple[str, Cell, str, str]] = [
         ("forecast cost, USD", cost.get("p50"), "usd", "median"),
         ("p10, USD", cost.get("p10"), "usd", "one time in ten it is less"),
         ("p90, USD", cost.get("p90"), "usd", "one time in ten it is more"),
-        ("reserve, USD", None if held is None or bac is None else Input(held - bac), "usd", "of the budget, beside BAC"),
+        ("reserve, USD", None if budget is None or bac is None else Input(budget - bac), "usd", "of the budget, beside BAC"),
         ("over budget, USD", None if over is None else Formula(f"={p50}-{at_completion}-{reserve}", over), "usd", "below 0: within budget"),
         *((f"forecast end, {name}", _day(day), "date", "") for name, day in finish.items()),
         ("deadline", _day(report["program"]["deadline"]), "date", ""),
@@ -107,22 +107,22 @@ def _forecast(sheet: Sheet, report: Report, at_completion: str, first: int) -> N
     for row, (label, cell, look, how) in enumerate(rows, first):
         sheet.row(row, (label, None, how))
         sheet.cell(row, 1, cell, look)
-    for row, said in enumerate(
+    for row, sentence in enumerate(
         (report["headline"]["text"], *report["headline"]["notes"], *status["gate"]["reasons"]), first + len(rows) + 1
     ):
-        sheet.row(row, (None, None, said))
+        sheet.row(row, (None, None, sentence))
 
 
 def _day(moment: str | None) -> Cell:
-    """A day; as text where a workbook's calendar has not begun."""
+    """A day; as text before 1900, where a workbook's calendar begins."""
     found = None if moment is None else date.fromisoformat(moment[:10])
     return moment[:10] if moment and found and found.year < FIRST_YEAR else found
 
 
 def _runs(book: Book, report: Report) -> str:
-    """The runs with what each earned; returns the address of what they cost together."""
-    said = "What is spent, done and forecast of each run. EV and CPI are by the run's own plan."
-    sheet = book.sheet("Runs", ("Runs", said), RUNS)
+    """Runs with their earned value; returns the address of their total cost."""
+    caption = "What is spent, done and forecast of each run. EV and CPI are by the run's own plan."
+    sheet = book.sheet("Runs", ("Runs", caption), RUNS)
     runs = report["status"]["runs"]
     for row, run in enumerate(runs, FIRST_ROW):
         sheet.row(row, _run(sheet, row, run))
@@ -172,8 +172,8 @@ def _lines(book: Book, report: Report) -> None:
 
 
 def _curves(book: Book, report: Report) -> None:
-    said = "Sums by each moment: what the plots are drawn of. What is spent ends now."
-    sheet = book.sheet("Curves", ("Plan and actual", said), CURVES)
+    caption = "Sums by each moment: what the plots are drawn of. What is spent ends now."
+    sheet = book.sheet("Curves", ("Plan and actual", caption), CURVES)
     for row, moment in enumerate(report["time_series"], FIRST_ROW):
         planned, spent = moment["planned_usd"], moment["spent_usd"]
         both = planned is not None and spent is not None
@@ -182,19 +182,22 @@ def _curves(book: Book, report: Report) -> None:
 
 
 def _events(book: Book, report: Report) -> None:
-    said = "The newest interruptions, decisions and notes, newest first."
-    sheet = book.sheet("Events", ("Events", said), EVENTS)
+    caption = "The newest interruptions, decisions and notes, newest first."
+    sheet = book.sheet("Events", ("Events", caption), EVENTS)
     rows: list[tuple[str, tuple[Cell, ...]]] = [
-        (stop["at"], (_day(stop["at"]), stop["run"], "interruption", stop["downtime_hours"], stop["cause"]))
-        for stop in report["interruptions"]
+        (
+            interruption["at"],
+            (_day(interruption["at"]), interruption["run"], "interruption", interruption["downtime_hours"], interruption["cause"]),
+        )
+        for interruption in report["interruptions"]
     ]
-    rows += [(told["at"], (_day(told["at"]), told["run"], told["type"], None, told["text"])) for told in report["log"]]
-    for row, (_, cells) in enumerate(sorted(rows, key=lambda each: each[0], reverse=True), FIRST_ROW):
+    rows += [(entry["at"], (_day(entry["at"]), entry["run"], entry["type"], None, entry["text"])) for entry in report["log"]]
+    for row, (_, cells) in enumerate(sorted(rows, key=lambda entry: entry[0], reverse=True), FIRST_ROW):
         sheet.row(row, cells)
 
 
 def _notes(book: Book, report: Report) -> None:
-    """Warnings, what is not known, and what the figures rest on, in full."""
+    """Warnings, unknown figures and assumptions."""
     sheet = book.sheet("Notes", ("Notes", "What to worry about, what is not known, and what was assumed."), NOTES)
     for row, cells in enumerate(_noted(report), FIRST_ROW):
         sheet.row(row, cells)
@@ -202,6 +205,6 @@ def _notes(book: Book, report: Report) -> None:
 
 def _noted(report: Report) -> Iterable[tuple[str, str, str]]:
     yield from (("warning", "", warning) for warning in report["status"]["warnings"])
-    yield from ((f"not known: {each['run'] or 'program'}", each["field"], each["reason"]) for each in report["unknown"])
-    yield from ((each["field"], text(each["value"]), each["source"]) for each in report["assumptions"])
+    yield from ((f"not known: {entry['run'] or 'program'}", entry["field"], entry["reason"]) for entry in report["unknown"])
+    yield from ((entry["field"], text(entry["value"]), entry["source"]) for entry in report["assumptions"])
     yield from ((name, report[name] or "", "") for name in ("price_snapshot", "engine_version"))
