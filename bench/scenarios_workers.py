@@ -150,7 +150,7 @@ def _warm_up(ready: Barrier) -> None:
     with tempfile.TemporaryDirectory() as folder, _context(folder) as context:
         sampler, _ = monte_carlo.load_sampler(context, _prepared(context), _go_on)
     _known.append(sampler)
-    _make(0, monte_carlo.TRIALS_A_CHUNK)
+    _make(0, monte_carlo.TRIALS_PER_CHUNK)
     ready.wait()
 
 
@@ -164,8 +164,8 @@ def _make(first: int, trials: int) -> None:
 
 def _bare_s(pool: Pool) -> float:
     """Wall-clock seconds of the chunks of a million trials."""
-    firsts = range(0, TRIALS, monte_carlo.TRIALS_A_CHUNK)
-    chunks = [(first, min(monte_carlo.TRIALS_A_CHUNK, TRIALS - first)) for first in firsts]
+    firsts = range(0, TRIALS, monte_carlo.TRIALS_PER_CHUNK)
+    chunks = [(first, min(monte_carlo.TRIALS_PER_CHUNK, TRIALS - first)) for first in firsts]
     begun = time.perf_counter()
     pool.starmap(_make, chunks, chunksize=1)
     return time.perf_counter() - begun

@@ -191,7 +191,7 @@ class ScenarioRows(Database):
         with self._write() as connection:
             return _over(connection, claim.scenario, "succeeded", now, result=dict(result))
 
-    def fail_chunk(self, claim: ChunkClaim, reason: str, now: datetime, *, for_good: bool = False) -> None:
+    def fail_chunk(self, claim: ChunkClaim, reason: str, now: datetime, *, is_final: bool = False) -> None:
         """An attempt at a chunk failed: with the last one, or one that no other would better, the scenario has failed."""
         told = sanitize_text(reason)[:_MOST_ERROR]
         freed = update(scenario_chunks).where(_held_by(claim)).values(claimed_by=None, error=told).returning(scenario_chunks.c.attempts)
@@ -199,7 +199,7 @@ class ScenarioRows(Database):
             if _locked(connection, claim.scenario) is None:
                 return
             attempts = connection.scalar(freed)
-            if attempts is not None and (for_good or attempts >= CHUNK_ATTEMPTS):
+            if attempts is not None and (is_final or attempts >= CHUNK_ATTEMPTS):
                 _over(connection, claim.scenario, "failed", now, error=told)
 
     def return_chunk(self, claim: ChunkClaim) -> None:

@@ -1,4 +1,4 @@
-"""Distributions as requests state them, and how far they reach.
+"""Distributions as requests state them, and their bounds.
 
 `{"uniform": [low, high]}`, `{"triangular": [low, mode, high]}`, `{"pert": [low, mode, high]}`, `{"normal": {"mean", "sd"}}`,
 `{"lognormal": {"median", "sigma"}}`, `{"p10", "p50", "p90"}` (log-normal to either side), `{"choice": [values], "weights": [...]}`.
@@ -29,33 +29,33 @@ from service.domain.scenarios import (
 )
 from service.engine.scenarios.distributions import FARTHEST_SCORE, quantile_at_score
 
-# Tails beyond it are cut off: no distribution without ends says anything there, and a price below nothing has no meaning.
+# Tails beyond this probability are cut off: unbounded distributions are guesses there, and a negative price has no meaning.
 TAIL = 1e-4
 FARTHEST = abs(NormalDist().inv_cdf(TAIL))
 MOST_CHOICES = 1000
 LARGEST = 1e300
-"""So that sums and differences of two values are numbers."""
+"""Largest magnitude of a value, so that sums and differences stay finite."""
 
 
-def parse_distribution(given: object, pointer: str) -> Distribution:
-    """The distribution that is stated. Raises InvalidRequest."""
-    if not isinstance(given, Mapping):
+def parse_distribution(stated: object, pointer: str) -> Distribution:
+    """The distribution that a request states. Raises InvalidRequest."""
+    if not isinstance(stated, Mapping):
         raise InvalidRequest("a distribution is an object", pointer)
-    stated = set(given) - {"weights"}
-    kind = "range" if stated == {"p10", "p50", "p90"} else next(iter(stated)) if len(stated) == 1 else ""
-    if kind not in _READ or ("weights" in given and kind != "choice"):
+    names = set(stated) - {"weights"}
+    kind = "range" if names == {"p10", "p50", "p90"} else next(iter(names)) if len(names) == 1 else ""
+    if kind not in _PARSERS or ("weights" in stated and kind != "choice"):
         raise InvalidRequest("state one of uniform, triangular, pert, normal, lognormal, choice, or p10, p50 and p90", pointer)
     try:
-        found = _READ[kind](given)
+        distribution = _PARSERS[kind](stated)
     except ValueError as error:
         raise InvalidRequest(str(error), pointer) from error
-    if not all(abs(value) <= LARGEST for value in _farthest(found)):
+    if not all(abs(value) <= LARGEST for value in _extremes(distribution)):
         raise InvalidRequest(f"it reaches values beyond {LARGEST:g}, which nothing can be calculated with", pointer)
-    return found
+    return distribution
 
 
 def bounds(distribution: Distribution) -> tuple[float, float]:
-    """The least and greatest value that is taken; of tails to four digits."""
+    """Smallest and largest value; of a distribution with tails, at TAIL, to four digits."""
     match distribution:
         case Uniform(low, high) | Triangular(low, _, high) | Pert(low, _, high):
             return low, high
@@ -65,8 +65,8 @@ def bounds(distribution: Distribution) -> tuple[float, float]:
     return float(f"{low:.4g}"), float(f"{high:.4g}")
 
 
-def _farthest(distribution: Distribution) -> tuple[float, float]:
-    """The least and greatest value that any trial may draw; infinite where it is too large for a number."""
+def _extremes(distribution: Distribution) -> tuple[float, float]:
+    """Smallest and largest value that any trial can draw; infinite beyond floating point."""
     match distribution:
         case Normal() | LogNormal() | Percentiles():
             with np.errstate(over="ignore"):
@@ -76,11 +76,11 @@ def _farthest(distribution: Distribution) -> tuple[float, float]:
 
 
 def quantiles(distribution: Distribution, shares: Floats) -> Floats:
-    """The values that so much of the distribution lies below, tails cut off; for workers: it loads scipy."""
+    """Quantiles at `shares`, any shape, tails cut off; it loads scipy, which takes a second."""
     from scipy.special import ndtri
 
-    found = quantile_at_score(distribution, np.clip(ndtri(shares), -FARTHEST, FARTHEST))
-    return np.asarray(np.clip(found, *bounds(distribution)))
+    values = quantile_at_score(distribution, np.clip(ndtri(shares), -FARTHEST, FARTHEST))
+    return np.asarray(np.clip(values, *bounds(distribution)))
 
 
 def _numbers(values: Any, what: str) -> list[float]:
@@ -94,20 +94,20 @@ def _is_number(value: object) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
 
 
-def _rising(given: Mapping[str, Any], name: str, count: int) -> list[float]:
-    """So many numbers that rise. Raises ValueError."""
-    values = _numbers(given[name], name)
+def _rising(stated: Mapping[str, Any], name: str, count: int) -> list[float]:
+    """This count of ascending numbers. Raises ValueError."""
+    values = _numbers(stated[name], name)
     if len(values) != count or any(before > after for before, after in itertools.pairwise(values)) or values[0] == values[-1]:
         raise ValueError(f"{name} takes {count} numbers in ascending order, the first below the last")
     return values
 
 
-def _pair(given: Mapping[str, Any], kind: str, centre: str, spread: str) -> tuple[float, float]:
+def _pair(stated: Mapping[str, Any], kind: str, centre: str, spread: str) -> tuple[float, float]:
     """A distribution's centre and spread. Raises ValueError."""
-    stated = given[kind]
-    if not isinstance(stated, Mapping) or set(stated) != {centre, spread}:
+    parameters = stated[kind]
+    if not isinstance(parameters, Mapping) or set(parameters) != {centre, spread}:
         raise ValueError(f"{kind} takes {centre} and {spread}")
-    middle, width = _numbers([stated[centre], stated[spread]], f"{centre} and {spread}")
+    middle, width = _numbers([parameters[centre], parameters[spread]], f"{centre} and {spread}")
     if width <= 0:
         raise ValueError(f"{spread} must be above 0, not {width:g}")
     if centre == "median" and middle <= 0:
@@ -115,16 +115,16 @@ def _pair(given: Mapping[str, Any], kind: str, centre: str, spread: str) -> tupl
     return middle, width
 
 
-def _range(given: Mapping[str, Any]) -> Percentiles:
-    values = _numbers([given[name] for name in ("p10", "p50", "p90")], "p10, p50 and p90")
+def _range(stated: Mapping[str, Any]) -> Percentiles:
+    values = _numbers([stated[name] for name in ("p10", "p50", "p90")], "p10, p50 and p90")
     if not 0 < values[0] <= values[1] <= values[2]:
         raise ValueError("p10, p50 and p90 must be above 0 and stand in ascending order")
     return Percentiles(Range(*values))
 
 
-def _choice(given: Mapping[str, Any]) -> Discrete:
-    values = _numbers(given["choice"], "choice")
-    weights = _numbers(given.get("weights") or [1.0] * len(values), "weights")
+def _choice(stated: Mapping[str, Any]) -> Discrete:
+    values = _numbers(stated["choice"], "choice")
+    weights = _numbers(stated.get("weights") or [1.0] * len(values), "weights")
     if not 1 <= len(values) <= MOST_CHOICES:
         raise ValueError(f"choice takes 1 to {MOST_CHOICES} numbers")
     if len(weights) != len(values) or min(weights) < 0 or sum(weights) <= 0:
@@ -133,12 +133,12 @@ def _choice(given: Mapping[str, Any]) -> Discrete:
     return Discrete(tuple(value for value, _ in pairs), tuple(weight / sum(weights) for _, weight in pairs))
 
 
-_READ: Mapping[str, Callable[[Mapping[str, Any]], Distribution]] = {
-    "uniform": lambda given: Uniform(*_rising(given, "uniform", 2)),
-    "triangular": lambda given: Triangular(*_rising(given, "triangular", 3)),
-    "pert": lambda given: Pert(*_rising(given, "pert", 3)),
-    "normal": lambda given: Normal(*_pair(given, "normal", "mean", "sd")),
-    "lognormal": lambda given: LogNormal(*_pair(given, "lognormal", "median", "sigma")),
+_PARSERS: Mapping[str, Callable[[Mapping[str, Any]], Distribution]] = {
+    "uniform": lambda stated: Uniform(*_rising(stated, "uniform", 2)),
+    "triangular": lambda stated: Triangular(*_rising(stated, "triangular", 3)),
+    "pert": lambda stated: Pert(*_rising(stated, "pert", 3)),
+    "normal": lambda stated: Normal(*_pair(stated, "normal", "mean", "sd")),
+    "lognormal": lambda stated: LogNormal(*_pair(stated, "lognormal", "median", "sigma")),
     "range": _range,
     "choice": _choice,
 }

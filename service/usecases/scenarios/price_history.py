@@ -1,4 +1,4 @@
-"""A price's distribution from its own history: what it was, each price by how long it was asked."""
+"""A price's distribution from its history: each price weighted by its duration."""
 
 from __future__ import annotations
 
@@ -18,49 +18,49 @@ from service.usecases.scenarios.registry import ScenarioRequest
 
 MOST_CHANGES = 1000
 MOST_DAYS = 3650
-OF_AN_OFFER = ("provider", "region", "instance_type", "accelerator", "pricing", "market")
+OFFER_FIELDS = ("provider", "region", "instance_type", "accelerator", "pricing", "market")
 
 
-def load_price_history(context: AppContext, given: ScenarioRequest, stated: Any, pointer: str) -> dict[str, Any]:
-    """The prices of the offer that the base request takes, over the last days asked for, as a `choice`. Raises InvalidRequest."""
+def load_price_history(context: AppContext, request: ScenarioRequest, stated: Any, pointer: str) -> dict[str, Any]:
+    """Prices over the last `stated["days"]` of the offer that the base request uses, as a `choice`. Raises InvalidRequest."""
     days = stated.get("days") if isinstance(stated, Mapping) and set(stated) == {"days"} else None
     if not isinstance(days, int | float) or isinstance(days, bool) or not 0 < days <= MOST_DAYS:
         raise InvalidRequest(f"history takes days, above 0 and at most {MOST_DAYS}", pointer)
-    if given.shape != "estimate":
+    if request.shape != "estimate":
         raise InvalidRequest("the runs of a program may take different offers: give a distribution, or ask for one run", pointer)
     try:
-        price = resolve_machine(context, given.base, AssumptionLog()).price
+        price = resolve_machine(context, request.base, AssumptionLog()).price
     except DomainError as problem:
         raise problem.below("/base") from problem
     if price.provider is None:
         raise InvalidRequest("the base request states its price, which has no history: leave it out or name a provider", pointer)
-    lasted = _hours_at(_changes(context, price, days), context.clock())
-    if len(lasted) < 2:
+    hours = _hours_by_price(_price_changes(context, price, days), context.clock())
+    if len(hours) < 2:
         raise InvalidRequest(f"no other price of {price.provider} {price.instance_type} was seen in {days:g} days", pointer)
-    return {"choice": list(lasted), "weights": list(lasted.values())}
+    return {"choice": list(hours), "weights": list(hours.values())}
 
 
-def _changes(context: AppContext, price: Price, days: float) -> Sequence[PriceChange]:
-    """The newest first: the team's own where it has a price of its own, else by whoever saw the offer last; several may tell of it."""
-    among = {name: (value,) for name in OF_AN_OFFER if (value := getattr(price, name)) is not None}
-    found = context.store.price_changes(HistoryFilter(among, team=context.team), MOST_CHANGES)
-    own = [change for change in found if change.own]
+def _price_changes(context: AppContext, price: Price, days: float) -> Sequence[PriceChange]:
+    """The offer's price changes, newest first: the team's own where it has a price, else those of the provider that saw it last."""
+    among = {name: (value,) for name in OFFER_FIELDS if (value := getattr(price, name)) is not None}
+    changes = context.store.price_changes(HistoryFilter(among, team=context.team), MOST_CHANGES)
+    own = [change for change in changes if change.own]
     if own and own[0].usd_per_hour is not None:
-        told = own
+        used = own
     else:
-        shared = [change for change in found if not change.own]
-        told = [change for change in shared if change.asked == shared[0].asked]
+        shared = [change for change in changes if not change.own]
+        used = [change for change in shared if change.asked == shared[0].asked]
     since = context.clock() - timedelta(days=days)
-    return [change for change in told if change.observed_at >= since]
+    return [change for change in used if change.observed_at >= since]
 
 
-def _hours_at(changes: Sequence[PriceChange], now: datetime) -> dict[float, float]:
-    """For how many hours each price of an accelerator-hour was asked; where the offer was away, none was."""
-    found: dict[float, float] = defaultdict(float)
+def _hours_by_price(changes: Sequence[PriceChange], now: datetime) -> dict[float, float]:
+    """Hours for which each price of an accelerator-hour [USD] held; none while the offer was unavailable."""
+    hours: dict[float, float] = defaultdict(float)
     until = now
     for change in changes:
         if change.usd_per_hour is not None:
             usd = float(change.usd_per_hour / change.accelerator_count)
-            found[usd] += max((until - change.observed_at) / timedelta(hours=1), 0.0)
+            hours[usd] += max((until - change.observed_at) / timedelta(hours=1), 0.0)
         until = change.observed_at
-    return {usd: hours for usd, hours in sorted(found.items()) if hours > 0}
+    return {usd: duration for usd, duration in sorted(hours.items()) if duration > 0}

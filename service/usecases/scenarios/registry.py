@@ -1,8 +1,8 @@
-"""What one kind of scenario is: what it checks when it is asked for, what a worker does of it at a time, and what comes of all of that.
+"""The interface of a kind of scenario: preparation, chunks, stopping rule and result.
 
-A scenario is cut into chunks. What a chunk gives depends on the request and its index alone, never on who makes it, when, or how often: so
-the same request has the same result on any number of workers and after any deaths. Adding a kind: a module with a `KIND` and its line in
-`KINDS`.
+A scenario is divided into chunks. A chunk's tally depends only on the request and the chunk's index, not on the process, the time or the
+number of attempts: so the same request has the same result on any number of workers and after any crash. To add a kind, write a module with
+a `KIND` and add its line to `KINDS`.
 """
 
 from __future__ import annotations
@@ -17,26 +17,25 @@ from service.context import AppContext
 Body = Mapping[str, Any]
 Shape = Literal["estimate", "program"]
 Step = Callable[[], None]
-"""Called often within a chunk, at least four times a second: raises where the work is not to go on. Whoever calls it lets that pass."""
+"""Called within a chunk at least four times a second; it raises to stop the work. The caller does not catch what it raises."""
 Read = Callable[[Body], Body]
-"""A base request as JSON in, as the use cases take it out. Raises DomainErrors, their pointers below `/base`."""
+"""Reads a base request from JSON into the form the use cases take. Raises DomainErrors, their pointers below `/base`."""
 
 MOST_CHUNKS = 2048
-"""A larger scenario has larger chunks: what is kept of it, and what merging takes, stay bounded."""
+"""A larger scenario has larger chunks, so that the storage and the merging of tallies stay bounded."""
 
 
 @dataclass(frozen=True, slots=True)
 class ScenarioRequest:
-    """A request as it came in.
+    """A scenario's request.
 
-    `written` is the base request as JSON and `base` the same as the use cases take it (dates, decimals and ranges read), of the shape
-    that `shape` says. `options` is everything beside `kind` and `base`, read by the kind's own schema. `read` reads another base that
-    differs from `written` somewhere: what the schema refuses is a Problem.
+    `base_json` is the base request as JSON and `base` the same as the use cases take it (dates, decimals and ranges read), of shape
+    `shape`. `options` is everything except `kind` and `base`, read by the schema. `read` reads a base that differs from `base_json`.
     """
 
     kind: str
     shape: Shape
-    written: Body
+    base_json: Body
     base: Body
     options: Body
     read: Read
@@ -44,12 +43,12 @@ class ScenarioRequest:
 
 @dataclass(frozen=True, slots=True)
 class PreparedScenario:
-    """What the workers need to know, and all they are told.
+    """Everything that workers need of a scenario.
 
-    `units` is what there is to do at most (trials, cells, evaluations), `units_per_chunk` how much of it a chunk does (the last one may do
-    less), `chunks` how many there are, at most MOST_CHUNKS. `checkpoints` are the numbers of chunks, ascending, after which `enough` is
-    asked. `request` takes what JSON takes and dates, times, decimals and ranges; they come back as they were, tuples as lists. `snapshot`
-    names the price book. `key` is the scenario's id, to remember a costly model by; empty until there is one.
+    `units`: most trials, cells or evaluations; `units_per_chunk`: of each chunk, the last may have fewer; `chunks`: at most MOST_CHUNKS.
+    `checkpoints`: numbers of chunks, ascending, after which `is_sufficient` is called. `request`: JSON values, dates, times, decimals and
+    ranges, which are stored without loss, but tuples become lists. `snapshot`: name of the price book. `key`: the scenario's id, empty
+    before it is stored; costly models are cached by it.
     """
 
     kind: str
@@ -62,7 +61,7 @@ class PreparedScenario:
     key: str = ""
 
     def units_after(self, chunks: int) -> int:
-        """Units done when so many chunks are."""
+        """Number of units in the first chunks."""
         return min(chunks * self.units_per_chunk, self.units)
 
 
@@ -70,13 +69,12 @@ class PreparedScenario:
 class ScenarioKind:
     """One kind of scenario.
 
-    `prepare` checks the request and the limits and raises DomainErrors with pointers into the scenario's request. Of the base it
-    evaluates no more than `scenario_base` does, a few runs: some 5 ms of CPU each, 150 where a layout was never searched in this process.
-    `run_chunk(context, prepared, index, step)` gives a tally as JSON has it (integers of any length are exact).
-    `enough(prepared, tallies)` says whether the first chunks' tallies, in order, are enough; asked at the checkpoints only, in order.
-    `finish(context, prepared, tallies)` returns the result as JSON. Aggregates come one at a time and once, so that thousands need no
-    memory: fold them. A DomainError that `run_chunk`, `enough` or `finish` raises is the scenario's error at once; any other exception is
-    retried.
+    `prepare` checks the request and its limits and raises DomainErrors with pointers into the scenario's request. It evaluates no more of
+    the base than `base_check`, a few runs: some 5 ms of CPU each, 150 ms where a layout was not searched in this process before.
+    `run_chunk(context, prepared, index, step)` returns a tally, JSON of the chunk's results (integers of any length are exact).
+    `is_sufficient(prepared, tallies)`: whether the tallies of the first chunks, in order, are enough; called at the checkpoints only.
+    `finish(context, prepared, tallies)` returns the result as JSON. Tallies are iterated once, in order, so that thousands need no memory.
+    A DomainError of `run_chunk`, `is_sufficient` or `finish` fails the scenario at once; any other exception is retried.
     """
 
     prepare: Callable[[AppContext, ScenarioRequest], PreparedScenario]
@@ -91,18 +89,18 @@ KINDS: Mapping[str, str] = {
     "sweep": "service.usecases.scenarios.changes.sweep",
     "optimize": "service.usecases.scenarios.optimisation.optimise",
 }
-"""Every kind, one line each: the module whose `KIND` it is, loaded on first use."""
+"""Module with the `KIND` of each kind, loaded on first use."""
 
 
 def load_kind(name: str) -> ScenarioKind:
-    """The kind of that name. Raises LookupError for one that is not known."""
+    """The kind of this name. Raises LookupError for an unknown one."""
     if name not in KINDS:
         raise LookupError(f"no scenario of kind {name!r} is known here; known: {', '.join(KINDS)}")
-    found: ScenarioKind = import_module(KINDS[name]).KIND
-    return found
+    kind: ScenarioKind = import_module(KINDS[name]).KIND
+    return kind
 
 
 def never_sufficient(prepared: PreparedScenario, tallies: Iterable[Body]) -> bool:
-    """For kinds that always do the whole of it."""
+    """For kinds that always evaluate all chunks."""
     del prepared, tallies
     return False

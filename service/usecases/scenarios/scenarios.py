@@ -1,4 +1,4 @@
-"""Scenarios as their callers see them: asked for, looked at, cancelled, forgotten. What workers do of them is in `scenario_work`."""
+"""Scenarios for their callers: submit, list, find, cancel and delete expired ones. `worker` evaluates them."""
 
 from __future__ import annotations
 
@@ -17,59 +17,64 @@ from service.usecases.scenarios.worker import KIND, enqueue_workers
 from service.usecases.tracking.programs import NOT_OURS
 
 TEAM_QUOTA = OpenWork(scenarios=100, units=10**10)
-"""What one team may have under way at once: scenarios, and trials, cells or evaluations in them."""
-JOBS_KEPT = timedelta(days=1)
+"""Most open scenarios of a team, and most trials, cells or evaluations left in them."""
+JOB_RETENTION = timedelta(days=1)
 
 
 class TeamQuotaExceeded(DomainError):
-    """The team has as much under way as one team may."""
+    """The team has reached its quota of open scenarios or evaluations."""
 
     status = 429
     title = "Too much under way"
 
 
 def submit(
-    context: AppContext, who: Principal, given: ScenarioRequest, request: Body, kept: IdempotencyRecord | None = None
+    context: AppContext, who: Principal, request: ScenarioRequest, request_json: Body, idempotency: IdempotencyRecord | None = None
 ) -> ScenarioRecord:
-    """A new scenario, safe and readable when this returns, whether or not a worker is there. `request` is the whole of it as it came.
+    """A new scenario, stored and readable when this returns, whether or not a worker is alive. `request_json`: the whole request as sent.
 
-    Raises DomainErrors with pointers into the request, TooMuchOpen, Repeated and IdempotencyKeyReused. What was accepted before
-    is repeated whatever the prices are by now.
+    Raises DomainErrors with pointers into the request, TeamQuotaExceeded, Repeated and IdempotencyKeyReused. A repeated request has its
+    first answer, whatever the prices are by now.
     """
-    context.store.check_new(kept)
-    prepared = load_kind(given.kind).prepare(context.priced_for(who.team_name), given)
+    context.store.check_new(idempotency)
+    prepared = load_kind(request.kind).prepare(context.priced_for(who.team_name), request)
     _check_size(prepared)
     try:
-        made = context.store.create_scenario(_new(who, prepared, request), TEAM_QUOTA, context.clock(), kept)
+        record = context.store.create_scenario(_new_scenario(who, prepared, request_json), TEAM_QUOTA, context.clock(), idempotency)
     except TeamQuotaReached as full:
-        raise TeamQuotaExceeded(_too_much(full.open_work, prepared)) from None
+        raise TeamQuotaExceeded(_quota_text(full.open_work, prepared)) from None
     enqueue_workers(context)
-    return made
+    return record
 
 
 def find_scenario(context: AppContext, who: Principal, scenario_id: str) -> ScenarioDetail:
-    """A scenario of the caller's team. Raises NotFound: another team's is as unknown as none."""
-    found = context.store.scenario(who.team, scenario_id)
-    if found is None:
+    """A scenario of the caller's team. Raises NotFound, also for another team's."""
+    scenario = context.store.scenario(who.team, scenario_id)
+    if scenario is None:
         raise NotFound(NOT_OURS.format(what="scenario"))
-    return found
+    return scenario
+
+
+def list_scenarios(context: AppContext, who: Principal, after: int, limit: int) -> list[ScenarioRecord]:
+    """The team's scenarios with a number above `after`, in order of creation."""
+    return context.store.scenarios(who.team, after, limit)
 
 
 def cancel_scenario(context: AppContext, who: Principal, scenario_id: str) -> ScenarioDetail:
-    """End a scenario; one that is over stays as it is. Workers notice within 2 s. Raises NotFound."""
-    found = find_scenario(context, who, scenario_id)
-    context.store.cancel_scenario(found.row.id, context.clock())
+    """Cancel a scenario unless it has ended. Workers notice within 2 s. Raises NotFound."""
+    scenario = find_scenario(context, who, scenario_id)
+    context.store.cancel_scenario(scenario.row.id, context.clock())
     return find_scenario(context, who, scenario_id)
 
 
 def forget_scenarios(context: AppContext) -> int:
-    """Forget the scenarios that were over long enough, and the jobs of those who worked on them; returns how many scenarios."""
+    """Delete expired scenarios, and jobs that evaluated scenarios and ended a day ago; returns the number of scenarios."""
     now = context.clock()
-    context.store.forget_jobs(KIND, now - JOBS_KEPT)
+    context.store.forget_jobs(KIND, now - JOB_RETENTION)
     return context.store.forget_scenarios(now)
 
 
-def _new(who: Principal, prepared: PreparedScenario, request: Body) -> NewScenario:
+def _new_scenario(who: Principal, prepared: PreparedScenario, request_json: Body) -> NewScenario:
     return NewScenario(
         team=who.team,
         kind=prepared.kind,
@@ -78,19 +83,19 @@ def _new(who: Principal, prepared: PreparedScenario, request: Body) -> NewScenar
         review_at=min((*prepared.checkpoints, prepared.chunks)),
         price_snapshot=prepared.snapshot,
         engine_version=engine_version(),
-        request=request,
+        request=request_json,
         prepared=pack_prepared(prepared),
     )
 
 
 def _check_size(prepared: PreparedScenario) -> None:
     if not 1 <= prepared.chunks <= MOST_CHUNKS:
-        raise ValueError(f"a scenario of kind {prepared.kind} came in {prepared.chunks} chunks; 1 to {MOST_CHUNKS} are taken")
+        raise ValueError(f"a scenario of kind {prepared.kind} has {prepared.chunks} chunks; it may have 1 to {MOST_CHUNKS}")
     if prepared.units > TEAM_QUOTA.units:
         raise InvalidRequest(f"this would be {prepared.units:g} evaluations; a scenario has at most {TEAM_QUOTA.units:g}")
 
 
-def _too_much(work: OpenWork, prepared: PreparedScenario) -> str:
+def _quota_text(work: OpenWork, prepared: PreparedScenario) -> str:
     if work.scenarios >= TEAM_QUOTA.scenarios:
         return f"the team has {work.scenarios} scenarios under way, and may have {TEAM_QUOTA.scenarios}; wait for one to end, or cancel one"
     return (

@@ -1,7 +1,7 @@
-"""What workers do of scenarios: chunk by chunk, of whichever team has the least under way, until there is nothing left to do.
+"""Evaluation of scenarios by workers, chunk by chunk, the team with the fewest running chunks first.
 
-Everything known of a scenario stands in the store. A worker that dies, is stopped or comes twice loses or spoils nothing: a chunk is begun
-again by the next one, and the same chunk has the same tally whoever makes it.
+All state of a scenario is in the store. A worker that crashes or stops loses only its current chunk: the next worker evaluates it again,
+and a chunk has the same tally in any process.
 """
 
 from __future__ import annotations
@@ -29,37 +29,37 @@ log = logging.getLogger(__name__)
 
 KIND = "scenario_work"
 SLICE_S = 5.0
-"""How long a job goes on before it makes room: whatever waits behind it in the queue comes first, then its successor."""
+"""Duration of a job: jobs that wait behind it in the queue run before its successor."""
 POLL_S = 0.5
-"""How often a worker asks whether its scenario is still wanted."""
+"""How often a worker checks that its scenario is still open."""
 WORKER_TIMEOUT = timedelta(seconds=15)
-"""A worker that was not heard of for so long does not count."""
-TALLIES_AT_ONCE = 32
+"""A worker without a heartbeat for this long does not count as alive."""
+TALLY_BATCH = 32
 
 
 class ScenarioClosed(Exception):
-    """The scenario is over. Raised by a chunk's step; a kind lets it pass."""
+    """The scenario has ended. Raised by a chunk's step; a kind does not catch it."""
 
 
 def run_chunks(context: AppContext, payload: Mapping[str, Any], step: ReportProgress) -> dict[str, Any]:
-    """The job `scenario_work`, payload `{"single": …}`, the same as the job's own: chunks of any open scenario, for a slice of time."""
-    shift = _ChunkRunner(context, payload["single"], step)
-    context.store.release_chunks(shift.single)
+    """The job `scenario_work`: evaluates chunks of any open scenario for SLICE_S. Payload `{"single": …}`, the job's own `single`."""
+    runner = _ChunkRunner(context, payload["single"], step)
+    context.store.release_chunks(runner.single)
     until = time.monotonic() + SLICE_S
-    while shift.done == 0 or time.monotonic() < until:
-        step(shift.done, shift.done)
-        claim = context.store.claim_chunk(shift.single, context.clock())
+    while runner.done == 0 or time.monotonic() < until:
+        step(runner.done, runner.done)
+        claim = context.store.claim_chunk(runner.single, context.clock())
         if claim is None:
-            return {"chunks": shift.done}
+            return {"chunks": runner.done}
         with _Attempt(context, claim):
-            shift.do(claim)
-        shift.done += 1
+            runner.run(claim)
+        runner.done += 1
     _enqueue_successor(context)
-    return {"chunks": shift.done}
+    return {"chunks": runner.done}
 
 
 def enqueue_workers(context: AppContext) -> int:
-    """As many jobs as there are processes to run them and things to do; returns how many are new."""
+    """Queue as many jobs as there are free processes and claimable chunks; returns the number of new jobs."""
     now = context.clock()
     free = count_processes(context) - len(context.store.open_jobs(KIND))
     missing = context.store.count_claimable_chunks(now, free) if free > 0 else 0
@@ -69,20 +69,20 @@ def enqueue_workers(context: AppContext) -> int:
 
 
 def maintain_scenarios(context: AppContext) -> None:
-    """End what cannot be finished, forget what is not needed any more, and see to it that somebody works on the rest."""
+    """Fail scenarios with an exhausted chunk, delete chunks of ended ones, and queue jobs for the rest."""
     context.store.close_exhausted(context.clock())
     context.store.forget_chunks()
     enqueue_workers(context)
 
 
 def count_processes(context: AppContext) -> int:
-    """How many processes run jobs, as far as is known: more jobs than that would only keep others waiting in the queue."""
+    """Number of processes that run jobs, at least one worker's; more jobs than that would only block the queue."""
     alive = context.store.workers_alive(context.clock() - WORKER_TIMEOUT)
     return max(1, alive) * context.settings.worker_concurrency
 
 
 def _enqueue_successor(context: AppContext) -> None:
-    """A successor for a job whose slice is over, unless there are too many already."""
+    """Queue a successor of a job whose slice is over, unless there are as many jobs as processes."""
     if len(context.store.open_jobs(KIND)) <= count_processes(context) and context.store.count_claimable_chunks(context.clock(), 1):
         _enqueue_one(context)
 
@@ -95,74 +95,74 @@ def _enqueue_one(context: AppContext) -> None:
 
 @dataclass(slots=True)
 class _ChunkRunner:
-    """One job's time at work: under which name it claims chunks, and what it knows of the scenarios it has met."""
+    """Runs chunks for one job: the name it claims them under, and a cache of the scenarios it has loaded."""
 
     context: AppContext
     single: str
     step: ReportProgress
     done: int = 0
-    known: dict[str, tuple[PreparedScenario, AppContext]] = field(default_factory=dict)
+    loaded: dict[str, tuple[PreparedScenario, AppContext]] = field(default_factory=dict)
 
-    def do(self, claim: ChunkClaim) -> None:
-        """Make a chunk, or review those that are made. Raises what the kind raises, NotWanted and Stopped."""
-        prepared, context = self._known(claim.scenario)
-        kind, pulse = load_kind(prepared.kind), _StopCheck(self, claim.scenario)
+    def run(self, claim: ChunkClaim) -> None:
+        """Evaluate a chunk, or review the chunks that are done. Raises what the kind raises, ScenarioClosed and Stopped."""
+        prepared, context = self._load(claim.scenario)
+        kind, step = load_kind(prepared.kind), _StopCheck(self, claim.scenario)
         if claim.number == REVIEW:
-            self._review(claim, prepared, kind, pulse)
+            self._review(claim, prepared, kind, step)
             return
-        tally = _json(kind.run_chunk(context, prepared, claim.number, pulse))
+        tally = _json(kind.run_chunk(context, prepared, claim.number, step))
         units = prepared.units_after(claim.number + 1) - prepared.units_after(claim.number)
         self.context.store.save_tally(claim, tally, units, self.context.clock())
 
-    def _review(self, claim: ChunkClaim, prepared: PreparedScenario, kind: ScenarioKind, pulse: _StopCheck) -> None:
+    def _review(self, claim: ChunkClaim, prepared: PreparedScenario, kind: ScenarioKind, step: _StopCheck) -> None:
         reached = claim.review_at
-        if reached < prepared.chunks and not kind.is_sufficient(prepared, self._tallies(claim, pulse)):
+        if reached < prepared.chunks and not kind.is_sufficient(prepared, self._tallies(claim, step)):
             later = (count for count in prepared.checkpoints if count > reached)
             self.context.store.postpone_review(claim, min(next(later, prepared.chunks), prepared.chunks))
             return
-        _, context = self._known(claim.scenario)
-        result = json.loads(_json(kind.finish(context, prepared, self._tallies(claim, pulse))))
+        _, context = self._load(claim.scenario)
+        result = json.loads(_json(kind.finish(context, prepared, self._tallies(claim, step))))
         self.context.store.complete_scenario(claim, result, self.context.clock())
 
-    def _tallies(self, claim: ChunkClaim, pulse: _StopCheck) -> Iterator[dict[str, Any]]:
-        """Those of the first chunks, in order, a few in memory at a time."""
-        for first in range(0, claim.review_at, TALLIES_AT_ONCE):
-            numbers = range(first, min(first + TALLIES_AT_ONCE, claim.review_at))
+    def _tallies(self, claim: ChunkClaim, step: _StopCheck) -> Iterator[dict[str, Any]]:
+        """Tallies of the first chunks, in order, a few in memory at a time."""
+        for first in range(0, claim.review_at, TALLY_BATCH):
+            numbers = range(first, min(first + TALLY_BATCH, claim.review_at))
             for tally in self.context.store.tallies(claim.scenario, numbers):
-                pulse()
+                step()
                 yield json.loads(tally)
 
-    def _known(self, scenario: str) -> tuple[PreparedScenario, AppContext]:
-        """What the scenario consists of, and the context with its team's prices."""
-        if scenario not in self.known:
-            found = self.context.store.find_prepared(scenario)
-            if found is None:
+    def _load(self, scenario: str) -> tuple[PreparedScenario, AppContext]:
+        """The prepared scenario, and the context with its team's prices."""
+        if scenario not in self.loaded:
+            stored = self.context.store.find_prepared(scenario)
+            if stored is None:
                 raise ScenarioClosed(scenario)
-            body, team = found
-            self.known[scenario] = unpack_prepared(body, scenario), self.context.priced_for(team)
-        return self.known[scenario]
+            body, team = stored
+            self.loaded[scenario] = unpack_prepared(body, scenario), self.context.priced_for(team)
+        return self.loaded[scenario]
 
 
 class _StopCheck:
-    """The step of a chunk: lets the worker be stopped, and asks now and then whether the scenario is still wanted."""
+    """The step of a chunk: stops it with the worker, or when its scenario has ended."""
 
-    def __init__(self, shift: _ChunkRunner, scenario: str) -> None:
-        self._shift, self._scenario = shift, scenario
+    def __init__(self, runner: _ChunkRunner, scenario: str) -> None:
+        self._runner, self._scenario = runner, scenario
         self._next = time.monotonic() + POLL_S
 
     def __call__(self) -> None:
-        self._shift.step(self._shift.done, self._shift.done)
+        self._runner.step(self._runner.done, self._runner.done)
         if time.monotonic() < self._next:
             return
         self._next = time.monotonic() + POLL_S
-        if not self._shift.context.store.is_scenario_open(self._scenario):
+        if not self._runner.context.store.is_scenario_open(self._scenario):
             raise ScenarioClosed(self._scenario)
 
 
 class _Attempt:
-    """Around an attempt at a chunk: what goes wrong in it is noted there and then, and the worker goes on with the next.
+    """Context of an attempt at a chunk: records a failure, so that the worker continues with the next chunk.
 
-    What stops the worker itself leaves the block, after the chunk was given back; so does a database that is away.
+    Exceptions that stop the worker propagate after the chunk is returned; so does an unavailable store.
     """
 
     def __init__(self, context: AppContext, claim: ChunkClaim) -> None:
@@ -183,11 +183,11 @@ class _Attempt:
 
     def _fail(self, error: Exception) -> None:
         log.error("scenario %s, chunk %s: attempt failed", self._claim.scenario, self._claim.number, exc_info=error)
-        known = isinstance(error, DomainError)
-        reason = str(error) if known else f"{type(error).__name__}: {error}"
-        self._context.store.fail_chunk(self._claim, reason, self._context.clock(), for_good=known)
+        is_final = isinstance(error, DomainError)
+        reason = str(error) if is_final else f"{type(error).__name__}: {error}"
+        self._context.store.fail_chunk(self._claim, reason, self._context.clock(), is_final=is_final)
 
 
 def _json(value: Mapping[str, Any]) -> str:
-    """The value as JSON text. Raises ValueError for NaN and infinities, which have none."""
+    """The value as JSON text. Raises ValueError for NaN and infinities, which JSON has not."""
     return json.dumps(value, allow_nan=False, separators=(",", ":"))

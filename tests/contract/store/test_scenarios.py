@@ -198,7 +198,7 @@ class TestReviews:
         assert store.complete_scenario(review, {"sum": 10**40}, NOW)
         assert not store.complete_scenario(review, {"sum": 2}, LATER)
         assert not store.cancel_scenario(row.id, LATER)
-        store.fail_chunk(review, "late", LATER, for_good=True)
+        store.fail_chunk(review, "late", LATER, is_final=True)
         found = store.scenario(DEFAULT_TEAM, row.id)
         assert found is not None
         assert (found.row.state, found.result, found.row.expires_at) == ("succeeded", {"sum": 10**40}, NOW + KEPT_FOR)
@@ -228,7 +228,7 @@ class TestEnds:
     def test_a_failure_for_good_needs_one_attempt(self, store: Store) -> None:
         """No other would better it."""
         row = make(store)
-        store.fail_chunk(claimed(store, working(store, "a")), "cannot be", NOW, for_good=True)
+        store.fail_chunk(claimed(store, working(store, "a")), "cannot be", NOW, is_final=True)
         assert (now_of(store, row).state, now_of(store, row).error) == ("failed", "cannot be")
 
     def test_a_chunk_that_loses_every_worker_ends_its_scenario(self, store: Store) -> None:

@@ -87,7 +87,7 @@ def check_path(path: str, pointer: str) -> str:
 
 def read_value(given: ScenarioRequest, path: str, value: Any, pointer: str) -> Any:
     """A value as the use cases take it at a path, checked by the base request's own schema. Raises InvalidRequest, pointers as given."""
-    body, inside = _alone(given.written, path)
+    body, inside = _alone(given.base_json, path)
     try:
         return get_value(given.read(with_values(body, {inside: value})), inside)
     except KeyError as error:
@@ -115,7 +115,7 @@ def _of_runs(given: ScenarioRequest, path: str, value: Any) -> str:
     """Where a program's runs have the field that a single run's request has at this path."""
     if given.shape != "program" or path.startswith("defaults."):
         return ""
-    body, inside = _alone(given.written, f"defaults.{path}")
+    body, inside = _alone(given.base_json, f"defaults.{path}")
     try:
         given.read(with_values(body, {inside: value}))
     except DomainError:

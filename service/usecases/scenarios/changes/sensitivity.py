@@ -169,7 +169,7 @@ def _moved(given: ScenarioRequest, numbers: Mapping[str, Any], factor: float) ->
     """Every number times a factor as the use cases take it, None where the request's schema does not; all read at once if they can be."""
     moved = {path: _times(value, factor) for path, value in numbers.items()}
     try:
-        body = given.read(with_values(given.written, moved))
+        body = given.read(with_values(given.base_json, moved))
         return {path: get_value(body, path) for path in moved}
     except (DomainError, KeyError):
         return {path: _taken(given, path, value) for path, value in moved.items()}

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from service.domain.scenarios import QueueWait
-from service.engine.scenarios.queue import freed_per_hour, wait_quantile, waiting_probability
+from service.engine.scenarios.queue import spare_capacity_per_hour, wait_quantile, waiting_probability
 
 
 def queue(slots: int, arrivals_per_hour: float, mean_hours: float = 2.0) -> QueueWait:
@@ -27,7 +27,7 @@ def test_erlangs_c_of_two_places() -> None:
 
 def test_those_who_wait_leave_at_the_rate_that_places_are_freed_above_arrivals() -> None:
     """Four places of two hours free two an hour; 1.5 come."""
-    assert freed_per_hour(queue(4, 1.5)) == pytest.approx(0.5)
+    assert spare_capacity_per_hour(queue(4, 1.5)) == pytest.approx(0.5)
 
 
 def test_quantiles_of_a_wait_are_those_of_its_distribution() -> None:

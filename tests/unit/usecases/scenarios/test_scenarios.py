@@ -361,7 +361,7 @@ class TestWhatWorkersAreTold:
 
     def test_what_has_no_form_is_refused(self) -> None:
         """Before anything is kept."""
-        with pytest.raises(TypeError, match="of a set"):
+        with pytest.raises(TypeError, match="of type set"):
             pack_prepared(PreparedScenario("toy", 1, 1, 1, (), {"value": {1}}, "prices-1"))
 
 
