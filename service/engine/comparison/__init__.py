@@ -1,1 +1,1 @@
-"""Offers and owned hardware compared."""
+"""Costs of offers and owned hardware, break-even and Pareto front."""

@@ -1,7 +1,7 @@
-"""Owned accelerators against rented ones: from which price, use and time on buying wins, how surely, and what would turn the verdict.
+"""Owned accelerators against rented ones: break-even price, utilisation and time, and how sure the verdict is.
 
-Both serve the same hours: from the order for the lead time, and then for the plant's years. All answers follow from one figure, the
-cloud price at which both cost the same. It does not depend on the offers, so thousands of them are weighed at once.
+Both options serve the same hours: the lead time from the order on, then the cluster's life. All results follow from one figure, the cloud
+price at which both cost the same. It does not depend on the offers, so thousands of offers are compared at once.
 """
 
 from __future__ import annotations
@@ -39,11 +39,20 @@ HALVINGS = 60
 
 @dataclass(frozen=True, slots=True)
 class BreakEven:
-    """One plant against many cloud prices [USD an accelerator-hour], one element each; infinite means never.
+    """One owned cluster against many cloud prices, one element each; infinite where buying never wins.
 
-    `utilisation` at which both cost the same over the plant's years. `months` from the order until what was saved has paid for the
-    capital, without interest and resale, and `hours` of the calendar after the lead time. `npv_difference_usd` is what buying saves over
-    the plant's years, at the order; below 0 it loses.
+    Attributes
+    ----------
+    usd_per_accelerator_hour : float
+        Cloud price at which both cost the same [USD/h].
+    utilisation : (offers,) float array
+        Utilisation at which both cost the same over the cluster's life [1].
+    months : (offers,) float array
+        From the order until the savings have paid back the capital, without interest and resale [month].
+    hours : (offers,) float array
+        The same, counted from the end of the lead time [h of the calendar].
+    npv_difference_usd : (offers,) float array
+        Present value at the order of what buying saves over the life; below 0 buying loses [USD].
     """
 
     usd_per_accelerator_hour: float
@@ -55,10 +64,18 @@ class BreakEven:
 
 @dataclass(frozen=True, slots=True)
 class VerdictFlip:
-    """What one input does to the verdict. `flips_at` is the value at which both cost the same, None where none in its bounds does.
+    """Effect of one input on the verdict.
 
-    `low_usd_per_hour` and `high_usd_per_hour`: by how much its 10th and its 90th percentile change the cloud price at which both cost
-    the same; None where no range is known.
+    Attributes
+    ----------
+    field : str
+        Input of `OwnedCluster`.
+    value : float
+        Its value, in the input's unit.
+    flips_at : float or None
+        Value at which both cost the same; None where no value within its bounds does.
+    low_usd_per_hour, high_usd_per_hour : float or None
+        Change of the break-even price at the input's 10th and 90th percentile [USD/h]; None where no range is known.
     """
 
     field: str
@@ -68,151 +85,245 @@ class VerdictFlip:
     high_usd_per_hour: float | None = None
 
 
-def break_even_price(plant: OwnedCluster) -> Amount:
-    """Today's cloud price at which owning and renting cost the same [USD for each delivered accelerator-hour].
+def break_even_price(cluster: OwnedCluster) -> Amount:
+    """Today's cloud price at which owning and renting cost the same.
 
-    Owning costs c = fixed / share + variable an hour, and b - p more for each bridged hour that is dearer than the price p compared
-    with; renting costs f p, f being what prices fall by. So f p = c + k max(b - p, 0), with k bridged hours for each owned one.
+    Parameters
+    ----------
+    cluster : OwnedCluster
+        Figures, or arrays with one cluster an element.
+
+    Returns
+    -------
+    float or (clusters,) float array
+        Price [USD/h of a delivered accelerator].
+
+    Notes
+    -----
+    Owning costs c = fixed / delivered share + variable an hour, and b - p more for each bridged hour where the bridge price b is above the
+    price p. Renting costs f p, where f is the mean price decline. The break-even price solves f p = c + k max(b - p, 0), with k bridged
+    hours for each owned one.
     """
-    owned = fixed_usd_per_hour(plant) / delivered_share(plant) + variable_usd_per_hour(plant)
-    falling = cloud_price_share(plant)
-    if plant.bridge_usd_per_accelerator_hour is None:
-        return owned / falling
-    bridged = _bridged_share(plant)
-    return np.maximum(owned / falling, (owned + bridged * plant.bridge_usd_per_accelerator_hour) / (falling + bridged))
+    owned_usd = fixed_usd_per_hour(cluster) / delivered_share(cluster) + variable_usd_per_hour(cluster)
+    decline = cloud_price_share(cluster)
+    if cluster.bridge_usd_per_accelerator_hour is None:
+        return owned_usd / decline
+    bridged = _bridged_hours_ratio(cluster)
+    return np.maximum(owned_usd / decline, (owned_usd + bridged * cluster.bridge_usd_per_accelerator_hour) / (decline + bridged))
 
 
-def break_even(plant: OwnedCluster, cloud_usd_per_accelerator_hour: FloatArray) -> BreakEven:
-    """A plant of figures against cloud prices.
+def break_even(cluster: OwnedCluster, cloud_usd_per_accelerator_hour: FloatArray) -> BreakEven:
+    """Break-even figures of one cluster against cloud prices.
 
-    Utilisation is the fixed cost of an available hour over what a used one saves; months are capital over what a month saves, as in
-    Lenovo Press LP2225 (2025): capex / (cloud rate - own running rate). Falling cloud prices stand in it as their mean.
+    Parameters
+    ----------
+    cluster : OwnedCluster
+        Figures, not arrays.
+    cloud_usd_per_accelerator_hour : (offers,) float array
+        Cloud prices [USD/h].
+
+    Returns
+    -------
+    BreakEven
+        Utilisation is the fixed cost of an available hour over what a used hour saves; months are capital over what a month saves. Falling
+        cloud prices enter with their mean.
+
+    References
+    ----------
+    Lenovo Press LP2225 (2025): capex / (cloud rate - own running rate).
     """
     prices = np.asarray(cloud_usd_per_accelerator_hour, dtype=np.float64)
-    saved = _saved_usd_per_hour(plant, prices)
-    months = _payback_months(plant, saved)
+    saved_usd_per_hour = _saved_usd_per_hour(cluster, prices)
+    months = _payback_months(cluster, saved_usd_per_hour)
     return BreakEven(
-        usd_per_accelerator_hour=float(break_even_price(plant)),
-        utilisation=_utilisation(plant, saved),
-        months=months + plant.lead_time_months,
+        usd_per_accelerator_hour=float(break_even_price(cluster)),
+        utilisation=_break_even_utilisation(cluster, saved_usd_per_hour),
+        months=months + cluster.lead_time_months,
         hours=months * HOURS_PER_MONTH,
-        npv_difference_usd=_npv_difference_usd(plant, saved),
+        npv_difference_usd=_npv_difference_usd(cluster, saved_usd_per_hour),
     )
 
 
-def cloud_price_share(plant: OwnedCluster) -> Amount:
-    """Mean cloud price over the plant's years, discounted, over today's: a constant decline, taken at the middle of each year."""
-    kept = 1 - plant.cloud_price_decline_per_year
-    combined = (1 + plant.cost_of_capital) / kept - 1
-    since_order = kept ** (plant.lead_time_months / MONTHS_PER_YEAR - 0.5)
-    falling = capital_recovery_factor(plant.cost_of_capital, plant.years) / capital_recovery_factor(combined, plant.years) * since_order
-    return np.where(np.equal(kept, 1), 1.0, falling)
+def cloud_price_share(cluster: OwnedCluster) -> Amount:
+    """Mean cloud price over the cluster's life, discounted, over today's price.
+
+    Parameters
+    ----------
+    cluster : OwnedCluster
+        Figures or arrays.
+
+    Returns
+    -------
+    float or (clusters,) float array
+        Share [1], for a constant yearly decline taken at the middle of each year.
+    """
+    remaining = 1 - cluster.cloud_price_decline_per_year
+    combined = (1 + cluster.cost_of_capital) / remaining - 1
+    since_order = remaining ** (cluster.lead_time_months / MONTHS_PER_YEAR - 0.5)
+    decline = (
+        capital_recovery_factor(cluster.cost_of_capital, cluster.years) / capital_recovery_factor(combined, cluster.years) * since_order
+    )
+    return np.where(np.equal(remaining, 1), 1.0, decline)
 
 
-def draw_clusters(plant: OwnedCluster, ranges: Mapping[str, Range], generator: np.random.Generator, draws: int) -> OwnedCluster:
-    """Plants drawn from independent inputs: log-normal on either side of the median, normal where the range reaches 0.
+def draw_clusters(cluster: OwnedCluster, ranges: Mapping[str, Range], generator: np.random.Generator, draws: int) -> OwnedCluster:
+    """Clusters with inputs drawn independently from their ranges.
 
-    Draws beyond an input's bounds are set to them. Independence is an assumption: hardware and cloud prices tend to fall together.
+    Parameters
+    ----------
+    cluster : OwnedCluster
+        Figures, not arrays.
+    ranges : mapping of input name to Range
+        In each input's unit. Log-normal on either side of the median, normal where the range reaches 0.
+    generator : numpy.random.Generator
+    draws : int
+        Number of clusters.
+
+    Returns
+    -------
+    OwnedCluster
+        Arrays of shape (draws,) for the inputs with a range; draws beyond an input's bounds are set to the bound.
+
+    Raises
+    ------
+    ValueError
+        For a name that is no input with bounds.
+
+    Notes
+    -----
+    Independence is an assumption: hardware and cloud prices tend to fall together.
     """
     deviations = generator.standard_normal((len(ranges), draws))
-    values = {name: _between(name, range_quantiles(ranges[name], z)) for name, z in zip(ranges, deviations, strict=True)}
-    return _with(plant, values)
+    values = {name: _clip_to_bounds(name, range_quantiles(ranges[name], z)) for name, z in zip(ranges, deviations, strict=True)}
+    return _replace_inputs(cluster, values)
 
 
-def probability_owning_wins(plants: OwnedCluster, cloud_usd_per_accelerator_hour: FloatArray) -> FloatArray:
-    """Share of drawn plants that cost less than each cloud price."""
-    costs = np.sort(np.atleast_1d(break_even_price(plants)))
+def probability_owning_wins(clusters: OwnedCluster, cloud_usd_per_accelerator_hour: FloatArray) -> FloatArray:
+    """Share of drawn clusters that cost less than each cloud price.
+
+    Parameters
+    ----------
+    clusters : OwnedCluster
+        Arrays of shape (draws,).
+    cloud_usd_per_accelerator_hour : (offers,) float array
+        Cloud prices [USD/h].
+
+    Returns
+    -------
+    (offers,) float array
+        Probability [1].
+    """
+    costs = np.sort(np.atleast_1d(break_even_price(clusters)))
     return np.asarray(np.searchsorted(costs, cloud_usd_per_accelerator_hour) / costs.size)
 
 
-def verdict_flips(plant: OwnedCluster, ranges: Mapping[str, Range], cloud_usd_per_accelerator_hour: float) -> tuple[VerdictFlip, ...]:
-    """What each input does to the verdict against one price, those that move it most first; inputs that do nothing are left out."""
-    names = tuple(name for name in BOUNDS if getattr(plant, name) is not None)
-    flips = _flips(plant, names, cloud_usd_per_accelerator_hour)
-    found = (_turn(plant, name, flip, ranges.get(name)) for name, flip in zip(names, flips, strict=True))
-    return tuple(sorted((turn for turn in found if turn.flips_at is not None or _moves(turn)), key=_moves, reverse=True))
+def verdict_flips(cluster: OwnedCluster, ranges: Mapping[str, Range], cloud_usd_per_accelerator_hour: float) -> tuple[VerdictFlip, ...]:
+    """Effect of each input on the verdict against one price, the largest first; inputs without effect are left out.
+
+    Parameters
+    ----------
+    cluster : OwnedCluster
+        Figures, not arrays.
+    ranges : mapping of input name to Range
+        In each input's unit.
+    cloud_usd_per_accelerator_hour : float
+        Cloud price [USD/h].
+
+    Returns
+    -------
+    tuple of VerdictFlip
+    """
+    names = tuple(name for name in BOUNDS if getattr(cluster, name) is not None)
+    flip_values = _flip_values(cluster, names, cloud_usd_per_accelerator_hour)
+    results = (_verdict_flip(cluster, name, flip, ranges.get(name)) for name, flip in zip(names, flip_values, strict=True))
+    effective = (flip for flip in results if flip.flips_at is not None or _effect_usd_per_hour(flip))
+    return tuple(sorted(effective, key=_effect_usd_per_hour, reverse=True))
 
 
-def _saved_usd_per_hour(plant: OwnedCluster, prices: FloatArray) -> FloatArray:
-    """What an hour used of the plant's saves [USD]: the rent, less running and what the bridge costs more than that rent."""
-    bridge = 0.0 if plant.bridge_usd_per_accelerator_hour is None else plant.bridge_usd_per_accelerator_hour
-    dearer = np.maximum(bridge - prices, 0.0) * _bridged_share(plant)
-    return np.asarray(prices * cloud_price_share(plant) - variable_usd_per_hour(plant) - dearer)
+def _saved_usd_per_hour(cluster: OwnedCluster, prices: FloatArray) -> FloatArray:
+    """Rent avoided by a used hour, less running cost and what the bridge costs above that rent [USD/h]."""
+    bridge = 0.0 if cluster.bridge_usd_per_accelerator_hour is None else cluster.bridge_usd_per_accelerator_hour
+    bridge_excess = np.maximum(bridge - prices, 0.0) * _bridged_hours_ratio(cluster)
+    return np.asarray(prices * cloud_price_share(cluster) - variable_usd_per_hour(cluster) - bridge_excess)
 
 
-def _bridged_share(plant: OwnedCluster) -> Amount:
-    """Hours bridged until the machine is there for each hour a year of the plant's, at the same present value."""
+def _bridged_hours_ratio(cluster: OwnedCluster) -> Amount:
+    """Bridged hours during the lead time for each hour of the cluster's life, at the same present value [1]."""
     return (
-        plant.lead_time_months
+        cluster.lead_time_months
         / MONTHS_PER_YEAR
-        * capital_recovery_factor(plant.cost_of_capital, plant.years)
-        * np.sqrt(lead_time_growth(plant))
+        * capital_recovery_factor(cluster.cost_of_capital, cluster.years)
+        * np.sqrt(lead_time_growth(cluster))
     )
 
 
-def _utilisation(plant: OwnedCluster, saved: FloatArray) -> FloatArray:
-    needed = _ratio(np.full(saved.shape, fixed_usd_per_hour(plant) / plant.availability), saved)
-    return np.where(needed > 1, np.inf, needed)
+def _break_even_utilisation(cluster: OwnedCluster, saved_usd_per_hour: FloatArray) -> FloatArray:
+    required = _ratio(np.full(saved_usd_per_hour.shape, fixed_usd_per_hour(cluster) / cluster.availability), saved_usd_per_hour)
+    return np.where(required > 1, np.inf, required)
 
 
-def _payback_months(plant: OwnedCluster, saved: FloatArray) -> FloatArray:
-    """Months of use until capital is paid for: nothing is discounted, nothing resold."""
-    standing = fixed_usd_per_hour(plant) * plant.count * HOURS_PER_YEAR - annual_cost_lines(plant)["capital"]
-    a_month = (saved * delivered_hours(plant) - standing) / MONTHS_PER_YEAR
-    return _ratio(np.full(saved.shape, capex_usd(plant)), a_month)
+def _payback_months(cluster: OwnedCluster, saved_usd_per_hour: FloatArray) -> FloatArray:
+    """Months of use until the capital is paid back, without discounting and resale."""
+    running_usd = fixed_usd_per_hour(cluster) * cluster.count * HOURS_PER_YEAR - annual_cost_lines(cluster)["capital"]
+    saved_usd_per_month = (saved_usd_per_hour * delivered_hours(cluster) - running_usd) / MONTHS_PER_YEAR
+    return _ratio(np.full(saved_usd_per_hour.shape, capex_usd(cluster)), saved_usd_per_month)
 
 
-def _npv_difference_usd(plant: OwnedCluster, saved: FloatArray) -> FloatArray:
-    yearly = saved * delivered_hours(plant) - fixed_usd_per_hour(plant) * plant.count * HOURS_PER_YEAR
-    return np.asarray(yearly / capital_recovery_factor(plant.cost_of_capital, plant.years) / lead_time_growth(plant))
+def _npv_difference_usd(cluster: OwnedCluster, saved_usd_per_hour: FloatArray) -> FloatArray:
+    yearly = saved_usd_per_hour * delivered_hours(cluster) - fixed_usd_per_hour(cluster) * cluster.count * HOURS_PER_YEAR
+    return np.asarray(yearly / capital_recovery_factor(cluster.cost_of_capital, cluster.years) / lead_time_growth(cluster))
 
 
-def _ratio(above: FloatArray, below: FloatArray) -> FloatArray:
-    """Above over below, infinite where below is not positive."""
-    return np.asarray(np.divide(above, below, out=np.full(below.shape, np.inf), where=below > 0))
+def _ratio(numerator: FloatArray, denominator: FloatArray) -> FloatArray:
+    """`numerator` over `denominator`, infinite where the denominator is not positive."""
+    return np.asarray(np.divide(numerator, denominator, out=np.full(denominator.shape, np.inf), where=denominator > 0))
 
 
-def _between(name: str, values: Amount) -> Amount:
-    """The values within the input's bounds. ValueError for a name that is no input with bounds."""
+def _clip_to_bounds(name: str, values: Amount) -> Amount:
+    """The values within the input's bounds. Raises ValueError for a name that is no input with bounds."""
     if name not in BOUNDS:
         raise ValueError(f"{name} is no input of a plant that can vary; those are {', '.join(BOUNDS)}")
     return np.clip(values, BOUNDS[name].low, BOUNDS[name].high)
 
 
-def _with(plant: OwnedCluster, values: Mapping[str, Amount]) -> OwnedCluster:
-    return replace(plant, **values)  # type: ignore[arg-type]
+def _replace_inputs(cluster: OwnedCluster, values: Mapping[str, Amount]) -> OwnedCluster:
+    return replace(cluster, **values)  # type: ignore[arg-type]
 
 
-def _turn(plant: OwnedCluster, name: str, flips_at: float | None, known: Range | None) -> VerdictFlip:
-    value = float(getattr(plant, name))
-    if known is None:
+def _verdict_flip(cluster: OwnedCluster, name: str, flips_at: float | None, uncertainty: Range | None) -> VerdictFlip:
+    value = float(getattr(cluster, name))
+    if uncertainty is None:
         return VerdictFlip(name, value, flips_at)
-    now = break_even_price(plant)
-    low, high = (float(break_even_price(_with(plant, {name: _between(name, end)})) - now) for end in (known.p10, known.p90))
+    now = break_even_price(cluster)
+    low, high = (
+        float(break_even_price(_replace_inputs(cluster, {name: _clip_to_bounds(name, end)})) - now)
+        for end in (uncertainty.p10, uncertainty.p90)
+    )
     return VerdictFlip(name, value, flips_at, low, high)
 
 
-def _moves(turn: VerdictFlip) -> float:
-    return abs(turn.low_usd_per_hour or 0.0) + abs(turn.high_usd_per_hour or 0.0)
+def _effect_usd_per_hour(flip: VerdictFlip) -> float:
+    """Change of the break-even price over the input's range [USD/h]."""
+    return abs(flip.low_usd_per_hour or 0.0) + abs(flip.high_usd_per_hour or 0.0)
 
 
-def _flips(plant: OwnedCluster, names: tuple[str, ...], price: float) -> list[float | None]:
-    """For each input the value at which both cost the same, by bisection between what it is and the bound where the verdict is another."""
+def _flip_values(cluster: OwnedCluster, names: tuple[str, ...], price: float) -> list[float | None]:
+    """Value of each input at which both cost the same, by bisection between its value and the bound with the other verdict."""
     low = np.array([BOUNDS[name].low for name in names])
     high = np.array([BOUNDS[name].high for name in names])
-    wins = bool(break_even_price(plant) <= price)
-    turns_low, turns_high = (_wins_each(plant, names, ends, price) != wins for ends in (low, high))
-    same, other = np.array([float(getattr(plant, name)) for name in names]), np.where(turns_low, low, high)
+    wins = bool(break_even_price(cluster) <= price)
+    flips_low, flips_high = (_wins_each(cluster, names, ends, price) != wins for ends in (low, high))
+    same, other = np.array([float(getattr(cluster, name)) for name in names]), np.where(flips_low, low, high)
     for _ in range(HALVINGS):
         middle = (same + other) / 2
-        unchanged = _wins_each(plant, names, middle, price) == wins
+        unchanged = _wins_each(cluster, names, middle, price) == wins
         same, other = np.where(unchanged, middle, same), np.where(unchanged, other, middle)
-    return [float(value) if turned else None for value, turned in zip(other, turns_low | turns_high, strict=True)]
+    return [float(value) if turned else None for value, turned in zip(other, flips_low | flips_high, strict=True)]
 
 
-def _wins_each(plant: OwnedCluster, names: tuple[str, ...], values: FloatArray, price: float) -> NDArray[np.bool_]:
-    """Whether buying wins with each input in turn at its value and the others as they are."""
-    columns = {name: np.full(len(names), getattr(plant, name), dtype=np.float64) for name in names}
+def _wins_each(cluster: OwnedCluster, names: tuple[str, ...], values: FloatArray, price: float) -> NDArray[np.bool_]:
+    """Whether buying wins with one input at a time at its value in `values` and the others unchanged."""
+    columns = {name: np.full(len(names), getattr(cluster, name), dtype=np.float64) for name in names}
     for index, name in enumerate(names):
         columns[name][index] = values[index]
-    return np.less_equal(break_even_price(_with(plant, columns)), price)
+    return np.less_equal(break_even_price(_replace_inputs(cluster, columns)), price)

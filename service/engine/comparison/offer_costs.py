@@ -1,6 +1,7 @@
-"""The totals of `cost` for one run at many prices at once: what comparing thousands of offers needs. Without lines, in floats.
+"""Cost of one run at many prices at once, in floats and without lines: used to compare thousands of offers.
 
-`price_offers` of one price is the sum of the lines of `cost.cost_lines`, to the rounding of each line to cents: a test holds them together.
+`price_offers` of one price is the sum of the lines of `service.engine.training.cost.cost_lines`, to the rounding of each line to cents; a
+test compares them.
 """
 
 from __future__ import annotations
@@ -21,8 +22,18 @@ IntArray = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class OfferPrices:
-    """Offers of one accelerator, one position each: USD an accelerator-hour, accelerators an instance, hours of a term (0: none), and
-    the position of the network between instances among those that a run is timed in.
+    """Offers of one accelerator.
+
+    Attributes
+    ----------
+    usd_per_accelerator_hour : (offers,) float array
+        Price [USD/h].
+    accelerators_per_instance : (offers,) int array
+        Accelerators of an instance.
+    term_hours : (offers,) float array
+        Length of a reservation's term [h]; 0 without one.
+    network : (offers,) int array
+        Position of the offer's network among those that the run is timed in.
     """
 
     usd_per_accelerator_hour: FloatArray
@@ -33,7 +44,13 @@ class OfferPrices:
 
 @dataclass(frozen=True, slots=True)
 class OfferCosts:
-    """USD of a whole run by percentile of its hours: a row for each number of accelerators, a column for each offer."""
+    """Cost of a whole run at the 10th, 50th and 90th percentile of its hours.
+
+    Attributes
+    ----------
+    p10, p50, p90 : (counts, offers) float array
+        Cost [USD].
+    """
 
     p10: FloatArray
     p50: FloatArray
@@ -43,10 +60,24 @@ class OfferCosts:
 def price_offers(
     runs: Sequence[Run], wall_clock_hours: FloatArray, energy_mwh: FloatArray, checkpoint_tb: float, prices: OfferPrices
 ) -> OfferCosts:
-    """What one run on several numbers of accelerators (or one) costs at each price: `runs` differ in their cluster and hours alone.
+    """Cost of one run on several numbers of accelerators at each price.
 
-    `wall_clock_hours` by percentile (p10, p50, p90), run and network, NaN where it cannot run. The runs' own prices, instances and terms
-    are left aside; `energy_mwh` is that of the p50, by run and offer.
+    Parameters
+    ----------
+    runs : sequence of Run
+        One for each number of accelerators; they differ in cluster size and batch alone. Their own prices,
+        instances and terms are not read.
+    wall_clock_hours : (3, counts, networks) float array
+        10th, 50th and 90th percentile of the wall clock [h]; NaN where the run is infeasible.
+    energy_mwh : (counts, offers) float array
+        Energy at the median [MWh].
+    checkpoint_tb : float
+        Size of one checkpoint [TB].
+    prices : OfferPrices
+
+    Returns
+    -------
+    OfferCosts
     """
     run, counts = runs[0], np.array([[run.cluster.count] for run in runs])
     billed = _whole(counts, prices.accelerators_per_instance) + np.array([[spare_accelerators(run)] for run in runs])
@@ -58,27 +89,27 @@ def price_offers(
 
 
 def _whole(counts: IntArray, accelerators_per_instance: IntArray) -> IntArray:
-    """Accelerators in whole instances."""
+    """Accelerators rounded up to whole instances."""
     return -(-counts // accelerators_per_instance) * accelerators_per_instance
 
 
-def _machine_usd(around: float, counts: IntArray, billed: IntArray, hours: FloatArray, prices: OfferPrices) -> FloatArray:
-    """Accelerators at work and idle, work `around` the run as a share of it, and what a reservation's last term holds unused."""
+def _machine_usd(overhead: float, counts: IntArray, billed: IntArray, hours: FloatArray, prices: OfferPrices) -> FloatArray:
+    """Accelerators at work and idle, `overhead` as a share of the run, and the unused part of a reservation's last term [USD]."""
     usd: FloatArray = hours.take(prices.network, axis=-1)
-    usd *= prices.usd_per_accelerator_hour * (billed + counts * around)
-    termed = np.flatnonzero(prices.term_hours)
-    if len(termed):
-        term, used = prices.term_hours[termed], hours.take(prices.network[termed], axis=-1) * (1 + around)
-        usd[..., termed] = np.ceil(used / term) * (term * billed[:, termed] * prices.usd_per_accelerator_hour[termed])
+    usd *= prices.usd_per_accelerator_hour * (billed + counts * overhead)
+    reserved = np.flatnonzero(prices.term_hours)
+    if len(reserved):
+        term, used_hours = prices.term_hours[reserved], hours.take(prices.network[reserved], axis=-1) * (1 + overhead)
+        usd[..., reserved] = np.ceil(used_hours / term) * (term * billed[:, reserved] * prices.usd_per_accelerator_hour[reserved])
     return usd
 
 
 def _held_usd(runs: Sequence[Run], hours: FloatArray, checkpoint_tb: float) -> FloatArray:
-    """Storage, network and people, the same at every price."""
-    run, intervals = runs[0], np.array([[checkpoint_interval_hours(each)] for each in runs])
+    """Storage, network and personnel, the same at every price [USD]."""
+    run, intervals = runs[0], np.array([[checkpoint_interval_hours(run_of_count)] for run_of_count in runs])
     storage, people = run.storage, run.personnel
-    kept = np.minimum(storage.checkpoints_kept, checkpoints_written(hours, intervals))
-    held_tb = storage.dataset_tb + storage.logs_tb + kept * checkpoint_tb
+    checkpoints = np.minimum(storage.checkpoints_kept, checkpoints_written(hours, intervals))
+    held_tb = storage.dataset_tb + storage.logs_tb + checkpoints * checkpoint_tb
     months = storage.retention_months + hours / HOURS_PER_MONTH
     staff_hours = people.evaluation_hours + people.analysis_hours + people.oncall_hours
     usd: FloatArray = held_tb * months * storage.usd_per_tb_month
