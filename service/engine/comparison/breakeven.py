@@ -176,6 +176,7 @@ def draw_clusters(cluster: OwnedCluster, ranges: Mapping[str, Range], generator:
     ranges : mapping of input name to Range
         In each input's unit. Log-normal on either side of the median, normal where the range reaches 0.
     generator : numpy.random.Generator
+        Source of the draws.
     draws : int
         Number of clusters.
 

@@ -74,6 +74,7 @@ def price_offers(
     checkpoint_tb : float
         Size of one checkpoint [TB].
     prices : OfferPrices
+        Offers of one accelerator.
 
     Returns
     -------

@@ -162,6 +162,7 @@ def capex_usd(cluster: OwnedCluster) -> Amount:
     Parameters
     ----------
     cluster : OwnedCluster
+        Figures, or arrays with one cluster an element.
 
     Returns
     -------
@@ -182,6 +183,7 @@ def residual_usd(cluster: OwnedCluster) -> Amount:
     Parameters
     ----------
     cluster : OwnedCluster
+        Figures, or arrays with one cluster an element.
 
     Returns
     -------
@@ -223,6 +225,7 @@ def annual_cost_lines(cluster: OwnedCluster) -> dict[str, Amount]:
     Parameters
     ----------
     cluster : OwnedCluster
+        Figures, or arrays with one cluster an element.
 
     Returns
     -------
@@ -250,6 +253,7 @@ def fixed_usd_per_hour(cluster: OwnedCluster) -> Amount:
     Parameters
     ----------
     cluster : OwnedCluster
+        Figures, or arrays with one cluster an element.
 
     Returns
     -------
@@ -267,6 +271,7 @@ def variable_usd_per_hour(cluster: OwnedCluster) -> Amount:
     Parameters
     ----------
     cluster : OwnedCluster
+        Figures, or arrays with one cluster an element.
 
     Returns
     -------
@@ -282,6 +287,7 @@ def idle_usd_per_hour(cluster: OwnedCluster) -> Amount:
     Parameters
     ----------
     cluster : OwnedCluster
+        Figures, or arrays with one cluster an element.
 
     Returns
     -------

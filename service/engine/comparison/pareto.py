@@ -64,6 +64,7 @@ def rank_options(feasible: BoolArray, objective: FloatArray, cost: FloatArray) -
     Parameters
     ----------
     feasible : (options,) bool array
+        Options that nothing rules out.
     objective : (options,) float array
         Lower is better; may be the same array as `cost`.
     cost : (options,) float array
