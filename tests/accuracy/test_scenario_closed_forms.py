@@ -183,7 +183,7 @@ def usd_of(model: ProgramModel, seed: int) -> Floats:
 
 
 def tier_usd(model: ProgramModel) -> list[float]:
-    return [1.1 * tier.runs[0].useful_hours * 8 * tier.runs[0].run.usd_per_accelerator_hour + 100.0 for tier in model.tiers]
+    return [1.1 * tier.runs[0].useful_hours * 8 * tier.runs[0].run.billing.usd_per_accelerator_hour + 100.0 for tier in model.tiers]
 
 
 @pytest.mark.parametrize("passes", [(0.6, 0.7, 0.8), (1.0, 0.2, 1.0)])
@@ -198,7 +198,7 @@ def test_the_expected_loss_of_a_risk_is_its_probability_times_its_cost() -> None
     """A tenth of production and 5,000 USD with a probability of 0.3; with all gates passed."""
     model = gated(1.0, 1.0, 1.0, risks=(RiskModel(0.3, 0.1, 5000.0, 2),))
     production = model.tiers[2].runs[0]
-    loss = 0.1 * production.useful_hours * 8 * production.run.usd_per_accelerator_hour + 5000.0
+    loss = 0.1 * production.useful_hours * 8 * production.run.billing.usd_per_accelerator_hour + 5000.0
     within_three_errors(usd_of(model, 11), sum(tier_usd(model)) + 0.3 * loss, 0.21 * loss**2)
 
 

@@ -1,1 +1,1 @@
-"""A training run as it is asked for and answered."""
+"""A training run: what is requested and what is answered."""

@@ -1,4 +1,4 @@
-"""What an estimate answers: the names are the contract's, one dataclass a block."""
+"""Answer of an estimate: one dataclass for each block of the contract."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from service.domain.quantities import Range
 
 @dataclass(frozen=True, slots=True)
 class FlopsBlock:
-    """FLOPs of the run; `per_token` is `total` over trained tokens (or samples). Recomputation stands apart, outside `total`."""
+    """FLOPs of the run; `per_token` is `total` over trained tokens (or samples). `total` is without recomputation."""
 
     per_token: Annotated[float, Doc("Arithmetic of one trained token (or sample), recomputation apart", "FLOP per token")]
     total: Annotated[float, Doc("Arithmetic of the whole run, recomputation apart", "FLOP", maximum=1e40)]
@@ -26,6 +26,8 @@ class FlopsBlock:
 
 @dataclass(frozen=True, slots=True)
 class TokensBlock:
+    """Data of the run."""
+
     raw: Annotated[float, Doc("Data before filtering, deduplication and sampling", "tokens, or samples by `unit`", maximum=1e40)]
     effective: Annotated[float, Doc("Data that is left to train on, counted once", "tokens, or samples by `unit`", maximum=1e40)]
     trained: Annotated[float, Doc("Data trained on, with every epoch", "tokens, or samples by `unit`", maximum=1e40)]
@@ -40,9 +42,7 @@ class TokensBlock:
 
 @dataclass(frozen=True, slots=True)
 class Alternative:
-    """A layout that was searched and not taken. `slower_by` is the share of the taken layout's rate that it loses, below 0 where it
-    is faster and does not fit; `why` says where it loses it.
-    """
+    """Another layout of the search than the chosen one."""
 
     parallelism: Annotated[dict[str, int | str], Doc("Layout: sizes of the axes, micro-batch, ZeRO stage, recomputation")]
     tokens_per_s_per_accelerator: Annotated[float, Doc("Training speed of one accelerator, median", "tokens/s per accelerator")]
@@ -55,6 +55,8 @@ class Alternative:
 
 @dataclass(frozen=True, slots=True)
 class ThroughputBlock:
+    """Speed of training, of a step and of the whole run."""
+
     tokens_per_s: Annotated[float, Doc("Training speed of the whole cluster, median", "tokens/s")]
     tokens_per_s_per_accelerator: Annotated[Range, Doc("Training speed of one accelerator", "tokens/s per accelerator")]
     tflops_per_accelerator: Annotated[float, Doc("Model arithmetic of one accelerator, recomputation apart, median", "TFLOP/s")]
@@ -79,6 +81,8 @@ class ThroughputBlock:
 
 @dataclass(frozen=True, slots=True)
 class MemoryBlock:
+    """Memory of the fullest accelerator."""
+
     per_accelerator_gb: Annotated[float, Doc("Memory needed on the fullest accelerator, in 1e9 bytes", "GB")]
     capacity_gb: Annotated[float, Doc("What a program may allocate; a data sheet's 80 GB are mostly 80 x 2^30 bytes, 85.9 here", "GB")]
     fits: Annotated[bool, Doc("Whether it fits in the memory")]
@@ -88,6 +92,8 @@ class MemoryBlock:
 
 @dataclass(frozen=True, slots=True)
 class ReliabilityBlock:
+    """Failures, checkpoints and goodput."""
+
     mttf_hours: Annotated[float, Doc("Mean time to failure of the whole job", "h")]
     expected_interruptions: Annotated[float, Doc("Interruptions over the median run time, mean", "count")]
     checkpoint_interval_minutes: Annotated[float, Doc("Time between checkpoints", "min")]
@@ -97,6 +103,8 @@ class ReliabilityBlock:
 
 @dataclass(frozen=True, slots=True)
 class FinishDates:
+    """Day of the end, by percentile."""
+
     p10: Annotated[date, Doc("Day of the 10th percentile")]
     p50: Annotated[date, Doc("Day of the median")]
     p90: Annotated[date, Doc("Day of the 90th percentile")]
@@ -104,6 +112,8 @@ class FinishDates:
 
 @dataclass(frozen=True, slots=True)
 class TimeBlock:
+    """Duration of the run."""
+
     accelerator_hours: Annotated[Range, Doc("Accelerators times the hours they are held", "accelerator-hours")]
     wall_clock_hours: Annotated[Range, Doc("Time on the clock, interruptions included", "h")]
     steps: Annotated[float, Doc("Optimizer steps of the run", "count", maximum=1e40)]
@@ -115,6 +125,8 @@ class TimeBlock:
 
 @dataclass(frozen=True, slots=True)
 class LineBlock:
+    """One line of the cost."""
+
     line: Annotated[str, Doc("Name of the line")]
     usd: Annotated[Decimal, Doc("Cost of the line, in whole cents", "USD")]
     basis: Annotated[str, Doc("How it is computed", max_length=1000)]
@@ -122,6 +134,8 @@ class LineBlock:
 
 @dataclass(frozen=True, slots=True)
 class CostBlock:
+    """Cost of the run."""
+
     total_usd: Annotated[Range, Doc("Cost of the run with everything around it", "USD")]
     lines: Annotated[tuple[LineBlock, ...], Doc("Lines of the bill; they add up to the p50 of total_usd", max_items=100)]
     usd_per_million_tokens: Annotated[float, Doc("Median total over trained tokens", "USD per million tokens")]
@@ -130,6 +144,8 @@ class CostBlock:
 
 @dataclass(frozen=True, slots=True)
 class EnergyBlock:
+    """Energy and emissions of the run."""
+
     mwh: Annotated[float, Doc("Energy at the meter, at the median hours", "MWh")]
     tco2e: Annotated[float, Doc("Emissions, in tonnes of CO2 equivalent", "t CO2e")]
     pue: Annotated[float, Doc("Power usage effectiveness of the site: its energy over that of the machines", "1")]
@@ -139,7 +155,7 @@ class EnergyBlock:
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """The engine's answer, before price, assumptions and versions are put beside it."""
+    """Answer of the engine, without price, assumptions and versions."""
 
     flops: Annotated[FlopsBlock, Doc("Arithmetic of the run")]
     tokens: Annotated[TokensBlock, Doc("Data of the run")]

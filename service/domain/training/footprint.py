@@ -1,4 +1,4 @@
-"""What training keeps in memory for every parameter, element and device: the figures that are conventions, not arithmetic."""
+"""Memory of training for each parameter, element and device: the figures that are conventions, not arithmetic."""
 
 from __future__ import annotations
 
@@ -8,13 +8,26 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True, slots=True)
 class Footprint:
-    """Bytes a parameter or an element, and what a device holds beside them. Mappings go by precision or by optimizer.
+    """Memory of each parameter and element, and of the device itself. Mappings are by precision or by optimizer.
 
-    `moment_bytes`: optimizer state a trained parameter, beside weights and gradients; `master_bytes`: the fp32 copy of narrower weights.
-    `gradient_bytes`: a gradient as micro-batches are summed up in it.
-    `quantised_bytes`: an element of an 8- or 4-bit copy with its share of the scales; precisions without one are not in it.
-    `nf4_bytes`: a weight of QLoRA's frozen base. `logit_bytes`: all that the loss keeps for one entry of the vocabulary and one token.
-    `reserve_bytes`: what a device holds before the first tensor. `fragmentation_share`: held by the allocator and not used, over the rest.
+    Attributes
+    ----------
+    moment_bytes : mapping of str to float
+        Optimizer state of a trained parameter, weights and gradients apart [B].
+    master_bytes : float
+        fp32 copy of a narrower weight [B].
+    gradient_bytes : mapping of str to float
+        A gradient as micro-batches are summed in it [B].
+    quantised_bytes : mapping of str to float
+        An element of an 8- or 4-bit copy with its share of the scales [B]; precisions without such a copy are absent.
+    nf4_bytes : float
+        A weight of QLoRA's frozen base [B].
+    logit_bytes : float
+        What the loss stores for one entry of the vocabulary and one token [B].
+    reserve_bytes : float
+        What a device holds before the first tensor [B].
+    fragmentation_share : float
+        Memory that the allocator holds and does not use, over the rest [1].
     """
 
     moment_bytes: Mapping[str, float] = field(hash=False)

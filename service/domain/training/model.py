@@ -1,4 +1,4 @@
-"""A model as the engine sees it: a transformer by its shape, or any other network by its cost a sample."""
+"""A model: a transformer by its shape, or any other network by its cost for each sample."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Transformer:
     `sliding_window` limits attention to that many tokens in all layers but every `global_attention_every`-th (0: in all).
     `decoder_layers` is for `encoder_decoder`, where `layers` counts the encoder's.
     `max_positions` counts learned position embeddings (0: rotary, ALiBi or none).
-    `params` and `active_params` are the published counts where the caller or a preset states them; they win over the shape's.
+    `params` and `active_params` are the published counts where the caller or a preset states them; they replace the shape's.
     """
 
     layers: int
@@ -71,8 +71,8 @@ class GenericNetwork:
     """A CNN, diffusion, recurrent or any other network, by its arithmetic.
 
     `flops_per_sample`: forward FLOPs of the trained part for one sample, 2 a multiply-add.
-    `frozen_flops_per_sample`: forward FLOPs of frozen parts run beside it (text encoder, VAE).
-    `activation_bytes_per_sample`: what one sample's activations take in 16 bit, None where unknown.
+    `frozen_flops_per_sample`: forward FLOPs of its frozen parts (text encoder, VAE).
+    `activation_bytes_per_sample`: activations of one sample in 16 bit [B], None where unknown.
     """
 
     flops_per_sample: float

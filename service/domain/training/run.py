@@ -1,4 +1,4 @@
-"""One training run, resolved: every default chosen, every name looked up. This is what the engine takes."""
+"""One training run, resolved: every default chosen, every name looked up. The input of the engine."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ FROZEN_BASE: tuple[Method, ...] = ("lora", "qlora")
 
 @dataclass(frozen=True, slots=True)
 class Data:
-    """What is trained on. `trained_tokens` counts epochs; for networks counted by samples the unit is a sample."""
+    """Data of the run. For networks counted by samples the unit is a sample."""
 
     raw_tokens: float
     effective_tokens: float
@@ -33,12 +33,13 @@ class Data:
 
     @property
     def trained_tokens(self) -> float:
+        """Tokens (or samples) trained on, every epoch counted."""
         return self.effective_tokens * self.epochs
 
 
 @dataclass(frozen=True, slots=True)
 class Axes:
-    """What the caller fixed of the layout; None is searched. tensor x pipeline x data x context = count."""
+    """Axes of the layout that the caller fixes; None is searched. tensor x pipeline x data x context = count."""
 
     tensor: int | None = None
     pipeline: int | None = None
@@ -52,19 +53,19 @@ class Axes:
 
     @property
     def mesh_stated(self) -> bool:
-        """Whether the caller chose any axis of the machine's division: a layout of theirs that does not fit is answered as it is."""
+        """Whether the caller fixes any axis of the mesh: such a layout is answered even where it does not fit."""
         mesh = (self.tensor, self.pipeline, self.data, self.context, self.expert, self.virtual_pipeline)
         return any(size is not None for size in mesh)
 
     def mesh_known(self, count: int) -> bool:
-        """Whether the caller's axes say how `count` accelerators are divided, so that the layout is theirs and not the search's."""
+        """Whether the fixed axes determine the mesh of `count` accelerators."""
         stated = [size for size in (self.tensor, self.pipeline, self.data, self.context) if size is not None]
         return (self.tensor is not None and self.pipeline is not None) or (bool(stated) and math.prod(stated) == count)
 
 
 @dataclass(frozen=True, slots=True)
 class Helpers:
-    """Networks that are run beside the trained one and not trained: a teacher, a reward model, a reference policy."""
+    """Networks run forward during training: a teacher, a reward model, a frozen reference policy."""
 
     teacher: Model | None = None
     reward_model: Model | None = None
@@ -72,8 +73,24 @@ class Helpers:
 
 
 @dataclass(frozen=True, slots=True)
-class Training:
-    """How it is trained. `global_batch` counts sequences (or samples) a step; `seq_len` tokens a sequence (1 where samples count)."""
+class Pretraining:
+    """How a network is trained, by any method.
+
+    Attributes
+    ----------
+    global_batch : int
+        Sequences (or samples) of a step.
+    seq_len, decoder_seq_len : int
+        Tokens of a sequence; 1 where samples are counted. The decoder's of an encoder-decoder, else 0.
+    flash_attention : bool
+        Attention in kernels that never store the scores.
+    sequence_parallel : bool
+        Tensor ranks divide norms and residuals too.
+    count_full_attention : bool
+        FLOPs count the full square of causal attention, of which kernels execute half.
+    input_tokens_per_s_per_node : float, optional
+        Rate of the input pipeline [tokens per s]; None: never the bottleneck.
+    """
 
     method: Method
     precision: Precision
@@ -87,6 +104,22 @@ class Training:
     sequence_parallel: bool = True
     count_full_attention: bool = True
     input_tokens_per_s_per_node: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Training(Pretraining):
+    """How a network is trained, with what fine-tuning, distillation and reinforcement learning add.
+
+    Attributes
+    ----------
+    lora_rank : int
+        Rank of the adapters; 0 without LoRA.
+    update_epochs : float
+        Passes of training over each sampled answer (RL).
+    response_tokens : int
+        Tokens of each sampled answer (RL).
+    """
+
     lora_rank: int = 0
     helpers: Helpers = Helpers()
     update_epochs: float = 1.0
@@ -95,7 +128,7 @@ class Training:
 
 @dataclass(frozen=True, slots=True)
 class Cluster:
-    """The machine: `count` accelerators in nodes; the links as the caller or the data sheet states them."""
+    """`count` accelerators in nodes; `internode_gbit_per_s` is the network of one accelerator in one direction [Gbit/s]."""
 
     accelerator: Accelerator
     count: int
@@ -104,17 +137,18 @@ class Cluster:
 
     @property
     def nodes(self) -> int:
+        """Nodes, the last of them partly used."""
         return -(-self.count // self.accelerators_per_node)
 
     @property
     def link_domain(self) -> int:
-        """Accelerators the fast link joins: a node's, or those of the rack or pod that the accelerator's own link reaches."""
+        """Accelerators that the fast link joins: those of a node, or of the rack or pod that it reaches."""
         return max(self.accelerators_per_node, self.accelerator.link_domain)
 
 
 @dataclass(frozen=True, slots=True)
 class Efficiency:
-    """What the caller measured; exactly one is set, or none."""
+    """Efficiency that the caller measured; at most one is set."""
 
     mfu: float | None = None
     tokens_per_s_per_accelerator: float | None = None
@@ -122,15 +156,28 @@ class Efficiency:
 
     @property
     def stated(self) -> bool:
+        """Whether the caller states a measured efficiency."""
         return any(value is not None for value in (self.mfu, self.tokens_per_s_per_accelerator, self.tflops_per_accelerator))
 
 
 @dataclass(frozen=True, slots=True)
 class Failures:
-    """How the machine fails. `mttf_hours_per_accelerator` is the job's MTTF times its count.
+    """How the machine fails and recovers.
 
-    `checkpoint_interval_minutes` None is chosen by Daly's rule. `checkpoint_blocking_share` is the part of the write
-    that training waits for (1: synchronous, near 0: asynchronous).
+    Attributes
+    ----------
+    mttf_hours_per_accelerator : Range
+        Mean time to failure of one accelerator: that of the job times its count [h].
+    detection_minutes, restart_minutes, checkpoint_write_minutes : float
+        Duration of each [min].
+    checkpoint_interval_minutes : float, optional
+        Time between checkpoints [min]; None: by Daly's rule.
+    checkpoint_blocking_share : float
+        Part of a checkpoint write that training waits for [1]; 1: synchronous, near 0: asynchronous.
+    preemptions_per_node_hour : float
+        Rate of preemptions of one node [1/h].
+    spare_share : float
+        Spare accelerators over those at work [1].
     """
 
     mttf_hours_per_accelerator: Range
@@ -145,6 +192,8 @@ class Failures:
 
 @dataclass(frozen=True, slots=True)
 class Storage:
+    """What is stored: data set and logs [TB], checkpoints, for how long after the run [months], at what price."""
+
     dataset_tb: float
     checkpoints_kept: int
     retention_months: float
@@ -154,12 +203,16 @@ class Storage:
 
 @dataclass(frozen=True, slots=True)
 class Network:
+    """Traffic out of the cloud [TB] and its price."""
+
     egress_tb: float
     usd_per_tb: float
 
 
 @dataclass(frozen=True, slots=True)
 class Personnel:
+    """Working hours around the run [h] and their price."""
+
     evaluation_hours: float
     analysis_hours: float
     oncall_hours: float
@@ -192,6 +245,8 @@ class Energy:
 
 @dataclass(frozen=True, slots=True)
 class Schedule:
+    """First day and deadline, waiting time before the start [h] and planned downtime [h per week]."""
+
     start: date | None
     deadline: date | None
     queue_hours: float
@@ -199,11 +254,27 @@ class Schedule:
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
-    """Everything the engine needs to know of one training run.
+class Billing:
+    """What accelerators cost, and the units in which they are paid for.
 
-    Accelerators are paid for in units of `billed_in` (an instance) and, where they are reserved, in whole terms of `term_hours`.
+    Attributes
+    ----------
+    usd_per_accelerator_hour : float
+        Price [USD per accelerator-hour].
+    instance_size : int
+        Accelerators of an instance, which is paid for whole.
+    term_hours : float
+        Length of a reservation's term, which is paid for whole [h]; 0: none.
     """
+
+    usd_per_accelerator_hour: float
+    instance_size: int = 1
+    term_hours: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One training run, as the engine takes it."""
 
     model: Model
     data: Data
@@ -217,6 +288,4 @@ class Run:
     overhead: Overhead
     energy: Energy
     schedule: Schedule
-    usd_per_accelerator_hour: float
-    billed_in: int = 1
-    term_hours: float = 0.0
+    billing: Billing

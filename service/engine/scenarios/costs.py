@@ -39,15 +39,15 @@ def usd_per_hour(model: RunModel) -> float:
     """Marginal cost of a wall-clock hour of one repeat, whole terms of a reservation ignored [USD/h]."""
     run = model.run
     machine = run.cluster.count * (1 + overhead_share(run)) + idle_accelerators(run)
-    return machine * run.usd_per_accelerator_hour + model.energy_mwh_per_hour * 1000 * (run.energy.usd_per_kwh or 0.0)
+    return machine * run.billing.usd_per_accelerator_hour + model.energy_mwh_per_hour * 1000 * (run.energy.usd_per_kwh or 0.0)
 
 
 def _accelerator_hours(run: Run, hours: Floats, overhead: Floats | float) -> Floats:
     """Paid accelerator-hours: at work, idle and overhead; whole terms of a reservation."""
     count, idle = run.cluster.count, idle_accelerators(run)
-    if not run.term_hours:
+    if not run.billing.term_hours:
         return np.asarray(hours * (count * (1 + overhead) + idle))
-    return np.asarray(np.ceil(hours * (1 + overhead) / run.term_hours) * (run.term_hours * (count + idle)))
+    return np.asarray(np.ceil(hours * (1 + overhead) / run.billing.term_hours) * (run.billing.term_hours * (count + idle)))
 
 
 def _other_usd(model: RunModel, hours: Floats) -> Floats | float:

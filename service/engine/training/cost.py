@@ -51,7 +51,7 @@ class Bill:
     @property
     def compute_usd(self) -> float:
         """Accelerator-hours of the run itself [USD]."""
-        return self.hours * self.run.usd_per_accelerator_hour * self.run.cluster.count
+        return self.hours * self.run.billing.usd_per_accelerator_hour * self.run.cluster.count
 
 
 def cost_lines(
@@ -140,7 +140,7 @@ def spare_accelerators(run: Run) -> int:
 def idle_accelerators(run: Run) -> int:
     """Spares, and the accelerators of the last instance that the run does not use [1]."""
     count = run.cluster.count
-    return spare_accelerators(run) + -(-count // run.billed_in) * run.billed_in - count
+    return spare_accelerators(run) + -(-count // run.billing.instance_size) * run.billing.instance_size - count
 
 
 def overhead_share(run: Run) -> float:
@@ -150,16 +150,16 @@ def overhead_share(run: Run) -> float:
 
 def _compute_basis(bill: Bill) -> str:
     run = bill.run
-    return f"{run.cluster.count:,} accelerators x {bill.hours:,.1f} h x {run.usd_per_accelerator_hour:.4f} USD"
+    return f"{run.cluster.count:,} accelerators x {bill.hours:,.1f} h x {run.billing.usd_per_accelerator_hour:.4f} USD"
 
 
 def _spares_usd(bill: Bill) -> float:
-    return bill.hours * bill.run.usd_per_accelerator_hour * idle_accelerators(bill.run)
+    return bill.hours * bill.run.billing.usd_per_accelerator_hour * idle_accelerators(bill.run)
 
 
 def _spares_basis(bill: Bill) -> str:
     run = bill.run
-    units = f", and what instances of {run.billed_in} leave unused" if run.cluster.count % run.billed_in else ""
+    units = f", and what instances of {run.billing.instance_size} leave unused" if run.cluster.count % run.billing.instance_size else ""
     return f"{idle_accelerators(run)} accelerators held idle: {run.failures.spare_share:.1%} spares in whole nodes{units}"
 
 
@@ -230,16 +230,16 @@ def _overhead(name: str) -> Line:
 def _commitment_usd(bill: Bill) -> float:
     """The unused rest of a reservation's last term [USD]."""
     run = bill.run
-    if not run.term_hours:
+    if not run.billing.term_hours:
         return 0.0
     used = bill.hours * (1 + overhead_share(run))
-    paid = paid_hours(used, run.term_hours)
+    paid = paid_hours(used, run.billing.term_hours)
     unused = run.cluster.count * (paid - used) + idle_accelerators(run) * (paid - bill.hours)
-    return unused * run.usd_per_accelerator_hour
+    return unused * run.billing.usd_per_accelerator_hour
 
 
 def _commitment_basis(bill: Bill) -> str:
-    term, used = bill.run.term_hours, bill.hours * (1 + overhead_share(bill.run))
+    term, used = bill.run.billing.term_hours, bill.hours * (1 + overhead_share(bill.run))
     return f"{paid_hours(used, term):,.0f} h are paid in terms of {term:,.0f} h, of which the run and the work around it use {used:,.0f} h"
 
 

@@ -9,7 +9,7 @@ from providers.offer import TERM_HOURS
 from service.domain.errors import InvalidRequest
 from service.domain.quantities import Range
 from service.domain.training.hardware import Accelerator
-from service.domain.training.run import Efficiency, Energy, Failures, Network, Overhead, Personnel, Schedule, Storage
+from service.domain.training.run import Billing, Efficiency, Energy, Failures, Network, Overhead, Personnel, Schedule, Storage
 from service.presets.defaults import default
 from service.presets.hardware.energy import find_power
 from service.presets.hardware.regions import Region, find_region, region_of_offer
@@ -31,9 +31,11 @@ def resolve_settings(request: Section, accelerator: Accelerator, price: Price, n
         "overhead": resolve_overhead(request.get("overhead", {}), notes),
         "energy": resolve_energy(request.get("energy", {}), accelerator, price, notes),
         "schedule": resolve_schedule(request.get("schedule", {}), notes),
-        "usd_per_accelerator_hour": price.usd_per_accelerator_hour,
-        "billed_in": price.accelerators_per_instance,
-        "term_hours": TERM_HOURS[price.pricing] if price.pricing else 0.0,
+        "billing": Billing(
+            usd_per_accelerator_hour=price.usd_per_accelerator_hour,
+            instance_size=price.accelerators_per_instance,
+            term_hours=TERM_HOURS[price.pricing] if price.pricing else 0.0,
+        ),
     }
 
 

@@ -168,7 +168,7 @@ def cost_size(setup: TrainingSetup, params: float, model: Transformer) -> SizeCo
     training = resolve_training(sections.get("training", {}), model, None, setup.cluster, notes)
     run = assemble_run(sections, model, training, setup.cluster, setup.price, notes)
     # Whole terms of a reservation are no price per token; the estimate holds the unused rest of the last term.
-    run = replace(run, term_hours=0.0)
+    run = replace(run, billing=replace(run.billing, term_hours=0.0))
     utilisation = resolve_utilisation(setup.context, run, notes)
     choice = choose_layout(run.model, run.training, run.cluster, utilisation)
     if not choice.fits:

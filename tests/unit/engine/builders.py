@@ -11,6 +11,7 @@ from service.domain.training.footprint import Footprint
 from service.domain.training.hardware import Accelerator
 from service.domain.training.model import Experts, GenericNetwork, LatentAttention, Transformer
 from service.domain.training.run import (
+    Billing,
     Cluster,
     Data,
     Efficiency,
@@ -204,7 +205,7 @@ def run(**changes: Any) -> Run:
         "overhead": Overhead(0, 0, 0),
         "energy": Energy("world", 480, 1.1, 400, 0, None),
         "schedule": Schedule(None, None, 0, 0),
-        "usd_per_accelerator_hour": 2.0,
+        "billing": Billing(2.0),
     }
     return Run(**{**plain, **changes})
 

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from service.domain.quantities import Range
+from service.domain.training.run import Billing
 from service.engine.comparison.offer_costs import OfferPrices, price_offers
 from service.engine.training.cost import total_usd
 from service.engine.training.reliability import checkpoint_interval_hours
@@ -40,7 +41,7 @@ def test_totals_are_the_sums_of_the_lines(machines: list[tuple[int, float]], pri
     found = price_offers(runs, by_percentile([spreads]), energy, 0.1, prices)
     for (row, column), energy_mwh in np.ndenumerate(energy):
         rate, instance, term_hours = priced[column]
-        one = replace(runs[row], usd_per_accelerator_hour=rate, billed_in=instance, term_hours=term_hours)
+        one = replace(runs[row], billing=Billing(rate, instance, term_hours))
         expected = total_usd(one, spreads[row], float(energy_mwh), 0.1, checkpoint_interval_hours(one))
         asked = (found.p10[row, column], found.p50[row, column], found.p90[row, column])
         assert asked == pytest.approx((expected.p10, expected.p50, expected.p90), abs=0.005 * LINES)

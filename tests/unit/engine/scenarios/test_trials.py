@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from service.domain.quantities import Range
 from service.domain.scenarios import Discrete, Floats, LogNormal, ProgramModel, Regimes, RiskModel, RunModel, Targets, TierModel, Uniform
 from service.domain.schedule import Activity, ActivityNetwork
+from service.domain.training.run import Billing
 from service.engine.scenarios.costs import run_usd
 from service.engine.scenarios.distributions import normal_quantile
 from service.engine.scenarios.program import order_program
@@ -104,12 +105,11 @@ def test_the_bill_is_that_of_the_lines(hours: float, term_hours: float) -> None:
         energy=replace(base.energy, usd_per_kwh=0.1),
         failures=replace(base.failures, spare_share=0.1, checkpoint_interval_minutes=60.0),
         cluster=replace(base.cluster, count=76),
-        billed_in=8,
-        term_hours=term_hours,
+        billing=replace(base.billing, instance_size=8, term_hours=term_hours),
     )
     model = run_model(whole, "run", hours, checkpoint_tb=0.1, energy_mwh_per_hour=0.02)
     lines = cost_lines(whole, hours, 0.02 * hours, 0.1, checkpoint_interval_hours(whole))
-    found = run_usd(model, np.array([hours]), whole.usd_per_accelerator_hour, 0.15)
+    found = run_usd(model, np.array([hours]), whole.billing.usd_per_accelerator_hour, 0.15)
     assert float(found[0]) == pytest.approx(float(sum(line.usd for line in lines)), abs=0.05)
 
 
@@ -142,7 +142,7 @@ def test_a_risk_and_a_dearer_price_never_save() -> None:
 
 
 def _dearer(model: RunModel) -> RunModel:
-    return replace(model, run=replace(model.run, usd_per_accelerator_hour=model.run.usd_per_accelerator_hour * 1.5))
+    return replace(model, run=replace(model.run, billing=Billing(model.run.billing.usd_per_accelerator_hour * 1.5)))
 
 
 def test_a_failed_gate_ends_the_spending_but_not_the_calendar() -> None:

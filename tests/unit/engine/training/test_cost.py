@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from service.domain.quantities import Range
 from service.domain.training.estimate import LineBlock
-from service.domain.training.run import Energy, Network, Overhead, Personnel, Run, Storage
+from service.domain.training.run import Billing, Energy, Network, Overhead, Personnel, Run, Storage
 from service.engine.numerics.money import CENT, cents
 from service.engine.training.cost import cost_lines, paid_hours, total_usd
 from service.engine.training.reliability import checkpoint_interval_hours
@@ -39,7 +39,7 @@ def bill(priced: Run, wall_clock_hours: float = 1000.0) -> dict[str, Decimal]:
 @given(hours, st.floats(0.01, 1000), st.floats(0.1, 1), st.floats(1, 10))
 def test_lines_add_up_to_the_cent(wall_clock: float, price: float, early: float, late: float) -> None:
     """Lines are whole cents, their sum is the total's p50, and p10 and p90 lie around it."""
-    priced = replace(EVERYTHING, usd_per_accelerator_hour=price)
+    priced = replace(EVERYTHING, billing=replace(EVERYTHING.billing, usd_per_accelerator_hour=price))
     interval_hours = checkpoint_interval_hours(priced)
     lines = cost_lines(priced, wall_clock, 200.0, 0.1, interval_hours)
     total = total_usd(priced, Range(wall_clock * early, wall_clock, wall_clock * late), 200.0, 0.1, interval_hours)
@@ -66,14 +66,14 @@ def test_every_line_by_hand() -> None:
 def test_lines_of_nothing_are_left_out() -> None:
     """A run with nothing beside has one line, compute, even at a price of a fraction of a cent."""
     assert list(bill(run())) == ["compute"]
-    assert bill(run(usd_per_accelerator_hour=1e-9)) == {"compute": Decimal("0.00")}
+    assert bill(run(billing=Billing(1e-9))) == {"compute": Decimal("0.00")}
 
 
 @given(st.integers(1, 1_000_000))
 def test_twice_the_price_is_twice_the_compute_line(cents_an_hour: int) -> None:
     """Compute, spares and overheads follow the price; storage, people and electricity do not."""
     price = cents_an_hour / 100
-    once, twice = (bill(replace(EVERYTHING, usd_per_accelerator_hour=factor * price)) for factor in (1, 2))
+    once, twice = (bill(replace(EVERYTHING, billing=Billing(factor * price))) for factor in (1, 2))
     assert twice["compute"] == 2 * once["compute"]
     assert (twice["storage"], twice["personnel"], twice["electricity"]) == (once["storage"], once["personnel"], once["electricity"])
 
@@ -87,7 +87,7 @@ def test_the_total_moves_as_the_bill_of_other_hours() -> None:
 
 def test_a_reservation_is_paid_for_whole_terms() -> None:
     """1,000 h with 16 % around them use 1,160 of a year's 8,760 h; the spares stand by from the first to the last of them."""
-    reserved = replace(EVERYTHING, term_hours=8760.0)
+    reserved = replace(EVERYTHING, billing=replace(EVERYTHING.billing, term_hours=8760.0))
     found = bill(reserved)
     assert found["unused commitment"] == 2 * (256 * (8760 - 1160) + 8 * (8760 - 1000))
     machine = sum(found[line] for line in found if line.startswith(("compute", "spares", "overhead", "unused")))
@@ -97,14 +97,14 @@ def test_a_reservation_is_paid_for_whole_terms() -> None:
 @given(hours, st.sampled_from([8760.0, 26280.0]))
 def test_within_a_term_more_hours_cost_no_more_machine(wall_clock: float, term: float) -> None:
     """A longer run never makes a reservation cheaper, and one within the same terms not dearer."""
-    reserved = replace(run(), term_hours=term)
+    reserved = run(billing=replace(run().billing, term_hours=term))
     longer = min(paid_hours(wall_clock, term), wall_clock * 2)
     one, other = (sum(bill(reserved, hours).values()) for hours in (wall_clock, longer))
     assert abs(other - one) <= 2 * CENT
 
 
 @pytest.mark.parametrize(
-    ("count", "billed_in", "spare_share", "idle"),
+    ("count", "instance_size", "spare_share", "idle"),
     [
         (8, 1, 0.0, 0),
         (4, 8, 0.0, 4),  # half an instance is paid for whole
@@ -120,9 +120,9 @@ def test_within_a_term_more_hours_cost_no_more_machine(wall_clock: float, term: 
         (1024, 1024, 0.02, 24),
     ],
 )
-def test_what_stands_idle_is_paid_for(count: int, billed_in: int, spare_share: float, idle: int) -> None:
+def test_what_stands_idle_is_paid_for(count: int, instance_size: int, spare_share: float, idle: int) -> None:
     """Spares and the rest of the last instance cost what the accelerators at work cost."""
-    priced = run(cluster=cluster(count), billed_in=billed_in, failures=failures(spare_share=spare_share))
+    priced = run(cluster=cluster(count), billing=Billing(2.0, instance_size=instance_size), failures=failures(spare_share=spare_share))
     assert bill(priced, 100.0).get("spares", Decimal(0)) == idle * 200
 
 

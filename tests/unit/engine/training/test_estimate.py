@@ -13,7 +13,20 @@ from hypothesis import strategies as st
 from service.domain.errors import DoesNotFit, InvalidRequest
 from service.domain.quantities import Range
 from service.domain.training.estimate import Estimate
-from service.domain.training.run import METHODS, Axes, Data, Efficiency, Energy, Helpers, Overhead, Personnel, Run, Schedule, Storage
+from service.domain.training.run import (
+    METHODS,
+    Axes,
+    Billing,
+    Data,
+    Efficiency,
+    Energy,
+    Helpers,
+    Overhead,
+    Personnel,
+    Run,
+    Schedule,
+    Storage,
+)
 from service.domain.training.utilisation import PlanCalibration
 from service.engine.training.estimate import checkpoint_tb, estimate
 from service.engine.training.flops import FLOPS_PER_PETAFLOP_S_DAY
@@ -89,7 +102,7 @@ def test_every_method_is_answered(method: Any) -> None:
 
 def test_blocks_follow_from_each_other() -> None:
     """On one node tokens over rate over goodput are the hours; hours times count times price the money; times power the energy."""
-    found = answer(run(usd_per_accelerator_hour=3.0))
+    found = answer(run(billing=Billing(3.0)))
     seconds = found.tokens.trained / found.throughput.tokens_per_s
     assert found.time.wall_clock_hours.p50 == pytest.approx(seconds / 3600 / found.reliability.goodput)
     assert found.time.accelerator_hours.p50 == 8 * found.time.wall_clock_hours.p50
@@ -107,7 +120,7 @@ def test_blocks_follow_from_each_other() -> None:
 @pytest.mark.parametrize(("nodes", "share"), [(1, 1.0), (2, 1 / 1.125), (512, 1 / (1 + 0.25 * 511 / 512))])
 def test_jobs_of_many_nodes_sustain_less_than_their_steps(nodes: int, share: float) -> None:
     """What whole runs lose between nodes is in hours and money, not in the speed; it grows with the share of peers on other nodes."""
-    found = answer(run(cluster=cluster(8 * nodes), usd_per_accelerator_hour=3.0))
+    found = answer(run(cluster=cluster(8 * nodes), billing=Billing(3.0)))
     hours = found.tokens.trained / found.throughput.tokens_per_s / 3600
     assert found.throughput.effective_tokens_per_s == pytest.approx(found.throughput.tokens_per_s * share * found.reliability.goodput)
     assert found.throughput.effective_tokens_per_s == pytest.approx(found.tokens.trained / found.time.wall_clock_hours.p50 / 3600)
@@ -153,7 +166,7 @@ def test_lines_add_up_to_the_total_to_the_cent() -> None:
             personnel=Personnel(80, 40, 100, 90),
             overhead=Overhead(0.05, 0.05, 0.05),
             energy=Energy("owned", 480, 1.3, 700, 10, 0.09),
-            usd_per_accelerator_hour=2.123456,
+            billing=Billing(2.123456),
         )
     )
     assert len(found.cost.lines) == 7
@@ -316,7 +329,7 @@ def test_a_run_beyond_the_calendar_ends_on_its_last_day() -> None:
 
 def test_what_is_paid_for_and_idle_is_a_line() -> None:
     """Spares and the rest of an instance are paid beside compute, and are no accelerator-hours of the run."""
-    found = answer(run(cluster=cluster(12), billed_in=8, failures=failures(spare_share=0.02)))
+    found = answer(run(cluster=cluster(12), billing=Billing(2.0, instance_size=8), failures=failures(spare_share=0.02)))
     lines = {line.line: float(line.usd) for line in found.cost.lines}
     assert lines["spares"] / lines["compute"] == pytest.approx(4 / 12, rel=1e-6)
     assert found.time.accelerator_hours.p50 == pytest.approx(12 * found.time.wall_clock_hours.p50)
