@@ -66,7 +66,7 @@ class ProblemErrorSchema(Schema):
     """One thing that is wrong with a request."""
 
     pointer = Text(required=True, min_length=0, max_length=1000, description="JSON pointer (RFC 6901) into the request")
-    message = Text(required=True, max_length=10_000)
+    message = Text(required=True, max_length=10_000, description="What is wrong")
     near = Items(Text(), max_items=20, description="Known names most like the unknown one")
 
 
@@ -74,9 +74,9 @@ class ProblemSchema(Schema):
     """An error, RFC 9457."""
 
     type = Text(required=True, description="Stable identifier of the kind of problem, a path")
-    title = Text(required=True)
-    status = Count(required=True, minimum=400, maximum=599, suffixes=False)
-    detail = Text(required=True, max_length=10_000)
+    title = Text(required=True, description="Kind of problem in words")
+    status = Count(required=True, minimum=400, maximum=599, suffixes=False, description="HTTP status code")
+    detail = Text(required=True, max_length=10_000, description="What is wrong and what to do")
     request_id = Text(required=True, min_length=0, description="The X-Request-Id of this answer")
     errors = Items(Part(ProblemErrorSchema), max_items=MAX_ERRORS, description="What is wrong where, for bad input")
 

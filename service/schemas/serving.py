@@ -32,8 +32,8 @@ class TrafficSchema(Schema):
 class LatencySchema(Schema):
     """The longest latencies that are accepted, at the median and without queues; left out: any."""
 
-    time_to_first_token_s = Number(minimum=LEAST, maximum=1e6)
-    time_per_output_token_ms = Number(minimum=LEAST, maximum=1e9)
+    time_to_first_token_s = Number(minimum=LEAST, maximum=1e6, description="Longest time to the first token [s]")
+    time_per_output_token_ms = Number(minimum=LEAST, maximum=1e9, description="Longest time between output tokens [ms]")
 
 
 class ServingHardwareSchema(Schema):
@@ -60,21 +60,21 @@ class TrainingRunSchema(EstimateRequestSchema):
 class TrainingCostSchema(Schema):
     """What the model's training costs: one of both."""
 
-    usd = Number(minimum=0.0, maximum=1e15)
+    usd = Number(minimum=0.0, maximum=1e15, description="Stated cost of the training [USD]")
     estimate = Part(TrainingRunSchema, description="Estimated at the same price_snapshot, where its price names no other")
 
 
 class ServingRequestSchema(Schema):
     """A model to serve."""
 
-    model = Part(ModelSchema, required=True)
-    traffic = Part(TrafficSchema, required=True)
-    latency = Part(LatencySchema)
+    model = Part(ModelSchema, required=True, description="Model that is served")
+    traffic = Part(TrafficSchema, required=True, description="Requests to be answered")
+    latency = Part(LatencySchema, description="Longest latencies that are accepted; left out: any")
     formats = Items(Choice(FORMATS), min_items=1, max_items=len(FORMATS), description="How weights may be stored; left out: bf16")
-    hardware = Part(ServingHardwareSchema)
-    price = Part(PriceFilterSchema)
+    hardware = Part(ServingHardwareSchema, description="Accelerators that may be taken; left out: all")
+    price = Part(PriceFilterSchema, description="Price that is stated, or which offers may be taken")
     utilisation = Number(minimum=0.001, maximum=1.0, description="Mean over full load of the replicas, so the room for peaks")
-    training = Part(TrainingCostSchema)
+    training = Part(TrainingCostSchema, description="Cost of the model's training")
     levers = Flag(description="Also weigh quantising and distilling: see `levers` of the answer")
     limit = Count(maximum=MOST_OPTIONS, suffixes=False, description="Alternatives in the answer; left out: 10")
 

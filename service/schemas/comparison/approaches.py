@@ -26,7 +26,9 @@ class PromptingSchema(Schema):
     model = Part(ModelSchema, description="Left out: the model of the request")
     demonstration_tokens = Count(minimum=0, maximum=10**7, description="In front of every request")
     usd_per_million_input_tokens = NotNegative(maximum=MOST_USD_PER_MILLION, description="Of a hosted model; with the next")
-    usd_per_million_output_tokens = NotNegative(maximum=MOST_USD_PER_MILLION)
+    usd_per_million_output_tokens = NotNegative(
+        maximum=MOST_USD_PER_MILLION, description="Price of a hosted model's answers [USD per million tokens]"
+    )
 
     @validates_schema(skip_on_field_errors=True)
     def _both_prices(self, data: Mapping[str, Any], **_: Any) -> None:
@@ -43,15 +45,15 @@ class ApproachesRequestSchema(Schema):
     task_tokens = Count(required=True, maximum=10**15, description="Tokens of the task's own examples")
     lifetime_inference_tokens = Count(required=True, description="Prompts and answers together, without demonstrations")
     hardware = Part(HardwareSchema, required=True, description="`count` is the most that is taken: each approach takes the fewest in time")
-    price = Part(PriceFilterSchema)
-    serving = Part(OptimalServingTermsSchema)
+    price = Part(PriceFilterSchema, description="Price of accelerators")
+    serving = Part(OptimalServingTermsSchema, description="How the model is served")
     epochs = Number(minimum=0.01, maximum=1000.0, description="Passes over the task's examples")
     domain_tokens = Count(maximum=10**15, description="Of the domain's text, for continued pre-training")
-    distillation_tokens = Count(maximum=10**15)
-    pretraining_tokens = Count(maximum=10**15)
+    distillation_tokens = Count(maximum=10**15, description="Tokens to distil on")
+    pretraining_tokens = Count(maximum=10**15, description="Tokens to pre-train on")
     student = Part(ModelSchema, description="What is distilled into")
-    prompting = Part(PromptingSchema)
-    people_usd_per_hour = NotNegative(maximum=100_000)
+    prompting = Part(PromptingSchema, description="How an existing model is prompted")
+    people_usd_per_hour = NotNegative(maximum=100_000, description="Cost of an hour of work [USD per hour]")
     max_days = Number(minimum=0.01, maximum=36_500.0, description="How long a run may take")
     approaches = Items(Choice(APPROACHES), min_items=1, max_items=len(APPROACHES), description="Left out: all")
 

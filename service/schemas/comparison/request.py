@@ -18,8 +18,8 @@ MOST_OPTIONS = 1000
 class WorkloadSchema(RunSectionsSchema):
     """What is run: an estimate's request without hardware and price. Preemptions stated in `failures` are those of spot capacity."""
 
-    model = Part(ModelSchema, required=True)
-    data = Part(DataSchema, required=True)
+    model = Part(ModelSchema, required=True, description="Model that is trained")
+    data = Part(DataSchema, required=True, description="Data that it is trained on")
 
     class Meta(Schema.Meta):
         """What marshmallow reads."""
@@ -30,15 +30,15 @@ class WorkloadSchema(RunSectionsSchema):
 class WorkloadChangeSchema(WorkloadSchema):
     """What a variant changes of the workload; a model or data stated here stand for the whole section."""
 
-    model = Part(ModelSchema)
-    data = Part(DataSchema)
+    model = Part(ModelSchema, description="Model that is trained")
+    data = Part(DataSchema, description="Data that it is trained on")
 
 
 class VariantSchema(Schema):
     """One of several ways to the same goal: the workload with these changes."""
 
-    name = Text(required=True, max_length=60)
-    workload = Part(WorkloadChangeSchema, load_default=dict)
+    name = Text(required=True, max_length=60, description="Name of the variant")
+    workload = Part(WorkloadChangeSchema, load_default=dict, description="What differs from the request's workload")
 
 
 def _names(description: str) -> Items:
@@ -62,7 +62,7 @@ class CandidatesSchema(Schema):
     )
     providers = _names("Names of providers, as in GET /v1/offers")
     regions = _names("Names of regions, as in GET /v1/offers")
-    pricing = Items(Choice(PRICINGS), max_items=len(PRICINGS), min_items=1, allow_none=True)
+    pricing = Items(Choice(PRICINGS), max_items=len(PRICINGS), min_items=1, allow_none=True, description="Kinds of pricing; left out: all")
     max_age_days = Number(above=0.0, maximum=36500.0, allow_none=True, description="Only prices read within so many days")
 
 
@@ -77,9 +77,9 @@ class ConstraintsSchema(Schema):
     min_deadline_probability = Share(
         allow_none=True, description="Probability with which the deadline is kept, in the place of the p50's 0.5; needs a deadline"
     )
-    max_cost_usd = Number(above=0.0, allow_none=True)
-    max_wall_clock_days = Number(above=0.0, allow_none=True)
-    max_tco2e = Number(above=0.0, allow_none=True)
+    max_cost_usd = Number(above=0.0, allow_none=True, description="Highest cost [USD]")
+    max_wall_clock_days = Number(above=0.0, allow_none=True, description="Longest time on the clock [days]")
+    max_tco2e = Number(above=0.0, allow_none=True, description="Highest emissions [t CO2e]")
     jurisdictions = Items(
         Text(max_length=10),
         max_items=300,
@@ -102,13 +102,13 @@ class OnPremSchema(Schema):
     `count` is all there is at work; spares of the workload's `failures.spare_share` are paid beside it, at the same price.
     """
 
-    name = Text(required=True, max_length=60)
-    accelerator = Text(required=True)
-    count = Count(required=True, maximum=MAX_ACCELERATORS)
+    name = Text(required=True, max_length=60, description="Name of the cluster")
+    accelerator = Text(required=True, description="Name of the accelerator")
+    count = Count(required=True, maximum=MAX_ACCELERATORS, description="Accelerators of the cluster")
     capex_usd_per_accelerator = _bounded("capex_usd_per_accelerator", "Hardware, an accelerator with its share of the node")
     lease_usd_per_month = _bounded("lease_usd_per_month", "Lease of the whole plant, in the place of a purchase or beside it")
     years = _bounded("years", "How long it is run")
-    depreciation_years = _bounded("depreciation_years")
+    depreciation_years = _bounded("depreciation_years", description="Time of depreciation; left out: as long as it is run [years]")
     residual_share = _bounded("residual_share", "What it is sold for in the end, as a share of all capital")
     price_decline_per_year = _bounded("price_decline_per_year", "What its market value loses a year, in the place of residual_share")
     cost_of_capital = _bounded("cost_of_capital", "Yearly")
@@ -120,20 +120,22 @@ class OnPremSchema(Schema):
     kw_per_accelerator = _bounded("kw_per_accelerator", "Rated power with the share of the node, before PUE")
     load_factor = _bounded("load_factor", "Draw while computing over rated power")
     idle_power_share = _bounded("idle_power_share", "Draw while idle over that while computing")
-    pue = _bounded("pue")
+    pue = _bounded("pue", description="Power usage effectiveness of the site: its energy over that of the machines [1]")
     grid_gco2_per_kwh = NotNegative(
         maximum=5000, allow_none=True, description="Of its site; left out: its region's, the workload's, else the world's"
     )
     region = Text(allow_none=True, description="As energy.region: its grid is the site's where grid_gco2_per_kwh is not stated")
-    usd_per_kwh = _bounded("usd_per_kwh")
+    usd_per_kwh = _bounded("usd_per_kwh", description="Price of energy [USD per kWh]")
     colo_usd_per_kw_month = _bounded("colo_usd_per_kw_month", "Rent for the committed power; no PUE on it")
     colo_committed_share = _bounded("colo_committed_share", "Committed over rated power")
-    colo_includes_power = Flag()
+    colo_includes_power = Flag(description="Whether the rent pays for the energy")
     maintenance_share_per_year = _bounded("maintenance_share_per_year", "Of all capital")
     opex_share_per_year = _bounded("opex_share_per_year", "Of all capital")
-    staff_fte = _bounded("staff_fte")
-    usd_per_fte_year = _bounded("usd_per_fte_year")
-    licence_usd_per_accelerator_year = _bounded("licence_usd_per_accelerator_year")
+    staff_fte = _bounded("staff_fte", description="Staff in full-time equivalents [FTE]")
+    usd_per_fte_year = _bounded("usd_per_fte_year", description="Cost of one of them for a year [USD per year]")
+    licence_usd_per_accelerator_year = _bounded(
+        "licence_usd_per_accelerator_year", description="Licences of one accelerator for a year [USD per year]"
+    )
     lead_time_months = _bounded("lead_time_months", "From the order to the first hour")
     bridge_usd_per_accelerator_hour = _bounded("bridge_usd_per_accelerator_hour", "Rent until it is there")
     cloud_price_decline_per_year = _bounded("cloud_price_decline_per_year", "What rents fall by while it is run")
@@ -142,11 +144,11 @@ class OnPremSchema(Schema):
 class CompareRequestSchema(Schema):
     """A workload and what it may run on."""
 
-    workload = Part(WorkloadSchema, required=True)
+    workload = Part(WorkloadSchema, required=True, description="Run that is compared")
     variants = Items(Part(VariantSchema), max_items=MOST_VARIANTS, min_items=1, description="Ways to the same goal, each compared")
-    candidates = Part(CandidatesSchema)
-    constraints = Part(ConstraintsSchema)
-    on_prem = Items(Part(OnPremSchema), max_items=MOST_PLANTS)
-    objective = Choice(OBJECTIVES)
+    candidates = Part(CandidatesSchema, description="Offers that are considered; left out: all")
+    constraints = Part(ConstraintsSchema, description="What an option must keep to")
+    on_prem = Items(Part(OnPremSchema), max_items=MOST_PLANTS, description="Owned or leased clusters to compare with")
+    objective = Choice(OBJECTIVES, description="What options are ordered by; left out: cost")
     limit = Count(maximum=MOST_OPTIONS, suffixes=False, description="Options in the answer; left out: 50")
     snapshot = Text(description="The price_snapshot of an earlier answer, to repeat it against")

@@ -44,8 +44,11 @@ class DaysField(OwnField):
 
     def openapi(self) -> dict[str, Any]:
         """A number, or an object of percentiles."""
-        names = ("p10", "p50", "p90")
-        spread = {"type": "object", "properties": dict.fromkeys(names, DAY_BOUNDS), "required": list(names), "additionalProperties": False}
+        percentiles = {
+            name: DAY_BOUNDS | {"description": f"{text} [days]"}
+            for name, text in (("p10", "10th percentile"), ("p50", "Median"), ("p90", "90th percentile"))
+        }
+        spread = {"type": "object", "properties": percentiles, "required": list(percentiles), "additionalProperties": False}
         return {"anyOf": [DAY_BOUNDS, spread]}
 
 
@@ -75,8 +78,8 @@ def _is_size(size: object) -> bool:
 class OverheadEntrySchema(Schema):
     """Work around the runs: a share of what they cost, or an amount."""
 
-    share = Share()
-    usd = usd_amount()
+    share = Share(description="Part of what the runs cost [1]")
+    usd = usd_amount(description="Fixed amount [USD]")
     tier = Choice(TIERS, description="Left out: around the runs of all tiers")
     basis = Text(max_length=500, description="Where the figure comes from")
 
@@ -100,7 +103,7 @@ class OverheadField(OwnField):
 
     def openapi(self) -> dict[str, Any]:
         """A number, a word or an object."""
-        texts = {"tier": {"type": "string", "enum": list(TIERS)}, "basis": {"type": "string", "minLength": 1, "maxLength": 500}}
-        figures = {name: self.entry.fields[name].openapi() for name in ("share", "usd")}  # type: ignore[attr-defined]
-        entry = {"type": "object", "properties": figures | texts, "additionalProperties": False}
+        fields: dict[str, Any] = self.entry.fields
+        members = {name: field.openapi() | field.metadata for name, field in fields.items()}
+        entry = {"type": "object", "properties": members, "additionalProperties": False}
         return {"anyOf": [self.number.openapi(), {"type": "string", "enum": ["published"]}, entry]}

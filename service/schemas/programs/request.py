@@ -14,29 +14,29 @@ from service.schemas.training.request import MAX_HOURS, MAX_PARAMS, NetworkSchem
 class OutcomeSchema(Schema):
     """What the program is for."""
 
-    metric = Text(required=True)
-    baseline = Number(required=True)
-    target = Number(required=True)
+    metric = Text(required=True, description="Name of the metric")
+    baseline = Number(required=True, description="Value of the metric before the program [unit of the metric]")
+    target = Number(required=True, description="Value of the metric that is aimed at [unit of the metric]")
     point = Number(minimum=1e-9, description="How much of the metric is a point; left out: 0.01 where both values are shares, else 1")
     evaluation_usd = usd_amount(description="Evaluation and safety testing of the result")
-    decision = Text(max_length=500)
+    decision = Text(max_length=500, description="What the outcome decides")
 
 
 class CriteriaSchema(Schema):
     """What must hold, all of it; CPI is the cost performance index."""
 
-    metric_at_least = Number()
-    cpi_at_least = NotNegative(maximum=100)
-    cpi_below = NotNegative(maximum=100)
+    metric_at_least = Number(description="Least value of the outcome's metric [unit of the metric]")
+    cpi_at_least = NotNegative(maximum=100, description="Least cost performance index [1]")
+    cpi_below = NotNegative(maximum=100, description="Cost performance index that it must be below [1]")
 
 
 class MidpointGateSchema(Schema):
     """What is asked when a share of the budget is spent, decided up front."""
 
-    at_spend_share = Share()
-    continue_if = Part(CriteriaSchema, required=True)
-    stop_if = Part(CriteriaSchema, load_default=dict)
-    pivot_to = Text(max_length=500)
+    at_spend_share = Share(description="Part of the budget at which it is due [1]")
+    continue_if = Part(CriteriaSchema, required=True, description="Criteria to continue, all of which hold")
+    stop_if = Part(CriteriaSchema, load_default=dict, description="Criteria to stop, all of which hold")
+    pivot_to = Text(max_length=500, description="What to do instead otherwise")
 
 
 class OverheadsSchema(Schema):
@@ -45,7 +45,7 @@ class OverheadsSchema(Schema):
     sweeps = OverheadField(description="Hyper-parameter sweeps that are no runs of their own")
     data_pipeline = OverheadField(description="Iterations of the data pipeline")
     evaluation = OverheadField(description="Evaluation on accelerators; long contexts and multimodal suites take more than the published")
-    debugging = OverheadField()
+    debugging = OverheadField(description="Debugging")
     reruns = OverheadField(description="After regressions or contamination")
 
 
@@ -70,15 +70,15 @@ class ProgramStorageSchema(StorageSchema):
 class LabellingSchema(Schema):
     """Labels, ratings and demonstrations that people make."""
 
-    items = Count(required=True)
-    usd_per_item = NotNegative(required=True, maximum=1e6)
-    tier = Choice(TIERS)
+    items = Count(required=True, description="Items to label [count]")
+    usd_per_item = NotNegative(required=True, maximum=1e6, description="Price of one item [USD]")
+    tier = Choice(TIERS, description="Tier it is spent with; left out: the whole program")
 
 
 class MixturePartSchema(Schema):
     """A part of what is trained on: high quality, robustness, hard negatives, …"""
 
-    name = short_name(required=True)
+    name = short_name(required=True, description="Name of the part")
     share = Share(required=True, description="Of the tokens trained on")
     unique_tokens = Count(description="Left out: in proportion")
 
@@ -86,44 +86,46 @@ class MixturePartSchema(Schema):
 class ProgramDataSchema(Schema):
     """The program's data: tokens from the source to the model, a first target, and what data cost."""
 
-    raw_tokens = Count()
-    filter_yield = Number(minimum=1e-6, maximum=1.0)
-    dedupe_yield = Number(minimum=1e-6, maximum=1.0)
-    epochs = Number(minimum=1e-6, maximum=10_000)
-    mixture = Items(Part(MixturePartSchema), max_items=50)
+    raw_tokens = Count(description="Tokens collected")
+    filter_yield = Number(minimum=1e-6, maximum=1.0, description="Part of them that filtering leaves [1]")
+    dedupe_yield = Number(minimum=1e-6, maximum=1.0, description="Part of those that deduplication leaves [1]")
+    epochs = Number(minimum=1e-6, maximum=10_000, description="Times each token is trained on [1]")
+    mixture = Items(Part(MixturePartSchema), max_items=50, description="Parts of the data")
     params = Count(maximum=MAX_PARAMS, description="Size of the model a first target is suggested for")
     complexity = Text(description="single_domain, technical_domain, several_domains or open_domain")
     generalisation = Text(description="in_distribution, broad or open_ended")
-    purchase_usd = usd_amount()
+    purchase_usd = usd_amount(description="Cost of buying data [USD]")
 
 
 class ProgramRiskSchema(Schema):
     """What may happen and what it costs."""
 
-    name = Text(required=True)
-    probability = Share(required=True)
-    tier = Choice(TIERS)
-    cost_share_of_tier = Share()
-    cost_usd = usd_amount()
+    name = Text(required=True, description="Name of the risk")
+    probability = Share(required=True, description="Probability that it happens [1]")
+    tier = Choice(TIERS, description="Tier whose runs it makes more expensive; left out: all tiers")
+    cost_share_of_tier = Share(description="Cost where it happens, as part of what the tier's runs cost [1]")
+    cost_usd = usd_amount(description="Cost where it happens, beside that part [USD]")
     addressed_by = Text(max_length=MAX_NAME_LENGTH, description="The spend choice that makes it less likely")
 
 
 class SpendCurveSchema(Schema):
     """What spending on a choice brings, at rising amounts from 0 USD."""
 
-    choice = short_name(required=True)
-    usd = Items(NotNegative(), required=True, min_items=2, max_items=200)
-    gain = Items(Number(), required=True, min_items=2, max_items=200)
-    loss_avoided_usd = Items(NotNegative(), required=True, min_items=2, max_items=200)
+    choice = short_name(required=True, description="Name of the spend choice")
+    usd = Items(NotNegative(), required=True, min_items=2, max_items=200, description="Amounts spent on it, rising [USD]")
+    gain = Items(Number(), required=True, min_items=2, max_items=200, description="Gain at each amount [unit of the curve]")
+    loss_avoided_usd = Items(
+        NotNegative(), required=True, min_items=2, max_items=200, description="Expected loss avoided at each amount [USD]"
+    )
     unit = Text(required=True, max_length=40, description="Of the gain, the same of all curves")
-    basis = Text(max_length=500)
+    basis = Text(max_length=500, description="Where the curve comes from")
 
 
 class SpendChoicesSchema(Schema):
     """Where the next dollar does most; without curves by published ones."""
 
     budget_usd = NotNegative(description="Divided among the choices where stated")
-    curves = Items(Part(SpendCurveSchema), min_items=1, max_items=20)
+    curves = Items(Part(SpendCurveSchema), min_items=1, max_items=20, description="Curves of the caller's own choices")
     law = LawField(description="The scaling law published curves are made with")
     gain_per_usd_of_loss = NotNegative(description="What avoiding a dollar of loss counts in units of gain")
 
@@ -131,28 +133,28 @@ class SpendChoicesSchema(Schema):
 class ProgramRequestSchema(Schema):
     """A training program: the whole budget around an outcome."""
 
-    name = short_name(required=True)
-    outcome = Part(OutcomeSchema)
-    midpoint_gate = Part(MidpointGateSchema)
+    name = short_name(required=True, description="Name of the program")
+    outcome = Part(OutcomeSchema, description="What the program is for")
+    midpoint_gate = Part(MidpointGateSchema, description="What is decided when half of the budget is spent")
     start = Day(description="Left out: as late as the deadline allows, or today")
-    deadline = Day()
+    deadline = Day(description="Day on which the program must be done")
     defaults = Part(PartialEstimateSchema, description="What every run's estimate has in common")
-    tiers = Items(Part(TierSchema), required=True, min_items=1, max_items=len(TIERS))
-    overhead = Part(OverheadsSchema)
-    reserves = Part(ReservesSchema)
-    storage = Part(ProgramStorageSchema)
+    tiers = Items(Part(TierSchema), required=True, min_items=1, max_items=len(TIERS), description="Runs by tier, each with its gate")
+    overhead = Part(OverheadsSchema, description="Work around the runs")
+    reserves = Part(ReservesSchema, description="Money held back")
+    storage = Part(ProgramStorageSchema, description="Storage around the runs")
     network = Part(NetworkSchema, description="Of the whole program; the runs' own is then left out")
     personnel = Part(PersonnelSchema, description="Of the whole program; the runs' own is then left out")
-    labelling = Part(LabellingSchema)
-    data = Part(ProgramDataSchema)
-    schedule = Part(ProgramScheduleSchema)
-    risks = Items(Part(ProgramRiskSchema), max_items=MAX_NAMES)
-    spend_choices = Part(SpendChoicesSchema)
+    labelling = Part(LabellingSchema, description="Labelling of data")
+    data = Part(ProgramDataSchema, description="Where the data comes from")
+    schedule = Part(ProgramScheduleSchema, description="Calendar of the program")
+    risks = Items(Part(ProgramRiskSchema), max_items=MAX_NAMES, description="What may happen and cost more")
+    spend_choices = Part(SpendChoicesSchema, description="What more money may be spent on")
     correlation = Share(description="Between the errors of the runs' estimates")
 
 
 class ProgramDifferenceRequestSchema(Schema):
     """Two programs: what the later one costs more, and why."""
 
-    before = Part(ProgramRequestSchema, required=True)
-    after = Part(ProgramRequestSchema, required=True)
+    before = Part(ProgramRequestSchema, required=True, description="The earlier program")
+    after = Part(ProgramRequestSchema, required=True, description="The later program")

@@ -21,7 +21,7 @@ class ProgramHardwareSchema(HardwareSchema):
 class PartialEstimateSchema(RunSectionsSchema):
     """An estimate request, or a part of one: a run's is laid over `defaults`, deep, and must then be whole."""
 
-    hardware = Part(ProgramHardwareSchema)
+    hardware = Part(ProgramHardwareSchema, description="Accelerators it is trained on")
 
 
 class RungSchema(Schema):
@@ -34,20 +34,24 @@ class RungSchema(Schema):
 class EarlyStoppingSchema(Schema):
     """Rungs of one's own, or those of successive halving: one in `factor` goes on, from `least_share` of a run on."""
 
-    rungs = Items(Part(RungSchema), min_items=1, max_items=50)
-    factor = Number(above=1.0, maximum=100.0)
-    least_share = Number(minimum=0.0001, maximum=1.0)
+    rungs = Items(Part(RungSchema), min_items=1, max_items=50, description="Parts of a run after which candidates are judged, rising [1]")
+    factor = Number(above=1.0, maximum=100.0, description="One of this many candidates goes on at each rung")
+    least_share = Number(minimum=0.0001, maximum=1.0, description="Part of a run before the first judgement [1]")
 
 
 class ProgramRunSchema(Schema):
     """A run, or a sweep of runs: the grid's points x repeats, each with every seed."""
 
-    name = short_name(required=True)
-    estimate = Part(PartialEstimateSchema, load_default=dict)
+    name = short_name(required=True, description="Name of the run, unique in its tier")
+    estimate = Part(
+        PartialEstimateSchema,
+        load_default=dict,
+        description="Request of the run as POST /v1/estimate takes it, without what the program's defaults state",
+    )
     repeat = Count(maximum=MAX_REPEATS, suffixes=False, description="How often it is made; left out: once")
     grid = GridField(description="Axes of a sweep, each a list of values or how many there are")
-    seeds = Count(maximum=1000, suffixes=False)
-    early_stopping = Part(EarlyStoppingSchema)
+    seeds = Count(maximum=1000, suffixes=False, description="Runs of each candidate with another seed")
+    early_stopping = Part(EarlyStoppingSchema, description="Stops candidates early")
     concurrency = Count(maximum=MAX_REPEATS, suffixes=False, description="Runs side by side; left out: as the program's accelerators allow")
     after = references("What it waits for: runs, milestones or tiers; left out: the run before it in its tier, empty: nothing in its tier")
 
@@ -55,15 +59,15 @@ class ProgramRunSchema(Schema):
 class GateSchema(Schema):
     """What is decided after a tier, on what evidence."""
 
-    decides = Text(required=True, max_length=500)
-    evidence = Text(max_length=1000)
-    pass_probability = Share()
+    decides = Text(required=True, max_length=500, description="What is decided")
+    evidence = Text(max_length=1000, description="Evidence it is decided on")
+    pass_probability = Share(description="Probability that the program goes on [1]")
     sign_off_days = NotNegative(maximum=MAX_DAYS, description="Working days until evaluation is signed off")
 
 
 class TierSchema(Schema):
     """A tier with its runs; tiers come in the order prototype, validation, production."""
 
-    tier = Choice(TIERS, required=True)
-    runs = Items(Part(ProgramRunSchema), required=True, min_items=1, max_items=MAX_RUNS)
-    gate = Part(GateSchema)
+    tier = Choice(TIERS, required=True, description="Name of the tier")
+    runs = Items(Part(ProgramRunSchema), required=True, min_items=1, max_items=MAX_RUNS, description="Runs of the tier")
+    gate = Part(GateSchema, description="What is decided after the tier")

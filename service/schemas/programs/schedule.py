@@ -12,8 +12,8 @@ WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", 
 class MilestoneSchema(Schema):
     """A delivery, a review, an upgrade: by the end of a day, or so many working days, from a day on where both are stated."""
 
-    name = short_name(required=True)
-    date = Day()
+    name = short_name(required=True, description="Name of the milestone")
+    date = Day(description="Day on which it is reached")
     days = DaysField(description="Working days, or their percentiles")
     after = references("What it waits for; left out: the program's start")
     blocks = references("What waits for it: runs, milestones or whole tiers")
@@ -22,29 +22,29 @@ class MilestoneSchema(Schema):
 class MaintenanceSchema(Schema):
     """Hours of every week in which the machine does nothing."""
 
-    weekday = Choice(WEEKDAYS, required=True)
-    start_hour = Number(required=True, minimum=0.0, below=24.0)
-    hours = Number(required=True, above=0.0, maximum=167.0)
+    weekday = Choice(WEEKDAYS, required=True, description="Day of the week")
+    start_hour = Number(required=True, minimum=0.0, below=24.0, description="Hour of the day at which it begins [h]")
+    hours = Number(required=True, above=0.0, maximum=167.0, description="Length [h]")
 
 
 class UpgradeSchema(Schema):
     """Days in which the machine is not there, both included."""
 
-    name = short_name(required=True)
-    first = Day(required=True)
-    last = Day(required=True)
+    name = short_name(required=True, description="Name of the upgrade")
+    first = Day(required=True, description="First day without the machine")
+    last = Day(required=True, description="Last day without the machine")
 
 
 class ProgramScheduleSchema(Schema):
     """The calendar around the runs."""
 
     queue_days = DaysField(description="From asking for the machine until a run starts, each run")
-    milestones = Items(Part(MilestoneSchema), max_items=MAX_NAMES)
-    maintenance = Items(Part(MaintenanceSchema), max_items=50)
-    upgrades = Items(Part(UpgradeSchema), max_items=50)
+    milestones = Items(Part(MilestoneSchema), max_items=MAX_NAMES, description="Days that runs may wait for")
+    maintenance = Items(Part(MaintenanceSchema), max_items=50, description="Weekly windows in which the machine does not work")
+    upgrades = Items(Part(UpgradeSchema), max_items=50, description="Days on which the machine is away")
     holidays = Items(Day(), max_items=1000, description="Days nobody reviews or signs off")
     release_days = DaysField(description="Working days of the release process after the last gate")
     target_probability = Number(minimum=0.01, maximum=0.999, description="Of meeting the deadline")
     accelerators = Items(Count(maximum=MAX_ACCELERATORS), max_items=5, description="Counts to buy the deadline back with")
     scope_share = Number(minimum=0.01, maximum=1.0, description="Of each tier's tokens, to buy the deadline back with")
-    report_every_days = Count(maximum=365, suffixes=False)
+    report_every_days = Count(maximum=365, suffixes=False, description="Days between reports")

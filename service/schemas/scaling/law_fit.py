@@ -45,29 +45,29 @@ class Size(Number):
 class RunSchema(Schema):
     """A run by its parameters and training tokens."""
 
-    params = Size(required=True)
-    tokens = Size(required=True)
+    params = Size(required=True, description="Parameters of the run")
+    tokens = Size(required=True, description="Training tokens of the run")
 
 
 class LawPointSchema(RunSchema):
     """A finished run: its loss in nats a token, on one data set with one tokenizer for all runs."""
 
-    loss = Number(required=True, minimum=LEAST_LOSS, maximum=MOST_LOSS)
+    loss = Number(required=True, minimum=LEAST_LOSS, maximum=MOST_LOSS, description="Final loss [nats per token]")
 
 
 class DesignRequestSchema(Schema):
     """Which runs to make next, so that the loss of a target is known best."""
 
     flops = Number(required=True, minimum=1.0, maximum=1e32, description="What they may take together, at 6 a parameter and token")
-    target = Part(RunSchema, required=True)
+    target = Part(RunSchema, required=True, description="Run whose loss is to be known best")
 
 
 class LawFitRequestSchema(Schema):
     """Runs, and what is to be told from them."""
 
-    points = Items(Part(LawPointSchema), required=True, min_items=FEWEST_POINTS, max_items=MAX_POINTS)
+    points = Items(Part(LawPointSchema), required=True, min_items=FEWEST_POINTS, max_items=MAX_POINTS, description="Finished runs")
     form = Choice((FORM,), description="L = E + A / N^alpha + B / D^beta")
-    predict = Items(Part(RunSchema), max_items=MOST_PREDICTIONS)
+    predict = Items(Part(RunSchema), max_items=MOST_PREDICTIONS, description="Runs whose loss is asked for")
     starts = Count(maximum=MAX_STARTS, suffixes=False, description="Starts of the search; left out: 500")
     bootstraps = Count(
         minimum=MIN_BOOTSTRAPS,
@@ -76,7 +76,7 @@ class LawFitRequestSchema(Schema):
         description=f"Resamples that intervals come from; left out: 200. Times the points at most {MAX_WORK:,}",
     )
     seed = Count(minimum=0, maximum=2**32 - 1, suffixes=False, description="Of the resamples; left out: 0")
-    design = Part(DesignRequestSchema)
+    design = Part(DesignRequestSchema, description="Asks for the runs to make next")
 
 
 def figure(**options: Any) -> Number:

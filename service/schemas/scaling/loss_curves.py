@@ -34,15 +34,17 @@ PRICED = ("usd", "accelerator_hours", "wall_clock_hours")
 class CurvePointSchema(Schema):
     """The loss measured at a count of training tokens; null where it was no number."""
 
-    tokens = NotNegative(required=True)
-    loss = NotNegative(required=True, maximum=MOST_LOSS, allow_none=True)
+    tokens = NotNegative(required=True, description="Training tokens [tokens]")
+    loss = NotNegative(
+        required=True, maximum=MOST_LOSS, allow_none=True, description="Measured loss; null where it was no number [nats per token]"
+    )
 
 
 class RateSchema(Schema):
     """The learning rate at a count of training tokens, in any unit; straight to the next."""
 
-    tokens = Count(required=True, minimum=0)
-    rate = NotNegative(required=True)
+    tokens = Count(required=True, minimum=0, description="Training tokens")
+    rate = NotNegative(required=True, description="Learning rate, in any unit")
 
 
 class LearningRateSchema(Schema):
@@ -63,31 +65,31 @@ class LearningRateSchema(Schema):
 class CurvePlanSchema(Schema):
     """Where the run is to end, and at which loss."""
 
-    tokens = Count(required=True)
+    tokens = Count(required=True, description="Training tokens at the planned end")
     loss = Number(minimum=LEAST_LOSS, maximum=MOST_LOSS, description="In nats a token, as the points; advice is then about reaching it")
 
 
 class CurveRequestSchema(Schema):
     """A run's loss so far, its learning rate and its plan. With model and hardware, what is left is priced as an estimate of its own."""
 
-    points = Items(Part(CurvePointSchema), required=True, min_items=1, max_items=MOST_CURVE_POINTS)
-    schedule = Part(LearningRateSchema, required=True)
-    plan = Part(CurvePlanSchema, required=True)
+    points = Items(Part(CurvePointSchema), required=True, min_items=1, max_items=MOST_CURVE_POINTS, description="Losses measured so far")
+    schedule = Part(LearningRateSchema, required=True, description="Learning rate over the plan")
+    plan = Part(CurvePlanSchema, required=True, description="Planned end")
     alternatives = Items(
         Count(), max_items=MOST_ALTERNATIVES, description="Other ends, in tokens; left out: quarters of what is left, up to twice the plan"
     )
     tolerance = Number(minimum=0.0, maximum=1.0, description="Without a loss in the plan: the share of it that a shorter run may lose")
-    model = Part(ModelSchema)
-    training = Part(TrainingSchema)
-    hardware = Part(HardwareSchema)
-    price = Part(PriceFilterSchema)
-    efficiency = Part(EfficiencySchema)
-    failures = Part(FailuresSchema)
-    storage = Part(StorageSchema)
-    network = Part(NetworkSchema)
-    personnel = Part(PersonnelSchema)
-    energy = Part(EnergySchema)
-    overhead = Part(OverheadSchema)
+    model = Part(ModelSchema, description="Model that is trained")
+    training = Part(TrainingSchema, description="How it is trained")
+    hardware = Part(HardwareSchema, description="Accelerators it is trained on")
+    price = Part(PriceFilterSchema, description="Price that is stated, or which offers may be taken")
+    efficiency = Part(EfficiencySchema, description="Speed measured by the caller, in place of the step model")
+    failures = Part(FailuresSchema, description="How the machine fails, and checkpoints")
+    storage = Part(StorageSchema, description="Storage around the run")
+    network = Part(NetworkSchema, description="Network traffic that is paid for")
+    personnel = Part(PersonnelSchema, description="Work of people around the run")
+    energy = Part(EnergySchema, description="Site's energy and carbon")
+    overhead = Part(OverheadSchema, description="Work around the run, as parts of its compute cost")
 
 
 derive(usecase.LossAgainstPlan, "AgainstPlan", ranges=FigureRangeSchema)

@@ -31,12 +31,12 @@ MOST_DRAWS = 1000
 MOST_TOKENS_A_REQUEST = 1e7
 
 
-def _factor() -> Number:
-    return Number(required=True, minimum=1e-6, maximum=1e18)
+def _factor(description: str) -> Number:
+    return Number(required=True, minimum=1e-6, maximum=1e18, description=description)
 
 
-def _exponent() -> Number:
-    return Number(required=True, minimum=0.01, maximum=5.0)
+def _exponent(description: str) -> Number:
+    return Number(required=True, minimum=0.01, maximum=5.0, description=description)
 
 
 class OptimalBudgetSchema(Schema):
@@ -44,7 +44,7 @@ class OptimalBudgetSchema(Schema):
 
     flops = Number(minimum=LEAST_FLOPS, maximum=MOST_FLOPS, description="6 x parameters x tokens")
     usd = Number(minimum=1.0, maximum=MOST_SPENT, description="The whole bill of an estimate, storage and people too where stated")
-    accelerator_hours = Number(minimum=0.1, maximum=MOST_SPENT)
+    accelerator_hours = Number(minimum=0.1, maximum=MOST_SPENT, description="Accelerator-hours")
     days = Number(minimum=0.01, maximum=MOST_DAYS, description="On the wall clock, with all accelerators")
     deadline = Day(description="Last day; counted from schedule.start, or today, without schedule.queue_hours")
 
@@ -52,13 +52,13 @@ class OptimalBudgetSchema(Schema):
 class OptimalLawSchema(Schema):
     """L = E + A / N^alpha + B / D^beta in nats a token, N parameters and D tokens."""
 
-    E = Number(required=True, minimum=0.0, maximum=100.0)
-    A = _factor()
-    B = _factor()
-    alpha = _exponent()
-    beta = _exponent()
+    E = Number(required=True, minimum=0.0, maximum=100.0, description="Loss of an infinite model on infinite data [nats per token]")
+    A = _factor("Coefficient of the parameters' term")
+    B = _factor("Coefficient of the tokens' term")
+    alpha = _exponent("Exponent of the parameters [1]")
+    beta = _exponent("Exponent of the tokens [1]")
     largest_params = Number(minimum=1.0, description="Of the largest run it was fitted to: beyond it a warning says so")
-    largest_tokens = Number(minimum=1.0)
+    largest_tokens = Number(minimum=1.0, description="Training tokens of the largest fitted run [tokens]")
     draws = Items(
         Items(Number(minimum=0.0), min_items=5, max_items=5),
         min_items=20,
@@ -82,11 +82,12 @@ class LawField(OwnField):
     def openapi(self) -> dict[str, Any]:
         """A name, or the object in place."""
         known = self.own.schema.fields
-        numbers = {name: field.openapi() for name, field in known.items() if isinstance(field, Number)}
+        numbers = {name: field.openapi() | dict(field.metadata) for name, field in known.items() if isinstance(field, Number)}
         row = {"type": "array", "items": {"type": "number", "minimum": 0}, "minItems": 5, "maxItems": 5}
+        draws = {"type": "array", "items": row, "minItems": 20, "maxItems": MOST_DRAWS} | dict(known["draws"].metadata)
         own = {
             "type": "object",
-            "properties": {**numbers, "draws": {"type": "array", "items": row, "minItems": 20, "maxItems": MOST_DRAWS}},
+            "properties": {**numbers, "draws": draws},
             "required": [name for name, field in known.items() if field.required],
             "additionalProperties": False,
         }
@@ -97,41 +98,41 @@ class OptimalServingTermsSchema(Schema):
     """Who serves the lifetime's tokens; left out: the accelerator of training at its price."""
 
     accelerator = Text(description="A name of GET /v1/accelerators, or an alias")
-    price = Part(PriceFilterSchema)
+    price = Part(PriceFilterSchema, description="Price of serving")
     format = Text(description="How weights are stored: bf16, fp8, int8, int4, nvfp4")
     prompt_tokens = Number(minimum=0.0, maximum=MOST_TOKENS_A_REQUEST, description="Of the mean request")
-    output_tokens = Number(minimum=1.0, maximum=MOST_TOKENS_A_REQUEST)
+    output_tokens = Number(minimum=1.0, maximum=MOST_TOKENS_A_REQUEST, description="Tokens generated for a request")
     load_factor = Share(description="Mean over full load")
 
 
 class OptimalPlanSchema(Schema):
     """A plan of the caller's own."""
 
-    params = Count(required=True, minimum=LEAST_PLANNED, maximum=MAX_PARAMS)
-    tokens = Count(required=True, minimum=LEAST_PLANNED)
+    params = Count(required=True, minimum=LEAST_PLANNED, maximum=MAX_PARAMS, description="Planned size")
+    tokens = Count(required=True, minimum=LEAST_PLANNED, description="Planned training tokens")
 
 
 class OptimalRequestSchema(Schema):
     """A budget, a scaling law, and optionally the machine: then dollars and hours are those of an estimate with the same sections."""
 
-    budget = Part(OptimalBudgetSchema, required=True)
+    budget = Part(OptimalBudgetSchema, required=True, description="What may be spent on training")
     law = LawField(
         description="besiroglu (the default), hoffmann-1, hoffmann-2, hoffmann-3, kaplan, muennighoff, llama-3, krajewski-moe, …, or an own"
     )
-    hardware = Part(HardwareSchema)
-    price = Part(PriceFilterSchema)
+    hardware = Part(HardwareSchema, description="Accelerators it is trained on")
+    price = Part(PriceFilterSchema, description="Price that is stated, or which offers may be taken")
     lifetime_inference_tokens = Count(description="Tokens served over the model's life, prompts and answers together")
-    serving = Part(OptimalServingTermsSchema)
+    serving = Part(OptimalServingTermsSchema, description="How the lifetime's tokens are served")
     max_unique_tokens = Count(
         minimum=LEAST_PLANNED, description="Training longer repeats data, which is worth less (Muennighoff et al. 2023)"
     )
     plan = Part(OptimalPlanSchema, description="Shown beside the optimum, with what it wastes")
-    training = Part(TrainingSchema)
-    efficiency = Part(EfficiencySchema)
-    failures = Part(FailuresSchema)
-    storage = Part(StorageSchema)
-    network = Part(NetworkSchema)
-    personnel = Part(PersonnelSchema)
-    energy = Part(EnergySchema)
-    overhead = Part(OverheadSchema)
-    schedule = Part(ScheduleSchema)
+    training = Part(TrainingSchema, description="How it is trained")
+    efficiency = Part(EfficiencySchema, description="Speed measured by the caller, in place of the step model")
+    failures = Part(FailuresSchema, description="How the machine fails, and checkpoints")
+    storage = Part(StorageSchema, description="Storage around the run")
+    network = Part(NetworkSchema, description="Network traffic that is paid for")
+    personnel = Part(PersonnelSchema, description="Work of people around the run")
+    energy = Part(EnergySchema, description="Site's energy and carbon")
+    overhead = Part(OverheadSchema, description="Work around the run, as parts of its compute cost")
+    schedule = Part(ScheduleSchema, description="Dates of the run")

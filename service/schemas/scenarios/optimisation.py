@@ -31,8 +31,8 @@ class DemandSchema(Schema):
 class ModelSizeSchema(Schema):
     """Between which sizes the model may be; it takes the tokens that reach constraints.max_loss."""
 
-    min_params = Count(required=True, maximum=MAX_PARAMS)
-    max_params = Count(required=True, maximum=MAX_PARAMS)
+    min_params = Count(required=True, maximum=MAX_PARAMS, description="Fewest parameters")
+    max_params = Count(required=True, maximum=MAX_PARAMS, description="Most parameters")
     law = Text(description="Scaling law by name, such as hoffmann-3; left out: besiroglu")
 
 

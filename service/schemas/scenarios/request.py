@@ -63,14 +63,14 @@ class CorrelationSchema(Schema):
     """How two inputs move together: the correlation of their normal scores."""
 
     between = Items(Text(), required=True, min_items=2, max_items=2, description="Two of the names in `distributions`")
-    correlation = Number(required=True, minimum=-1.0, maximum=1.0)
+    correlation = Number(required=True, minimum=-1.0, maximum=1.0, description="Correlation of their normal scores [1]")
 
 
 class ScenarioRequestSchema(OptimizeSchema):
     """What could happen: many evaluations of a base request, by workers."""
 
-    kind = Choice(tuple(KIND_FIELDS), required=True)
-    base = BaseField(required=True)
+    kind = Choice(tuple(KIND_FIELDS), required=True, description="Kind of evaluation")
+    base = BaseField(required=True, description="Request of an estimate or of a program that is varied")
     trials = Count(maximum=MOST_TRIALS, description="monte_carlo: trials at most; left out: 100,000")
     seed = Count(minimum=0, maximum=MOST_SEED, suffixes=False, description="The same request with the same seed has the same result")
     early_stop = Flag(description="monte_carlo: stop at a fixed number of trials when the quantiles are sure enough; left out: true")
@@ -119,34 +119,34 @@ def _reader(shape: Shape) -> Any:
 class ProgressSchema(Schema):
     """How far it is: of so many trials, cells or evaluations at most."""
 
-    done = Count(required=True, minimum=0, suffixes=False)
-    total = Count(required=True, suffixes=False)
+    done = Count(required=True, minimum=0, suffixes=False, description="Trials, cells or evaluations that are done")
+    total = Count(required=True, suffixes=False, description="Trials, cells or evaluations at most")
 
 
 class ScenarioEntrySchema(Schema):
     """A scenario in short. Its state never goes back: queued, running, and then one of the others."""
 
-    id = Text(required=True)
-    kind = Choice(tuple(KIND_FIELDS), required=True)
-    state = Choice(get_args(JobState), required=True)
-    progress = Part(ProgressSchema, required=True)
+    id = Text(required=True, description="Id of the scenario")
+    kind = Choice(tuple(KIND_FIELDS), required=True, description="Kind of evaluation")
+    state = Choice(get_args(JobState), required=True, description="State, which never goes back")
+    progress = Part(ProgressSchema, required=True, description="How far it is")
     error = Text(required=True, allow_none=True, max_length=2000, description="Why it failed")
     price_snapshot = Text(required=True, description="The prices it is evaluated with, to the end")
-    engine_version = Text(required=True)
-    created_at = Moment(required=True)
-    updated_at = Moment(required=True)
+    engine_version = Text(required=True, description="Version of the engine and its data")
+    created_at = Moment(required=True, description="When it was made")
+    updated_at = Moment(required=True, description="When it was last changed")
     expires_at = Moment(required=True, allow_none=True, description="When it is forgotten: 30 days after its end")
 
 
 class ScenarioSchema(ScenarioEntrySchema):
     """A scenario with what was asked and what has come of it."""
 
-    request = FreeObject(required=True)
+    request = FreeObject(required=True, description="What was asked")
     result = FreeObject(required=True, allow_none=True, description="Null until it has succeeded; see docs/scenarios.md")
 
 
 class ScenarioPageSchema(Schema):
     """A page of scenarios, in the order in which they were made."""
 
-    items = Items(Part(ScenarioEntrySchema), required=True, max_items=1000)
-    next_cursor = Text(required=True, allow_none=True, max_length=1000)
+    items = Items(Part(ScenarioEntrySchema), required=True, max_items=1000, description="Entries of this page")
+    next_cursor = Text(required=True, allow_none=True, max_length=1000, description="`cursor` of the next page; null: this is the last one")

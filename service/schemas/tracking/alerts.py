@@ -37,13 +37,13 @@ class NewAlertTargetSchema(Schema):
 class NewAlertRuleSchema(Schema):
     """A rule: condition, limits and targets."""
 
-    kind = Choice(KINDS, required=True)
+    kind = Choice(KINDS, required=True, description="What is watched")
     shares = Items(Number(above=0.0, maximum=10.0), min_items=1, max_items=MAX_SHARES, description="budget: of the budget, such as 0.8")
     percentile = Choice(get_args(Percentile), description="forecast_over_…: p90 alerts at a probability of 10 %, p50 at 50 %")
     hours = Positive(maximum=MAX_HOURS, description="stalled: hours without an event of an unfinished run")
     days = NotNegative(maximum=MAX_DAYS, description="gate_missed: days since the half-spend gate was due")
     team_usd = Positive(maximum=MAX_USD, description="cap: of all programs of the team together; the others are the program's `caps`")
-    targets = Items(Part(NewAlertTargetSchema), min_items=1, max_items=MAX_TARGETS, required=True)
+    targets = Items(Part(NewAlertTargetSchema), min_items=1, max_items=MAX_TARGETS, required=True, description="Where alerts are sent")
 
     @validates_schema(skip_on_field_errors=True)
     def _limits_of_its_kind(self, data: Mapping[str, Any], **_: Any) -> None:
@@ -58,31 +58,33 @@ class NewAlertRuleSchema(Schema):
 class AlertTargetSchema(Schema):
     """A target of alerts. Addresses often contain a secret: only the host is shown."""
 
-    kind = Choice(get_args(TargetKind), required=True)
-    host = Text(required=True, max_length=MAX_URL_CHARACTERS)
+    kind = Choice(get_args(TargetKind), required=True, description="Kind of target")
+    host = Text(required=True, max_length=MAX_URL_CHARACTERS, description="Host of its address")
     secret = Text(description="Signing secret of a webhook; in the answer that creates the rule only")
 
 
 class AlertRuleSchema(Schema):
     """An active alert rule."""
 
-    id = Text(required=True)
-    program = Text(required=True)
-    kind = Choice(KINDS, required=True)
-    shares = Items(Number(), required=True, max_items=MAX_SHARES)
-    percentile = Choice(get_args(Percentile), required=True, allow_none=True)
-    hours = Number(required=True, allow_none=True)
-    days = Number(required=True, allow_none=True)
-    team_usd = Number(required=True, allow_none=True)
-    targets = Items(Part(AlertTargetSchema), required=True, max_items=MAX_TARGETS)
-    created_at = Moment(required=True)
+    id = Text(required=True, description="Id of the rule")
+    program = Text(required=True, description="Id of the program")
+    kind = Choice(KINDS, required=True, description="What is watched")
+    shares = Items(Number(), required=True, max_items=MAX_SHARES, description="Parts of the budget that are watched; empty: none [1]")
+    percentile = Choice(
+        get_args(Percentile), required=True, allow_none=True, description="Percentile of the forecast that is watched; null: none"
+    )
+    hours = Number(required=True, allow_none=True, description="Time without an event; null: none [h]")
+    days = Number(required=True, allow_none=True, description="Time that the half-spend gate has been due; null: none [days]")
+    team_usd = Number(required=True, allow_none=True, description="Cap on all programs of the team; null: none [USD]")
+    targets = Items(Part(AlertTargetSchema), required=True, max_items=MAX_TARGETS, description="Where alerts are sent")
+    created_at = Moment(required=True, description="When it was made")
 
 
 class AlertRulePageSchema(Schema):
     """A page of active rules, in the order of creation."""
 
-    items = Items(Part(AlertRuleSchema), required=True, max_items=1000)
-    next_cursor = Text(required=True, allow_none=True, max_length=1000)
+    items = Items(Part(AlertRuleSchema), required=True, max_items=1000, description="Entries of this page")
+    next_cursor = Text(required=True, allow_none=True, max_length=1000, description="`cursor` of the next page; null: this is the last one")
 
 
 class DeliverySchema(Schema):
@@ -90,39 +92,39 @@ class DeliverySchema(Schema):
 
     id = Text(required=True, description="The webhook-id of its messages, the same at every attempt")
     target = Count(required=True, minimum=0, suffixes=False, description="Its place among the rule's targets")
-    kind = Choice(get_args(TargetKind), required=True)
-    host = Text(required=True, max_length=MAX_URL_CHARACTERS)
-    state = Choice(get_args(DeliveryState), required=True)
-    attempts = Count(required=True, minimum=0, suffixes=False)
+    kind = Choice(get_args(TargetKind), required=True, description="Kind of target")
+    host = Text(required=True, max_length=MAX_URL_CHARACTERS, description="Host of its address")
+    state = Choice(get_args(DeliveryState), required=True, description="Whether it has arrived")
+    attempts = Count(required=True, minimum=0, suffixes=False, description="Attempts so far")
     due_at = Moment(required=True, allow_none=True, description="When the next attempt is made")
     sent_at = Moment(required=True, allow_none=True, description="When the receiver accepted it")
-    last_error = Text(required=True, allow_none=True, max_length=2000)
+    last_error = Text(required=True, allow_none=True, max_length=2000, description="Why the last attempt failed; null: none failed")
 
 
 class AlertSchema(Schema):
     """An alert, sent once for as long as its finding lasts."""
 
-    id = Text(required=True)
-    program = Text(required=True)
-    rule = Text(required=True)
-    kind = Choice((*KINDS, "test"), required=True)
-    title = Text(required=True)
+    id = Text(required=True, description="Id of the alert")
+    program = Text(required=True, description="Id of the program")
+    rule = Text(required=True, description="Id of the rule")
+    kind = Choice((*KINDS, "test"), required=True, description="What was watched")
+    title = Text(required=True, description="What happened, in a few words")
     text = Text(required=True, max_length=10_000, description="Explanation in one line")
-    figures = FreeObject(required=True)
-    at = Moment(required=True)
+    figures = FreeObject(required=True, description="Figures of the finding, by name")
+    at = Moment(required=True, description="When it was found")
     ended_at = Moment(required=True, allow_none=True, description="End of the finding; null while it lasts")
-    deliveries = Items(Part(DeliverySchema), required=True, max_items=MAX_TARGETS)
+    deliveries = Items(Part(DeliverySchema), required=True, max_items=MAX_TARGETS, description="Its way to each target")
 
 
 class AlertPageSchema(Schema):
     """A page of alerts, in the order of creation."""
 
-    items = Items(Part(AlertSchema), required=True, max_items=1000)
-    next_cursor = Text(required=True, allow_none=True, max_length=1000)
+    items = Items(Part(AlertSchema), required=True, max_items=1000, description="Entries of this page")
+    next_cursor = Text(required=True, allow_none=True, max_length=1000, description="`cursor` of the next page; null: this is the last one")
 
 
 class TestAlertSchema(Schema):
     """A test alert, queued for all targets of a rule."""
 
     alert = Text(required=True, description="Its id in the program's alerts, which show its deliveries")
-    program = Text(required=True)
+    program = Text(required=True, description="Id of the program")

@@ -53,7 +53,7 @@ class EventSchema(Schema):
     """An event of a run."""
 
     id = Text(required=True, description="The sender's own id: the same id of a run counts once")
-    type = Choice(get_args(EventType), required=True)
+    type = Choice(get_args(EventType), required=True, description="What happened")
     at = Moment(required=True, description="Time of the event; any time back, at most 24 h ahead of the server's clock")
     step = Count(minimum=0, suffixes=False, description="Optimizer step")
     tokens_done = Count(minimum=0, description="Position in the plan [tokens]; falls after a rollback")
@@ -128,22 +128,22 @@ class EventPart(Part):
 class EventsSchema(Schema):
     """A batch of a run's events."""
 
-    events = Items(EventPart(EventSchema), min_items=1, max_items=MAX_EVENTS, required=True)
+    events = Items(EventPart(EventSchema), min_items=1, max_items=MAX_EVENTS, required=True, description="Events of the run, in any order")
 
 
 class RejectedEventSchema(Schema):
     """An event that was not stored."""
 
-    id = Text(required=True)
-    reason = Text(required=True, max_length=1000)
+    id = Text(required=True, description="Id of the event")
+    reason = Text(required=True, max_length=1000, description="Why it was refused")
 
 
 class AppendResultSchema(Schema):
     """Result of a batch. Accepted events and duplicates are durable."""
 
-    accepted = Count(required=True, minimum=0, suffixes=False)
-    duplicates = Count(required=True, minimum=0, suffixes=False)
-    rejected = Items(Part(RejectedEventSchema), max_items=MAX_EVENTS, required=True)
+    accepted = Count(required=True, minimum=0, suffixes=False, description="Events that were stored")
+    duplicates = Count(required=True, minimum=0, suffixes=False, description="Events that were stored before")
+    rejected = Items(Part(RejectedEventSchema), max_items=MAX_EVENTS, required=True, description="Events that were refused")
 
 
 def event_body(logged: LoggedEvent) -> dict[str, Any]:
@@ -161,14 +161,14 @@ class LoggedEventSchema(EventSchema):
     """An event in the log."""
 
     position = Count(required=True, suffixes=False, description="Position in the run's log, in the order of arrival")
-    received_at = Moment(required=True)
+    received_at = Moment(required=True, description="When it was stored")
 
 
 class EventPageSchema(Schema):
     """A page of a run's log."""
 
-    items = Items(Part(LoggedEventSchema), max_items=MAX_EVENTS, required=True)
-    next_cursor = Text(required=True, allow_none=True, max_length=1000)
+    items = Items(Part(LoggedEventSchema), max_items=MAX_EVENTS, required=True, description="Entries of this page")
+    next_cursor = Text(required=True, allow_none=True, max_length=1000, description="`cursor` of the next page; null: this is the last one")
 
 
 class EventQuerySchema(PageQuerySchema):

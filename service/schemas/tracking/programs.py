@@ -19,60 +19,62 @@ GATE = (
 class CapsSchema(Schema):
     """Spending caps, for alerts."""
 
-    program_usd = NotNegative(maximum=MAX_USD)
+    program_usd = NotNegative(maximum=MAX_USD, description="Highest spend of the program [USD]")
     run_usd = NotNegative(maximum=MAX_USD, description="Of every run")
 
 
 class ProgramChangeSchema(Schema):
     """Changeable fields of a program; every version is kept."""
 
-    name = Text()
-    budget_usd = Positive(maximum=MAX_USD)
-    planned_tokens = Count()
-    start = Day()
-    deadline = Day()
-    state = Choice(STATES)
-    caps = Part(CapsSchema)
+    name = Text(description="Name of the program")
+    budget_usd = Positive(maximum=MAX_USD, description="Budget [USD]")
+    planned_tokens = Count(description="Planned tokens [tokens]")
+    start = Day(description="Planned start")
+    deadline = Day(description="Deadline")
+    state = Choice(STATES, description="Whether it is open")
+    caps = Part(CapsSchema, description="Where spending must stop")
 
 
 class NewProgramSchema(Schema):
     """A program to track. Stated values take precedence over the plan's."""
 
-    name = Text(required=True)
+    name = Text(required=True, description="Name of the program")
     plan = FreeObject(description="A request of POST /v1/estimate/program, or its answer")
     budget_usd = Positive(maximum=MAX_USD, description="Left out: the plan's total")
     planned_tokens = Count(description="Left out: those of the plan")
     start = Day(description="Left out: the plan's")
     deadline = Day(description="Left out: the plan's, or its median end")
     midpoint_gate = Part(MidpointGateSchema, description="Left out: the plan's. Decided up front: it cannot be changed later")
-    caps = Part(CapsSchema)
+    caps = Part(CapsSchema, description="Where spending must stop")
 
 
 class TrackedProgramSchema(Schema):
     """A tracked program."""
 
-    id = Text(required=True)
-    name = Text(required=True)
-    state = Choice(STATES, required=True)
+    id = Text(required=True, description="Id of the program")
+    name = Text(required=True, description="Name of the program")
+    state = Choice(STATES, required=True, description="Whether it is open")
     version = Count(required=True, suffixes=False, description="Version, equal to the ETag")
-    budget_usd = Number(required=True, allow_none=True)
-    planned_tokens = Count(required=True, allow_none=True, minimum=0, suffixes=False)
-    start = Day(required=True, allow_none=True)
-    deadline = Day(required=True, allow_none=True)
+    budget_usd = Number(required=True, allow_none=True, description="Budget; null: not stated [USD]")
+    planned_tokens = Count(
+        required=True, allow_none=True, minimum=0, suffixes=False, description="Planned tokens; null: not stated [tokens]"
+    )
+    start = Day(required=True, allow_none=True, description="Planned start; null: not stated")
+    deadline = Day(required=True, allow_none=True, description="Deadline; null: not stated")
     planned_runs = Items(FreeObject(), required=True, max_items=10_000, description="Tier and name of the plan's runs")
     midpoint_gate = FreeObject(required=True, allow_none=True, description=GATE)
-    caps = FreeObject(required=True, allow_none=True)
+    caps = FreeObject(required=True, allow_none=True, description="Where spending must stop; null: nowhere")
     price_snapshot = Text(required=True, allow_none=True, description="Price snapshot of the plan")
-    engine_version = Text(required=True)
-    created_at = Moment(required=True)
-    updated_at = Moment(required=True)
+    engine_version = Text(required=True, description="Version of the engine and its data")
+    created_at = Moment(required=True, description="When it was made")
+    updated_at = Moment(required=True, description="When it was last changed")
 
 
 class ProgramPageSchema(Schema):
     """A page of programs, in the order of creation."""
 
-    items = Items(Part(TrackedProgramSchema), required=True, max_items=1000)
-    next_cursor = Text(required=True, allow_none=True, max_length=1000)
+    items = Items(Part(TrackedProgramSchema), required=True, max_items=1000, description="Entries of this page")
+    next_cursor = Text(required=True, allow_none=True, max_length=1000, description="`cursor` of the next page; null: this is the last one")
 
 
 class PlannedSchema(Schema):
@@ -81,65 +83,69 @@ class PlannedSchema(Schema):
     Amounts are above 0: leave out what is not planned.
     """
 
-    tokens = Count()
-    accelerator_hours = Positive(maximum=1e12)
-    usd = Positive(maximum=MAX_USD)
-    start = Day()
-    finish = Day()
+    tokens = Count(description="Planned tokens [tokens]")
+    accelerator_hours = Positive(maximum=1e12, description="Planned accelerator-hours [accelerator-hours]")
+    usd = Positive(maximum=MAX_USD, description="Planned cost [USD]")
+    start = Day(description="Planned start")
+    finish = Day(description="Planned end")
     loss = Positive(maximum=1e6, description="Training loss at the end [nats a token]")
     decay = Choice(DECAYS, description="Of the learning rate, over the planned tokens")
-    warmup_tokens = Count(minimum=0)
+    warmup_tokens = Count(minimum=0, description="Tokens over which the learning rate rises [tokens]")
 
 
 class PlannedAnswerSchema(Schema):
     """Plan of a run, from the program's plan or as stated; null is not planned."""
 
-    tokens = Number(required=True, allow_none=True)
-    accelerator_hours = Number(required=True, allow_none=True)
-    usd = Number(required=True, allow_none=True)
-    start = Day(required=True, allow_none=True)
-    finish = Day(required=True, allow_none=True)
-    loss = Number(required=True, allow_none=True)
-    decay = Choice(DECAYS, required=True, allow_none=True)
-    warmup_tokens = Count(required=True, allow_none=True, minimum=0)
+    tokens = Number(required=True, allow_none=True, description="Planned tokens; null: not stated [tokens]")
+    accelerator_hours = Number(
+        required=True, allow_none=True, description="Planned accelerator-hours; null: not stated [accelerator-hours]"
+    )
+    usd = Number(required=True, allow_none=True, description="Planned cost; null: not stated [USD]")
+    start = Day(required=True, allow_none=True, description="Planned start; null: not stated")
+    finish = Day(required=True, allow_none=True, description="Planned end; null: not stated")
+    loss = Number(required=True, allow_none=True, description="Training loss at the end; null: not stated [nats per token]")
+    decay = Choice(DECAYS, required=True, allow_none=True, description="Decay of the learning rate; null: not stated")
+    warmup_tokens = Count(
+        required=True, allow_none=True, minimum=0, description="Tokens over which the learning rate rises; null: not stated [tokens]"
+    )
 
 
 class RunChangeSchema(Schema):
     """Changeable fields of a run; every version is kept. A closed run changes the team's later estimates."""
 
-    name = Text()
-    tier = Choice(TIERS)
-    planned = Part(PlannedSchema)
-    state = Choice(STATES)
+    name = Text(description="Name of the run")
+    tier = Choice(TIERS, description="Tier of the run")
+    planned = Part(PlannedSchema, description="What is planned of the run")
+    state = Choice(STATES, description="Whether it is open")
 
 
 class NewRunSchema(Schema):
     """A run of a tracked program."""
 
-    name = Text(required=True)
-    tier = Choice(TIERS)
-    planned = Part(PlannedSchema)
+    name = Text(required=True, description="Name of the run")
+    tier = Choice(TIERS, description="Tier of the run")
+    planned = Part(PlannedSchema, description="What is planned of the run, over what the program's plan says")
 
 
 class TrackedRunSchema(Schema):
     """A tracked run."""
 
-    id = Text(required=True)
-    program = Text(required=True)
-    name = Text(required=True)
-    tier = Choice(TIERS, required=True, allow_none=True)
-    state = Choice(STATES, required=True)
-    version = Count(required=True, suffixes=False)
-    planned = Part(PlannedAnswerSchema, required=True)
+    id = Text(required=True, description="Id of the run")
+    program = Text(required=True, description="Id of the program")
+    name = Text(required=True, description="Name of the run")
+    tier = Choice(TIERS, required=True, allow_none=True, description="Tier of the run; null: none")
+    state = Choice(STATES, required=True, description="Whether it is open")
+    version = Count(required=True, suffixes=False, description="Version, equal to the ETag")
+    planned = Part(PlannedAnswerSchema, required=True, description="What is planned of the run")
     events = Count(required=True, minimum=0, suffixes=False, description="Number of stored events")
     price_snapshot = Text(required=True, allow_none=True, description="Price snapshot of the plan")
-    engine_version = Text(required=True)
-    created_at = Moment(required=True)
-    updated_at = Moment(required=True)
+    engine_version = Text(required=True, description="Version of the engine and its data")
+    created_at = Moment(required=True, description="When it was made")
+    updated_at = Moment(required=True, description="When it was last changed")
 
 
 class RunPageSchema(Schema):
     """A page of runs, in the order of creation."""
 
-    items = Items(Part(TrackedRunSchema), required=True, max_items=1000)
-    next_cursor = Text(required=True, allow_none=True, max_length=1000)
+    items = Items(Part(TrackedRunSchema), required=True, max_items=1000, description="Entries of this page")
+    next_cursor = Text(required=True, allow_none=True, max_length=1000, description="`cursor` of the next page; null: this is the last one")

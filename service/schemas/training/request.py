@@ -51,29 +51,29 @@ class ModelSchema(Schema):
     preset = Text(description="A name of GET /v1/models, or an alias of one")
     params = Count(maximum=MAX_PARAMS, description="All parameters")
     active_params = Count(maximum=MAX_PARAMS, description="Parameters a token meets, of a mixture of experts")
-    architecture = Choice(("transformer", "encoder_decoder", "vit"))
-    layers = _size(MAX_LAYERS)
-    hidden_size = _size()
-    attention_heads = _size()
-    kv_heads = _size()
-    head_dim = _size()
-    ffn_hidden_size = _size()
-    gated_ffn = Flag()
-    vocab_size = _size()
-    tied_embeddings = Flag()
+    architecture = Choice(("transformer", "encoder_decoder", "vit"), description="Kind of network")
+    layers = _size(MAX_LAYERS, description="Layers of the network")
+    hidden_size = _size(description="Width of the residual stream")
+    attention_heads = _size(description="Attention heads of a layer")
+    kv_heads = _size(description="Heads of keys and values of a layer; left out: as many as attention heads")
+    head_dim = _size(description="Width of an attention head; left out: hidden_size over attention_heads")
+    ffn_hidden_size = _size(description="Inner width of the feed-forward block")
+    gated_ffn = Flag(description="Whether the feed-forward block has a gate (three matrices)")
+    vocab_size = _size(description="Entries of the vocabulary")
+    tied_embeddings = Flag(description="Whether input and output embeddings are one matrix")
     sliding_window = _size(MAX_SEQ_LEN, description="Tokens a windowed layer attends to")
     global_attention_every = _size(MAX_LAYERS, minimum=0, description="Every so many layers attention is global; 0: none")
-    experts = _size(100_000)
-    experts_per_token = _size(100_000)
-    shared_experts = _size(100_000, minimum=0)
-    expert_ffn_hidden_size = _size()
+    experts = _size(100_000, description="Routed experts of a layer")
+    experts_per_token = _size(100_000, description="Routed experts that work on a token")
+    shared_experts = _size(100_000, minimum=0, description="Experts of a layer that work on every token")
+    expert_ffn_hidden_size = _size(description="Inner width of one expert")
     dense_layers = _size(MAX_LAYERS, minimum=0, description="Leading layers without experts")
     moe_every = _size(MAX_LAYERS, description="Every so many of the other layers has experts")
-    q_lora_rank = _size(minimum=0)
-    kv_lora_rank = _size()
-    qk_nope_head_dim = _size()
-    qk_rope_head_dim = _size()
-    v_head_dim = _size()
+    q_lora_rank = _size(minimum=0, description="Latent attention: rank of the queries")
+    kv_lora_rank = _size(description="Latent attention: rank of keys and values")
+    qk_nope_head_dim = _size(description="Latent attention: width of a head's part without position")
+    qk_rope_head_dim = _size(description="Latent attention: width of a head's part with position")
+    v_head_dim = _size(description="Latent attention: width of a head's values")
     decoder_layers = _size(MAX_LAYERS, minimum=0, description="Layers of the decoder of an encoder_decoder")
     hf_config = FreeObject(description="The content of a Hugging Face config.json")
     flops_per_sample = Number(
@@ -89,7 +89,7 @@ class DataSchema(Schema):
     raw_tokens = Count(description="Tokens before filtering and deduplication")
     filter_yield = _above_zero(1.0, description="What filtering leaves of raw_tokens")
     dedupe_yield = _above_zero(1.0, description="What deduplication leaves of that")
-    epochs = _above_zero(10_000)
+    epochs = _above_zero(10_000, description="Times each token is trained on [1]")
     quality_share = Share(description="Part of the effective tokens that is of high quality")
     robustness_share = Share(description="Part of the effective tokens meant for robustness and hard negatives")
     samples = Count(description="Sequences, images, …: what the model counts")
@@ -98,27 +98,29 @@ class DataSchema(Schema):
 class ParallelismSchema(Schema):
     """Fixed axes of the layout; tensor x pipeline x data x context = count. Axes not given are searched."""
 
-    tensor = _size(MAX_ACCELERATORS)
-    pipeline = _size(MAX_ACCELERATORS)
-    data = _size(MAX_ACCELERATORS)
-    context = _size(MAX_ACCELERATORS)
-    expert = _size(MAX_ACCELERATORS)
+    tensor = _size(MAX_ACCELERATORS, description="Tensor-parallel ranks")
+    pipeline = _size(MAX_ACCELERATORS, description="Pipeline stages")
+    data = _size(MAX_ACCELERATORS, description="Data-parallel ranks")
+    context = _size(MAX_ACCELERATORS, description="Context-parallel ranks")
+    expert = _size(MAX_ACCELERATORS, description="Expert-parallel ranks")
     virtual_pipeline = _size(MAX_LAYERS, description="Chunks of layers on each stage (interleaving); above 1 only with a pipeline above 1")
 
 
 class TrainingSchema(Schema):
     """How it is trained."""
 
-    method = Choice(METHODS)
+    method = Choice(METHODS, description="Kind of training")
     seq_len = _size(MAX_SEQ_LEN, description="Tokens a sequence; of the encoder, for an encoder_decoder; patches an image, for a vit")
-    decoder_seq_len = _size(MAX_SEQ_LEN)
+    decoder_seq_len = _size(MAX_SEQ_LEN, description="Tokens of a sequence of the decoder, of encoder-decoders")
     global_batch_tokens = Count(
         maximum=10**12,
         description="Tokens a step; for a vit patches, not images: images a step times seq_len; samples, for networks counted by samples",
     )
-    precision = Choice(PRECISIONS)
-    optimizer = Choice(OPTIMIZERS)
-    activation_recompute = Choice((*RECOMPUTES, "auto"))
+    precision = Choice(PRECISIONS, description="Number format of matrix products")
+    optimizer = Choice(OPTIMIZERS, description="Optimizer")
+    activation_recompute = Choice(
+        (*RECOMPUTES, "auto"), description="Which activations are computed again in the backward pass; left out: searched"
+    )
     micro_batch = _size(10**6, description="Sequences of one micro-batch on one data rank")
     zero_stage = _size(3, minimum=0, description="0 plain data parallel; 1 optimizer, 2 gradients, 3 weights sharded too (FSDP)")
     parallelism = OrWord(Part(ParallelismSchema), "auto", description='Axes to fix, or "auto", the default: all are searched')
@@ -126,7 +128,7 @@ class TrainingSchema(Schema):
     flash_attention = Flag(description="Attention's scores stay on the chip; default true but for fp16 and fp32")
     sequence_parallel = Flag(description="Norms and residuals are split over the tensor ranks too; default as flash_attention")
     count_full_attention = Flag(description="Count the whole attention square, as papers report, or its causal half")
-    lora_rank = _size(10_000)
+    lora_rank = _size(10_000, description="Rank of the adapters, of lora and qlora")
     teacher = Part(ModelSchema, description="Distillation: the model whose logits are learnt")
     cached_logits = Flag(description="Distillation: the teacher's logits are there already")
     reward_model = Part(ModelSchema, description="RL: the network that scores answers; left out: rewards by rule")
@@ -140,7 +142,7 @@ class HardwareSchema(Schema):
 
     accelerator = Text(required=True, description="A name of GET /v1/accelerators, or any usual alias, case-blind")
     count = Count(required=True, maximum=MAX_ACCELERATORS, description="Accelerators")
-    accelerators_per_node = _size(100_000)
+    accelerators_per_node = _size(100_000, description="Accelerators of one node; left out: as usual for the accelerator")
     inter_node_gbps = _above_zero(1e7, description="Network of one node, all its cards together, one direction, Gbit/s")
 
 
@@ -151,111 +153,120 @@ class EfficiencySchema(Schema):
     """
 
     mfu = _above_zero(1.0, description="Share of the dense peak for the precision")
-    tokens_per_s_per_accelerator = _above_zero(1e12)
-    tflops_per_accelerator = _above_zero(1e6)
+    tokens_per_s_per_accelerator = _above_zero(1e12, description="Measured speed of one accelerator [tokens/s per accelerator]")
+    tflops_per_accelerator = _above_zero(1e6, description="Measured model arithmetic of one accelerator [TFLOP/s]")
 
 
 class PriceFilterSchema(Schema):
     """A stated price, or which offers may be taken."""
 
-    usd_per_accelerator_hour = _above_zero(100_000)
-    provider = Text()
-    region = Text()
-    pricing = Choice(PRICINGS)
+    usd_per_accelerator_hour = _above_zero(
+        100_000, description="Stated price of one accelerator, in place of an offer [USD per accelerator-hour]"
+    )
+    provider = Text(description="Name of the provider")
+    region = Text(description="Region as the provider names it")
+    pricing = Choice(PRICINGS, description="Kind of pricing")
     snapshot = Text(description="The price_snapshot of an earlier answer, to repeat it against")
 
 
 class FailuresSchema(Schema):
     """How the machine fails and recovers."""
 
-    mttf_hours_per_accelerator = _above_zero(1e9)
-    detection_minutes = NotNegative(maximum=100_000)
-    restart_minutes = NotNegative(maximum=100_000)
-    checkpoint_write_minutes = _above_zero(100_000)
-    checkpoint_interval_minutes = OrWord(_above_zero(1e7), "auto")
+    mttf_hours_per_accelerator = _above_zero(1e9, description="Mean time to failure of the job times its accelerators [h]")
+    detection_minutes = NotNegative(maximum=100_000, description="Time until a failure is noticed [min]")
+    restart_minutes = NotNegative(maximum=100_000, description="Time to restart after a failure [min]")
+    checkpoint_write_minutes = _above_zero(100_000, description="Time to write a checkpoint [min]")
+    checkpoint_interval_minutes = OrWord(_above_zero(1e7), "auto", description="Time between checkpoints; left out: the best one [min]")
     checkpoint_blocking_share = _above_zero(1.0, description="Part of the write training waits for; near 0: asynchronous")
-    preemptions_per_node_hour = NotNegative(maximum=1000)
-    spare_share = Share()
+    preemptions_per_node_hour = NotNegative(maximum=1000, description="Rate at which a node is taken away [per node-hour]")
+    spare_share = Share(description="Spare accelerators over those of the job [1]")
 
 
 class StorageSchema(Schema):
     """What is kept, and for how long."""
 
-    dataset_tb = NotNegative(maximum=1e9)
-    checkpoints_kept = _size(100_000, minimum=0)
-    retention_months = NotNegative(maximum=1200)
-    logs_tb = NotNegative(maximum=1e9)
-    usd_per_tb_month = NotNegative(maximum=1e6)
+    dataset_tb = NotNegative(maximum=1e9, description="Size of the data set [TB]")
+    checkpoints_kept = _size(100_000, minimum=0, description="Checkpoints that are kept")
+    retention_months = NotNegative(maximum=1200, description="Time that all of it is kept [months]")
+    logs_tb = NotNegative(maximum=1e9, description="Size of logs [TB]")
+    usd_per_tb_month = NotNegative(maximum=1e6, description="Price of storage [USD per TB and month]")
 
 
 class NetworkSchema(Schema):
     """What leaves the cloud."""
 
-    egress_tb = NotNegative(maximum=1e9)
-    usd_per_tb = NotNegative(maximum=1e6)
+    egress_tb = NotNegative(maximum=1e9, description="Traffic that is paid for [TB]")
+    usd_per_tb = NotNegative(maximum=1e6, description="Price of traffic [USD per TB]")
 
 
 class PersonnelSchema(Schema):
     """People's hours."""
 
-    evaluation_hours = NotNegative(maximum=MAX_HOURS)
-    analysis_hours = NotNegative(maximum=MAX_HOURS)
-    oncall_hours = NotNegative(maximum=MAX_HOURS)
-    usd_per_hour = NotNegative(maximum=100_000)
+    evaluation_hours = NotNegative(maximum=MAX_HOURS, description="Work on evaluation [h]")
+    analysis_hours = NotNegative(maximum=MAX_HOURS, description="Work on analysis [h]")
+    oncall_hours = NotNegative(maximum=MAX_HOURS, description="Work on call [h]")
+    usd_per_hour = NotNegative(maximum=100_000, description="Cost of an hour of work [USD per hour]")
 
 
 class EnergySchema(Schema):
     """Where and how the machine is powered; null is the same as left out."""
 
     region = Text(allow_none=True, description="gcp:us-central1, country:FRA, on_prem, world, …")
-    grid_gco2_per_kwh = NotNegative(maximum=5000, allow_none=True)
-    pue = Number(minimum=1.0, maximum=10.0, allow_none=True)
+    grid_gco2_per_kwh = NotNegative(maximum=5000, allow_none=True, description="Carbon intensity of the grid [g CO2e per kWh]")
+    pue = Number(
+        minimum=1.0,
+        maximum=10.0,
+        allow_none=True,
+        description="Power usage effectiveness of the site: its energy over that of the machines [1]",
+    )
     watts_per_accelerator = _above_zero(1e6, allow_none=True, description="Mean power with the share of the node, before PUE")
     usd_per_kwh = NotNegative(maximum=1000, allow_none=True, description="State it for owned hardware: cloud prices contain power")
-    embodied_gco2e_per_accelerator_hour = NotNegative(maximum=1e6)
+    embodied_gco2e_per_accelerator_hour = NotNegative(
+        maximum=1e6, description="Emissions of making the hardware, by hour of use [g CO2e per accelerator-hour]"
+    )
 
 
 class OverheadSchema(Schema):
     """Work around the run, as shares of its compute."""
 
-    evaluation = NotNegative(maximum=100)
-    debugging = NotNegative(maximum=100)
-    reruns = NotNegative(maximum=100)
+    evaluation = NotNegative(maximum=100, description="Evaluation beside the run, over its compute cost [1]")
+    debugging = NotNegative(maximum=100, description="Debugging, over the run's compute cost [1]")
+    reruns = NotNegative(maximum=100, description="Runs made again, over the run's compute cost [1]")
 
 
 class ScheduleSchema(Schema):
     """When it runs."""
 
-    start = Day(allow_none=True)
-    deadline = Day(allow_none=True)
-    queue_hours = NotNegative(maximum=100_000)
-    maintenance_hours_per_week = NotNegative(maximum=167)
+    start = Day(allow_none=True, description="First day")
+    deadline = Day(allow_none=True, description="Day on which it must be done")
+    queue_hours = NotNegative(maximum=100_000, description="Time in the queue before the run [h]")
+    maintenance_hours_per_week = NotNegative(maximum=167, description="Time a week in which the machine does not work [h]")
 
 
 class RunSectionsSchema(Schema):
     """All that can be said of a training run: what asks for a run says here which of it is needed, and what else is asked."""
 
-    model = Part(ModelSchema)
-    data = Part(DataSchema)
-    hardware = Part(HardwareSchema)
-    training = Part(TrainingSchema)
-    efficiency = Part(EfficiencySchema)
-    price = Part(PriceFilterSchema)
-    failures = Part(FailuresSchema)
-    storage = Part(StorageSchema)
-    network = Part(NetworkSchema)
-    personnel = Part(PersonnelSchema)
-    energy = Part(EnergySchema)
-    overhead = Part(OverheadSchema)
-    schedule = Part(ScheduleSchema)
+    model = Part(ModelSchema, description="Model that is trained")
+    data = Part(DataSchema, description="Data that it is trained on")
+    hardware = Part(HardwareSchema, description="Accelerators it is trained on")
+    training = Part(TrainingSchema, description="How it is trained")
+    efficiency = Part(EfficiencySchema, description="Speed measured by the caller, in place of the step model")
+    price = Part(PriceFilterSchema, description="Price that is stated, or which offers may be taken")
+    failures = Part(FailuresSchema, description="How the machine fails, and checkpoints")
+    storage = Part(StorageSchema, description="Storage around the run")
+    network = Part(NetworkSchema, description="Network traffic that is paid for")
+    personnel = Part(PersonnelSchema, description="Work of people around the run")
+    energy = Part(EnergySchema, description="Site's energy and carbon")
+    overhead = Part(OverheadSchema, description="Work around the run, as parts of its compute cost")
+    schedule = Part(ScheduleSchema, description="Dates of the run")
 
 
 class EstimateRequestSchema(RunSectionsSchema):
     """One training run."""
 
-    model = Part(ModelSchema, required=True)
-    data = Part(DataSchema, required=True)
-    hardware = Part(HardwareSchema, required=True)
+    model = Part(ModelSchema, required=True, description="Model that is trained")
+    data = Part(DataSchema, required=True, description="Data that it is trained on")
+    hardware = Part(HardwareSchema, required=True, description="Accelerators it is trained on")
     levers = Flag(description="Also look for single changes worth making, some twenty estimates: see `levers` of the answer")
 
 
@@ -279,4 +290,10 @@ class Attempt(Part):
 class BatchRequestSchema(Schema):
     """Many requests at once."""
 
-    requests = Items(Attempt(EstimateRequestSchema), required=True, min_items=1, max_items=MAX_BATCH_REQUESTS)
+    requests = Items(
+        Attempt(EstimateRequestSchema),
+        required=True,
+        min_items=1,
+        max_items=MAX_BATCH_REQUESTS,
+        description="Requests as POST /v1/estimate takes them",
+    )

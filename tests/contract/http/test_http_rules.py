@@ -285,6 +285,23 @@ def test_the_committed_specification_is_the_services(service_app: Flask) -> None
     assert committed == openapi.to_yaml(service_app)
 
 
+def test_every_property_has_a_description(service_app: Flask) -> None:
+    """At every depth: what a field holds, and in which unit, is not left to its name."""
+    assert [".".join(path) for path, schema in properties_of(openapi.document(service_app), ()) if not schema.get("description")] == []
+
+
+def properties_of(node: Any, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], dict[str, Any]]]:
+    """Every property of every object of a specification, with where it stands."""
+    if isinstance(node, list):
+        for index, below in enumerate(node):
+            yield from properties_of(below, (*path, str(index)))
+    elif isinstance(node, dict):
+        if node.get("type") == "object" and isinstance(node.get("properties"), dict):
+            yield from (((*path, name), schema) for name, schema in node["properties"].items())
+        for name, below in node.items():
+            yield from properties_of(below, (*path, name))
+
+
 def test_every_operation_documents_its_problems(service_app: Flask, app: Flask) -> None:
     """Each has a summary, a success, and its 4xx and 5xx as problem+json."""
     for document in (openapi.document(service_app), openapi.document(app)):

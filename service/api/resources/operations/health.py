@@ -88,21 +88,21 @@ def is_worker_alive(context: Any) -> bool:
 class HealthSchema(Schema):
     """The process answers."""
 
-    status = Choice(("ok",), required=True)
+    status = Choice(("ok",), required=True, description="Whether the process answers")
 
 
 class ReadinessSchema(Schema):
     """The service can work; `degraded` names what is away without stopping it."""
 
-    status = Choice(("ok", "degraded"), required=True)
-    degraded = Items(Text(), max_items=10, required=True)
+    status = Choice(("ok", "degraded"), required=True, description="Whether requests can be answered")
+    degraded = Items(Text(), max_items=10, required=True, description="Parts that do not work, with the reason")
     checks = FreeObject(required=True, description="Each part's state: ok, away or hung")
 
 
 class NotReadySchema(ProblemSchema):
     """The service cannot work."""
 
-    degraded = Items(Text(), max_items=10)
+    degraded = Items(Text(), max_items=10, description="Parts that do not work, with the reason")
     checks = FreeObject(description="Each part's state: ok, away or hung")
 
 

@@ -29,45 +29,47 @@ class OfferQuerySchema(PageQuerySchema):
     """Filters of offers."""
 
     accelerator = Text(description="Canonical name or alias; an alias of several parts lists them all")
-    provider = Text()
-    region = Text()
-    pricing = Choice(PRICINGS)
-    max_usd_per_accelerator_hour = Number(minimum=0.0, text=True)
+    provider = Text(description="Name of the provider")
+    region = Text(description="Region as the provider names it")
+    pricing = Choice(PRICINGS, description="Kind of pricing")
+    max_usd_per_accelerator_hour = Number(minimum=0.0, text=True, description="Highest price [USD per accelerator-hour]")
     snapshot = Text(description="An older price_snapshot")
 
 
 class AcceleratorQuerySchema(PageQuerySchema):
     """Filters of accelerators."""
 
-    vendor = Text()
+    vendor = Text(description="Name of the vendor")
     accelerator = Text(description="Canonical name or alias of one")
 
 
 class ModelQuerySchema(PageQuerySchema):
     """Filters of models."""
 
-    developer = Text()
-    architecture = Choice(ARCHITECTURES)
-    min_params = Count()
-    max_params = Count()
+    developer = Text(description="Who published the model")
+    architecture = Choice(ARCHITECTURES, description="Kind of network")
+    min_params = Count(description="Fewest parameters")
+    max_params = Count(description="Most parameters")
 
 
 class OfferSchema(Schema):
     """One thing that can be bought; `usd_per_hour` is for the whole instance."""
 
-    provider = Text(required=True)
-    region = Text(required=True)
-    instance_type = Text(required=True)
-    accelerator = Text(required=True)
-    accelerator_count = Count(required=True)
-    pricing = Choice(PRICINGS, required=True)
-    usd_per_hour = Number(required=True)
-    usd_per_accelerator_hour = Number(required=True)
-    market = Choice(("list", "marketplace", "auction_floor"), required=True)
-    availability = Choice(("unknown", "listed", "offered", "advisory", "live"), required=True)
+    provider = Text(required=True, description="Name of the provider")
+    region = Text(required=True, description="Region as the provider names it")
+    instance_type = Text(required=True, description="Instance type as the provider names it")
+    accelerator = Text(required=True, description="Canonical name of the accelerator")
+    accelerator_count = Count(required=True, description="Accelerators of the instance")
+    pricing = Choice(PRICINGS, required=True, description="Kind of pricing")
+    usd_per_hour = Number(required=True, description="Price of the whole instance [USD per hour]")
+    usd_per_accelerator_hour = Number(required=True, description="Price of one accelerator [USD per accelerator-hour]")
+    market = Choice(("list", "marketplace", "auction_floor"), required=True, description="Kind of market")
+    availability = Choice(
+        ("unknown", "listed", "offered", "advisory", "live"), required=True, description="What is known of its availability"
+    )
     availability_since = Moment(required=True, allow_none=True, description="When this availability was first seen; null where unknown")
-    observed_at = Moment(required=True)
-    source = Text(required=True, max_length=1000)
+    observed_at = Moment(required=True, description="When the price was read")
+    source = Text(required=True, max_length=1000, description="Where this comes from")
     extras = FreeObject(required=True, description="What only this vendor says; list_usd_per_hour and discounts where a contract lowers it")
     stale = Flag(required=True, description="Older than its provider's promise, or its provider could not be reached when last asked")
 
@@ -75,19 +77,19 @@ class OfferSchema(Schema):
 class OfferPageSchema(Schema):
     """A page of offers."""
 
-    items = Items(Part(OfferSchema), max_items=1000, required=True)
-    next_cursor = Text(required=True, allow_none=True, max_length=1000)
-    price_snapshot = Text(required=True)
+    items = Items(Part(OfferSchema), max_items=1000, required=True, description="Entries of this page")
+    next_cursor = Text(required=True, allow_none=True, max_length=1000, description="`cursor` of the next page; null: this is the last one")
+    price_snapshot = Text(required=True, description="Name of the price snapshot")
 
 
 class AcceleratorSchema(Schema):
     """An accelerator's data sheet. GB are 1e9 bytes everywhere but in `memory_gb`, which is what the vendor calls the part."""
 
-    name = Text(required=True)
-    aliases = Items(Text(), max_items=100, required=True)
-    vendor = Text(required=True)
-    family = Text(required=True)
-    release_year = Count(required=True)
+    name = Text(required=True, description="Canonical name")
+    aliases = Items(Text(), max_items=100, required=True, description="Other names that requests may use")
+    vendor = Text(required=True, description="Name of the vendor")
+    family = Text(required=True, description="Architecture family, which measured rates are shared in")
+    release_year = Count(required=True, description="Year of release")
     memory_gb = Number(
         required=True,
         description="Nominal, as the data sheet prints it, to tell parts apart: nearly all sheets count 2^30 bytes to their GB of memory. "
@@ -104,43 +106,43 @@ class AcceleratorSchema(Schema):
     internode_gbit_per_s = Number(
         required=True, allow_none=True, description="Usual network of one accelerator beyond it, one direction, 1e9 bits a second"
     )
-    accelerators_per_node = Count(required=True)
+    accelerators_per_node = Count(required=True, description="Usual accelerators of one node")
     link_domain = Count(
         required=True, description="Accelerators the fast link joins where that is more than a node (a rack, a pod), else 1"
     )
     tdp_w = Number(required=True, allow_none=True, description="Thermal design power of one accelerator, W; null where none is published")
-    source = Text(required=True, max_length=1000)
-    verified = Flag(required=True)
-    notes = Text(required=True, min_length=0, max_length=2000)
+    source = Text(required=True, max_length=1000, description="Data sheet")
+    verified = Flag(required=True, description="Whether the figures were checked against the data sheet")
+    notes = Text(required=True, min_length=0, max_length=2000, description="Remarks; empty: none")
 
 
 class AcceleratorPageSchema(Schema):
     """A page of accelerators."""
 
-    items = Items(Part(AcceleratorSchema), max_items=1000, required=True)
-    next_cursor = Text(required=True, allow_none=True, max_length=1000)
+    items = Items(Part(AcceleratorSchema), max_items=1000, required=True, description="Entries of this page")
+    next_cursor = Text(required=True, allow_none=True, max_length=1000, description="`cursor` of the next page; null: this is the last one")
 
 
 class ModelEntrySchema(Schema):
     """A published model; `shape` is what the engine counts with."""
 
-    name = Text(required=True)
-    aliases = Items(Text(), max_items=100, required=True)
-    architecture = Choice(ARCHITECTURES, required=True)
-    params = Number(required=True)
-    active_params = Number(required=True, allow_none=True)
-    seq_len = Count(required=True, allow_none=True)
-    year = Count(required=True)
-    developer = Text(required=True)
-    source = Text(required=True, max_length=1000)
-    shape = FreeObject(required=True)
+    name = Text(required=True, description="Canonical name")
+    aliases = Items(Text(), max_items=100, required=True, description="Other names that requests may use")
+    architecture = Choice(ARCHITECTURES, required=True, description="Kind of network")
+    params = Number(required=True, description="Parameters of the model [parameters]")
+    active_params = Number(required=True, allow_none=True, description="Parameters that work on a token; null where all do [parameters]")
+    seq_len = Count(required=True, allow_none=True, description="Tokens of a training sequence; null where not published")
+    year = Count(required=True, description="Year of publication")
+    developer = Text(required=True, description="Who published the model")
+    source = Text(required=True, max_length=1000, description="Where this comes from")
+    shape = FreeObject(required=True, description="What the engine counts with")
 
 
 class ModelPageSchema(Schema):
     """A page of models."""
 
-    items = Items(Part(ModelEntrySchema), max_items=1000, required=True)
-    next_cursor = Text(required=True, allow_none=True, max_length=1000)
+    items = Items(Part(ModelEntrySchema), max_items=1000, required=True, description="Entries of this page")
+    next_cursor = Text(required=True, allow_none=True, max_length=1000, description="`cursor` of the next page; null: this is the last one")
 
 
 @blueprint.route("/v1/offers")

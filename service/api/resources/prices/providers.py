@@ -45,7 +45,7 @@ MICROSECOND = timedelta(microseconds=1)
 class RowCountSchema(Schema):
     """Rows of the newest answer that did not become offers."""
 
-    count = Count(required=True, minimum=0, suffixes=False)
+    count = Count(required=True, minimum=0, suffixes=False, description="Number of rows")
     examples = Items(
         FreeObject(), max_items=MAX_EXAMPLES_SHOWN, required=True, description="The first of them: row, reason and what was read"
     )
@@ -54,7 +54,7 @@ class RowCountSchema(Schema):
 class ProviderSchema(Schema):
     """What is known of one price source."""
 
-    name = Text(required=True)
+    name = Text(required=True, description="Name of the provider")
     state = Choice(
         CONDITIONS,
         required=True,
@@ -65,11 +65,11 @@ class ProviderSchema(Schema):
     lacks = Text(required=True, allow_none=True, max_length=1000, description="What keeps it from being asked; no error")
     fresh_for_hours = Number(required=True, allow_none=True, description="How long its prices hold")
     snapshot = Text(required=True, allow_none=True, description="Its newest good prices, a price_snapshot of its own")
-    offers = Count(required=True, minimum=0, suffixes=False)
-    last_success_at = Moment(required=True, allow_none=True)
-    last_attempt_at = Moment(required=True, allow_none=True)
-    last_error = Text(required=True, allow_none=True, max_length=2000)
-    last_error_at = Moment(required=True, allow_none=True)
+    offers = Count(required=True, minimum=0, suffixes=False, description="Offers it has in the newest snapshot")
+    last_success_at = Moment(required=True, allow_none=True, description="When it was last read; null: never")
+    last_attempt_at = Moment(required=True, allow_none=True, description="When it was last asked; null: never")
+    last_error = Text(required=True, allow_none=True, max_length=2000, description="Last error; null: none")
+    last_error_at = Moment(required=True, allow_none=True, description="When that happened; null: none")
     next_refresh_at = Moment(required=True, allow_none=True, description="When it is asked next; null where it is not asked at all")
     breaker_open_until = Moment(required=True, allow_none=True, description="It failed and is left alone until then")
     refresh = Choice(("queued", "running"), required=True, allow_none=True, description="A refresh that is under way")
@@ -85,8 +85,8 @@ class ProviderSchema(Schema):
 class ProviderPageSchema(Schema):
     """A page of providers."""
 
-    items = Items(Part(ProviderSchema), max_items=1000, required=True)
-    next_cursor = Text(required=True, allow_none=True, max_length=1000)
+    items = Items(Part(ProviderSchema), max_items=1000, required=True, description="Entries of this page")
+    next_cursor = Text(required=True, allow_none=True, max_length=1000, description="`cursor` of the next page; null: this is the last one")
 
 
 class RefreshSchema(Schema):
@@ -102,36 +102,36 @@ class HistoryQuerySchema(PageQuerySchema):
     provider = Text(description="As /v1/offers writes it")
     region = Text(description="As /v1/offers writes it")
     instance_type = Text(description="As /v1/offers writes it")
-    pricing = Choice(PRICINGS)
-    since = Moment()
-    until = Moment()
+    pricing = Choice(PRICINGS, description="Kind of pricing")
+    since = Moment(description="Changes from this time on")
+    until = Moment(description="Changes before this time")
 
 
 class PriceChangeSchema(Schema):
     """What a thing cost from `observed_at` on."""
 
     asked = Text(required=True, description="The provider that said so; it need not be the one that sells")
-    provider = Text(required=True)
-    region = Text(required=True)
-    instance_type = Text(required=True)
-    accelerator = Text(required=True)
-    accelerator_count = Count(required=True, suffixes=False)
-    pricing = Choice(PRICINGS, required=True)
-    market = Text(required=True)
+    provider = Text(required=True, description="Name of the provider")
+    region = Text(required=True, description="Region as the provider names it")
+    instance_type = Text(required=True, description="Instance type as the provider names it")
+    accelerator = Text(required=True, description="Canonical name of the accelerator")
+    accelerator_count = Count(required=True, suffixes=False, description="Accelerators of the instance")
+    pricing = Choice(PRICINGS, required=True, description="Kind of pricing")
+    market = Text(required=True, description="Kind of market")
     usd_per_hour = Number(required=True, allow_none=True, description="Of the whole instance; null: not sold any more")
-    usd_per_accelerator_hour = Number(required=True, allow_none=True)
+    usd_per_accelerator_hour = Number(required=True, allow_none=True, description="New price of one accelerator [USD per accelerator-hour]")
     usd_per_hour_before = Number(required=True, allow_none=True, description="In the row before of the same thing")
     change = Number(required=True, allow_none=True, description="Share by which the price moved since then: -0.25 is a quarter cheaper")
-    availability = Text(required=True)
-    observed_at = Moment(required=True)
-    source = Text(required=True, max_length=1000)
+    availability = Text(required=True, description="What is known of its availability")
+    observed_at = Moment(required=True, description="When the price was read")
+    source = Text(required=True, max_length=1000, description="Where this comes from")
 
 
 class PriceChangePageSchema(Schema):
     """A page of price history."""
 
-    items = Items(Part(PriceChangeSchema), max_items=1000, required=True)
-    next_cursor = Text(required=True, allow_none=True, max_length=1000)
+    items = Items(Part(PriceChangeSchema), max_items=1000, required=True, description="Entries of this page")
+    next_cursor = Text(required=True, allow_none=True, max_length=1000, description="`cursor` of the next page; null: this is the last one")
 
 
 @blueprint.route("/v1/providers")

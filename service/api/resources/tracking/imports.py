@@ -43,20 +43,22 @@ class UnmatchedSchema(Schema):
     """A row that belongs to no known run, or cannot be read."""
 
     row = Count(required=True, suffixes=False, description="Row as in a spreadsheet: the header is 1")
-    reason = Text(required=True, max_length=1000)
+    reason = Text(required=True, max_length=1000, description="Why it belongs to no run")
 
 
 class ImportAnswerSchema(Schema):
     """Result of an import. Counted events are durable."""
 
-    accepted = Count(required=True, minimum=0, suffixes=False)
+    accepted = Count(required=True, minimum=0, suffixes=False, description="Events that were stored")
     duplicates = Count(required=True, minimum=0, suffixes=False, description="Stored before with the same figures")
     corrected = Count(required=True, minimum=0, suffixes=False, description="Stored before with other figures, or at another run")
-    rejected = Items(Part(RejectedEventSchema), required=True, max_items=MAX_LISTED)
+    rejected = Items(
+        Part(RejectedEventSchema), required=True, max_items=MAX_LISTED, description="Events that were refused, the first of them"
+    )
     unmatched = Items(Part(UnmatchedSchema), required=True, max_items=MAX_LISTED, description="The first of them")
-    unmatched_count = Count(required=True, minimum=0, suffixes=False)
+    unmatched_count = Count(required=True, minimum=0, suffixes=False, description="Rows that belong to no known run, or cannot be read")
     runs = FreeObject(required=True, description="Events by the run's id")
-    notes = Items(Text(max_length=1000), required=True, max_items=MAX_LISTED)
+    notes = Items(Text(max_length=1000), required=True, max_items=MAX_LISTED, description="What was assumed or left out")
 
 
 @blueprint.route("/v1/track/imports", methods=["POST"])
