@@ -65,7 +65,7 @@ def answer_of(asked: Program, **changes: Any) -> dict[str, Any]:
         **{name: plain(getattr(found, name)) for name in ("overhead", "reserves", "lines", "endings", "warnings")},
         "outcome": _outcome(asked, plain(found.outcome)),
         "tiers": [_tier(plain(block), at) for at, block in enumerate(found.tiers)],
-        "risks": [{**risk.pop("risk"), **risk} for risk in plain(found.risks)],
+        "risks": plain(found.risks),
         "midpoint_gate": None if found.midpoint is None else _midpoint(plain(found.midpoint)),
         "schedule": _schedule(asked),
         "burn_plan": plain(burn_plan(START, _spendings(asked))),
@@ -91,8 +91,8 @@ def _midpoint(block: dict[str, Any]) -> dict[str, Any]:
 
 def _tier(block: dict[str, Any], at: int) -> dict[str, Any]:
     gate = block["gate"]
-    dated = None if gate is None else {**gate.pop("gate"), **gate, "earliest": _day(at + 1, -9), "date": _dates(at)}
-    return {**block, **block.pop("use"), "gate": dated, "runs": [_run(run) for run in block["runs"]]}
+    dated = None if gate is None else {**gate, "earliest": _day(at + 1, -9), "date": _dates(at)}
+    return {**block, "gate": dated, "runs": [_run(run) for run in block["runs"]]}
 
 
 def _run(block: dict[str, Any]) -> dict[str, Any]:
