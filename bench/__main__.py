@@ -1,4 +1,4 @@
-"""`make bench`: what an estimate costs beside the bare stack, the layout search, start-up, memory. One line of JSON a figure."""
+"""`make bench`: cost of an estimate relative to the bare stack, layout search, start-up, memory. One line of JSON for each figure."""
 
 from __future__ import annotations
 

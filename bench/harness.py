@@ -61,7 +61,7 @@ def gunicorn(app: str, environment: dict[str, str], workers: int) -> Iterator[tu
 
 
 def wait_until_answering(port: int, process: subprocess.Popen[bytes], path: str = "/healthz") -> None:
-    """Return once an HTTP answer comes back. Raises RuntimeError when the server has ended or 60 s have passed."""
+    """Return at the first HTTP answer. Raises RuntimeError when the server has ended or 60 s have passed."""
     give_up_s = time.monotonic() + 60
     while time.monotonic() < give_up_s:
         if process.poll() is not None:

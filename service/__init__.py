@@ -11,9 +11,9 @@ if TYPE_CHECKING:
 
 
 def create_app(settings: Settings | None = None) -> Flask:
-    """The web application: build, register, return.
+    """The web application.
 
-    `settings` default to what the environment says. Imports stand inside: `import service` alone costs nothing.
+    `settings` default to the environment's. Imports are inside, so that `import service` costs nothing.
     """
     import os
 

@@ -1,4 +1,4 @@
-"""A cache that may forget but never fails: Redis when configured, the process's own memory otherwise."""
+"""A cache that never raises: Redis when configured, else the process's memory."""
 
 from __future__ import annotations
 
@@ -31,18 +31,18 @@ _Answer = TypeVar("_Answer")
 
 
 class Cache(Protocol):
-    """Bytes under a key for a while. No method raises because the cache is in trouble."""
+    """Bytes by key with a time to live. No method raises because of the cache."""
 
     def get(self, key: str) -> bytes | None:
-        """The value, or None when it is unknown, over its time or out of reach."""
+        """The value, or None where it is unknown, expired or the cache is unavailable."""
 
     def set(self, key: str, value: bytes, ttl_s: float) -> None:
-        """Keep `value` for `ttl_s` seconds, if possible."""
+        """Store `value` for `ttl_s` seconds, if possible."""
 
     def count(self, key: str, window_s: int) -> tuple[int, float] | None:
-        """How often `key` was counted since its window began, this time included, and how many seconds the window still has.
+        """Count `key`: the count in its window, and the window's remaining time [s].
 
-        The first count begins a window. None where the cache is out of reach.
+        The first count begins a window. None where the cache is unavailable.
         """
 
     def ping(self) -> bool:
@@ -50,7 +50,7 @@ class Cache(Protocol):
 
 
 class MemoryCache:
-    """The embedded cache: one process's memory, the least recently used entry leaving first."""
+    """The embedded cache in one process's memory; the least recently used entry is dropped first."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
@@ -58,7 +58,7 @@ class MemoryCache:
         self._lock = threading.Lock()
 
     def get(self, key: str) -> bytes | None:
-        """The value, or None when it is unknown or over its time."""
+        """The value, or None where it is unknown or expired."""
         with self._lock:
             until, value = self._entries.get(key, (0.0, b""))
             if until <= self._clock():
@@ -68,12 +68,12 @@ class MemoryCache:
             return value
 
     def set(self, key: str, value: bytes, ttl_s: float) -> None:
-        """Keep `value` for `ttl_s` seconds."""
+        """Store `value` for `ttl_s` seconds."""
         with self._lock:
             self._keep(key, self._clock() + ttl_s, value)
 
     def count(self, key: str, window_s: int) -> tuple[int, float]:
-        """How often `key` was counted in its window, and how many seconds that still has."""
+        """Count `key`: the count in its window, and the window's remaining time [s]."""
         with self._lock:
             now = self._clock()
             until, value = self._entries.get(key, (0.0, b""))
@@ -88,12 +88,12 @@ class MemoryCache:
             self._entries.popitem(last=False)
 
     def ping(self) -> bool:
-        """Always: memory is there."""
+        """True: memory is always available."""
         return True
 
 
 class RedisCache:
-    """The shared cache. Its first failure opens a breaker for `BREAKER_S` seconds, in which nothing is asked of Redis."""
+    """The shared cache. A failure opens a circuit breaker for `BREAKER_S` seconds, in which Redis is not called."""
 
     def __init__(self, url: str, clock: Callable[[], float] = time.monotonic) -> None:
         self._url = url
@@ -102,21 +102,21 @@ class RedisCache:
         self._client: Redis | None = None
 
     def get(self, key: str) -> bytes | None:
-        """The value, or None when it is unknown, over its time or Redis is in trouble."""
+        """The value, or None where it is unknown, expired or Redis fails."""
         found = self._try(lambda redis: redis.get(f"outlay:{key}"), None)
         return found if isinstance(found, bytes) else None
 
     def set(self, key: str, value: bytes, ttl_s: float) -> None:
-        """Keep `value` for `ttl_s` seconds (whole milliseconds, at least one), if Redis can."""
+        """Store `value` for `ttl_s` seconds (whole milliseconds, at least one), if Redis works."""
         self._try(lambda redis: redis.set(f"outlay:{key}", value, px=max(1, round(ttl_s * 1000))), None)
 
     def count(self, key: str, window_s: int) -> tuple[int, float] | None:
-        """How often `key` was counted in its window by all processes, and how many seconds that still has; None if Redis cannot say."""
+        """Count `key` over all processes: the count in its window, and the window's remaining time [s]; None if Redis fails."""
         found = self._try(lambda redis: redis.eval(COUNT, 1, f"outlay:{key}", window_s), None)
         return (int(found[0]), int(found[1]) / 1000) if isinstance(found, list) else None
 
     def ping(self) -> bool:
-        """Whether Redis answers; False without asking while the breaker is open."""
+        """Whether Redis answers; False without a call while the breaker is open."""
         return self._try(lambda redis: bool(redis.ping()), other=False)
 
     def _try(self, ask: Callable[[Redis], _Answer], other: _Answer) -> _Answer:
@@ -143,5 +143,5 @@ class RedisCache:
 
 
 def make_cache(settings: Settings) -> Cache:
-    """The cache these settings ask for."""
+    """The cache of these settings."""
     return RedisCache(settings.redis_url) if settings.redis_url else MemoryCache()

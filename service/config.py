@@ -1,4 +1,4 @@
-"""Settings: one frozen dataclass, one row a setting, read from environment variables with the prefix `OUTLAY_`."""
+"""Settings: one frozen dataclass, read from environment variables with the prefix `OUTLAY_`."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ _FALSE = ("0", "false", "no", "off")
 
 
 class BadSetting(Exception):
-    """A setting that cannot be used; the text names the variable, its value and what would be right."""
+    """A setting that cannot be used; the text names the variable, its value and what is expected."""
 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What one process of the service is told from outside. `redis_url` None means the embedded queue and cache."""
+    """Settings of a process. `redis_url` None: queue and cache are embedded."""
 
     host: str
     port: int
@@ -41,30 +41,30 @@ class Settings:
 
     @property
     def quota(self) -> tuple[int, int]:
-        """Requests that an API key may make, and within how many seconds."""
+        """Number of requests of an API key, and the window [s]."""
         requests, _, unit = self.rate_limit.partition("/")
         return int(requests), RATE_UNITS_S[unit]
 
     @property
     def embedded(self) -> bool:
-        """True when no Redis is configured, so that queue and cache live in the data directory and the process."""
+        """Whether no Redis is configured: the queue is in the data directory, the cache in memory."""
         return self.redis_url is None
 
     @property
     def mirrors(self) -> dict[str, str]:
-        """The address to ask in a provider's own place, by the provider's name."""
+        """Addresses of mirrors by provider name."""
         return {name.strip(): url for name, _, url in (entry.partition("=") for entry in self.provider_urls)}
 
     def asks(self, provider: str) -> bool:
-        """Whether this provider may be asked at all."""
+        """Whether this provider may be fetched."""
         return self.providers == (ALL,) or provider in self.providers
 
 
 @dataclass(frozen=True, slots=True)
 class SettingSpec:
-    """One setting: variable, field, default as a reader sees it, what it does, how its text is read.
+    """One setting: variable, field, default as shown, description, parser.
 
-    `parse` raises ValueError with a text that says what would be right.
+    `parse` raises ValueError with a text that states what is expected.
     """
 
     env: str
@@ -75,7 +75,7 @@ class SettingSpec:
     compute: Callable[[], str] | None = None
 
     def default_text(self) -> str:
-        """The text parsed when the variable is unset: the default itself, or what this machine makes of it."""
+        """The text parsed when the variable is unset: the default, or a value computed for this machine."""
         return self.compute() if self.compute else self.default
 
 
@@ -149,7 +149,7 @@ def _mirrors(text: str) -> tuple[str, ...]:
 
 
 def _files(text: str) -> tuple[str, ...]:
-    """Paths between commas or the separator of PATH, made absolute: child processes may run elsewhere."""
+    """Absolute paths, separated by commas or the separator of PATH: child processes may run in another folder."""
     return tuple(str(_path(part)) for part in _parts(text.replace(os.pathsep, ","), ","))
 
 
@@ -246,13 +246,13 @@ def _value(row: SettingSpec, given: str) -> object:
 
 
 def _quote(text: str) -> str:
-    """The value without a password that may stand in a URL."""
+    """The value for a message, without a password in a URL."""
     scheme, found, rest = text.partition("://")
     return f"{scheme}://***@{rest.rpartition('@')[2]}" if found and "@" in rest else text
 
 
 def to_env(settings: Settings) -> dict[str, str]:
-    """The variables that make `load_settings` give the same settings again, for a child process."""
+    """Environment variables from which `load_settings` reads the same settings, for a child process."""
     return {row.env: _to_text(getattr(settings, row.field)) for row in SETTING_SPECS}
 
 
@@ -263,20 +263,20 @@ def _to_text(value: object) -> str:
 
 
 def markdown_table() -> str:
-    """The table of settings as it stands in the README."""
+    """The table of settings for the README."""
     lines = ["| variable | default | what it does |", "|---|---|---|"]
     lines += [f"| `{row.env}` | {f'`{row.default}`' if row.default else 'unset'} | {row.help} |" for row in SETTING_SPECS]
     return "\n".join(lines) + "\n"
 
 
 def sqlite_path(settings: Settings) -> Path | None:
-    """The SQLite file behind `database_url`, or None with another database."""
+    """The SQLite file of `database_url`, None for another database."""
     scheme, _, rest = settings.database_url.partition(":///")
     return Path(rest) if scheme == "sqlite" else None
 
 
 def database_label(settings: Settings) -> str:
-    """The database's URL without its password, fit for a log."""
+    """The database's URL without password, for logs."""
     return _quote(settings.database_url)
 
 

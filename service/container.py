@@ -1,4 +1,4 @@
-"""The one composition root: settings in, context out. Connects to nothing by itself."""
+"""The composition root: builds the context from settings. It connects to nothing."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ FILES = "OUTLAY_PRICE_FILES"
 
 
 def build_context(settings: Settings, env: Mapping[str, str] | None = None) -> AppContext:
-    """Everything the service works with, built once a process. `env` holds the providers' credentials; by default the process's own.
+    """The context of a process. `env` holds the providers' credentials; by default the process's environment.
 
-    Raises BadSetting where a provider is named that is not known.
+    Raises BadSetting where an unknown provider is named.
     """
     _check_names(settings)
     store, kept = Store(settings.database_url), make_cache(settings)
@@ -67,7 +67,7 @@ def _providers(settings: Settings, env: Mapping[str, str]) -> Providers:
 
 
 def _check_names(settings: Settings) -> None:
-    """Raise BadSetting for a provider nobody knows: a slip there would quietly ask nobody."""
+    """Raise BadSetting for an unknown provider: a misspelt name would disable it without notice."""
     named = {*settings.mirrors}.difference(registry.RATES).union(name for name in settings.providers if name != ALL)
     if named:
         known = registry.provider_names()

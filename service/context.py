@@ -1,4 +1,4 @@
-"""The context a use case works at: everything it may reach for, put there by `service.container`."""
+"""The context of use cases, built by `service.container`."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from service.store import Store
 
 @dataclass(frozen=True, slots=True)
 class Providers:
-    """The price sources: their names, how to get one, and the environment that holds their credentials.
+    """Price providers: their names, a loader, and the environment with their credentials.
 
     `load` raises UnknownProvider for an unknown name, ImportError where an optional package is missing.
     """
@@ -34,10 +34,10 @@ def _no_outcomes() -> tuple[RunOutcome, ...]:
 
 @dataclass(frozen=True, slots=True)
 class AppContext:
-    """What the service consists of while it runs. `clock()` is the current time with its zone.
+    """Everything that use cases reach: settings, store, cache, queue, providers, prices, clock.
 
-    `team` is the name of the team at the context, whose own prices count; None: nobody's do. `lessons()` are what its finished runs teach.
-    `measurements()` are the user's own of this data directory; it raises BadMeasurement where its file cannot be used.
+    `team` is the name of the team whose own prices count; None: no team. `run_outcomes()` are outcomes of its finished runs.
+    `measurements()` are the user's own measurements of this data directory; it raises BadMeasurement where its file is invalid.
     """
 
     settings: Settings
@@ -52,12 +52,12 @@ class AppContext:
     team: str | None = None
 
     def book(self, name: str | None = None) -> PriceBook:
-        """The price book, by default the current one, as the team at the context may see it: where all prices of answers come from.
+        """The current price book, or a recorded one by name, as the context's team may see it.
 
         Raises UnknownName (pointer /price/snapshot), StoreUnavailable.
         """
         return self.catalog.book(name, self.team)
 
     def priced_for(self, team: str) -> AppContext:
-        """The context with a team at it, as far as prices go."""
+        """The context with this team's prices."""
         return replace(self, team=team)

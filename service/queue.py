@@ -1,4 +1,4 @@
-"""Telling a worker to look at a job. The row in the store is the truth; a message that is lost is sent again by the sweeper."""
+"""Messages that point workers at jobs. The job's row is authoritative; the sweeper resends a lost message."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ _REDIS_TRANSPORT = {
 
 
 class Queue(Protocol):
-    """What the service needs of a queue."""
+    """Interface of a queue."""
 
     def send(self, job_id: str) -> None:
-        """Have a worker look at the job. Never raises and never waits for the broker."""
+        """Send a message for the job. Never raises and never waits for the broker."""
 
     def ping(self) -> bool:
-        """Whether a message could be sent right now; jobs are accepted either way."""
+        """Whether a message could be sent now; jobs are accepted either way."""
 
 
 def celery_app(settings: Settings) -> Celery:
@@ -95,7 +95,7 @@ def _files(settings: Settings) -> dict[str, Any]:
 
 
 def publish(app: Celery, job_id: str) -> bool:
-    """Send one message and wait until the broker has it; False, logged, when it could not be sent."""
+    """Send one message and wait for the broker; False, logged, where that failed."""
     from kombu.exceptions import ChannelError, KombuError
     from redis.exceptions import RedisError
 
@@ -108,7 +108,7 @@ def publish(app: Celery, job_id: str) -> bool:
 
 
 class CeleryQueue:
-    """Sends from a thread of its own, so that a request is answered in the same time with the broker hung."""
+    """Sends from a thread, so that a hung broker does not delay requests."""
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
@@ -117,7 +117,7 @@ class CeleryQueue:
         self._sender: threading.Thread | None = None
 
     def send(self, job_id: str) -> None:
-        """Pass the job to the sender; with too many waiting it is left to the sweeper."""
+        """Pass the job to the sending thread; with a full backlog it is left to the sweeper."""
         try:
             self._waiting.put_nowait(job_id)
         except queue.Full:
@@ -129,7 +129,7 @@ class CeleryQueue:
                 self._sender.start()
 
     def ping(self) -> bool:
-        """Whether Redis answers within `PING_S` seconds; the embedded queue is always there."""
+        """Whether Redis answers within `PING_S` seconds; the embedded queue is always available."""
         if self._settings.redis_url is None:
             return True
         from redis import Redis, RedisError
@@ -144,7 +144,7 @@ class CeleryQueue:
             return False
 
     def flush(self) -> None:
-        """Wait until everything passed so far has been tried."""
+        """Wait until every message so far was tried."""
         self._waiting.join()
 
     def _send_all(self) -> None:

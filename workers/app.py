@@ -47,7 +47,7 @@ def _set_up_logging(**_signal: object) -> None:
 
 
 def _start_process(**_signal: object) -> None:
-    """A freshly forked pool process: its own connections, its own end."""
+    """Set up a forked pool process: new connections, end with the parent."""
     tasks.context.cache_clear()
     shutdown.release_jobs_on_term()
     process_guard.follow_parent()

@@ -1,6 +1,6 @@
-"""Soft shutdown: on SIGTERM running jobs are given back at their next step, and cut off after `SOFT_S`.
+"""Soft shutdown: after SIGTERM running jobs are released at their next step, and terminated after `SOFT_S`.
 
-Celery's own soft shutdown sleeps its whole time whenever a task runs and tells the task nothing; this one ends with the last job.
+Celery's own soft shutdown always waits its whole time while a task runs and does not notify the task; this one ends with the last job.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _flag = mmap.mmap(-1, 1)  # shared with every process forked from the worker
 
 
 def stopping() -> bool:
-    """Whether this worker has been asked to stop; the same answer in all its processes."""
+    """Whether this worker was asked to stop; the same in all its processes."""
     return _flag[0] == 1
 
 
@@ -31,12 +31,12 @@ def begin(**_signal: object) -> None:
 
 
 def release_jobs_on_term() -> None:
-    """In a pool process: make the termination that follows `SOFT_S` an orderly exit, so that the job's row is released on the way out."""
+    """In a pool process: exit in order at the termination after `SOFT_S`, so that the job's row is released."""
     signal.signal(signal.SIGTERM, _leave)
 
 
 def _stop_after_grace() -> None:
-    """End the pool, and then this process: a pool process cut off while it held the pool's queue would keep it waiting for ever."""
+    """Terminate the pool, then this process: a pool process killed while it holds the pool's queue would block it for ever."""
     time.sleep(SOFT_S)
     os.kill(os.getpid(), signal.SIGQUIT)
     time.sleep(HARD_S)

@@ -1,4 +1,4 @@
-"""The tasks: a job's id in, nothing out. Whatever is true about a job stands in its row."""
+"""Celery tasks: a job's id in, nothing out. The job's row holds its state."""
 
 from __future__ import annotations
 
@@ -36,17 +36,17 @@ WORKER = f"{socket.gethostname()}:{os.getpid()}:{uuid.uuid4().hex[:8]}"
 
 @cache
 def context() -> AppContext:
-    """This process's context; `workers.app` forgets it after a fork."""
+    """This process's context; `workers.app` resets it after a fork."""
     return build_context(load_settings(os.environ))
 
 
 def this_process() -> Worker:
-    """The owner of what this process claims."""
+    """Owner name of this process's claims."""
     return Worker(f"{WORKER}/{os.getpid()}", stopping, is_dead)
 
 
 def is_dead(owner: str) -> bool:
-    """Whether `owner` was a process of this very worker and is gone. Nothing is known about other workers' processes."""
+    """Whether `owner` was a process of this worker and has ended. Unknown for other workers' processes."""
     worker, _, pid = owner.rpartition("/")
     if worker != WORKER:
         return False
@@ -58,7 +58,7 @@ def is_dead(owner: str) -> bool:
 
 
 def register(app: Celery) -> None:
-    """Give the application its tasks."""
+    """Register the tasks on the application."""
 
     def sweep_once() -> None:
         if not stopping():

@@ -1,6 +1,6 @@
-"""The HTTP door: one module a resource, and what all of them share.
+"""The HTTP interface: one module for each resource, and the HTTP layer that they share.
 
-Adding an endpoint: write its module with a `blueprint` (see service.api.http.blueprint) and add its name to RESOURCES.
+To add an endpoint: write its module with a `blueprint` (see service.api.http.blueprint) and add its name to RESOURCES.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ RESOURCES: tuple[str, ...] = (
 
 
 def register(app: Flask) -> Api:
-    """Put the whole HTTP interface on `app`, whose extensions hold the context. Returns the Api, to register further blueprints with."""
+    """Register the HTTP interface on `app`, whose extensions hold the context. Returns the Api, to register further blueprints."""
     from service.api.http import auth, errors, idempotency, json_provider, metrics, openapi, request_body, request_ids
     from service.api.resources.operations import health
 

@@ -33,7 +33,7 @@ WORKLOAD_OPTIONS = (
 
 
 def workload_options(command: Callable[..., None]) -> Callable[..., None]:
-    """The options that say what is run."""
+    """Options that describe the workload."""
     for option in reversed(WORKLOAD_OPTIONS):
         command = option(command)
     return command

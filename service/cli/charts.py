@@ -1,4 +1,4 @@
-"""Where a chart is asked for: written as SVG. Those that ask import what draws, and only then."""
+"""Charts written as SVG. The drawing code is imported only when a chart is requested."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import click
 
 
 def write_svg(file: Path, draw: Callable[[], str]) -> None:
-    """Write what `draw` draws. ClickException where there is nothing to draw, or nowhere."""
+    """Write the result of `draw`. Raises ClickException where there is nothing to draw or the file cannot be written."""
     try:
         file.write_text(draw(), encoding="utf-8")
     except (ValueError, OSError) as error:

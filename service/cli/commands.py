@@ -1,4 +1,4 @@
-"""What the commands do: read a request, ask the use case, show the answer."""
+"""Commands: read a request, call the use case, print the answer."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def make_context() -> AppContext:
 
 
 def estimate(file: Path | None, flags: Mapping[str, Any], settings: Sequence[str], *, levers: bool, brief: bool, as_json: bool) -> None:
-    """Estimate the run of a file with the flags and settings laid over it."""
+    """Estimate the run of a file, overridden by flags and settings."""
     from service.schemas.training.presenters import answered
     from service.schemas.training.request import EstimateRequestSchema
 
@@ -118,7 +118,7 @@ def openapi() -> None:
 
 
 def split_list(text: str) -> list[str]:
-    """The parts of a flag's text between its commas."""
+    """Parts of a flag's text between commas."""
     return [item.strip() for item in text.split(",")]
 
 
@@ -127,7 +127,7 @@ def _stated(filters: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def read_request(file: Path) -> dict[str, Any]:
-    """A request from a file, as JSON where it is JSON (then as strictly as over HTTP), else as YAML."""
+    """A request from a file, as JSON where it is JSON (as strictly as over HTTP), else as YAML."""
     from service.schemas.strict_json import BadJson, parse
 
     content = file.read_bytes()
@@ -144,7 +144,7 @@ def read_request(file: Path) -> dict[str, Any]:
 
 
 def _read_yaml(file: Path, content: bytes) -> Any:
-    """YAML with JSON's idea of scalars: 1e12 is a number and 2027-01-04 a text, as YAML 1.2 has them."""
+    """YAML with scalars of YAML 1.2, as in JSON: 1e12 is a number and 2027-01-04 a text."""
     import yaml
 
     class Loader(yaml.SafeLoader):
@@ -162,7 +162,7 @@ def _read_yaml(file: Path, content: bytes) -> Any:
 
 
 def apply_settings(request: dict[str, Any], flags: Mapping[str, Any], paths: Mapping[str, str], settings: Sequence[str]) -> None:
-    """Put into the request the flags that are given, each at its path, and then the settings PATH=VALUE."""
+    """Put the given flags into the request, each at its path, then the settings PATH=VALUE."""
     for name, value in flags.items():
         if value is not None:
             _put(request, paths[name], _value(value) if name in COUNT_FLAGS else value)
@@ -174,7 +174,7 @@ def apply_settings(request: dict[str, Any], flags: Mapping[str, Any], paths: Map
 
 
 def _put(request: dict[str, Any], path: str, value: Any) -> None:
-    """Set a field by its dotted path, making the objects on the way."""
+    """Set a field by its dotted path, creating objects on the way."""
     *above, last = path.split(".")
     for name in above:
         request = request.setdefault(name, {})
@@ -191,7 +191,7 @@ def _value(text: str) -> Any:
 
 
 def load_request(schema: Schema, request: dict[str, Any]) -> dict[str, Any]:
-    """The request as the schema reads it; every mistake on a line of its own."""
+    """The request loaded by the schema. Raises ClickException with one line for each error."""
     from marshmallow import ValidationError
 
     from service.schemas.base import pointers
@@ -205,7 +205,7 @@ def load_request(schema: Schema, request: dict[str, Any]) -> dict[str, Any]:
 
 @contextmanager
 def report_errors() -> Iterator[None]:
-    """What cannot be, in a line; with its pointer where it is a part of the request."""
+    """Context that reports errors of use cases in one line, with the pointer into the request."""
     try:
         yield
     except DomainError as problem:
@@ -215,7 +215,7 @@ def report_errors() -> Iterator[None]:
 
 
 def error_lines(errors: Sequence[Mapping[str, Any]]) -> str:
-    """A line for each."""
+    """One line for each error."""
     return "\n".join(_line(entry["pointer"], entry["message"]) for entry in errors)
 
 

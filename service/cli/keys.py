@@ -1,4 +1,4 @@
-"""`outlay keys`: API keys, made, listed and revoked in the database itself. Nothing heavy is imported before a command needs it."""
+"""`outlay keys`: create, list and revoke API keys in the database. Heavy modules are imported by the commands that need them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @click.group("keys")
 def keys() -> None:
-    """API keys of teams. As soon as there is one, nobody uses the service over HTTP without one."""
+    """API keys of teams. As soon as one exists, every HTTP request needs one."""
 
 
 @keys.command("create")
@@ -28,7 +28,7 @@ def keys() -> None:
 @click.option("--expires", default="365d", show_default=True, help="Such as 90d or 12h, or never.")
 @click.option("--json", "as_json", is_flag=True, help="Key and token as JSON.")
 def create(team: str, name: str, scope: str, expires: str, *, as_json: bool) -> None:
-    """Make a key and print its token, this once: only a digest is kept."""
+    """Create a key and print its token once: only a digest is stored."""
     from service.cli.commands import report_errors
     from service.usecases.keys import make_key
 
@@ -46,7 +46,7 @@ def create(team: str, name: str, scope: str, expires: str, *, as_json: bool) -> 
 @keys.command("list")
 @click.option("--json", "as_json", is_flag=True, help="As JSON.")
 def list_keys(*, as_json: bool) -> None:
-    """Every key that was ever made, without the secrets."""
+    """List all keys, without secrets."""
     from service.cli.tables import columns
 
     with opened_context() as at:
@@ -59,7 +59,7 @@ def list_keys(*, as_json: bool) -> None:
 @keys.command("revoke")
 @click.argument("key_id", metavar="ID")
 def revoke(key_id: str) -> None:
-    """End a key at once; every process has seen it a second later."""
+    """Revoke a key; every process knows within a second."""
     with opened_context() as at:
         key = None if at.store.absent() else at.store.revoke_key(key_id, at.clock())
     if key is None:
@@ -69,7 +69,7 @@ def revoke(key_id: str) -> None:
 
 @contextmanager
 def opened_context() -> Iterator[AppContext]:
-    """The context; trouble with the database is told in one line."""
+    """The context; database errors are reported in one line."""
     from service.cli.commands import make_context
     from service.domain.errors import StoreUnavailable
 

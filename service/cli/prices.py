@@ -1,4 +1,4 @@
-"""What `outlay prices` does: ask the price sources now, in this process, and show what is known of them."""
+"""`outlay prices`: fetch from the providers in this process, and show their states."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ SHOWN = ("name", "state", "offers", "snapshot", "last_success_at", "next_refresh
 
 
 def refresh(names: Sequence[str], *, accept_jumps: bool, as_json: bool) -> None:
-    """Ask the providers of these names, or all that can be asked, and say what came."""
+    """Fetch from the named providers, or from all that are enabled, and print the results."""
     at = make_context()
     try:
         if at.store.absent():
@@ -38,7 +38,7 @@ def refresh(names: Sequence[str], *, accept_jumps: bool, as_json: bool) -> None:
 
 
 def show(*, as_json: bool, as_csv: bool) -> None:
-    """Show what is known of every provider."""
+    """Show the state of every provider."""
     from service.usecases.prices.providers import list_providers
 
     try:
@@ -51,7 +51,7 @@ def show(*, as_json: bool, as_csv: bool) -> None:
 
 
 def _refreshed(at: AppContext, name: str, *, accept_jumps: bool) -> dict[str, Any]:
-    """The job's own result, with the rows that were not taken."""
+    """Result of the refresh, with rejected, quarantined and suspicious rows."""
     from providers.registry import UnknownProvider
     from service.usecases.prices.providers import refresh_in_process
 
@@ -77,7 +77,7 @@ def _refresh_table(results: Sequence[Mapping[str, Any]]) -> str:
 
 
 def _named(results: Sequence[Mapping[str, Any]]) -> list[str]:
-    """The first rows of each provider that were not taken or are doubted, and why, and what else its owner should know."""
+    """The first rejected, quarantined and suspicious rows of each provider with the reason, and warnings."""
     rows = [
         f"{result['provider']} {kind}: {row['row']}: {row['reason']}"
         for result in results

@@ -1,4 +1,4 @@
-"""What `outlay reprice` does: read both requests and the earlier answer, show what moved."""
+"""`outlay reprice`: read both requests and the earlier answer, show what changed."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from service.cli.tables import columns, figure, price_text
 
 
 def reprice(request: Path, before: Path | None, since: str | None, answer: Path | None, *, as_json: bool) -> None:
-    """Show what moved since the snapshot `since`, or that of the earlier answer."""
+    """Show what changed since the snapshot `since`, or since that of the earlier answer."""
     from service.schemas.training.reprice import RepriceRequestSchema
     from service.serialization import plain
     from service.usecases.training.reprice import reprice as usecase
@@ -38,7 +38,7 @@ def _earlier(file: Path) -> dict[str, Any]:
 
 
 def table(found: Mapping[str, Any]) -> str:
-    """Then and now side by side, then the causes."""
+    """Before and now side by side, then the causes."""
     before, now, moved = found["before"], found["now"], found["moved"]
     standing = [
         ("", "before", "now"),

@@ -13,7 +13,7 @@ SCALES = ((1e12, "T"), (1e9, "B"), (1e6, "M"), (1e3, "K"))
 
 
 def estimate(answer: Entry, *, brief: bool = False) -> str:
-    """The estimate, its cost lines, what to be careful about and, unless `brief`, what was assumed."""
+    """The estimate, its cost lines, warnings and, unless `brief`, assumptions."""
     throughput, memory, time, price = answer["throughput"], answer["memory"], answer["time"], answer["price"]
     rows = [
         ("compute", f"{answer['flops']['total']:.3g} FLOPs ({figure(answer['flops']['petaflop_s_days'])} petaflop/s-days)"),
@@ -45,7 +45,7 @@ def estimate(answer: Entry, *, brief: bool = False) -> str:
 
 
 def assumptions(answer: Entry, *, brief: bool) -> list[str]:
-    """What was assumed, or only how much."""
+    """The assumptions, or only their number."""
     if brief:
         return [f"{len(answer['assumptions'])} values were assumed; without --brief they are listed"]
     items = [f"  {item['field']} = {format_value(item['value'])}: {clip(item['source'])}" for item in answer["assumptions"]]
@@ -53,7 +53,7 @@ def assumptions(answer: Entry, *, brief: bool) -> list[str]:
 
 
 def levers(found: Sequence[Entry]) -> list[str]:
-    """Single changes worth making: what each saves (with a minus: costs), then what it changes and what it risks."""
+    """Single changes that save something: what each saves (negative: costs), what it changes and its risk."""
     if not found:
         return ["levers: no single change saves anything worth telling"]
     head = ("lever", "saves USD", "days", "tCO2e", "then USD")
@@ -68,7 +68,7 @@ def _change(fields: Entry) -> str:
 
 
 def alternatives(throughput: Entry) -> list[str]:
-    """The other layouts that were nearly taken, and why they lose."""
+    """The closest other layouts, and why they lose."""
     return [
         f"{layout(other['parallelism'])}: {abs(other['slower_by']):.1%} {'slower' if other['slower_by'] >= 0 else 'faster'}, {other['why']}"
         for other in throughput.get("alternatives", ())
@@ -131,7 +131,7 @@ def models(entries: Sequence[Entry]) -> str:
 
 
 def figure(value: float) -> str:
-    """A figure as a reader wants it: whole when large, three figures when small."""
+    """A rounded figure: whole from 100, else three significant digits."""
     return f"{value:,.0f}" if abs(value) >= 100 or value == 0 else f"{value:.3g}"
 
 
@@ -178,7 +178,7 @@ def percent(share: float) -> str:
 
 
 def layout(parallelism: Entry) -> str:
-    """The axes that are not 1, and how memory is saved."""
+    """Axes other than 1, micro-batch and memory options."""
     axes = [f"{name} {parallelism[name]}" for name in ("tensor", "pipeline", "data", "context", "expert") if parallelism[name] > 1]
     rest = f"micro-batch {parallelism['micro_batch']}, ZeRO {parallelism['zero_stage']}, recompute {parallelism['activation_recompute']}"
     return ", ".join([*axes, rest])
@@ -193,7 +193,7 @@ def failures(reliability: Entry) -> str:
 
 
 def finish(time: Entry) -> str:
-    """The day the run ends, and whether that is in time."""
+    """The day the run ends, and the probability of the deadline."""
     if time["finish"] is None:
         return ""
     days = f"{time['finish']['p50']} ({time['finish']['p10']} - {time['finish']['p90']})"

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 
 class DomainError(Exception):
-    """Base of everything the caller can cause. `pointer` is a JSON pointer into the request."""
+    """Base of errors that a request causes. `pointer` is a JSON pointer into the request."""
 
     status = 422
     title = "Unprocessable request"
@@ -17,18 +17,18 @@ class DomainError(Exception):
         self.pointer = pointer
 
     def below(self, prefix: str) -> DomainError:
-        """The same problem, seen from a request that holds this one under `prefix`."""
+        """The same error for a request that contains this one under `prefix`."""
         return type(self)(self.message, prefix + self.pointer)
 
 
 class InvalidRequest(DomainError):
-    """The request contradicts itself, or asks for what cannot be."""
+    """The request contradicts itself, or is impossible."""
 
     title = "Invalid request"
 
 
 class UnknownName(DomainError):
-    """A name that is in no catalogue; `near` are the known names most like it."""
+    """An unknown name; `near` are the most similar known ones."""
 
     title = "Unknown name"
 
@@ -41,28 +41,28 @@ class UnknownName(DomainError):
 
 
 class DoesNotFit(DomainError):
-    """No layout of the model fits the machine's memory; the message says what would."""
+    """No layout of the model fits the memory; the message states what would."""
 
     title = "Does not fit"
 
 
 class NoOffer(DomainError):
-    """No price is known for what was asked. Never answered with a zero."""
+    """No price is known. Never answered with 0."""
 
     title = "No known price"
 
 
 class NotFound(DomainError):
-    """There is no such thing, or none that the caller may know of."""
+    """Not there, or not visible to the caller."""
 
     status = 404
     title = "Not found"
 
 
 class StoreUnavailable(Exception):
-    """The database is away, full, locked for too long or read-only: nothing was committed, try again later.
+    """The database is unreachable, full, locked for too long or read-only: nothing was committed.
 
-    `public_message` is what somebody who may not know more of the database reads.
+    `public_message` is shown to API clients, who learn no more of the database.
     """
 
     public_message = "The database cannot be reached right now; try again."
@@ -75,14 +75,14 @@ class StoreFull(StoreUnavailable):
 
 
 class StoreReadOnly(StoreUnavailable):
-    """The database takes no changes, as a standby does, or one on a file system that went read-only."""
+    """The database is read-only, as a standby is, or a file system after an error."""
 
     public_message = "The database takes no changes right now; nothing of this request was kept. Try again later."
 
 
 class StoreNotReady(Exception):
-    """The database answers but its schema is not the one this release needs."""
+    """The database's schema is not that of this release."""
 
 
 class VersionConflictError(Exception):
-    """The version that was to be changed is not the newest one."""
+    """The version to be changed is not the newest."""

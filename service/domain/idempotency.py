@@ -1,4 +1,4 @@
-"""Idempotency keys: a response stored under a caller's key, and what a repeated request leads to."""
+"""Idempotency keys: responses stored under a caller's key, and replays."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from service.domain.errors import DomainError
 
 @dataclass(frozen=True, slots=True)
 class StoredResponse:
-    """What a caller was told: HTTP status, JSON body, and where the thing made is found."""
+    """A response: HTTP status, JSON body, and the address of what was created."""
 
     status: int
     body: Mapping[str, Any]
@@ -21,7 +21,7 @@ class StoredResponse:
 
 @dataclass(frozen=True, slots=True)
 class IdempotencyRecord:
-    """What an answer is remembered under: the team, the caller's key, a digest of what was asked; and how to tell of what was made."""
+    """Key of a response: team, the caller's key and a digest of the request; `answer` makes the response of what was created."""
 
     team: str
     key: str
@@ -31,7 +31,7 @@ class IdempotencyRecord:
 
 
 class IdempotentReplay(Exception):
-    """The same was asked under this key before; nothing was made now."""
+    """The same request was answered under this key before; nothing was created now."""
 
     def __init__(self, answer: StoredResponse) -> None:
         super().__init__(answer.location)
@@ -39,6 +39,6 @@ class IdempotentReplay(Exception):
 
 
 class IdempotencyKeyReused(DomainError):
-    """Another request came under the same key."""
+    """Another request used the same key."""
 
     title = "Idempotency-Key used before"

@@ -1,4 +1,4 @@
-"""Jobs of the background workers: their states, and what the holder of a lease is told."""
+"""Jobs of the background workers."""
 
 from __future__ import annotations
 
@@ -14,7 +14,10 @@ OPEN_STATES: tuple[JobState, ...] = ("queued", "running")
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """One row. `attempt` counts claims; `handed_back` those that ended in an orderly shutdown. Times are UTC."""
+    """A job. Times are UTC.
+
+    `attempt` counts claims; `handed_back` those that ended in an orderly shutdown; `dedup_key`: only one open job has it.
+    """
 
     id: str
     kind: str
@@ -37,7 +40,7 @@ class Job:
 
 @dataclass(frozen=True, slots=True)
 class LeaseStatus:
-    """What the holder of a lease learns when it asks to go on: whether it still holds the job, and whether it should stop."""
+    """Result of extending a lease: whether the owner still holds the job, and whether it must stop."""
 
     held: bool
     cancel: bool
@@ -47,5 +50,5 @@ ReportProgress = Callable[[int, int], None]
 
 
 def ignore_progress(done: int, total: int) -> None:
-    """Progress that nobody watches."""
+    """Ignore the progress."""
     del done, total

@@ -11,9 +11,9 @@ from providers.offer import Offer
 
 @dataclass(frozen=True, slots=True)
 class PriceChange:
-    """One row: the price of a thing from `observed_at` on, None where it was not sold any more. `asked` is the provider that said so.
+    """A row of price history: the price from `observed_at` on, None where it was not sold any more. `asked` is the provider that stated it.
 
-    `usd_per_hour_before` is the price of the row before of the same thing, None where it had none.
+    `usd_per_hour_before` is the price in the previous row of the same thing, None where there is none [USD per hour].
     """
 
     id: int
@@ -33,10 +33,10 @@ class PriceChange:
 
     @property
     def own(self) -> bool:
-        """Whether it is the price of one team alone: their ids count down from -1."""
+        """Whether it is the price of one team: ids of such rows count down from -1."""
         return self.id < 0
 
 
 def offer_key(offer: Offer) -> tuple[str, ...]:
-    """What tells one offer from another, in the order of listings."""
+    """Key of an offer, in the order of listings."""
     return (offer.accelerator, offer.provider, offer.region, offer.instance_type, offer.pricing, str(offer.accelerator_count), offer.market)

@@ -1,4 +1,4 @@
-"""A price book: all offers of one state of the prices, and how far each can be trusted now."""
+"""A price book: all offers of one state of the prices, with the freshness of each."""
 
 from __future__ import annotations
 
@@ -26,7 +26,10 @@ Origin = tuple[str, str, str]
 
 @dataclass(frozen=True, slots=True)
 class FreshnessPolicy:
-    """What holds of the offers of one source: which provider was asked, how long its prices hold, and whether it answered last time."""
+    """Freshness of one source's offers.
+
+    `provider` fetched them, prices count as fresh for `fresh_for`, `reached`: the last fetch succeeded.
+    """
 
     provider: str
     fresh_for: timedelta
@@ -35,11 +38,11 @@ class FreshnessPolicy:
 
 @dataclass(frozen=True)
 class PriceBook:
-    """Immutable; ordered by `offer_key`. The name says exactly which prices it holds, so that an estimate can be repeated against it.
+    """An immutable price book ordered by `offer_key`. Its name identifies its prices, so that an estimate can be repeated against it.
 
-    `policies` stand by an offer's origin, as two providers may be asked at one mirror; `fresh_for` holds where there is
-    none. `newest` is when the newest price was recorded: unlike the offers' `observed_at` it does not move while the name stays.
-    `disconnected`: the store is away, so all of it counts as stale.
+    `policies` are by origin of an offer, because two providers may read the same mirror; `fresh_for` applies where there is none. `newest`
+    is when the newest price was recorded: unlike `observed_at` of offers it is constant for a name. `disconnected`: the store cannot be
+    read, so all offers count as stale.
     """
 
     name: str
@@ -52,18 +55,18 @@ class PriceBook:
 
     @cached_property
     def columns(self) -> OfferColumns:
-        """The offers as columns, in their order: for sums over all of them."""
+        """The offers as columns, in their order, for vectorised calculation."""
         return make_offer_columns(self.offers)
 
     def is_stale(self, offer: Offer, now: datetime) -> bool:
-        """Whether the offer is older than its provider's promise, or its provider, or price file, could not be read when last asked."""
+        """Whether the offer is older than its policy allows, or its provider or price file could not be read at the last attempt."""
         policy = self.policies.get(offer_origin(offer))
         fresh_for = self.fresh_for if policy is None else policy.fresh_for
         reached = UNREAD_SINCE not in offer.extras and (policy is None or policy.reached)
         return self.disconnected or not reached or not -CLOCK_TOLERANCE <= now - offer.observed_at <= fresh_for
 
     def stale_mask(self, now: datetime) -> Flags:
-        """`stale` of every row of `columns`."""
+        """`is_stale` of every row of `columns`."""
         read_with = self.columns.read_with
         found = np.zeros(len(read_with), dtype=bool)
         firsts = np.unique(read_with)
@@ -71,22 +74,22 @@ class PriceBook:
         return found[read_with]
 
     def source_provider(self, offer: Offer) -> str:
-        """The provider that brought the offer, which need not be the one that sells it."""
+        """The provider that fetched the offer; it need not be the seller."""
         policy = self.policies.get(offer_origin(offer))
         return BUILT_IN_PROVIDER if policy is None else policy.provider
 
     def is_shipped(self, offer: Offer) -> bool:
-        """Whether the offer came with the project: then others of the same provider may be years newer."""
+        """Whether the offer is from the shipped snapshot: other offers of the same seller may be years newer."""
         return self.source_provider(offer) == BUILT_IN_PROVIDER
 
 
 def offer_origin(offer: Offer) -> Origin:
-    """What tells the offers of one fetch from those of another."""
+    """Key of the fetch that an offer is from."""
     return offer.provider, offer.source, offer.extras.get("team", "")
 
 
 def matches_filters(offer: Offer, wanted: Mapping[str, str | None]) -> bool:
-    """Whether the offer has every value of `wanted` (fields of an offer to texts, case-blind; None: any)."""
+    """Whether the offer has every value of `wanted` (text by field of an offer, case-insensitive; None: any)."""
     return all(value is None or getattr(offer, name).casefold() == value.casefold() for name, value in wanted.items())
 
 
@@ -98,7 +101,7 @@ def make_price_book(
     policies: Mapping[Origin, FreshnessPolicy] | None = None,
     newest: datetime | None = None,
 ) -> PriceBook:
-    """A book of the offers, ordered and indexed. `newest` is by default that of the offers as they are."""
+    """A book of the offers, ordered and indexed. `newest` is by default the newest `observed_at`."""
     ordered, by_accelerator = _index_offers(offers)
     newest = newest or max((offer.observed_at for offer in ordered), default=NEVER)
     return PriceBook(name, ordered, fresh_for, by_accelerator, newest, policies or {})
@@ -107,7 +110,7 @@ def make_price_book(
 def extend_book(
     book: PriceBook, name: str, offers: Iterable[Offer], policies: Mapping[Origin, FreshnessPolicy], newest: datetime
 ) -> PriceBook:
-    """The book under another name with these offers in the place of its own, and these promises besides; `newest` as of a book."""
+    """The book under another name, with these offers instead of its own and further policies."""
     ordered, by_accelerator = _index_offers(offers)
     newest = max((book.newest, newest))
     return replace(book, name=name, offers=ordered, by_accelerator=by_accelerator, newest=newest, policies={**book.policies, **policies})

@@ -1,9 +1,9 @@
-"""Offers and where they are from: the current price book, and older ones by the name of a book or a snapshot.
+"""The current price book, and recorded ones by the name of a book or a snapshot.
 
-No request asks a price source, and none waits for the store once there is a book: a process keeps its book in memory and looks in the
-background, at most once a second, whether another is current. The truth is the store; the cache only saves it the asking.
+No request fetches from a provider, and none waits for the store once a book is in memory: a process refreshes its book in the background,
+at most once a second. The store is authoritative; the cache saves reads.
 
-Everybody sees the same book, but a team with prices of its own: it sees them in that book, under another name that nobody else can use.
+All teams see the same book, except that a team with prices of its own sees them in a book under another name that only it can use.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ REFRESH_THREAD = "price-look"
 
 @dataclass(frozen=True, slots=True)
 class _CurrentBooks:
-    """What a look has found: everybody's book, and the books of those teams with prices of their own that have asked for theirs."""
+    """Result of a refresh: the common book, and the books of teams with own prices that were requested."""
 
     book: PriceBook
     manifest: BookManifest
@@ -46,16 +46,16 @@ class _CurrentBooks:
 
 
 class _NotRecordedError(Exception):
-    """Nothing was recorded under a name, for whoever asks."""
+    """Nothing is recorded under the name for this team."""
 
 
 def noop_observer(manifest: BookManifest) -> None:
-    """Where nobody wants to know what a look has found."""
+    """Ignore the manifest."""
     del manifest
 
 
 class PriceCatalog:
-    """The current book and the recorded ones. `watch(heads)` is called, in the background, with what each look has found."""
+    """The current book and recorded ones. `watch(manifest)` is called in the background after each refresh."""
 
     def __init__(self, snapshots: SnapshotRepository, clock: Callable[[], float] = time.monotonic) -> None:
         self._snapshots, self._clock = snapshots, clock
@@ -69,7 +69,7 @@ class PriceCatalog:
 
     @property
     def current(self) -> PriceBook:
-        """The newest known prices, no team's own among them."""
+        """The newest prices, without team prices."""
         now = self._clock()
         if self._current is None:
             self._first_until = min(self._first_until, now + FIRST_MAX_WAIT_S)
@@ -80,11 +80,11 @@ class PriceCatalog:
 
     @cached_property
     def _fallback(self) -> PriceBook:
-        """What is served while the store has told nothing yet."""
+        """The shipped prices, marked as disconnected, until the store has answered."""
         return replace(self._snapshots.shipped, disconnected=True)
 
     def book(self, name: str | None = None, team: str | None = None) -> PriceBook:
-        """The current book as a team of that name sees it, or the recorded one of a name.
+        """The current book as the team sees it, or the recorded one of a name.
 
         Raises UnknownName (pointer /price/snapshot), also for a book with another team's prices; StoreUnavailable.
         """
@@ -98,7 +98,7 @@ class PriceCatalog:
             raise UnknownName(told, "/price/snapshot", (current.name,)) from None
 
     def _book_of_team(self, team: str | None) -> PriceBook:
-        """The current book, with what the team of that name has of its own."""
+        """The current book with the team's own prices."""
         book, current = self.current, self._current
         if team is None or current is None or team not in current.manifest.teams:
             return book
@@ -110,7 +110,7 @@ class PriceCatalog:
         return self._snapshots.with_team_prices(book, manifest.teams[team], now_known=True)
 
     def refresh(self) -> None:
-        """See what the current prices are."""
+        """Load the current book if it has changed."""
         try:
             manifest, last = self._snapshots.current_manifest(), self._current
             if last is None or last.book.disconnected or manifest != last.manifest:
@@ -134,7 +134,7 @@ class PriceCatalog:
             )
 
     def _refresh_in_background(self, wait_s: float) -> None:
-        """A look in a thread of its own, waited for no longer than `wait_s`; while one is under way there is no second."""
+        """Refresh in a thread, waiting at most `wait_s`; only one refresh runs at a time."""
         first = self._current is None
         if not self._refreshing.acquire(timeout=wait_s if first else 0.0):
             return

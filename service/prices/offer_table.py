@@ -1,4 +1,4 @@
-"""Offers as columns: the same rows as a price book's, for sums over thousands of them at once."""
+"""Offers of a price book as columns, for calculation over thousands of rows at once."""
 
 from __future__ import annotations
 
@@ -26,25 +26,24 @@ class CodedColumn:
     names: tuple[str, ...]
 
     def among(self, wanted: Iterable[str]) -> Flags:
-        """Rows whose name is one of `wanted`, case-blind."""
+        """Mask of rows whose name is one of `wanted`, case-insensitive."""
         asked = {name.casefold() for name in wanted}
         found = np.array([name.casefold() in asked for name in self.names], dtype=bool)
         return found[self.codes] if len(self.names) else np.zeros(0, dtype=bool)
 
     def met(self, rows: Ints) -> list[int]:
-        """Codes that the rows have, ascending."""
+        """Codes that occur in the rows, ascending."""
         found: list[int] = np.flatnonzero(np.bincount(self.codes[rows], minlength=len(self.names))).tolist()
         return found
 
 
 @dataclass(frozen=True, slots=True)
 class OfferColumns:
-    """One position an offer. Joined by tabs, `place` is provider and region, `instance` provider, instance type and accelerator.
+    """Columns with one position for each offer.
 
-    Times are seconds since 1970.
-
-    `read_with`: the first row of the same origin (`service.prices.book`) that was read at the same time: they go stale together. `newest`:
-    read within a day of the latest price of the same accelerator, pricing and market in that place.
+    Joined by tabs, `place` is provider and region, `instance` provider, instance type and accelerator. Times are seconds since 1970.
+    `read_with`: first row of the same origin and read time; such rows become stale together. `newest`: read within a day of the latest
+    price of the same accelerator, pricing and market in that place.
     """
 
     accelerator: CodedColumn
@@ -68,7 +67,7 @@ class OfferColumns:
 
 
 def make_offer_columns(offers: Sequence[Offer]) -> OfferColumns:
-    """The offers' columns, in their order."""
+    """Columns of the offers, in their order."""
     observed_s = np.array([offer.observed_at.timestamp() for offer in offers], dtype=np.float64)
     sold_as = _code_column(offers, lambda offer: (offer.accelerator, offer.provider, offer.region, offer.pricing, offer.market))
     return OfferColumns(
@@ -96,7 +95,7 @@ def _read_time(offer: Offer) -> tuple[str, ...]:
 
 
 def highest_of(values: Floats, group: Ints) -> Floats:
-    """For each position the highest value of its group; groups are small numbers from 0 on."""
+    """For each position the highest value of its group; groups are numbered from 0."""
     best = np.full(group.max(initial=-1) + 1, -np.inf)
     np.maximum.at(best, group, values)
     found: Floats = best[group]
@@ -114,7 +113,7 @@ def _named(offers: Sequence[Offer], name: Callable[[Offer], str]) -> CodedColumn
 
 
 def _code_column(offers: Sequence[Offer], key: Callable[[Offer], Key]) -> tuple[Ints, tuple[Key, ...]]:
-    """Each offer's key as a position among the keys, and the keys."""
+    """Each offer's key as a position among the distinct keys, and these keys."""
     known: dict[Key, int] = {}
     codes = [known.setdefault(key(offer), len(known)) for offer in offers]
     return np.array(codes, dtype=np.int64), tuple(known)

@@ -1,12 +1,12 @@
-"""Which source's price counts where several sell the same: how snapshots become one book.
+"""Precedence of sources: how snapshots of several providers become one book.
 
-1. What one provider sells under one kind of pricing comes from one source: the provider's own interface where it was asked; else, of those
-   that list others' prices, the one read last; the shipped snapshot where there is nothing else. Rows of different ages never compete.
-2. Rows of price files stand above all others of the same thing, whoever brought those.
-3. Discounts of price files apply to the list prices of the others, in their order, each to what the one before has left. A price that a
-   file states itself is final.
-4. What a team's own book states comes after all that, for that team alone, as in 2 and 3: its prices stand above everybody's, also those of
-   other files, and its discounts come off what the others have left.
+1. Prices of one seller under one kind of pricing come from one source: the seller's own provider where it was fetched; else the
+   reseller or catalogue read last; else the shipped snapshot. Rows of different age are never mixed.
+2. Rows of price files replace all others of the same thing.
+3. Discounts of price files apply to the list prices of other sources, in order, each to the price that the previous ones left. A price
+   that a file states is final.
+4. A team's own book applies after that, for this team only, as in 2 and 3: its prices replace all others, also those of other files,
+   and its discounts apply to what the others left.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class BookPart:
 
 
 def merge_parts(parts: Sequence[BookPart]) -> tuple[Offer, ...]:
-    """The offers of a book made of these parts, one for each thing that can be bought."""
+    """Offers of a book made of these parts, one for each thing that can be bought."""
     fetched = [part for part in parts if part.provider != FILE_PROVIDER]
     stated = {offer_key(offer): offer for part in parts if part.provider == FILE_PROVIDER for offer in part.offers}
     discounts = [discount for part in parts for discount in part.discounts]
@@ -42,7 +42,7 @@ def merge_parts(parts: Sequence[BookPart]) -> tuple[Offer, ...]:
 
 
 def add_team_prices(offers: Iterable[Offer], own: Fetched, is_final: Callable[[Offer], bool]) -> tuple[Offer, ...]:
-    """Everybody's offers as a team with a book of its own has them: rule 4. `is_final` tells the prices that a file states itself."""
+    """Offers as the team with these own prices sees them: rule 4. `is_final`: whether a price file states the price."""
     if own.discounts:
         offers = [offer if is_final(offer) else apply_discounts(offer, own.discounts) for offer in offers]
     stated = {offer_key(offer): offer for offer in own.offers}
@@ -50,7 +50,7 @@ def add_team_prices(offers: Iterable[Offer], own: Fetched, is_final: Callable[[O
 
 
 def apply_discounts(offer: Offer, discounts: Iterable[Discount]) -> Offer:
-    """A list price after the discounts that match it; `extras` then say the price before all and which they were."""
+    """The offer after all matching discounts; `extras` then hold the list price and the discounts."""
     price, names = offer.usd_per_hour, list[str]()
     for discount in discounts:
         if matches(discount, offer):
@@ -81,7 +81,7 @@ def _rank(part: BookPart, provider: str) -> tuple[bool, bool, datetime, str]:
 
 
 def matches(discount: Discount, offer: Offer) -> bool:
-    """Whether the discount is taken off the offer's price: a list price with everything that the discount names, case-blind."""
+    """Whether the discount applies to the offer: a list price with everything that the discount names, case-insensitive."""
     wanted = (discount.provider, discount.region, discount.pricing, discount.accelerator)
     found = (offer.provider, offer.region, offer.pricing, offer.accelerator)
     named = (value is None or value.casefold() == has.casefold() for value, has in zip(wanted, found, strict=True))

@@ -1,4 +1,4 @@
-"""A snapshot's offers as bytes for the cache, with a digest: what is not exactly what was put there is not used."""
+"""A snapshot's offers as bytes for the cache, with a digest: other bytes than were stored are ignored."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def pack(snapshot: Fetched) -> bytes:
 
 
 def unpack(blob: bytes, snapshot: str) -> Fetched | None:
-    """The snapshot that `pack` was given, or None where these bytes are not it."""
+    """The packed snapshot, or None where these bytes are not from `pack`."""
     body = blob[_DIGEST_BYTES:]
     if hashlib.sha256(body).digest() != blob[:_DIGEST_BYTES]:
         return None

@@ -1,4 +1,4 @@
-"""Snapshots off the store's shelf, by way of the cache, and books bound of them."""
+"""Read-through snapshot cache; assembles price books."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ TEAM_SEPARATOR = "~"
 
 
 class SnapshotStore(Protocol):
-    """What is needed of the store. Every method raises StoreUnavailable."""
+    """The part of the store that is read here. Every method raises StoreUnavailable."""
 
     def current_manifest(self) -> BookManifest:
-        """The newest book with its parts."""
+        """Name and parts of the newest book."""
 
     def book_manifest(self, name: str) -> BookManifest:
         """The book, or the single snapshot, of that name; never a team's."""
@@ -37,11 +37,11 @@ class SnapshotStore(Protocol):
         """A team's snapshot of that name, None where the team has none."""
 
     def load_snapshot(self, name: str) -> Fetched | None:
-        """What was kept under a snapshot's name, or None."""
+        """Content of a snapshot, or None."""
 
 
 class SnapshotRepository:
-    """Reads what is kept. The snapshots of the current book stay in memory, so that one provider's news is all that a new book loads."""
+    """Reads snapshots. Those of the current book stay in memory, so that a new book loads only snapshots that changed."""
 
     def __init__(self, load_provider: Callable[[], Provider], store: SnapshotStore, cache: Cache | None = None) -> None:
         self._load_provider, self._store, self._cache = load_provider, store, cache
@@ -49,7 +49,7 @@ class SnapshotRepository:
 
     @cached_property
     def shipped(self) -> PriceBook:
-        """The prices that came with the project, the only ones while nothing else was kept."""
+        """The shipped prices, used as long as nothing else is stored."""
         return make_price_book(self._shipped.snapshot, self._shipped.offers, self._shipped_policy.fresh_for)
 
     def current_manifest(self) -> BookManifest:
@@ -63,25 +63,25 @@ class SnapshotRepository:
         return manifest
 
     def current(self, manifest: BookManifest) -> PriceBook:
-        """The book of the current heads: its offers carry the time at which they were last seen to hold."""
+        """The book of the current manifest: its offers carry the time at which they were last confirmed."""
         if manifest.book is None:
             return self.shipped
         self._at_hand = {ref.snapshot: self._snapshot(ref.snapshot) for ref in (*manifest.parts, *manifest.teams.values())}
         return self._assemble(manifest.book, manifest.parts, now_known=True)
 
     def recorded(self, name: str) -> PriceBook | None:
-        """A book, or a single snapshot, as it was recorded; None where there is none of that name. No team's own prices are in any."""
+        """A book or a single snapshot as recorded, None where there is none of that name. Team prices are in none."""
         if name == self.shipped.name:
             return self.shipped
         manifest = self._store.book_manifest(name)
         return self._assemble(name, manifest.parts, now_known=False) if manifest.parts else None
 
     def team_ref(self, team: str, snapshot: str) -> SnapshotRef | None:
-        """A team's own prices as they were recorded; None where the team, whoever else has, has none of that name."""
+        """A team's recorded prices; None where this team has none of that name."""
         return self._store.team_snapshot_ref(team, snapshot)
 
     def with_team_prices(self, book: PriceBook, ref: SnapshotRef, *, now_known: bool) -> PriceBook:
-        """Everybody's book as the team sees it whose own prices `ref` stands for."""
+        """The common book with the team's own prices of `ref`."""
         team_prices, policy = self._snapshot(ref.snapshot), self._policy(ref, now_known=now_known)
         newest = max((offer.observed_at for offer in team_prices.offers), default=NEVER)
         if now_known:
@@ -103,7 +103,7 @@ class SnapshotRepository:
         return FreshnessPolicy(BUILT_IN_PROVIDER, self._load_provider().fresh_for)
 
     def _assemble(self, name: str, manifest: Sequence[SnapshotRef], *, now_known: bool) -> PriceBook:
-        """`now_known`: date and judge the offers by what is known of their providers now, not when the book was made."""
+        """`now_known`: date and judge offers by the present state of their providers, not by the state when the book was made."""
         snapshots = [(ref, self._snapshot(ref.snapshot)) for ref in manifest]
         offers = merge_parts([BookPart(ref.provider, ref.taken_at, found.offers, found.discounts) for ref, found in snapshots])
         ref_of = {place: ref for ref, found in snapshots for place in {offer_origin(offer) for offer in found.offers}}
@@ -119,7 +119,7 @@ class SnapshotRepository:
         return FreshnessPolicy(ref.provider, timedelta(seconds=ref.fresh_for_s), reached=not (now_known and ref.failures))
 
     def _snapshot(self, name: str) -> Fetched:
-        """From memory, else from the cache, else from the store, which then fills the cache."""
+        """A snapshot from memory, else cache, else store; a read from the store fills the cache."""
         if name == self._shipped.snapshot:
             return self._shipped
         return self._at_hand.get(name) or self._cached(name) or self._stored(name)
@@ -142,14 +142,14 @@ def _key(snapshot: str) -> str:
 
 
 def _with_verified_time(offer: Offer, ref: SnapshotRef) -> Offer:
-    """What its provider's last answer but one brought too is as new as that answer; what was read before stays as old as it is."""
+    """The offer, dated by its provider's last answer if that confirmed it."""
     if ref.verified_at is None or offer.observed_at < ref.taken_at or offer.observed_at >= ref.verified_at:
         return offer
     return replace(offer, observed_at=ref.verified_at)
 
 
 def _read_manifest(blob: bytes) -> BookManifest | None:
-    """Heads as the cache has them; None for anything else that may stand there."""
+    """Manifest from the cache; None for anything else."""
     try:
         found = json.loads(blob)
         teams = {str(team): _snapshot_ref(part) for team, part in found["teams"].items()}

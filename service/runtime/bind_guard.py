@@ -1,4 +1,4 @@
-"""Who can reach the service: without API keys only who is on this machine may."""
+"""Without API keys the service accepts connections of this machine only."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ NO_KEYS = "There are no API keys: whoever is on this machine may do everything, 
 
 
 class ExposedWithoutKeys(Exception):
-    """The service would be reached from elsewhere, and whoever reached it could do everything."""
+    """The service would be reachable from other machines without API keys."""
 
 
 def check(store: Store, hosts: Iterable[str]) -> bool:
-    """Whether there are keys. Raises Exposed where there are none and one of `hosts` is not this machine's alone.
+    """Whether there are keys. Raises ExposedWithoutKeys where there are none and one of `hosts` is reachable from elsewhere.
 
-    Raises StoreUnavailable where the database cannot tell.
+    Raises StoreUnavailable where the database cannot be read.
     """
     if store.any_key():
         return True
@@ -32,7 +32,7 @@ def check(store: Store, hosts: Iterable[str]) -> bool:
 
 
 def is_loopback(host: str) -> bool:
-    """Whether this machine alone reaches `host`: an address, or a name that stands for nothing but such addresses."""
+    """Whether only this machine reaches `host`: a loopback address, or a name that resolves to such addresses only."""
     try:
         found = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
     except OSError:

@@ -1,4 +1,4 @@
-"""Celery's filesystem transport, with messages that appear whole: the reader may list the folder while a message is being written."""
+"""Celery's filesystem transport with atomic messages: the reader may list the folder while a message is written."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ LOOK_UP_S = 0.25
 
 
 class Channel(filesystem.Channel):
-    """Writes a message beside the folder and renames it into place."""
+    """Writes a message to another folder and renames it into place."""
 
     def _put(self, queue: str, payload: dict[str, Any], **_kwargs: object) -> None:  # type: ignore[override]  # kombu's two bases differ
         name = f"{time_ns()}_{uuid.uuid4().hex}.{queue}.msg"
@@ -24,10 +24,10 @@ class Channel(filesystem.Channel):
 
 
 class Transport(filesystem.Transport):
-    """The transport of the embedded mode."""
+    """Transport of the embedded mode."""
 
     Channel = Channel
 
     def drain_events(self, connection: Any, timeout: float | None = None, **_kwargs: object) -> None:
-        """Return sooner than Celery asks (2 s): it looks only in between whether it should stop."""
+        """Return sooner than Celery's 2 s: it checks for a shutdown in between only."""
         super().drain_events(connection, timeout=LOOK_UP_S if timeout is None else min(timeout, LOOK_UP_S))  # type: ignore[no-untyped-call]

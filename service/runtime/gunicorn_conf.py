@@ -37,9 +37,9 @@ _PR_SET_NAME = 15
 
 
 def on_starting(server: Any) -> None:
-    """Be found as `gunicorn` in the process list however Python was started, and end with the supervisor if there is one.
+    """Name the process `gunicorn` in the process list, and end with the supervisor if there is one.
 
-    Ends the process where strangers could come in without a key.
+    Ends the process where it would be reachable from elsewhere without API keys.
     """
     _refuse_exposure([place[0] for place in server.cfg.address if isinstance(place, tuple)])
     if sys.platform == "linux":
@@ -48,7 +48,7 @@ def on_starting(server: Any) -> None:
 
 
 def post_worker_init(_worker: Any) -> None:
-    """What a worker has loaded stays for its life: the collector need not walk through it again and again (a twentieth of a request)."""
+    """Exclude loaded objects from garbage collection, which saves a twentieth of a request."""
     gc.collect()
     gc.freeze()
 

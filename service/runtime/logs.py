@@ -1,4 +1,4 @@
-"""Logs as JSON: one object a line, the request's id on every one of them."""
+"""Logs as JSON: one object a line, each with the request's id."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class JsonFormatter(logging.Formatter):
     """`time`, `level`, `logger`, `message`, `request_id`, then what the record carries as `extra={"fields": {…}}`."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """The record as one line; line breaks inside it are escaped, so no input can forge a second line."""
+        """The record as one line; line breaks are escaped, so that input cannot forge a line."""
         entry: dict[str, Any] = {
             "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
             "level": record.levelname.lower(),
@@ -49,6 +49,6 @@ def config(level: str = "INFO") -> dict[str, Any]:
 
 
 def configure(level: str = "INFO") -> None:
-    """Set the process's logs up, once; a process that has handlers already (gunicorn, a test) keeps them."""
+    """Configure logging once; existing handlers (gunicorn, a test) stay."""
     if not logging.getLogger().handlers:
         logging.config.dictConfig(config(level))

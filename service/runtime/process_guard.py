@@ -1,4 +1,4 @@
-"""Processes that end with their parent, so that a killed supervisor leaves nothing behind. Works wherever there is a parent process."""
+"""Processes that end with their parent, so that a killed supervisor leaves none running."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ GRACE_S = 30.0
 
 
 def follow_supervisor() -> None:
-    """In a child of `service.runtime.serve`: end in good order when it is gone. Without effect elsewhere."""
+    """In a child of `service.runtime.serve`: shut down when it is gone. No effect elsewhere."""
     parent = os.environ.get(SUPERVISOR, "")
     if parent.isdigit():
         _watch(int(parent), _end_group)
 
 
 def follow_parent() -> None:
-    """In a forked child: end at once when the process that forked it is gone."""
+    """In a forked child: exit when the parent process is gone."""
     _watch(os.getppid(), lambda: os._exit(1))
 
 
@@ -37,7 +37,7 @@ def _wait(parent: int, then: Callable[[], None]) -> None:
 
 
 def _end_group() -> None:
-    """Ask this process to stop, and kill its whole group, which `service.runtime.serve` made for it, if it takes too long."""
+    """Terminate this process; kill its group, made by `service.runtime.serve`, if that takes too long."""
     os.kill(os.getpid(), signal.SIGTERM)
     time.sleep(GRACE_S)
     os.killpg(os.getpgrp(), signal.SIGKILL)

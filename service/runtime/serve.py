@@ -1,4 +1,4 @@
-"""`outlay serve`: web server and background worker in the foreground, started, watched and ended together."""
+"""`outlay serve`: starts web server and background worker in the foreground, watches both, ends both."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ _LOOK_S = 1.0
 
 
 class ServeError(Exception):
-    """Why the service cannot start here; for the person at the terminal."""
+    """The service cannot start; the text is for the terminal."""
 
 
 def serve(settings: Settings) -> int:
-    """Migrate, start both, wait. Returns 0 after a clean stop by SIGTERM or SIGINT, and the web server's status if it ends by itself.
+    """Migrate, start both processes, wait. Returns 0 after SIGTERM or SIGINT, or the web server's status if it exits by itself.
 
-    Raises CannotServe before anything is started when it could not work.
+    Raises ServeError before anything is started.
     """
     with _data_dir_lock(settings.data_dir):
         _prepare(settings)
@@ -50,7 +50,7 @@ def serve(settings: Settings) -> int:
 
 @contextmanager
 def _data_dir_lock(data_dir: Path) -> Iterator[None]:
-    """One supervisor a data directory: two would share the embedded queue and the metrics."""
+    """Lock of the data directory: two supervisors would share the embedded queue and the metrics."""
     try:
         data_dir.mkdir(parents=True, exist_ok=True)
         lock = FileLock(data_dir / "serve.lock")
@@ -85,7 +85,7 @@ def _prepare(settings: Settings) -> None:
 
 
 def _check_bind(host: str, port: int) -> None:
-    """Say plainly and at once what gunicorn would say after five tries."""
+    """Raise ServeError at once where the address cannot be bound; gunicorn would retry five times."""
     try:
         family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
         with socket.socket(family) as probe:
@@ -100,7 +100,7 @@ def _metrics_dir(settings: Settings) -> Path:
 
 
 class _StopSignal:
-    """What signals have asked for so far. Setting a flag is all a handler does."""
+    """Signals received so far; the handler only sets a flag."""
 
     def __init__(self) -> None:
         self.stops = 0
@@ -111,7 +111,7 @@ class _StopSignal:
         self.something.set()
 
     def wait(self, seconds: float) -> None:
-        """Until a signal comes, at most `seconds`."""
+        """Wait for a signal, at most `seconds`."""
         self.something.wait(seconds)
         self.something.clear()
 
@@ -129,7 +129,7 @@ def _signals() -> Iterator[_StopSignal]:
 
 
 class _Children:
-    """The two processes. Each leads a process group of its own: a Ctrl-C at the terminal reaches us alone, and we pass it on once."""
+    """The two processes. Each leads a process group: a Ctrl-C reaches only this process, which passes it on once."""
 
     def __init__(self, settings: Settings, asked: _StopSignal) -> None:
         self._asked = asked
@@ -140,7 +140,7 @@ class _Children:
         self._address = f"http://{settings.host}:{settings.port}"
 
     def run(self) -> int:
-        """Start both, watch them until a stop is asked for or the web server ends, stop what is left."""
+        """Start both, watch them until a stop signal or the web server's exit, stop the rest."""
         self._web = self._start([sys.executable, "-m", "gunicorn", "-c", "python:service.runtime.gunicorn_conf", "service:create_app()"])
         self._start_worker()
         sys.stderr.write(f"Outlay serves on {self._address}, its description on {self._address}/docs; Ctrl-C ends it\n")
@@ -168,7 +168,7 @@ class _Children:
         self._worker_due = 0.0
 
     def _look_after_worker(self) -> None:
-        """Start a worker that died again, after a pause that doubles from one early death to the next."""
+        """Restart a dead worker after a pause that doubles with each early death."""
         now = time.monotonic()
         if self._worker.poll() is None or self._asked.stops:
             return
@@ -182,7 +182,7 @@ class _Children:
             self._start_worker()
 
     def _stop_all(self) -> None:
-        """Ask both to end; kill what has not after `STOP_S`, or at once when asked a second time."""
+        """Terminate both; kill after `STOP_S`, or at once at a second signal."""
         children = (self._web, self._worker)
         for child in children:
             child.terminate()
@@ -195,14 +195,14 @@ class _Children:
 
 
 def worker_command(settings: Settings) -> list[str]:
-    """The worker, with the clock inside it: one supervisor means one worker, so there is no second clock."""
+    """Command of the worker, with the scheduler inside: one supervisor has one worker."""
     command = [sys.executable, "-m", "celery", "--quiet", "-A", "workers.app", "worker", "-B", "--pool", "prefork"]
     command += ["--concurrency", str(settings.worker_concurrency), "--loglevel", settings.log_level]
     return [*command, "--without-gossip", "--without-mingle", "--without-heartbeat"]
 
 
 def _kill_group(child: subprocess.Popen[bytes]) -> None:
-    """End whatever a child left behind in its group."""
+    """Kill the rest of a child's group."""
     try:
         os.killpg(child.pid, signal.SIGKILL)
     except ProcessLookupError:

@@ -1,7 +1,7 @@
-"""Messages to addresses that callers have given: sent to nothing but what lies on the public internet, whatever the name resolves to.
+"""Messages to addresses that callers name: sent to the public internet only, whatever a name resolves to.
 
-The name is looked up once, every address it has is checked, and the connection is made to a checked address itself, so that a name that
-changes its mind changes nothing. No redirect is followed, no proxy asked, no answer's body read.
+The name is resolved once, every address is checked, and the connection is made to a checked address, so that a later change of the name
+has no effect. Redirects are not followed, proxies not used, bodies of answers not read.
 """
 
 from __future__ import annotations
@@ -58,20 +58,20 @@ _MACHINES_OWN = frozenset(
 
 
 class Undelivered(Exception):
-    """The message did not arrive, or nobody said that it did. The text names the host and no path, which may hold a secret."""
+    """The message was not delivered, or that is unknown. The text names the host without path, which may hold a secret."""
 
 
 class Forbidden(Undelivered):
-    """The address is none that messages may go to; no connection was made."""
+    """Messages may not be sent to the address; no connection was made."""
 
 
 class Gone(Undelivered):
-    """The other side wants no more messages."""
+    """The receiver wants no more messages."""
 
 
 @dataclass(frozen=True, slots=True)
 class Destination:
-    """An address taken apart, once, for all that is done with it. `path` begins with a slash and includes the query."""
+    """A parsed address. `path` begins with a slash and includes the query."""
 
     scheme: str
     host: str
@@ -80,15 +80,15 @@ class Destination:
 
     @property
     def name(self) -> str:
-        """The host, and the port where it is not the usual one, as in the Host header."""
+        """Host, and port unless it is the default, for the Host header."""
         host = f"[{self.host}]" if ":" in self.host else self.host
         return host if self.port == PORTS[self.scheme] else f"{host}:{self.port}"
 
 
 def destination(url: str, *, private: bool = False) -> Destination:
-    """The parts of an address that messages may go to, as far as its text tells. Raises Forbidden.
+    """The parsed address, if its text is allowed. Raises Forbidden.
 
-    `private`: this machine and private networks may be addressed too, this machine also by plain http.
+    `private`: this machine and private networks are allowed too, this machine also by plain http.
     """
     found = _URL.fullmatch(url) if len(url) <= MAX_URL_CHARACTERS else None
     if found is None:
@@ -108,9 +108,9 @@ def destination(url: str, *, private: bool = False) -> Destination:
 
 
 def post(url: str, body: bytes, headers: Mapping[str, str], *, private: bool = False, lookup: Lookup | None = None) -> None:
-    """Send a message; returns when the other side has said with a status of 2xx that it has it. Raises Undelivered, and Gone for a 410.
+    """Send a message; returns after an answer of status 2xx. Raises Undelivered, and Gone for status 410.
 
-    Takes 8 s at most. `lookup` gives a host's addresses.
+    Takes at most 8 s. `lookup` resolves a host.
     """
     to = destination(url, private=private)
     deadline = time.monotonic() + TOTAL_S
@@ -126,7 +126,7 @@ def post(url: str, body: bytes, headers: Mapping[str, str], *, private: bool = F
 
 
 def permitted(address: Address, *, private: bool = False) -> bool:
-    """Whether messages may go to this address: to the public internet alone, and with `private` to this machine and private networks."""
+    """Whether messages may go to this address: the public internet; with `private` also this machine and private networks."""
     if address in _MACHINES_OWN:
         return False
     if private and (address.is_loopback or any(address in network for network in _PRIVATE if network.version == address.version)):
@@ -137,7 +137,7 @@ def permitted(address: Address, *, private: bool = False) -> bool:
 
 
 def _literal(host: str, written: str) -> Address | None:
-    """The address that is written in a name's place, None for a name. Raises Forbidden for what is neither in its usual form."""
+    """The IP address written as host, None for a name. Raises Forbidden for unusual spellings."""
     if _NAME.fullmatch(host) and not written.startswith("["):
         return None
     try:
@@ -154,13 +154,13 @@ def _check(host: str, address: Address, scheme: str, *, private: bool) -> None:
 
 
 def _lookup(host: str, port: int) -> Sequence[str]:
-    """A host's addresses in the system's order of preference, each once."""
+    """Distinct addresses of a host in the system's order."""
     found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, proto=socket.IPPROTO_TCP)
     return list(dict.fromkeys(str(entry[4][0]) for entry in found))
 
 
 def _looked_up(to: Destination, lookup: Lookup, deadline: float) -> Sequence[str]:
-    """The host's addresses. A resolver takes no timeout: a thread waits for it."""
+    """Addresses of the host. A resolver has no timeout, so a thread calls it."""
     if not _NAME.fullmatch(to.host):
         return (to.host,)
     found: Future[Sequence[str]] = Future()
@@ -181,7 +181,7 @@ def _resolve(lookup: Lookup, to: Destination, found: Future[Sequence[str]]) -> N
 
 
 def _first_answer(to: Destination, addresses: Sequence[Address], body: bytes, headers: Mapping[str, str], deadline: float) -> int:
-    """The status that the first address with an open door answers; what was sent once is not sent again."""
+    """Status of the first address that accepts a connection; a sent message is not sent again."""
     for address in addresses:
         try:
             return _answer(to, address, body, headers, deadline)
@@ -195,7 +195,7 @@ def _first_answer(to: Destination, addresses: Sequence[Address], body: bytes, he
 
 
 def _answer(to: Destination, address: Address, body: bytes, headers: Mapping[str, str], deadline: float) -> int:
-    """The status of the answer; its body is not read."""
+    """Status of the answer; its body is not read."""
     timeout = Timeout(connect=CONNECT_S, read=READ_S)
     with deadline_at(deadline), POOLS[to.scheme](str(address), to.port, timeout=timeout, **_tls(to)) as pool:
         answer = pool.urlopen("POST", to.path, body=body, headers=headers, retries=False, redirect=False, preload_content=False)
@@ -206,7 +206,7 @@ def _answer(to: Destination, address: Address, body: bytes, headers: Mapping[str
 
 
 def _tls(to: Destination) -> dict[str, Any]:
-    """The certificate has to be the name's, although an address is connected to."""
+    """TLS context; the certificate must be for the name, although an address is connected to."""
     if to.scheme != "https":
         return {}
     authorities = os.environ.get("REQUESTS_CA_BUNDLE") or DEFAULT_CA_BUNDLE_PATH

@@ -1,4 +1,4 @@
-"""The one base schema, what every resource shares, and validation errors as JSON pointers."""
+"""The base schema, shared schemas, and validation errors as JSON pointers."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ LONGEST_COMPARED_NAME = 64
 
 
 class Schema(MarshmallowSchema):
-    """Base of every schema: unknown fields are an error at every depth."""
+    """Base of every schema: unknown fields are errors at every depth."""
 
     error_messages: dict[str, str] = {  # noqa: RUF012 - marshmallow declares it so
         "unknown": UNKNOWN,
@@ -44,7 +44,7 @@ class Schema(MarshmallowSchema):
     }
 
     class Meta:
-        """What marshmallow reads."""
+        """Options of marshmallow."""
 
         unknown = RAISE
 
@@ -82,9 +82,9 @@ class ProblemSchema(Schema):
 
 
 def pointers(messages: Any, schema: MarshmallowSchema | None = None) -> list[dict[str, Any]]:
-    """marshmallow's nested messages as `{"pointer", "message"}` entries, as many as a problem shows.
+    """marshmallow's nested messages as `{"pointer", "message"}` entries, at most MAX_ERRORS.
 
-    With the schema at hand an unknown field's message names the known one most like it.
+    With the schema, the message of an unknown field names the most similar known one.
     """
     return list(islice(_pointers(messages, schema, ()), MAX_ERRORS))
 
@@ -106,7 +106,7 @@ def _pointers(messages: Any, node: Any, path: tuple[object, ...]) -> Iterator[di
 
 
 def _inside(node: Any) -> Any:
-    """The schema or field behind wrappers that add no step to a pointer."""
+    """The schema or field inside wrappers that add no step to a pointer."""
     while isinstance(node, OrWord):
         node = node.inner
     return node.schema if isinstance(node, fields.Nested) else node

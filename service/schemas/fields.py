@@ -1,8 +1,7 @@
-"""Fields that take what the contract says and nothing else.
+"""Strict fields for marshmallow.
 
-marshmallow's own are generous: Int takes "1_0" and 1.9, Boolean takes "on", Date takes "20270104", Decimal takes "1E-999999999" (seconds of
-CPU, gigabytes of memory). These take real JSON numbers, booleans and short texts, with bounds, and describe themselves in the
-specification.
+marshmallow's own accept more: Int takes "1_0" and 1.9, Boolean "on", Date "20270104", Decimal "1E-999999999" (seconds of CPU, gigabytes of
+memory). These accept JSON numbers, booleans and short texts within bounds, and describe themselves in the specification.
 """
 
 from __future__ import annotations
@@ -39,7 +38,7 @@ MESSAGES: dict[str, Any] = {
 
 
 class OwnField(fields.Field[Any]):
-    """Base of the fields here: `description` goes to the specification, and a value given is read without marshmallow's detours."""
+    """Base of the fields here: `description` goes to the specification, and a value is read without marshmallow's intermediate steps."""
 
     default_error_messages = MESSAGES
 
@@ -51,7 +50,7 @@ class OwnField(fields.Field[Any]):
         self._detours = bool(self.validators or self.pre_load or self.post_load)
 
     def deserialize(self, value: Any, attr: str | None = None, data: Any = None, **kwargs: Any) -> Any:
-        """The value as the domain takes it. Raises ValidationError with a message for the caller."""
+        """The value for the domain. Raises ValidationError with a message for the caller."""
         if value is missing and not self.required:
             return self.load_default() if callable(self.load_default) else self.load_default
         if value is missing or value is None or self._detours:
@@ -59,7 +58,7 @@ class OwnField(fields.Field[Any]):
         return self._deserialize(value, attr, data)
 
     def openapi(self) -> dict[str, Any]:
-        """The JSON schema of what this field takes, null aside."""
+        """JSON schema of accepted values, without null."""
         return {}
 
 
@@ -84,7 +83,7 @@ class Count(OwnField):
         return number
 
     def openapi(self) -> dict[str, Any]:
-        """An integer, or a text with a power of 1000 for a suffix."""
+        """An integer, or a text with a suffix for a power of 1000."""
         number = {"type": "integer", "minimum": self.minimum, "maximum": self.maximum}
         text = {"type": "string", "pattern": r"^\d{1,30}(\.\d{1,12})?[KMBTkmbt]?$", "examples": ["70B", "1.5M"]}
         return {"anyOf": [number, text]} if self.suffixes else number
@@ -158,7 +157,7 @@ class Share(Number):
 
 
 class Decimal(OwnField):
-    """An exact amount, usually of money: a JSON number or its text, with at most `places` digits behind the point and no exponent."""
+    """An exact amount, usually money: a JSON number or its text, with at most `places` decimal places and no exponent."""
 
     def __init__(self, *, places: int = 6, minimum: int = 0, maximum: int = 10**15, **options: Any) -> None:
         super().__init__(**options)
@@ -180,7 +179,7 @@ class Decimal(OwnField):
         return amount
 
     def _exact(self, value: float) -> bool:
-        """Whether the shortest text of `value` needs no more places than are taken."""
+        """Whether the shortest text of `value` has at most `places` decimal places."""
         return math.isfinite(value) and abs(value) < 1e18 and round(value, self.places) == value
 
     def _serialize(self, value: Any, attr: str | None, obj: Any, **kwargs: Any) -> float | None:  # noqa: ARG002
@@ -193,7 +192,7 @@ class Decimal(OwnField):
 
 
 class Flag(OwnField):
-    """true or false, nothing that merely looks like it."""
+    """true or false only."""
 
     def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> bool:  # noqa: ARG002
         if value is True or value is False:
@@ -228,7 +227,7 @@ class Text(OwnField):
 
 
 class Choice(OwnField):
-    """One of a few names, as they are written."""
+    """One of several names, as written."""
 
     def __init__(self, names: Sequence[str], **options: Any) -> None:
         super().__init__(**options)
@@ -248,7 +247,7 @@ class Choice(OwnField):
 
 
 class OrWord(OwnField):
-    """A word such as "auto", given back as it is, or what `inner` takes."""
+    """A word such as "auto", returned as it is, or a value of `inner`."""
 
     def __init__(self, inner: fields.Field[Any], word: str = "auto", **options: Any) -> None:
         super().__init__(**options)
@@ -270,7 +269,7 @@ class OrWord(OwnField):
             raise ValidationError(f'{self._taken(error)}, or "{self.word}"') from None
 
     def _taken(self, error: ValidationError) -> str:
-        """What `inner` says that it takes; of an object, its members."""
+        """What `inner` accepts; of an object, its members."""
         if isinstance(self.inner, fields.Nested):
             return f"must be an object with any of {', '.join(self.inner.schema.load_fields)}"
         return str(error.messages[0])
@@ -299,7 +298,7 @@ class Day(OwnField):
 
 
 class Moment(OwnField):
-    """A point in time of RFC 3339, with its offset; given back in UTC."""
+    """A time of RFC 3339 with offset; returned in UTC."""
 
     def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> datetime:  # noqa: ARG002
         if isinstance(value, str) and _MOMENT.fullmatch(value):
@@ -319,7 +318,7 @@ class Moment(OwnField):
 
 
 class Items(fields.List[Any]):
-    """A list of bounded length; the length is looked at before any item is."""
+    """A list of bounded length; the length is checked before the items."""
 
     default_error_messages = MESSAGES | {"invalid": "must be a list"}
 
@@ -333,12 +332,12 @@ class Items(fields.List[Any]):
         return super()._deserialize(value, attr, data, **kwargs)
 
     def openapi(self) -> dict[str, Any]:
-        """The bounds of the length; what stands inside comes from apispec."""
+        """Bounds of the length; apispec describes the items."""
         return {"minItems": self.min_items, "maxItems": self.max_items}
 
 
 class Part(fields.Nested):
-    """An object inside an object, described by a schema of its own."""
+    """A nested object with a schema of its own."""
 
     default_error_messages = MESSAGES | {"type": "must be an object"}
 
@@ -347,7 +346,7 @@ class Part(fields.Nested):
 
 
 class FreeObject(OwnField):
-    """An object whose members are somebody else's business (a Hugging Face config.json): kept as it came."""
+    """An object with members that are not checked (a Hugging Face config.json), returned unchanged."""
 
     def __init__(self, *, max_members: int = 1000, **options: Any) -> None:
         super().__init__(**options)
@@ -366,7 +365,7 @@ class FreeObject(OwnField):
 
 
 class AnyValue(OwnField):
-    """Any JSON value; for answers only, requests say what they take."""
+    """Any JSON value; in answers only."""
 
 
 def _readable(number: int) -> str:

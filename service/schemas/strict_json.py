@@ -1,7 +1,7 @@
-"""JSON in, JSON out, and nothing beside RFC 8259.
+"""Strict JSON (RFC 8259), parsed and written.
 
-The standard library's parser is quick but generous: it takes NaN, turns 1e400 into infinity, keeps the last of two equal keys, lets lone
-surrogates through and recurses as deep as it is asked to. `parse` refuses all of that and says where it stands.
+The standard library's parser is fast but lenient: it accepts NaN, turns 1e400 into infinity, keeps the last of two equal keys, accepts lone
+surrogates and unbounded nesting. `parse` refuses all of these and reports where they are.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _SURROGATE_OR_NUL = re.compile("[\x00\ud800-\udfff]")
 
 
 class BadJson(ValueError):
-    """A body that is no acceptable JSON; `errors` are `{"pointer", "message"}` entries."""
+    """A body that is not acceptable JSON; `errors` are `{"pointer", "message"}` entries."""
 
     def __init__(self, detail: str, errors: list[dict[str, Any]] | None = None) -> None:
         super().__init__(detail)
@@ -36,26 +36,26 @@ class BadJson(ValueError):
 
 
 class _SuspectError(Exception):
-    """Something to refuse was met; the slow pass finds out where."""
+    """Something to refuse was found; the slow pass locates it."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Refused:
-    """Stands in the parsed tree where a refused value stood."""
+    """Placeholder of a refused value in the parsed tree."""
 
     message: str
 
 
 def dumps(value: Any) -> str:
-    """Compact RFC 8259 text, keys in the order given. Raises ValueError on NaN and infinities: they are a bug, not an answer."""
+    """Compact RFC 8259 text, keys in the given order. Raises ValueError on NaN and infinities, which are bugs."""
     return _ENCODER.encode(value)
 
 
 def parse(body: bytes) -> Any:
-    """The value that `body` holds.
+    """The value of `body`.
 
-    Raises BadJson for what is not UTF-8 or not RFC 8259, for nesting beyond 32, integers beyond 30 digits, numbers no float holds,
-    repeated keys, NUL and lone surrogates; its errors carry a JSON pointer or, where the text itself is broken, the position.
+    Raises BadJson for what is not UTF-8 or not RFC 8259, for nesting beyond 32, integers beyond 30 digits, numbers out of a float's range,
+    repeated keys, NUL and lone surrogates; its errors have a JSON pointer or, for broken text, the position.
     """
     text = _decode(body)
     _check_depth(text)
@@ -71,7 +71,7 @@ def parse(body: bytes) -> Any:
 
 
 def pointer_of(path: Iterable[object]) -> str:
-    """The JSON pointer (RFC 6901) of a path of keys and list indices; one too long to be of use is cut off at a parent."""
+    """JSON pointer (RFC 6901) of a path of keys and list indices; an overlong one is cut off at a parent."""
     pointer = ""
     for step in path:
         longer = f"{pointer}/{str(step).replace('~', '~0').replace('/', '~1')}"
@@ -194,7 +194,7 @@ def _check_strings(value: Any) -> None:
 
 
 def _leaves(value: Any, path: tuple[object, ...]) -> Iterator[tuple[tuple[object, ...], Any]]:
-    """Every scalar and empty container with its path. Recursion is safe: the depth has been checked."""
+    """Every scalar and empty container with its path. The depth was checked, so recursion is bounded."""
     children: Iterable[tuple[object, Any]] = ()
     if isinstance(value, dict):
         children = value.items()

@@ -1,4 +1,4 @@
-"""What the service remembers: jobs, heartbeats, prices, teams and what they track. SQLite or PostgreSQL; the only room that knows SQL."""
+"""The store: jobs, heartbeats, prices, teams, tracking, scenarios. SQLite or PostgreSQL; the only package with SQL."""
 
 from __future__ import annotations
 
@@ -60,17 +60,17 @@ class Store(
     ScenarioRows,
     FeedbackRows,
 ):
-    """Domain in, domain out. Every method is one short transaction; raises StoreUnavailable when the database cannot do it now."""
+    """All statements. Every method is one short transaction and takes and returns domain objects; raises StoreUnavailable."""
 
     def migrate(self) -> None:
-        """Bring the schema to this release, once, under a lock. The server itself only checks."""
+        """Migrate the schema to this release, under a lock. The server only checks it."""
         from service.store.migration import upgrade
 
         with translate_db_errors():
             upgrade(self.engine)
 
     def current_manifest(self) -> BookManifest:
-        """The newest book with its parts; no book where no database was ever made: that is a new installation, not an outage."""
+        """The newest book with its parts; an empty manifest where the database does not exist yet."""
         if self.absent():
             return EMPTY_MANIFEST
         try:
@@ -81,11 +81,11 @@ class Store(
             raise StoreUnavailable(f"prices cannot be read: {error}") from error
 
     def book_manifest(self, name: str) -> BookManifest:
-        """As of the part of the store for books; nothing was recorded where no database was ever made."""
+        """A recorded book with its parts; an empty manifest where the database does not exist yet."""
         return EMPTY_MANIFEST if self.absent() else super().book_manifest(name)
 
     def check_head(self) -> None:
-        """Raise StoreNotReady unless the schema is exactly this release's."""
+        """Raise StoreNotReady unless the schema is this release's."""
         found = self._revision()
         if found != HEAD:
             raise StoreNotReady(f"the database is at {found or 'no schema'}, this release needs {HEAD}; `outlay serve` migrates it")

@@ -1,4 +1,4 @@
-"""Engine, connections and errors: what SQLite and PostgreSQL need so that a commit is durable and a writer never deadlocks."""
+"""Engine, connections and errors: settings of SQLite and PostgreSQL for durable commits without deadlocks of writers."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _ERROR_CLASSES: Mapping[str | int, type[StoreUnavailable]] = {
 
 
 def make_engine(database_url: str) -> Engine:
-    """An engine for `sqlite:///file` or a PostgreSQL URL. Connects on first use, not here."""
+    """An engine for `sqlite:///file` or a PostgreSQL URL. It connects on first use."""
     if not database_url.startswith("sqlite"):
         url = make_url(database_url).set(drivername="postgresql+psycopg")
         return create_engine(url, pool_pre_ping=True, pool_timeout=POOL_TIMEOUT_S, connect_args=_POSTGRES)
@@ -51,7 +51,7 @@ def make_engine(database_url: str) -> Engine:
 
 
 def _set_up_sqlite(connection: sqlite3.Connection, _record: object) -> None:
-    """WAL and full synchronisation, read back: a database that cannot promise durability is refused, not used."""
+    """Set WAL and full synchronisation and read both back: a database without durable commits is refused."""
     connection.isolation_level = None  # SQLAlchemy's begin event below says which BEGIN is meant
     connection.execute("PRAGMA foreign_keys=ON")
     connection.execute("PRAGMA synchronous=FULL")
@@ -62,7 +62,7 @@ def _set_up_sqlite(connection: sqlite3.Connection, _record: object) -> None:
 
 
 def _begin_sqlite(connection: Connection) -> None:
-    """Writers queue at BEGIN: a transaction that starts as a reader and then writes fails at once, whatever the busy timeout."""
+    """Begin a writer with BEGIN IMMEDIATE: a transaction that reads first and then writes would fail at once, whatever the busy timeout."""
     if not connection.get_execution_options().get("outlay_write", False):
         connection.exec_driver_sql("BEGIN")
         return
@@ -75,7 +75,10 @@ def _begin_sqlite(connection: Connection) -> None:
 
 
 def _begin_immediate(connection: Connection) -> None:
-    """Look often, at moments that nobody shares. SQLite itself looks every 100 ms: whoever writes all the time keeps all others out."""
+    """Retry BEGIN IMMEDIATE after short random pauses.
+
+    SQLite itself retries every 100 ms, so that a constant writer would lock the others out.
+    """
     until = time.monotonic() + BUSY_TIMEOUT_S
     while True:
         try:
@@ -90,7 +93,7 @@ def _begin_immediate(connection: Connection) -> None:
 
 
 class Database:
-    """Short transactions on one engine. `close()` gives the connections back."""
+    """Short transactions on one engine."""
 
     def __init__(self, database_url: str) -> None:
         self.engine = make_engine(database_url)
@@ -101,11 +104,11 @@ class Database:
         self.engine.dispose()
 
     def absent(self) -> bool:
-        """Whether this is an SQLite file that was never made."""
+        """Whether this is an SQLite file that does not exist."""
         return self.engine.dialect.name == "sqlite" and not Path(str(self.engine.url.database)).exists()
 
     def ping(self, timeout_s: float = 0.2) -> bool:
-        """Whether the database answers a query within `timeout_s`; never raises and never takes longer, however hung it is."""
+        """Whether the database answers a query within `timeout_s`; never raises and never takes longer."""
         return self._ping.within(timeout_s)
 
     def _select_one(self) -> None:
@@ -119,7 +122,7 @@ class Database:
 
     @contextmanager
     def _snapshot(self) -> Iterator[Connection]:
-        """Several reads of one moment: SQLite's transactions are that anyway."""
+        """Several reads of one state; every SQLite transaction is one."""
         level = {} if self.engine.dialect.name == "sqlite" else {"isolation_level": "REPEATABLE READ"}
         with translate_db_errors(), self.engine.connect() as plain:
             connection = plain.execution_options(**level)
@@ -136,7 +139,7 @@ class Database:
 
 @contextmanager
 def translate_db_errors() -> Iterator[None]:
-    """Turn what the drivers call an unreachable, full or read-only database into StoreUnavailable."""
+    """Context that raises StoreUnavailable for the drivers' errors of an unreachable, full or read-only database."""
     try:
         yield
     except (OperationalError, InternalError, PoolTimeout) as error:
@@ -153,29 +156,29 @@ def _store_unavailable(cause: BaseException) -> StoreUnavailable:
 
 
 def sanitize_text(text: str) -> str:
-    """The text without NUL and with lone surrogates replaced: no database takes them."""
+    """The text without NUL and lone surrogates, which no database accepts."""
     return text.replace("\0", "").encode("utf-8", errors="replace").decode()
 
 
 def chunks(values: Iterable[_T], size: int) -> Iterator[list[_T]]:
-    """The values in their order, `size` at a time and the rest: what one statement or transaction takes."""
+    """The values in lists of at most `size`, in order."""
     rest = iter(values)
     while chunk := list(islice(rest, size)):
         yield chunk
 
 
 def insert_new(connection: Connection, table: Table, rows: list[dict[str, Any]]) -> None:
-    """Insert the rows whose keys are not there yet."""
+    """Insert the rows whose keys do not exist."""
     connection.execute(insert_into(connection, table).on_conflict_do_nothing(), rows)
 
 
 def insert_into(connection: Connection, table: Table) -> postgresql.Insert | sqlite.Insert:
-    """An insert that knows of conflicts; both databases spell it alike, SQLAlchemy keeps them apart."""
+    """An insert with ON CONFLICT; SQLAlchemy has one for each database."""
     return postgresql.insert(table) if connection.dialect.name == "postgresql" else sqlite.insert(table)
 
 
 class _Ping:
-    """Runs a question that may hang beside the caller, who waits for a while and no longer; one at a time."""
+    """Runs a query that may hang in a thread and waits for it for a limited time; one at a time."""
 
     def __init__(self, ask: Callable[[], Any]) -> None:
         self._ask = ask

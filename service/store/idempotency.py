@@ -1,7 +1,7 @@
-"""Answers remembered under a caller's key, in the transaction that makes what they tell of: both are there, or neither.
+"""Responses stored under a caller's key, in the transaction that creates what they describe: both exist, or neither.
 
-The row is put in first. Whoever comes with the same key meanwhile waits for that transaction's end, in PostgreSQL on the row and in SQLite
-on the database, and then finds either the answer or nothing.
+The key's row is inserted first. A concurrent request with the same key waits for that transaction, in PostgreSQL on the row and in SQLite
+on the database, and then finds either the response or nothing.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ _UNANSWERED = 0
 
 
 def store_response(connection: Connection, asked: IdempotencyRecord | None) -> Callable[[Any], None]:
-    """Begin to remember, first of all in the transaction; call the result with what was made, last of all.
+    """Reserve the key at the start of a transaction; call the result with what was created, at its end.
 
-    Raises IdempotentReplay with the first answer where the same was asked before, IdempotencyKeyReused where it was something else.
+    Raises IdempotentReplay with the first response for a repeated request, IdempotencyKeyReused for another request.
     """
     if asked is None:
         return _discard
@@ -57,7 +57,7 @@ def _raise_replay(asked: IdempotencyRecord, row: RowMapping) -> NoReturn:
 
 
 class IdempotencyRows(Database):
-    """The part of the store that remembers answers."""
+    """Statements for idempotency keys."""
 
     def check_new(self, asked: IdempotencyRecord | None) -> None:
         """Raise as `store_response` does, without writing: before work that is costly or that may be refused by now."""
@@ -69,6 +69,6 @@ class IdempotencyRows(Database):
             _raise_replay(asked, row)
 
     def delete_old_responses(self, now: datetime) -> int:
-        """Forget the answers that are old enough; returns how many."""
+        """Delete responses older than KEY_RETENTION; returns their number."""
         with self._write() as connection:
             return connection.execute(delete(idempotency_keys).where(idempotency_keys.c.created_at < now - KEY_RETENTION)).rowcount

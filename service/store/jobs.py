@@ -1,8 +1,8 @@
-"""Jobs: rows that say what is to be done, who holds it and until when. Queues only point at them.
+"""Jobs: rows with state, owner and lease. Queues only point at them.
 
-A job's state never goes back: `queued` until it is first claimed, `running` from then on (held, or waiting for its next holder), and one
-of `succeeded`, `failed`, `cancelled` at the end. Whoever claims a job gets its attempt number with it and must show both to change it,
-so that a holder who lost the lease can spoil nothing.
+A job's state never goes back: `queued` until it is first claimed, `running` from then on (held, or waiting for its next owner), and one
+of `succeeded`, `failed`, `cancelled` at the end. A claim returns an attempt number; changes need owner and attempt, so that an owner who
+lost the lease cannot change the job.
 """
 
 from __future__ import annotations
@@ -28,17 +28,17 @@ MAX_ERROR_CHARS = 2000
 
 
 class JobRows(Database):
-    """The part of the store that remembers jobs and the workers' heartbeats."""
+    """Statements for jobs and the workers' heartbeats."""
 
     def create_job(self, kind: str, payload: Mapping[str, Any], now: datetime) -> Job:
-        """A new queued job. Commit first, send after: `Queue.send` is for the caller to do."""
+        """A new queued job. The caller sends the message after the commit (`Queue.send`)."""
         values = _new_job(kind, payload, now)
         with self._write() as connection:
             connection.execute(insert(jobs).values(values))
             return _job(connection.execute(select(jobs).where(jobs.c.id == values["id"])).mappings().one())
 
     def create_unique_job(self, kind: str, payload: Mapping[str, Any], now: datetime, dedup_key: str) -> tuple[Job, bool]:
-        """The open job about `dedup_key`, and whether it is a new one: however many ask at once, in however many processes, one is made."""
+        """The open job with `dedup_key`, and whether it is new: concurrent calls in any processes create one."""
         values = _new_job(kind, payload, now) | {"dedup_key": dedup_key}
         with self._write() as connection:
             new = insert_into(connection, jobs).values(values)
@@ -54,13 +54,13 @@ class JobRows(Database):
             return _job(row) if row else None
 
     def open_jobs(self, kind: str) -> tuple[Job, ...]:
-        """Jobs of a kind that are not over yet, oldest first."""
+        """Jobs of a kind that have not ended, oldest first."""
         query = select(jobs).where(jobs.c.kind == kind, jobs.c.state.in_(("queued", "running"))).order_by(jobs.c.created_at)
         with self._read() as connection:
             return tuple(_job(row) for row in connection.execute(query).mappings())
 
     def claim_job(self, job_id: str, owner: str, now: datetime, lease_s: float) -> Job | None:
-        """Take the job if nobody holds it and attempts are left; None means leave it alone. `owner` is unique to the claiming process."""
+        """Claim the job if it is free and has attempts left; None otherwise. `owner` is unique to the process."""
         lease = {"lease_owner": owner, "lease_expires_at": now + timedelta(seconds=lease_s), "sent_at": None}
         change = update(jobs).where(jobs.c.id == job_id, _free(now), _attempts_left(), ~jobs.c.cancel_requested)
         with self._write() as connection:
@@ -87,26 +87,26 @@ class JobRows(Database):
         return LeaseStatus(held, bool(cancel))
 
     def finish_job(self, job: Job, result: Mapping[str, Any], now: datetime, progress: tuple[int, int] = (0, 0)) -> bool:
-        """The holder's result and last progress; False, and nothing changed, for anybody else."""
+        """Store result and last progress; False, and no change, unless the caller holds the job."""
         told = {"progress_done": progress[0], "progress_total": progress[1]}
         return self._end(job, now, state="succeeded", result=dict(result), error=None, **told)
 
     def cancel_job(self, job: Job, now: datetime) -> bool:
-        """The holder has stopped because it was asked to."""
+        """The owner stopped after a cancellation."""
         return self._end(job, now, state="cancelled")
 
     def fail_attempt(self, job: Job, reason: str, now: datetime) -> bool:
-        """The holder's attempt failed: the job is over when it was the last one, and free for the next attempt otherwise."""
+        """The owner's attempt failed: the job ends with the last attempt, else it is free for the next."""
         if job.attempt - job.handed_back >= MAX_ATTEMPTS:
             return self._end(job, now, state="failed", error=reason[:MAX_ERROR_CHARS])
         return self._let_go(job, now, error=reason[:MAX_ERROR_CHARS])
 
     def release(self, job: Job, now: datetime) -> bool:
-        """The holder shuts down in good order: the next worker goes on, and no attempt is used up."""
+        """The owner shuts down in order: another worker continues, and no attempt is used."""
         return self._let_go(job, now, handed_back=jobs.c.handed_back + 1)
 
     def request_cancel(self, job_id: str, now: datetime) -> Job | None:
-        """Ask for the end of a job: at once while it is queued, by its holder while it runs. Returns the job, None if unknown."""
+        """Cancel a job: at once while it is queued, by its owner while it runs. Returns the job, None if unknown."""
         over = {"state": "cancelled", "cancel_requested": True, "updated_at": now, "dedup_key": None}
         with self._write() as connection:
             connection.execute(update(jobs).where(jobs.c.id == job_id, jobs.c.state == "queued").values(over))
@@ -115,17 +115,17 @@ class JobRows(Database):
         return self.job(job_id)
 
     def expire_lease(self, job: Job, now: datetime) -> bool:
-        """End the lease of a holder that is known to be dead, so that nobody has to wait for it to run out. Its attempt counts."""
+        """End the lease of a dead owner at once. Its attempt counts."""
         return self._let_go(job, now)
 
     def expired_jobs(self, now: datetime) -> tuple[Job, ...]:
-        """Running jobs that nobody holds any more."""
+        """Running jobs without a valid lease."""
         with self._read() as connection:
             found = connection.execute(select(jobs).where(_expired(now)).order_by(jobs.c.created_at))
             return tuple(_job(row) for row in found.mappings())
 
     def close_expired(self, now: datetime) -> int:
-        """End the unheld jobs that were cancelled or have no attempt left; returns how many."""
+        """End jobs without lease that were cancelled or have no attempt left; returns their number."""
         reason = func.coalesce(jobs.c.error, f"its worker died or hung in each of {MAX_ATTEMPTS} attempts")
         with self._write() as connection:
             over = {"updated_at": now, "dedup_key": None}
@@ -134,7 +134,7 @@ class JobRows(Database):
             return connection.execute(cancelled).rowcount + connection.execute(failed).rowcount
 
     def take_unsent(self, now: datetime) -> tuple[str, ...]:
-        """Ids of jobs that wait for a worker and have no message on its way; they count as sent from now on."""
+        """Ids of waiting jobs without a message; they count as sent from now on."""
         due = or_(
             and_(jobs.c.sent_at.is_(None), or_(jobs.c.state == "running", jobs.c.created_at <= now - timedelta(seconds=UNSENT_AFTER_S))),
             jobs.c.sent_at <= now - timedelta(seconds=RESEND_AFTER_S),
@@ -145,28 +145,28 @@ class JobRows(Database):
         return ids
 
     def unsend(self, job_id: str, now: datetime) -> None:
-        """The message for a waiting job came to nothing: the sweeper need not wait for it."""
+        """Mark a waiting job as not sent: the sweeper sends it at once."""
         with self._write() as connection:
             connection.execute(update(jobs).where(jobs.c.id == job_id, _free(now)).values(sent_at=None))
 
     def beat(self, worker: str, now: datetime) -> None:
-        """A worker is alive and gets work done. Those silent for a day are forgotten."""
+        """Record a heartbeat. Workers silent for a day are removed."""
         with self._write() as connection:
             _beat(connection, worker, now)
             connection.execute(delete(heartbeats).where(heartbeats.c.at < now - timedelta(days=1)))
 
     def last_beat(self) -> datetime | None:
-        """When any worker was last heard of."""
+        """Time of the newest heartbeat of any worker."""
         with self._read() as connection:
             return connection.scalar(select(heartbeats.c.at).order_by(heartbeats.c.at.desc()).limit(1))
 
     def workers_alive(self, since: datetime) -> int:
-        """How many workers were heard of since then."""
+        """Number of workers with a heartbeat since then."""
         with self._read() as connection:
             return int(connection.execute(select(func.count()).select_from(heartbeats).where(heartbeats.c.at >= since)).scalar_one())
 
     def forget_jobs(self, kind: str, before: datetime) -> int:
-        """Forget jobs of a kind that were over before then; returns how many."""
+        """Delete jobs of a kind that ended before then; returns their number."""
         over = and_(jobs.c.kind == kind, jobs.c.state.not_in(("queued", "running")), jobs.c.updated_at < before)
         with self._write() as connection:
             return connection.execute(delete(jobs).where(over)).rowcount

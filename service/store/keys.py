@@ -1,4 +1,4 @@
-"""Teams and their API keys. A key's secret is never kept, only its digest; keys are revoked, never deleted."""
+"""Teams and API keys. Only the digest of a secret is stored; keys are revoked, never deleted."""
 
 from __future__ import annotations
 
@@ -15,36 +15,36 @@ _KEY = (*(column for column in api_keys.c if column.name != "digest"), teams.c.n
 
 
 class KeyRows(Database):
-    """The part of the store that remembers teams and keys."""
+    """Statements for teams and keys."""
 
     def team(self, name: str, now: datetime) -> Team:
-        """The team of that name, made where there is none; two that make it at once get the same one."""
+        """The team of that name, created if needed; concurrent calls get the same one."""
         made = DEFAULT_TEAM if name == DEFAULT_TEAM else str(uuid.uuid4())
         with self._write() as connection:
             insert_new(connection, teams, [{"id": made, "name": name, "created_at": now}])
             return Team(**connection.execute(select(teams).where(teams.c.name == name)).mappings().one())
 
     def create_key(self, key: Key, digest: str) -> None:
-        """Keep a key of a team that is there, and the digest of its secret."""
+        """Store a key of an existing team, and the digest of its secret."""
         row = {column.name: getattr(key, column.name) for column in api_keys.c if column.name != "digest"}
         with self._write() as connection:
             connection.execute(insert(api_keys).values(row | {"digest": digest, "scopes": ",".join(key.scopes)}))
 
     def keys(self) -> tuple[Key, ...]:
-        """Every key that was ever made, by team and then by age."""
+        """All keys, revoked ones too, by team and age."""
         query = select(*_KEY).join(teams).order_by(teams.c.name, api_keys.c.created_at, api_keys.c.id)
         with self._read() as connection:
             return tuple(_key(row) for row in connection.execute(query).mappings())
 
     def find_key(self, key_id: str) -> tuple[Key, str] | None:
-        """The key of that id and the digest of its secret; None where there is none."""
+        """The key of that id and the digest of its secret, or None."""
         query = select(*_KEY, api_keys.c.digest).join(teams).where(api_keys.c.id == key_id)
         with self._read() as connection:
             row = connection.execute(query).mappings().first()
             return (_key(row), row["digest"]) if row else None
 
     def revoke_key(self, key_id: str, now: datetime) -> Key | None:
-        """The key, from now on without effect; None where there is none. One that was revoked before keeps its time."""
+        """The key, now revoked, or None. A key revoked before keeps that time."""
         with self._write() as connection:
             change = update(api_keys).where(api_keys.c.id == key_id, api_keys.c.revoked_at.is_(None))
             connection.execute(change.values(revoked_at=now))
@@ -52,7 +52,7 @@ class KeyRows(Database):
             return _key(row) if row else None
 
     def any_key(self) -> bool:
-        """Whether a key was ever made, good or not. A database that was never made, or has no such table yet, has none."""
+        """Whether any key exists, valid or not; False for a database without schema."""
         if self.absent():
             return False
         with self._read() as connection:

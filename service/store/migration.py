@@ -1,4 +1,4 @@
-"""Bringing a database to this release's schema: once, under a lock, because Alembic has none of its own."""
+"""Migration of a database to this release's schema, under a lock, which Alembic lacks."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ _LOCK_KEY = 0x0071_6C61_79  # "outlay", so that no other program's advisory lock
 
 
 def alembic_config() -> Config:
-    """Alembic's configuration, without a file: the migrations are the package `migrations`, wherever it is installed."""
+    """Alembic's configuration, without a file: the migrations are the package `migrations`."""
     config = Config()
     config.set_main_option("script_location", str(files("migrations")).replace("%", "%%"))
     return config
 
 
 def head_revision() -> str | None:
-    """The newest revision among the migration files."""
+    """Newest revision among the migration files."""
     return ScriptDirectory.from_config(alembic_config()).get_current_head()
 
 
 def upgrade(engine: Engine) -> None:
-    """Apply every missing migration. Safe to call from several processes at once; the later ones find nothing to do."""
+    """Apply every missing migration. Several processes may call it at once."""
     config = alembic_config()
     with _migration_lock(engine), engine.connect().execution_options(outlay_write=True) as connection:
         config.attributes["connection"] = connection

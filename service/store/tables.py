@@ -1,7 +1,7 @@
-"""The tables, as SQLAlchemy Core sees them: jobs, prices, teams, and what all have in common.
+"""Tables in SQLAlchemy Core: jobs, prices, teams, and shared column types.
 
-Those of what is tracked stand in `tracking_tables`, those of scenarios in `scenario_tables`; the package loads all three. A change in any
-of them needs a file in `migrations/versions` and a new `HEAD`.
+Tables of tracking are in `tracking/tables.py`, those of scenarios in `scenarios/tables.py`; the package loads all three. A change needs a
+file in `migrations/versions` and a new `HEAD`.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ HEAD = "0007"
 
 
 class UtcTime(TypeDecorator[datetime]):
-    """A moment with its time zone: stored in UTC, returned in UTC, refused when it has no zone."""
+    """A time with zone: stored and returned in UTC, refused without zone."""
 
     impl = DateTime(timezone=True)
     cache_ok = True
@@ -50,7 +50,7 @@ class UtcTime(TypeDecorator[datetime]):
 
 
 class ExactDecimal(TypeDecorator[Decimal]):
-    """A decimal kept to its last digit, as text: SQLite has no decimals and cloud prices come with up to nine places."""
+    """An exact decimal, stored as text: SQLite has no decimals, and cloud prices have up to nine places."""
 
     LENGTH = 40
     impl = String(LENGTH)
@@ -66,7 +66,7 @@ class ExactDecimal(TypeDecorator[Decimal]):
 
 
 def length_of(column: Column[Any]) -> int:
-    """Characters that a text column takes. Raises TypeError for another kind of column."""
+    """Maximum number of characters of a text column. Raises TypeError for another kind of column."""
     length = getattr(column.type, "length", None)
     if not isinstance(length, int):
         raise TypeError(f"{column.name} has no length")
@@ -197,7 +197,7 @@ team_prices = Table(
 
 
 def _price_change() -> tuple[Column[Any], ...]:
-    """What a row of history says."""
+    """Columns of a row of price history."""
     return (
         Column("asked", String(64), nullable=False),
         Column("provider", String(64), nullable=False),

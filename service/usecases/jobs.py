@@ -1,4 +1,4 @@
-"""Running a job: claim its row, hold the lease while the work goes on, and leave the row as the outcome demands."""
+"""Running a job: claim its row, extend the lease during the work, then settle the row by the outcome."""
 
 from __future__ import annotations
 
@@ -27,23 +27,23 @@ It may be run again from the start after any step, so it must find its own work 
 
 
 class JobStopped(Exception):
-    """Raised by `step` inside a job that must not go on. A job lets it pass."""
+    """Raised by `step` inside a job that must stop. A job does not catch it."""
 
 
 class JobCancelled(JobStopped):
-    """Somebody asked for the job's end."""
+    """The job was cancelled."""
 
 
 class JobHandedBack(JobStopped):
-    """The worker shuts down; the next one goes on."""
+    """The worker shuts down; another one continues."""
 
 
 class LeaseLost(JobStopped):
-    """The lease ran out or went to another worker: nothing this one does counts any more."""
+    """The lease expired or another worker has it: results of this attempt are void."""
 
 
 def never_stops() -> bool:
-    """Nobody asks this process to stop."""
+    """False: this process is not asked to stop."""
     return False
 
 
@@ -54,7 +54,7 @@ def _no_dead_owners(owner: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Worker:
-    """The process that runs jobs: its unique name, whether it is shutting down, and which other owners it knows to be dead."""
+    """The process that runs jobs: its unique name, whether it shuts down, and which other owners are known to be dead."""
 
     owner: str
     stopping: Callable[[], bool] = never_stops
@@ -62,14 +62,14 @@ class Worker:
 
 
 def submit(context: AppContext, kind: str, payload: Mapping[str, Any]) -> Job:
-    """A new job: its row first, then the message. It is safe, and readable, when this returns."""
+    """A new job: its row first, then the message. It is stored and readable when this returns."""
     job = context.store.create_job(kind, payload, context.clock())
     context.queue.send(job.id)
     return job
 
 
 def run_job(context: AppContext, job_id: str, kinds: Mapping[str, JobFunction], worker: Worker) -> None:
-    """Run the job if it is free; return quietly if it is not, is over or is unknown. A worker that shuts down leaves it to the next."""
+    """Run the job if it is free; otherwise return. A worker that shuts down leaves it to another."""
     if worker.stopping():
         context.store.unsend(job_id, context.clock())
         return
@@ -83,7 +83,10 @@ def run_job(context: AppContext, job_id: str, kinds: Mapping[str, JobFunction], 
 
 
 def sweep(context: AppContext, worker: str, send: Callable[[str], bool]) -> int:
-    """Close what has no attempt left, send again what waits without a message, note that `worker` is alive; returns how many were sent."""
+    """Close jobs without attempts left, resend jobs without a message, record a heartbeat of `worker`.
+
+    Returns the number of messages sent.
+    """
     now = context.clock()
     context.store.beat(worker, now)
     context.store.close_expired(now)
@@ -94,7 +97,7 @@ def sweep(context: AppContext, worker: str, send: Callable[[str], bool]) -> int:
 
 
 def _expire_dead_lease(context: AppContext, job_id: str, worker: Worker) -> None:
-    """Free a job whose holder this worker knows to be dead: its message came back long before its lease runs out."""
+    """Free a job whose owner is known to be dead: its message returns long before its lease expires."""
     job = context.store.job(job_id)
     if job is not None and job.state == "running" and job.lease_owner is not None and worker.is_dead(job.lease_owner):
         context.store.expire_lease(job, context.clock())
@@ -107,10 +110,10 @@ def _job_function(kinds: Mapping[str, JobFunction], name: str) -> JobFunction:
 
 
 class JobLease:
-    """Holds a claimed job: a thread renews the lease beside the work, and leaving the block settles the row.
+    """Lease of a claimed job: a thread renews it during the work, and leaving the block settles the row.
 
-    An exception does not leave the block: it ends the attempt, and its text becomes the job's error.
-    What ends the process (SystemExit) does leave it, after the job was given back.
+    An exception does not leave the block: it ends the attempt, and its text becomes the job's error. An exit of the process (SystemExit)
+    does leave it, after the job was released.
     """
 
     def __init__(self, context: AppContext, job: Job, worker: Worker) -> None:
@@ -127,7 +130,7 @@ class JobLease:
         return self
 
     def step(self, done: int, total: int) -> None:
-        """Note the progress; raise Stopped when the job is not to go on."""
+        """Store the progress; raise JobStopped where the job must stop."""
         self._progress = (done, total)
         if self._lost:
             raise LeaseLost
@@ -137,7 +140,7 @@ class JobLease:
             raise JobHandedBack
 
     def finish(self, result: Mapping[str, Any]) -> None:
-        """Write the result, if the job is still ours."""
+        """Store the result, if the lease still holds. Raises LeaseLost."""
         if not self._context.store.finish_job(self._job, result, self._context.clock(), self._progress):
             raise LeaseLost
 
@@ -162,7 +165,7 @@ class JobLease:
             store.fail_attempt(job, f"{type(error).__name__}: {error}", now)
 
     def _keep(self) -> None:
-        """Renew until the work is done. A database that is away for a while is waited for, as long as the lease lasts."""
+        """Renew until the work is done. An unavailable database is waited for as long as the lease lasts."""
         sure_until = time.monotonic() + LEASE_S
         while not self._done.wait(RENEW_S):
             asked = time.monotonic()

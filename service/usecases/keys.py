@@ -1,4 +1,4 @@
-"""API keys: making one, and telling on whose behalf somebody comes who shows one."""
+"""API keys: creation and authentication."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _EXPIRES = re.compile(r"([1-9][0-9]{0,4})([hd])")
 
 
 class AuthenticationError(Exception):
-    """The key is missing or no good; the text says why as far as its holder may know. `shown` says whether there was one."""
+    """The key is missing or invalid; the text gives the reason as far as its holder may know. `shown`: whether a key was sent."""
 
     def __init__(self, why: str, *, shown: bool) -> None:
         super().__init__(why)
@@ -37,9 +37,9 @@ class AuthenticationError(Exception):
 
 
 def make_key(context: AppContext, team: str, name: str, scopes: Sequence[str], expires: str) -> tuple[Key, str]:
-    """A new key of a team, which is made where there is none, and its token: nobody can read that anywhere later.
+    """A new key of a team, which is created if needed, and its token, which cannot be read later.
 
-    `expires` is a time from now, such as 90d or 12h, or never. Raises InvalidRequest.
+    `expires` is a duration such as 90d or 12h, or never. Raises InvalidRequest.
     """
     now = context.clock()
     checked_name(name, "/name")
@@ -52,7 +52,7 @@ def make_key(context: AppContext, team: str, name: str, scopes: Sequence[str], e
 
 
 def parse_expiry(text: str, now: datetime) -> datetime | None:
-    """When a key made now with `text` expires. Raises InvalidRequest."""
+    """Expiry of a key created now. Raises InvalidRequest."""
     if text == "never":
         return None
     found = _EXPIRES.fullmatch(text)
@@ -62,12 +62,12 @@ def parse_expiry(text: str, now: datetime) -> datetime | None:
 
 
 def hash_secret(secret: str) -> str:
-    """What is kept of a secret. It is random and long, so a quick digest is as good as a slow one."""
+    """Digest of a secret. It is random and long, so a fast hash is sufficient."""
     return hashlib.sha256(secret.encode()).hexdigest()
 
 
 class Authenticator:
-    """Knows who may come in, for one process; what it knows of a key is at most `KEY_CACHE_S` old."""
+    """Authenticates tokens in one process; cached keys are at most `KEY_CACHE_S` old."""
 
     def __init__(self, context: AppContext, ticks: Callable[[], float] = time.monotonic) -> None:
         self._context = context
@@ -78,9 +78,9 @@ class Authenticator:
         self._find = lru_cache(CACHED_KEYS)(self._look_up)
 
     def needs_keys(self) -> bool:
-        """Whether any key was ever made: from then on nobody comes in without one.
+        """Whether any key exists: then every request needs one.
 
-        While the database is away it is as it was; raises StoreUnavailable where that is not known either.
+        While the database is away the last answer holds; raises StoreUnavailable where there was none.
         """
         due = not self._needed and self._ticks() >= self._ask_again
         # one asks, the others go on with what was known: a hung database must not hold every thread

@@ -1,7 +1,7 @@
-"""On whose behalf a request comes, whether that may ask for this, and how often.
+"""Authentication, authorisation and rate limits.
 
-Every address under /v1/ asks for an API key as soon as one was ever made (RFC 6750, bearer tokens); the others are open to all. What a view
-needs stands on it (`needs`); one that says nothing needs `read`, and one that changes something must say so.
+Every address under /v1/ needs an API key as soon as one exists (RFC 6750, bearer tokens); the others are open. A view states its scope
+with `needs`; the default is `read`, and a view that changes something must state its scope.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ _View = TypeVar("_View", bound=Callable[..., Any])
 def needs(scope: Scope, look: Callable[..., object] | None = None) -> Callable[[_View], _View]:
     """Mark a view as needing `scope`.
 
-    `look`, called with the view's own arguments from the address, raises NotFound where the principal may not know of what is addressed: so
-    that somebody without the scope learns no more from a 403 than from reading.
+    `look`, called with the view's arguments, raises NotFound where the principal may not know of the addressed object: so that a 403
+    discloses no more than a read.
     """
 
     def mark(view: _View) -> _View:
@@ -49,23 +49,23 @@ def needs(scope: Scope, look: Callable[..., object] | None = None) -> Callable[[
 
 
 def scope_by_method(method: str) -> Scope:
-    """What a view needs that says nothing. POST is the method of calculations too."""
+    """Scope of a view that states none. POST is also the method of calculations."""
     return "read" if method.upper() in ("GET", "HEAD", "OPTIONS", "POST") else "write"
 
 
 def principal() -> Principal:
-    """On whose behalf the present request is made."""
+    """Principal of the present request."""
     found: Principal = g.principal
     return found
 
 
 def team_context() -> AppContext:
-    """The context of the present request's team, with what its finished runs have taught and its own prices."""
+    """Context of the request's team, with its own prices and the outcomes of its finished runs."""
     return context_for_team(current_app.extensions["context"], current_app.extensions["feedback"], principal())
 
 
 def register(app: Flask) -> None:
-    """Let nobody in who must not come in; after the request ids, before anything that reads a body."""
+    """Install authentication; after request ids, before body parsing."""
     app.extensions["authenticator"] = Authenticator(app.extensions["context"])
     app.extensions["counts"] = MemoryCache()
     app.extensions["feedback"] = FeedbackCache(app.extensions["context"].store)
@@ -101,7 +101,7 @@ def _token() -> str | None:
 
 
 def _count(key: str) -> None:
-    """In Redis where all processes count together; in this one's memory while that is away: nobody is refused because of an outage."""
+    """Count a request in Redis for all processes, in memory while Redis is away: no request is refused because of an outage."""
     context = current_app.extensions["context"]
     quota, window_s = context.settings.quota
     name = f"requests:{key}"

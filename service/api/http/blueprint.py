@@ -1,4 +1,4 @@
-"""What a resource module is written with: a blueprint that reads strict JSON, refuses unknown parameters and documents its problems."""
+"""The blueprint of resource modules: reads strict JSON, refuses unknown parameters, documents problems."""
 
 from __future__ import annotations
 
@@ -32,21 +32,21 @@ KEYLESS_BLUEPRINTS = ("health", "docs")
 
 
 def json_response(payload: Any, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
-    """`payload` as the answer, as it is: the quick way for views whose schema only documents. Raises ValueError on NaN."""
+    """`payload` as a JSON response without serialisation by a schema. Raises ValueError on NaN."""
     return Response(strict_json.dumps(payload), status, headers, content_type=JSON)
 
 
 class StrictParser(FlaskParser):
-    """webargs over our own JSON reader; every problem of the input is a 422 with pointers."""
+    """webargs with the strict JSON reader; every error of the input is a 422 with pointers."""
 
     DEFAULT_UNKNOWN_BY_LOCATION = FlaskParser.DEFAULT_UNKNOWN_BY_LOCATION | {"query": ma.RAISE, "querystring": ma.RAISE}
 
     def load_json(self, req: Request, schema: ma.Schema) -> Any:  # noqa: ARG002 - webargs' signature
-        """The body, strictly read."""
+        """The strictly parsed body."""
         return request_body.read_json()
 
     def load_querystring(self, req: Request, schema: ma.Schema) -> Any:
-        """The query parameters; one given twice is an error where a list is not expected."""
+        """The query parameters; a repeated one is an error unless it is a list."""
         lists = {field.data_key or name for name, field in schema.load_fields.items() if isinstance(field, ma.fields.List)}
         twice = [name for name, values in req.args.lists() if len(values) > 1 and name not in lists]
         if twice:
@@ -54,14 +54,14 @@ class StrictParser(FlaskParser):
         return super().load_querystring(req, schema)
 
     def handle_error(self, error: ma.ValidationError, req: Request, schema: ma.Schema, **_: Any) -> Any:  # noqa: ARG002
-        """Raise the 422. webargs has put the messages under their location, which is no part of a pointer."""
+        """Raise the 422. webargs nests the messages under their location, which is no part of a pointer."""
         messages: Any = error.messages
         errors = [entry for below in messages.values() for entry in pointers(below, schema)]
         raise HttpError(422, errors=errors)
 
 
 class Blueprint(SmorestBlueprint):  # type: ignore[misc]  # flask-smorest has no types
-    """flask-smorest's blueprint with the rules of this service."""
+    """flask-smorest's blueprint with this service's rules."""
 
     ARGUMENTS_PARSER = StrictParser()
 
@@ -86,17 +86,17 @@ class Blueprint(SmorestBlueprint):  # type: ignore[misc]  # flask-smorest has no
 
     @staticmethod
     def doc(**options: Any) -> Callable[[_View], _View]:
-        """As in flask-smorest, typed; `parameters` stand beside the others."""
+        """As in flask-smorest, typed; `parameters` are added to the others."""
         decorator: Callable[[_View], _View] = SmorestBlueprint.doc(**options)
         return decorator
 
     def arguments(self, schema: Any, **options: Any) -> Callable[[Any], Any]:
-        """As in flask-smorest; the schema is made once, not at every request."""
+        """As in flask-smorest; the schema is created once, not for every request."""
         decorator: Callable[[Any], Any] = super().arguments(schema() if isinstance(schema, type) else schema, **options)
         return decorator
 
     def register_views_in_doc(self, api: Api, *args: Any, **named: Any) -> None:
-        """As in flask-smorest, when somebody asks for the specification."""
+        """As in flask-smorest, when the specification is requested."""
         api.describe_later(partial(super().register_views_in_doc, api, *args, **named))
 
     def _prepare_problem_doc(self, doc: dict[str, Any], doc_info: dict[str, Any], method: str, **_: Any) -> dict[str, Any]:

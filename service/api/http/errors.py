@@ -1,4 +1,4 @@
-"""Every 4xx and 5xx as RFC 9457 problem+json, from one place."""
+"""Every 4xx and 5xx as RFC 9457 problem+json."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ KNOWN: dict[int, tuple[str, str]] = {
 
 
 class HttpError(Exception):
-    """A request refused by the HTTP layer itself, before any use case; `errors` are `{"pointer", "message"}` entries."""
+    """A request refused by the HTTP layer, before any use case; `errors` are `{"pointer", "message"}` entries."""
 
     def __init__(
         self, status: int, detail: str = "", *, errors: list[dict[str, Any]] | None = None, headers: Mapping[str, str] | None = None
@@ -70,7 +70,7 @@ def problem(
     headers: Mapping[str, str] | None = None,
     **more: Any,
 ) -> Response:
-    """The problem+json answer for `status`; `kind` is the last part of its stable `type`, `more` are extension members."""
+    """The problem+json response for `status`; `kind` is the last part of its stable `type`, `more` are extension members."""
     body = problem_body(status, detail, title=title, kind=kind, errors=errors, request_id=g.get("request_id", "")) | more
     response = Response(dumps(body), status, content_type=CONTENT_TYPE)
     for name, value in (headers or {}).items():
@@ -81,7 +81,7 @@ def problem(
 def problem_body(
     status: int, detail: str = "", *, title: str = "", kind: str = "", errors: list[dict[str, Any]] | None = None, request_id: str = ""
 ) -> dict[str, Any]:
-    """The members of a problem; also what stands in a batch's answers in the place of an estimate."""
+    """Members of a problem; also an entry of a batch's answers instead of an estimate."""
     title = title or KNOWN.get(status, ("Error", ""))[0]
     if errors and len(errors) == 1 and not detail:
         detail = f"{errors[0]['pointer']}: {errors[0]['message']}".removeprefix(": ")
@@ -96,7 +96,7 @@ def problem_body(
 
 
 def domain_error_body(error: DomainError, request_id: str = "") -> dict[str, Any]:
-    """The members of a problem that a use case raised; the type comes from the class's name, so it is stable."""
+    """Members of a problem that a use case raised; its type is the class's name."""
     entry: dict[str, Any] = {"pointer": error.pointer, "message": error.message}
     if isinstance(error, UnknownName) and error.near:
         entry["near"] = list(error.near)
@@ -105,7 +105,7 @@ def domain_error_body(error: DomainError, request_id: str = "") -> dict[str, Any
 
 
 def response_name(status: int) -> str:
-    """The name of a status's problem among the specification's components, for `alt_response(404, response_name(404))`."""
+    """Name of a status's problem among the specification's components, for `alt_response(404, response_name(404))`."""
     return "".join(word.capitalize() for word in KNOWN[status][0].split())
 
 
@@ -115,7 +115,7 @@ def slug(words: str) -> str:
 
 
 def register(app: Flask) -> None:
-    """Answer every error of `app` with a problem. The handlers here replace flask-smorest's, so register after it."""
+    """Handle every error of `app` with a problem. Register after flask-smorest, whose handlers these replace."""
     from sqlalchemy.exc import InterfaceError, OperationalError
     from sqlalchemy.exc import TimeoutError as PoolTimeout
 

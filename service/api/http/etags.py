@@ -1,4 +1,4 @@
-"""ETags of answers that are worth not sending twice (RFC 9110)."""
+"""ETags of large answers (RFC 9110)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ ETAG: dict[str, Any] = {"ETag": {"schema": {"type": "string"}, "description": "O
 
 
 def with_etag(response: Response) -> Response:
-    """The answer with an ETag of its bytes; a 304 without a body where the client has it already."""
+    """The response with an ETag of its bytes; a 304 without body where the client has it."""
     response.add_etag()
     response.make_conditional(request)
     return response

@@ -56,7 +56,7 @@ class HeaderTimeoutParser:
 
 
 def _with_header_timeout(connection: Any, init: Callable[[], None]) -> Callable[[], None]:
-    """The connection's own `init`, its parser wrapped."""
+    """The connection's `init`, its parser wrapped."""
 
     def initialise() -> None:
         init()
@@ -67,10 +67,10 @@ def _with_header_timeout(connection: Any, init: Callable[[], None]) -> Callable[
 
 
 class ProblemWorker(ThreadWorker):  # type: ignore[misc]  # gunicorn has no types
-    """ThreadWorker with problem+json for requests that cannot be parsed, and no endless patience while headers come in."""
+    """ThreadWorker with problem+json for requests that cannot be parsed, and a time limit for headers."""
 
     def handle(self, conn: Any) -> Any:
-        """Serve one request; a connection that goes silent within its headers gives its thread back after 3 s."""
+        """Serve one request; a connection that stalls within its headers frees its thread after 3 s."""
         # The application bounds the body by the socket's timeout; gunicorn waits for headers in blocking mode, where only this helps.
         conn.sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, struct.pack("ll", int(STALL_S), 0))
         if not conn.initialized:
@@ -78,7 +78,7 @@ class ProblemWorker(ThreadWorker):  # type: ignore[misc]  # gunicorn has no type
         return super().handle(conn)
 
     def handle_error(self, req: Any, client: socket.socket, addr: Any, exc: Exception) -> None:  # noqa: ARG002 - gunicorn's signature
-        """Answer a request that never became one."""
+        """Answer a request that could not be parsed."""
         request_id = new_request_id()
         status = next((status for kind, status in STATUSES if isinstance(exc, kind)), 500)
         fields = {"request_id": request_id, "status": status, "error": type(exc).__name__}
@@ -93,7 +93,7 @@ class ProblemWorker(ThreadWorker):  # type: ignore[misc]  # gunicorn has no type
 
 
 def answer(status: int, request_id: str) -> bytes:
-    """A whole HTTP response with a problem for its body."""
+    """A complete HTTP response with a problem as body."""
     body = problem_body(status, request_id=request_id)
     text = strict_json.dumps(body).encode()
     headers = [("Content-Type", CONTENT_TYPE), ("Content-Length", str(len(text))), (HEADER, request_id), ("Connection", "close")]

@@ -1,4 +1,4 @@
-"""`Idempotency-Key` on requests that make something (draft-ietf-httpapi-idempotency-key-header-07): asked twice, made once."""
+"""`Idempotency-Key` of requests that create something (draft-ietf-httpapi-idempotency-key-header-07): a repeat creates nothing."""
 
 from __future__ import annotations
 
@@ -32,16 +32,16 @@ _ACCEPTED = re.compile(r'("?)([A-Za-z0-9._:/+=-]{1,200})\1')
 
 
 def register(app: Flask) -> None:
-    """Answer what was asked before with what was answered then."""
+    """Answer a repeated request with the first response."""
     app.register_error_handler(IdempotentReplay, _on_replay)
 
 
 def idempotency_record(
     status: int, body: Callable[[Any], Mapping[str, Any]], location: Callable[[Any], str] | None = None
 ) -> IdempotencyRecord | None:
-    """What the present request's answer is to be remembered under, for the store to do so with what it makes; None without the header.
+    """Idempotency record of the present request, stored with what it creates; None without the header.
 
-    `status`, `body` and `location` make the answer of what was made. Raises HttpError.
+    `status`, `body` and `location` make the response of what was created. Raises HttpError.
     """
     given = request.headers.get(HEADER)
     if given is None:
@@ -60,7 +60,7 @@ def idempotency_record(
 
 
 def _digest() -> str:
-    """Of method, address and body, byte for byte."""
+    """Digest of method, address and body."""
     asked = hashlib.sha256(f"{request.method} {request.full_path}\n".encode())
     asked.update(g.get("body", b""))
     return asked.hexdigest()

@@ -1,4 +1,4 @@
-"""Flask's own JSON, made as strict as ours."""
+"""Flask's JSON, made strict."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from service.schemas import strict_json
 
 
 class StrictProvider(JSONProvider):
-    """For `jsonify` and whatever else asks Flask for JSON."""
+    """Provider for `jsonify` and other uses of Flask's JSON."""
 
     def dumps(self, obj: Any, **kwargs: Any) -> str:  # noqa: ARG002 - Flask's signature
         """Compact text, keys in order, no NaN."""
         return strict_json.dumps(obj)
 
     def loads(self, s: str | bytes, **kwargs: Any) -> Any:  # noqa: ARG002 - Flask's signature
-        """Strictly parsed; raises BadJson."""
+        """The strictly parsed value. Raises BadJson."""
         return strict_json.parse(s.encode() if isinstance(s, str) else s)

@@ -1,8 +1,8 @@
 """Request metrics under OpenTelemetry's names, summed over all worker processes.
 
 With PROMETHEUS_MULTIPROC_DIR set, each process writes to files in that directory and a scrape adds them up. The files are named after a
-slot that a process holds by a lock as long as it lives, not after its process id: a worker that follows a dead one counts on in its files,
-so sums survive restarts and the directory stays as small as the number of workers that ever ran at the same time.
+slot that a process locks while it runs, not after its process id: a worker that follows a dead one continues its files, so that sums
+survive restarts and the directory stays as small as the largest number of concurrent workers.
 """
 
 from __future__ import annotations
@@ -30,17 +30,17 @@ _held_slots: list[int] = []
 
 
 def start() -> None:
-    """Make the series ready before requests come; two threads must not both do it."""
+    """Create the series before requests arrive; two threads must not both do it."""
     _durations()
 
 
 def observe(method: str, route: str, status: int, duration_s: float) -> None:
-    """Count one answered request. `route` is a template or UNMATCHED, never a path: the number of series must not follow the input."""
+    """Count one request. `route` is a template or UNMATCHED, never a path: the number of series must not depend on input."""
     _series(method if method in METHODS else OTHER_METHOD, route, status).observe(duration_s)
 
 
 def exposition() -> Response:
-    """All series in Prometheus' text format, of all processes where there are several."""
+    """All series in Prometheus' text format, of all processes."""
     from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_latest, multiprocess
 
     registry = _registry()
@@ -79,7 +79,7 @@ def _series(method: str, route: str, status: int) -> Histogram:
 
 
 def _claim_slot(directory: Path) -> str:
-    """The first slot no living process holds; the kernel frees it when this process ends, however it ends."""
+    """The first slot that no running process holds; the kernel frees it when this process ends."""
     directory.mkdir(parents=True, exist_ok=True)
     for number in count():
         handle = os.open(directory / f"slot_{number}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)

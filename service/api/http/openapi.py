@@ -1,4 +1,4 @@
-"""The specification, built from the schemas the service validates with."""
+"""The OpenAPI specification, built from the schemas that validate requests."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ Every answer carries `{request_ids.HEADER}`; send your own to find it in the log
 
 
 class Api(SmorestApi):  # type: ignore[misc]  # flask-smorest has no types
-    """flask-smorest's, with our problems in the place of its error bodies."""
+    """flask-smorest's Api with problem+json in place of its error bodies."""
 
     ERROR_SCHEMA = ProblemSchema
 
@@ -63,11 +63,11 @@ class Api(SmorestApi):  # type: ignore[misc]  # flask-smorest has no types
         super().__init__(*args, **kwargs)
 
     def describe_later(self, describe: Callable[[], None]) -> None:
-        """Put off a part of the specification until somebody asks for it: it takes longer than all else at the start of a process."""
+        """Postpone a part of the specification until it is requested: it takes longer than the rest of a process's start."""
         self._undescribed.append(describe)
 
     def described(self) -> dict[str, Any]:
-        """The whole specification."""
+        """The complete specification."""
         with self._describing:
             while self._undescribed:
                 self._undescribed.pop(0)()
@@ -80,10 +80,10 @@ class Api(SmorestApi):  # type: ignore[misc]  # flask-smorest has no types
         self.spec.components.response(self.DEFAULT_ERROR_RESPONSE_NAME, _problem_response(0, "Any other error"), lazy=True)
 
     def _register_pagination_header(self) -> None:
-        """Nothing: pages carry their cursor in the body."""
+        """Nothing: pages have their cursor in the body."""
 
     def _register_error_handlers(self) -> None:
-        """Nothing: service.api.http.errors answers all errors."""
+        """Nothing: service.api.http.errors handles all errors."""
 
 
 def _problem_response(status: int, description: str) -> dict[str, Any]:
@@ -93,7 +93,7 @@ def _problem_response(status: int, description: str) -> dict[str, Any]:
 
 
 def register(app: Flask) -> Api:
-    """An Api on `app`, to register blueprints with."""
+    """An Api on `app`, to register blueprints."""
     plugin = Plugin(schema_name_resolver=_schema_name)
     app.config.update(API_TITLE=TITLE, API_VERSION=API_VERSION, OPENAPI_VERSION=OPENAPI_VERSION)
     api = Api(app, spec_kwargs={"marshmallow_plugin": plugin, "info": {"description": DESCRIPTION}})
@@ -120,15 +120,15 @@ def _schema_name(schema: Any) -> str:
 
 
 class Converter(OpenAPIConverter):
-    """apispec's, knowing our own fields."""
+    """apispec's converter for this service's fields."""
 
     def init_attribute_functions(self) -> None:
-        """Ask our fields last, so that what they say stands."""
+        """Apply this service's fields last, so that they have precedence."""
         super().init_attribute_functions()  # type: ignore[no-untyped-call]
         self.attribute_functions.append(self.own_properties)
 
     def own_properties(self, field: Any, ret: dict[str, Any], **_: Any) -> dict[str, Any]:
-        """The JSON schema of one of our own fields, nullable where it is."""
+        """JSON schema of one of this service's fields, nullable where it allows null."""
         if isinstance(field, OrWord):
             properties: dict[str, Any] = {"anyOf": [{"type": "string", "const": field.word}, self.field2property(field.inner)]}
         elif isinstance(field, OwnField | Items):
@@ -157,7 +157,7 @@ def _nullable(properties: dict[str, Any]) -> dict[str, Any]:
 
 
 def document(app: Flask) -> dict[str, Any]:
-    """The specification of `app` as plain data."""
+    """The specification of `app` as builtin types."""
     from service.schemas import strict_json
 
     plain: dict[str, Any] = strict_json.parse(strict_json.dumps(app.extensions["api"].described()).encode())
@@ -165,7 +165,7 @@ def document(app: Flask) -> dict[str, Any]:
 
 
 def to_yaml(app: Flask) -> str:
-    """The specification as committed in openapi.yaml; the same application gives the same bytes."""
+    """The specification as YAML; the same application gives the same bytes."""
     import yaml
 
     return yaml.safe_dump(document(app), sort_keys=False, allow_unicode=True, width=100)

@@ -1,4 +1,4 @@
-"""Pages over ordered lists by the last key seen, so that what is written meanwhile moves nothing."""
+"""Keyset pagination of ordered lists: rows written meanwhile do not shift pages."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ _BASE64URL = re.compile(r"[A-Za-z0-9_-]+")
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """What is asked for: at most `limit` entries whose key comes after `after` (None: from the start)."""
+    """A requested page: at most `limit` entries with keys after `after` (None: from the start)."""
 
     limit: int = DEFAULT_LIMIT
     after: Key | None = None
 
 
 def page_of(query: dict[str, Any], key_types: tuple[type, ...]) -> Page:
-    """The page that loaded query parameters ask for, its cursor's key checked to be of `key_types`.
+    """The page of loaded query parameters, its cursor checked to hold a key of `key_types`.
 
     Raises InvalidRequest with pointer /cursor.
     """
@@ -45,7 +45,7 @@ def cursor_of(key: Key) -> str:
 
 
 def read_cursor(cursor: str, key_types: tuple[type, ...]) -> Key:
-    """The key inside a cursor. Raises InvalidRequest with pointer /cursor for anything this service did not write for such a list."""
+    """The key of a cursor. Raises InvalidRequest with pointer /cursor for anything that this list did not return."""
     values = _decoded(cursor)
     if not isinstance(values, list) or [type(value) for value in values] != list(key_types):
         raise InvalidRequest("not a cursor that this list has given", "/cursor")
@@ -75,6 +75,6 @@ def number_after(page: Page) -> int:
 
 
 def numbered_page(found: Sequence[_Item], limit: int, body: Callable[[_Item], dict[str, Any]], number: Callable[[_Item], int]) -> Response:
-    """The first `limit` of what was found after a number; one more than that says that there is another page."""
+    """The first `limit` of the entries found after a number; one more entry than that means another page."""
     cursor = cursor_of((number(found[limit - 1]),)) if len(found) > limit else None
     return json_response({"items": [body(entry) for entry in found[:limit]], "next_cursor": cursor})

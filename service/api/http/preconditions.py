@@ -1,4 +1,4 @@
-"""Versions, ETags and If-Match (RFC 9110): of two that change the same version, one is told."""
+"""Versions, ETags and If-Match (RFC 9110): of two writers of one version, one gets 412."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _V = TypeVar("_V", bound=_Versioned)
 
 
 def with_version_etag(response: Response, version: int) -> Response:
-    """The answer with its version for an ETag; a 304 without a body where the client has it already."""
+    """The response with its version as ETag; a 304 without body where the client has it."""
     response.set_etag(str(version))
     if request.method == "GET" and not request.if_match:
         response.make_conditional(request)
@@ -45,7 +45,7 @@ def with_version_etag(response: Response, version: int) -> Response:
 
 @contextmanager
 def check_if_match(row: _V) -> Iterator[_V]:
-    """The version that If-Match means. Raises HttpError: 428 without one, 412 where it is not the newest, now or when it is changed."""
+    """Context of a change to the version named by If-Match. Raises HttpError: 428 without the header, 412 where it is not the newest."""
     if not request.if_match:
         raise HttpError(428, MISSING_IF_MATCH)
     if str(row.version) not in request.if_match:

@@ -1,4 +1,4 @@
-"""Request bodies: how large, in which coding, how long one waits for them, and the strict JSON inside."""
+"""Request bodies: size limits, codings, time limits, and strict JSON."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _NO_CODING = {"Accept-Encoding": "identity"}
 
 
 def body_limit(limit_bytes: int) -> Callable[[_View], _View]:
-    """Mark a view as taking bodies of up to `limit_bytes` instead of the usual 1 MiB."""
+    """Mark a view as accepting bodies of up to `limit_bytes` instead of 1 MiB."""
 
     def mark(view: _View) -> _View:
         view.body_limit_bytes = limit_bytes  # type: ignore[attr-defined]
@@ -41,7 +41,7 @@ def register(app: Flask) -> None:
 
 
 def limit_bytes(endpoint: str | None, method: str) -> int:
-    """The largest body that an endpoint of the current application takes."""
+    """Size limit of bodies of an endpoint of the current application."""
     view: Any = current_app.view_functions.get(endpoint or "")
     view = getattr(getattr(view, "view_class", None), method.lower(), view)
     limit: int = getattr(view, "body_limit_bytes", DEFAULT_BODY_BYTES)
@@ -57,7 +57,7 @@ def read_json() -> Any:
 
 
 def read_body() -> bytes:
-    """The body of the current request, its length checked before; `g.body` from then on. Raises HttpError: 408 stalled, 400 ended early."""
+    """The body of the current request, also in `g.body`. Raises HttpError: 408 stalled, 400 ended early."""
     g.body = _read_body()
     body: bytes = g.body
     return body
@@ -97,7 +97,7 @@ def _read(length: int) -> bytes:
 
 
 def drain() -> None:
-    """Read what a client is still sending to somebody who will not look at it, so that it sees the answer; within bounds."""
+    """Read and discard the rest of a refused body, within bounds, so that the client sees the answer."""
     length = request.environ.get("CONTENT_LENGTH") or "0"
     if length.isascii() and length.isdigit():
         _drain(int(length[:18]))
@@ -124,7 +124,7 @@ def _check_size(length: str) -> None:
 
 
 def _drain(length: int) -> None:
-    """Read what is being sent, within bounds: a client still writing would see a broken connection instead of the answer."""
+    """Read and discard within bounds: a client that is still writing would see a broken connection instead of the answer."""
     connection: socket.socket | None = request.environ.get("gunicorn.socket")
     if connection is None or not 0 < length <= MAX_DRAIN_BYTES:
         return

@@ -34,7 +34,7 @@ def new_request_id() -> str:
 
 
 def register(app: Flask) -> None:
-    """Give every request of `app` its id and its log line; must come before anything else that looks at a request."""
+    """Give every request of `app` its id and its log line; register before anything else that reads a request."""
     app.before_request(_begin)
     app.after_request(_finish)
 

@@ -1,4 +1,4 @@
-"""Price history: a row whenever an offer was new, had another price or availability, or was gone. It is only ever added to."""
+"""Price history: a row whenever an offer was new, had another price or availability, or was gone. Rows are only added."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ IDENTITY_COLUMNS = ("asked", "provider", "region", "instance_type", "accelerator
 
 @dataclass(frozen=True, slots=True)
 class HistoryFilter:
-    """What is asked for: columns with the values they may have, and the time (both ends belong to it).
+    """Filter of price history: allowed values by column, and the time (both ends included).
 
-    `team` is the name of the team that asks, which sees its own prices besides.
+    `team` is the name of the requesting team, whose own prices are included.
     """
 
     among: Mapping[str, tuple[str, ...]]
@@ -31,10 +31,10 @@ class HistoryFilter:
 
 
 class HistoryRows(Database):
-    """The part of the store that remembers how prices moved."""
+    """Statements for price history."""
 
     def price_changes(self, wanted: HistoryFilter, limit: int, after: tuple[datetime, int] | None = None) -> tuple[PriceChange, ...]:
-        """At most `limit` rows, newest first, after the row of that time and id: what is added meanwhile moves none of them."""
+        """At most `limit` rows, newest first, after the row of that time and id; rows added meanwhile do not move them."""
         with self._read() as connection:
             found = [PriceChange(**row) for row in connection.execute(_changes(wanted, limit, after)).mappings()]
             if wanted.team is None:
@@ -64,19 +64,19 @@ def _conditions(table: Table, wanted: HistoryFilter) -> list[ColumnElement[bool]
 
 
 def _column(table: Table, name: str, *, alone: bool) -> ColumnElement[Any]:
-    """The kind of pricing narrows least of all filters, which SQLite does not know: beside another an expression keeps its index out."""
+    """A column for a filter. Pricing is the least selective, which SQLite does not know: as an expression it does not use its index."""
     column = table.c[name]
     return column if alone or name != "pricing" else column.concat("")
 
 
 def _follows(table: Table, at: datetime, row: int) -> ColumnElement[bool]:
-    """Written so that the first half bounds an index: of the alternatives alone neither database makes one range."""
+    """Condition for later rows, written so that its first half bounds an index range."""
     columns = table.c
     return and_(columns.observed_at <= at, or_(columns.observed_at < at, columns.id < row))
 
 
 def _before(table: Table) -> ScalarSelect[Any]:
-    """The price in the row before of the same thing; of the same team, whose ids count down."""
+    """Price in the previous row of the same thing and team; ids of teams count down."""
     earlier, columns = table.alias("earlier"), table.c
     same = and_(*(earlier.c[name] == columns[name] for name in IDENTITY_COLUMNS))
     if table is price_history:

@@ -1,4 +1,4 @@
-"""What is known of each provider, and the books made of their newest snapshots: every state of the prices an answer was made with."""
+"""States of providers, and price books made of their newest snapshots."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class ProviderState:
 
 @dataclass(frozen=True, slots=True)
 class SnapshotRef:
-    """One provider's part of a book: its snapshot, when that was taken, and what is known now of the provider it is from."""
+    """One provider's part of a book: its snapshot, when that was taken, and the provider's present state."""
 
     provider: str
     snapshot: str
@@ -63,9 +63,9 @@ class SnapshotRef:
 
 @dataclass(frozen=True, slots=True)
 class BookManifest:
-    """A book's name and its parts, by provider; no book at all where nothing was ever kept.
+    """A book's name and its parts by provider; no name where nothing is stored.
 
-    `teams` are the present prices that are one team's alone, by its name: they are in no book.
+    `teams` are present team prices by the team's name; no book contains them.
     """
 
     book: str | None
@@ -77,20 +77,20 @@ EMPTY_MANIFEST = BookManifest(None, ())
 
 
 class StaleWriteError(Exception):
-    """Another answer of the provider was kept since the state was read that this one was judged by; nothing of this one was."""
+    """Another answer of the provider was stored after the state that this one was compared with; nothing was written."""
 
 
 class BookRows(TeamPriceRows):
-    """The part of the store that remembers providers and books."""
+    """Statements for providers' states and price books."""
 
     def provider_states(self) -> dict[str, ProviderState]:
-        """What is known of every provider that was ever asked, by its name."""
+        """State of every provider that was fetched, by name."""
         with self._read() as connection:
             found = connection.execute(select(provider_states).order_by(provider_states.c.provider)).mappings()
             return {row["provider"]: ProviderState(**row) for row in found}
 
     def provider_state(self, provider: str) -> ProviderState:
-        """What is known of one provider; of one that was never asked, nothing."""
+        """State of a provider; an empty one if it was never fetched."""
         with self._read() as connection:
             row = connection.execute(select(provider_states).where(provider_states.c.provider == provider)).mappings().first()
             return ProviderState(**row) if row else ProviderState(provider)
@@ -103,10 +103,10 @@ class BookRows(TeamPriceRows):
         since: ProviderState | None = None,
         owned: TeamPriceChanges | None = None,
     ) -> None:
-        """Keep what came of asking a provider, what that changed in the price history, and the book that follows, all or nothing.
+        """Store a provider's state, the price history and the resulting book in one transaction.
 
-        `since` is the state by which that was judged. `owned` is all that teams have of their own from now on; None: what they had.
-        Raises Overtaken where another answer has been kept after `since`.
+        `since` is the state before the refresh. `owned` are all present team prices; None: unchanged. Raises StaleWriteError where another
+        answer was stored after `since`.
         """
         with self._write() as connection:
             _alone(connection)
@@ -120,22 +120,22 @@ class BookRows(TeamPriceRows):
             _make_book(connection, now)
 
     def current_manifest(self) -> BookManifest:
-        """The newest book with its parts, and what teams have of their own."""
+        """The newest book with its parts, and present team prices."""
         with self._snapshot() as connection:
             newest = _manifest(connection, price_books.c.seq == select(func.max(price_books.c.seq)).scalar_subquery())
             return replace(newest, teams=_team_snapshot_refs(connection))
 
     def book_manifest(self, name: str) -> BookManifest:
-        """The book of that name with its parts; a single snapshot counts as a book of its own. No parts where there is none.
+        """The book of that name with its parts; a single snapshot is a book too. No parts where there is none.
 
-        A team's snapshot is none: `team_snapshot_ref` finds it, for that team.
+        A team's snapshot is not found here, only by `team_snapshot_ref`.
         """
         with self._snapshot() as connection:
             found = _manifest(connection, price_books.c.name == name)
             return found if found.parts else _single(connection, name)
 
     def team_snapshot_ref(self, team: str, snapshot: str) -> SnapshotRef | None:
-        """A team's own snapshot, present or past; None where that team has none of that name."""
+        """A team's snapshot, present or past; None where that team has none of that name."""
         with self._read() as connection:
             row = connection.execute(_ONE.where(price_snapshots.c.name == snapshot, price_snapshots.c.team == team)).first()
         return SnapshotRef(*row) if row else None
@@ -171,13 +171,13 @@ def _single(connection: Connection, snapshot: str) -> BookManifest:
 
 
 def _alone(connection: Connection) -> None:
-    """SQLite's writers are alone anyhow."""
+    """Lock against other writers; SQLite has one writer at a time."""
     if connection.dialect.name == "postgresql":
         connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": _LOCK_KEY})
 
 
 def _check_newest(connection: Connection, since: ProviderState) -> None:
-    """Failures in between do not count: they say nothing of prices."""
+    """Raise StaleWriteError where another answer is newer; failures in between do not count."""
     columns = provider_states.c
     found = connection.execute(select(columns.snapshot, columns.verified_at).where(columns.provider == since.provider)).first()
     if (tuple(found) if found else (None, None)) != (since.snapshot, since.verified_at):
@@ -193,7 +193,7 @@ def _keep(connection: Connection, state: ProviderState) -> None:
 
 
 def _make_book(connection: Connection, now: datetime) -> None:
-    """The book of all providers' snapshots as they are now becomes the newest; one that was there before comes back under its name."""
+    """Make the book of all present snapshots the newest; an equal earlier book returns under its name."""
     states = provider_states.c
     parts = connection.execute(select(states.provider, states.snapshot).where(states.snapshot.is_not(None)).order_by(states.provider)).all()
     digest = hashlib.sha256("\n".join(f"{part.provider}={part.snapshot}" for part in parts).encode()).hexdigest()

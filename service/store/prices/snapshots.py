@@ -1,4 +1,4 @@
-"""Price snapshots and their offers: what an estimate needs to be repeated after the prices have moved on."""
+"""Price snapshots and their offers, with which an estimate can be repeated after prices have moved."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ LONGEST_PRICE = ExactDecimal.LENGTH
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """One complete state of a provider's prices: its name, when it was taken (UTC) and how many offers it holds."""
+    """A complete state of a provider's prices: name, time (UTC) and number of offers."""
 
     name: str
     provider: str
@@ -36,16 +36,16 @@ class Snapshot:
 
 
 class PriceRows(Database):
-    """The part of the store that remembers prices."""
+    """Statements for snapshots."""
 
     def save_snapshot(
         self, provider: str, fetched: Fetched, at: datetime, step: ReportProgress = ignore_progress, *, team: str | None = None
     ) -> int:
-        """Keep all offers of `fetched` under its snapshot name, as a team's own where one is named; returns how many rows were new.
+        """Store all offers of `fetched` under its snapshot name, for one team if named; returns the number of new rows.
 
-        Rows go in chunks, each its own transaction, in an order that depends on the offers alone: an interrupted save goes on where it
-        stopped, and a second save of the same snapshot changes nothing. `step(done, total)` is called before each chunk and at the end;
-        what it raises ends the save and leaves the snapshot incomplete, which readers do not see.
+        Rows are written in chunks of one transaction each, in an order that depends on the offers only: an interrupted save continues
+        where it stopped, and a second save changes nothing. `step(done, total)` is called before each chunk and at the end; what it
+        raises ends the save and leaves the snapshot incomplete and invisible.
         """
         rows = sorted((_row(fetched.snapshot, offer) for offer in fetched.offers), key=_order)
         done = begun = self._begin_snapshot(provider, fetched, at, team)
@@ -57,7 +57,7 @@ class PriceRows(Database):
         return len(rows) - begun
 
     def load_snapshot(self, name: str) -> Fetched | None:
-        """Offers and discounts of a complete snapshot, whosever it is, or None when there is none of that name."""
+        """Offers and discounts of a complete snapshot of any team, or None."""
         columns = price_snapshots.c
         with self._read() as connection:
             known = connection.execute(select(columns.discounts).where(columns.name == name, columns.complete)).first()
@@ -68,12 +68,12 @@ class PriceRows(Database):
         return Fetched(kept, name, discounts=tuple(_discount(entry) for entry in known.discounts or ()))
 
     def latest_snapshot(self, provider: str) -> str | None:
-        """The name of the provider's newest complete snapshot."""
+        """Name of the provider's newest complete snapshot."""
         newest = self.snapshots(provider)
         return newest[0].name if newest else None
 
     def snapshots(self, provider: str | None = None) -> tuple[Snapshot, ...]:
-        """All complete snapshots of everybody's prices, of one provider or of all, newest first."""
+        """All complete common snapshots of one provider or of all, newest first."""
         columns = price_snapshots.c
         query = select(columns.name, columns.provider, columns.taken_at, columns.offer_count)
         query = query.where(columns.complete, columns.team.is_(None))
@@ -83,7 +83,7 @@ class PriceRows(Database):
             return tuple(Snapshot(*row) for row in found)
 
     def _begin_snapshot(self, provider: str, fetched: Fetched, at: datetime, team: str | None) -> int:
-        """Make the snapshot's row if it is new; returns how many of its offers are there already."""
+        """Insert the snapshot's row if it is new; returns how many of its offers are stored."""
         values = {"name": fetched.snapshot, "provider": provider, "taken_at": at, "offer_count": len(fetched.offers), "complete": False}
         values["team"] = team
         values["discounts"] = [asdict(discount) | {"share": str(discount.share)} for discount in fetched.discounts]

@@ -1,4 +1,4 @@
-"""What teams have of their own: prices that count for one team alone. Whoever reads them names the team."""
+"""Prices of single teams. Readers name the team."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from service.store.tables import team_price_history, team_prices
 
 @dataclass(frozen=True, slots=True)
 class TeamPrices:
-    """A team's own prices as they are now, by the team's name: the snapshot, and what was said of the rows that were read for it."""
+    """A team's present own prices: the snapshot, and counts and examples of its rows."""
 
     team: str
     snapshot: str
@@ -28,17 +28,17 @@ class TeamPrices:
 
 @dataclass(frozen=True, slots=True)
 class TeamPriceChanges:
-    """All that teams have of their own from now on, and by team's name the rows of history that make the difference."""
+    """All present team prices, and by team the resulting rows of history."""
 
     prices: Sequence[TeamPrices]
     history: Mapping[str, Sequence[Mapping[str, Any]]]
 
 
 class TeamPriceRows(Database):
-    """The part of the store that remembers whose prices are not everybody's."""
+    """Statements for team prices."""
 
     def team_prices(self, team: str | None = None) -> dict[str, TeamPrices]:
-        """What the team of that name has of its own, by its name; None: what every team has, for who may see all of it."""
+        """Own prices of the team, by its name; of every team for None, which only operators may see."""
         query = select(team_prices).order_by(team_prices.c.team)
         if team is not None:
             query = query.where(team_prices.c.team == team)
@@ -48,7 +48,7 @@ class TeamPriceRows(Database):
 
 
 def save_team_prices(connection: Connection, owned: TeamPriceChanges) -> None:
-    """Put what teams have in the place of what they had; the caller sees to it that nobody else does so meanwhile."""
+    """Replace all team prices; the caller holds the lock."""
     connection.execute(delete(team_prices))
     if owned.prices:
         connection.execute(insert(team_prices), [asdict(prices) for prices in owned.prices])

@@ -1,4 +1,4 @@
-"""What is known: offers, accelerators and models, filtered. Problems point at the filter they are about."""
+"""Lists of offers, accelerators and models with filters. Errors point at the filter."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ LONGEST_NAME = 100
 
 
 def find_offers(context: AppContext, given: Given) -> tuple[PriceBook, list[Offer]]:
-    """The offers of a price book that answer all filters given, in the book's order.
+    """Price book and its offers that match all filters, in the book's order.
 
-    Raises UnknownName for an accelerator, a provider or a region that is not known.
+    Raises UnknownName for an unknown accelerator, provider or region.
     """
     with _pointing_at("/snapshot"):
         book = context.book(given.get("snapshot"))
@@ -43,7 +43,7 @@ def find_offers(context: AppContext, given: Given) -> tuple[PriceBook, list[Offe
 
 
 def find_price_changes(context: AppContext, given: Given, limit: int, after: tuple[datetime, int] | None) -> tuple[PriceChange, ...]:
-    """Rows of price history that answer all filters given, newest first. Raises UnknownName for an unknown accelerator."""
+    """Rows of price history that match all filters, newest first. Raises UnknownName for an unknown accelerator."""
     columns = ("provider", "region", "instance_type", "pricing")
     among: dict[str, tuple[str, ...]] = {name: (given[name],) for name in columns if name in given}
     if "accelerator" in given:
@@ -52,14 +52,14 @@ def find_price_changes(context: AppContext, given: Given, limit: int, after: tup
 
 
 def _canonical(alias: str) -> tuple[str, ...]:
-    """The names of all parts an alias may mean, ordered. Raises UnknownName."""
+    """Names of all parts that an alias may mean, ordered. Raises UnknownName."""
     with _pointing_at("/accelerator"):
         resolved = find_accelerator(alias)
     return tuple(sorted((resolved.accelerator.name, *resolved.ambiguous_with)))
 
 
 def _check_known(name: str, given: Given, known: Callable[[], Iterable[str]]) -> None:
-    """Raise UnknownName with near names where a filter is given that is none of those known, case-blind: a slip would find nothing."""
+    """Raise UnknownName with similar names where a filter's value is unknown, case-insensitive."""
     if name not in given:
         return
     by_fold, asked = {each.casefold(): each for each in known()}, str(given[name])
@@ -71,7 +71,7 @@ def _check_known(name: str, given: Given, known: Callable[[], Iterable[str]]) ->
 
 @contextmanager
 def _pointing_at(pointer: str) -> Iterator[None]:
-    """Names are looked up with the pointers of an estimate request; a filter stands elsewhere."""
+    """Context that sets the pointer of an UnknownName to the filter."""
     try:
         yield
     except UnknownName as problem:
@@ -80,7 +80,7 @@ def _pointing_at(pointer: str) -> Iterator[None]:
 
 
 def find_accelerators(given: Given) -> list[Accelerator]:
-    """Accelerators by vendor (case-blind), or one by any of its names; ordered by name. Raises UnknownName."""
+    """Accelerators by vendor (case-insensitive), or one by any of its names; ordered by name. Raises UnknownName."""
     if "accelerator" in given:
         with _pointing_at("/accelerator"):
             return [find_accelerator(given["accelerator"]).accelerator]
@@ -91,7 +91,10 @@ def find_accelerators(given: Given) -> list[Accelerator]:
 
 
 def find_models(given: Given) -> list[ModelPreset]:
-    """Model presets by developer (case-blind), architecture and size; ordered by name. Raises UnknownName for an unknown developer."""
+    """Model presets by developer (case-insensitive), architecture and size; ordered by name.
+
+    Raises UnknownName for an unknown developer.
+    """
     _check_known("developer", given, lambda: {preset.developer for preset in load_models().values()})
     low, high = given.get("min_params", 0), given.get("max_params", float("inf"))
     developer, architecture = given.get("developer", "").casefold(), given.get("architecture")

@@ -1,4 +1,4 @@
-"""What a fetch becomes: checked offers, a snapshot where they are news, rows of history, and the provider's new state."""
+"""Store a fetch: check its offers, write a snapshot if they changed, price history, and the provider's new state."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _NOTHING = Fetched((), "")
 
 @dataclass(frozen=True, slots=True)
 class RefreshAttempt:
-    """A provider that was asked: when, what was known of it and of anybody's prices, and whether an operator believes its jumps."""
+    """One refresh: the provider, its state before, when it began, offers of all providers, and whether the operator accepts jumps."""
 
     provider: Provider
     state: ProviderState
@@ -41,9 +41,9 @@ class RefreshAttempt:
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """What an answer says to everybody, or to one team: `checked` is what of it is kept under the name `snapshot`.
+    """The part of an answer for all teams or for one: `checked` is stored under the name `snapshot`.
 
-    `before` is what was known; where the answer says the same `is_news` is False, and the name the old one.
+    `before` is the previous snapshot; where the answer equals it `is_news` is False and the name stays.
     """
 
     checked: CheckedOffers
@@ -54,7 +54,7 @@ class _Part:
 
 @dataclass(frozen=True, slots=True)
 class _SaveContext:
-    """One call of `save_fetched`."""
+    """Arguments of one call of `save_fetched`."""
 
     context: AppContext
     attempt: RefreshAttempt
@@ -63,9 +63,9 @@ class _SaveContext:
 
 
 def save_fetched(context: AppContext, attempt: RefreshAttempt, fetched: Fetched, step: ReportProgress) -> ProviderState:
-    """Make everything of `fetched` durable; returns the provider's new state, which says nothing of what is one team's alone.
+    """Store everything of `fetched`; returns the provider's new state, without anything of a single team.
 
-    Raises ProviderError where it cannot be all there is, Overtaken where another answer was kept since the attempt read the state.
+    Raises ProviderError where the answer cannot be complete, StaleWriteError where another answer was stored since the attempt began.
     """
     name, now, state, fetched = attempt.provider.name, context.clock(), attempt.state, _storable_offers(fetched)
     at = _SaveContext(context, attempt, now, step)
@@ -82,13 +82,13 @@ def save_fetched(context: AppContext, attempt: RefreshAttempt, fetched: Fetched,
 
 
 def withdrawal_changes(context: AppContext, provider: str, snapshot: str, now: datetime) -> list[dict[str, Any]]:
-    """Rows of history: everything in a snapshot is gone."""
+    """Rows of history: every offer of a snapshot is gone."""
     last = context.store.load_snapshot(snapshot) or _NOTHING
     return price_changes(provider, {identity(offer): offer for offer in last.offers}, (), now)
 
 
 def _check_part(at: _SaveContext, fetched: Fetched, known: str | None, team: str | None = None) -> _Part:
-    """What everybody, or a team, is told, beside the snapshot `known`; what is news is kept under a new name. Raises ProviderError."""
+    """Checked part for all teams or one, compared with the snapshot `known`; a new name where it changed. Raises ProviderError."""
     context, attempt, name = at.context, at.attempt, at.attempt.provider.name
     last = context.store.load_snapshot(known) or _NOTHING if known else _NOTHING
     before = {identity(offer): offer for offer in last.offers}
@@ -115,7 +115,7 @@ def _part_changes(at: _SaveContext, part: _Part) -> list[dict[str, Any]]:
 
 
 def _with_last_good(at: _SaveContext, fetched: Fetched, known: str | None) -> Fetched:
-    """With what price files that cannot be read stated last, as the snapshot `known` has it: their prices, marked, and their discounts."""
+    """The answer with the last good prices (marked) and discounts of price files that cannot be read, from the snapshot `known`."""
     last = at.context.store.load_snapshot(known) if known and fetched.unread else None
     if last is None:
         return fetched
@@ -131,14 +131,14 @@ def _with_last_good(at: _SaveContext, fetched: Fetched, known: str | None) -> Fe
 
 
 def _unread(fetched: Fetched, now: datetime) -> dict[str, Any]:
-    """The state's fields about price files that cannot be read."""
+    """Fields of the state about unreadable price files."""
     if not fetched.unread:
         return {}
     return {"last_error": "; ".join(file.reason for file in fetched.unread), "last_error_at": now}
 
 
 def _team_price_changes(at: _SaveContext, shared: Fetched) -> TeamPriceChanges:
-    """What each team has of its own from now on, and what that changes."""
+    """Present prices of each team, and the changes that they make."""
     known = at.context.store.team_prices()
     prices, history = list[TeamPrices](), dict[str, Sequence[Mapping[str, Any]]]()
     for team, read in {**dict.fromkeys(known, _NOTHING), **shared.teams}.items():
@@ -163,7 +163,7 @@ def _team_price_changes(at: _SaveContext, shared: Fetched) -> TeamPriceChanges:
 
 
 def price_changes(asked: str, before: Mapping[Identity, Offer], offers: tuple[Offer, ...], now: datetime) -> list[dict[str, Any]]:
-    """Rows of history: what is new, has another price or availability, or is gone."""
+    """Rows of history: offers that are new, have another price or availability, or are gone."""
     after = {identity(offer): offer for offer in offers}
     news = [offer for key, offer in after.items() if _offer_identity(before.get(key)) != _offer_identity(offer)]
     gone = [replace(offer, observed_at=now) for key, offer in before.items() if key not in after]
@@ -180,7 +180,7 @@ def _offer_identity(offer: Offer | None) -> tuple[object, ...]:
 
 
 def _storable_offers(fetched: Fetched) -> Fetched:
-    """Offers with texts or numbers that cannot be kept are rejected like rows that could not be read."""
+    """The answer without offers whose texts or numbers the store cannot hold; these are rejected."""
     misfits = [(offer, _storage_error(offer)) for offer in fetched.offers]
     rejected = tuple(Rejected(_shown(offer)[:200], reason) for offer, reason in misfits if reason)
     return replace(fetched, offers=tuple(offer for offer, reason in misfits if not reason), rejected=fetched.rejected + rejected)
@@ -195,9 +195,9 @@ def _storage_error(offer: Offer) -> str | None:
 
 
 def _checked(attempt: RefreshAttempt, fetched: Fetched, before: Mapping[Identity, Offer], now: datetime) -> CheckedOffers:
-    """What may be served, with its date and since when it is as available as it is.
+    """Offers that may be served, each dated and with the time since when it has its availability.
 
-    The shipped prices were checked when built; those of price files are their owner's word.
+    Shipped prices are checked when they are built; prices of files are not quarantined.
     """
     if attempt.provider.name == BUILT_IN_PROVIDER:
         return CheckedOffers(fetched.offers, ())
@@ -217,7 +217,7 @@ def _with_available_since(offer: Offer, before: Offer | None, now: datetime) -> 
 
 
 def _next_state(attempt: RefreshAttempt, fetched: Fetched, checked: CheckedOffers, now: datetime) -> ProviderState:
-    """The state after a good answer."""
+    """State of the provider after a good answer."""
     bad = _rows(checked.quarantined, now)
     return replace(
         attempt.state,
@@ -245,7 +245,7 @@ def _rows(found: Sequence[Quarantined], now: datetime) -> list[dict[str, Any]]:
 
 
 def _suspicious_fields(at: _SaveContext, part: _Part) -> dict[str, Any]:
-    """The state's fields about prices that look wrong; none where nothing is news, for what was doubted still is."""
+    """Fields of the state about suspicious prices; none where the answer is unchanged."""
     if not part.is_news:
         return {}
     found = _rows(find_suspicious(part.checked.offers, part.before, at.attempt.known), at.now)
@@ -253,7 +253,7 @@ def _suspicious_fields(at: _SaveContext, part: _Part) -> dict[str, Any]:
 
 
 def _rejected(fetched: Fetched) -> dict[str, Any]:
-    """The state's fields about rows that could not be read."""
+    """Fields of the state about rejected rows."""
     rows = [
         {"row": sanitize_text(row.row[:200]), "reason": sanitize_text(row.reason[:MAX_REASON_CHARS])}
         for row in fetched.rejected[:MAX_EXAMPLES]
@@ -262,7 +262,7 @@ def _rejected(fetched: Fetched) -> dict[str, Any]:
 
 
 def _unmatched_discounts(context: AppContext, discounts: Sequence[Discount]) -> list[str]:
-    """What the owner of price files should know of them: discounts that match no offer of the others."""
+    """Warnings about discounts that match no offer of other sources."""
     if not discounts:
         return []
     book = context.catalog.book(context.store.current_manifest().book)
@@ -279,7 +279,7 @@ def _discount_target(discount: Discount) -> str:
 
 
 def _most_common(skipped: Mapping[str, int]) -> dict[str, int]:
-    """The commonest reasons; the labels in them are the source's own, and there may be thousands."""
+    """The most common reasons; they contain labels of the source, and there may be thousands."""
     ordered = sorted(skipped.items(), key=lambda item: (-item[1], item[0]))
     shown = {sanitize_text(reason[:MAX_REASON_CHARS]): count for reason, count in ordered[:MAX_EXAMPLES]}
     rest = sum(count for _, count in ordered[MAX_EXAMPLES:])
@@ -291,7 +291,7 @@ def _shown(offer: Offer) -> str:
 
 
 def _content(offers: tuple[Offer, ...], fetched: Fetched, fresh_from: datetime) -> list[str]:
-    """What an answer says, in an order of its own. The date counts only of what was not read by that very answer."""
+    """Content of an answer in a fixed order. Dates count only for offers that this answer did not read."""
     read = (replace(offer, observed_at=NEVER) if offer.observed_at >= fresh_from else offer for offer in offers)
     return [*sorted(map(repr, read)), *map(repr, fetched.discounts)]
 

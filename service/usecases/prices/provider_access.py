@@ -1,4 +1,4 @@
-"""Which providers may be asked, and what stands in the way. The boundary to code that is not ours: whatever it raises becomes one error."""
+"""Access to providers: loading, credentials, backoff. Any error that a provider's code raises becomes one ProviderError."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ CREDENTIAL = re.compile("KEY|TOKEN|SECRET|PASSWORD", re.IGNORECASE)
 
 
 class NotConfigured(Exception):
-    """The provider lacks what it needs to be asked at all; no error of its own."""
+    """The provider lacks what it needs to be fetched; this is no failure."""
 
 
 @contextmanager
 def wrap_provider_errors(context: AppContext, provider: str) -> Iterator[None]:
-    """Around a provider's own code, which other packages may bring: any error it raises is the provider's, and the others go on.
+    """Context of a provider's own code, possibly of another package: any error becomes a ProviderError.
 
-    A package that is missing is nothing that failed: NotConfigured. No text that leaves here holds a credential.
+    A missing package is NotConfigured. No message that leaves here contains a credential.
     """
     try:
         yield
@@ -59,33 +59,33 @@ def wrap_provider_errors(context: AppContext, provider: str) -> Iterator[None]:
 
 
 def redact_credentials(context: AppContext, text: str) -> str:
-    """The text as it may be told: without the credentials in the providers' environment, as other libraries' errors hold addresses, and
-    those a key; and without halves of characters, which neither a log nor a database takes.
+    """The text without credentials of the providers' environment, which other libraries' errors may quote, and without lone surrogates,
+    which neither a log nor a database accepts.
     """
     env = context.providers.env
     return redact(sanitize_text(text), (value for name, value in env.items() if CREDENTIAL.search(name) and len(value) >= MIN_SECRET_CHARS))
 
 
 def load_configured(context: AppContext, name: str) -> Provider:
-    """The provider. Raises UnknownProvider, NotConfigured with what it lacks, ProviderError where it cannot be made."""
+    """The provider of a name. Raises UnknownProvider, NotConfigured, and ProviderError where it cannot be created."""
     with wrap_provider_errors(context, name):
         return context.providers.load(name)
 
 
 def check_credentials(context: AppContext, provider: Provider) -> None:
-    """Raise NotConfigured where an environment variable is not set without which the provider cannot be asked."""
+    """Raise NotConfigured where a required environment variable is not set."""
     missing = missing_credentials(context, provider)
     if missing:
         raise NotConfigured(f"not set: {', '.join(missing)}")
 
 
 def missing_credentials(context: AppContext, provider: Provider) -> list[str]:
-    """The environment variables that are not set without which the provider cannot be asked."""
+    """Required environment variables that are not set."""
     return [name for name in provider.credentials if not context.providers.env.get(name)]
 
 
 def configuration(context: AppContext, name: str) -> str | None:
-    """A digest of which files `file` is to read; None where it is to read none, and for all others: where they read does not change."""
+    """Digest of the files that provider `file` reads; None where it reads none, and for all other providers."""
     paths = context.providers.env.get(FILES_VARIABLE) if name == FILE_PROVIDER else None
     return hashlib.sha256(paths.encode(errors="replace")).hexdigest() if paths else None
 
@@ -127,11 +127,11 @@ def due_at(state: ProviderState, provider: Provider, now: datetime) -> datetime 
 
 
 def backoff(provider: str, failures: int) -> timedelta:
-    """How long to leave a provider alone after so many failures in a row."""
+    """Pause after `failures` consecutive failures."""
     longest: timedelta = min(FIRST_PAUSE * 2 ** min(failures - 1, 10), LONGEST_PAUSE)
     return longest * (1 - EARLY_SHARE * _hash_share(f"{provider} {failures}"))
 
 
 def _hash_share(text: str) -> float:
-    """A number from 0 to 1 that depends on the text alone."""
+    """Number from 0 to 1 that depends on the text only."""
     return int.from_bytes(hashlib.sha256(text.encode()).digest()[:4], "big") / 2**32

@@ -1,4 +1,4 @@
-"""What is known of every price provider: its freshness, its last error, when it is asked next."""
+"""State of every price provider: freshness, last error, next refresh."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class UnknownProviderName(UnknownName):
 
 
 class NotAsked(DomainError):
-    """The provider cannot be asked as the service is set up now."""
+    """The present settings do not allow the provider to be fetched."""
 
     status = 409
     title = "Not asked"
@@ -52,7 +52,7 @@ class NotAsked(DomainError):
 
 @dataclass(frozen=True, slots=True)
 class RowCount:
-    """Rows of the newest answer that did not become offers: how many, and the first of them."""
+    """Rows of the newest answer that did not become offers: their number and the first of them."""
 
     count: int
     examples: Sequence[Mapping[str, Any]]
@@ -60,7 +60,7 @@ class RowCount:
 
 @dataclass(frozen=True, slots=True)
 class ProviderEntry:
-    """One provider as listings show it. `lacks` is what keeps it from being asked; `refresh` the state of a refresh under way."""
+    """One provider as listings show it. `lacks`: reason why it cannot be fetched; `refresh`: state of a running refresh."""
 
     name: str
     state: Condition
@@ -84,14 +84,14 @@ class ProviderEntry:
 
 
 def list_providers(context: AppContext, *, operator: bool = False) -> list[ProviderEntry]:
-    """All providers, ordered by name, as the team at the context may see them, or whoever runs the service."""
+    """All providers, ordered by name, as the context's team may see them, or the operator."""
     states, running = context.store.provider_states(), _running(context)
     entries = (_entry(context, states.get(name, ProviderState(name)), running.get(name)) for name in context.providers.names())
     return [_visible_to_team(context, entry, operator=operator) for entry in entries]
 
 
 def find_provider(context: AppContext, name: str) -> ProviderEntry:
-    """One of them, as the team at the context may see it. Raises UnknownProviderName."""
+    """One provider as the context's team may see it. Raises UnknownProviderName."""
     known = context.providers.names()
     if name not in known:
         near = tuple(get_close_matches(name[:100], known, n=3))
@@ -100,19 +100,19 @@ def find_provider(context: AppContext, name: str) -> ProviderEntry:
 
 
 def teams_without_key(context: AppContext, teams: Iterable[str]) -> list[str]:
-    """A warning for each of these teams, which have price books, without a usable API key: a slip in the name would quietly cost money."""
+    """A warning for each of these teams that has no usable API key: its name may be misspelt."""
     now = context.clock()
     keyed = {DEFAULT_TEAM, *(key.team_name for key in context.store.keys() if not key.trouble(now))}  # noqa: SIM118 - no dictionary
     return [f"no usable API key is of a team called {team}: nobody has the prices of its book" for team in teams if team not in keyed]
 
 
 def _running(context: AppContext) -> dict[str, str]:
-    """States of the refreshes under way, by provider."""
+    """States of running refreshes by provider."""
     return {str(job.payload.get("provider")): job.state for job in context.store.open_jobs(KIND)}
 
 
 def refresh_now(context: AppContext, name: str, *, accept_jumps: bool = False) -> ProviderEntry:
-    """Have a provider asked at once, whatever it did lately. Raises UnknownProviderName, NotAsked where the settings forbid it."""
+    """Request a refresh of a provider, whatever its backoff. Raises UnknownProviderName, NotAsked where the settings forbid it."""
     entry = find_provider(context, name)
     if entry.state in ("off", "offline"):
         setting = "OUTLAY_PROVIDERS leaves it out" if entry.state == "off" else "OUTLAY_OFFLINE is set"
@@ -141,7 +141,7 @@ def refresh_in_process(context: AppContext, name: str, *, accept_jumps: bool = F
 
 
 def _check_askable(context: AppContext, name: str) -> None:
-    """Raise NotAsked for what is missing here and now; what a worker found missing may have been supplied since."""
+    """Raise NotAsked for what is missing now; what a worker found missing may be set since."""
     try:
         missing = missing_credentials(context, load_configured(context, name))
     except (NotConfigured, ProviderError) as error:
@@ -173,7 +173,7 @@ def _entry(context: AppContext, state: ProviderState, refresh: str | None) -> Pr
 
 
 def _visible_to_team(context: AppContext, entry: ProviderEntry, *, operator: bool) -> ProviderEntry:
-    """The entry of price files with what the team at the context has of its own, or with all that teams have; others' as they are."""
+    """The entry, for price files with the team's own prices, or with all teams' for the operator."""
     if entry.name != FILE_PROVIDER:
         return entry
     if operator:
@@ -202,7 +202,7 @@ def _add_counts(shared: RowCount, own: Sequence[RowCount]) -> RowCount:
 
 
 def _missing(context: AppContext, state: ProviderState) -> str | None:
-    """What the worker found missing; before it ever tried, what is missing here."""
+    """What the worker found missing; before its first attempt, what is missing here."""
     if state.unconfigured or state.attempted_at:
         return state.unconfigured
     try:

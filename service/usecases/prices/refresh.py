@@ -1,4 +1,4 @@
-"""Refreshing prices: who is asked when, and what is noted where that fails. Last good prices are never touched by a failure."""
+"""Refresh of prices: when each provider is fetched, and what is stored where that fails. A failure never changes the last good prices."""
 
 from __future__ import annotations
 
@@ -41,9 +41,9 @@ Given = Mapping[str, Any]
 
 
 def refresh_prices(context: AppContext, payload: Given, step: ReportProgress) -> dict[str, Any]:
-    """The job `refresh_prices`, payload `{"provider": name}`, with `by_hand` or `accept_jumps` where an operator says so.
+    """The job `refresh_prices`, payload `{"provider": name}`, with `by_hand` or `accept_jumps` set by an operator.
 
-    Saving goes on where an interrupted attempt stopped. A provider that fails is no failed job: its state says what happened.
+    It continues where an interrupted attempt stopped. A provider's failure is no failure of the job: the provider's state has it.
     """
     name = payload["provider"]
     if name != BUILT_IN_PROVIDER and context.store.provider_state(BUILT_IN_PROVIDER).snapshot is None:
@@ -64,7 +64,7 @@ def refresh_prices(context: AppContext, payload: Given, step: ReportProgress) ->
 
 
 def request_refresh(context: AppContext, provider: str, *, by_hand: bool = False, accept_jumps: bool = False) -> Job:
-    """A refresh of one provider: the one that is under way already, or a new one. Many who ask at once, anywhere, get the same."""
+    """A refresh of one provider: the open one, or a new one. Concurrent calls get the same job."""
     said = {name: True for name, true in (("by_hand", by_hand), ("accept_jumps", accept_jumps)) if true}
     dedup_key = f"{KIND}:{provider}" + (":accept_jumps" if accept_jumps else "")
     job, new = context.store.create_unique_job(KIND, {"provider": provider, **said}, context.clock(), dedup_key)
@@ -74,19 +74,19 @@ def request_refresh(context: AppContext, provider: str, *, by_hand: bool = False
 
 
 def refresh_due(context: AppContext) -> tuple[Job, ...]:
-    """A refresh of every provider that is configured, allowed, not left alone and due: what the clock asks for."""
+    """A refresh of every provider that is configured, enabled, not in backoff and due."""
     return tuple(
         request_refresh(context, name) for name, at in _fetchable(context, context.providers.names()) if at is None or at <= context.clock()
     )
 
 
 def refresh_local(context: AppContext) -> tuple[Job, ...]:
-    """A refresh of what lies on this machine: a release or its user may have changed it since the service ran last."""
+    """A refresh of providers that read this machine: files may have changed while the service was down."""
     return tuple(request_refresh(context, name) for name, _ in _fetchable(context, LOCAL_PROVIDERS))
 
 
 class RefreshTrigger:
-    """Asks for a refresh of prices whose promise has run out, at most once a minute a provider. Never raises: they are served meanwhile."""
+    """Requests a refresh of expired prices, at most once a minute for each provider. Never raises: the prices are served meanwhile."""
 
     def __init__(self, context: AppContext, clock: Callable[[], float] = time.monotonic) -> None:
         self._context, self._clock = context, clock
@@ -99,12 +99,12 @@ class RefreshTrigger:
                 self._ask(head.provider)
 
     def _over(self, known: SnapshotRef | ProviderState) -> bool:
-        """Whether the promise has run out; a time in the future is a clock's mistake and keeps none."""
+        """Whether the prices have expired; a time in the future is an error of a clock and counts as expired."""
         age = None if known.verified_at is None else self._context.clock() - known.verified_at
         return age is None or not timedelta(0) <= age <= timedelta(seconds=known.fresh_for_s or 0)
 
     def _ask(self, provider: str) -> None:
-        """What this process has may be older than what another has brought meanwhile."""
+        """Request a refresh unless the store has newer prices than this process."""
         context = self._context
         allowed = context.settings.asks(provider) and (provider in LOCAL_PROVIDERS or not context.settings.offline)
         try:
@@ -116,10 +116,7 @@ class RefreshTrigger:
 
 
 def save_unconfigured(context: AppContext, state: ProviderState, reason: str, *, asked: bool = False) -> None:
-    """Note what the provider lacks; `asked`: it was found out by asking. Price files that are not named any more leave the prices.
-
-    Nothing else could take those back.
-    """
+    """Store what the provider lacks; `asked`: an attempt found it. Prices of files that are no longer named are withdrawn."""
     unnamed = state.provider == FILE_PROVIDER
     owned = context.store.team_prices() if unnamed else {}
     if state.unconfigured == reason and not asked and not (unnamed and (state.snapshot or owned)):
@@ -156,7 +153,7 @@ def _fetch_and_save(context: AppContext, provider: Provider, state: ProviderStat
 
 
 def _unread_warnings(told: ProviderState, before: ProviderState) -> list[str]:
-    """What is wrong with price files beside others that were read; logged as a warning once."""
+    """Errors of unreadable price files where others were read; logged as a warning once."""
     if told.last_error is None:
         return []
     level = logging.INFO if told.last_error == before.last_error else logging.WARNING
@@ -172,7 +169,7 @@ def _redacted(context: AppContext, fetched: Fetched) -> Fetched:
 
 
 def _save(context: AppContext, attempt: RefreshAttempt, fetched: Fetched, step: ReportProgress) -> ProviderState:
-    """The state after an answer. What another answer has overtaken is void, unless an operator has said to believe it."""
+    """State after an answer. An answer overtaken by another one is void, unless the operator accepts it."""
     try:
         return save_fetched(context, attempt, fetched, step)
     except StaleWriteError:
@@ -184,7 +181,7 @@ def _save(context: AppContext, attempt: RefreshAttempt, fetched: Fetched, step: 
 def _save_state(
     context: AppContext, told: ProviderState, since: ProviderState, gone: Sequence[Given] = (), owned: TeamPriceChanges | None = None
 ) -> None:
-    """Keep what is no answer, unless an answer was kept meanwhile: that knows better."""
+    """Store a state without an answer, unless an answer was stored meanwhile."""
     try:
         context.store.save_state(told, context.clock(), gone, since=since, owned=owned)
     except StaleWriteError as error:
@@ -201,7 +198,7 @@ def _save_failure(context: AppContext, state: ProviderState, error: str) -> None
 
 
 def _fetchable(context: AppContext, names: Iterable[str]) -> Iterator[tuple[str, datetime | None]]:
-    """Those of the providers that can be asked, and when they are due (None: at once)."""
+    """Providers that can be fetched, and when they are due (None: at once)."""
     known = context.store.provider_states()
     for name in names:
         state = known.get(name, ProviderState(name))

@@ -1,4 +1,4 @@
-"""Is it alive, is it ready, how is it doing: /healthz, /readyz, /metrics."""
+"""Liveness, readiness and metrics: /healthz, /readyz, /metrics."""
 
 from __future__ import annotations
 
@@ -25,10 +25,9 @@ blueprint = Blueprint("health", __name__, description="Liveness, readiness and m
 
 @dataclass(slots=True)
 class Probe:
-    """One thing the service leans on. `check` raises, or returns False, where it is away.
+    """A dependency of the service. `check` raises, or returns False, where it is unavailable.
 
-    Checks run beside the request and are waited for until a deadline. One that hangs is not started a second time: a poller must not pile
-    up threads on a dead host.
+    Checks run in threads and are waited for until a deadline. A hung check is not started again, so that threads do not pile up.
     """
 
     name: str
@@ -39,7 +38,7 @@ class Probe:
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def start(self) -> threading.Event:
-        """Begin a check, or join the one that is still under way; the event is set when it has ended."""
+        """Start a check, or join a running one; the event is set at its end."""
         with self._lock:
             if self._running is None:
                 self._running = threading.Event()
@@ -47,7 +46,7 @@ class Probe:
             return self._running
 
     def outcome(self, done: threading.Event, deadline_s: float) -> str:
-        """'ok', 'away', or 'hung' when nothing came by `deadline_s` on the monotonic clock."""
+        """'ok', 'away', or 'hung' where there is no result by `deadline_s` on the monotonic clock."""
         return self._outcome if done.wait(max(0.0, deadline_s - time.monotonic())) else "hung"
 
     def _run(self, done: threading.Event) -> None:
@@ -63,14 +62,14 @@ class Probe:
 
 
 def run_probes(probes: tuple[Probe, ...]) -> dict[str, str]:
-    """Each probe's outcome, all checked at once and waited for until one common deadline."""
+    """Outcome of each probe, run concurrently with one deadline."""
     deadline_s = time.monotonic() + DEADLINE_S
     started = [(probe, probe.start()) for probe in probes]
     return {probe.name: probe.outcome(done, deadline_s) for probe, done in started}
 
 
 def make_probes(context: Any) -> tuple[Probe, ...]:
-    """What this service leans on; only without the database is it not ready."""
+    """Probes of the service's dependencies; only the database is required."""
     return (
         Probe("database", context.store.ping, required=True),
         Probe("cache", context.cache.ping),
@@ -80,7 +79,7 @@ def make_probes(context: Any) -> tuple[Probe, ...]:
 
 
 def is_worker_alive(context: Any) -> bool:
-    """Whether any background worker was heard of in the last 30 s."""
+    """Whether any background worker sent a heartbeat in the last 30 s."""
     last = context.store.last_beat()
     return last is not None and (context.clock() - last).total_seconds() <= WORKER_SILENCE_S
 
