@@ -1,4 +1,4 @@
-"""A callback of Hugging Face's Trainer: `Trainer(…, callbacks=[OutlayCallback("https://outlay.example.com", run_id)])`."""
+"""A callback of Hugging Face's Trainer: `Trainer(…, callbacks=[HuggingFaceCallback("https://outlay.example.com", run_id)])`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ TIMINGS = ("_runtime", "_per_second", "_time")
 EXIT_S = 5.0
 
 
-class OutlayCallback(TrainerCallback):  # type: ignore[misc]
+class HuggingFaceCallback(TrainerCallback):  # type: ignore[misc]
     """Reports progress at each log, evaluations and checkpoints. Takes the arguments of `Tracker`; only the world's first process reports.
 
     Tokens are those that the Trainer counts (`include_num_input_tokens_seen`), else the step times `tokens_per_step`.

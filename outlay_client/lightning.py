@@ -1,4 +1,4 @@
-"""A callback of Lightning: `Trainer(…, callbacks=[OutlayCallback("https://outlay.example.com", run_id)])`."""
+"""A callback of Lightning: `Trainer(…, callbacks=[LightningCallback("https://outlay.example.com", run_id)])`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Callback: Any = import_module("lightning.pytorch" if find_spec("lightning") else
 EXIT_S = 5.0
 
 
-class OutlayCallback(Callback):  # type: ignore[misc]
+class LightningCallback(Callback):  # type: ignore[misc]
     """Reports progress every few steps, validations, checkpoints, and an exception as an interruption.
 
     Takes the arguments of `Tracker`; only the world's first process reports. Tokens are the step times `tokens_per_step`. The loss is the

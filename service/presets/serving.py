@@ -14,7 +14,7 @@ from typing import Any
 
 from service.domain.errors import UnknownName
 from service.domain.quantities import Assumption, Range
-from service.domain.serving.requirements import AchievedRates, CompressionMethod, EngineLimits, ServingMachine, WeightFormat
+from service.domain.serving.requirements import CompressionMethod, EngineLimits, ServingMachine, ServingRates, WeightFormat
 from service.domain.training.hardware import Accelerator
 from service.presets.defaults import Default
 
@@ -29,7 +29,7 @@ def serving_machine(accelerator: Accelerator) -> ServingMachine:
 
 
 @functools.cache
-def load_achieved() -> Mapping[str, AchievedRates]:
+def load_achieved() -> Mapping[str, ServingRates]:
     """What engines reach, by accelerator family; `any` for families that were not measured."""
     return MappingProxyType({row["family"]: _achieved(row) for row in _document()["achieved"]})
 
@@ -91,10 +91,10 @@ def serving_assumptions(machine: ServingMachine) -> tuple[Assumption, ...]:
     return (Assumption("serving.achieved", {"family": achieved.family, **shares}, achieved.source), *limits)
 
 
-def _achieved(row: Mapping[str, Any]) -> AchievedRates:
+def _achieved(row: Mapping[str, Any]) -> ServingRates:
     times = {f"{name}_s": row[f"{name}_us"] * 1e-6 for name in ("layer", "hop", "host")}
     shares = {name: row[name] for name in ("family", "bandwidth_share", "compute_share", "routed_share", "link_share", "source")}
-    return AchievedRates(**shares, **times, spread=Range(*row["spread"]), routed_spread=Range(*row["routed_spread"]))
+    return ServingRates(**shares, **times, spread=Range(*row["spread"]), routed_spread=Range(*row["routed_spread"]))
 
 
 def _lever(name: str, row: Mapping[str, Any]) -> CompressionMethod:

@@ -24,7 +24,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from service.domain.serving.requirements import AchievedRates, MeanRequest, Replicas, ServingMachine
+from service.domain.serving.requirements import MeanRequest, Replicas, ServingMachine, ServingRates
 from service.engine.serving.model import ServingSetup, describe_served_model, largest_batch
 from service.engine.serving.roofline import decode_roofline_s, prefill_s, replica_speed, throughput_spread, time_step
 from service.presets.hardware.accelerators import find_accelerator
@@ -120,7 +120,7 @@ def test_shares_stand_where_the_rows_want_them(name: str, share: str) -> None:
     """A quarter more or less of either share does not meet the calibration rows better: they are fitted, not chosen."""
     now = load_achieved()[name]
 
-    def error(achieved: AchievedRates) -> float:
+    def error(achieved: ServingRates) -> float:
         found = [
             ratio(row, replace(serving_machine(find_accelerator(row["accelerator"]).accelerator), achieved=achieved))
             for table, ratio in (("throughput", throughput_ratio), ("latency", latency_ratio))

@@ -19,7 +19,7 @@ rows = [{"x": torch.randn(4), "labels": torch.randn(())} for _ in range(64)]
 """
 HUGGING_FACE = """
 from transformers import Trainer, TrainingArguments
-from outlay_client.huggingface import OutlayCallback
+from outlay_client.huggingface import HuggingFaceCallback
 class Model(torch.nn.Module):
     def __init__(self):
         super().__init__()
@@ -29,12 +29,12 @@ class Model(torch.nn.Module):
         return {"loss": ((logits - labels) ** 2).mean(), "logits": logits}
 arguments = TrainingArguments(output_dir=folder + "/out", max_steps=10, logging_steps=2, save_steps=5, eval_steps=5,
                               eval_strategy="steps", report_to=[], use_cpu=True, disable_tqdm=True)
-callback = OutlayCallback(url, run, buffer_dir=folder + "/buffer", tokens_per_step=1000)
+callback = HuggingFaceCallback(url, run, buffer_dir=folder + "/buffer", tokens_per_step=1000)
 Trainer(Model(), arguments, train_dataset=rows, eval_dataset=rows[:8], callbacks=[callback]).train()
 """
 LIGHTNING = """
 import lightning.pytorch as pl
-from outlay_client.lightning import OutlayCallback
+from outlay_client.lightning import LightningCallback
 class Model(pl.LightningModule):
     def __init__(self):
         super().__init__()
@@ -48,7 +48,7 @@ class Model(pl.LightningModule):
     def configure_optimizers(self):
         return torch.optim.SGD(self.parameters(), 0.1)
 data = torch.utils.data.DataLoader(rows, batch_size=8)
-callback = OutlayCallback(url, run, buffer_dir=folder + "/buffer", tokens_per_step=1000, every_steps=4)
+callback = LightningCallback(url, run, buffer_dir=folder + "/buffer", tokens_per_step=1000, every_steps=4)
 pl.Trainer(max_epochs=1, accelerator="cpu", callbacks=[callback], default_root_dir=folder, logger=False,
            enable_progress_bar=False, enable_model_summary=False).fit(Model(), data, data)
 """

@@ -12,12 +12,6 @@ LAYERS = (
     *(folder for folder in sorted(SERVICE.iterdir()) if folder.is_dir() and folder.name != "__pycache__"),
     *(ROOT / name for name in ("providers", "workers", "tools", "outlay_client", "bench")),
 )
-# Names that still mean several things in a layer. Take an entry out with the last of its double meanings; put none in.
-SHARED: dict[str, set[str]] = {
-    "service/formats": {"Section"},
-    "service/presets": {"Default"},
-    "outlay_client": {"OutlayCallback"},
-}
 
 
 def shared_names(layer: Path) -> set[str]:
@@ -31,4 +25,4 @@ def shared_names(layer: Path) -> set[str]:
 
 def test_no_two_classes_of_a_layer_share_a_name() -> None:
     found = {layer.relative_to(ROOT).as_posix(): names for layer in LAYERS if (names := shared_names(layer))}
-    assert found == SHARED
+    assert found == {}

@@ -61,7 +61,7 @@ class WeightFormat:
 
 
 @dataclass(frozen=True, slots=True)
-class AchievedRates:
+class ServingRates:
     """What serving engines reach on a family of accelerators.
 
     Attributes
@@ -121,7 +121,7 @@ class ServingMachine:
     """An accelerator with what serving engines reach on it."""
 
     accelerator: Accelerator
-    achieved: AchievedRates
+    achieved: ServingRates
     limits: EngineLimits
 
 

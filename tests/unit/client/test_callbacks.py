@@ -40,7 +40,8 @@ def frameworks(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 def callback(framework: str, service: Service, folder: Path, **options: Any) -> Any:
     module = importlib.import_module(f"outlay_client.{framework}")
-    return module.OutlayCallback(service.url, RUN, buffer_dir=folder / "buffer", **options)
+    name = {"huggingface": "HuggingFaceCallback", "lightning": "LightningCallback"}[framework]
+    return getattr(module, name)(service.url, RUN, buffer_dir=folder / "buffer", **options)
 
 
 def kinds(service: Service) -> list[str]:

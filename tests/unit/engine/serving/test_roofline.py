@@ -13,12 +13,12 @@ from hypothesis import strategies as st
 from service.domain.errors import InvalidRequest
 from service.domain.quantities import Range
 from service.domain.serving.requirements import (
-    AchievedRates,
     CompressionMethod,
     EngineLimits,
     MeanRequest,
     Replicas,
     ServingMachine,
+    ServingRates,
     WeightFormat,
 )
 from service.domain.training.model import Experts, LatentAttention, Transformer
@@ -58,8 +58,8 @@ BF16 = WeightFormat("bf16", 16, 2.0, 2.0, 2.0, ("bf16",), "")
 FP8 = WeightFormat("fp8", 8, 1.0, 1.0, 2.0, ("fp8", "bf16"), "")
 INT4 = WeightFormat("int4", 4, 0.52, 2.0, 2.0, ("bf16",), "")
 EXACTLY = Range(1.0, 1.0, 1.0)
-PERFECT = AchievedRates("any", 1.0, 1.0, 1.0, 1.0, 0.0, 0.0, 0.0, EXACTLY, EXACTLY, "")
-USUAL = AchievedRates("hopper", 0.8, 0.5, 0.7, 0.6, 1e-5, 1e-5, 1e-3, EXACTLY, Range(0.5, 0.9, 1.1), "")
+PERFECT = ServingRates("any", 1.0, 1.0, 1.0, 1.0, 0.0, 0.0, 0.0, EXACTLY, EXACTLY, "")
+USUAL = ServingRates("hopper", 0.8, 0.5, 0.7, 0.6, 1e-5, 1e-5, 1e-3, EXACTLY, Range(0.5, 0.9, 1.1), "")
 LIMITS = EngineLimits(0.9, 2e9, 2048, 8192, 64)
 LLAMA_8B = Transformer(32, 4096, 32, 8, 128, 14_336, 128_256)
 LLAMA_70B = Transformer(80, 8192, 64, 8, 128, 28_672, 128_256)
@@ -77,7 +77,7 @@ DEEPSEEK = Transformer(
 )
 
 
-def service(model: Transformer = LLAMA_8B, stored: WeightFormat = BF16, achieved: AchievedRates = USUAL, **changes: Any) -> ServingSetup:
+def service(model: Transformer = LLAMA_8B, stored: WeightFormat = BF16, achieved: ServingRates = USUAL, **changes: Any) -> ServingSetup:
     """Requests of 1,000 prompt and 500 output tokens on an H100, but for `changes` of the requests."""
     asked = MeanRequest(**{"prompt_tokens": 1000.0, "output_tokens": 500.0, **changes})
     return ServingSetup(describe_served_model(model), stored, ServingMachine(H100, achieved, LIMITS), asked)
