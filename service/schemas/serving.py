@@ -1,4 +1,4 @@
-"""What serving is asked with, and what its answer holds."""
+"""Request and answer schemas of serving."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ MOST = 1e40
 
 
 class TrafficSchema(Schema):
-    """The mean request, and how many there are: requests a second or tokens a month, prompts and answers together."""
+    """The mean request and their rate: requests a second, or tokens a month with prompts and answers together."""
 
     prompt_tokens = Count(required=True, maximum=MAX_SEQ_LEN, suffixes=False, description="Tokens that a request comes with")
     output_tokens = Count(required=True, maximum=MAX_SEQ_LEN, suffixes=False, description="Tokens that are generated for it")
@@ -37,7 +37,7 @@ class LatencySchema(Schema):
 
 
 class ServingHardwareSchema(Schema):
-    """What may be taken; left out: all."""
+    """Hardware to consider; left out: all."""
 
     accelerators = Items(Text(), min_items=1, max_items=MOST_NAMES, description="Names of GET /v1/accelerators, or aliases")
     counts = Items(
@@ -58,7 +58,7 @@ class TrainingRunSchema(EstimateRequestSchema):
 
 
 class TrainingCostSchema(Schema):
-    """What the model's training costs: one of both."""
+    """Cost of the model's training: one of both fields."""
 
     usd = Number(minimum=0.0, maximum=1e15, description="Stated cost of the training [USD]")
     estimate = Part(TrainingRunSchema, description="Estimated at the same price_snapshot, where its price names no other")

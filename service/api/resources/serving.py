@@ -12,7 +12,7 @@ from service.schemas.serving import ServingAnswerSchema, ServingRequestSchema
 from service.serialization import plain
 from service.usecases.serving import serve as usecase
 
-blueprint = Blueprint("serving", __name__, description="What a model takes and costs to serve")
+blueprint = Blueprint("serving", __name__, description="Serving of a model: configuration, speed and cost")
 
 EXAMPLE: dict[str, Any] = {
     "model": {"preset": "llama-3.1-70b"},
@@ -31,8 +31,8 @@ EXAMPLE: dict[str, Any] = {
 def serving(request: dict[str, Any]) -> Response:
     """Plan and price the serving of a model
 
-    The cheapest accelerators, format, split and batch that carry the requests within their latency, what that costs a million tokens, a
-    month and a life, and the same on other offers. Decoder-only transformers. Where nothing fits or is in time a 422 says what would.
-    The costliest request takes 0.4 s of CPU, and with `training.estimate` what that estimate takes besides.
+    The cheapest accelerators, format, parallelism and batch that carry the requests within their latency, the cost of a million tokens, a
+    month and a lifetime, and the same on other offers. Decoder-only transformers. Where nothing fits or is fast enough a 422 names
+    alternatives. The costliest request takes 0.4 s of CPU, plus the estimate where `training.estimate` is stated.
     """
     return json_response(plain(usecase.serve(team_context(), request)))

@@ -53,11 +53,7 @@ class LawPrior:
 
 @dataclass(frozen=True, slots=True)
 class HoldOutCheck:
-    """The runs of the most compute, foretold by a fit that did not see them.
-
-    `error` is the median of |predicted / measured - 1|, `covered` the share of runs within their interval of 80 %, and `miss` the
-    typical error in units of the expected one: 1 as expected, 3 three times too far out.
-    """
+    """Prediction of the runs of most compute by a fit to the other runs."""
 
     points: Annotated[int, Doc("Runs that were left out", minimum=1)]
     error: Annotated[float, Doc("Median relative error of their predicted loss", "1", minimum=-1e308, maximum=1e308)]

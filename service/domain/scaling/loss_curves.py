@@ -69,10 +69,7 @@ class LossCurve:
 
 @dataclass(frozen=True, slots=True)
 class EndForecast:
-    """What a run's loss comes to at an end: its interval of 80 %, and what it is above the plan's end (below 0: better).
-
-    `probability_of_target` is that of ending at or under the target, None where none was set.
-    """
+    """Forecast of the loss at an end of the run, and relative to the plan's end."""
 
     tokens: float
     loss: Range
@@ -82,10 +79,10 @@ class EndForecast:
 
 @dataclass(frozen=True, slots=True)
 class Extrapolation:
-    """A run's loss at its planned end, and at other ends. It is at `tokens`, `done` of its plan.
+    """Forecasts of a run's loss at its planned end and at other ends.
 
-    `scatter` is the typical relative distance of the measured loss from the fitted law. `alpha` is the exponent found, `annealing` the
-    loss that decaying the rate to 0 takes off.
+    The run is at `tokens`, a share `done` of its plan, with a recent loss of `now` [nats/token]. `scatter` is the typical relative distance
+    of the measured loss from the fitted law, `alpha` the fitted exponent, `annealing` the loss that decaying the rate to 0 takes off.
     """
 
     tokens: float
@@ -102,7 +99,7 @@ class Extrapolation:
 
 @dataclass(frozen=True, slots=True)
 class Advice:
-    """What to do with the run: to end it at so many tokens, and why."""
+    """What to do with the run: where to end it, and why."""
 
     action: Annotated[Action, Doc("What to do with the run")]
     tokens: Annotated[float, Doc("Training tokens to end the run at", "tokens", minimum=-1e308, maximum=1e308)]

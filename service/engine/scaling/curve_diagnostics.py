@@ -96,7 +96,7 @@ def curve_warnings(measured: LossCurve, fitted: LossCurve, plan: LearningRateSch
     warnings = []
     done = fitted.tokens[-1] / plan.end
     if done < EARLY:
-        warnings.append(f"only {done:.0%} of the plan is done: the interval leans on other runs' curves")
+        warnings.append(f"only {done:.0%} of the plan is done: the interval depends on other runs' curves")
     invalid = int(np.sum(~(np.isfinite(measured.loss) & (measured.loss > 0))))
     if invalid:
         warnings.append(f"{invalid} losses that are no positive numbers are left out")

@@ -81,7 +81,7 @@ def fit_warnings(
     if bounds:
         warnings.append(f"the runs do not determine {', '.join(bounds)}: the best value is at the edge of what is searched")
     if held_out is None:
-        warnings.append("too few runs to leave any out: how the law foretells larger ones is not checked")
+        warnings.append("too few runs to leave any out: the prediction of larger ones is not checked")
     elif held_out.miss > MISSED:
         warnings.append(
             f"a law without the {held_out.points} largest runs is {held_out.error:.1%} off on them, {held_out.miss:.1f} times what was "
@@ -152,14 +152,14 @@ def _data_warnings(stated: TrainingRuns, runs: TrainingRuns) -> list[str]:
     if len(runs) < len(stated):
         warnings.append(f"{len(stated) - len(runs)} exact copies of runs are counted once")
     if len(runs) < FEW_POINTS:
-        warnings.append(f"{len(runs)} runs for five parameters: intervals lean on what published laws have")
+        warnings.append(f"{len(runs)} runs for five parameters: intervals depend on published laws")
     sizes, data = np.log(runs.params), np.log(runs.tokens)
     for name, logs in (("parameters", sizes), ("tokens", data)):
         count = 1 + int(np.sum(np.diff(np.sort(logs)) > ONE_SCALE))
         if count <= 2:
             warnings.append(f"only {'one scale' if count == 1 else 'two scales'} of {name}: the exponent is not determined")
     if min(np.ptp(sizes), np.ptp(data)) > 0 and abs(np.corrcoef(sizes, data)[0, 1]) > STRAIGHT:
-        warnings.append("tokens grow in step with parameters: the two terms cannot be told apart, a run off that line is a guess")
+        warnings.append("tokens grow in step with parameters: the two terms cannot be separated, and runs off that line are not determined")
         return warnings
     return warnings + _rising_loss_warnings(runs, sizes, data)
 

@@ -218,7 +218,9 @@ def _fit(
     residuals = task.target[0] - task.model(best[None, :])[0][0]
     scatter = max(LEAST_SCATTER, float(np.abs(residuals).sum()) / (len(residuals) - best.size))
     if scatter > MOST_SCATTER:
-        raise InvalidRequest(f"the losses lie more than {MOST_SCATTER:.0%} from any curve on average: no end can be foretold", "/points")
+        raise InvalidRequest(
+            f"the losses lie more than {MOST_SCATTER:.0%} from any curve on average: its end cannot be predicted", "/points"
+        )
     weight = HUBER_DELTA * scatter * _correlation_length(residuals)
     best = minimise(_replace_target(task, task.target, task.prior.centre, weight), best[None, :])[0][0]
     targets = task.model(best[None, :])[0] + _resample_blocks(residuals, generator)

@@ -1,4 +1,4 @@
-"""What a comparison answers."""
+"""Answer schema of comparisons."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from service.schemas.comparison.request import MOST_OPTIONS, MOST_PLANTS, MOST_V
 from service.schemas.derive import derive
 from service.usecases.comparison.compare import Comparison
 
-# Those asked for, the plants in every variant, the best of each variant and kind of pricing, one fresh, one nearest.
+# The requested number, owned hardware in every variant, the best of each variant and kind of pricing, one fresh, one nearest.
 MOST_SHOWN = MOST_OPTIONS + MOST_VARIANTS * (MOST_PLANTS + 3) + 2
 
 derive(options.OptionOffer, "OptionOffer")

@@ -1,4 +1,4 @@
-"""What approaches are asked with, and what their answer holds."""
+"""Request and answer schemas of approaches."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a comparison is asked with."""
+"""Request schema of comparisons."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ MOST_OPTIONS = 1000
 
 
 class WorkloadSchema(RunSectionsSchema):
-    """What is run: an estimate's request without hardware and price. Preemptions stated in `failures` are those of spot capacity."""
+    """What is run: a request for an estimate without hardware and price. Preemptions in `failures` apply to spot capacity."""
 
     model = Part(ModelSchema, required=True, description="Model that is trained")
     data = Part(DataSchema, required=True, description="Data that it is trained on")
@@ -28,7 +28,7 @@ class WorkloadSchema(RunSectionsSchema):
 
 
 class WorkloadChangeSchema(WorkloadSchema):
-    """What a variant changes of the workload; a model or data stated here stand for the whole section."""
+    """Changes of a variant to the workload; a stated model or data section replaces the whole section."""
 
     model = Part(ModelSchema, description="Model that is trained")
     data = Part(DataSchema, description="Data that it is trained on")
@@ -46,10 +46,10 @@ def _names(description: str) -> Items:
 
 
 class CandidatesSchema(Schema):
-    """What may be taken; null or left out: all.
+    """Offers to compare; null or left out: all.
 
-    Taken are list prices, the newest of each region; of a provider that is named its marketplace too. Prices a year older than others of
-    the same accelerator are left out where neither providers nor regions are named. Auction floors are never taken.
+    Offers are list prices, the newest of each region; a named provider adds its marketplace. Prices a year older than others of the same
+    accelerator are left out where neither providers nor regions are named. Auction floors are never used.
     """
 
     accelerators = _names("Names of GET /v1/accelerators, or aliases")
@@ -63,19 +63,19 @@ class CandidatesSchema(Schema):
     providers = _names("Names of providers, as in GET /v1/offers")
     regions = _names("Names of regions, as in GET /v1/offers")
     pricing = Items(Choice(PRICINGS), max_items=len(PRICINGS), min_items=1, allow_none=True, description="Kinds of pricing; left out: all")
-    max_age_days = Number(above=0.0, maximum=36500.0, allow_none=True, description="Only prices read within so many days")
+    max_age_days = Number(above=0.0, maximum=36500.0, allow_none=True, description="Only prices read within this number of days")
 
 
 class ConstraintsSchema(Schema):
-    """What an option must keep to; null is the same as left out. Time, money and carbon are judged by their p50.
+    """Constraints on options; null is the same as left out. Time, cost and carbon are judged by their p50.
 
-    Where neither a deadline nor a number of days is stated, runs over two years are no options (`beyond_horizon`).
+    Where neither a deadline nor a number of days is stated, runs over two years are not feasible (`beyond_horizon`).
     """
 
     start = Day(allow_none=True, description="Left out: today")
     deadline = Day(allow_none=True, description="Last day")
     min_deadline_probability = Share(
-        allow_none=True, description="Probability with which the deadline is kept, in the place of the p50's 0.5; needs a deadline"
+        allow_none=True, description="Probability with which the deadline is kept, in place of the p50's 0.5; needs a deadline"
     )
     max_cost_usd = Number(above=0.0, allow_none=True, description="Highest cost [USD]")
     max_wall_clock_days = Number(above=0.0, allow_none=True, description="Longest time on the clock [days]")
@@ -86,9 +86,11 @@ class ConstraintsSchema(Schema):
         min_items=1,
         allow_none=True,
         description="ISO 3166 country codes, EU, EEA; what is owned lies where its owner wants it. Elsewhere is outside_jurisdictions,"
-        " a place whose country nobody knows unknown_jurisdiction",
+        " a place of unknown country unknown_jurisdiction",
     )
-    require_available = Flag(description="Only what somebody says can be ordered: availability offered or live; owned hardware always")
+    require_available = Flag(
+        description="Only offers that a source confirms can be ordered: availability offered or live; owned hardware always"
+    )
 
 
 def _bounded(name: str, description: str = "") -> Number:
@@ -97,20 +99,20 @@ def _bounded(name: str, description: str = "") -> Number:
 
 
 class OnPremSchema(Schema):
-    """Owned or leased hardware; what is left out is assumed, or costs nothing. Its power and PUE count for its energy as well.
+    """Owned or leased hardware; fields left out have defaults or cost nothing. Its power and PUE determine its energy.
 
-    `count` is all there is at work; spares of the workload's `failures.spare_share` are paid beside it, at the same price.
+    `count` is the number of accelerators at work; spares by the workload's `failures.spare_share` are added at the same price.
     """
 
     name = Text(required=True, max_length=60, description="Name of the cluster")
     accelerator = Text(required=True, description="Name of the accelerator")
     count = Count(required=True, maximum=MAX_ACCELERATORS, description="Accelerators of the cluster")
     capex_usd_per_accelerator = _bounded("capex_usd_per_accelerator", "Hardware, an accelerator with its share of the node")
-    lease_usd_per_month = _bounded("lease_usd_per_month", "Lease of the whole plant, in the place of a purchase or beside it")
+    lease_usd_per_month = _bounded("lease_usd_per_month", "Lease of the whole cluster, in place of or besides a purchase")
     years = _bounded("years", "How long it is run")
     depreciation_years = _bounded("depreciation_years", description="Time of depreciation; left out: as long as it is run [years]")
     residual_share = _bounded("residual_share", "What it is sold for in the end, as a share of all capital")
-    price_decline_per_year = _bounded("price_decline_per_year", "What its market value loses a year, in the place of residual_share")
+    price_decline_per_year = _bounded("price_decline_per_year", "Yearly decline of its market value, in place of residual_share")
     cost_of_capital = _bounded("cost_of_capital", "Yearly")
     utilisation = _bounded("utilisation", "Part of the available hours in which it computes")
     availability = _bounded("availability", "Part of the calendar in which it can compute")

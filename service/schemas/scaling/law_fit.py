@@ -1,4 +1,4 @@
-"""What a fit of a scaling law is asked with, and what it answers."""
+"""Request and answer schemas of scaling-law fits."""
 
 from __future__ import annotations
 
@@ -56,14 +56,14 @@ class LawPointSchema(RunSchema):
 
 
 class DesignRequestSchema(Schema):
-    """Which runs to make next, so that the loss of a target is known best."""
+    """Which runs to make next to predict the loss of a target best."""
 
     flops = Number(required=True, minimum=1.0, maximum=1e32, description="What they may take together, at 6 a parameter and token")
     target = Part(RunSchema, required=True, description="Run whose loss is to be known best")
 
 
 class LawFitRequestSchema(Schema):
-    """Runs, and what is to be told from them."""
+    """Finished runs, and the runs to predict from them."""
 
     points = Items(Part(LawPointSchema), required=True, min_items=FEWEST_POINTS, max_items=MAX_POINTS, description="Finished runs")
     form = Choice((FORM,), description="L = E + A / N^alpha + B / D^beta")
@@ -117,7 +117,7 @@ class IntervalsSchema(Schema):
 
 
 class BeyondSchema(Schema):
-    """How many times a run exceeds the largest fitted one; above 1 it is extrapolated."""
+    """Size of a run over the largest fitted one; above 1 it is extrapolated."""
 
     params = figure(description="Parameters over those of the largest run [1]")
     tokens = figure(description="Training tokens over those of the largest run [1]")

@@ -1,4 +1,4 @@
-"""What an extrapolation of a loss curve is asked with, and what it answers."""
+"""Request and answer schemas of loss-curve extrapolation."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ PRICED = ("usd", "accelerator_hours", "wall_clock_hours")
 
 
 class CurvePointSchema(Schema):
-    """The loss measured at a count of training tokens; null where it was no number."""
+    """The loss measured at a count of training tokens; null where it was not a number."""
 
     tokens = NotNegative(required=True, description="Training tokens [tokens]")
     loss = NotNegative(
@@ -41,14 +41,14 @@ class CurvePointSchema(Schema):
 
 
 class RateSchema(Schema):
-    """The learning rate at a count of training tokens, in any unit; straight to the next."""
+    """The learning rate at a count of training tokens, in any unit, linear to the next."""
 
     tokens = Count(required=True, minimum=0, description="Training tokens")
     rate = NotNegative(required=True, description="Learning rate, in any unit")
 
 
 class LearningRateSchema(Schema):
-    """The learning rate over the plan: a decay, or rates of the caller's own."""
+    """The learning rate over the plan: a decay, or the caller's own rates."""
 
     decay = Choice(get_args(Decay), description="What follows the warm-up")
     warmup_tokens = Count(minimum=0, description="Linear from 0 to the peak; left out: none")
@@ -56,9 +56,7 @@ class LearningRateSchema(Schema):
         minimum=0, description="The decay's length, at the plan's end (warm-up, stable, decay); left out: all after warm-up"
     )
     final_share = Share(description="Of the peak, at the plan's end; left out: 0")
-    rates = Items(
-        Part(RateSchema), min_items=2, max_items=MOST_RATES, description="In the place of a decay, from 0 tokens to the plan's end"
-    )
+    rates = Items(Part(RateSchema), min_items=2, max_items=MOST_RATES, description="In place of a decay, from 0 tokens to the plan's end")
     relaxation_tokens = Number(minimum=1.0, description="How long a fall of the rate takes to count in full; left out: 1.25 % of the plan")
 
 
@@ -70,7 +68,7 @@ class CurvePlanSchema(Schema):
 
 
 class CurveRequestSchema(Schema):
-    """A run's loss so far, its learning rate and its plan. With model and hardware, what is left is priced as an estimate of its own."""
+    """A run's loss so far, its learning rate and its plan. With model and hardware the rest of the run is priced by an estimate."""
 
     points = Items(Part(CurvePointSchema), required=True, min_items=1, max_items=MOST_CURVE_POINTS, description="Losses measured so far")
     schedule = Part(LearningRateSchema, required=True, description="Learning rate over the plan")

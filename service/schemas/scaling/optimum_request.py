@@ -1,4 +1,4 @@
-"""What an optimum is asked with."""
+"""Request schema of a compute-optimal model."""
 
 from __future__ import annotations
 
@@ -126,7 +126,7 @@ class OptimalRequestSchema(Schema):
     max_unique_tokens = Count(
         minimum=LEAST_PLANNED, description="Training longer repeats data, which is worth less (Muennighoff et al. 2023)"
     )
-    plan = Part(OptimalPlanSchema, description="Shown beside the optimum, with what it wastes")
+    plan = Part(OptimalPlanSchema, description="A plan to compare with the optimum")
     training = Part(TrainingSchema, description="How it is trained")
     efficiency = Part(EfficiencySchema, description="Speed measured by the caller, in place of the step model")
     failures = Part(FailuresSchema, description="How the machine fails, and checkpoints")

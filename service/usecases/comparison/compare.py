@@ -195,7 +195,7 @@ def resolve_constraints(context: AppContext, request: Request, notes: Assumption
         where = "/constraints/deadline" if section.get("deadline") else "/workload/schedule/deadline"
         raise InvalidRequest(f"the deadline {deadline} is before the start {start}", where)
     if section.get("min_deadline_probability") is not None and deadline is None:
-        raise InvalidRequest("state the deadline that is to be kept with this probability", "/constraints/min_deadline_probability")
+        raise InvalidRequest("state the deadline for this probability", "/constraints/min_deadline_probability")
     return Constraints(
         start=start,
         dated=stated or deadline is not None,

@@ -218,7 +218,7 @@ def _compare_to_limit(value: float, limit: float | None, unit: str) -> str:
 
 
 def _describe_jurisdiction(exclusion: Exclusion) -> str:
-    return f"{exclusion.offer.provider} {exclusion.offer.region} is in {exclusion.country}, outside the jurisdictions asked for"
+    return f"{exclusion.offer.provider} {exclusion.offer.region} is in {exclusion.country}, outside the requested jurisdictions"
 
 
 def _describe_deadline(exclusion: Exclusion) -> str:

@@ -33,7 +33,7 @@ __all__ = ["FEWEST_POINTS", "FORM", "MAX_BOOTSTRAPS", "MAX_POINTS", "MAX_STARTS"
 
 @dataclass(frozen=True, slots=True)
 class PredictedRun:
-    """A run foretold: its interval of 80 %, the best fit's loss, and how many times it lies beyond the largest run."""
+    """A predicted run: loss with its interval of 80 %, the best fit's loss, and the run's size over the largest fitted one."""
 
     p10: Annotated[float, Doc("10th percentile of the predicted loss", "nats per token", minimum=-1e308, maximum=1e308)]
     p50: Annotated[float, Doc("Median of the predicted loss", "nats per token", minimum=-1e308, maximum=1e308)]
@@ -47,7 +47,7 @@ class PredictedRun:
 
 @dataclass(frozen=True, slots=True)
 class NextRun:
-    """A run to make; `narrowed_to` is the share of the interval's width left once it and those before it are made."""
+    """A run to make; `narrowed_to` is the share of the interval's width left after it and those before it."""
 
     params: Annotated[float, Doc("Parameters of the run", "parameters", minimum=-1e308, maximum=1e308)]
     tokens: Annotated[float, Doc("Training tokens of the run", "tokens", minimum=-1e308, maximum=1e308)]
@@ -67,7 +67,7 @@ class DesignAnswer:
 
 @dataclass(frozen=True, slots=True)
 class OptimumExponents:
-    """By which power of the training compute the optimal parameters and tokens grow."""
+    """Exponents of the training compute with which the optimal parameters and tokens grow."""
 
     params: Annotated[Range, Doc("Exponent of the optimal size over training compute", "1")]
     tokens: Annotated[Range, Doc("Exponent of the optimal tokens over training compute", "1")]
@@ -75,7 +75,7 @@ class OptimumExponents:
 
 @dataclass(frozen=True, slots=True)
 class LawFitAnswer:
-    """A fitted law. `law` is as POST /v1/optimal takes one, with the resamples its uncertainty is carried by."""
+    """A fitted law. `law` can be sent to POST /v1/optimal; its resamples carry the uncertainty."""
 
     form: Annotated[str, Doc("Form of the law, L = E + A / N^alpha + B / D^beta")]
     parameters: Annotated[Mapping[str, float], Doc("Fitted parameters")]

@@ -38,10 +38,7 @@ NO_COST = Range.exactly(0.0)
 
 @dataclass(frozen=True, slots=True)
 class CurveOption:
-    """An end of the run: its loss, what it is above the plan's end, and what it takes from now on; None where nothing is priced.
-
-    `saves_usd` is over the plan; below 0 it costs more.
-    """
+    """An end of the run: its loss, and its cost from now on. Savings are relative to the plan."""
 
     action: Annotated[Action, Doc("What to do with the run")]
     tokens: Annotated[float, Doc("Training tokens at its end", "tokens", minimum=-1e308, maximum=1e308)]
@@ -57,7 +54,7 @@ class CurveOption:
 
 @dataclass(frozen=True, slots=True)
 class LossAgainstPlan:
-    """The loss at the plan's end against the plan's own: what it is above it, and how likely it is at or under it."""
+    """Predicted loss at the plan's end against the planned loss."""
 
     planned_loss: Annotated[float, Doc("Planned loss", "nats per token", minimum=-1e308, maximum=1e308)]
     above: Annotated[Range, Doc("Predicted less planned loss", "nats per token")]
@@ -66,7 +63,7 @@ class LossAgainstPlan:
 
 @dataclass(frozen=True, slots=True)
 class CurveAnswer:
-    """What is foretold of a run. `residual` is the typical relative distance of the measured loss from the fitted curve."""
+    """Forecast of a run and advice. `residual` is the typical relative distance of the measured loss from the fitted curve."""
 
     final_loss: Annotated[Range, Doc("Predicted loss at the plan's end", "nats per token")]
     against_plan: Annotated[LossAgainstPlan | None, Doc("Predicted against planned loss; null without a planned loss")]

@@ -40,7 +40,7 @@ SHOWN_TOKENS = 1e20
 
 @dataclass(frozen=True, slots=True)
 class OptimumServing:
-    """Who serves the lifetime's tokens. `usd_per_million_tokens`: prompts and answers alike, of the optimum's size."""
+    """Serving of the lifetime's tokens, prompts and answers together, at the optimum's size."""
 
     accelerator: Annotated[str, Doc("Canonical name of the accelerator")]
     format: Annotated[str, Doc("How weights are stored")]

@@ -54,7 +54,7 @@ FREE_EPOCHS = 4.0
 
 @dataclass(frozen=True, slots=True)
 class OptimalAnswer:
-    """The optimum, what lies around it, and what it takes; `estimate` has its own assumptions and warnings."""
+    """The optimum, the models around it, and its costs; `estimate` has its own assumptions and warnings."""
 
     params: Annotated[Range, Doc("Size of the optimum", "parameters")]
     tokens: Annotated[Range, Doc("Training tokens of the optimum", "tokens")]

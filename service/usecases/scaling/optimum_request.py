@@ -151,7 +151,7 @@ def _check_serving(request: Request) -> None:
     if not request.get("lifetime_inference_tokens"):
         raise InvalidRequest("state what is served over the lifetime, or leave serving out", "/lifetime_inference_tokens")
     if "hardware" not in request:
-        raise InvalidRequest("dollars of serving stand beside dollars of training: state hardware", "/hardware")
+        raise InvalidRequest("serving is priced with training: state hardware", "/hardware")
 
 
 def finite_or_none(amount: Amount) -> float | None:

@@ -48,7 +48,7 @@ REPORTED_ELSEWHERE = ("serving.load_factor", "serving.kv_heads", "serving.traini
 
 @dataclass(frozen=True, slots=True)
 class ServingAnswer:
-    """The cheapest option, the others in order, and `considered` of them in all. `levers` is None where they were not asked for."""
+    """The cheapest option that fits and keeps the latencies, and the best of each other provider, accelerator and format."""
 
     best: Annotated[ServingOption, Doc("Cheapest option that fits and keeps the latencies")]
     lifetime: Annotated[ServingLifetime | None, Doc("Cost over the model's life; null: no lifetime is stated")]

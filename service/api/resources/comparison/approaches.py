@@ -28,9 +28,9 @@ EXAMPLE: dict[str, Any] = {
 @blueprint.arguments(ApproachesRequestSchema, example=EXAMPLE)
 @blueprint.response(200, ApproachesAnswerSchema)
 def approaches(request: dict[str, Any]) -> Response:
-    """Fine-tune or pre-train: what the same task costs in six ways over its lifetime
+    """Compare six ways to the same task, from prompting to pre-training, over its lifetime
 
-    Each approach is estimated on the fewest accelerators that hold it and are done within `max_days`, up to some forty estimates in all:
-    below 0.3 s of CPU for dense models, some 1 s for the costliest mixtures of experts.
+    Each approach is estimated on the fewest accelerators that hold it and finish within `max_days`, with up to some forty estimates in all:
+    below 0.3 s of CPU for dense models, about 1 s for the costliest mixtures of experts.
     """
     return json_response(plain(usecase.approaches(team_context(), request)))

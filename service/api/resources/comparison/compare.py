@@ -54,12 +54,12 @@ EXAMPLE: dict[str, Any] = {
 def compare(request: dict[str, Any]) -> Response:
     """Compare clouds, kinds of pricing, accelerators, counts and owned hardware
 
-    Every matching offer in every count is evaluated: whole instances, spot with what preemptions lose, reservations by whole terms.
+    Every matching offer in every count is evaluated: whole instances, spot with the work lost to preemptions, reservations by whole terms.
     Work is bounded: each variant on each accelerator in each count, and on each owned machine, is 2 units for a dense model, and for
-    experts 1 and as many as their number has divisors; 600 are taken, the costliest of which take some 5 s of CPU.
+    experts 1 plus the number of divisors of their number; the limit is 600 units, about 5 s of CPU at most.
 
     Several ways to the same goal are compared with `"variants": [{"name": "whole", "workload": {}}, {"name": "adapters", "workload":
-    {"training": {"method": "lora", "lora_rank": 16}}}]`, each the workload with what it changes. The answer's `variants` has the best
+    {"training": {"method": "lora", "lora_rank": 16}}}]`, each the workload with its changes. The answer's `variants` has the best
     option of each: `{"name": "adapters", "best": "adapters:…", "cost_usd": 1200, "wall_clock_hours": 9.5, "feasible": 40}`.
     """
     return json_response(plain(usecase.compare(team_context(), request)))

@@ -37,7 +37,7 @@ EXAMPLE: dict[str, Any] = {
 def fit(request: dict[str, Any]) -> Response:
     """Fit a scaling law to runs
 
-    Intervals are of 80 %, over resamples of the runs; fewer than 6 distinct sizes, and losses that do not fall, are a 422. The same
-    request has the same answer. 240 points take about 0.7 s of CPU, the costliest request (1,000 points that no law fits) some 4 s.
+    Intervals are of 80 %, over resamples of the runs; fewer than 6 distinct sizes, and losses that do not fall, are a 422. The same request
+    has the same answer. 240 points take about 0.7 s of CPU, the costliest request (1,000 points that no law fits) some 4 s.
     """
     return json_response(plain(fit_scaling_law(request)))

@@ -12,7 +12,7 @@ from service.schemas.scaling.loss_curves import CurveAnswerSchema, CurveRequestS
 from service.serialization import plain
 from service.usecases.scaling.loss_curves import extrapolate_curve
 
-blueprint = Blueprint("loss_curves", __name__, description="Where a running training run will end, and whether to go on")
+blueprint = Blueprint("loss_curves", __name__, description="Forecast of a running training run, and advice")
 
 # Made up, in the shape of the curves of Luo et al. 2025 (arXiv 2503.12811).
 LOSSES = (3.42, 3.21, 3.1, 3.04, 2.985, 2.953, 2.921, 2.9, 2.876, 2.861, 2.847, 2.832)
@@ -30,9 +30,9 @@ EXAMPLE: dict[str, Any] = {
 @blueprint.arguments(CurveRequestSchema, example=EXAMPLE)
 @blueprint.response(200, CurveAnswerSchema)
 def extrapolate(request: dict[str, Any]) -> Response:
-    """Foretell the end of a loss curve
+    """Predict the end of a loss curve
 
-    The learning rate's schedule is taken into account: what its decay will still take off is counted. Ends other than the plan's stretch or
-    squeeze what is left of it. A curve takes some 0.2 s of CPU, one of 20,000 points 0.5 s; dollars take an estimate for each end.
+    The learning-rate schedule is taken into account, with the fall that its decay has still to bring. Other ends stretch or compress the
+    rest of the schedule. A curve takes some 0.2 s of CPU, one of 20,000 points 0.5 s; costs take one estimate for each end.
     """
     return json_response(plain(extrapolate_curve(team_context(), request)))

@@ -13,7 +13,7 @@ from service.schemas.scaling.optimum_request import OptimalRequestSchema
 from service.serialization import plain
 from service.usecases.scaling import optimum as usecase
 
-blueprint = Blueprint("optimal", __name__, description="Which size and how many tokens a budget is best spent on")
+blueprint = Blueprint("optimal", __name__, description="Compute-optimal size and tokens for a budget")
 
 EXAMPLE: dict[str, Any] = {
     "budget": {"usd": 1e6},
@@ -29,10 +29,10 @@ EXAMPLE: dict[str, Any] = {
 @blueprint.arguments(OptimalRequestSchema, example=EXAMPLE)
 @blueprint.response(200, OptimalAnswerSchema)
 def optimal(request: dict[str, Any]) -> Response:
-    """What to train with a budget: size, tokens, loss, dollars and days
+    """Compute-optimal training for a budget: size, tokens, loss, cost and days
 
     With `lifetime_inference_tokens` the answer is the cheapest model of training and serving together that is as good as the best one for
-    the training budget: smaller, and trained for longer than the budget; `lifetime` says what that saves.
-    The step model is asked for some thirty sizes: the costliest request takes some 1 s of CPU.
+    the training budget: smaller, and trained for longer than the budget; `lifetime` has the savings.
+    The step model is evaluated for some thirty sizes: the costliest request takes some 1 s of CPU.
     """
     return json_response(plain(usecase.optimal(team_context(), request)))

@@ -227,7 +227,7 @@ class TestBadData:
         fit = fitted(line)
         off, on = (foretold(fit, (1e9, tokens)).interval for tokens in (5e11, 2e10))
         assert width(off) > 3 * width(on)
-        assert any("cannot be told apart" in warning for warning in fit.warnings)
+        assert any("cannot be separated" in warning for warning in fit.warnings)
 
     def test_six_runs_are_told_to_be_few_and_give_a_wide_interval(self) -> None:
         """Six runs are fitted, with a warning, no check by leaving out, and an interval several times that of sixty."""
