@@ -1,4 +1,4 @@
-"""What `outlay plan` does: the program of a file, as a table, as JSON, or in one of the export formats."""
+"""`outlay plan`: the plan of a program from a file, as a table, as JSON, or as a document."""
 
 from __future__ import annotations
 
@@ -13,34 +13,34 @@ from service.cli.tables import Entry
 
 
 def plan(file: Path, settings: Sequence[str], *, form: str, out: Path | None, brief: bool) -> None:
-    """Plan the program of a file with the settings laid over it; `form` is table, json or an export's name, written to `out` if stated."""
+    """Plan the program of a file, with changed settings; `form` is table, json or a document's format, written to `out` if stated."""
     from service.schemas.programs.presenters import present_program
     from service.schemas.programs.request import ProgramRequestSchema
     from service.usecases.programs.plan import plan_program as usecase
 
     request = commands.read_request(file)
     commands.apply_settings(request, {}, {}, settings)
-    given = commands.load_request(ProgramRequestSchema(), request)
+    request_data = commands.load_request(ProgramRequestSchema(), request)
     with commands.report_errors():
-        answer = present_program(usecase(commands.make_context(), given))
-    give(_written(answer, form, brief=brief), out)
+        answer = present_program(usecase(commands.make_context(), request_data))
+    write_output(_written(answer, form, brief=brief), out)
 
 
 def difference(before: Path, after: Path, *, as_json: bool) -> None:
-    """Say why the program of one file costs more than that of another."""
+    """Print the difference of two programs' budgets by cause."""
     from service.schemas.programs.request import ProgramDifferenceRequestSchema
     from service.serialization import plain
     from service.usecases.programs.plan import compare_programs
 
     request = {"before": commands.read_request(before), "after": commands.read_request(after)}
-    given = commands.load_request(ProgramDifferenceRequestSchema(), request)
+    request_data = commands.load_request(ProgramDifferenceRequestSchema(), request)
     with commands.report_errors():
-        answer = plain(compare_programs(commands.make_context(), given))
+        answer = plain(compare_programs(commands.make_context(), request_data))
     click.echo(json.dumps(answer, indent=2) if as_json else answer["headline"])
 
 
 def table(answer: Entry, *, brief: bool) -> str:
-    """What the program costs and why, its tiers and gates, its calendar, risks, and what to be careful about."""
+    """Budget, tiers and gates, calendar, risks and warnings as text."""
     parts = [
         f"{answer['name']}",
         tables.columns([row for row in _summary(answer) if row[1]]),
@@ -51,7 +51,7 @@ def table(answer: Entry, *, brief: bool) -> str:
         *(f"  {tier['tier']}: {tier['gate']['statement']}" for tier in answer["tiers"] if tier["gate"]),
         "",
         tables.columns([("from", "to", "what", "critical"), *_calendar(answer["schedule"])]),
-        *_bought(answer["schedule"]),
+        *_deadline_options(answer["schedule"]),
         *_risks(answer["risks"]),
         *(f"warning: {warning}" for warning in answer["warnings"]),
     ]
@@ -97,13 +97,13 @@ def _burn(weeks: Sequence[Entry]) -> str:
 
 def _tokens(tokens: Entry) -> str:
     flow, suggested = tokens["flow"], tokens["suggested"]
-    found = []
+    texts = []
     if flow:
         steps = (f"{tables.scaled(flow[name])} {name}" for name in ("raw", "filtered", "deduplicated", "trained", "effective"))
-        found.append(", ".join(steps))
+        texts.append(", ".join(steps))
     if suggested:
-        found.append(f"a first target is {tables.scaled(suggested['p50'])}")
-    return "; ".join(found)
+        texts.append(f"a first target is {tables.scaled(suggested['p50'])}")
+    return "; ".join(texts)
 
 
 def _lines(answer: Entry) -> list[tuple[str, str, str]]:
@@ -131,14 +131,14 @@ def _gate(gate: Entry | None) -> tuple[str, str, str]:
 
 
 def _calendar(schedule: Entry) -> list[tuple[str, str, str, str]]:
-    return [(each["start"], each["finish"], each["what"], f"{each['criticality']:.0%}") for each in schedule["calendar"]]
+    return [(entry["start"], entry["finish"], entry["what"], f"{entry['criticality']:.0%}") for entry in schedule["calendar"]]
 
 
-def _bought(schedule: Entry) -> list[str]:
+def _deadline_options(schedule: Entry) -> list[str]:
     if not schedule["deadline_options"]:
         return []
     head = ("deadline with", "probability", "price USD")
-    rows = [(each["change"], f"{each['probability']:.0%}", tables.figure(each["price_usd"])) for each in schedule["deadline_options"]]
+    rows = [(entry["change"], f"{entry['probability']:.0%}", tables.figure(entry["price_usd"])) for entry in schedule["deadline_options"]]
     return ["", tables.columns([head, *rows])]
 
 
@@ -168,8 +168,8 @@ def _written(answer: Entry, form: str, *, brief: bool) -> bytes:
     return content
 
 
-def give(content: bytes, out: Path | None) -> None:
-    """To a file, or to standard output as it is."""
+def write_output(content: bytes, out: Path | None) -> None:
+    """Write to a file, or to standard output unchanged."""
     if out is None:
         click.echo(content, nl=False)
         return

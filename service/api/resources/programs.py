@@ -1,4 +1,4 @@
-"""POST /v1/estimate/program and the difference between two programs."""
+"""POST /v1/estimate/program and /v1/estimate/program/difference."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from service.schemas.programs.request import ProgramDifferenceRequestSchema, Pro
 from service.serialization import plain
 from service.usecases.programs import plan as usecase
 
-blueprint = Blueprint("program", __name__, description="The whole budget of a training program around an outcome")
+blueprint = Blueprint("program", __name__, description="Budget, schedule and documents of training programs")
 
 EXAMPLE: dict[str, Any] = {
     "name": "support-assistant 7B",
@@ -90,10 +90,10 @@ class FormatSchema(Schema):
 def program(query: dict[str, Any], body: dict[str, Any]) -> Response:
     """Plan a whole training program: budget, gates, schedule, risks
 
-    A run's `estimate` is laid over `defaults`, deep; runs of a tier follow each other unless they say what they wait for. `format`, or
-    Accept, gives the plan as Markdown, HTML, a workbook, a calendar or CSV, and `format=focus` as a forecast in FOCUS columns.
-    Estimates that ask the same are made once: 200 alike take 0.2 s of CPU, 200 different ones 0.4 s. Searches of layouts are bounded, by
-    600 units of work: a program of 300 models, and the costliest found, takes some 2 s.
+    A run's `estimate` is merged over `defaults` at every depth; runs of a tier follow each other unless `after` states otherwise. `format`,
+    or Accept, selects Markdown, HTML, a workbook, a calendar or CSV, and `format=focus` a forecast in FOCUS columns. Equal estimates are
+    made once: 200 equal ones take 0.2 s of CPU, 200 different ones 0.4 s. Layout searches are limited to 600 units of work: a program of
+    300 models takes 2 s at most.
     """
     answer = present_program(usecase.plan_program(team_context(), body))
     return document_response("program", answer, query.get("format"))
@@ -103,7 +103,7 @@ def program(query: dict[str, Any], body: dict[str, Any]) -> Response:
 @blueprint.arguments(ProgramDifferenceRequestSchema, example={"before": EXAMPLE, "after": CHEAPER})
 @blueprint.response(200, ProgramDifferenceSchema)
 def program_difference(body: dict[str, Any]) -> Response:
-    """Why one program costs more than another, by cause
+    """Difference of two programs' budgets by cause
 
     Scope, hardware, utilisation, failures, price, overheads, other lines and reserves, which add up to the difference to the cent.
     """

@@ -13,7 +13,7 @@ import click
 from service.cli import commands
 from service.cli.commands import error_lines
 from service.cli.keys import make_database, opened_context
-from service.cli.program import give
+from service.cli.program import write_output
 from service.cli.tracking import tables
 from service.context import AppContext
 from service.domain.teams import DEFAULT_TEAM, SCOPES, Principal
@@ -66,7 +66,7 @@ def report(program_id: str, *, form: str, out: Path | None, as_of: str | None, t
 
     with _opened() as context, commands.report_errors():
         body = report_body(program_report(context, _program(context, team, program_id), _moment(as_of)))
-    give(f"{json.dumps(body, indent=2)}\n".encode() if form == "json" else render("report", body, form)[0], out)
+    write_output(f"{json.dumps(body, indent=2)}\n".encode() if form == "json" else render("report", body, form)[0], out)
 
 
 def import_content(kind: str, content: bytes, *, program: str | None, run: str | None, team: str, as_json: bool) -> None:

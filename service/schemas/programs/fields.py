@@ -1,4 +1,4 @@
-"""What a program's schemas are written with: names, money, days, axes of a sweep, overheads."""
+"""Fields of a program's schemas: names, money, days, axes of a sweep, overheads."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ DAY_BOUNDS: dict[str, Any] = {"type": "number", "minimum": 0, "maximum": MAX_DAY
 
 
 def short_name(**options: Any) -> Text:
-    """What something is called on the calendar and in reports."""
+    """A name on the calendar and in reports."""
     return Text(max_length=MAX_NAME_LENGTH, **options)
 
 
@@ -53,7 +53,7 @@ class DaysField(OwnField):
 
 
 class GridField(OwnField):
-    """The axes of a sweep: how many values each has."""
+    """The axes of a sweep with their numbers of values."""
 
     def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> dict[str, int]:  # noqa: ARG002
         if not isinstance(value, dict) or not 0 < len(value) <= MAX_AXES:
@@ -76,7 +76,7 @@ def _is_size(size: object) -> bool:
 
 
 class OverheadEntrySchema(Schema):
-    """Work around the runs: a share of what they cost, or an amount."""
+    """Work around the runs: a share of their cost, or an amount."""
 
     share = Share(description="Part of what the runs cost [1]")
     usd = usd_amount(description="Fixed amount [USD]")
@@ -85,7 +85,7 @@ class OverheadEntrySchema(Schema):
 
 
 class OverheadField(OwnField):
-    """A share of what the runs cost, "published" for a published one, or an object with more to say."""
+    """A share of the cost of the runs, "published" for a published one, or an object."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**options)

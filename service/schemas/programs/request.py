@@ -1,4 +1,4 @@
-"""What a program is asked with: the outcome, its tiers, what is spent around them, risks and choices."""
+"""Request of a program: outcome, tiers, costs around them, risks and spend choices."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from service.schemas.training.request import MAX_HOURS, MAX_PARAMS, NetworkSchem
 
 
 class OutcomeSchema(Schema):
-    """What the program is for."""
+    """The metric that the program improves."""
 
     metric = Text(required=True, description="Name of the metric")
     baseline = Number(required=True, description="Value of the metric before the program [unit of the metric]")
@@ -23,7 +23,7 @@ class OutcomeSchema(Schema):
 
 
 class CriteriaSchema(Schema):
-    """What must hold, all of it; CPI is the cost performance index."""
+    """Conditions that all hold; CPI is the cost performance index."""
 
     metric_at_least = Number(description="Least value of the outcome's metric [unit of the metric]")
     cpi_at_least = NotNegative(maximum=100, description="Least cost performance index [1]")
@@ -31,7 +31,7 @@ class CriteriaSchema(Schema):
 
 
 class MidpointGateSchema(Schema):
-    """What is asked when a share of the budget is spent, decided up front."""
+    """The decision to make when a share of the budget is spent, with criteria fixed in advance."""
 
     at_spend_share = Share(description="Part of the budget at which it is due [1]")
     continue_if = Part(CriteriaSchema, required=True, description="Criteria to continue, all of which hold")
@@ -42,9 +42,9 @@ class MidpointGateSchema(Schema):
 class OverheadsSchema(Schema):
     """Work around the runs."""
 
-    sweeps = OverheadField(description="Hyper-parameter sweeps that are no runs of their own")
+    sweeps = OverheadField(description="Hyper-parameter sweeps that are not stated as runs")
     data_pipeline = OverheadField(description="Iterations of the data pipeline")
-    evaluation = OverheadField(description="Evaluation on accelerators; long contexts and multimodal suites take more than the published")
+    evaluation = OverheadField(description="Evaluation on accelerators; long contexts and multimodal suites need more")
     debugging = OverheadField(description="Debugging")
     reruns = OverheadField(description="After regressions or contamination")
 
@@ -52,23 +52,23 @@ class OverheadsSchema(Schema):
 class ReservesSchema(Schema):
     """Money held back."""
 
-    evaluation_and_debugging = Share(description="Of what the runs cost")
-    contingency = OrWord(Share(), "from_risks", description="Of all but reserves, or computed of the risks and the estimate's spread")
+    evaluation_and_debugging = Share(description="Relative to the cost of the runs")
+    contingency = OrWord(Share(), "from_risks", description="Relative to all but reserves, or computed from risks and spread")
     confidence = Number(minimum=0.5, maximum=0.999, description="Probability with which a computed contingency covers the estimate")
 
 
 class ProgramStorageSchema(StorageSchema):
-    """What the whole program keeps; the runs' own storage is then left out."""
+    """Storage of the whole program; replaces the runs' own."""
 
     checkpoints_kept = Count(
-        minimum=0, maximum=100_000, suffixes=False, description="Of each run; left out: 5, or by checkpoint_every_hours"
+        minimum=0, maximum=100_000, suffixes=False, description="Checkpoints kept of each run; left out: 5, or by checkpoint_every_hours"
     )
-    checkpoint_every_hours = Number(minimum=0.01, maximum=MAX_HOURS, description="Of a run's checkpoints one is kept so often")
-    retention_months = NotNegative(maximum=1200, description="After the program's end")
+    checkpoint_every_hours = Number(minimum=0.01, maximum=MAX_HOURS, description="Interval of the kept checkpoints of a run [h]")
+    retention_months = NotNegative(maximum=1200, description="Retention after the program's end [months]")
 
 
 class LabellingSchema(Schema):
-    """Labels, ratings and demonstrations that people make."""
+    """Labels, ratings and demonstrations made by people."""
 
     items = Count(required=True, description="Items to label [count]")
     usd_per_item = NotNegative(required=True, maximum=1e6, description="Price of one item [USD]")
@@ -76,29 +76,29 @@ class LabellingSchema(Schema):
 
 
 class MixturePartSchema(Schema):
-    """A part of what is trained on: high quality, robustness, hard negatives, …"""
+    """A part of the training mixture: high quality, robustness, hard negatives, …"""
 
     name = short_name(required=True, description="Name of the part")
-    share = Share(required=True, description="Of the tokens trained on")
-    unique_tokens = Count(description="Left out: in proportion")
+    share = Share(required=True, description="Share of the trained tokens")
+    unique_tokens = Count(description="Unique tokens of the part; left out: in proportion")
 
 
 class ProgramDataSchema(Schema):
-    """The program's data: tokens from the source to the model, a first target, and what data cost."""
+    """The program's data: tokens from the source to the model, a first target, and cost."""
 
     raw_tokens = Count(description="Tokens collected")
     filter_yield = Number(minimum=1e-6, maximum=1.0, description="Part of them that filtering leaves [1]")
     dedupe_yield = Number(minimum=1e-6, maximum=1.0, description="Part of those that deduplication leaves [1]")
     epochs = Number(minimum=1e-6, maximum=10_000, description="Times each token is trained on [1]")
     mixture = Items(Part(MixturePartSchema), max_items=50, description="Parts of the data")
-    params = Count(maximum=MAX_PARAMS, description="Size of the model a first target is suggested for")
+    params = Count(maximum=MAX_PARAMS, description="Model size that a first token target is suggested for")
     complexity = Text(description="single_domain, technical_domain, several_domains or open_domain")
     generalisation = Text(description="in_distribution, broad or open_ended")
     purchase_usd = usd_amount(description="Cost of buying data [USD]")
 
 
 class ProgramRiskSchema(Schema):
-    """What may happen and what it costs."""
+    """An event with its probability and cost."""
 
     name = Text(required=True, description="Name of the risk")
     probability = Share(required=True, description="Probability that it happens [1]")
@@ -109,7 +109,7 @@ class ProgramRiskSchema(Schema):
 
 
 class SpendCurveSchema(Schema):
-    """What spending on a choice brings, at rising amounts from 0 USD."""
+    """Return of spending on a choice, at rising amounts from 0 USD."""
 
     choice = short_name(required=True, description="Name of the spend choice")
     usd = Items(NotNegative(), required=True, min_items=2, max_items=200, description="Amounts spent on it, rising [USD]")
@@ -117,17 +117,17 @@ class SpendCurveSchema(Schema):
     loss_avoided_usd = Items(
         NotNegative(), required=True, min_items=2, max_items=200, description="Expected loss avoided at each amount [USD]"
     )
-    unit = Text(required=True, max_length=40, description="Of the gain, the same of all curves")
+    unit = Text(required=True, max_length=40, description="Unit of the gain, equal for all curves")
     basis = Text(max_length=500, description="Where the curve comes from")
 
 
 class SpendChoicesSchema(Schema):
-    """Where the next dollar does most; without curves by published ones."""
+    """Return of the next dollar on each choice; without curves by published ones."""
 
     budget_usd = NotNegative(description="Divided among the choices where stated")
     curves = Items(Part(SpendCurveSchema), min_items=1, max_items=20, description="Curves of the caller's own choices")
-    law = LawField(description="The scaling law published curves are made with")
-    gain_per_usd_of_loss = NotNegative(description="What avoiding a dollar of loss counts in units of gain")
+    law = LawField(description="Scaling law that published curves are made with")
+    gain_per_usd_of_loss = NotNegative(description="Value of an avoided loss [unit of the gain per USD]")
 
 
 class ProgramRequestSchema(Schema):
@@ -138,23 +138,23 @@ class ProgramRequestSchema(Schema):
     midpoint_gate = Part(MidpointGateSchema, description="What is decided when half of the budget is spent")
     start = Day(description="Left out: as late as the deadline allows, or today")
     deadline = Day(description="Day on which the program must be done")
-    defaults = Part(PartialEstimateSchema, description="What every run's estimate has in common")
+    defaults = Part(PartialEstimateSchema, description="Estimate fields that all runs share")
     tiers = Items(Part(TierSchema), required=True, min_items=1, max_items=len(TIERS), description="Runs by tier, each with its gate")
     overhead = Part(OverheadsSchema, description="Work around the runs")
     reserves = Part(ReservesSchema, description="Money held back")
     storage = Part(ProgramStorageSchema, description="Storage around the runs")
-    network = Part(NetworkSchema, description="Of the whole program; the runs' own is then left out")
-    personnel = Part(PersonnelSchema, description="Of the whole program; the runs' own is then left out")
+    network = Part(NetworkSchema, description="Of the whole program; replaces the runs' own")
+    personnel = Part(PersonnelSchema, description="Of the whole program; replaces the runs' own")
     labelling = Part(LabellingSchema, description="Labelling of data")
     data = Part(ProgramDataSchema, description="Where the data comes from")
     schedule = Part(ProgramScheduleSchema, description="Calendar of the program")
     risks = Items(Part(ProgramRiskSchema), max_items=MAX_NAMES, description="What may happen and cost more")
     spend_choices = Part(SpendChoicesSchema, description="What more money may be spent on")
-    correlation = Share(description="Between the errors of the runs' estimates")
+    correlation = Share(description="Correlation of the errors of the runs' estimates")
 
 
 class ProgramDifferenceRequestSchema(Schema):
-    """Two programs: what the later one costs more, and why."""
+    """Two programs, for the difference of their budgets by cause."""
 
     before = Part(ProgramRequestSchema, required=True, description="The earlier program")
     after = Part(ProgramRequestSchema, required=True, description="The later program")

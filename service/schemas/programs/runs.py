@@ -1,4 +1,4 @@
-"""What a program is asked with: its tiers, their runs and gates."""
+"""Request of a program: its tiers, their runs and gates."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ MAX_REPEATS = 100_000
 
 
 class ProgramHardwareSchema(HardwareSchema):
-    """The machine, or what is known of it here."""
+    """The hardware, or a part of it."""
 
     accelerator = Text(description="A name of GET /v1/accelerators, or any usual alias, case-blind")
     count = Count(maximum=MAX_ACCELERATORS, description="Accelerators")
@@ -25,14 +25,14 @@ class PartialEstimateSchema(RunSectionsSchema):
 
 
 class RungSchema(Schema):
-    """Where candidates are judged."""
+    """A point of early stopping."""
 
-    at = Share(required=True, description="Share of a whole run that is made by then")
-    keep = Share(required=True, description="Share of the candidates that goes on")
+    at = Share(required=True, description="Share of a whole run")
+    keep = Share(required=True, description="Share of the candidates that go on")
 
 
 class EarlyStoppingSchema(Schema):
-    """Rungs of one's own, or those of successive halving: one in `factor` goes on, from `least_share` of a run on."""
+    """Stated rungs, or those of successive halving: one in `factor` goes on, from `least_share` of a run on."""
 
     rungs = Items(Part(RungSchema), min_items=1, max_items=50, description="Parts of a run after which candidates are judged, rising [1]")
     factor = Number(above=1.0, maximum=100.0, description="One of this many candidates goes on at each rung")
@@ -48,16 +48,16 @@ class ProgramRunSchema(Schema):
         load_default=dict,
         description="Request of the run as POST /v1/estimate takes it, without what the program's defaults state",
     )
-    repeat = Count(maximum=MAX_REPEATS, suffixes=False, description="How often it is made; left out: once")
+    repeat = Count(maximum=MAX_REPEATS, suffixes=False, description="Repeats; left out: 1")
     grid = GridField(description="Axes of a sweep, each a list of values or how many there are")
     seeds = Count(maximum=1000, suffixes=False, description="Runs of each candidate with another seed")
     early_stopping = Part(EarlyStoppingSchema, description="Stops candidates early")
-    concurrency = Count(maximum=MAX_REPEATS, suffixes=False, description="Runs side by side; left out: as the program's accelerators allow")
+    concurrency = Count(maximum=MAX_REPEATS, suffixes=False, description="Runs side by side; left out: as the accelerators allow")
     after = references("What it waits for: runs, milestones or tiers; left out: the run before it in its tier, empty: nothing in its tier")
 
 
 class GateSchema(Schema):
-    """What is decided after a tier, on what evidence."""
+    """The decision after a tier, and its evidence."""
 
     decides = Text(required=True, max_length=500, description="What is decided")
     evidence = Text(max_length=1000, description="Evidence it is decided on")

@@ -1,4 +1,4 @@
-"""What a program is asked with: the calendar around its runs."""
+"""Request of a program: the calendar around its runs."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", 
 
 
 class MilestoneSchema(Schema):
-    """A delivery, a review, an upgrade: by the end of a day, or so many working days, from a day on where both are stated."""
+    """A delivery or review: at the end of a day, or for a number of working days, from that day on where both are stated."""
 
     name = short_name(required=True, description="Name of the milestone")
     date = Day(description="Day on which it is reached")
@@ -20,7 +20,7 @@ class MilestoneSchema(Schema):
 
 
 class MaintenanceSchema(Schema):
-    """Hours of every week in which the machine does nothing."""
+    """Weekly hours in which the machine is closed."""
 
     weekday = Choice(WEEKDAYS, required=True, description="Day of the week")
     start_hour = Number(required=True, minimum=0.0, below=24.0, description="Hour of the day at which it begins [h]")
@@ -28,7 +28,7 @@ class MaintenanceSchema(Schema):
 
 
 class UpgradeSchema(Schema):
-    """Days in which the machine is not there, both included."""
+    """Days in which the machine is closed, both included."""
 
     name = short_name(required=True, description="Name of the upgrade")
     first = Day(required=True, description="First day without the machine")
@@ -38,13 +38,13 @@ class UpgradeSchema(Schema):
 class ProgramScheduleSchema(Schema):
     """The calendar around the runs."""
 
-    queue_days = DaysField(description="From asking for the machine until a run starts, each run")
+    queue_days = DaysField(description="Waiting time before each run, or its percentiles [days]")
     milestones = Items(Part(MilestoneSchema), max_items=MAX_NAMES, description="Days that runs may wait for")
     maintenance = Items(Part(MaintenanceSchema), max_items=50, description="Weekly windows in which the machine does not work")
     upgrades = Items(Part(UpgradeSchema), max_items=50, description="Days on which the machine is away")
-    holidays = Items(Day(), max_items=1000, description="Days nobody reviews or signs off")
+    holidays = Items(Day(), max_items=1000, description="Days without reviews and sign-offs")
     release_days = DaysField(description="Working days of the release process after the last gate")
-    target_probability = Number(minimum=0.01, maximum=0.999, description="Of meeting the deadline")
-    accelerators = Items(Count(maximum=MAX_ACCELERATORS), max_items=5, description="Counts to buy the deadline back with")
-    scope_share = Number(minimum=0.01, maximum=1.0, description="Of each tier's tokens, to buy the deadline back with")
+    target_probability = Number(minimum=0.01, maximum=0.999, description="Probability of meeting the deadline to reach")
+    accelerators = Items(Count(maximum=MAX_ACCELERATORS), max_items=5, description="Accelerator counts to try as deadline options")
+    scope_share = Number(minimum=0.01, maximum=1.0, description="Share of each tier's tokens to try as a deadline option")
     report_every_days = Count(maximum=365, suffixes=False, description="Days between reports")
