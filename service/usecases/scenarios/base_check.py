@@ -1,4 +1,4 @@
-"""A base request looked at when a scenario is asked for: what no worker could answer is refused there and then, with its place."""
+"""Checks of a base request when a scenario is submitted: what no worker could evaluate is refused with a pointer."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ from service.usecases.training.estimate import estimate
 
 Body = Mapping[str, Any]
 MACHINE, MODEL, REGION = NAMED_PARTS = ("machine", "model", "region")
-"""What a request has names of: an accelerator and a price filter, a preset, a region's energy."""
-# A run that is estimated takes some 4 ms, and 20 to 150 where its layout was never searched.
+"""Parts of a request that name something: accelerator and price filter, model preset, region of the energy."""
+# An estimate takes some 4 ms, and 20 to 150 ms where its layout was not searched before.
 MOST_ESTIMATED = 8
 
 
 @dataclass(frozen=True, slots=True)
 class LocatedRun:
-    """A run's whole request, what of it stands at the pointer; the rest is the program's defaults."""
+    """A run's whole request, and the part of it at `pointer`; the rest comes from the program's defaults."""
 
     pointer: str
     request: Body
@@ -37,10 +37,10 @@ class LocatedRun:
 
 
 def check_base(context: AppContext, shape: Shape, base: Body) -> None:
-    """Raises the Problem that every evaluation of the base would have, its pointer below `/base`.
+    """Raises the DomainError that every evaluation of the base would raise, its pointer below `/base`.
 
-    A program of many runs is not planned: its runs are estimated where few of them differ in more than their data, else their names are
-    looked up alone.
+    A program of many runs is not planned: its runs are estimated where few of them differ in more than their data, else only their names
+    are looked up.
     """
     try:
         if shape == "estimate":
@@ -54,27 +54,27 @@ def check_base(context: AppContext, shape: Shape, base: Body) -> None:
 
 
 def check_names(context: AppContext, shape: Shape, base: Body, parts: Collection[str] = NAMED_PARTS, swept: Collection[str] = ()) -> None:
-    """Raises the Problem of a name in the base that nobody knows, or of a price that nobody asks, its pointer below `/base`.
+    """Raises the DomainError of an unknown name in the base, or of a price that no offer has, its pointer below `/base`.
 
-    `swept`: paths of fields that are given other values; a run that lacks what they may supply is left aside.
+    `swept`: paths of fields that get other values; a run that lacks what they may supply is skipped.
     """
     if not parts:
         return
     try:
-        runs = [LocatedRun("", base, base)] if shape == "estimate" else _different(_runs(base, swept))
+        runs = [LocatedRun("", base, base)] if shape == "estimate" else _distinct(_runs(base, swept))
         _look_up(context, base, runs, parts)
     except DomainError as problem:
         raise problem.below("/base") from problem
 
 
 def unchanged_parts(paths: Iterable[str]) -> set[str]:
-    """The parts whose names stay as the base has them, where fields at these paths are given other values."""
+    """The parts whose names stay as in the base when fields at these paths get other values."""
     changed = {part for path in paths for part in _parts_at(path)}
     return set(NAMED_PARTS) - changed
 
 
 def _parts_at(path: str) -> Collection[str]:
-    """What a field decides of a run's names."""
+    """The parts whose names a field decides."""
     match path.split("."):
         case ["tiers", _, "runs", _, "estimate", *field] | ["defaults", *field]:
             pass
@@ -95,42 +95,42 @@ def _parts_at(path: str) -> Collection[str]:
 
 
 def _check_runs(context: AppContext, base: Body) -> None:
-    runs = list(_different(_runs(base)))
+    runs = list(_distinct(_runs(base)))
     if len(runs) > MOST_ESTIMATED:
         _look_up(context, base, runs, NAMED_PARTS)
         return
     estimates = EstimateCache(context)
     for run in runs:
-        _found(base, run, estimates.estimate)
+        _locate_error(base, run, estimates.estimate)
 
 
 def _runs(base: Body, swept: Collection[str] = ()) -> Iterator[LocatedRun]:
-    """A program's runs, the defaults laid under each. Raises InvalidRequest where one lacks what no swept path supplies."""
-    for at, tier in enumerate(base["tiers"]):
-        for place, run in enumerate(tier["runs"]):
-            pointer = f"/tiers/{at}/runs/{place}"
+    """A program's runs merged with the defaults. Raises InvalidRequest where one lacks what no swept path supplies."""
+    for tier_index, tier in enumerate(base["tiers"]):
+        for run_index, run in enumerate(tier["runs"]):
+            pointer = f"/tiers/{tier_index}/runs/{run_index}"
             try:
                 request = run_request(base, run, pointer, AssumptionLog())
             except InvalidRequest as lacking:
-                if not _supplied(lacking.pointer, f"{pointer}/estimate", swept):
+                if not _is_supplied(lacking.pointer, f"{pointer}/estimate", swept):
                     raise
                 continue
             yield LocatedRun(f"{pointer}/estimate", request, run["estimate"])
 
 
-def _supplied(lacking: str, estimate: str, swept: Collection[str]) -> bool:
-    """Whether a swept path leads to, or through, what a run's estimate lacks, in the run itself or in the defaults."""
+def _is_supplied(lacking: str, estimate: str, swept: Collection[str]) -> bool:
+    """Whether a swept path contains, or lies in, what a run's estimate lacks, in the run itself or in the defaults."""
     places = (lacking, lacking.replace(estimate, "/defaults", 1))
-    return any(_on_one_way(f"/{path.replace('.', '/')}", place) for path in swept for place in places)
+    return any(_is_nested(f"/{path.replace('.', '/')}", place) for path in swept for place in places)
 
 
-def _on_one_way(one: str, other: str) -> bool:
-    """Whether one of two pointers leads to the other or to what lies in it."""
-    return f"{one}/".startswith(f"{other}/") or f"{other}/".startswith(f"{one}/")
+def _is_nested(left: str, right: str) -> bool:
+    """Whether two pointers are equal or one contains the other."""
+    return f"{left}/".startswith(f"{right}/") or f"{right}/".startswith(f"{left}/")
 
 
-def _different(runs: Iterable[LocatedRun]) -> Iterator[LocatedRun]:
-    """The first of those that differ in nothing but their data."""
+def _distinct(runs: Iterable[LocatedRun]) -> Iterator[LocatedRun]:
+    """The first of each set of runs that differ only in their data."""
     seen = set()
     for run in runs:
         key = request_key({**run.request, "data": None})
@@ -140,18 +140,18 @@ def _different(runs: Iterable[LocatedRun]) -> Iterator[LocatedRun]:
 
 
 def _look_up(context: AppContext, base: Body, runs: Iterable[LocatedRun], parts: Collection[str]) -> None:
-    """Every name once, however many runs have it."""
-    known = set()
+    """Look up every name once."""
+    seen = set()
     for run in runs:
         for part in parts:
-            key = request_key({part: _named(run.request, part)})
-            if key not in known:
-                known.add(key)
-                _found(base, run, partial(_find, context, part))
+            key = request_key({part: _names(run.request, part)})
+            if key not in seen:
+                seen.add(key)
+                _locate_error(base, run, partial(_find, context, part))
 
 
-def _named(request: Body, part: str) -> Any:
-    """What a part's names depend on."""
+def _names(request: Body, part: str) -> Any:
+    """The fields that a part's names depend on."""
     if part == MACHINE:
         return request["hardware"]["accelerator"], request.get("price")
     return request["model"] if part == MODEL else _region(request)
@@ -163,7 +163,7 @@ def _region(request: Body) -> str | None:
 
 
 def _find(context: AppContext, part: str, request: Body) -> None:
-    """Raises the Problem of a part's names."""
+    """Raises the DomainError of a part's names."""
     region = _region(request)
     if part == MACHINE:
         resolve_machine(context, request, AssumptionLog())
@@ -173,8 +173,8 @@ def _find(context: AppContext, part: str, request: Body) -> None:
         find_region(region)
 
 
-def _found(base: Body, run: LocatedRun, find: Callable[[Body], object]) -> None:
-    """Raises the Problem that a run's request has, at the place where what is wrong was stated."""
+def _locate_error(base: Body, run: LocatedRun, find: Callable[[Body], object]) -> None:
+    """Raises the DomainError of a run's request with a pointer to where the invalid field is stated."""
     try:
         find(run.request)
     except DomainError as problem:

@@ -1,4 +1,4 @@
-"""A base request with some of its fields changed, and the figures that come of it: what sweeps and sensitivities are made of.
+"""A base request with some fields changed, and its outputs, for sweeps and sensitivities.
 
 A field is named by its path, "price.usd_per_accelerator_hour"; entries of lists by their position, "tiers.0.runs.0.estimate.data.tokens".
 """
@@ -32,9 +32,9 @@ RUN_PATH = re.compile(r"tiers\.(?P<tier>\d{1,4})\.runs\.(?P<run>\d{1,4})\.")
 
 @dataclass(frozen=True, slots=True)
 class RequestOutputs:
-    """What one request takes. Of a program hours are its tiers' added up, all at the same percentile, and hours to the finish whole days.
+    """Outputs of one evaluation. Hours of a program are the sum over its tiers, percentile by percentile.
 
-    `hours_to_finish` runs from the start, or from the order where there is none.
+    `hours_to_finish`: from the start, or from the order where no start is stated; of a program in whole days.
     """
 
     cost_usd: Range
@@ -48,14 +48,14 @@ class RequestOutputs:
 
 
 def get_value(body: Any, path: str) -> Any:
-    """The value of a field. KeyError where the request does not state it."""
+    """The value of a field. Raises KeyError where the request does not state it."""
     for part in path.split("."):
         body = body[_position(body, part)] if isinstance(body, list | tuple) else _member(body, part)
     return body
 
 
 def is_stated(body: Any, path: str) -> bool:
-    """Whether the request states a field; null states nothing."""
+    """Whether the request states a field with a value other than null."""
     try:
         return get_value(body, path) is not None
     except KeyError:
@@ -63,18 +63,18 @@ def is_stated(body: Any, path: str) -> bool:
 
 
 def with_values(body: Body, values: Mapping[str, Any]) -> dict[str, Any]:
-    """The request with these fields set, sections that were not stated made; what is not on a path is shared with the original.
+    """A copy of the request with these fields set; missing sections are created, unchanged parts are shared with the original.
 
-    A path that leads into another is set after it. Raises InvalidRequest where a path leads into no section.
+    A path inside another is set after it. Raises InvalidRequest for a path through something that is no section.
     """
-    found: dict[str, Any] = dict(body)
-    for path in sorted(values, key=lambda each: (each.count("."), each)):
-        found = _set(found, path.split("."), values[path], path)
-    return found
+    result: dict[str, Any] = dict(body)
+    for path in sorted(values, key=lambda path: (path.count("."), path)):
+        result = _set(result, path.split("."), values[path], path)
+    return result
 
 
 def check_path(path: str, pointer: str) -> str:
-    """The path, if it is one. Raises InvalidRequest."""
+    """The path. Raises InvalidRequest for a malformed one."""
     parts = path.split(".")
     if len(path) > LONGEST_PATH or len(parts) > MOST_DEPTH or not all(parts):
         raise InvalidRequest(
@@ -85,67 +85,67 @@ def check_path(path: str, pointer: str) -> str:
     return path
 
 
-def read_value(given: ScenarioRequest, path: str, value: Any, pointer: str) -> Any:
-    """A value as the use cases take it at a path, checked by the base request's own schema. Raises InvalidRequest, pointers as given."""
-    body, inside = _alone(given.base_json, path)
+def read_value(request: ScenarioRequest, path: str, value: Any, pointer: str) -> Any:
+    """A value as the use cases take it at a path, read by the base request's schema. Raises InvalidRequest at `pointer`."""
+    body, inside = _reduce_program(request.base_json, path)
     try:
-        return get_value(given.read(with_values(body, {inside: value})), inside)
+        return get_value(request.read(with_values(body, {inside: value})), inside)
     except KeyError as error:
         raise InvalidRequest(f"{path} cannot be set by itself: state the whole section it lies in", pointer) from error
     except DomainError as problem:
-        raise InvalidRequest(f"{path} = {str(value)[:60]}: {problem.message}{_of_runs(given, path, value)}", pointer) from problem
+        raise InvalidRequest(f"{path} = {str(value)[:60]}: {problem.message}{_default_hint(request, path, value)}", pointer) from problem
 
 
-def _alone(base: Body, path: str) -> tuple[Body, str]:
-    """A program with the one run that a path leads to, and the path there: hundreds take a tenth of a second to read.
+def _reduce_program(base: Body, path: str) -> tuple[Body, str]:
+    """A program reduced to the run that a path is in, and the path there: hundreds of runs take a tenth of a second to read.
 
-    Where it leads past the runs each tier keeps its first, as a tier has one.
+    For a path outside the runs each tier keeps its first run, as it needs one.
     """
-    found = RUN_PATH.match(path)
+    match = RUN_PATH.match(path)
     tiers = base.get("tiers", ())
     if tiers and "runs" not in path.split("."):
         return {**base, "tiers": [{**tier, "runs": tier["runs"][:1]} for tier in tiers]}, path
-    if found is None or int(found["tier"]) >= len(tiers) or int(found["run"]) >= len(tiers[int(found["tier"])]["runs"]):
+    if match is None or int(match["tier"]) >= len(tiers) or int(match["run"]) >= len(tiers[int(match["tier"])]["runs"]):
         return base, path
-    tier = tiers[int(found["tier"])]
-    return {**base, "tiers": [{**tier, "runs": [tier["runs"][int(found["run"])]]}]}, f"tiers.0.runs.0.{path[found.end() :]}"
+    tier = tiers[int(match["tier"])]
+    return {**base, "tiers": [{**tier, "runs": [tier["runs"][int(match["run"])]]}]}, f"tiers.0.runs.0.{path[match.end() :]}"
 
 
-def _of_runs(given: ScenarioRequest, path: str, value: Any) -> str:
-    """Where a program's runs have the field that a single run's request has at this path."""
-    if given.shape != "program" or path.startswith("defaults."):
+def _default_hint(request: ScenarioRequest, path: str, value: Any) -> str:
+    """A hint where a program's runs have the field at this path, empty for others."""
+    if request.shape != "program" or path.startswith("defaults."):
         return ""
-    body, inside = _alone(given.base_json, f"defaults.{path}")
+    body, inside = _reduce_program(request.base_json, f"defaults.{path}")
     try:
-        given.read(with_values(body, {inside: value}))
+        request.read(with_values(body, {inside: value}))
     except DomainError:
         return ""
     return f"; of a program it is defaults.{path} for its runs, and tiers.0.runs.0.estimate.{path} for one of them"
 
 
-def read_numbers(given: ScenarioRequest, path: str, values: Sequence[float], pointer: str) -> list[Any]:
-    """Numbers as the use cases take them at a path: the schema sees the least and the greatest, which vouch for those between.
+def read_numbers(request: ScenarioRequest, path: str, values: Sequence[float], pointer: str) -> list[Any]:
+    """Numbers as the use cases take them at a path. The schema checks the smallest and the largest only, and whole numbers where needed.
 
-    Whole numbers where the field counts. Raises InvalidRequest.
+    Raises InvalidRequest at `pointer`.
     """
-    least, *_ = (read_value(given, path, value, pointer) for value in sorted({min(values), max(values)}))
+    least, *_ = (read_value(request, path, value, pointer) for value in sorted({min(values), max(values)}))
     if type(least) is int:
         for value in values:
             if value != math.floor(value):
-                read_value(given, path, value, pointer)
+                read_value(request, path, value, pointer)
     return [convert_like(least, value, pointer) for value in values]
 
 
-def takes_whole_numbers(given: ScenarioRequest, path: str, value: float) -> bool:
-    """Whether the field at a path takes whole numbers only, such as the one nearest to `value`."""
+def takes_whole_numbers(request: ScenarioRequest, path: str, value: float) -> bool:
+    """Whether the field at a path takes whole numbers only; `value` rounded is one that it may have."""
     try:
-        return type(read_value(given, path, round(value), "")) is int
+        return type(read_value(request, path, round(value), "")) is int
     except InvalidRequest:
         return False
 
 
 def convert_like(sample: Any, value: float, pointer: str = "") -> Any:
-    """A number in the form of another that was read: whole, in cents, a range, a share. Raises InvalidRequest where that is none."""
+    """A number in the type of another that was read: int, float, cents, range or share. Raises InvalidRequest for another type."""
     match sample:
         case bool():
             pass
@@ -163,66 +163,66 @@ def convert_like(sample: Any, value: float, pointer: str = "") -> Any:
 
 
 def is_number(value: Any) -> bool:
-    """Whether it is a plain number; true and false are none."""
+    """Whether the value is a number; true and false are not."""
     return isinstance(value, NUMBERS) and not isinstance(value, bool)
 
 
-def pin_prices(context: AppContext, given: ScenarioRequest) -> tuple[dict[str, Any], str]:
-    """The base request with the price book it is evaluated against, and that book's name. Raises UnknownName for one nobody knows."""
-    path = "price.snapshot" if given.shape == "estimate" else "defaults.price.snapshot"
+def pin_prices(context: AppContext, request: ScenarioRequest) -> tuple[dict[str, Any], str]:
+    """The base request with its price book stated, and the book's name. Raises UnknownName for an unknown book."""
+    path = "price.snapshot" if request.shape == "estimate" else "defaults.price.snapshot"
     try:
-        stated = get_value(given.base, path)
+        stated = get_value(request.base, path)
     except KeyError:
         stated = None
     try:
         name = context.book(stated).name
     except DomainError as problem:
-        raise problem.below("/base" if given.shape == "estimate" else "/base/defaults") from problem
-    return with_values(given.base, {path: name}), name
+        raise problem.below("/base" if request.shape == "estimate" else "/base/defaults") from problem
+    return with_values(request.base, {path: name}), name
 
 
 def at_time(context: AppContext, now: datetime) -> AppContext:
-    """The context at that time: a scenario's "today" is the day it was asked for, whenever a worker comes to it."""
+    """The context with a fixed clock: a scenario's "today" is the day it was submitted on."""
     return replace(context, clock=lambda: now)
 
 
 def evaluate_request(context: AppContext, shape: Shape, base: Body) -> RequestOutputs:
-    """The figures of a request, by the estimate's or the program's use case. Raises DomainErrors."""
-    return _of_run(context, base) if shape == "estimate" else _of_program(context, base)
+    """Outputs of a request, by the estimate's or the program's use case. Raises DomainErrors."""
+    return _evaluate_run(context, base) if shape == "estimate" else _evaluate_program(context, base)
 
 
 def evaluate_row(context: AppContext, shape: Shape, base: Body) -> dict[str, Any]:
-    """The figures of a request as JSON has them; one that cannot be is a row with its problem."""
+    """Outputs of a request as JSON; an infeasible request is a row with its problem."""
     try:
-        found = evaluate_request(context, shape, base)
+        outputs = evaluate_request(context, shape, base)
     except DomainError as problem:
         return {"feasible": False, "problem": f"{problem.pointer}: {problem.message}".removeprefix(": ")}
-    row: dict[str, Any] = plain(found)
-    return {"feasible": found.problem is None, **row}
+    row: dict[str, Any] = plain(outputs)
+    return {"feasible": outputs.problem is None, **row}
 
 
-def _of_run(context: AppContext, base: Body) -> RequestOutputs:
-    found = estimate(context, base).estimate
-    hours = found.time.wall_clock_hours
+def _evaluate_run(context: AppContext, base: Body) -> RequestOutputs:
+    answer = estimate(context, base).estimate
+    hours = answer.time.wall_clock_hours
     return RequestOutputs(
-        cost_usd=found.cost.total_usd,
+        cost_usd=answer.cost.total_usd,
         wall_clock_hours=hours,
-        accelerator_hours=found.time.accelerator_hours,
-        tco2e=found.energy.tco2e,
+        accelerator_hours=answer.time.accelerator_hours,
+        tco2e=answer.energy.tco2e,
         hours_to_finish=hours.p50 + base.get("schedule", {}).get("queue_hours", 0.0),
-        finish=found.time.finish,
-        deadline_probability=found.time.deadline_probability,
-        problem=None if found.memory.fits else "the layout does not fit into the accelerators' memory",
+        finish=answer.time.finish,
+        deadline_probability=answer.time.deadline_probability,
+        problem=None if answer.memory.fits else "the layout does not fit into the accelerators' memory",
     )
 
 
-def _of_program(context: AppContext, base: Body) -> RequestOutputs:
-    found = plan_program(context, base)
-    tiers, dates = found.plan.tiers, found.schedule
+def _evaluate_program(context: AppContext, base: Body) -> RequestOutputs:
+    answer = plan_program(context, base)
+    tiers, dates = answer.plan.tiers, answer.schedule
     return RequestOutputs(
-        cost_usd=found.plan.total_usd,
-        wall_clock_hours=_added([tier.use.wall_clock_hours for tier in tiers]),
-        accelerator_hours=_added([tier.use.accelerator_hours for tier in tiers]),
+        cost_usd=answer.plan.total_usd,
+        wall_clock_hours=_sum_ranges([tier.use.wall_clock_hours for tier in tiers]),
+        accelerator_hours=_sum_ranges([tier.use.accelerator_hours for tier in tiers]),
         tco2e=sum(tier.use.tco2e for tier in tiers),
         hours_to_finish=24.0 * (dates.finish.p50 - dates.start).days,
         finish=dates.finish,
@@ -230,8 +230,8 @@ def _of_program(context: AppContext, base: Body) -> RequestOutputs:
     )
 
 
-def _added(ranges: Sequence[Range]) -> Range:
-    return Range(*(sum(getattr(each, name) for each in ranges) for name in ("p10", "p50", "p90")))
+def _sum_ranges(ranges: Sequence[Range]) -> Range:
+    return Range(*(sum(getattr(item, name) for item in ranges) for name in ("p10", "p50", "p90")))
 
 
 def _member(body: Any, name: str) -> Any:
@@ -241,7 +241,7 @@ def _member(body: Any, name: str) -> Any:
 
 
 def _position(entries: Sequence[Any], part: str) -> int:
-    """A list's position. KeyError where there is none."""
+    """Index of a list entry. Raises KeyError for a missing entry."""
     if not (part.isascii() and part.isdigit() and len(part) < 7 and int(part) < len(entries)):
         raise KeyError(part)
     return int(part)

@@ -1,6 +1,6 @@
-"""Which inputs matter: a tornado, one input at a time at its low and its high, and Sobol' indices, all of them at once.
+"""Sensitivity: a tornado, one input at a time at its low and its high value, and Sobol' indices, all inputs at once.
 
-The base request is evaluated anew each time, by the estimate's or the program's own use case: nothing is approximated but the indices.
+Each evaluation is a whole estimate or program plan by its use case: only the indices are estimates.
 """
 
 from __future__ import annotations
@@ -41,151 +41,151 @@ Body = Mapping[str, Any]
 OUTPUTS = ("cost_usd", "wall_clock_hours", "accelerator_hours", "hours_to_finish", "tco2e")
 MOST_EVALUATIONS = {"estimate": 100_000, "program": 10_000}
 MOST_INPUTS = 50
-# Changed inputs mean a layout searched anew, some 10 ms; a program with its schedule takes ten times that.
-EVALUATIONS_A_CHUNK = {"estimate": 50, "program": 5}
-USUAL_POINTS = 256
-USUAL_SEED = 1
+# A changed input needs a new layout search, some 10 ms; a program with its schedule takes ten times that.
+EVALUATIONS_PER_CHUNK = {"estimate": 50, "program": 5}
+DEFAULT_POINTS = 256
+DEFAULT_SEED = 1
 LOW_AND_HIGH = np.array([0.1, 0.9])
-# Above this share of points without an answer indices are of another, smaller question.
-MOST_LEFT_OUT = 0.2
+# With more points without an answer, the indices would describe another, smaller set of inputs.
+LARGEST_SKIPPED_SHARE = 0.2
 
 
-def prepare(context: AppContext, given: ScenarioRequest) -> PreparedScenario:
-    """The inputs with how they are distributed. Raises DomainErrors with a pointer into the request, the base's among them."""
-    options = given.options
+def prepare(context: AppContext, request: ScenarioRequest) -> PreparedScenario:
+    """The inputs with their distributions. Raises DomainErrors with a pointer into the request, also for the base."""
+    options = request.options
     stated, swing = options.get("inputs") or {}, options.get("swing")
     if not stated and swing is None:
         raise InvalidRequest("state inputs with their distributions, or swing: by which share every number is moved", "/inputs")
     points = _points(options) if stated else 0
-    swung = _swung(given, stated, swing)
-    _check_limits(given, len(stated), len(swung), points)
-    inputs = {path: _input(given, path, stated[path]) for path in sorted(stated)}
-    base, snapshot = pin_prices(context, given)
-    check_base(context, given.shape, base)
+    swung = _swing_numbers(request, stated, swing)
+    _check_limits(request, len(stated), len(swung), points)
+    inputs = {path: _read_input(request, path, stated[path]) for path in sorted(stated)}
+    base, snapshot = pin_prices(context, request)
+    check_base(context, request.shape, base)
     units = _tornado_evaluations(inputs, swung) + (count_evaluations(len(inputs), points) if inputs else 0)
-    a_chunk = EVALUATIONS_A_CHUNK[given.shape]
+    per_chunk = EVALUATIONS_PER_CHUNK[request.shape]
     return PreparedScenario(
         kind="sensitivity",
-        chunks=math.ceil(units / a_chunk),
-        units_per_chunk=a_chunk,
+        chunks=math.ceil(units / per_chunk),
+        units_per_chunk=per_chunk,
         units=units,
         checkpoints=(),
         request={
-            "shape": given.shape,
+            "shape": request.shape,
             "base": base,
             "now": context.clock(),
             "inputs": inputs,
             "swung": swung,
             "points": points,
-            "seed": options.get("seed", USUAL_SEED),
+            "seed": options.get("seed", DEFAULT_SEED),
             "assumptions": _assumptions(options, points),
-            "warnings": _unstated(given, inputs),
+            "warnings": _unstated_warnings(request, inputs),
         },
         snapshot=snapshot,
     )
 
 
 def run_chunk(context: AppContext, prepared: PreparedScenario, index: int, step: Step) -> dict[str, Any]:
-    """The outputs of one chunk of evaluations, None where there is no answer, with the first reason."""
-    asked, context = prepared.request, at_time(context, prepared.request["now"])
+    """Outputs of one chunk of evaluations, None where there is no answer, with the first problem."""
+    task, context = prepared.request, at_time(context, prepared.request["now"])
     values: list[list[float] | None] = []
     problem = None
-    for settings in _settings(asked, index * prepared.units_per_chunk, prepared.units_after(index + 1)):
+    for settings in _settings(task, index * prepared.units_per_chunk, prepared.units_after(index + 1)):
         step()
         if None in settings.values():
             values.append(None)
             continue
         try:
-            values.append(_outputs(evaluate_request(context, asked["shape"], with_values(asked["base"], settings))))
-        except DomainError as found:
+            values.append(_outputs(evaluate_request(context, task["shape"], with_values(task["base"], settings))))
+        except DomainError as error:
             values.append(None)
-            problem = problem or f"{found.pointer}: {found.message}".removeprefix(": ")
+            problem = problem or f"{error.pointer}: {error.message}".removeprefix(": ")
     return {"values": values, "problem": problem}
 
 
 def finish(context: AppContext, prepared: PreparedScenario, tallies: Iterable[Body]) -> dict[str, Any]:
     """The tornado and the indices. Raises InvalidRequest where the base request itself has no answer."""
     del context
-    asked, rows, problems = prepared.request, [], []
+    task, rows, problems = prepared.request, [], []
     for tally in tallies:
         rows += [[math.nan] * len(OUTPUTS) if row is None else row for row in tally["values"]]
         problems += [tally["problem"]] if tally["problem"] else []
     if math.isnan(rows[0][0]):
         raise InvalidRequest(f"the base request has no answer: {problems[0]}", "/base")
-    first_of_design = _tornado_evaluations(asked["inputs"], asked["swung"])
-    found, warnings = _indices(asked, np.array(rows[first_of_design:]), problems)
+    first_of_design = _tornado_evaluations(task["inputs"], task["swung"])
+    sobol, warnings = _present_sobol(task, np.array(rows[first_of_design:]), problems)
     return {
-        "base": _named(rows[0]),
-        "tornado": _tornado(asked, rows[1:first_of_design]),
-        "sobol": found,
+        "base": _by_output(rows[0]),
+        "tornado": _tornado(task, rows[1:first_of_design]),
+        "sobol": sobol,
         "price_snapshot": prepared.snapshot,
         "engine_version": engine_version(),
-        "assumptions": asked["assumptions"],
-        "warnings": [*asked["warnings"], *warnings],
+        "assumptions": task["assumptions"],
+        "warnings": [*task["warnings"], *warnings],
     }
 
 
 def _points(options: Body) -> int:
-    """Points of the design: a power of two."""
-    stated = options.get("points", USUAL_POINTS)
+    """Number of points of the design, a power of two or 0."""
+    stated = options.get("points", DEFAULT_POINTS)
     return 0 if stated == 0 else 1 << (int(stated) - 1).bit_length()
 
 
-def _check_limits(given: ScenarioRequest, inputs: int, swung: int, points: int) -> None:
-    most = MOST_EVALUATIONS[given.shape]
+def _check_limits(request: ScenarioRequest, inputs: int, swung: int, points: int) -> None:
+    most = MOST_EVALUATIONS[request.shape]
     if inputs + swung > MOST_INPUTS:
         raise InvalidRequest(f"{inputs + swung} inputs are more than {MOST_INPUTS}: state those of interest in inputs", "/inputs")
     if points and count_evaluations(inputs, points) > most:
         raise InvalidRequest(
             f"{points:,} points of {inputs} inputs are {count_evaluations(inputs, points):,} evaluations, more than the {most:,} of one"
-            f" sensitivity over a base of the shape {given.shape}",
+            f" sensitivity over a base of the shape {request.shape}",
             "/points",
         )
 
 
-def _input(given: ScenarioRequest, path: str, distribution: Body) -> dict[str, Any]:
-    """An input's distribution, its ends read by the request's schema: what lies between them is as good."""
+def _read_input(request: ScenarioRequest, path: str, distribution: Body) -> dict[str, Any]:
+    """An input's distribution, its bounds read by the request's schema: values between them are valid too."""
     pointer = f"/inputs/{path}"
     low, high = bounds(parse_distribution(distribution, pointer))
-    if takes_whole_numbers(given, check_path(path, pointer), high):
+    if takes_whole_numbers(request, check_path(path, pointer), high):
         low, high = round(low), round(high)
-    return {"distribution": dict(distribution), "sample": read_numbers(given, path, (low, high), pointer)[0]}
+    return {"distribution": dict(distribution), "sample": read_numbers(request, path, (low, high), pointer)[0]}
 
 
-def _swung(given: ScenarioRequest, stated: Body, swing: float | None) -> dict[str, list[Any]]:
-    """Low and high of every other number that the base request states, a share below and above it; those it is not taken at are left."""
+def _swing_numbers(request: ScenarioRequest, stated: Body, swing: float | None) -> dict[str, list[Any]]:
+    """Low and high of every other number that the base states, a share below and above it; numbers valid at neither are left out."""
     if swing is None:
         return {}
-    numbers = {path: value for path, value in _numbers(given.base, "") if path not in stated and value}
+    numbers = {path: value for path, value in _numbers(request.base, "") if path not in stated and value}
     if len(numbers) > MOST_INPUTS:
         message = f"the base states {len(numbers)} numbers, more than {MOST_INPUTS}: state those of interest in inputs"
         raise InvalidRequest(message, "/swing")
-    bounds = [_moved(given, {path: numbers[path] for path in sorted(numbers)}, factor) for factor in (1 - swing, 1 + swing)]
-    pairs = {path: [taken[path] for taken in bounds] for path in bounds[0]}
+    sides = [_scale_numbers(request, {path: numbers[path] for path in sorted(numbers)}, factor) for factor in (1 - swing, 1 + swing)]
+    pairs = {path: [values[path] for values in sides] for path in sides[0]}
     return {path: pair for path, pair in pairs.items() if pair != [None, None]}
 
 
-def _moved(given: ScenarioRequest, numbers: Mapping[str, Any], factor: float) -> dict[str, Any]:
-    """Every number times a factor as the use cases take it, None where the request's schema does not; all read at once if they can be."""
-    moved = {path: _times(value, factor) for path, value in numbers.items()}
+def _scale_numbers(request: ScenarioRequest, numbers: Mapping[str, Any], factor: float) -> dict[str, Any]:
+    """Every number times a factor as the use cases take it, None where it is invalid; all are read at once if possible."""
+    scaled = {path: _multiply(value, factor) for path, value in numbers.items()}
     try:
-        body = given.read(with_values(given.base_json, moved))
-        return {path: get_value(body, path) for path in moved}
+        body = request.read(with_values(request.base_json, scaled))
+        return {path: get_value(body, path) for path in scaled}
     except (DomainError, KeyError):
-        return {path: _taken(given, path, value) for path, value in moved.items()}
+        return {path: _read_or_none(request, path, value) for path, value in scaled.items()}
 
 
-def _times(value: int | float | Decimal, factor: float) -> float:
-    """The product, whole where the value is, in cents where it is an amount."""
+def _multiply(value: int | float | Decimal, factor: float) -> float:
+    """The product, rounded to whole numbers for an int and to cents for an amount."""
     if isinstance(value, Decimal):
         return round(float(value) * factor, 2)
     return round(value * factor) if isinstance(value, int) else value * factor
 
 
-def _taken(given: ScenarioRequest, path: str, value: float) -> Any:
-    """The value as the use cases take it, None where the request's schema does not."""
+def _read_or_none(request: ScenarioRequest, path: str, value: float) -> Any:
+    """The value as the use cases take it, None where it is invalid."""
     try:
-        return read_value(given, path, value, "")
+        return read_value(request, path, value, "")
     except InvalidRequest:
         return None
 
@@ -202,23 +202,23 @@ def _numbers(body: Any, prefix: str) -> Iterator[tuple[str, float]]:
 
 
 def _assumptions(options: Body, points: int) -> list[dict[str, Any]]:
-    """What the caller did not say, or not so."""
-    found = []
+    """Values that the caller did not state, or stated differently."""
+    assumptions = []
     if points and options.get("points") != points:
-        found.append({"field": "points", "value": points, "source": "a power of two, as a Sobol' sequence is balanced for"})
+        assumptions.append({"field": "points", "value": points, "source": "a power of two, as a Sobol' sequence is balanced for"})
     if "seed" not in options:
-        found.append({"field": "seed", "value": USUAL_SEED, "source": "not stated"})
+        assumptions.append({"field": "seed", "value": DEFAULT_SEED, "source": "not stated"})
     if points:
-        found.append({"field": "inputs", "value": "independent", "source": "Sobol' indices are of independent inputs"})
-    return found
+        assumptions.append({"field": "inputs", "value": "independent", "source": "Sobol' indices are of independent inputs"})
+    return assumptions
 
 
-def _unstated(given: ScenarioRequest, inputs: Iterable[str]) -> list[str]:
-    """Which inputs the base request leaves to be assumed: then it is no point between their ends."""
+def _unstated_warnings(request: ScenarioRequest, inputs: Iterable[str]) -> list[str]:
+    """A warning for inputs that the base request leaves to defaults: its value may lie outside their distribution."""
     missing = []
     for path in inputs:
         try:
-            get_value(given.base, path)
+            get_value(request.base, path)
         except KeyError:
             missing.append(path)
     if not missing:
@@ -227,97 +227,99 @@ def _unstated(given: ScenarioRequest, inputs: Iterable[str]) -> list[str]:
 
 
 def _tornado_evaluations(inputs: Body, swung: Body) -> int:
-    """The base, and each input at its low and its high."""
+    """Number of evaluations of the tornado: the base, and each input at its low and its high."""
     return 1 + 2 * (len(inputs) + len(swung))
 
 
-def _settings(asked: Body, first: int, end: int) -> Iterator[dict[str, Any]]:
-    """What each evaluation of a chunk sets: the tornado's first, then the design's."""
-    tornado = [{}, *({path: value} for path, pair in _pairs(asked) for value in pair)]
+def _settings(task: Body, first: int, end: int) -> Iterator[dict[str, Any]]:
+    """Fields that each evaluation of a chunk sets: the tornado's first, then the design's."""
+    tornado = [{}, *({path: value} for path, pair in _pairs(task) for value in pair)]
     yield from tornado[first:end]
     if end > len(tornado):
-        yield from _designed(asked, max(0, first - len(tornado)), end - len(tornado))
+        yield from _design_settings(task, max(0, first - len(tornado)), end - len(tornado))
 
 
-def _pairs(asked: Body) -> list[tuple[str, Sequence[Any]]]:
-    """Every input with its low and high: the 10th and 90th percentile of those with a distribution. None is not taken."""
-    stated = [(path, _values(each, LOW_AND_HIGH)) for path, each in asked["inputs"].items()]
-    return [*stated, *asked["swung"].items()]
+def _pairs(task: Body) -> list[tuple[str, Sequence[Any]]]:
+    """Every input with its low and high: 10th and 90th percentile of a distribution. None is an invalid value."""
+    stated = [(path, _quantile_values(item, LOW_AND_HIGH)) for path, item in task["inputs"].items()]
+    return [*stated, *task["swung"].items()]
 
 
-def _values(given: Body, shares: Floats) -> list[Any]:
+def _quantile_values(item: Body, shares: Floats) -> list[Any]:
     """An input's quantiles as the use cases take them."""
-    return [convert_like(given["sample"], value) for value in quantiles(parse_distribution(given["distribution"], ""), shares).tolist()]
+    return [convert_like(item["sample"], value) for value in quantiles(parse_distribution(item["distribution"], ""), shares).tolist()]
 
 
-def _designed(asked: Body, first: int, end: int) -> Iterator[dict[str, Any]]:
-    rows = _design(len(asked["inputs"]), asked["points"], asked["seed"])[first:end]
-    columns = [_values(each, rows[:, at]) for at, each in enumerate(asked["inputs"].values())]
+def _design_settings(task: Body, first: int, end: int) -> Iterator[dict[str, Any]]:
+    rows = _design(len(task["inputs"]), task["points"], task["seed"])[first:end]
+    columns = [_quantile_values(item, rows[:, index]) for index, item in enumerate(task["inputs"].values())]
     for values in zip(*columns, strict=True):
-        yield dict(zip(asked["inputs"], values, strict=True))
+        yield dict(zip(task["inputs"], values, strict=True))
 
 
 @functools.lru_cache(maxsize=2)
 def _design(inputs: int, points: int, seed: int) -> Floats:
-    """The whole design; a chunk needs some rows of it, and the next chunk the next."""
+    """The whole design, cached: each chunk needs some of its rows."""
     return saltelli_design(inputs, points, seed)
 
 
-def _outputs(found: RequestOutputs) -> list[float]:
-    return [found.cost_usd.p50, found.wall_clock_hours.p50, found.accelerator_hours.p50, found.hours_to_finish, found.tco2e]
+def _outputs(result: RequestOutputs) -> list[float]:
+    return [result.cost_usd.p50, result.wall_clock_hours.p50, result.accelerator_hours.p50, result.hours_to_finish, result.tco2e]
 
 
-def _named(row: Sequence[float]) -> dict[str, float | None]:
+def _by_output(row: Sequence[float]) -> dict[str, float | None]:
     return {name: None if math.isnan(value) else value for name, value in zip(OUTPUTS, row, strict=True)}
 
 
-def _tornado(asked: Body, rows: Sequence[Sequence[float]]) -> list[dict[str, Any]]:
-    """A bar for each input, the one that moves the cost most first; a side without an answer is null."""
+def _tornado(task: Body, rows: Sequence[Sequence[float]]) -> list[dict[str, Any]]:
+    """A bar for each input, largest change of the cost first; a side without an answer is null."""
     bars = []
-    for at, (path, (low, high)) in enumerate(_pairs(asked)):
-        below, above = rows[2 * at], rows[2 * at + 1]
+    for index, (path, (low, high)) in enumerate(_pairs(task)):
+        below, above = rows[2 * index], rows[2 * index + 1]
         swing = abs(above[0] - below[0])
         bars.append(
             {
                 "input": path,
                 "low": plain(low),
                 "high": plain(high),
-                "at_low": _named(below),
-                "at_high": _named(above),
+                "at_low": _by_output(below),
+                "at_high": _by_output(above),
                 "swing_usd": None if math.isnan(swing) else swing,
             }
         )
     return sorted(bars, key=lambda bar: (math.inf if bar["swing_usd"] is None else -bar["swing_usd"], bar["input"]))
 
 
-def _indices(asked: Body, values: Floats, problems: Sequence[str]) -> tuple[dict[str, Any] | None, list[str]]:
-    """Indices of every output, None where none were asked for; and what to be careful about."""
-    inputs, points = asked["inputs"], asked["points"]
+def _present_sobol(task: Body, values: Floats, problems: Sequence[str]) -> tuple[dict[str, Any] | None, list[str]]:
+    """Indices of every output, None without inputs or points; and warnings."""
+    inputs, points = task["inputs"], task["points"]
     if not inputs or not points:
         return None, [f"a value has no answer: {problems[0]}"] if problems else []
     by_point = values.reshape(points, len(inputs) + 2, len(OUTPUTS))
-    left_out = int(np.isnan(by_point).any(axis=(1, 2)).sum())
-    warnings = [f"{left_out} of {points} points have no answer and are left out, the first because {problems[0]}"] if left_out else []
-    if left_out > MOST_LEFT_OUT * points:
+    skipped = int(np.isnan(by_point).any(axis=(1, 2)).sum())
+    warnings = [f"{skipped} of {points} points have no answer and are left out, the first because {problems[0]}"] if skipped else []
+    if skipped > LARGEST_SKIPPED_SHARE * points:
         return None, [*warnings, "too few points have an answer for indices: narrow the distributions"]
-    shown = {name: _shown(estimate_indices(by_point[:, :, at], asked["seed"]), list(inputs)) for at, name in enumerate(OUTPUTS)}
-    return {"points": points, "evaluations": len(values), "outputs": shown}, warnings
+    outputs = {
+        name: _present_indices(estimate_indices(by_point[:, :, column], task["seed"]), list(inputs)) for column, name in enumerate(OUTPUTS)
+    }
+    return {"points": points, "evaluations": len(values), "outputs": outputs}, warnings
 
 
-def _shown(found: SobolIndices, paths: Sequence[str]) -> dict[str, Any]:
-    """One output's indices, the greatest total first."""
+def _present_indices(indices: SobolIndices, paths: Sequence[str]) -> dict[str, Any]:
+    """One output's indices, largest total first."""
     rows = [
         {
             "input": path,
-            "first_order": float(found.first[at]),
-            "first_order_interval": found.first_interval[:, at].tolist(),
-            "total": float(found.total[at]),
-            "total_interval": found.total_interval[:, at].tolist(),
+            "first_order": float(indices.first[column]),
+            "first_order_interval": indices.first_interval[:, column].tolist(),
+            "total": float(indices.total[column]),
+            "total_interval": indices.total_interval[:, column].tolist(),
         }
-        for at, path in enumerate(paths)
+        for column, path in enumerate(paths)
     ]
     rows.sort(key=lambda row: (-row["total"], row["input"]))
-    return {"mean": found.mean, "standard_deviation": math.sqrt(found.variance), "inputs": rows}
+    return {"mean": indices.mean, "standard_deviation": math.sqrt(indices.variance), "inputs": rows}
 
 
 KIND = ScenarioKind(prepare, run_chunk, never_sufficient, finish)

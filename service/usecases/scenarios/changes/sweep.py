@@ -1,4 +1,4 @@
-"""A sweep: the base request at every combination of some fields' values, or with each of a list of changes, as a table."""
+"""Sweep: the base request at every combination of some fields' values, or with each of a list of changes, as a table."""
 
 from __future__ import annotations
 
@@ -30,46 +30,46 @@ Body = Mapping[str, Any]
 
 MOST_CELLS = {"estimate": 20_000, "program": 2_000}
 # A cell whose layout is searched anew takes some 10 ms, a program with its schedule ten times that.
-CELLS_A_CHUNK = {"estimate": 50, "program": 5}
+CELLS_PER_CHUNK = {"estimate": 50, "program": 5}
 MOST_AXES = 12
-# What is no plain number (a text, a section) is read by the request's schema, each for itself.
-MOST_READ = 100
+# Values that are no plain numbers (texts, sections) are read one by one by the request's schema.
+MOST_OTHER_VALUES = 100
 ENDS = ("from", "to")
 
 
-def prepare(context: AppContext, given: ScenarioRequest) -> PreparedScenario:
-    """The axes or the list, every value read. Raises DomainErrors with a pointer into the request, the base's names included."""
-    axes, changes = given.options.get("axes"), given.options.get("changes")
+def prepare(context: AppContext, request: ScenarioRequest) -> PreparedScenario:
+    """The axes or the list of changes, every value read. Raises DomainErrors with a pointer into the request, also for the base's names."""
+    axes, changes = request.options.get("axes"), request.options.get("changes")
     if bool(axes) == bool(changes):
         raise InvalidRequest("state axes, or a list of changes: one of them", "/axes")
-    base, snapshot = pin_prices(context, given)
-    table = _grid(given, axes) if axes else _list(given, changes or ())
-    check_names(context, given.shape, base, unchanged_parts(table["columns"]), swept=table["columns"])
-    cells, a_chunk = _cells(table), CELLS_A_CHUNK[given.shape]
+    base, snapshot = pin_prices(context, request)
+    table = _grid(request, axes) if axes else _list(request, changes or ())
+    check_names(context, request.shape, base, unchanged_parts(table["columns"]), swept=table["columns"])
+    cells, per_chunk = _count_cells(table), CELLS_PER_CHUNK[request.shape]
     return PreparedScenario(
         kind="sweep",
-        chunks=math.ceil(cells / a_chunk),
-        units_per_chunk=a_chunk,
+        chunks=math.ceil(cells / per_chunk),
+        units_per_chunk=per_chunk,
         units=cells,
         checkpoints=(),
-        request={"shape": given.shape, "base": base, "now": context.clock(), **table},
+        request={"shape": request.shape, "base": base, "now": context.clock(), **table},
         snapshot=snapshot,
     )
 
 
 def run_chunk(context: AppContext, prepared: PreparedScenario, index: int, step: Step) -> dict[str, Any]:
-    """The rows of one chunk of cells. A cell that cannot be is a row with its problem."""
-    asked, context = prepared.request, at_time(context, prepared.request["now"])
+    """The rows of one chunk of cells. An infeasible cell is a row with its problem."""
+    task, context = prepared.request, at_time(context, prepared.request["now"])
     rows = []
     for cell in range(index * prepared.units_per_chunk, prepared.units_after(index + 1)):
         step()
-        values = _values(asked, cell)
-        rows.append({"inputs": plain(values), **evaluate_row(context, asked["shape"], with_values(asked["base"], values))})
+        values = _values(task, cell)
+        rows.append({"inputs": plain(values), **evaluate_row(context, task["shape"], with_values(task["base"], values))})
     return {"rows": rows}
 
 
 def finish(context: AppContext, prepared: PreparedScenario, tallies: Iterable[Body]) -> dict[str, Any]:
-    """All rows, in the order of the cells: the last axis turns fastest."""
+    """All rows, in the order of the cells: the last axis varies fastest."""
     del context
     rows = [row for tally in tallies for row in tally["rows"]]
     return {
@@ -82,49 +82,50 @@ def finish(context: AppContext, prepared: PreparedScenario, tallies: Iterable[Bo
     }
 
 
-def _grid(given: ScenarioRequest, axes: Body) -> dict[str, Any]:
-    """Columns of the axes' values. Raises InvalidRequest where there are too many cells, before any is made."""
+def _grid(request: ScenarioRequest, axes: Body) -> dict[str, Any]:
+    """Columns of the axes' values. Raises InvalidRequest for too many cells, before any is built."""
     if len(axes) > MOST_AXES:
         raise InvalidRequest(f"{len(axes)} axes are more than the {MOST_AXES} a sweep may have", "/axes")
     for path in axes:
         check_path(path, f"/axes/{path}")
     cells = math.prod(_length(axis, f"/axes/{path}") for path, axis in axes.items())
-    _check_cells(cells, given, "/axes")
-    spelt = {path: _spelt(given, path, axis) for path, axis in axes.items()}
-    _check_read(spelt, "/axes")
-    return {"grid": True, "columns": {path: _read(given, path, values, f"/axes/{path}") for path, values in spelt.items()}}
+    _check_cells(cells, request, "/axes")
+    listed = {path: _list_values(request, path, axis) for path, axis in axes.items()}
+    _check_other_values(listed, "/axes")
+    return {"grid": True, "columns": {path: _read(request, path, values, f"/axes/{path}") for path, values in listed.items()}}
 
 
-def _list(given: ScenarioRequest, changes: Sequence[Body]) -> dict[str, Any]:
-    """Columns of what the list changes, with the rows in which each field is changed."""
-    _check_cells(len(changes), given, "/changes")
+def _list(request: ScenarioRequest, changes: Sequence[Body]) -> dict[str, Any]:
+    """Columns of the changed fields' values, with the rows that change each field."""
+    _check_cells(len(changes), request, "/changes")
     rows: dict[str, list[int]] = {}
     for row, change in enumerate(changes):
         for path in change:
             rows.setdefault(check_path(path, f"/changes/{row}"), []).append(row)
     if len(rows) > MOST_AXES:
         raise InvalidRequest(f"{len(rows)} different fields are more than the {MOST_AXES} a sweep may change", "/changes")
-    spelt = {path: [changes[row][path] for row in rows[path]] for path in rows}
-    _check_read(spelt, "/changes")
-    columns = {path: _read(given, path, values, "/changes") for path, values in spelt.items()}
+    listed = {path: [changes[row][path] for row in rows[path]] for path in rows}
+    _check_other_values(listed, "/changes")
+    columns = {path: _read(request, path, values, "/changes") for path, values in listed.items()}
     return {"grid": False, "columns": columns, "rows": rows, "cells": len(changes)}
 
 
-def _check_cells(cells: int, given: ScenarioRequest, pointer: str) -> None:
-    if cells > MOST_CELLS[given.shape]:
+def _check_cells(cells: int, request: ScenarioRequest, pointer: str) -> None:
+    if cells > MOST_CELLS[request.shape]:
         raise InvalidRequest(
-            f"{cells:,.15g} cells are more than the {MOST_CELLS[given.shape]:,} that a sweep of {given.shape} requests may have", pointer
+            f"{cells:,.15g} cells are more than the {MOST_CELLS[request.shape]:,} that a sweep of {request.shape} requests may have",
+            pointer,
         )
 
 
-def _check_read(spelt: Mapping[str, Sequence[Any]], pointer: str) -> None:
-    texts = sum(len(values) for values in spelt.values() if not all(map(is_number, values)))
-    if texts > MOST_READ:
-        raise InvalidRequest(f"{texts:,} values that are no plain numbers are more than the {MOST_READ} a sweep may have", pointer)
+def _check_other_values(listed: Mapping[str, Sequence[Any]], pointer: str) -> None:
+    texts = sum(len(values) for values in listed.values() if not all(map(is_number, values)))
+    if texts > MOST_OTHER_VALUES:
+        raise InvalidRequest(f"{texts:,} values that are no plain numbers are more than the {MOST_OTHER_VALUES} a sweep may have", pointer)
 
 
 def _length(axis: Any, pointer: str) -> int:
-    """How many values an axis has, before they are made. Raises InvalidRequest where it is no axis."""
+    """Number of values of an axis, before they are built. Raises InvalidRequest for a malformed axis."""
     if isinstance(axis, list | tuple) and axis:
         return len(axis)
     if not isinstance(axis, Mapping) or not set(axis) <= {*ENDS, "steps", "log"}:
@@ -139,35 +140,35 @@ def _length(axis: Any, pointer: str) -> int:
     return int(steps)
 
 
-def _spelt(given: ScenarioRequest, path: str, axis: Any) -> list[Any]:
-    """The values of an axis as the caller would list them; steps between two ends are whole where the field counts."""
+def _list_values(request: ScenarioRequest, path: str, axis: Any) -> list[Any]:
+    """The values of an axis; steps between two ends are whole where the field takes whole numbers."""
     if not isinstance(axis, Mapping):
         return list(axis)
     low, high, steps = axis["from"], axis["to"], int(axis["steps"])
     values = (np.geomspace if axis.get("log") else np.linspace)(low, high, steps).tolist()
     values[0], values[-1] = low, high
-    return [low, *map(round, values[1:-1]), high] if takes_whole_numbers(given, path, low) else values
+    return [low, *map(round, values[1:-1]), high] if takes_whole_numbers(request, path, low) else values
 
 
-def _read(given: ScenarioRequest, path: str, values: Sequence[Any], pointer: str) -> list[Any]:
+def _read(request: ScenarioRequest, path: str, values: Sequence[Any], pointer: str) -> list[Any]:
     """The values as the use cases take them."""
     if all(map(is_number, values)):
-        return read_numbers(given, path, values, pointer)
-    return [read_value(given, path, value, pointer) for value in values]
+        return read_numbers(request, path, values, pointer)
+    return [read_value(request, path, value, pointer) for value in values]
 
 
-def _cells(table: Body) -> int:
+def _count_cells(table: Body) -> int:
     return math.prod(len(values) for values in table["columns"].values()) if table["grid"] else int(table["cells"])
 
 
-def _values(asked: Body, cell: int) -> dict[str, Any]:
-    """What a cell sets: of a grid a value of every axis, the last axis turning fastest; of a list what its row says."""
-    columns = asked["columns"]
-    if not asked["grid"]:
-        return {path: columns[path][rows.index(cell)] for path, rows in asked["rows"].items() if cell in rows}
+def _values(task: Body, cell: int) -> dict[str, Any]:
+    """Values that a cell sets: in a grid one of every axis, the last axis varying fastest; in a list those of its row."""
+    columns = task["columns"]
+    if not task["grid"]:
+        return {path: columns[path][rows.index(cell)] for path, rows in task["rows"].items() if cell in rows}
     sizes = [len(values) for values in columns.values()]
-    places = np.unravel_index(cell, sizes)
-    return {path: values[int(place)] for (path, values), place in zip(columns.items(), places, strict=True)}
+    indices = np.unravel_index(cell, sizes)
+    return {path: values[int(index)] for (path, values), index in zip(columns.items(), indices, strict=True)}
 
 
 KIND = ScenarioKind(prepare, run_chunk, never_sufficient, finish)

@@ -1,4 +1,4 @@
-"""How to buy capacity for a demand that varies: on demand, spot, reserved and owned beside one another, and how much to commit to."""
+"""Cheapest mix of on-demand, spot, reserved and owned capacity for a varying demand, and how much to commit to."""
 
 from __future__ import annotations
 
@@ -17,85 +17,93 @@ from service.usecases.scenarios.distributions import bounds, parse_distribution,
 
 Body = Mapping[str, Any]
 
-# Equally probable values that stand for a demand without steps.
+# Equally probable values that approximate a continuous demand.
 NODES = 10_000
 ON_DEMAND = "on_demand"
 
 
 def check_demand(demand: Body, pointer: str) -> None:
-    """Raises InvalidRequest for a demand that is no distribution, or reaches below nothing."""
+    """Raises InvalidRequest for a demand that is no distribution or can be negative."""
     low, high = bounds(parse_distribution(demand, pointer))
     if low < 0 or high <= 0:
         raise InvalidRequest(f"a demand is 0 accelerators or more in every hour, not {low:g}", pointer)
 
 
-def plan_commitment(found: Comparison, best: Body, demand: Body, quantile: float | None) -> dict[str, Any] | None:
-    """The cheapest mix for the demand of the best option's accelerators; None where nobody sells or owns any.
+def plan_commitment(comparison: Comparison, best: Body, demand: Body, quantile: float | None) -> dict[str, Any] | None:
+    """The cheapest mix for the demand of the best option's accelerators; None where there is no offer and none is owned.
 
-    For a quantile of cost the demand is taken at that quantile: what a fleet costs rises with it.
+    For a quantile of cost the demand is taken at that quantile, as a fleet's cost rises with it.
     """
-    ways = _ways(found, best)
-    if not ways:
+    options = _supply_options(comparison, best)
+    if not options:
         return None
     values, weights = _levels(demand, quantile)
-    slices = cheapest_mix(ways, values, weights)
+    slices = cheapest_mix(options, values, weights)
     mean = float(np.average(values, weights=weights))
-    flexible = next((way for way in ways if way.name == ON_DEMAND), None)
-    alone = None if flexible is None else flexible.usd_per_used_hour * mean
+    flexible = next((option for option in options if option.name == ON_DEMAND), None)
+    on_demand_usd = None if flexible is None else flexible.usd_per_used_hour * mean
     return {
         "accelerator": best["accelerator"],
         "mean_accelerators": mean,
-        "slices": [_shown(each) for each in slices],
-        "committed_accelerators": sum(each.last - each.first for each in slices if each.option.fixed_usd_per_hour > 0),
-        "usd_per_hour": sum(each.usd_per_hour for each in slices),
-        "usd_per_hour_on_demand_alone": alone,
-        "critical_ratios": {way.name: critical_ratio(way, flexible) for way in ways if flexible is not None and way.fixed_usd_per_hour > 0},
-        "ways": [
-            {"way": way.name, "fixed_usd_per_hour": way.fixed_usd_per_hour, "usd_per_used_hour": way.usd_per_used_hour} for way in ways
+        "slices": [_present_slice(part) for part in slices],
+        "committed_accelerators": sum(part.last - part.first for part in slices if part.option.fixed_usd_per_hour > 0),
+        "usd_per_hour": sum(part.usd_per_hour for part in slices),
+        "usd_per_hour_on_demand_alone": on_demand_usd,
+        "critical_ratios": {
+            option.name: critical_ratio(option, flexible) for option in options if flexible is not None and option.fixed_usd_per_hour > 0
+        },
+        "supply_options": [
+            {
+                "supply_option": option.name,
+                "fixed_usd_per_hour": option.fixed_usd_per_hour,
+                "usd_per_used_hour": option.usd_per_used_hour,
+            }
+            for option in options
         ],
         "basis": "each slice of the fleet in the way that costs least for the share of hours it is needed in (newsvendor, screening curve)",
     }
 
 
-def _ways(found: Comparison, best: Body) -> list[SupplyOption]:
-    """The cheapest offer of each kind of pricing, and what is owned, of the best option's accelerator."""
-    options = [each for each in found.options if each.time and each.offer.accelerator == best["accelerator"] and not _ruled_out(each)]
-    steady = min((each.time.wall_clock_hours.p50 for each in options if each.time and each.offer.pricing == ON_DEMAND), default=None)
-    ways: dict[str, SupplyOption] = {}
-    for option in options:
+def _supply_options(comparison: Comparison, best: Body) -> list[SupplyOption]:
+    """The cheapest offer of each kind of pricing, and owned clusters, of the best option's accelerator."""
+    candidates = [option for option in comparison.options if option.offer.accelerator == best["accelerator"] and _is_available(option)]
+    on_demand_hours = min(
+        (option.time.wall_clock_hours.p50 for option in candidates if option.time and option.offer.pricing == ON_DEMAND), default=None
+    )
+    cheapest: dict[str, SupplyOption] = {}
+    for option in candidates:
         if option.offer.pricing in TERM_HOURS:
-            way = _way(option, steady)
-            known = ways.get(way.name)
-            if known is None or way.usd_per_hour(1.0) < known.usd_per_hour(1.0):
-                ways[way.name] = way
-    return [ways[name] for name in TERM_HOURS if name in ways] + [_owned(each) for each in found.on_prem if _same(each, best)]
+            supply = _rented(option, on_demand_hours)
+            known = cheapest.get(supply.name)
+            if known is None or supply.usd_per_hour(1.0) < known.usd_per_hour(1.0):
+                cheapest[supply.name] = supply
+    owned = [_owned(cluster) for cluster in comparison.on_prem if cluster.accelerator == best["accelerator"]]
+    return [cheapest[name] for name in TERM_HOURS if name in cheapest] + owned
 
 
-def _ruled_out(option: Option) -> bool:
-    """Whether it cannot be had at all; a budget or deadline of the one run is none of the fleet's."""
-    return option.throughput is None or option.cost_usd is None
+def _is_available(option: Option) -> bool:
+    """Whether the option can be had at all; a budget or deadline of the single run does not concern the fleet."""
+    return bool(option.time) and option.throughput is not None and option.cost_usd is not None
 
 
-def _way(option: Option, steady_hours: float | None) -> SupplyOption:
-    """An offer as a way to have an accelerator; an hour's work of interruptible capacity takes more than an hour."""
+def _rented(option: Option, on_demand_hours: float | None) -> SupplyOption:
+    """An offer as a supply option; the price of a used hour of spot capacity includes the time that interruptions cost."""
     price, pricing = option.offer.usd_per_accelerator_hour, option.offer.pricing
     if TERM_HOURS[pricing]:
         return SupplyOption(pricing, price, 0.0)
     hours = option.time.wall_clock_hours.p50 if option.time else 0.0
-    longer = hours / steady_hours if steady_hours and pricing == "spot" else 1.0
+    longer = hours / on_demand_hours if on_demand_hours and pricing == "spot" else 1.0
     return SupplyOption(pricing, 0.0, price * max(longer, 1.0))
 
 
-def _owned(block: OwnedClusterCost) -> SupplyOption:
-    return SupplyOption(f"on_prem:{block.name}", block.fixed_usd_per_accelerator_hour, block.variable_usd_per_delivered_accelerator_hour)
-
-
-def _same(block: OwnedClusterCost, best: Body) -> bool:
-    return bool(block.accelerator == best["accelerator"])
+def _owned(cluster: OwnedClusterCost) -> SupplyOption:
+    return SupplyOption(
+        f"on_prem:{cluster.name}", cluster.fixed_usd_per_accelerator_hour, cluster.variable_usd_per_delivered_accelerator_hour
+    )
 
 
 def _levels(demand: Body, quantile: float | None) -> tuple[Floats, Floats]:
-    """Values of the demand, rising, and their probabilities."""
+    """Values of the demand, ascending, and their probabilities."""
     distribution = parse_distribution(demand, "/demand/accelerators")
     if quantile is not None:
         return quantiles(distribution, np.array([quantile])), np.ones(1)
@@ -104,19 +112,18 @@ def _levels(demand: Body, quantile: float | None) -> tuple[Floats, Floats]:
     return quantiles(distribution, (np.arange(NODES) + 0.5) / NODES), np.full(NODES, 1 / NODES)
 
 
-def _shown(each: Slice) -> dict[str, Any]:
+def _present_slice(part: Slice) -> dict[str, Any]:
     return {
-        "way": each.option.name,
-        "from_accelerators": each.first,
-        "to_accelerators": each.last,
-        "used_share": each.used_share,
-        "usd_per_hour": each.usd_per_hour,
+        "supply_option": part.option.name,
+        "from_accelerators": part.first,
+        "to_accelerators": part.last,
+        "used_share": part.used_share,
+        "usd_per_hour": part.usd_per_hour,
     }
 
 
 def commitment_warnings(mix: Body | None) -> Sequence[str]:
-    """What a reader of a mix would ask about."""
-    if mix is None:
+    """Warnings about a mix."""
+    if mix is None or not any(part["supply_option"] == "spot" for part in mix["slices"]):
         return ()
-    spot = any(each["way"] == "spot" for each in mix["slices"])
-    return ("the mix counts on spot capacity whenever it is needed: leave spot out of candidates.pricing where it is not",) if spot else ()
+    return ("the mix counts on spot capacity whenever it is needed: leave spot out of candidates.pricing where it is not",)

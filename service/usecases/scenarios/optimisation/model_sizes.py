@@ -1,4 +1,4 @@
-"""Sizes of a model that reach a loss, with the tokens each takes by a scaling law."""
+"""Model sizes that reach a loss, and the tokens that each needs by a scaling law."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ COARSE_SIZES = 9
 
 
 def coarse_sizes(wanted: Body, most_loss: float) -> list[tuple[float, float]]:
-    """Parameters in equal factors, each with its tokens, without those that miss the loss. Raises InvalidRequest where all do."""
+    """Sizes [parameters] in equal factors with their tokens, without those that miss the loss. Raises InvalidRequest where all do."""
     low, high = wanted["min_params"], wanted["max_params"]
     if low > high:
         raise InvalidRequest(f"min_params {low:,} is above max_params {high:,}", "/model_size/min_params")
     params = np.geomspace(low, high, COARSE_SIZES).tolist() if high > low else [float(low)]
-    found = [(size, tokens) for size, tokens in sizes_with_tokens(wanted, most_loss, params) if math.isfinite(tokens)]
-    if not found:
+    sizes = [(size, tokens) for size, tokens in sizes_with_tokens(wanted, most_loss, params) if math.isfinite(tokens)]
+    if not sizes:
         raise InvalidRequest(f"no size up to {high:,} reaches a loss of {most_loss:g} by this law", "/constraints/max_loss")
-    return found
+    return sizes
 
 
 def sizes_with_tokens(wanted: Body, most_loss: float, params: Sequence[float]) -> list[tuple[float, float]]:
-    """Sizes with the tokens that take each to the loss, infinite where none do. Raises DomainErrors for a law that cannot say."""
+    """Sizes [parameters] with the tokens that reach the loss, infinite where none do. Raises DomainErrors for an unsuitable law."""
     try:
         tokens = tokens_for_loss(require_parametric(select_law(wanted).law), np.asarray(params), most_loss)
     except DomainError as problem:
@@ -41,12 +41,12 @@ def sizes_with_tokens(wanted: Body, most_loss: float, params: Sequence[float]) -
 
 
 def select_law(wanted: Body) -> PublishedLaw:
-    """The law that is named, or the default. Raises UnknownName."""
+    """The named law, or the default. Raises UnknownName."""
     return find_law(wanted["law"]) if wanted.get("law") else default_law()
 
 
 def sized_workload(params: float | None, tokens: float | None) -> SizedWorkload:
-    """What a size changes of the workload; nothing where it is None."""
+    """The workload changes of a size; none where it is None."""
     if params is None or tokens is None:
         return SizedWorkload({})
     model = {"params": round(params), **default_shape()}

@@ -1,7 +1,7 @@
-"""The best way to a goal: accelerator, count, layout, offer, start, checkpoint interval and size of the model, within constraints.
+"""Optimisation of accelerator, count, layout, offer, start, checkpoint interval and model size within constraints.
 
-Every accelerator, count and offer is evaluated, a chunk for each accelerator and size; then counts, size and checkpoint interval are
-narrowed around the best.
+Every accelerator, count and offer is evaluated, one chunk for each accelerator and size; then count, size and checkpoint interval are
+refined around the best.
 """
 
 from __future__ import annotations
@@ -29,23 +29,23 @@ Body = Mapping[str, Any]
 
 OBJECTIVES = ("expected_cost", "cost_quantile", "time")
 MOST_CHUNKS = 1000
-# Of each chunk so many of the best are kept beside those that nothing beats.
-KEPT = 10
+# Best rows of each chunk, in addition to its Pareto front.
+BEST_ROWS = 10
 MOST_ON_FRONT = 200
-ASIDE = ("hardware", "price", "levers")
+IGNORED_SECTIONS = ("hardware", "price", "levers")
 
 
-def prepare(context: AppContext, given: ScenarioRequest) -> PreparedScenario:
-    """What is searched. Raises DomainErrors with pointers into the request."""
-    options = given.options
-    if given.shape != "estimate":
+def prepare(context: AppContext, request: ScenarioRequest) -> PreparedScenario:
+    """The search space and the goal. Raises DomainErrors with pointers into the request."""
+    options = request.options
+    if request.shape != "estimate":
         raise InvalidRequest("optimize takes an estimate request as its base", "/base")
     if (options.get("objective") == "cost_quantile") != ("quantile" in options):
         raise InvalidRequest("cost_quantile takes the quantile, and no other objective does", "/quantile")
-    base, snapshot = pin_prices(context, given)
-    check_names(context, given.shape, base, (REGION,) if options.get("model_size") else (MODEL, REGION))
+    base, snapshot = pin_prices(context, request)
+    check_names(context, request.shape, base, (REGION,) if options.get("model_size") else (MODEL, REGION))
     accelerators = resolve_accelerators(options.get("candidates", {}), context.book(snapshot).columns, AssumptionLog())
-    sizes = _sizes(given)
+    sizes = _sizes(request)
     if len(sizes) * len(accelerators) > MOST_CHUNKS:
         raise InvalidRequest(
             f"{len(accelerators)} accelerators for {len(sizes)} sizes are more than {MOST_CHUNKS}", "/candidates/accelerators"
@@ -60,7 +60,7 @@ def prepare(context: AppContext, given: ScenarioRequest) -> PreparedScenario:
         units=chunks,
         checkpoints=(),
         request={
-            "workload": {name: section for name, section in given.base.items() if name not in ASIDE},
+            "workload": {name: section for name, section in request.base.items() if name not in IGNORED_SECTIONS},
             "candidates": options.get("candidates", {}),
             "constraints": options.get("constraints", {}),
             "on_prem": list(options.get("on_prem", ())),
@@ -68,7 +68,7 @@ def prepare(context: AppContext, given: ScenarioRequest) -> PreparedScenario:
             "model_size": options.get("model_size"),
             "accelerators": list(accelerators),
             "sizes": sizes,
-            "aim": _aim(context, given),
+            "goal": _goal(context, request),
             "now": context.clock(),
             "snapshot": snapshot,
         },
@@ -77,30 +77,30 @@ def prepare(context: AppContext, given: ScenarioRequest) -> PreparedScenario:
 
 
 def run_chunk(context: AppContext, prepared: PreparedScenario, index: int, step: Step) -> dict[str, Any]:
-    """The best options of one accelerator at one size, those that nothing beats among them. Owned hardware stands with the first."""
-    asked, context = prepared.request, at_time(context, prepared.request["now"])
-    aim = Goal(**asked["aim"])
-    size, place = divmod(index, max(1, len(asked["accelerators"])))
-    sized = [sized_workload(*asked["sizes"][size])]
+    """The best rows and the Pareto front of one accelerator at one size; owned hardware is in the first chunk of a size."""
+    task, context = prepared.request, at_time(context, prepared.request["now"])
+    goal = Goal(**task["goal"])
+    size, accelerator = divmod(index, max(1, len(task["accelerators"])))
+    sized = [sized_workload(*task["sizes"][size])]
     step()
-    candidates = {**asked["candidates"], "accelerators": asked["accelerators"][place : place + 1]}
+    candidates = {**task["candidates"], "accelerators": task["accelerators"][accelerator : accelerator + 1]}
     try:
-        found = compare_options(context, asked, aim, sized, candidates, owned=place == 0)
+        comparison = compare_options(context, task, goal, sized, candidates, owned=accelerator == 0)
     except DomainError as problem:
         return {"rows": [], "considered": 0, "infeasible": {}, "problem": f"{problem.pointer}: {problem.message}".removeprefix(": ")}
     step()
-    rows = list_rows(found, sized, aim)
-    kept = {row["id"]: row for row in (*rows[:KEPT], *select_pareto_front(rows))}
+    rows = list_rows(comparison, sized, goal)
+    selected = {row["id"]: row for row in (*rows[:BEST_ROWS], *select_pareto_front(rows))}
     return {
-        "rows": list(kept.values()),
-        "considered": found.considered,
-        "infeasible": found.infeasible,
-        "problem": None if rows else next(iter(found.warnings), "no option is feasible"),
+        "rows": list(selected.values()),
+        "considered": comparison.considered,
+        "infeasible": comparison.infeasible,
+        "problem": None if rows else next(iter(comparison.warnings), "no option is feasible"),
     }
 
 
 def finish(context: AppContext, prepared: PreparedScenario, tallies: Iterable[Body]) -> dict[str, Any]:
-    """The best of all, narrowed down, with those that nothing beats. Raises InvalidRequest where nothing could be compared."""
+    """The refined best option with the Pareto front. Raises InvalidRequest where nothing could be compared."""
     rows: list[OptionRow] = []
     infeasible: Counter[str] = Counter()
     considered, problems = 0, []
@@ -112,20 +112,20 @@ def finish(context: AppContext, prepared: PreparedScenario, tallies: Iterable[Bo
     if not considered:
         raise InvalidRequest(problems[0] if problems else "there is nothing to compare")
     answer = {
-        "objective": prepared.request["aim"]["objective"],
+        "objective": prepared.request["goal"]["objective"],
         "considered": considered,
         "infeasible": dict(infeasible),
         "price_snapshot": prepared.snapshot,
         "engine_version": engine_version(),
     }
     if not rows:
-        nothing: dict[str, Any] = {"best": None, "pareto_front": [], "gap": None, "commitment": None, "assumptions": []}
-        return answer | nothing | {"warnings": ["nothing keeps to the constraints", *dict.fromkeys(problems)][:20]}
-    context, asked = at_time(context, prepared.request["now"]), prepared.request
+        empty: dict[str, Any] = {"best": None, "pareto_front": [], "gap": None, "commitment": None, "assumptions": []}
+        return answer | empty | {"warnings": ["nothing keeps to the constraints", *dict.fromkeys(problems)][:20]}
+    context, task = at_time(context, prepared.request["now"]), prepared.request
     return (
         answer
-        | refine_best(context, asked, Goal(**asked["aim"]), min(rows, key=sort_key))
-        | {"pareto_front": [with_checkpoint_interval(asked, row) for row in _front(rows)]}
+        | refine_best(context, task, Goal(**task["goal"]), min(rows, key=sort_key))
+        | {"pareto_front": [with_checkpoint_interval(task, row) for row in _front(rows)]}
     )
 
 
@@ -133,9 +133,9 @@ def _front(rows: list[OptionRow]) -> list[OptionRow]:
     return sorted(select_pareto_front(rows), key=sort_key)[:MOST_ON_FRONT]
 
 
-def _aim(context: AppContext, given: ScenarioRequest) -> dict[str, Any]:
-    """What is made least, from when on, by when. Raises InvalidRequest."""
-    options, schedule = given.options, given.base.get("schedule", {})
+def _goal(context: AppContext, request: ScenarioRequest) -> dict[str, Any]:
+    """Fields of the Goal. Raises InvalidRequest."""
+    options, schedule = request.options, request.base.get("schedule", {})
     constraints, starts = options.get("constraints", {}), options.get("starts", {})
     earliest: date = constraints.get("start") or schedule.get("start") or context.clock().date()
     latest: date = starts.get("latest") or earliest
@@ -144,7 +144,7 @@ def _aim(context: AppContext, given: ScenarioRequest) -> dict[str, Any]:
     deadline = constraints.get("deadline") or schedule.get("deadline")
     if deadline is not None and deadline < earliest:
         raise InvalidRequest(f"the deadline {deadline} is before the start {earliest}", "/constraints/deadline")
-    overhead = resolve_overhead(given.base.get("overhead", {}), AssumptionLog())
+    overhead = resolve_overhead(request.base.get("overhead", {}), AssumptionLog())
     return {
         "objective": options.get("objective", OBJECTIVES[0]),
         "quantile": options.get("quantile", 0.5),
@@ -154,14 +154,14 @@ def _aim(context: AppContext, given: ScenarioRequest) -> dict[str, Any]:
         "deadline": deadline,
         "min_deadline_probability": constraints.get("min_deadline_probability"),
         "max_cost_usd": constraints.get("max_cost_usd"),
-        "around": overhead.evaluation + overhead.debugging + overhead.reruns,
+        "overhead_share": overhead.evaluation + overhead.debugging + overhead.reruns,
         "queue_hours": resolve_schedule({**schedule, "start": earliest, "deadline": None}, AssumptionLog()).queue_hours,
     }
 
 
-def _sizes(given: ScenarioRequest) -> list[tuple[float | None, float | None]]:
-    """Sizes with their tokens; the base's own where none are searched. Raises InvalidRequest."""
-    wanted, most_loss = given.options.get("model_size"), given.options.get("constraints", {}).get("max_loss")
+def _sizes(request: ScenarioRequest) -> list[tuple[float | None, float | None]]:
+    """Sizes with their tokens; None: the base's own. Raises InvalidRequest."""
+    wanted, most_loss = request.options.get("model_size"), request.options.get("constraints", {}).get("max_loss")
     if (wanted is None) != (most_loss is None):
         where = "/constraints/max_loss" if wanted else "/model_size"
         raise InvalidRequest("a model's size is searched under a loss it must reach: state model_size and constraints.max_loss", where)

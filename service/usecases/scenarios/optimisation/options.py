@@ -1,4 +1,4 @@
-"""Options of a comparison as an optimisation weighs them: by the mean or a quantile of their cost, or by time, from their best start on."""
+"""Options of a comparison ranked by the mean or a quantile of their cost, or by time, each from its best start."""
 
 from __future__ import annotations
 
@@ -31,9 +31,10 @@ OWNED = "owned"
 
 @dataclass(frozen=True, slots=True)
 class Goal:
-    """What is made least, and within which limits. `around`: work around the run, as a share of it; `queue_hours` before it.
+    """What is minimised, and its constraints.
 
-    It may start from `earliest` to `latest`; prices of what is rented change by a share a year in between.
+    The run starts between `earliest` and `latest`; prices of rented capacity change by `price_change_per_year`, a share. `overhead_share`:
+    evaluation, debugging and reruns, as a share of the run. `queue_hours`: before it.
     """
 
     objective: str
@@ -44,18 +45,18 @@ class Goal:
     deadline: date | None
     min_deadline_probability: float | None
     max_cost_usd: float | None
-    around: float
+    overhead_share: float
     queue_hours: float
 
     @property
     def waits_for_prices(self) -> bool:
-        """Whether a later start costs less, and that counts."""
+        """Whether a later start costs less, with cost as the objective."""
         return self.price_change_per_year < 0 and self.objective != "time" and self.latest > self.earliest
 
 
 @dataclass(frozen=True, slots=True)
 class SizedWorkload:
-    """A size of the model with what is changed of the workload; None is the base request's own."""
+    """Changes of the workload for a model size and a checkpoint interval; None: the base request's own."""
 
     workload: Body
     params: float | None = None
@@ -64,72 +65,72 @@ class SizedWorkload:
 
 
 def compare_options(
-    context: AppContext, asked: Body, aim: Goal, sizes: Sequence[SizedWorkload], candidates: Body, *, owned: bool
+    context: AppContext, task: Body, goal: Goal, sizes: Sequence[SizedWorkload], candidates: Body, *, owned: bool
 ) -> Comparison:
-    """The comparison of these workloads on these candidates. Raises DomainErrors."""
-    constraints = {name: value for name, value in asked["constraints"].items() if name != "max_loss"} | {"start": aim.earliest}
-    if aim.deadline is not None:
-        constraints["deadline"] = aim.deadline
-    if aim.waits_for_prices:
+    """Comparison of these workloads on these candidates. Raises DomainErrors."""
+    constraints = {name: value for name, value in task["constraints"].items() if name != "max_loss"} | {"start": goal.earliest}
+    if goal.deadline is not None:
+        constraints["deadline"] = goal.deadline
+    if goal.waits_for_prices:
         constraints.pop("max_cost_usd", None)
     first, *others = sizes
-    variants = [{"name": str(at), "workload": each.workload} for at, each in enumerate(sizes)] if others else []
+    variants = [{"name": str(index), "workload": size.workload} for index, size in enumerate(sizes)] if others else []
     request: dict[str, Any] = {
-        "workload": asked["workload"] if others else {**asked["workload"], **first.workload},
+        "workload": task["workload"] if others else {**task["workload"], **first.workload},
         "candidates": candidates,
         "constraints": constraints,
-        "on_prem": asked["on_prem"] if owned else [],
-        "objective": "time" if aim.objective == "time" else "cost",
+        "on_prem": task["on_prem"] if owned else [],
+        "objective": "time" if goal.objective == "time" else "cost",
         "limit": MOST_OPTIONS,
-        "snapshot": asked["snapshot"],
+        "snapshot": task["snapshot"],
     }
     return compare(context, request | ({"variants": variants} if variants else {}))
 
 
-def list_rows(found: Comparison, sizes: Sequence[SizedWorkload], aim: Goal) -> list[OptionRow]:
-    """The feasible options as rows, the best first."""
-    return sorted(itertools.chain.from_iterable(rows_by_size(found, sizes, aim)), key=sort_key)
+def list_rows(comparison: Comparison, sizes: Sequence[SizedWorkload], goal: Goal) -> list[OptionRow]:
+    """Feasible options as rows, best first."""
+    return sorted(itertools.chain.from_iterable(rows_by_size(comparison, sizes, goal)), key=sort_key)
 
 
-def rows_by_size(found: Comparison, sizes: Sequence[SizedWorkload], aim: Goal) -> list[list[OptionRow]]:
-    """The feasible options of each workload as rows."""
+def rows_by_size(comparison: Comparison, sizes: Sequence[SizedWorkload], goal: Goal) -> list[list[OptionRow]]:
+    """Feasible options of each workload as rows."""
     rows: list[list[OptionRow]] = [[] for _ in sizes]
-    for option in found.options:
+    for option in comparison.options:
         if option.feasible:
-            at = int(option.variant or 0)
-            rows[at].append(_row(option, sizes[at], aim))
-    most = math.inf if aim.max_cost_usd is None else aim.max_cost_usd
-    return [[row for row in each if row["cost_usd"]["p50"] <= most] for each in rows]
+            index = int(option.variant or 0)
+            rows[index].append(_row(option, sizes[index], goal))
+    most = math.inf if goal.max_cost_usd is None else goal.max_cost_usd
+    return [[row for row in group if row["cost_usd"]["p50"] <= most] for group in rows]
 
 
 def sort_key(row: Body) -> tuple[Any, ...]:
-    """What rows are sorted by: the objective, then money, then time, then their names."""
+    """Sort key of rows: objective, then cost, finish and id."""
     return row["objective"], row["usd"], row["finish_hours"], row["id"]
 
 
 def select_pareto_front(rows: Sequence[OptionRow]) -> list[OptionRow]:
-    """Rows that no other beats on money, finish and carbon together."""
+    """Rows on the Pareto front of cost, finish and carbon."""
     if not rows:
         return []
     columns = (np.array([row[name] for row in rows], dtype=np.float64) for name in ("usd", "finish_hours", "tco2e"))
     front: Flags = pareto_front(*columns)
-    return [row for row, stands in zip(rows, front, strict=True) if stands]
+    return [row for row, is_on_front in zip(rows, front, strict=True) if is_on_front]
 
 
-def _row(option: Option, sized: SizedWorkload, aim: Goal) -> OptionRow:
-    """A feasible option from its best start on."""
+def _row(option: Option, sized: SizedWorkload, goal: Goal) -> OptionRow:
+    """A feasible option, from its best start."""
     if option.time is None or option.cost_usd is None or option.energy is None or option.throughput is None:
-        raise ValueError(f"option {option.id} is feasible and has no figures")
-    start, latest = _start(option, aim)
-    days = (start - aim.earliest).days
-    cost = _at_start(option, aim, days)
-    usd = lognormal_quantile(cost, aim.quantile) if aim.objective == "cost_quantile" else lognormal_mean(cost)
+        raise ValueError(f"option {option.id} is feasible but has no time, cost, energy or throughput")
+    start, latest = _start(option, goal)
+    days = (start - goal.earliest).days
+    cost = _cost_at_start(option, goal, days)
+    usd = lognormal_quantile(cost, goal.quantile) if goal.objective == "cost_quantile" else lognormal_mean(cost)
     finish = option.time.finish and replace(
         option.time.finish, **{name: getattr(option.time.finish, name) + timedelta(days=days) for name in ("p10", "p50", "p90")}
     )
-    finish_hours = days * 24 + aim.queue_hours + option.time.wall_clock_hours.p50
+    finish_hours = days * 24 + goal.queue_hours + option.time.wall_clock_hours.p50
     if option.offer.pricing == OWNED and finish is not None:
-        finish_hours = 24.0 * (finish.p50 - aim.earliest).days
+        finish_hours = 24.0 * (finish.p50 - goal.earliest).days
     return {
         "id": option.id.removeprefix(f"{option.variant}:"),
         **{name: getattr(option.offer, name) for name in ("provider", "region", "instance_type", "accelerator", "pricing")},
@@ -142,59 +143,59 @@ def _row(option: Option, sized: SizedWorkload, aim: Goal) -> OptionRow:
         "start": start.isoformat(),
         "latest_start": latest and latest.isoformat(),
         "finish": plain(finish),
-        "deadline_probability": _in_time(option, aim, start),
+        "deadline_probability": _deadline_probability(option, goal, start),
         "cost_usd": plain(cost),
         "usd": usd,
         "wall_clock_hours": plain(option.time.wall_clock_hours),
         "accelerator_hours": plain(option.time.accelerator_hours),
         "finish_hours": finish_hours,
         "tco2e": option.energy.tco2e,
-        "objective": finish_hours if aim.objective == "time" else usd,
+        "objective": finish_hours if goal.objective == "time" else usd,
     }
 
 
-def _start(option: Option, aim: Goal) -> tuple[date, date | None]:
-    """The best day to start on, and the last on which the deadline is kept; None without one, and of what is owned."""
+def _start(option: Option, goal: Goal) -> tuple[date, date | None]:
+    """The best start, and the last one that meets the deadline; None without a deadline and for owned hardware."""
     if option.offer.pricing == OWNED or option.time is None:
-        return aim.earliest, None
+        return goal.earliest, None
     last = None
-    if aim.deadline is not None:
-        sure = 0.5 if aim.min_deadline_probability is None else aim.min_deadline_probability
-        hours = aim.queue_hours + _hours_at(option.time.wall_clock_hours, sure)
-        last = max(aim.earliest, aim.deadline - timedelta(days=math.ceil(hours / 24 - 1e-9) - 1))
-    if not aim.waits_for_prices:
-        return aim.earliest, last
-    return min(aim.latest, last or aim.latest), last
+    if goal.deadline is not None:
+        wanted = 0.5 if goal.min_deadline_probability is None else goal.min_deadline_probability
+        hours = goal.queue_hours + _hours_quantile(option.time.wall_clock_hours, wanted)
+        last = max(goal.earliest, goal.deadline - timedelta(days=math.ceil(hours / 24 - 1e-9) - 1))
+    if not goal.waits_for_prices:
+        return goal.earliest, last
+    return min(goal.latest, last or goal.latest), last
 
 
-def _in_time(option: Option, aim: Goal, start: date) -> float | None:
-    """The probability to keep the deadline from that start on; None without one."""
-    if aim.deadline is None or option.time is None or option.offer.pricing == OWNED:
+def _deadline_probability(option: Option, goal: Goal, start: date) -> float | None:
+    """Probability to meet the deadline from this start; None without a deadline."""
+    if goal.deadline is None or option.time is None or option.offer.pricing == OWNED:
         return option.time.deadline_probability if option.time else None
-    available = ((aim.deadline - start).days + 1) * 24.0 - aim.queue_hours
+    available = ((goal.deadline - start).days + 1) * 24.0 - goal.queue_hours
     return probability_below(available, option.time.wall_clock_hours)
 
 
-def _hours_at(hours: Range, share: float) -> float:
-    """What the hours stay below with a probability; with certainty or none, as near to it as a log-normal has an answer."""
+def _hours_quantile(hours: Range, share: float) -> float:
+    """Quantile of the hours; at probabilities 0 and 1 the nearest that a log-normal has."""
     return lognormal_quantile(hours, min(max(share, 1e-6), 1 - 1e-6))
 
 
-def _at_start(option: Option, aim: Goal, days: int) -> Range:
-    """The option's cost where it starts so many days after the earliest: what is paid for rented machines changes, the rest does not."""
+def _cost_at_start(option: Option, goal: Goal, days: int) -> Range:
+    """The option's cost [USD] at a start `days` after the earliest: only the price of rented machines changes."""
     cost, time = option.cost_usd, option.time
     if cost is None or time is None or not days:
         return cost or Range.exactly(0.0)
-    change = (1 + aim.price_change_per_year) ** (days * 24 / HOURS_PER_YEAR) - 1
+    change = (1 + goal.price_change_per_year) ** (days * 24 / HOURS_PER_YEAR) - 1
     return Range(
-        *(getattr(cost, name) + change * _machine_usd(option, getattr(time.wall_clock_hours, name), aim) for name in cost.__slots__)
+        *(getattr(cost, name) + change * _machine_usd(option, getattr(time.wall_clock_hours, name), goal) for name in cost.__slots__)
     )
 
 
-def _machine_usd(option: Option, hours: float, aim: Goal) -> float:
-    """What is paid for the machine, as in `engine.bill`: whole instances and spares, work around the run, whole terms of reservations."""
+def _machine_usd(option: Option, hours: float, goal: Goal) -> float:
+    """Machine cost [USD] as in `comparison.offer_costs`: whole instances and spares, overhead, whole terms of reservations."""
     offer, term = option.offer, option.commitment.term_hours if option.commitment else 0.0
     billed = option.nodes * offer.accelerators_per_instance + option.spare_accelerators
     if term:
-        return math.ceil(hours * (1 + aim.around) / term) * term * billed * offer.usd_per_accelerator_hour
-    return hours * offer.usd_per_accelerator_hour * (billed + option.count * aim.around)
+        return math.ceil(hours * (1 + goal.overhead_share) / term) * term * billed * offer.usd_per_accelerator_hour
+    return hours * offer.usd_per_accelerator_hour * (billed + option.count * goal.overhead_share)

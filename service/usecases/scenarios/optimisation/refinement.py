@@ -1,4 +1,4 @@
-"""The best of a coarse search narrowed down: numbers of accelerators between those tried, sizes of the model, checkpoint intervals."""
+"""Refinement of a coarse search around its best option: numbers of accelerators, model sizes and checkpoint intervals."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ Body = Mapping[str, Any]
 
 ROUNDS = 2
 MOST_COUNTS = 16
-# From a checkpoint a minute to one in ten days, before it is narrowed.
+# From one minute to ten days, before the refinement.
 INTERVALS_MINUTES = np.geomspace(1.0, 14_400.0, 17).tolist()
 BASIS = (
     "every accelerator, number and offer asked for is evaluated, with layouts searched whole; numbers, sizes and checkpoint intervals in"
@@ -49,83 +49,84 @@ BASIS = (
 BASIS_OWNED = "every option is evaluated; owned hardware is as many accelerators as there are, and nothing of it is narrowed"
 
 
-def refine_best(context: AppContext, asked: Body, aim: Goal, best: OptionRow) -> dict[str, Any]:
-    """The best option, how far from the best it may be, how to commit to capacity of its kind, and what was assumed of it."""
+def refine_best(context: AppContext, task: Body, goal: Goal, best: OptionRow) -> dict[str, Any]:
+    """The refined best option, its optimality gap, the commitment of capacity, assumptions and warnings."""
     gaps: dict[str, float] = {}
     if best["pricing"] != OWNED:
-        for name, narrow in (("count", _count), ("model_size", _size), ("checkpoint_interval", _interval)):
-            best, gaps[name] = narrow(context, asked, aim, best)
-    demand = asked["demand"]
-    found = compare_options(context, asked, aim, [_sized(asked, best)], _at(asked, best, [best["count"]]), owned=True)
-    quantile = aim.quantile if aim.objective == "cost_quantile" else None
-    mix = plan_commitment(found, best, demand["accelerators"], quantile) if demand else None
+        refinements = (("count", _refine_count), ("model_size", _refine_size), ("checkpoint_interval", _refine_interval))
+        for name, refine in refinements:
+            best, gaps[name] = refine(context, task, goal, best)
+    demand = task["demand"]
+    comparison = compare_options(context, task, goal, [_sized(task, best)], _candidates_at(task, best, [best["count"]]), owned=True)
+    quantile = goal.quantile if goal.objective == "cost_quantile" else None
+    mix = plan_commitment(comparison, best, demand["accelerators"], quantile) if demand else None
     return {
-        "best": with_checkpoint_interval(asked, best),
+        "best": with_checkpoint_interval(task, best),
         "gap": {"share": sum(gaps.values()), "by": gaps, "basis": BASIS if gaps else BASIS_OWNED},
         "commitment": mix,
-        "assumptions": [*_assumed(asked, aim), *plain(found.assumptions)],
-        "warnings": [*_law_warnings(asked), *commitment_warnings(mix), *found.warnings],
+        "assumptions": [*_search_assumptions(task, goal), *plain(comparison.assumptions)],
+        "warnings": [*_law_warnings(task), *commitment_warnings(mix), *comparison.warnings],
     }
 
 
-def _count(context: AppContext, asked: Body, aim: Goal, best: OptionRow) -> tuple[OptionRow, float]:
-    """Numbers of whole nodes between the usual ones next to the best; those that the caller lists are all there are."""
-    if asked["candidates"].get("counts") is not None:
+def _refine_count(context: AppContext, task: Body, goal: Goal, best: OptionRow) -> tuple[OptionRow, float]:
+    """Whole numbers of nodes between the default counts next to the best; none where the caller lists counts."""
+    if task["candidates"].get("counts") is not None:
         return best, 0.0
-    usual, node = default_counts(1, MAX_WORK // 2).value, find_accelerator(best["accelerator"]).accelerator.accelerators_per_node
-    below = max((count for count in usual if count < best["count"]), default=best["count"])
-    above = min((count for count in usual if count > best["count"]), default=best["count"])
+    defaults, node = default_counts(1, MAX_WORK // 2).value, find_accelerator(best["accelerator"]).accelerator.accelerators_per_node
+    below = max((count for count in defaults if count < best["count"]), default=best["count"])
+    above = min((count for count in defaults if count > best["count"]), default=best["count"])
     between = [count for count in range(-(-below // node) * node, above, node) if count not in (below, best["count"])]
     chosen = between[:: -(-len(between) // MOST_COUNTS)] if between else []
     if not chosen:
         return best, 0.0
-    sized = [_sized(asked, best)]
-    around = sorted({below, best["count"], above, *chosen})
-    rows = list_rows(compare_options(context, asked, aim, sized, _at(asked, best, around), owned=False), sized, aim)
-    tried = {count: min((row["objective"] for row in rows if row["count"] == count), default=math.inf) for count in around}
-    # With every whole node tried there is no finer grid.
+    sized = [_sized(task, best)]
+    counts = sorted({below, best["count"], above, *chosen})
+    rows = list_rows(compare_options(context, task, goal, sized, _candidates_at(task, best, counts), owned=False), sized, goal)
+    tried = {count: min((row["objective"] for row in rows if row["count"] == count), default=math.inf) for count in counts}
+    # With every whole number of nodes tried there is no finer grid.
     return min((best, *rows), key=sort_key), optimality_gap(tried) if len(chosen) < len(between) else 0.0
 
 
-def _size(context: AppContext, asked: Body, aim: Goal, best: OptionRow) -> tuple[OptionRow, float]:
-    """Sizes between the best one's neighbours, each with the tokens that its loss takes."""
-    wanted = asked["model_size"]
+def _refine_size(context: AppContext, task: Body, goal: Goal, best: OptionRow) -> tuple[OptionRow, float]:
+    """Sizes between the neighbours of the best, each with the tokens that reach the loss."""
+    wanted = task["model_size"]
     if wanted is None or best["params"] is None:
         return best, 0.0
 
     def sized(params: Sequence[float]) -> list[SizedWorkload]:
-        return [sized_workload(*each) for each in sizes_with_tokens(wanted, asked["constraints"]["max_loss"], params)]
+        return [sized_workload(*each) for each in sizes_with_tokens(wanted, task["constraints"]["max_loss"], params)]
 
-    return _narrowed(context, asked, aim, best, sized, [params for params, _ in asked["sizes"]])
+    return _refine_workload(context, task, goal, best, sized, [params for params, _ in task["sizes"]])
 
 
-def _interval(context: AppContext, asked: Body, aim: Goal, best: OptionRow) -> tuple[OptionRow, float]:
-    """Checkpoint intervals, where the caller has not fixed one; Daly's, which the best has by itself, stays where none is better."""
-    section = asked["workload"].get("failures", {})
+def _refine_interval(context: AppContext, task: Body, goal: Goal, best: OptionRow) -> tuple[OptionRow, float]:
+    """Checkpoint intervals, where the caller states none; the best keeps Daly's where none is better."""
+    section = task["workload"].get("failures", {})
     if section.get("checkpoint_interval_minutes", "auto") != "auto":
         return best, 0.0
-    own = _sized(asked, best)
+    own = _sized(task, best)
 
     def sized(minutes: Sequence[float]) -> list[SizedWorkload]:
         changed = [{**own.workload, "failures": {**section, "checkpoint_interval_minutes": each}} for each in minutes]
         return [replace(own, workload=workload, checkpoint_interval_minutes=each) for workload, each in zip(changed, minutes, strict=True)]
 
-    return _narrowed(context, asked, aim, best, sized, INTERVALS_MINUTES)
+    return _refine_workload(context, task, goal, best, sized, INTERVALS_MINUTES)
 
 
-def _narrowed(
+def _refine_workload(
     context: AppContext,
-    asked: Body,
-    aim: Goal,
+    task: Body,
+    goal: Goal,
     best: OptionRow,
     sized: Callable[[Sequence[float]], list[SizedWorkload]],
     coarse: Sequence[float],
 ) -> tuple[OptionRow, float]:
-    """The best row over a quantity that is tried in equal factors first, then between the neighbours of the best."""
+    """The best row over a quantity that is tried on a coarse grid, then between the neighbours of the best."""
     seen: list[OptionRow] = []
 
     def objectives(values: Sequence[float]) -> list[float]:
-        found = [min(rows, key=sort_key, default=None) for rows in _each(context, asked, aim, best, sized(values))]
+        found = [min(rows, key=sort_key, default=None) for rows in _rows_by_workload(context, task, goal, best, sized(values))]
         seen.extend(row for row in found if row is not None)
         return [math.inf if row is None else row["objective"] for row in found]
 
@@ -136,31 +137,33 @@ def _narrowed(
     return min((best, *seen), key=sort_key), optimality_gap(tried)
 
 
-def _each(context: AppContext, asked: Body, aim: Goal, best: OptionRow, sizes: Sequence[SizedWorkload]) -> list[list[OptionRow]]:
-    """The feasible rows of each of several workloads on as many of the best's accelerators; none of a workload that cannot be."""
+def _rows_by_workload(
+    context: AppContext, task: Body, goal: Goal, best: OptionRow, sizes: Sequence[SizedWorkload]
+) -> list[list[OptionRow]]:
+    """Feasible rows of each workload on the best's number of accelerators; none of an invalid workload."""
     try:
-        found = compare_options(context, asked, aim, sizes, _at(asked, best, [best["count"]]), owned=False)
+        found = compare_options(context, task, goal, sizes, _candidates_at(task, best, [best["count"]]), owned=False)
     except DomainError:
-        # One of them is refused: each by itself, to tell which.
-        return [[]] if len(sizes) == 1 else [rows for each in sizes for rows in _each(context, asked, aim, best, [each])]
-    return rows_by_size(found, sizes, aim)
+        # One workload is invalid: each is compared alone.
+        return [[]] if len(sizes) == 1 else [rows for each in sizes for rows in _rows_by_workload(context, task, goal, best, [each])]
+    return rows_by_size(found, sizes, goal)
 
 
-def _sized(asked: Body, best: OptionRow) -> SizedWorkload:
-    """The best's own size and checkpoint interval."""
+def _sized(task: Body, best: OptionRow) -> SizedWorkload:
+    """The best option's workload: its size and checkpoint interval."""
     own, minutes = sized_workload(best["params"], best["tokens"]), best["checkpoint_interval_minutes"]
     if minutes is None:
         return own
-    failures = {**asked["workload"].get("failures", {}), "checkpoint_interval_minutes": minutes}
+    failures = {**task["workload"].get("failures", {}), "checkpoint_interval_minutes": minutes}
     return replace(own, workload={**own.workload, "failures": failures}, checkpoint_interval_minutes=minutes)
 
 
-def with_checkpoint_interval(asked: Body, row: OptionRow) -> OptionRow:
-    """A row with the checkpoint interval that it is of: where it is not one that was tried, the caller's own, else Daly's."""
+def with_checkpoint_interval(task: Body, row: OptionRow) -> OptionRow:
+    """A row with its checkpoint interval: the one tried, else the caller's, else Daly's."""
     if row["checkpoint_interval_minutes"] is not None:
         return dict(row)
     cluster = resolve_cluster(find_accelerator(row["accelerator"]), {"count": row["count"]}, AssumptionLog())
-    workload = {**asked["workload"], **sized_workload(row["params"], row["tokens"]).workload}
+    workload = {**task["workload"], **sized_workload(row["params"], row["tokens"]).workload}
     pricing = row["pricing"] if row["pricing"] in TERM_HOURS else None
     price = Price(row["usd_per_accelerator_hour"], "", stale=False, pricing=pricing)
     model, training = resolve_trained_model(workload, cluster, AssumptionLog())
@@ -168,23 +171,23 @@ def with_checkpoint_interval(asked: Body, row: OptionRow) -> OptionRow:
     return {**row, "checkpoint_interval_minutes": checkpoint_interval_hours(run) * 60}
 
 
-def _at(asked: Body, best: OptionRow, counts: Sequence[int]) -> dict[str, Any]:
-    """The candidates with the best's accelerator in these numbers."""
-    return {**asked["candidates"], "accelerators": [best["accelerator"]], "counts": list(counts)}
+def _candidates_at(task: Body, best: OptionRow, counts: Sequence[int]) -> dict[str, Any]:
+    """The candidates restricted to the best's accelerator and these counts."""
+    return {**task["candidates"], "accelerators": [best["accelerator"]], "counts": list(counts)}
 
 
-def _assumed(asked: Body, aim: Goal) -> list[dict[str, Any]]:
-    """What the caller did not say of the search itself."""
-    found: list[dict[str, Any]] = []
-    if asked["model_size"] is not None and not asked["model_size"].get("law"):
-        law = select_law(asked["model_size"])
-        found.append({"field": "model_size.law", "value": law.name, "source": law.source})
-    if aim.latest > aim.earliest and aim.price_change_per_year == 0:
-        found.append({"field": "starts.price_change_per_year", "value": 0.0, "source": "not stated: a later start costs the same"})
-    return found
+def _search_assumptions(task: Body, goal: Goal) -> list[dict[str, Any]]:
+    """Defaults of the search that the caller did not state."""
+    assumptions: list[dict[str, Any]] = []
+    if task["model_size"] is not None and not task["model_size"].get("law"):
+        law = select_law(task["model_size"])
+        assumptions.append({"field": "model_size.law", "value": law.name, "source": law.source})
+    if goal.latest > goal.earliest and goal.price_change_per_year == 0:
+        assumptions.append({"field": "starts.price_change_per_year", "value": 0.0, "source": "not stated: a later start costs the same"})
+    return assumptions
 
 
-def _law_warnings(asked: Body) -> list[str]:
-    """What a law's parameters are, where they are not all of a model's."""
-    law = select_law(asked["model_size"]) if asked["model_size"] is not None else None
+def _law_warnings(task: Body) -> list[str]:
+    """A warning where a law does not count all of a model's parameters."""
+    law = select_law(task["model_size"]) if task["model_size"] is not None else None
     return [f"parameters of law {law.name} are {law.counts} ones, and are taken for the model's"] if law and law.counts != "all" else []

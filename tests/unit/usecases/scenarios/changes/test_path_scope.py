@@ -71,7 +71,7 @@ def test_names_that_stand_for_others_can_be_correlated(context: AppContext) -> N
     correlations = [{"between": ["data.tokens", "failures.restart_minutes"], "correlation": 0.5}]
     base = program({"data": {}})
     told = asked(context, base, distributions=distributions, correlations=correlations)
-    assert [len(row) for row in told.request["mixing"]] == [2, 2]
+    assert [len(row) for row in told.request["correlation_factor"]] == [2, 2]
 
 
 def test_one_field_under_two_names_is_refused(context: AppContext) -> None:

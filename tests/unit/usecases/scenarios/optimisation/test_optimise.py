@@ -192,7 +192,7 @@ def test_capacity_is_committed_up_to_the_critical_ratio(context: AppContext) -> 
     found = optimised(context, candidates=candidates, demand={"accelerators": {"uniform": [0, 100]}})["commitment"]
     assert found["critical_ratios"]["reserved_1y"] == pytest.approx(1 - 2.40 / 2.95)
     assert found["committed_accelerators"] == pytest.approx(100 * (1 - 2.40 / 2.95), abs=0.02)
-    assert [each["way"] for each in found["slices"]] == ["reserved_1y", "on_demand"]
+    assert [each["supply_option"] for each in found["slices"]] == ["reserved_1y", "on_demand"]
     assert found["usd_per_hour"] < found["usd_per_hour_on_demand_alone"] == pytest.approx(2.95 * 50, rel=1e-4)
 
 
@@ -210,7 +210,7 @@ def test_owned_hardware_is_an_option_and_a_way(context: AppContext) -> None:
         context, candidates={"accelerators": ["H100"]}, on_prem=[cheap], demand={"accelerators": {"choice": [64]}}, constraints={}
     )
     assert (found["best"]["provider"], found["best"]["pricing"], found["best"]["latest_start"]) == ("on_prem:dc1", "owned", None)
-    assert [each["way"] for each in found["commitment"]["slices"]] == ["on_prem:dc1"]
+    assert [each["supply_option"] for each in found["commitment"]["slices"]] == ["on_prem:dc1"]
 
 
 def test_nothing_that_keeps_the_constraints_is_an_answer_too(context: AppContext) -> None:
