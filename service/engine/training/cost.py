@@ -164,7 +164,7 @@ def _spares_basis(bill: Bill) -> str:
 
 
 def _kept(bill: Bill) -> int:
-    """Checkpoints that are kept: no more than the run writes."""
+    """Stored checkpoints: the requested number, and no more than the run writes."""
     most = bill.run.storage.checkpoints_kept
     return min(most, int(checkpoints_written(bill.hours, bill.checkpoint_interval_hours))) if most else 0
 

@@ -239,21 +239,21 @@ def _attention_overstates(run: Run, flops: TrainingFlops) -> bool:
 
 def _warnings(run: Run, timed: RunTime, useful_hours: float) -> tuple[str, ...]:
     choice, reliable = timed.choice, timed.reliable
-    found = []
+    warnings = []
     if not choice.fits:
-        found.append(
+        warnings.append(
             f"the layout needs {choice.total_bytes / 1e9:,.1f} GB on an accelerator of"
             f" {run.cluster.accelerator.usable_memory_bytes / 1e9:,.1f} GB usable: it does not fit"
         )
     if isinstance(run.model, GenericNetwork) and run.model.activation_bytes_per_sample is None:
-        found.append("memory leaves out activations: they are not known for this network")
+        warnings.append("memory leaves out activations: they are not known for this network")
     if _attention_overstates(run, timed.flops):
-        found.append(
+        warnings.append(
             "more than half of the FLOPs are attention's, counted as the whole square of which causal kernels execute half: mfu and hfu"
             " are higher than the machine's load; training.count_full_attention false counts the half"
         )
     if reliable.goodput < LOW_GOODPUT:
-        found.append(f"only {reliable.goodput:.0%} of the time is useful: failures and checkpoints take the rest; see reliability")
+        warnings.append(f"only {reliable.goodput:.0%} of the time is useful: failures and checkpoints take the rest; see reliability")
     if useful_hours * 3600 < float(choice.steps.total[0]):
-        found.append("the run is shorter than one optimizer step: check tokens against global_batch_tokens")
-    return tuple(found)
+        warnings.append("the run is shorter than one optimizer step: check tokens against global_batch_tokens")
+    return tuple(warnings)

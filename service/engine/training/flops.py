@@ -317,5 +317,5 @@ def hardware_flops(model: Model, training: Training, layouts: Layouts) -> Floats
 def auxiliary_networks(model: Model, training: Training) -> tuple[Model, ...]:
     """Networks run forward with the trained one: teacher, reward model, and the reference, a frozen copy of the model itself."""
     helpers = training.helpers
-    found = (helpers.teacher, helpers.reward_model, model if helpers.reference else None)
-    return tuple(helper for helper in found if helper is not None)
+    networks = (helpers.teacher, helpers.reward_model, model if helpers.reference else None)
+    return tuple(helper for helper in networks if helper is not None)

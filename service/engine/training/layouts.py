@@ -33,9 +33,9 @@ LARGEST_MICRO_BATCH = 256
 CONTEXT_SLICE_TOKENS = 2048
 # The fullest stage of a searched interleaving is at most this much above an even cut.
 UNEVEN_SHARE = 0.1
-# Above so many layouts, of machines and batches with hundreds of divisors, only powers of two are tried as micro-batches and chunks.
+# With more layouts than this (machines and batches with hundreds of divisors) micro-batches and chunks are powers of two.
 MANY_LAYOUTS = 40_000
-# The search leaves out layouts that would change the asked batch by more than this.
+# The search leaves out layouts that would change the requested batch by more than this.
 BATCH_ROUNDING_SHARE = 0.1
 
 

@@ -72,8 +72,8 @@ class MemoryUse:
     def parts(self) -> dict[str, Floats]:
         """Each part, in the order of an answer [B]."""
         held = [{part: _added(_terms(unit, stage)) for part, unit in self.units.items()} for stage in self.stages]
-        found = {**(_fuller(*held) if held else {}), **self.beside}
-        return {**found, "reserve": self._reserve(_added(found.values()))}
+        parts = {**(_fuller(*held) if held else {}), **self.beside}
+        return {**parts, "reserve": self._reserve(_added(parts.values()))}
 
     def at(self, place: tuple[int, ...]) -> dict[str, float]:
         """Parts of the layout at one position of the grid [B]."""

@@ -39,12 +39,12 @@ class InferredShape:
     warnings: tuple[str, ...] = ()
 
 
-def infer_shape(given: Mapping[str, Any]) -> InferredShape:
+def infer_shape(fields: Mapping[str, Any]) -> InferredShape:
     """Complete shape from the contract's fields. Stated counts replace the shape's where experts or a partial shape are stated.
 
     Parameters
     ----------
-    given : mapping of str to number or str
+    fields : mapping of str to number or str
         Fields of the request's `model`.
 
     Returns
@@ -58,37 +58,37 @@ def infer_shape(given: Mapping[str, Any]) -> InferredShape:
         The fields contradict each other: heads that do not divide, experts without their count, a complete dense shape more than 20 %
         off the stated parameters.
     """
-    params, active = given.get("params"), given.get("active_params")
+    params, active = fields.get("params"), fields.get("active_params")
     _check_counts(params, active)
     assumed: dict[str, Any] = {}
-    sizes = _sizes(given, assumed)
-    heads = _heads(given, sizes["hidden_size"], assumed)
-    ffn = _feed_forward(given, sizes["hidden_size"], assumed)
-    kind = given.get("architecture", "transformer")
+    sizes = _sizes(fields, assumed)
+    heads = _heads(fields, sizes["hidden_size"], assumed)
+    ffn = _feed_forward(fields, sizes["hidden_size"], assumed)
+    kind = fields.get("architecture", "transformer")
     model = Transformer(
         layers=sizes["layers"],
         hidden_size=sizes["hidden_size"],
         ffn_hidden_size=ffn,
-        vocab_size=_choose(given, assumed, "vocab_size", _vocabulary(given)),
+        vocab_size=_choose(fields, assumed, "vocab_size", _vocabulary(fields)),
         kind=kind,
-        gated_ffn=given.get("gated_ffn", kind == "transformer"),
-        tied_embeddings=given.get("tied_embeddings", False),
-        sliding_window=given.get("sliding_window"),
-        global_attention_every=given.get("global_attention_every", 0),
+        gated_ffn=fields.get("gated_ffn", kind == "transformer"),
+        tied_embeddings=fields.get("tied_embeddings", False),
+        sliding_window=fields.get("sliding_window"),
+        global_attention_every=fields.get("global_attention_every", 0),
         experts=None,
-        latent=_latent(given),
-        decoder_layers=_decoder_layers(given, kind, sizes["layers"], assumed),
+        latent=_latent(fields),
+        decoder_layers=_decoder_layers(fields, kind, sizes["layers"], assumed),
         attention_heads=heads["attention_heads"],
         kv_heads=heads["kv_heads"],
         head_dim=heads["head_dim"],
     )
-    model = replace(model, experts=_experts(given, model, assumed))
-    return _with_stated_counts(given, model, assumed)
+    model = replace(model, experts=_experts(fields, model, assumed))
+    return _with_stated_counts(fields, model, assumed)
 
 
-def _choose(given: Mapping[str, Any], assumed: dict[str, Any], field: str, value: Any) -> Any:
-    if field in given:
-        return given[field]
+def _choose(fields: Mapping[str, Any], assumed: dict[str, Any], field: str, value: Any) -> Any:
+    if field in fields:
+        return fields[field]
     assumed[field] = value
     return value
 
@@ -100,110 +100,110 @@ def _check_counts(params: float | None, active: float | None) -> None:
         raise InvalidRequest(f"active_params {active:g} cannot be above params {params:g}", "/model/active_params")
 
 
-def _sizes(given: Mapping[str, Any], assumed: dict[str, Any]) -> dict[str, int]:
+def _sizes(fields: Mapping[str, Any], assumed: dict[str, Any]) -> dict[str, int]:
     """Layers and hidden size, from the parameter count where they are not stated. Raises InvalidRequest."""
     # From 12 * layers * hidden_size^2 (Kaplan et al. 2020, table 1) and embeddings. An encoder layer goes with a decoder layer, which has
     # cross-attention too: 28 * hidden_size^2 for both.
-    body = float(given.get("active_params") or given.get("params") or 0)
-    layers, hidden = given.get("layers"), given.get("hidden_size")
+    body = float(fields.get("active_params") or fields.get("params") or 0)
+    layers, hidden = fields.get("layers"), fields.get("hidden_size")
     if not body and (layers is None or hidden is None):
         missing = "hidden_size" if hidden is None else "layers"
         raise InvalidRequest(f"a shape needs layers and hidden_size, or params; {missing} is missing", f"/model/{missing}")
-    squares = 28 if given.get("architecture") == "encoder_decoder" else 12
-    embedded = _vocabulary(given) * (1 if given.get("tied_embeddings") or given.get("architecture") == "vit" else 2)
+    squares = 28 if fields.get("architecture") == "encoder_decoder" else 12
+    embedded = _vocabulary(fields) * (1 if fields.get("tied_embeddings") or fields.get("architecture") == "vit" else 2)
     if hidden is None:
         usual = layers or max(1, round((body / (squares * WIDTH_PER_LAYER**2)) ** (1 / 3)))
-        hidden = assumed["hidden_size"] = _width(given, body, squares * usual, embedded)
+        hidden = assumed["hidden_size"] = _width(fields, body, squares * usual, embedded)
     if layers is None:
         layers = assumed["layers"] = max(1, round((body - embedded * hidden) / (squares * hidden**2)))
     return {"layers": layers, "hidden_size": hidden}
 
 
-def _width(given: Mapping[str, Any], body: float, squares: int, embedded: int) -> int:
+def _width(fields: Mapping[str, Any], body: float, squares: int, embedded: int) -> int:
     """Hidden size h with squares * h^2 + embedded * h = body, rounded so that heads divide it evenly."""
     exact: float = ((embedded**2 + 4 * squares * body) ** 0.5 - embedded) / (2 * squares)
-    heads = given.get("attention_heads")
-    if heads is None or "head_dim" in given:
+    heads = fields.get("attention_heads")
+    if heads is None or "head_dim" in fields:
         step = next(size for width, size in WIDTH_STEPS if exact >= width)
     else:
         step = int(heads * max(1, round(HEAD_DIM / heads)))
     return max(step, round(exact / step) * step)
 
 
-def _vocabulary(given: Mapping[str, Any]) -> int:
-    return int(given.get("vocab_size", 1000 if given.get("architecture") == "vit" else USUAL_VOCABULARY))
+def _vocabulary(fields: Mapping[str, Any]) -> int:
+    return int(fields.get("vocab_size", 1000 if fields.get("architecture") == "vit" else USUAL_VOCABULARY))
 
 
-def _heads(given: Mapping[str, Any], hidden: int, assumed: dict[str, Any]) -> dict[str, int]:
+def _heads(fields: Mapping[str, Any], hidden: int, assumed: dict[str, Any]) -> dict[str, int]:
     """Heads and their sizes. Raises InvalidRequest where stated ones do not divide."""
-    heads = _choose(given, assumed, "attention_heads", _usual_heads(given, hidden))
-    kv_heads = _choose(given, assumed, "kv_heads", heads)
+    heads = _choose(fields, assumed, "attention_heads", _usual_heads(fields, hidden))
+    kv_heads = _choose(fields, assumed, "kv_heads", heads)
     if heads % kv_heads:
         raise InvalidRequest(f"{heads} attention heads do not divide into {kv_heads} key-value heads", "/model/kv_heads")
-    return {"attention_heads": heads, "kv_heads": kv_heads, "head_dim": _head_dim(given, hidden, heads, assumed)}
+    return {"attention_heads": heads, "kv_heads": kv_heads, "head_dim": _head_dim(fields, hidden, heads, assumed)}
 
 
-def _usual_heads(given: Mapping[str, Any], hidden: int) -> int:
+def _usual_heads(fields: Mapping[str, Any], hidden: int) -> int:
     """Heads of the usual size that make up the hidden size, in full groups of the stated key-value heads."""
-    kv_heads = given.get("kv_heads", 1)
-    per_head = given.get("head_dim", HEAD_DIM if hidden >= 2 * HEAD_DIM else hidden)
+    kv_heads = fields.get("kv_heads", 1)
+    per_head = fields.get("head_dim", HEAD_DIM if hidden >= 2 * HEAD_DIM else hidden)
     return int(kv_heads * max(1, round(hidden / per_head / kv_heads)))
 
 
-def _head_dim(given: Mapping[str, Any], hidden: int, heads: int, assumed: dict[str, Any]) -> int:
-    if "head_dim" in given:
-        return int(given["head_dim"])
-    if "qk_nope_head_dim" in given and "qk_rope_head_dim" in given:
-        return int(given["qk_nope_head_dim"] + given["qk_rope_head_dim"])
+def _head_dim(fields: Mapping[str, Any], hidden: int, heads: int, assumed: dict[str, Any]) -> int:
+    if "head_dim" in fields:
+        return int(fields["head_dim"])
+    if "qk_nope_head_dim" in fields and "qk_rope_head_dim" in fields:
+        return int(fields["qk_nope_head_dim"] + fields["qk_rope_head_dim"])
     if hidden % heads == 0:
         return hidden // heads
-    if "attention_heads" in given:
+    if "attention_heads" in fields:
         raise InvalidRequest(
             f"hidden_size {hidden} does not divide into {heads} attention heads; state head_dim if that is meant", "/model/attention_heads"
         )
-    return int(_choose(given, assumed, "head_dim", max(1, round(hidden / heads))))
+    return int(_choose(fields, assumed, "head_dim", max(1, round(hidden / heads))))
 
 
-def _feed_forward(given: Mapping[str, Any], hidden: int, assumed: dict[str, Any]) -> int:
-    gated = given.get("gated_ffn", given.get("architecture", "transformer") == "transformer")
+def _feed_forward(fields: Mapping[str, Any], hidden: int, assumed: dict[str, Any]) -> int:
+    gated = fields.get("gated_ffn", fields.get("architecture", "transformer") == "transformer")
     usual = GATED_FFN_RATIO * hidden if gated else PLAIN_FFN_RATIO * hidden
-    return int(_choose(given, assumed, "ffn_hidden_size", max(ROUND_TO, round(usual / ROUND_TO) * ROUND_TO)))
+    return int(_choose(fields, assumed, "ffn_hidden_size", max(ROUND_TO, round(usual / ROUND_TO) * ROUND_TO)))
 
 
-def _decoder_layers(given: Mapping[str, Any], kind: str, layers: int, assumed: dict[str, Any]) -> int:
+def _decoder_layers(fields: Mapping[str, Any], kind: str, layers: int, assumed: dict[str, Any]) -> int:
     if kind != "encoder_decoder":
-        if given.get("decoder_layers"):
+        if fields.get("decoder_layers"):
             raise InvalidRequest('decoder_layers needs architecture "encoder_decoder"', "/model/decoder_layers")
         return 0
-    return int(_choose(given, assumed, "decoder_layers", layers))
+    return int(_choose(fields, assumed, "decoder_layers", layers))
 
 
-def _latent(given: Mapping[str, Any]) -> LatentAttention | None:
-    named = [field for field in (*LATENT_FIELDS, "q_lora_rank") if field in given]
+def _latent(fields: Mapping[str, Any]) -> LatentAttention | None:
+    named = [field for field in (*LATENT_FIELDS, "q_lora_rank") if field in fields]
     if not named:
         return None
-    missing = [field for field in LATENT_FIELDS if field not in given]
+    missing = [field for field in LATENT_FIELDS if field not in fields]
     if missing:
         raise InvalidRequest(f"latent attention needs {', '.join(LATENT_FIELDS)}; {missing[0]} is missing", f"/model/{missing[0]}")
-    return LatentAttention(**{field: given[field] for field in named})
+    return LatentAttention(**{field: fields[field] for field in named})
 
 
-def _experts(given: Mapping[str, Any], model: Transformer, assumed: dict[str, Any]) -> Experts | None:
+def _experts(fields: Mapping[str, Any], model: Transformer, assumed: dict[str, Any]) -> Experts | None:
     """Stated experts, or the usual ones of a total and an active count. Raises InvalidRequest."""
-    if "experts" not in given:
-        stray = [f for f in ("experts_per_token", "shared_experts", "expert_ffn_hidden_size", "dense_layers", "moe_every") if f in given]
+    if "experts" not in fields:
+        stray = [f for f in ("experts_per_token", "shared_experts", "expert_ffn_hidden_size", "dense_layers", "moe_every") if f in fields]
         if stray:
             raise InvalidRequest(f"{stray[0]} needs experts, the number of experts in a layer", "/model/experts")
-        if given.get("active_params") is None or given["active_params"] >= given["params"]:
+        if fields.get("active_params") is None or fields["active_params"] >= fields["params"]:
             return None
-        return _usual_experts(given["params"], given["active_params"], model, assumed)
+        return _usual_experts(fields["params"], fields["active_params"], model, assumed)
     experts = Experts(
-        experts=given["experts"],
-        experts_per_token=_choose(given, assumed, "experts_per_token", min(2, given["experts"])),
-        ffn_hidden_size=_choose(given, assumed, "expert_ffn_hidden_size", model.ffn_hidden_size),
-        shared_experts=given.get("shared_experts", 0),
-        dense_layers=given.get("dense_layers", 0),
-        moe_every=given.get("moe_every", 1),
+        experts=fields["experts"],
+        experts_per_token=_choose(fields, assumed, "experts_per_token", min(2, fields["experts"])),
+        ffn_hidden_size=_choose(fields, assumed, "expert_ffn_hidden_size", model.ffn_hidden_size),
+        shared_experts=fields.get("shared_experts", 0),
+        dense_layers=fields.get("dense_layers", 0),
+        moe_every=fields.get("moe_every", 1),
     )
     if experts.experts_per_token > experts.experts:
         raise InvalidRequest(f"a token cannot visit {experts.experts_per_token} of {experts.experts} experts", "/model/experts_per_token")
@@ -224,14 +224,14 @@ def _usual_experts(params: float, active: float, model: Transformer, assumed: di
     return Experts(number, visited, width)
 
 
-def _with_stated_counts(given: Mapping[str, Any], model: Transformer, assumed: dict[str, Any]) -> InferredShape:
-    params, active = given.get("params"), given.get("active_params")
+def _with_stated_counts(fields: Mapping[str, Any], model: Transformer, assumed: dict[str, Any]) -> InferredShape:
+    params, active = fields.get("params"), fields.get("active_params")
     if params is None:
         return InferredShape(model, assumed)
     counted = count_parameters(model).total
     gap = abs(counted - params) / params
-    complete = all(field in given for field in COMPLETE_FIELDS)
-    partial = any(field in given for field in (*COMPLETE_FIELDS, "experts"))
+    complete = all(field in fields for field in COMPLETE_FIELDS)
+    partial = any(field in fields for field in (*COMPLETE_FIELDS, "experts"))
     if complete and model.experts is None and gap > DISAGREEMENT_SHARE:
         raise InvalidRequest(
             f"the shape has {counted / 1e9:.3g}B parameters, params says {params / 1e9:.3g}B; correct one of them",

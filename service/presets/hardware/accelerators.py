@@ -1,6 +1,6 @@
-"""The accelerators Outlay knows, by canonical name and by the names people and clouds give them.
+"""The known accelerators, by canonical name and by the names that people and clouds give them.
 
-The data are in `data/accelerators.toml`; adding an accelerator is adding a table there.
+The data are in `data/accelerators.toml`; to add an accelerator, add a table there.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ _TOTAL_MEMORY = re.compile(r"(-\d+GB)-\d+GB$", re.IGNORECASE)  # A100-80GB-640GB
 
 @dataclass(frozen=True, slots=True)
 class ResolvedAccelerator:
-    """What a name stands for. `ambiguous_with` are the canonical names it could have meant too, `why` says why not those."""
+    """The accelerator of a name. `ambiguous_with` are the canonical names that it could also mean, `why` the reason against them."""
 
     accelerator: Accelerator
-    asked: str
+    requested: str
     ambiguous_with: tuple[str, ...] = ()
     why: str = ""
 
@@ -53,9 +53,9 @@ def load_accelerators() -> Mapping[str, Accelerator]:
 
 
 def find_accelerator(name: str) -> ResolvedAccelerator:
-    """The accelerator a caller means; case, separators and the vendor's name in front do not matter.
+    """The accelerator of a name; case, separators and a leading vendor name do not matter.
 
-    A slice name such as `v5litepod-16` stands for its chip. Raises UnknownName with near names.
+    A slice name such as `v5litepod-16` means its chip. Raises UnknownName with near names.
     """
     entry = _entry(name)
     if entry is None:
@@ -83,7 +83,7 @@ def canonical_accelerator(label: str, memory_gb: float | None) -> str | None:
 
 
 def _memory_error(part: Accelerator, memory_gb: float) -> float:
-    """Relative distance of a stated memory from the part's own, in whichever of its two figures is nearer."""
+    """Relative difference of a stated memory from the part's own, in the nearer of its two figures."""
     own = (part.memory_gb, part.usable_memory_bytes / _GIB)
     return min(abs(memory_gb - figure) / figure for figure in own)
 
@@ -120,7 +120,7 @@ def _entry(name: str) -> _Entry | None:
 
 
 def _key(name: str) -> str:
-    """The form names are compared in: `Tesla V100-SXM2-16GB` and `v100sxm216gb` are one."""
+    """Normal form of a name: `Tesla V100-SXM2-16GB` and `v100sxm216gb` are the same."""
     key = re.sub(r"[-_ ./()]", "", name.casefold())
     while shorter := _VENDOR.sub("", key):
         if shorter == key:
@@ -154,7 +154,7 @@ def _ambiguous_entries() -> Iterable[_Entry]:
 
 
 def _near(name: str, count: int = 3) -> tuple[str, ...]:
-    """The known names most like an unknown one, one for each accelerator."""
+    """Known names closest to an unknown one, one for each accelerator."""
     by_canonical: dict[str, str] = {}
     for key in difflib.get_close_matches(_key(name[:_LONGEST_NAME]), list(_index()), n=len(_index()), cutoff=0.0):
         entry = _index()[key]

@@ -20,10 +20,22 @@ _FILE = Path(__file__).parents[1] / "data" / "energy.toml"
 
 @dataclass(frozen=True, slots=True)
 class PowerModel:
-    """Mean power of one accelerator with its share of the node [W], before PUE.
+    """Mean power of one accelerator with its share of the node, before PUE.
 
-    `tdp_w`, `node_overhead_w` (rated node power beyond the TDPs, an accelerator) and `load_factor` (mean over rated power) are None
-    where whole-system power was measured. `estimated` is true where the vendor publishes no TDP.
+    Attributes
+    ----------
+    watts : Range
+        [W].
+    tdp_w : Range, optional
+        Thermal design power [W]; None where whole-system power is measured, as the next two.
+    node_overhead_w : float, optional
+        Rated node power beyond the TDPs, for each accelerator [W].
+    load_factor : Range, optional
+        Mean over rated power [1].
+    estimated : bool
+        Whether the vendor publishes no TDP.
+    source : str
+        Publication, or the figures that it is computed from.
     """
 
     watts: Range
@@ -36,7 +48,7 @@ class PowerModel:
 
 @dataclass(frozen=True, slots=True)
 class ElectricityPrice:
-    """Mean price of a kWh to US industry in the newest year known."""
+    """Mean electricity price of US industry in the newest known year."""
 
     usd_per_kwh: float
     year: int
@@ -57,7 +69,7 @@ def find_power(accelerator: Accelerator) -> PowerModel:
 
 @functools.cache
 def electricity_price() -> ElectricityPrice:
-    """What a kWh costs where neither the caller nor the region says."""
+    """Electricity price where neither the caller nor the region states one."""
     table = _document()["electricity"]
     year = max(table["usd_per_kwh"], key=int)
     return ElectricityPrice(table["usd_per_kwh"][year], int(year), f"{table['source']}, {year}")

@@ -1,6 +1,6 @@
-"""What joins the instances that clouds sell: the network of one instance, by cloud and instance type. The data are in `data/networks.toml`.
+"""Networks between the instances that clouds sell, by cloud and instance type. The data are in `data/networks.toml`.
 
-One kind of accelerator comes with networks of very different speed: an Azure size without InfiniBand has a fortieth of its sibling's.
+The same accelerator comes with networks of very different speed: an Azure size without InfiniBand has a fortieth of its sibling's.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _REMEMBERED = 4096  # instance types: more than all clouds sell together
 
 @dataclass(frozen=True, slots=True)
 class InstanceNetwork:
-    """The network of one whole instance, one direction [1e9 bit/s]. `verified`: read in the source, not quoted from memory of it."""
+    """Network of one instance in one direction [Gbit/s]. `verified`: read in the source, not quoted from memory."""
 
     gbit_per_s_per_instance: float
     source: str
@@ -36,7 +36,7 @@ class InstanceNetwork:
 
 @dataclass(frozen=True, slots=True)
 class InstancePattern:
-    """Instance types of a provider with one network. `accelerators`: only with these, where any are named.
+    """Instance types of a provider with one network, and with these `accelerators` only where any are named.
 
     `newer`: types that the shipped prices do not have.
     """
@@ -48,13 +48,13 @@ class InstancePattern:
     newer: bool
 
     def covers(self, instance_type: str, accelerator: str) -> bool:
-        """Whether an instance type with an accelerator (its canonical name) is one of these."""
+        """Whether an instance type with an accelerator (its canonical name) matches."""
         return self.types.fullmatch(instance_type) is not None and (not self.accelerators or accelerator in self.accelerators)
 
 
 @functools.lru_cache(maxsize=_REMEMBERED)
 def find_network(provider: str, instance_type: str, accelerator: str) -> InstanceNetwork | None:
-    """The network of an instance type with an accelerator (its canonical name); case does not matter in the first two.
+    """Network of an instance type with an accelerator (its canonical name); case does not matter in the first two.
 
     None where it is not known: the accelerator's data sheet is assumed then, and `network_note` says so.
     """
@@ -63,7 +63,7 @@ def find_network(provider: str, instance_type: str, accelerator: str) -> Instanc
 
 
 def network_note(provider: str, instance_type: str, network: InstanceNetwork | None) -> str:
-    """What `assumptions` tell of the network that is taken for an instance type: its kind and source, or why it is not known."""
+    """Text of the assumption on an instance type's network: its kind and source, or why it is not known."""
     sold = f"{provider} {instance_type}"
     if network is None:
         why = _why_unknown(provider, instance_type)
@@ -75,7 +75,7 @@ def network_note(provider: str, instance_type: str, network: InstanceNetwork | N
 
 @functools.cache
 def load_networks() -> Mapping[str, tuple[InstancePattern, ...]]:
-    """Every row by provider, in the order in which they are tried."""
+    """Every row by provider, in the order of precedence."""
     found: dict[str, tuple[InstancePattern, ...]] = {}
     for table in _document()["network"]:
         found[table["provider"]] = (*found.get(table["provider"], ()), *_rows(table))

@@ -1,4 +1,4 @@
-"""Grid carbon intensity and PUE of the places accelerators are rented in.
+"""Grid carbon intensity and PUE of the places where accelerators are rented.
 
 The data are in `data/regions.toml`. A key is `provider:region` (`gcp:us-central1`), `country:FRA`, `on_prem` or `world`.
 """
@@ -34,8 +34,8 @@ class _Grid:
 class Region:
     """A place with its grid [gCO2e/kWh] and PUE. `country` is ISO 3166-1 alpha-3, empty where not known.
 
-    `exact` is false where the grid is not the place's own: a neighbour's on the same grid, the country's average or the world's.
-    `source` and `pue_source` say whose figures they are, `year` the grid figure's year where known.
+    `exact` is false where the grid is not the place's own: a neighbour's on the same grid, the country's average or the world's. `source`
+    and `pue_source` say where the figures come from, `year` the grid figure's year where known.
     """
 
     key: str
@@ -50,7 +50,7 @@ class Region:
 
 
 def find_region(key: str) -> Region:
-    """The region of a key, case-blind. Raises UnknownName with near keys."""
+    """The region of a key, case-insensitive. Raises UnknownName with near keys."""
     found = load_regions().get(_alias(key.strip().casefold()))
     if found is None:
         near = difflib.get_close_matches(key[:_LONGEST_KEY].casefold(), list(load_regions()), n=3, cutoff=0.0)
@@ -60,12 +60,14 @@ def find_region(key: str) -> Region:
 
 
 def region_of_offer(provider: str, region: str) -> Region:
-    """The region an offer stands in. Never fails: a zone takes its region's grid, an unknown place its country's or the world's,
-    and `exact` and `source` say so."""
-    known, asked = load_regions(), f"{provider}:{region}".casefold()
-    if asked in known:
-        return known[asked]
-    parent = max((key for key in known if _is_zone_of(asked, key)), key=len, default=None)
+    """The region of an offer. Never fails: a zone has its region's grid, an unknown place its country's or the world's.
+
+    `exact` and `source` of the answer say which.
+    """
+    known, key = load_regions(), f"{provider}:{region}".casefold()
+    if key in known:
+        return known[key]
+    parent = max((name for name in known if _is_zone_of(key, name)), key=len, default=None)
     if parent is not None:
         return _standing_in(known[parent], provider, region, f"taken as {known[parent].key}")
     country = _country_in(region)
@@ -108,7 +110,7 @@ def _at(key: str, place: str, country: str, grid: _Grid, pue: tuple[float, str])
 
 
 def _derived(row: Mapping[str, Any], known: Mapping[str, Region]) -> Region:
-    """A place without a figure of its own: a place's on the same grid, else its country's."""
+    """A place without a figure of its own: that of a place on the same grid, else its country's."""
     pue, pue_source = _pue(row)
     like = known[row.get("same_grid_as", f"country:{row['country']}").casefold()]
     source = f"same grid as {like.key}: {like.source}" if "same_grid_as" in row else like.source
@@ -117,9 +119,9 @@ def _derived(row: Mapping[str, Any], known: Mapping[str, Region]) -> Region:
     )
 
 
-def _is_zone_of(asked: str, key: str) -> bool:
+def _is_zone_of(zone: str, region: str) -> bool:
     """`us-east-1a` and `us-east-1-bos-1` are zones of `us-east-1`; `us-east-10` is not."""
-    return asked.startswith(key) and not asked[len(key) :][:1].isdigit()
+    return zone.startswith(region) and not zone[len(region) :][:1].isdigit()
 
 
 def _standing_in(region: Region, provider: str, name: str, why: str) -> Region:

@@ -1,4 +1,4 @@
-"""What training keeps in memory for every parameter, element and device. The data, with their sources, are in `data/memory.toml`."""
+"""Memory of training for each parameter, element and device. The data, with their sources, are in `data/memory.toml`."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _GIB = 2**30
 
 
 def find_footprint(accelerator: Accelerator) -> Footprint:
-    """The figures for an accelerator: those of its vendor's software where they differ."""
+    """Figures of an accelerator: those of its vendor's software where they differ."""
     return _footprint(accelerator.vendor)
 
 

@@ -1,4 +1,4 @@
-"""Single changes that may be worth making to a run: their words, figures and sources. The data are in `data/levers.toml`."""
+"""Single changes that may be worth making to a run: texts, figures and sources. The data are in `data/levers.toml`."""
 
 from __future__ import annotations
 
@@ -16,9 +16,18 @@ AIMS = ("usd", "days", "tco2e")
 
 @dataclass(frozen=True, slots=True)
 class LeverKind:
-    """A kind of change: what a reader is told, by which of `AIMS` it is judged, and the figures it is made with.
+    """A kind of change.
 
-    `modelled`: it has another speed, which is not known where the caller states a measured one.
+    Attributes
+    ----------
+    name, title, risk, source : str
+        Texts of the answer.
+    aims : tuple of str
+        Which of `AIMS` it is judged by.
+    modelled : bool
+        It changes the throughput, which is unknown where the caller states a measured one.
+    figures : mapping of str to any
+        Numbers that it is made with.
     """
 
     name: str
@@ -32,7 +41,7 @@ class LeverKind:
 
 @functools.cache
 def load_levers() -> Mapping[str, LeverKind]:
-    """Every kind by its name, in the order of the file."""
+    """Every kind by its name, in the order of the data file."""
     rows = tomllib.loads(_FILE.read_text(encoding="utf-8"))
     return MappingProxyType({name: _kind(name, row) for name, row in rows.items()})
 

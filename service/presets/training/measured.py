@@ -158,10 +158,10 @@ def _precision(entry: Mapping[str, Any], where: str) -> Precision:
 
 
 def store_measurement(document: Mapping[str, Any], folder: Path) -> Path:
-    """Keep a measurement's JSON form in the data directory, in the place of an older one of the same accelerator and precision.
+    """Write a measurement's JSON form to the data directory; it replaces an older one of the same accelerator and precision.
 
-    The file is replaced as a whole, so that no reader sees half of it. Raises BadMeasurement where it, or what stands
-    there already, cannot be used.
+    The file is replaced in one step: readers never see half of it. Raises BadMeasurement where the measurement, or the file, cannot be
+    used.
     """
     new = parse_measurement(document, "the measurement")
     file = folder / FILE
@@ -190,7 +190,17 @@ def _key(entry: Mapping[str, Any]) -> Key:
 
 @dataclass(frozen=True, slots=True)
 class ResidualSpread:
-    """What a measurement on one device leaves unknown: `spread` of measured over predicted, `least` half-width of any range."""
+    """What a measurement on one device leaves unknown.
+
+    Attributes
+    ----------
+    spread : Range
+        Measured over predicted throughput [1].
+    least : float
+        Smallest half-width of any range [1].
+    source : str
+        Published rows behind it.
+    """
 
     spread: Range
     least: float
@@ -199,6 +209,6 @@ class ResidualSpread:
 
 @functools.cache
 def residual_spread() -> ResidualSpread:
-    """The scatter that one measured share leaves, as `data/measured.toml` holds it."""
+    """Spread of published rows about the share of their own set-up, from `data/measured.toml`."""
     row = tomllib.loads(_REMAINING.read_text(encoding="utf-8"))["remaining"]
     return ResidualSpread(Range(row["p10"], 1.0, row["p90"]), row["least"], row["source"])

@@ -27,10 +27,10 @@ RELEASE_SUFFIX = re.compile(r"-(hf|base|instruct|chat|it|pt|v-\d+(\.\d+)*|\d{4})
 
 @dataclass(frozen=True, slots=True)
 class ModelPreset:
-    """A published model: what the engine counts with, and where its figures come from.
+    """A published model: its shape, and where its figures come from.
 
-    `params` and `active_params` are the published counts (`active_params` None: dense, or published in a way that
-    cannot be compared); `seq_len` is the context of the main training phase in tokens, None where not published.
+    `params` and `active_params` are the published counts (`active_params` None: dense, or published in a way that cannot be compared);
+    `seq_len` is the context of the main training phase in tokens, None where not published.
     """
 
     name: str
@@ -54,9 +54,9 @@ def load_models() -> Mapping[str, ModelPreset]:
 
 
 def find_model(name: str) -> ModelPreset:
-    """The preset of that name or alias: case-blind, `_` and blanks as `-`, organisation and release suffix left off.
+    """The preset of a name or alias: case-insensitive, `_` and blanks as `-`, without organisation and release suffix.
 
-    So `meta-llama/Llama-2-7b-hf`, `LLAMA_2_7B` and `llama2-7b` are the same. Raises `UnknownName` with near names.
+    `meta-llama/Llama-2-7b-hf`, `LLAMA_2_7B` and `llama2-7b` are the same. Raises `UnknownName` with near names.
     """
     index = _index()
     known = next((index[key] for key in _spellings(name[:NAME_LIMIT]) if key in index), None)
@@ -79,7 +79,7 @@ def _key(name: str) -> str:
 
 
 def _spellings(name: str) -> Iterator[str]:
-    """The whole name, the name without its organisation, then that with one release suffix less at a time."""
+    """The full name, the name without its organisation, then without one release suffix after the other."""
     yield _key(name)
     key = _key(name.rstrip("/").rpartition("/")[2])
     yield key

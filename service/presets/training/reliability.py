@@ -1,4 +1,4 @@
-"""How often accelerators of a family interrupt a job, from published systems, and what an interruption costs by default.
+"""How often accelerators of a family interrupt a job, from published systems, and default times of recovery.
 
 The data and their arithmetic are in `data/reliability.toml`.
 """
@@ -44,14 +44,14 @@ class FailureRate:
 
 @dataclass(frozen=True, slots=True)
 class RecoveryDefault:
-    """A value used where the caller gives none, in the unit its field's name states."""
+    """Default of a field of the request, in the unit at the end of its name."""
 
     value: float
     source: str
 
 
 def find_failure_rate(accelerator: Accelerator) -> FailureRate:
-    """MTTF for the accelerator's family, or the spread of all published systems where there is none for it."""
+    """MTTF of the accelerator's family, or the spread of all published systems where it has none."""
     systems = load_failure_systems()
     own = [system for system in systems if system.family == accelerator.family]
     spread = _spread([system.accelerator_hours for system in own or systems])
@@ -63,13 +63,13 @@ def find_failure_rate(accelerator: Accelerator) -> FailureRate:
 
 @functools.cache
 def load_failure_systems() -> tuple[FailureSystem, ...]:
-    """Every published system that gives accelerator-hours for an interruption."""
+    """Every published system that states accelerator-hours per interruption."""
     return tuple(FailureSystem(**row) for row in _document()["system"])
 
 
 @functools.cache
 def recovery_defaults() -> Mapping[str, RecoveryDefault]:
-    """`detection_minutes`, `restart_minutes`, `checkpoint_write_minutes` and `spare_share`, each with its source."""
+    """Defaults of `detection_minutes`, `restart_minutes`, `checkpoint_write_minutes` and `spare_share`, each with its source."""
     return MappingProxyType({name: RecoveryDefault(**row) for name, row in _document()["defaults"].items()})
 
 
@@ -83,7 +83,7 @@ def _shown(system: FailureSystem) -> str:
 
 
 def _spread(hours: Sequence[float]) -> Range:
-    """Percentiles of a sample; of one too small to have tails, its lowest, median and highest."""
+    """10th, 50th and 90th percentile of a sample; lowest, median and highest of a small one."""
     if len(hours) < _ENOUGH_SYSTEMS:
         return Range(min(hours), statistics.median(hours), max(hours))
     deciles = statistics.quantiles(hours, n=10, method="inclusive")

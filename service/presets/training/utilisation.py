@@ -25,10 +25,18 @@ Kernels = Literal["own", "earlier"]
 
 @dataclass(frozen=True, slots=True)
 class MatmulShare:
-    """What a family's products reach of the dense peak at a precision class.
+    """Share of the dense peak that a family's matrix products reach at a precision class.
 
-    `watts_per_tflop`: data-sheet power over 16-bit peak of the parts it was measured on; 0 where none is published.
-    `accelerators`: those parts.
+    Attributes
+    ----------
+    share : float
+        [1].
+    watts_per_tflop : float
+        Data-sheet power over 16-bit peak of the measured parts [W per TFLOP/s]; 0 where none is published.
+    source : str
+        Publications and their rows.
+    accelerators : tuple of str
+        The measured parts.
     """
 
     share: float
@@ -39,7 +47,15 @@ class MatmulShare:
 
 @dataclass(frozen=True, slots=True)
 class ThroughputSpread:
-    """Measured over predicted throughput, p10 and p90, of a family and class ("*": of all), by how much of the layout was known."""
+    """Measured over predicted throughput of a family and class ("*": of all), by how much of the layout is known.
+
+    Attributes
+    ----------
+    p10, p90 : float
+        Percentiles [1].
+    rows : int
+        Measurements behind it.
+    """
 
     known: LayoutKnowledge
     family: str
@@ -51,7 +67,7 @@ class ThroughputSpread:
 
 @dataclass(frozen=True, slots=True)
 class SpreadScale:
-    """The power that a family's spread is raised to on machines of `from_count` accelerators and more, up to the next row's."""
+    """Exponent of a family's spread on machines of `from_count` accelerators and more, up to the next row's."""
 
     known: LayoutKnowledge
     from_count: int
@@ -61,14 +77,36 @@ class SpreadScale:
 
 @dataclass(frozen=True, slots=True)
 class FittedParameters:
-    """All of the throughput model's parameters. `shared` holds for every accelerator, `matmul` and `other` by (family, class).
+    """All parameters of the throughput model.
 
-    `attention`: share of the 16-bit peak that flash attention reaches, by family and by whom its kernels were written for: the family's
-    `own`, or `earlier` ones that run on it. `earlier_attention`: families and classes whose software takes the latter by itself.
-    `relatives` names, nearest first, the families a family without data borrows from; `neighbours` likewise the classes.
-    A borrowed spread is raised to the power `borrowed_power`, that of another part of the same family to `kin_power`. `compiled`:
-    families whose whole step is one program, launched at once; `overlapping`: families whose software runs tensor exchanges beside
-    the products.
+    Attributes
+    ----------
+    shared : mapping of str to float
+        By name, the same for every accelerator.
+    matmul : mapping of Key to MatmulShare
+        By family and precision class.
+    attention : mapping of Key to float
+        Share of the 16-bit peak that flash attention reaches, by family and kernels: the family's `own`, or `earlier` ones [1].
+    other : mapping of Key to float
+        Share of the dense peak of networks counted by samples, by family and precision class [1].
+    classes : mapping of str to str
+        Precision class of each precision.
+    neighbours, relatives : mapping of str to tuple of str
+        Classes and families that one without data borrows from, nearest first.
+    compiled : frozenset of str
+        Families whose whole step is one program, launched at once.
+    overlapping : frozenset of str
+        Families whose software runs tensor exchanges beside the products.
+    earlier_attention : frozenset of Key
+        Families and classes whose software uses earlier attention kernels by default.
+    largest_share : float
+        Upper limit of any share [1].
+    borrowed_power, kin_power : float
+        Exponents of a spread borrowed from a relative, and from another part of the same family.
+    spreads : tuple of ThroughputSpread
+        By family, class and knowledge of the layout.
+    scales : tuple of SpreadScale
+        By size of the machine.
     """
 
     shared: Mapping[str, float]
@@ -90,16 +128,29 @@ class FittedParameters:
 
 @functools.lru_cache(maxsize=1024)
 def find_utilisation(accelerator: Accelerator, precision: str, known: LayoutKnowledge = "layout", count: int = 1) -> Utilisation:
-    """What the accelerator achieves at a precision; borrowed from the nearest relative where nothing was measured.
+    """What the accelerator achieves at a precision; borrowed from the nearest relative where nothing is measured.
 
-    `known`: whether the caller states the layout, or only the goal; the range is as wide as such predictions were off on machines
-    of about `count` accelerators.
+    Parameters
+    ----------
+    accelerator : Accelerator
+        Data sheet.
+    precision : str
+        One of its precisions.
+    known : "layout" or "goal"
+        Whether the caller states the layout, or only the goal.
+    count : int
+        Accelerators of the machine, which widen the range.
+
+    Returns
+    -------
+    Utilisation
+        Its range is that of such predictions' errors.
     """
     return utilisation(load_parameters(), accelerator, precision, known, count)
 
 
 def plan_calibration() -> PlanCalibration:
-    """How published runs went against plans made of their steps alone (tools/calibration/spreads.py)."""
+    """Accelerator-hours of published runs against plans made of their steps alone (tools/calibration/spreads.py)."""
     row = _document()["planning"]
     return PlanCalibration(row["lost_between_nodes"], Range(row["p10"], 1.0, row["p90"]))
 
@@ -107,7 +158,7 @@ def plan_calibration() -> PlanCalibration:
 def utilisation(
     parameters: FittedParameters, accelerator: Accelerator, precision: str, known: LayoutKnowledge = "layout", count: int = 1
 ) -> Utilisation:
-    """The engine's parameters for one accelerator and precision."""
+    """Parameters of the step model for one accelerator and precision. The arguments are those of `find_utilisation`."""
     shared = parameters.shared
     wanted = (accelerator.family, parameters.classes[precision])
     key = nearest(parameters, parameters.matmul, wanted)
@@ -143,20 +194,20 @@ def utilisation(
 
 
 def attention_share(parameters: FittedParameters, family: str, kernels: Kernels) -> float:
-    """Share of the dense 16-bit peak that flash attention reaches in such kernels; the nearest family's where nothing was measured."""
+    """Share of the dense 16-bit peak that flash attention reaches in such kernels; the nearest family's where nothing is measured [1]."""
     found = parameters.attention
     families = (family, *parameters.relatives.get(family, ()), *parameters.relatives["*"])
     return next(found[name, kind] for name in families for kind in (kernels, "own") if (name, kind) in found)
 
 
 def watts_per_tflop(accelerator: Accelerator) -> float:
-    """Data-sheet power over the dense 16-bit peak [W per TFLOP/s]: how far a board can hold its peak's clock. 0 where not published."""
+    """Data-sheet power over the dense 16-bit peak [W per TFLOP/s]: how well a board can hold its peak's clock. 0 where not published."""
     peak = next((accelerator.peak_tflops[name] for name in ("bf16", "fp16") if name in accelerator.peak_tflops), 0.0)
     return accelerator.tdp_w / peak if accelerator.tdp_w and peak else 0.0
 
 
 def _power_factor(parameters: FittedParameters, found: MatmulShare, accelerator: Accelerator, *, borrowed: bool) -> float:
-    """How a board with more or less power for its peak than the measured ones differs from them; of relatives only what less costs."""
+    """Share of a board over that of the measured ones, from its power; at most 1 for relatives."""
     own = watts_per_tflop(accelerator)
     if not own or not found.watts_per_tflop:
         return 1.0
@@ -165,7 +216,7 @@ def _power_factor(parameters: FittedParameters, found: MatmulShare, accelerator:
 
 
 def spread_of(spreads: Sequence[ThroughputSpread], key: Key, known: LayoutKnowledge) -> Range:
-    """The family's and class's own spread, or that of all where it has none."""
+    """Spread of the family and class, or of all where it has none."""
     found = [row for row in spreads if row.known == known and (row.family, row.precision) in (key, ("*", "*"))]
     if not found:
         return Range.exactly(1.0)
@@ -174,7 +225,7 @@ def spread_of(spreads: Sequence[ThroughputSpread], key: Key, known: LayoutKnowle
 
 
 def scale_power(scales: Sequence[SpreadScale], known: LayoutKnowledge, count: int) -> float:
-    """How much wider than their families' the spreads of machines of that size are, as a power."""
+    """Exponent of the spread on machines of that size."""
     found = [row for row in scales if row.known == known and row.from_count <= count]
     return max(found, key=lambda row: row.from_count).power if found else 1.0
 
@@ -185,7 +236,7 @@ def raise_range(spread: Range, power: float) -> Range:
 
 
 def nearest(parameters: FittedParameters, known: Mapping[Key, Any], key: Key) -> Key:
-    """The key itself where it is known, else the family's other classes, else its relatives', nearest first."""
+    """The key itself where it is known, else the nearest of the family's other classes and of its relatives."""
     family, kind = key
     kinds = (kind, *parameters.neighbours[kind])
     for candidate in (family, *parameters.relatives.get(family, ()), *parameters.relatives["*"]):
@@ -197,7 +248,7 @@ def nearest(parameters: FittedParameters, known: Mapping[Key, Any], key: Key) ->
 
 @functools.cache
 def load_parameters() -> FittedParameters:
-    """The fitted parameters, as the data file holds them."""
+    """The fitted parameters of the data file."""
     document = _document()
     return FittedParameters(
         shared=MappingProxyType({name: row["value"] for name, row in document["shared"].items()}),
@@ -211,7 +262,7 @@ def load_parameters() -> FittedParameters:
 
 
 def fixed_parameters(document: Mapping[str, Any]) -> dict[str, Any]:
-    """The parameters that are given and not fitted."""
+    """Parameters that are chosen, not fitted."""
     return {
         "classes": MappingProxyType({name: kind for kind, names in document["classes"].items() for name in names}),
         "neighbours": _orders(document["neighbours"]),

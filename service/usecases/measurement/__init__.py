@@ -1,1 +1,1 @@
-"""Timing the accelerator of this machine."""
+"""Timing of the accelerator of this machine."""

@@ -1,7 +1,7 @@
-"""`outlay calibrate --measure`: time a few shapes on this machine and put the model's own predictions beside them.
+"""`outlay calibrate --measure`: time a few shapes on this machine and compare them with the model's predictions.
 
-Two kinds of shapes: stacks of tiny layers, whose time is that of launching them, and wide ones, whose time is that of their
-arithmetic. Which says what of the machine is `service.usecases.resolution.user_measurements`'s to tell.
+Two kinds of shapes: stacks of tiny layers, whose time is that of launching them, and wide ones, whose time is that of their arithmetic.
+`service.usecases.resolution.user_measurements` derives the machine's parameters from them.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ ReportProgress = Callable[[str], None]
 
 
 class CannotMeasure(Exception):
-    """Why nothing can be measured here; for the person at the terminal."""
+    """Nothing can be measured here; the text is for the user."""
 
 
 @dataclass(frozen=True, slots=True)
 class BenchmarkOptions:
-    """What the user chose; None is chosen by the device."""
+    """Sizes that the user chooses; None: chosen by the device."""
 
     layers: int | None = None
     hidden_size: int | None = None
@@ -48,7 +48,7 @@ class BenchmarkOptions:
 
 @dataclass(frozen=True, slots=True)
 class BenchmarkPlan:
-    """What is timed where nothing else is asked: a GPU's, or a processor's, which only shows that the benchmark runs."""
+    """Default sizes: of a GPU, or of a processor, which only shows that the benchmark runs."""
 
     layers: int
     hidden_sizes: tuple[int, ...]
@@ -83,7 +83,7 @@ def measure(options: BenchmarkOptions, today: date, say: ReportProgress) -> dict
             say(f"hidden size {shape.hidden_size}, micro-batch {shape.micro_batch}: left out, the device's memory is too small")
             continue
         rows.append(_row(shape, seconds, accelerator))
-        say(_told(rows[-1]))
+        say(_progress_line(rows[-1]))
     document = {
         "accelerator": accelerator.name if accelerator else None,
         "device": on.name,
@@ -121,7 +121,7 @@ def _bench() -> Any:
 
 
 def _accelerator(on: Any, options: BenchmarkOptions) -> Accelerator | None:
-    """The catalogue's entry for the device: the user's word, else the device's own name and memory."""
+    """The device's catalogue entry: named by the user, else found by the device's own name and memory."""
     if on.kind == "cpu":
         if options.accelerator is not None:
             raise CannotMeasure(f"PyTorch sees no GPU here: a processor's times cannot stand for {options.accelerator}")
@@ -152,7 +152,7 @@ def _recognised(on: Any) -> Accelerator:
 def benchmark_shapes(
     plan: BenchmarkPlan, options: BenchmarkOptions, free_bytes: float, accelerator: Accelerator | None
 ) -> Iterator[MeasuredShape]:
-    """A shallow and a deep stack of tiny layers, then each width that fits the free memory with room to spare."""
+    """A shallow and a deep stack of tiny layers, then each width that fits the free memory."""
     layers = options.layers or plan.layers
     tiny, tokens = plan.tiny
     for depth in (layers, 4 * layers):
@@ -165,7 +165,7 @@ def benchmark_shapes(
 
 
 def decoder(layers: int, hidden: int, seq_len: int, micro_batch: int) -> MeasuredShape:
-    """Llama's proportions: heads of 128 (64 in narrow layers), four to a group, a feed-forward of 8/3 in multiples of 256."""
+    """A decoder in Llama's proportions: heads of 128 (64 in narrow layers), four to a group, a feed-forward of 8/3 in multiples of 256."""
     head_dim = 128 if hidden >= 1024 else 64
     heads = max(hidden // head_dim, 1)
     return MeasuredShape(
@@ -182,7 +182,7 @@ def decoder(layers: int, hidden: int, seq_len: int, micro_batch: int) -> Measure
 
 
 def _fitting(shape: MeasuredShape, options: BenchmarkOptions, room_bytes: float, accelerator: Accelerator) -> MeasuredShape | None:
-    """The shape with as many layers and as large a micro-batch as have room; what the user chose stays. None: no layer fits."""
+    """The shape with as many layers and the largest micro-batch that fit; the user's own sizes stay. None: no layer fits."""
     while options.layers is None and _bytes(shape, accelerator) > room_bytes and shape.layers > 1:
         shape = replace(shape, layers=shape.layers // 2)
     if _bytes(shape, accelerator) > room_bytes:
@@ -197,8 +197,8 @@ def _fitting(shape: MeasuredShape, options: BenchmarkOptions, room_bytes: float,
 
 
 def _bytes(shape: MeasuredShape, accelerator: Accelerator) -> float:
-    asked = measured_case(shape, accelerator, PRECISION)
-    return float(memory_use(asked.model, asked.training, asked.layouts).total[0])
+    case = measured_case(shape, accelerator, PRECISION)
+    return float(memory_use(case.model, case.training, case.layouts).total[0])
 
 
 def _row(shape: MeasuredShape, seconds: list[float], accelerator: Accelerator | None) -> dict[str, Any]:
@@ -206,8 +206,8 @@ def _row(shape: MeasuredShape, seconds: list[float], accelerator: Accelerator | 
     median = statistics.median(seconds)
     tokens = shape.micro_batch * shape.seq_len
     # The arithmetic does not depend on the device; any accelerator may ask for it.
-    asked = measured_case(shape, accelerator or next(iter(load_accelerators().values())), PRECISION)
-    tflops = step_flops(asked) / median / 1e12
+    case = measured_case(shape, accelerator or next(iter(load_accelerators().values())), PRECISION)
+    tflops = step_flops(case) / median / 1e12
     row = {
         **asdict(replace(shape, seconds=median)),
         "slowest_seconds": max(seconds),
@@ -217,11 +217,11 @@ def _row(shape: MeasuredShape, seconds: list[float], accelerator: Accelerator | 
     }
     if accelerator is None:
         return row
-    predicted = asked.seconds(find_utilisation(accelerator, PRECISION))
+    predicted = case.seconds(find_utilisation(accelerator, PRECISION))
     return row | {"mfu": tflops / accelerator.peak_tflops[PRECISION], "predicted_seconds": predicted, "error": predicted / median - 1}
 
 
-def _told(row: Mapping[str, Any]) -> str:
+def _progress_line(row: Mapping[str, Any]) -> str:
     return (
         f"hidden size {row['hidden_size']}, {row['layers']} layers, {row['micro_batch']} x {row['seq_len']} tokens: {row['seconds']:.4g} s"
     )

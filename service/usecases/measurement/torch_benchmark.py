@@ -30,7 +30,7 @@ Weights = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Device:
-    """Where it is measured. `software`: versions of what runs there."""
+    """The device that is measured. `software`: versions of what runs there."""
 
     name: str
     kind: str
@@ -63,7 +63,7 @@ def _nvidia_driver() -> str:
 
 
 def step_seconds(shape: MeasuredShape, on: Device, steps: int) -> list[float]:
-    """Seconds of each of `steps` training steps of the shape's layers, after warm-up."""
+    """Duration of each of `steps` training steps of the shape's layers, after warm-up [s]."""
     run = _training_step(shape, on.kind)
     try:
         return _timed(run, on.kind, steps)
@@ -74,14 +74,14 @@ def step_seconds(shape: MeasuredShape, on: Device, steps: int) -> list[float]:
 
 
 def matmul_tflops(size: int, on: Device) -> float:
-    """TFLOP/s of a product of two square bf16 matrices, the median of a few."""
+    """Rate of a product of two square bf16 matrices, median of a few [TFLOP/s]."""
     left, right = (torch.randn(size, size, device=on.kind, dtype=torch.bfloat16) for _ in range(2))
     seconds = sorted(_timed(lambda: torch.mm(left, right), on.kind, MATMUL_REPEATS))
     return float(2 * size**3 / seconds[len(seconds) // 2] / 1e12)
 
 
 def _timed(run: Callable[[], object], kind: str, repeats: int) -> list[float]:
-    """Seconds of each repeat. On a GPU by its own clock, all of them queued at once: only the first waits for the host to begin."""
+    """Duration of each repeat [s]. On a GPU by its own clock, all queued at once, so that only the first waits for the host."""
     for _ in range(WARM_UP_STEPS):
         run()
     if kind != "cuda":

@@ -32,7 +32,7 @@ def resolve_cluster(found: ResolvedAccelerator, given: Section, notes: Assumptio
 
 def ambiguity_text(found: ResolvedAccelerator) -> str:
     """Text of what else an accelerator's name may mean, and why this meaning is taken."""
-    return f"{found.asked} may also mean {', '.join(found.ambiguous_with)}; {found.why}"
+    return f"{found.requested} may also mean {', '.join(found.ambiguous_with)}; {found.why}"
 
 
 def _inter_node_gbps(accelerator: Accelerator, per_node: int, price: Price | None) -> tuple[float, str]:

@@ -90,14 +90,14 @@ def alternatives(timed: TimedLayouts, best: int, training: Training, cluster: Cl
 def _best_of_others(timed: TimedLayouts, best: int) -> list[int]:
     """Fastest layouts that fit, of each other mesh; or each other micro-batch, ZeRO stage and recomputation where there is one mesh."""
     columns = MESH if has_several_meshes(timed.layouts) else SCHEDULE
-    left, found, taken = np.where(timed.fits, timed.rate, 0.0), list[int](), best
-    while len(found) < FITTING_ALTERNATIVES:
+    left, others, taken = np.where(timed.fits, timed.rate, 0.0), list[int](), best
+    while len(others) < FITTING_ALTERNATIVES:
         left[_family(timed.layouts, columns, taken)] = 0.0
         taken = int(np.argmax(left))
         if not left[taken]:
             break
-        found.append(taken)
-    return found
+        others.append(taken)
+    return others
 
 
 def _family(layouts: Layouts, columns: Sequence[str], index: int) -> NDArray[np.bool_]:

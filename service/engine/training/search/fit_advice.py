@@ -29,16 +29,16 @@ def what_would_fit(model: Model, training: Training, cluster: Cluster) -> tuple[
     left_open = " with the layout left open" if training.axes != Axes() else ""
     leaner = _leanest_bytes(model, training, cluster)
     if leaner <= capacity:
-        found = ["on this machine a layout that is searched for: leave parallelism, micro_batch, zero_stage and activation_recompute open"]
+        advice = ["on this machine a layout that is searched for: leave parallelism, micro_batch, zero_stage and activation_recompute open"]
     else:
         larger = _larger_machine(model, training, cluster)
-        found = [
+        advice = [
             f"{larger}{left_open}" if larger else NO_MACHINE,
             f"{_accelerators(cluster.count)} with at least {math.ceil(leaner / 1e9)} GB each{left_open}",
         ]
     if training.method == "full_finetune":
-        found.append('method "lora" or "qlora" trains with a fraction of this memory')
-    return tuple(found)
+        advice.append('method "lora" or "qlora" trains with a fraction of this memory')
+    return tuple(advice)
 
 
 def _accelerators(count: int) -> str:
@@ -50,7 +50,7 @@ def _larger_machine(model: Model, training: Training, cluster: Cluster) -> str |
 
     @cache
     def batch_held(count: int) -> int | None:
-        """The smaller of the asked batch and one sequence an accelerator with which that many accelerators hold the model."""
+        """Smallest batch with which `count` accelerators hold the model: the requested one, or one sequence for each; None: neither."""
         grown = replace(cluster, count=count)
         for batch in sorted({training.global_batch, max(training.global_batch, count)}):
             if _leanest_bytes(model, replace(training, global_batch=batch), grown) <= cluster.accelerator.usable_memory_bytes:

@@ -18,7 +18,7 @@ from service.engine.training.memory import MemoryUse, memory_use
 from service.engine.training.search.alternatives import TimedLayouts, alternatives, has_several_meshes
 from service.engine.training.step.step_time import StepTime, step_time
 
-# A layout that needs more than this many times the memory there is tells nobody what to change: it is not timed.
+# Layouts that need more than this multiple of the memory are not timed: they say nothing about what to change.
 NEAR_MISS = 2.0
 
 Floats = NDArray[np.float64]
@@ -188,7 +188,7 @@ def _worth_timing(model: Model, training: Training, cluster: Cluster) -> SizedLa
     if not one_mesh:
         worth &= ~np.where(fits, _needlessly_lean(fits), _needlessly_lean(worth))
     row, recompute, zero_stage = np.nonzero(worth.transpose(2, 0, 1))
-    # Of equally fast layouts the first is taken: one that fits without savings.
+    # Of equally fast layouts the first is chosen: one that fits without recomputation or sharding.
     order = np.argsort(~fits[0, 0, row], kind="stable") if not one_mesh else slice(None)
     places = recompute[order], zero_stage[order], row[order]
     return SizedLayouts(with_memory_options(training, plain, places), needed[places], used, places)
@@ -200,7 +200,7 @@ def _leanest(training: Training, layouts: Layouts, used: MemoryUse, needed: Floa
     return SizedLayouts(with_memory_options(training, layouts, places), needed[places], used, places)
 
 
-# What a layout takes is the same on every accelerator: where several are compared it is asked for again.
+# Memory is the same on every accelerator: a comparison of several asks for it repeatedly.
 @lru_cache(maxsize=4)
 def _weighed(model: Model, training: Training, count: int) -> tuple[Layouts, MemoryUse, Floats]:
     """`base_layouts`, and their memory with every recomputation and ZeRO stage, as a grid."""

@@ -158,15 +158,15 @@ def _layer_products(workload: Workload) -> list[LayerProduct]:
     model = workload.model
     assert isinstance(model, Transformer)
     tensor, tokens, hidden = workload.layouts.tensor, workload.tokens, float(model.hidden_size)
-    found: list[LayerProduct] = [(1.0, tokens, hidden * inputs, outputs / tensor, 1.0) for inputs, outputs in _attention_inputs(model)]
-    found.append((1.0, tokens, attention_output_width(model) / tensor, hidden, 1.0))
+    products: list[LayerProduct] = [(1.0, tokens, hidden * inputs, outputs / tensor, 1.0) for inputs, outputs in _attention_inputs(model)]
+    products.append((1.0, tokens, attention_output_width(model) / tensor, hidden, 1.0))
     routed = expert_layer_count(model) / model.layers
     gates = 2 if model.gated_ffn else 1
     if routed < 1:
-        found += _feed_forward(1 - routed, tokens, hidden, model.ffn_hidden_size / tensor, gates, 1.0)
+        products += _feed_forward(1 - routed, tokens, hidden, model.ffn_hidden_size / tensor, gates, 1.0)
     if model.experts:
-        found += _routed(routed, workload, model.experts, hidden, gates)
-    return found
+        products += _routed(routed, workload, model.experts, hidden, gates)
+    return products
 
 
 def _feed_forward(share: float, rows: Floats, hidden: float, inner: Floats, gates: int, copies: Floats | float) -> list[LayerProduct]:
@@ -180,11 +180,11 @@ def _routed(share: float, workload: Workload, experts: Experts, hidden: float, g
     split = tensor / np.minimum(workload.layouts.expert, tensor)
     held = experts.experts / workload.layouts.expert
     rows = _routed_rows(workload, experts)
-    found = _feed_forward(share, rows, hidden, experts.ffn_hidden_size / split, gates, held)
+    products = _feed_forward(share, rows, hidden, experts.ffn_hidden_size / split, gates, held)
     if experts.shared_experts:
         width = experts.shared_experts * (experts.shared_ffn_hidden_size or experts.ffn_hidden_size)
-        found += _feed_forward(share, tokens, hidden, width / tensor, gates, 1.0)
-    return found
+        products += _feed_forward(share, tokens, hidden, width / tensor, gates, 1.0)
+    return products
 
 
 def _attention_inputs(model: Transformer) -> list[tuple[float, float]]:

@@ -108,12 +108,12 @@ def step_time(
     return time_step(step_work(model, training, cluster, layouts, networks_gbit_per_s), utilisation)
 
 
-def time_step(asked: StepWork, achieved: AchievedRates[Rate]) -> StepTime:
+def time_step(work: StepWork, achieved: AchievedRates[Rate]) -> StepTime:
     """Parts of a step at achieved rates.
 
     Parameters
     ----------
-    asked : StepWork
+    work : StepWork
         Work at the data sheets' rates.
     achieved : AchievedRates
         What devices, links and host achieve: numbers, or one value for each position of the work.
@@ -123,33 +123,33 @@ def time_step(asked: StepWork, achieved: AchievedRates[Rate]) -> StepTime:
     StepTime
         [s].
     """
-    slower = 1 + achieved.straggler_share * asked.doublings
-    matmul = (asked.matmul + asked.routed / achieved.routed_share) / achieved.matmul_share
-    matmul = matmul + achieved.operand_share * asked.operands + achieved.tile_s * asked.reductions
-    attention = asked.attention / achieved.attention_share
+    slower = 1 + achieved.straggler_share * work.doublings
+    matmul = (work.matmul + work.routed / achieved.routed_share) / achieved.matmul_share
+    matmul = matmul + achieved.operand_share * work.operands + achieved.tile_s * work.reductions
+    attention = work.attention / achieved.attention_share
     compute = slower * (matmul + attention)
-    traffic = slower * (achieved.activation_passes * asked.traffic + asked.scores)
-    ring = _seconds(asked.context, achieved)
-    exchange = _seconds(asked.expert + asked.stage, achieved) + ring - achieved.overlap_share * np.minimum(ring, attention)
-    exchange = slower * (exchange + (1 - achieved.tensor_overlap) * _seconds(asked.tensor, achieved))
-    head = slower * asked.head / achieved.matmul_share
-    loss = slower * achieved.activation_passes * asked.head_traffic
-    host = achieved.layer_overhead_s * asked.layers + achieved.routing_overhead_s * asked.routed_layers
-    host = host + achieved.expert_overhead_s * asked.held_experts + achieved.call_overhead_s * asked.calls
+    traffic = slower * (achieved.activation_passes * work.traffic + work.scores)
+    ring = _seconds(work.context, achieved)
+    exchange = _seconds(work.expert + work.stage, achieved) + ring - achieved.overlap_share * np.minimum(ring, attention)
+    exchange = slower * (exchange + (1 - achieved.tensor_overlap) * _seconds(work.tensor, achieved))
+    head = slower * work.head / achieved.matmul_share
+    loss = slower * achieved.activation_passes * work.head_traffic
+    host = achieved.layer_overhead_s * work.layers + achieved.routing_overhead_s * work.routed_layers
+    host = host + achieved.expert_overhead_s * work.held_experts + achieved.call_overhead_s * work.calls
     layers = compute + traffic + exchange
-    count = asked.micro_batches
+    count = work.micro_batches
     stage = _waiting(layers, host, achieved)
     last = _waiting(layers + head + loss, host, achieved)
-    reduction = slower * _seconds(asked.gradient, achieved)
-    exposed = reduction - achieved.overlap_share * np.minimum(reduction, asked.hidden_batches * last)
+    reduction = slower * _seconds(work.gradient, achieved)
+    exposed = reduction - achieved.overlap_share * np.minimum(reduction, work.hidden_batches * last)
     return StepTime(
         compute=count * (compute + head),
-        memory=count * (traffic + loss) + asked.optimizer + asked.generation,
+        memory=count * (traffic + loss) + work.optimizer + work.generation,
         launch=count * (last - (layers + head + loss)),
         network=count * exchange + exposed,
-        pipeline=asked.chunk_stages * stage,
-        input=asked.input,
-        batch=asked.batch,
+        pipeline=work.chunk_stages * stage,
+        input=work.input,
+        batch=work.batch,
     )
 
 

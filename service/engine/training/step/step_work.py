@@ -163,7 +163,7 @@ def step_work(model: Model, training: Training, cluster: Cluster, layouts: Layou
 
 
 def _own(workload: Workload) -> StepWork:
-    """One network's work, without the networks run beside it."""
+    """Work of one network, without auxiliary ones."""
     model, training, cluster, layouts = workload.model, workload.training, workload.cluster, workload.layouts
     count = workload.micro_batches
     batch = count * layouts.data * layouts.micro_batch
@@ -173,7 +173,7 @@ def _own(workload: Workload) -> StepWork:
     matmul, routed = matmul_seconds(workload)
     attention = nothing if other else attention_seconds(workload)
     costs = product_costs(workload)
-    # Embedding, loss and hand-over launch about as many kernels as one layer more.
+    # Embedding, loss and transfers launch about as many kernels as one more layer.
     layers = (workload.layers + 1) * layer_passes(workload)
     # A pipeline with fewer micro-batches than stages waits for them all the same: each passes every layer in turn.
     chunk_stages = np.maximum((layouts.pipeline - 1) / layouts.virtual_pipeline, layouts.pipeline - count)
