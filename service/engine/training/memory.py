@@ -27,15 +27,12 @@ from service.engine.training.layouts import Layouts, layer_count
 from service.engine.training.parameters import ParameterCounts, count_parameters, expert_layer_count
 from service.engine.training.pipeline import (
     PipelineStage,
-    embedding_weights_per_rank,
     expert_ranks,
     pipeline_stages,
-    routed_share,
-    stage_layers,
 )
+from service.engine.training.sharding import LocalWeights, local_parameters, zero_sharded, zero_shares
 
 Floats = NDArray[np.float64]
-LocalWeights = tuple[Floats, Floats]
 # Bytes that go with one of each quantity of a stage, by the names of `PipelineStage`'s fields; `once` with the stage itself.
 BytesPerUnit = dict[str, Floats]
 
@@ -151,23 +148,6 @@ def _other(model: GenericNetwork, training: Training, layouts: Layouts) -> dict[
     }
 
 
-def local_parameters(model: Model, layouts: Layouts) -> LocalWeights:
-    """Weights of the fullest pipeline stage on one tensor rank.
-
-    Returns
-    -------
-    tuple of 2 (layouts,) float arrays
-        Weights shared by all data ranks, and weights of the experts on this rank [1].
-    """
-    if isinstance(model, GenericNetwork):
-        return (model.params or 0.0) / (layouts.tensor * layouts.pipeline), np.zeros(layouts.tensor.shape)
-    counts = count_parameters(model)
-    layers = stage_layers(model, layouts)
-    body = counts.total - counts.embedding - counts.head - counts.expert_stored
-    dense = body * (layers / layer_count(model)) / layouts.tensor + embedding_weights_per_rank(counts, layouts)
-    return dense, counts.expert_stored * routed_share(model, layers) / expert_ranks(layouts)
-
-
 def model_state_bytes(model: Transformer, counts: ParameterCounts, training: Training, layouts: Layouts) -> dict[str, BytesPerUnit]:
     """Weights, gradients and optimizer states of a stage, sharded by the ZeRO stage over the data and context ranks.
 
@@ -176,7 +156,7 @@ def model_state_bytes(model: Transformer, counts: ParameterCounts, training: Tra
     dict of str to BytesPerUnit
         By part [B].
     """
-    shares = _shares(model, layouts)
+    shares = zero_shares(model, layouts)
     if training.method in FROZEN_BASE:
         return adapter_states(model, counts, training, shares)
     return {
@@ -234,82 +214,6 @@ def _of_adapters(
 def _of_weights(model: Transformer, width: Floats | float, share: LocalWeights) -> BytesPerUnit:
     dense, experts = share
     return {"dense": width * dense, "routed": width * experts} if model.experts else {"dense": width * dense}
-
-
-def _shares(model: Transformer, layouts: Layouts) -> dict[int, LocalWeights]:
-    """What a rank holds of one shared and one expert weight of a stage, where ZeRO divides them from stage 1, 2 or 3 on."""
-    dense = _divided(1.0 / layouts.tensor, data_ranks(layouts), layouts)
-    if model.experts is None:
-        nothing = np.zeros(())
-        return {stage: (share, nothing) for stage, share in dense.items()}
-    experts = _divided(1.0 / expert_ranks(layouts), expert_replicas(layouts), layouts)
-    return {stage: (share, experts[stage]) for stage, share in dense.items()}
-
-
-def zero_sharded(local: LocalWeights, layouts: Layouts, from_stage: int) -> Floats:
-    """Weights that a rank holds where ZeRO divides them over their replicas.
-
-    Parameters
-    ----------
-    local : tuple of 2 (layouts,) float arrays
-        Shared and expert weights before the division [1].
-    layouts : Layouts
-        ZeRO stage and ranks.
-    from_stage : int
-        First ZeRO stage that divides them.
-
-    Returns
-    -------
-    (layouts,) float array
-        [1].
-    """
-    (dense, experts), split = local, layouts.zero_stage >= from_stage
-    return np.where(split, dense / data_ranks(layouts) + experts / expert_replicas(layouts), dense + experts)
-
-
-def data_ranks(layouts: Layouts) -> Floats:
-    """Ranks that hold the same shared weights.
-
-    Returns
-    -------
-    (layouts,) float array
-        [1].
-    """
-    return (layouts.data * layouts.context).astype(float)
-
-
-def expert_replicas(layouts: Layouts) -> Floats:
-    """Ranks that hold the same experts.
-
-    Returns
-    -------
-    (layouts,) float array
-        [1].
-    """
-    return np.maximum(data_ranks(layouts) * layouts.tensor / expert_ranks(layouts), 1.0)
-
-
-def _divided(weights: Floats, ranks: Floats, layouts: Layouts) -> dict[int, Floats]:
-    """Weights that a rank holds where ZeRO divides them from stage 1, 2 or 3 on."""
-    share = weights / ranks
-    return {stage: np.where(layouts.zero_stage >= stage, share, weights) for stage in (1, 2, 3)}
-
-
-def local_adapters(model: Model, training: Training, layouts: Layouts) -> LocalWeights:
-    """Adapter weights of the fullest pipeline stage on one tensor rank.
-
-    Returns
-    -------
-    tuple of 2 (layouts,) float arrays
-        Adapters that every token meets, and those of the experts on this rank [1].
-    """
-    if isinstance(model, GenericNetwork):
-        return np.zeros(layouts.tensor.shape), np.zeros(layouts.tensor.shape)
-    layers = stage_layers(model, layouts)
-    dense = shared_adapter_parameters(model, training.lora_rank) * (layers / layer_count(model)) / layouts.tensor
-    number = model.experts.experts if model.experts else 0
-    experts = number * expert_adapter_parameters(model, training.lora_rank) * routed_share(model, layers)
-    return dense, experts / expert_ranks(layouts)
 
 
 def buffer_bytes(model: Transformer, counts: ParameterCounts, training: Training, layouts: Layouts) -> BytesPerUnit:

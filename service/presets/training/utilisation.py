@@ -76,19 +76,11 @@ class SpreadScale:
 
 
 @dataclass(frozen=True, slots=True)
-class FittedParameters:
-    """All parameters of the throughput model.
+class FixedParameters:
+    """Parameters of the throughput model that are chosen, not fitted.
 
     Attributes
     ----------
-    shared : mapping of str to float
-        By name, the same for every accelerator.
-    matmul : mapping of Key to MatmulShare
-        By family and precision class.
-    attention : mapping of Key to float
-        Share of the 16-bit peak that flash attention reaches, by family and kernels: the family's `own`, or `earlier` ones [1].
-    other : mapping of Key to float
-        Share of the dense peak of networks counted by samples, by family and precision class [1].
     classes : mapping of str to str
         Precision class of each precision.
     neighbours, relatives : mapping of str to tuple of str
@@ -103,6 +95,33 @@ class FittedParameters:
         Upper limit of any share [1].
     borrowed_power, kin_power : float
         Exponents of a spread borrowed from a relative, and from another part of the same family.
+    """
+
+    classes: Mapping[str, str]
+    neighbours: Mapping[str, tuple[str, ...]]
+    relatives: Mapping[str, tuple[str, ...]]
+    compiled: frozenset[str]
+    overlapping: frozenset[str]
+    earlier_attention: frozenset[Key]
+    largest_share: float
+    borrowed_power: float
+    kin_power: float
+
+
+@dataclass(frozen=True, slots=True)
+class FittedParameters(FixedParameters):
+    """All parameters of the throughput model.
+
+    Attributes
+    ----------
+    shared : mapping of str to float
+        By name, the same for every accelerator.
+    matmul : mapping of Key to MatmulShare
+        By family and precision class.
+    attention : mapping of Key to float
+        Share of the 16-bit peak that flash attention reaches, by family and kernels: the family's `own`, or `earlier` ones [1].
+    other : mapping of Key to float
+        Share of the dense peak of networks counted by samples, by family and precision class [1].
     spreads : tuple of ThroughputSpread
         By family, class and knowledge of the layout.
     scales : tuple of SpreadScale
@@ -113,15 +132,6 @@ class FittedParameters:
     matmul: Mapping[Key, MatmulShare]
     attention: Mapping[Key, float]
     other: Mapping[Key, float]
-    classes: Mapping[str, str]
-    neighbours: Mapping[str, tuple[str, ...]]
-    relatives: Mapping[str, tuple[str, ...]]
-    compiled: frozenset[str]
-    overlapping: frozenset[str]
-    earlier_attention: frozenset[Key]
-    largest_share: float
-    borrowed_power: float
-    kin_power: float
     spreads: tuple[ThroughputSpread, ...] = ()
     scales: tuple[SpreadScale, ...] = ()
 

@@ -11,8 +11,8 @@ from service.domain.training.run import FROZEN_BASE
 from service.engine.training.dtypes import element_bytes
 from service.engine.training.flops import attention_width
 from service.engine.training.layouts import layer_count
-from service.engine.training.memory import data_ranks, expert_replicas, local_adapters
 from service.engine.training.parameters import expert_layer_count
+from service.engine.training.sharding import data_ranks, expert_replicas, local_adapters
 from service.engine.training.step.workload import Floats, Workload, collective_passes, layer_passes
 
 

@@ -14,8 +14,8 @@ from service.domain.training.run import FROZEN_BASE, RECOMPUTES, Cluster, Helper
 from service.engine.training.dtypes import FULL_WIDTH
 from service.engine.training.flops import ForwardFlops, TrainingFlops, auxiliary_networks, forward_flops, recomputed_flops, training_flops
 from service.engine.training.layouts import Layouts, layer_count, micro_batches
-from service.engine.training.memory import LocalWeights, local_parameters
 from service.engine.training.parameters import count_parameters
+from service.engine.training.sharding import LocalWeights, local_parameters
 
 Floats = NDArray[np.float64]
 

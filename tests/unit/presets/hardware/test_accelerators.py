@@ -229,7 +229,7 @@ def test_every_ambiguous_name_names_known_parts_and_its_reason() -> None:
 def test_a_name_of_several_parts_says_so(name: str) -> None:
     """The resolution lists what else it could have meant, and why not that."""
     found = find_accelerator(name)
-    assert found.asked == name
+    assert found.requested == name
     assert found.ambiguous_with
     assert found.why
 
