@@ -52,7 +52,7 @@ def service(row: Row, machine: ServingMachine | None = None) -> ServingSetup:
 
 
 def mixture(row: Row) -> bool:
-    return bool(describe_served_model(find_model(row["model"]).model).routed)
+    return bool(describe_served_model(find_model(row["model"]).model).weights.routed)
 
 
 def loaded(row: Row, one: ServingSetup) -> Replicas:

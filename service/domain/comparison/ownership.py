@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     Amount = float | NDArray[np.float64]
-    """A figure, or an array of them: one plant for each element."""
+    """A figure, or an array with one cluster an element."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -283,7 +283,7 @@ def _ratio(numerator: FloatArray, denominator: FloatArray) -> FloatArray:
 def _clip_to_bounds(name: str, values: Amount) -> Amount:
     """The values within the input's bounds. Raises ValueError for a name that is no input with bounds."""
     if name not in BOUNDS:
-        raise ValueError(f"{name} is no input of a plant that can vary; those are {', '.join(BOUNDS)}")
+        raise ValueError(f"{name} is no variable input of owned hardware; those are {', '.join(BOUNDS)}")
     return np.clip(values, BOUNDS[name].low, BOUNDS[name].high)
 
 

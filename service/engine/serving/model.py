@@ -24,55 +24,97 @@ LOGIT_BYTES = 4.0
 
 
 @dataclass(frozen=True, slots=True)
+class ServedWeights:
+    """Weights by where they are read.
+
+    Attributes
+    ----------
+    dense, routed : float
+        Of the layers that every token meets, and of all experts.
+    embedding, head : float
+        Of the embedding and of the head, 0 where it is tied to the embedding.
+    """
+
+    dense: float
+    routed: float
+    embedding: float
+    head: float
+
+    @property
+    def output(self) -> float:
+        """Weights of the output matrix, tied or not."""
+        return self.head or self.embedding
+
+
+@dataclass(frozen=True, slots=True)
+class TokenFlops:
+    """Compute of a token.
+
+    Attributes
+    ----------
+    matrices, routed, head : float
+        In the layers' matrices, of which the experts', and in the head [FLOP].
+    prefill, decode : float
+        Attention over all layers for each token attended to [FLOP]; the two differ for latent attention.
+    """
+
+    matrices: float
+    routed: float
+    head: float
+    prefill: float
+    decode: float
+
+
+@dataclass(frozen=True, slots=True)
+class CacheShape:
+    """Cache of keys and values.
+
+    Attributes
+    ----------
+    elements : float
+        Elements that a token leaves over all layers.
+    parts : float
+        Parts that they divide into.
+    window : float
+        Sliding window [tokens], infinite without one.
+    global_share : float
+        Share of the layers that attend to everything [1].
+    """
+
+    elements: float
+    parts: float
+    window: float
+    global_share: float
+
+
+@dataclass(frozen=True, slots=True)
 class ServedModel:
     """Quantities of a model in service.
 
     Attributes
     ----------
-    total : float
+    params : float
         Parameters.
     layers, hidden_size, inner_size, vocab_size : float
         Shape; `inner_size` is the feed-forward width that a token meets.
-    dense, routed, embedding, head : float
-        Weights of the layers that every token meets, of all experts, of the embedding, and of the head (0 where tied to the embedding).
-    matrix_flops, routed_flops, head_flops : float
-        Compute of a token in the layers' matrices, of which the experts', and in the head [FLOP].
-    prefill_flops, decode_flops : float
-        Attention compute for each token attended to, over all layers [FLOP]; the two differ for latent attention.
-    cache_elements, cache_split : float
-        Cache elements that a token leaves over all layers, and the parts they divide into.
-    window, global_share : float
-        Sliding window [tokens] and the share of layers that attend to everything [1].
+    weights : ServedWeights
+    flops : TokenFlops
+    cache : CacheShape
     experts, experts_per_token, expert_layers : float
         0 for a dense model.
     """
 
-    total: Amount
-    layers: Amount
-    hidden_size: Amount
-    inner_size: Amount
-    vocab_size: Amount
-    dense: Amount
-    routed: Amount
-    embedding: Amount
-    head: Amount
-    matrix_flops: Amount
-    routed_flops: Amount
-    head_flops: Amount
-    prefill_flops: Amount
-    decode_flops: Amount
-    cache_elements: Amount
-    cache_split: Amount
-    window: Amount
-    global_share: Amount
-    experts: Amount
-    experts_per_token: Amount
-    expert_layers: Amount
-
-    @property
-    def table(self) -> Amount:
-        """Weights of the output matrix, tied or not."""
-        return self.head + (self.head == 0) * self.embedding
+    params: float
+    layers: float
+    hidden_size: float
+    inner_size: float
+    vocab_size: float
+    weights: ServedWeights
+    flops: TokenFlops
+    cache: CacheShape
+    experts: float
+    experts_per_token: float
+    expert_layers: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,24 +147,30 @@ def describe_served_model(model: Transformer) -> ServedModel:
         raise InvalidRequest("serving is counted for decoder-only transformers; state one by its shape, size or preset", "/model")
     counts, experts = count_parameters(model), model.experts
     return ServedModel(
-        total=counts.total,
+        params=counts.total,
         layers=float(model.layers),
         hidden_size=float(model.hidden_size),
         inner_size=_inner_size(model),
         vocab_size=float(model.vocab_size),
-        dense=counts.total - counts.expert_stored - counts.embedding - counts.head,
-        routed=counts.expert_stored,
-        embedding=counts.embedding,
-        head=counts.head,
-        matrix_flops=2 * (counts.multiplied - counts.head_multiplied),
-        routed_flops=2 * counts.expert_stored * experts.experts_per_token / experts.experts if experts else 0.0,
-        head_flops=2 * counts.head_multiplied,
-        prefill_flops=2 * model.layers * attention_width(model),
-        decode_flops=2 * model.layers * _decode_width(model),
-        cache_elements=float(model.layers * _cache_width(model)),
-        cache_split=1.0 if model.latent else float(model.kv_heads),
-        window=float(model.sliding_window or np.inf),
-        global_share=_global_share(model),
+        weights=ServedWeights(
+            dense=counts.total - counts.expert_stored - counts.embedding - counts.head,
+            routed=counts.expert_stored,
+            embedding=counts.embedding,
+            head=counts.head,
+        ),
+        flops=TokenFlops(
+            matrices=2 * (counts.multiplied - counts.head_multiplied),
+            routed=2 * counts.expert_stored * experts.experts_per_token / experts.experts if experts else 0.0,
+            head=2 * counts.head_multiplied,
+            prefill=2 * model.layers * attention_width(model),
+            decode=2 * model.layers * _decode_width(model),
+        ),
+        cache=CacheShape(
+            elements=float(model.layers * _cache_width(model)),
+            parts=1.0 if model.latent else float(model.kv_heads),
+            window=float(model.sliding_window or np.inf),
+            global_share=_global_share(model),
+        ),
         experts=float(experts.experts) if experts else 0.0,
         experts_per_token=float(experts.experts_per_token) if experts else 0.0,
         expert_layers=float(expert_layer_count(model)),
@@ -143,7 +191,7 @@ def cached_tokens(model: ServedModel, tokens: Amount) -> Amount:
     float or float array
         Layers with a sliding window hold at most that window.
     """
-    return model.global_share * tokens + (1 - model.global_share) * np.minimum(tokens, model.window)
+    return model.cache.global_share * tokens + (1 - model.cache.global_share) * np.minimum(tokens, model.cache.window)
 
 
 def attended_tokens(setup: ServingSetup) -> Amount:
@@ -160,7 +208,7 @@ def tensor_groups(replicas: Replicas) -> Amount:
 
 def pipeline_stages(model: ServedModel, replicas: Replicas) -> Amount:
     """Pipeline stages: the groups of a dense model, 1 for mixtures of experts."""
-    return np.where(np.greater(model.routed, 0), 1.0, tensor_groups(replicas))
+    return np.where(np.greater(model.weights.routed, 0), 1.0, tensor_groups(replicas))
 
 
 def memory_by_part(setup: ServingSetup, replicas: Replicas) -> dict[str, Amount]:
@@ -197,10 +245,10 @@ def weight_memory(setup: ServingSetup, replicas: Replicas) -> Amount:
     float or float array
         Memory [B]. Embedding and head keep wider elements and lie on the first and the last stage.
     """
-    model, stored = setup.model, setup.weight_format
-    stages = pipeline_stages(model, replicas)
-    tables = np.where(stages > 1, np.maximum(model.embedding, model.table), model.embedding + model.head)
-    layers = stored.weight_bytes * (model.dense / (replicas.tensor * stages) + model.routed / replicas.accelerators)
+    weights, stored = setup.model.weights, setup.weight_format
+    stages = pipeline_stages(setup.model, replicas)
+    tables = np.where(stages > 1, np.maximum(weights.embedding, weights.output), weights.embedding + weights.head)
+    layers = stored.weight_bytes * (weights.dense / (replicas.tensor * stages) + weights.routed / replicas.accelerators)
     return layers + stored.table_bytes * tables / replicas.tensor
 
 
@@ -227,12 +275,12 @@ def sequence_bytes(setup: ServingSetup, replicas: Replicas) -> Amount:
 
 def token_cache_bytes(setup: ServingSetup) -> Amount:
     """Keys and values of one token over all layers [B]."""
-    return setup.weight_format.kv_bytes * setup.model.cache_elements
+    return setup.weight_format.kv_bytes * setup.model.cache.elements
 
 
 def cache_parts(setup: ServingSetup, replicas: Replicas) -> Amount:
     """Parts into which a group's tensor ranks divide a sequence's cache."""
-    return np.minimum(replicas.tensor, setup.model.cache_split)
+    return np.minimum(replicas.tensor, setup.model.cache.parts)
 
 
 def activation_memory(setup: ServingSetup, replicas: Replicas) -> Amount:

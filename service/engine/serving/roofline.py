@@ -120,7 +120,7 @@ def replica_speed(setup: ServingSetup, replicas: Replicas) -> ReplicaSpeed:
 def throughput_spread(setup: ServingSetup) -> Range:
     """Measured over predicted throughput for the setup's kind of model on its machine's family [1]."""
     achieved = setup.machine.achieved
-    return achieved.routed_spread if np.any(np.greater(setup.model.routed, 0)) else achieved.spread
+    return achieved.routed_spread if np.any(np.greater(setup.model.weights.routed, 0)) else achieved.spread
 
 
 def computed_prompt_tokens(requests: MeanRequest) -> float:
@@ -185,7 +185,7 @@ def decode_roofline_s(setup: ServingSetup, replicas: Replicas) -> Amount:
     model, sequences = setup.model, replicas.batch / tensor_groups(replicas)
     weights = _dense_bytes(setup, replicas) + _expert_bytes(setup, replicas, sequences) + _head_bytes(setup, replicas)
     read = weights + _cache_bytes(setup, replicas)
-    multiply_s = _per_accelerator(setup, replicas, sequences * model.matrix_flops) / arithmetic_peak_flop_per_s(setup)
+    multiply_s = _per_accelerator(setup, replicas, sequences * model.flops.matrices) / arithmetic_peak_flop_per_s(setup)
     return pipeline_stages(model, replicas) * np.maximum(read / _memory_bytes_per_s(setup), multiply_s)
 
 
@@ -286,9 +286,9 @@ def _matrices_s(setup: ServingSetup, replicas: Replicas, tokens: Amount) -> tupl
     model, achieved = setup.model, setup.machine.achieved
     bandwidth = _memory_bytes_per_s(setup) * achieved.bandwidth_share
     rate = arithmetic_peak_flop_per_s(setup) * achieved.compute_share
-    routed = model.routed_flops
+    routed = model.flops.routed
     dense, experts = _dense_bytes(setup, replicas) / bandwidth, _expert_bytes(setup, replicas, tokens) / bandwidth
-    multiplied = _per_accelerator(setup, replicas, tokens * (model.matrix_flops - routed)) / rate
+    multiplied = _per_accelerator(setup, replicas, tokens * (model.flops.matrices - routed)) / rate
     routed_s = _per_accelerator(setup, replicas, tokens * routed) / rate
     excess = dense + experts - multiplied - routed_s
     return np.maximum(dense, multiplied) + np.maximum(experts, routed_s) / achieved.routed_share, excess
@@ -297,20 +297,20 @@ def _matrices_s(setup: ServingSetup, replicas: Replicas, tokens: Amount) -> tupl
 def _head_s(setup: ServingSetup, replicas: Replicas, tokens: Amount) -> Amount:
     """As `_matrices_s`, for the output matrix, which stays in 16 bits; stages are cut so that they take equally long."""
     read_s = _head_bytes(setup, replicas) / (_memory_bytes_per_s(setup) * setup.machine.achieved.bandwidth_share)
-    multiply_s = _per_accelerator(setup, replicas, tokens * setup.model.head_flops) / _sixteen_bit_flop_per_s(setup)
+    multiply_s = _per_accelerator(setup, replicas, tokens * setup.model.flops.head) / _sixteen_bit_flop_per_s(setup)
     return np.maximum(read_s, multiply_s) * np.greater(tokens, 0)
 
 
 def _decode_attention_s(setup: ServingSetup, replicas: Replicas) -> Amount:
     read_s = _cache_bytes(setup, replicas) / (_memory_bytes_per_s(setup) * setup.machine.achieved.bandwidth_share)
-    flops = replicas.batch / tensor_groups(replicas) * setup.model.decode_flops * attended_tokens(setup)
+    flops = replicas.batch / tensor_groups(replicas) * setup.model.flops.decode * attended_tokens(setup)
     return np.maximum(read_s, _per_accelerator(setup, replicas, flops) / _sixteen_bit_flop_per_s(setup))
 
 
 def _prompt_attention_s(setup: ServingSetup, replicas: Replicas, tokens: Amount) -> Amount:
     """A prompt token attends to half of the prompt on average, and to all cached tokens."""
     attended = setup.request.prompt_tokens * (1 + setup.request.cached_share) / 2
-    flops = tokens * setup.model.prefill_flops * cached_tokens(setup.model, attended)
+    flops = tokens * setup.model.flops.prefill * cached_tokens(setup.model, attended)
     return _per_accelerator(setup, replicas, flops) / _sixteen_bit_flop_per_s(setup)
 
 
@@ -326,18 +326,18 @@ def _per_accelerator(setup: ServingSetup, replicas: Replicas, total: Amount) -> 
 
 def _dense_bytes(setup: ServingSetup, replicas: Replicas) -> Amount:
     """Weights met by every token that an accelerator reads in a step [B]."""
-    return _per_accelerator(setup, replicas, setup.weight_format.weight_bytes * setup.model.dense)
+    return _per_accelerator(setup, replicas, setup.weight_format.weight_bytes * setup.model.weights.dense)
 
 
 def _expert_bytes(setup: ServingSetup, replicas: Replicas, tokens: Amount) -> Amount:
     """Experts visited by any group's tokens that an accelerator reads in a step [B]."""
     model, parallel_groups = setup.model, tensor_groups(replicas) / pipeline_stages(setup.model, replicas)
     visited = visited_experts(model.experts, model.experts_per_token, tokens * parallel_groups)
-    return setup.weight_format.weight_bytes * visited * model.routed / replicas.accelerators
+    return setup.weight_format.weight_bytes * visited * model.weights.routed / replicas.accelerators
 
 
 def _head_bytes(setup: ServingSetup, replicas: Replicas) -> Amount:
-    return _per_accelerator(setup, replicas, setup.weight_format.table_bytes * setup.model.table)
+    return _per_accelerator(setup, replicas, setup.weight_format.table_bytes * setup.model.weights.output)
 
 
 def _cache_bytes(setup: ServingSetup, replicas: Replicas) -> Amount:

@@ -102,7 +102,7 @@ def _describe(result: ServingResult) -> str:
 
 def _describe_model(requirements: ServingRequirements) -> str:
     tokens = requirements.mean_request.prompt_tokens + requirements.mean_request.output_tokens
-    return f"the model of {float(requirements.model.total) / 1e9:,.3g} billion parameters and one request of {tokens:,.0f} tokens"
+    return f"the model of {float(requirements.model.params) / 1e9:,.3g} billion parameters and one request of {tokens:,.0f} tokens"
 
 
 def _describe_search(search: InfeasibleSearch) -> str:

@@ -106,4 +106,4 @@ def _training_usd(baseline: LeverBaseline, method: CompressionMethod, result: Se
 
 def _forward_flops(model: ServedModel) -> float:
     """Compute of a token through all matrices [FLOP]."""
-    return float(model.matrix_flops + model.head_flops)
+    return float(model.flops.matrices + model.flops.head)

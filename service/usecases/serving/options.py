@@ -78,7 +78,7 @@ def format_quality_loss(weight_format: WeightFormat) -> Range | None:
 def _configuration(result: ServingResult) -> ServingConfiguration:
     replicas, model = result.replica.replicas, result.replica.setup.model
     accelerators, tensor, pipeline = (int(size) for size in (replicas.accelerators, replicas.tensor, pipeline_stages(model, replicas)))
-    experts = {"expert": accelerators} if np.greater(model.routed, 0) else {}
+    experts = {"expert": accelerators} if np.greater(model.weights.routed, 0) else {}
     return ServingConfiguration(
         accelerator=result.priced.accelerator.name,
         accelerators=accelerators,

@@ -231,7 +231,7 @@ def _warn(
     if resolve_machine(result.priced.accelerator).achieved.family == BORROWED:
         name = best.configuration.accelerator
         notes.warn(f"no serving throughput of {name} is published: that of other accelerators is used, with a wider range")
-    if np.greater(requirements.model.routed, 0):
+    if np.greater(requirements.model.weights.routed, 0):
         notes.warn("mixtures of many narrow experts reach half to three quarters of what is predicted: take the low end of the range")
     missed = [name for name, limit in request.get("latency", {}).items() if getattr(best.latency, name).p90 > limit]
     if missed:

@@ -129,8 +129,8 @@ def test_decoding_with_latent_attention_multiplies_the_latent_twice() -> None:
     DeepSeek-V2, arXiv 2405.04434, section 2.1.2: the projections to keys and values are absorbed. A multiplication and an addition each.
     """
     model = describe_served_model(DEEPSEEK)
-    assert model.decode_flops == 2 * 61 * 128 * (512 + 64 + 512)
-    assert model.prefill_flops == 2 * 61 * 128 * (192 + 128)  # a prompt attends by heads: 192 of a key, 128 of a value
+    assert model.flops.decode == 2 * 61 * 128 * (512 + 64 + 512)
+    assert model.flops.prefill == 2 * 61 * 128 * (192 + 128)  # a prompt attends by heads: 192 of a key, 128 of a value
 
 
 def test_cache_of_sliding_windows() -> None:
