@@ -1,4 +1,4 @@
-"""Forecasts and drift tests on many simulated runs: coverage by regime and stage, false alarms and delays by kind of run, CPU time of a test."""
+"""Forecasts and drift tests on many simulated runs: coverage by regime and stage, false alarms, delays, and the CPU time of a test."""
 
 from __future__ import annotations
 

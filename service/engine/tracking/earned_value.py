@@ -8,20 +8,21 @@ done times BAC; runs are weighted by planned cost where all of these are known. 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
+from operator import mul, sub, truediv
 from typing import Literal
 
 import numpy as np
 
+from service.domain.programs.runs import COMPUTE_LINE
 from service.domain.tracking.events import PlannedWeek, ProgramBaseline, RunBaseline
 from service.domain.tracking.status import EarnedValue, UnknownFigure
 from service.engine.tracking.cost import CostedRun
 
 Basis = Literal["cost", "tokens"]
 WEEK = timedelta(weeks=1)
-COMPUTE = "compute"
 # Relative tolerance of the runs' planned tokens against the program's.
 SAME = 0.01
 
@@ -71,7 +72,7 @@ def _measured_budget(program: ProgramBaseline, runs: Sequence[CostedRun]) -> flo
     """
     if program.budget_usd is None:
         return None
-    has_other_lines = any(line.line != COMPUTE for run in runs for line in run.lines)
+    has_other_lines = any(line.line != COMPUTE_LINE for run in runs for line in run.lines)
     return program.budget_usd * (1 - program.reserve_share - (0.0 if has_other_lines else program.around_share))
 
 
@@ -93,11 +94,11 @@ def run_earned_value(run: CostedRun, now: datetime) -> EarnedValue:
 
 
 def _block(bac: _Figure, done: _Figure, planned: _Figure, actual: _Figure, basis: str) -> EarnedValue:
-    pv, ev = _times(bac, planned), _times(bac, done)
+    pv, ev = _combine(bac, planned, mul), _combine(bac, done, mul)
     cpi, spi = _ratio(ev, actual, "nothing was spent yet"), _ratio(ev, pv, "nothing was planned to be spent by now")
     eac = _ratio(bac, cpi, "nothing was earned yet")
-    left = _less(bac, actual)
-    tcpi = _ratio(_less(bac, ev), left, "the budget is spent: no performance brings the rest in within it")
+    left = _combine(bac, actual, sub)
+    tcpi = _ratio(_combine(bac, ev, sub), left, "the budget is spent: no performance brings the rest in within it")
     if left.value is not None and left.value < 0:
         tcpi = _Figure(None, "the budget is overspent: no performance brings the rest in within it")
     found = {
@@ -109,9 +110,9 @@ def _block(bac: _Figure, done: _Figure, planned: _Figure, actual: _Figure, basis
         "eac_usd": eac,
         "tcpi": tcpi,
         "bac_usd": bac,
-        "cv_usd": _less(ev, actual),
-        "sv_usd": _less(ev, pv),
-        "vac_usd": _less(bac, eac),
+        "cv_usd": _combine(ev, actual, sub),
+        "sv_usd": _combine(ev, pv, sub),
+        "vac_usd": _combine(bac, eac, sub),
         "tokens_share": done,
     }
     unknown = tuple(UnknownFigure(name, figure.reason) for name, figure in found.items() if figure.value is None)
@@ -182,20 +183,15 @@ def _midnight(day: date) -> datetime:
     return datetime.combine(day, time(), UTC)
 
 
-def _times(bac: _Figure, share: _Figure) -> _Figure:
-    if bac.value is None or share.value is None:
-        return _Figure(None, bac.reason if bac.value is None else share.reason)
-    return _Figure(bac.value * share.value)
+def _combine(first: _Figure, second: _Figure, operation: Callable[[float, float], float]) -> _Figure:
+    """The result of two figures; unknown where one is, with the first reason."""
+    if first.value is None or second.value is None:
+        return _Figure(None, first.reason if first.value is None else second.reason)
+    return _Figure(operation(first.value, second.value))
 
 
-def _less(one: _Figure, other: _Figure) -> _Figure:
-    if one.value is None or other.value is None:
-        return _Figure(None, one.reason if one.value is None else other.reason)
-    return _Figure(one.value - other.value)
-
-
-def _ratio(one: _Figure, other: _Figure, nothing: str) -> _Figure:
-    """The ratio of two figures; unknown where the second is 0."""
-    if one.value is None or other.value is None:
-        return _Figure(None, one.reason if one.value is None else other.reason)
-    return _Figure(one.value / other.value) if other.value else _Figure(None, nothing)
+def _ratio(first: _Figure, second: _Figure, reason: str) -> _Figure:
+    """The ratio of two figures; unknown for `reason` where the second is 0."""
+    if first.value is not None and second.value == 0:
+        return _Figure(None, reason)
+    return _combine(first, second, truediv)

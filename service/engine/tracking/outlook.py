@@ -7,7 +7,7 @@ last run to finish ends the program.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
 
@@ -103,7 +103,11 @@ def run_forecast(target: RunTarget, now: datetime, rules: ForecastRules) -> Comp
     if found is None or found.remaining_hours is None:
         return _unknown(f"the throughput of {run.baseline.name} is unknown: report its tokens at least twice, or state it in the plan")
     finish = _dates(now, found.remaining_hours, run.baseline.start if not run.history.events else None)
-    cost = None if found.remaining_usd is None or run.unknown_reason else _plus(run.usd or 0.0, found.remaining_usd)
+    cost = (
+        None
+        if found.remaining_usd is None or run.unknown_reason
+        else _by_percentile((Range.exactly(run.usd or 0.0), found.remaining_usd), math.fsum)
+    )
     return _block(found, cost, finish, run.unknown_reason)
 
 
@@ -129,7 +133,7 @@ def program_forecast(
         return _unknown("no run is tracked and no tokens are planned")
     begun = [one for target, one in zip(all_targets, forecasts, strict=True) if not target.never_started]
     finish = _last([one.finish for one in begun], [program.deadline] if rest else [])
-    hours = _latest([one.remaining_hours for one in forecasts if one.remaining_hours])
+    left_hours = [one.remaining_hours for one in forecasts if one.remaining_hours]
     left = _sum(one.remaining_usd for one in forecasts)
     beyond = NOTHING if is_complete(program, all_targets, now) else _beyond(program, all_targets, rest)
     unknown = (*(each for one in begun or forecasts for each in one.unknown), *(_unplanned(program, beyond) if rest else ()))
@@ -137,7 +141,7 @@ def program_forecast(
     return CompletionForecast(
         cost_usd=cost,
         finish=finish,
-        remaining_hours=None if rest else hours,
+        remaining_hours=_by_percentile(left_hours, max) if left_hours and not rest else None,
         remaining_usd=None if left is None or beyond is None else _sum([left, beyond]),
         remaining_accelerator_hours=None if rest else _sum(one.remaining_accelerator_hours for one in forecasts),
         basis=", ".join([*dict.fromkeys(one.basis for one in forecasts), *([BEYOND] if rest or beyond not in (None, NOTHING) else [])]),
@@ -275,21 +279,15 @@ def _unplanned(program: ProgramBaseline, beyond: Range | None) -> Iterator[Unkno
         yield UnknownFigure("finish", "no run is tracked of a part of the planned tokens, and no deadline is stated")
 
 
-def _plus(usd: float, left: Range) -> Range:
-    return Range(usd + left.p10, usd + left.p50, usd + left.p90)
+def _by_percentile(ranges: Sequence[Range], combine: Callable[[Iterable[float]], float]) -> Range:
+    return Range(*(combine(getattr(each, name) for each in ranges) for name in ("p10", "p50", "p90")))
 
 
 def _sum(ranges: Iterable[Range | None]) -> Range | None:
     """Sum by percentile; None where one range is unknown."""
     known = list(ranges)
     found = [each for each in known if each is not None]
-    if len(found) < len(known):
-        return None
-    return Range(*(math.fsum(getattr(each, name) for each in found) for name in ("p10", "p50", "p90")))
-
-
-def _latest(ranges: Sequence[Range]) -> Range | None:
-    return Range(*(max(getattr(each, name) for each in ranges) for name in ("p10", "p50", "p90"))) if ranges else None
+    return _by_percentile(found, math.fsum) if len(found) == len(known) else None
 
 
 def _last(finishes: Sequence[FinishDates | None], planned: Sequence[date | None]) -> FinishDates | None:

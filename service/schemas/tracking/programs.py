@@ -48,13 +48,22 @@ class NewProgramSchema(Schema):
     caps = Part(CapsSchema, description="Where spending must stop")
 
 
-class TrackedProgramSchema(Schema):
-    """A tracked program."""
+class TrackedSchema(Schema):
+    """Common fields of tracked programs and runs."""
 
-    id = Text(required=True, description="Id of the program")
-    name = Text(required=True, description="Name of the program")
+    id = Text(required=True, description="Id, for the paths of requests")
+    name = Text(required=True, description="Name, as stated")
     state = Choice(STATES, required=True, description="Whether it is open")
     version = Count(required=True, suffixes=False, description="Version, equal to the ETag")
+    price_snapshot = Text(required=True, allow_none=True, description="Price snapshot of the plan")
+    engine_version = Text(required=True, description="Version of the engine and its data")
+    created_at = Moment(required=True, description="Time of creation")
+    updated_at = Moment(required=True, description="Time of the last change")
+
+
+class TrackedProgramSchema(TrackedSchema):
+    """A tracked program."""
+
     budget_usd = Number(required=True, allow_none=True, description="Budget; null: not stated [USD]")
     planned_tokens = Count(
         required=True, allow_none=True, minimum=0, suffixes=False, description="Planned tokens; null: not stated [tokens]"
@@ -64,10 +73,6 @@ class TrackedProgramSchema(Schema):
     planned_runs = Items(FreeObject(), required=True, max_items=10_000, description="Tier and name of the plan's runs")
     midpoint_gate = FreeObject(required=True, allow_none=True, description=GATE)
     caps = FreeObject(required=True, allow_none=True, description="Where spending must stop; null: nowhere")
-    price_snapshot = Text(required=True, allow_none=True, description="Price snapshot of the plan")
-    engine_version = Text(required=True, description="Version of the engine and its data")
-    created_at = Moment(required=True, description="When it was made")
-    updated_at = Moment(required=True, description="When it was last changed")
 
 
 class ProgramPageSchema(Schema):
@@ -127,21 +132,13 @@ class NewRunSchema(Schema):
     planned = Part(PlannedSchema, description="What is planned of the run, over what the program's plan says")
 
 
-class TrackedRunSchema(Schema):
+class TrackedRunSchema(TrackedSchema):
     """A tracked run."""
 
-    id = Text(required=True, description="Id of the run")
     program = Text(required=True, description="Id of the program")
-    name = Text(required=True, description="Name of the run")
     tier = Choice(TIERS, required=True, allow_none=True, description="Tier of the run; null: none")
-    state = Choice(STATES, required=True, description="Whether it is open")
-    version = Count(required=True, suffixes=False, description="Version, equal to the ETag")
     planned = Part(PlannedAnswerSchema, required=True, description="What is planned of the run")
     events = Count(required=True, minimum=0, suffixes=False, description="Number of stored events")
-    price_snapshot = Text(required=True, allow_none=True, description="Price snapshot of the plan")
-    engine_version = Text(required=True, description="Version of the engine and its data")
-    created_at = Moment(required=True, description="When it was made")
-    updated_at = Moment(required=True, description="When it was last changed")
 
 
 class RunPageSchema(Schema):

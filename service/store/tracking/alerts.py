@@ -16,6 +16,7 @@ from service.domain.tracking.alerts import TEST, AlertChanges, AlertFinding, Del
 from service.domain.tracking.records import AlertRecord, AlertRuleRecord, DeliveryRecord, ProgramRecord
 from service.store.database import Database, sanitize_text
 from service.store.idempotency import store_response
+from service.store.tracking.programs import lock
 from service.store.tracking.tables import alert_deliveries, alert_rules, alerts, track_programs, track_runs
 
 Body = Mapping[str, Any]
@@ -60,7 +61,7 @@ class AlertRows(Database):
         idempotency key."""
         with self._write() as connection:
             remembered = store_response(connection, idempotency)
-            _lock(connection, program.id)
+            lock(connection, track_programs, track_programs.c.id == program.id)
             number = _next(connection, alert_rules.c.number, alert_rules.c.program == program.id)
             made = AlertRuleRecord(str(uuid.uuid4()), program.team, program.id, number, dict(body), now, None)
             connection.execute(insert(alert_rules).values(asdict(made)))
@@ -123,7 +124,7 @@ class AlertRows(Database):
             if not decide(_previous_alerts(connection, rule, since)):
                 return []
         with self._write() as connection:
-            _lock(connection, rule.program)
+            lock(connection, track_programs, track_programs.c.id == rule.program)
             changes = decide(_previous_alerts(connection, rule, since))
             _end(connection, rule, changes.ended, now)
             _end(connection, rule, changes.resumed, None)
@@ -132,7 +133,7 @@ class AlertRows(Database):
     def record_test_alert(self, rule: AlertRuleRecord, finding: AlertFinding, now: datetime) -> AlertRecord:
         """Store a test alert with a delivery to each target of the rule; it ends at once."""
         with self._write() as connection:
-            _lock(connection, rule.program)
+            lock(connection, track_programs, track_programs.c.id == rule.program)
             return _insert(connection, rule, TEST, asdict(finding), now, now)
 
     def alerts(self, program_id: str, after: int, limit: int) -> list[tuple[AlertRecord, AlertRuleRecord, list[DeliveryRecord]]]:
@@ -181,11 +182,6 @@ class AlertRows(Database):
         values |= {"due_at": due_at or delivery.due_at, "sent_at": now if state == "sent" else None}
         with self._write() as connection:
             return connection.execute(update(alert_deliveries).where(ours).values(values)).rowcount == 1
-
-
-def _lock(connection: Connection, program: str) -> None:
-    """Numbers and decisions are serialised: PostgreSQL locks the program's row, SQLite has one writer."""
-    connection.execute(select(track_programs.c.id).where(track_programs.c.id == program).with_for_update())
 
 
 def _next(connection: Connection, number: ColumnElement[int], where: ColumnElement[bool]) -> int:

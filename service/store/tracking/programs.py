@@ -36,7 +36,7 @@ class TrackRows(Database):
             remembered = store_response(connection, idempotency)
             if team == DEFAULT_TEAM:
                 insert_new(connection, teams, [{"id": team, "name": team, "created_at": now}])
-            _lock(connection, teams, teams.c.id == team)
+            lock(connection, teams, teams.c.id == team)
             last = select(func.coalesce(func.max(track_programs.c.number), 0)).where(track_programs.c.team == team)
             values = _new(body, now) | {"team": team, "number": _number(connection, last), "plan": plan, "judged_events": 0}
             connection.execute(insert(track_programs).values(values))
@@ -50,7 +50,7 @@ class TrackRows(Database):
         with self._read() as connection:
             row = connection.execute(select(*_PROGRAM).where(track_programs.c.id == program_id, track_programs.c.team == team)).mappings()
             found = row.first()
-            return _program(found) if found else None
+            return ProgramRecord(**found) if found else None
 
     def program_plan(self, team: str, program_id: str) -> Body | None:
         """The plan of a program, request and answer; None where it has none."""
@@ -63,11 +63,11 @@ class TrackRows(Database):
         """A team's programs in the order of creation, those after a number."""
         query = select(*_PROGRAM).where(track_programs.c.team == team, track_programs.c.number > after)
         with self._read() as connection:
-            return [_program(row) for row in connection.execute(query.order_by(track_programs.c.number).limit(limit)).mappings()]
+            return [ProgramRecord(**row) for row in connection.execute(query.order_by(track_programs.c.number).limit(limit)).mappings()]
 
     def change_program(self, program: ProgramRecord, body: Body, now: datetime, by: str | None) -> ProgramRecord:
         """The program with a new body. Raises VersionConflictError where `program` is not its newest version."""
-        return _program(self._revised(track_programs, program, {"body": dict(body)}, now, by))
+        return ProgramRecord(**self._revised(track_programs, program, {"body": dict(body)}, now, by))
 
     def create_run(
         self, program: ProgramRecord, name: str, body: Body, now: datetime, idempotency: IdempotencyRecord | None = None
@@ -75,7 +75,7 @@ class TrackRows(Database):
         """A new run of a program. Raises IdempotentReplay and IdempotencyKeyReused for a known idempotency key."""
         with self._write() as connection:
             remembered = store_response(connection, idempotency)
-            _lock(connection, track_programs, track_programs.c.id == program.id)
+            lock(connection, track_programs, track_programs.c.id == program.id)
             last = select(func.coalesce(func.max(track_runs.c.number), 0)).where(track_runs.c.program == program.id)
             place = {"team": program.team, "program": program.id, "number": _number(connection, last), "name": name}
             values = _new(body, now) | place | {"position": 0, "folded": 0}
@@ -89,27 +89,27 @@ class TrackRows(Database):
         """A team's run, None where the team has none of that id."""
         with self._read() as connection:
             found = connection.execute(select(*_RUN).where(track_runs.c.id == run_id, track_runs.c.team == team)).mappings().first()
-            return _run(found) if found else None
+            return RunRecord(**found) if found else None
 
     def runs(self, program_id: str, after: int = 0, limit: int | None = None) -> list[RunRecord]:
         """A program's runs in the order in which they were made, those after a number."""
         query = select(*_RUN).where(track_runs.c.program == program_id, track_runs.c.number > after)
         with self._read() as connection:
-            return [_run(row) for row in connection.execute(query.order_by(track_runs.c.number).limit(limit)).mappings()]
+            return [RunRecord(**row) for row in connection.execute(query.order_by(track_runs.c.number).limit(limit)).mappings()]
 
     def team_programs(self, team: str) -> list[ProgramRecord]:
         """All programs of a team."""
         with self._read() as connection:
-            return [_program(row) for row in connection.execute(select(*_PROGRAM).where(track_programs.c.team == team)).mappings()]
+            return [ProgramRecord(**row) for row in connection.execute(select(*_PROGRAM).where(track_programs.c.team == team)).mappings()]
 
     def team_runs(self, team: str) -> list[RunRecord]:
         """All runs of a team."""
         with self._read() as connection:
-            return [_run(row) for row in connection.execute(select(*_RUN).where(track_runs.c.team == team)).mappings()]
+            return [RunRecord(**row) for row in connection.execute(select(*_RUN).where(track_runs.c.team == team)).mappings()]
 
     def change_run(self, run: RunRecord, body: Body, now: datetime, by: str | None) -> RunRecord:
         """The run with a new body. Raises VersionConflictError where `run` is not its newest version."""
-        return _run(self._revised(track_runs, run, {"body": dict(body), "name": body["name"]}, now, by))
+        return RunRecord(**self._revised(track_runs, run, {"body": dict(body), "name": body["name"]}, now, by))
 
     def first_body(self, object_id: str) -> Body:
         """The first version of a program or run."""
@@ -136,7 +136,7 @@ def _new(body: Body, now: datetime) -> dict[str, Any]:
     return {"id": str(uuid.uuid4()), "version": 1, "body": dict(body), "created_at": now, "updated_at": now}
 
 
-def _lock(connection: Connection, table: Table, which: Any) -> None:
+def lock(connection: Connection, table: Table, which: Any) -> None:
     """Numbers are assigned one at a time: PostgreSQL locks the parent's row, SQLite has one writer."""
     connection.execute(select(table.c.id).where(which).with_for_update())
 
@@ -148,11 +148,3 @@ def _number(connection: Connection, last: Any) -> int:
 def _revise(connection: Connection, values: Mapping[str, Any]) -> None:
     revision = {"id": values["id"], "version": 1, "body": values["body"], "at": values["created_at"], "by": None}
     connection.execute(insert(track_revisions).values(revision))
-
-
-def _program(row: RowMapping) -> ProgramRecord:
-    return ProgramRecord(**row)
-
-
-def _run(row: RowMapping) -> RunRecord:
-    return RunRecord(**row)

@@ -11,7 +11,7 @@ from typing import Any
 from service.context import AppContext
 from service.domain.errors import StoreUnavailable
 from service.domain.teams import Principal
-from service.domain.tracking.feedback import RunOutcome
+from service.domain.tracking.feedback import FeedbackFactors, RunOutcome
 from service.domain.training.run import Run
 from service.domain.training.utilisation import Utilisation
 from service.engine.tracking.feedback import feedback_factors, scale_throughput
@@ -51,12 +51,8 @@ class FeedbackCache:
 
 def apply_throughput_feedback(context: AppContext, run: Run, utilisation: Utilisation, notes: AssumptionLog) -> Utilisation:
     """The utilisation scaled to the throughput that the team's finished runs on this accelerator reached."""
-    outcomes = context.run_outcomes()
-    if not outcomes:
-        return utilisation
-    accelerator = run.cluster.accelerator
-    factors = feedback_factors(outcomes, accelerator.name, find_failure_rate(accelerator).mttf_hours.p50, feedback_rules())
-    if factors.throughput_ratio is None:
+    factors = _factors(context, run.cluster.accelerator)
+    if factors is None or factors.throughput_ratio is None:
         return utilisation
     source = f"{_runs(factors.throughput_runs)} on this accelerator reached it, against what was modelled; {feedback_rules().source}"
     notes.assume("throughput.learned", round(factors.throughput_ratio, 4), source)
@@ -65,10 +61,9 @@ def apply_throughput_feedback(context: AppContext, run: Run, utilisation: Utilis
 
 def apply_request_feedback(context: AppContext, request: Given, accelerator: Any, notes: AssumptionLog) -> Given:
     """The request with failure rate and overheads of the team's finished runs where it states none."""
-    outcomes = context.run_outcomes()
-    if not outcomes:
+    factors = _factors(context, accelerator)
+    if factors is None:
         return request
-    factors = feedback_factors(outcomes, accelerator.name, find_failure_rate(accelerator).mttf_hours.p50, feedback_rules())
     failures, overhead = request.get("failures", {}), request.get("overhead")
     learned: dict[str, Any] = {}
     if factors.mttf_hours_per_accelerator is not None and failures.get(MTTF) is None:
@@ -80,9 +75,17 @@ def apply_request_feedback(context: AppContext, request: Given, accelerator: Any
     return {**request, **learned}
 
 
-def context_for_team(context: AppContext, teacher: FeedbackCache, who: Principal) -> AppContext:
+def _factors(context: AppContext, accelerator: Any) -> FeedbackFactors | None:
+    """Factors for an accelerator; None for a team without finished runs."""
+    outcomes = context.run_outcomes()
+    if not outcomes:
+        return None
+    return feedback_factors(outcomes, accelerator.name, find_failure_rate(accelerator).mttf_hours.p50, feedback_rules())
+
+
+def context_for_team(context: AppContext, cache: FeedbackCache, who: Principal) -> AppContext:
     """The context of a team: with its run outcomes and its own prices."""
-    return replace(context.priced_for(who.team_name), run_outcomes=lambda: teacher.run_outcomes(who.team))
+    return replace(context.priced_for(who.team_name), run_outcomes=lambda: cache.run_outcomes(who.team))
 
 
 def _runs(count: int) -> str:
